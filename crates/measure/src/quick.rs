@@ -179,6 +179,17 @@ const FEW: usize = 5;
 /// A way that carries so many times what echoes carried both ways is not what held the echoes.
 const CLEARLY_MORE: f64 = 1.2;
 
+/// A part of the path between two places that answered, and what waits there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The farther one of those nearer than it, by its number; `None`: none of them answered, or there is none.
+    pub after: Option<usize>,
+    /// The place behind it, by its number.
+    pub before: usize,
+    /// What it adds to the median round trip, in ns.
+    pub growth: u64,
+}
+
 impl Quick {
     /// What a place answered during a phase.
     pub fn pings(&self, place: usize, phase: usize) -> Pings {
@@ -216,19 +227,54 @@ impl Quick {
         Some(60_000_000_000 / medians.max()?.max(1))
     }
 
-    /// Where the queue of a phase stands: before the place with this number, which is the nearest that most of the growth is seen at. `None`: nothing
-    /// grew, or nobody can tell.
-    pub fn queue(&self, phase: usize) -> Option<usize> {
-        let whole = self.growth(self.farthest()?, phase)?;
+    /// Where packets wait during a phase: stretches of the path, the nearest first, that add up to what round trips to
+    /// the farthest place grew by. Empty: nothing grew, or nothing is known.
+    ///
+    /// A router may be slow to answer for itself; what is sent past it does not wait for that. A place that is clearly
+    /// slower than one behind it says nothing, then; a little slower may be chance.
+    pub fn stretches(&self, phase: usize) -> Vec<Stretch> {
+        let Some(far) = self.farthest() else { return Vec::new() };
+        let answered: Vec<(usize, u64)> =
+            (0..=far).filter_map(|place| Some((place, self.growth(place, phase)?))).collect();
+        let whole = answered.last().filter(|(place, _)| *place == far).map_or(0, |(_, growth)| *growth);
         if whole < NOTHING {
-            return None;
+            return Vec::new();
         }
-        (0..self.places.len()).find(|place| self.growth(*place, phase).is_some_and(|growth| growth >= whole / 2))
+        let mut least = whole;
+        let mut kept = Vec::new();
+        for (place, growth) in answered.into_iter().rev() {
+            if growth <= least + least / 4 + NOTHING {
+                least = least.min(growth);
+                kept.push((place, least));
+            }
+        }
+        kept.reverse();
+        let before = core::iter::once((None, 0)).chain(kept.iter().map(|(place, growth)| (Some(*place), *growth)));
+        let stretch = |((after, nearer), (before, growth)): ((Option<usize>, u64), &(usize, u64))| Stretch {
+            after,
+            before: *before,
+            growth: growth - nearer,
+        };
+        before.zip(&kept).map(stretch).filter(|stretch| stretch.growth > 0).collect()
     }
 
-    /// Does that much become sure nearer than at the far end? `false`: nobody before the place of the queue answered.
-    pub fn queue_is_bracketed(&self, place: usize, phase: usize) -> bool {
-        place == 0 || (0..place).any(|before| self.growth(before, phase).is_some())
+    /// The stretch of the path in which most of what waits during a phase stands; `None`: nothing grew, nothing is
+    /// known, or no stretch has half of it.
+    pub fn queue(&self, phase: usize) -> Option<Stretch> {
+        let all = self.stretches(phase);
+        let whole: u64 = all.iter().map(|stretch| stretch.growth).sum();
+        all.into_iter().max_by_key(|stretch| stretch.growth).filter(|most| most.growth * 2 >= whole)
+    }
+
+    /// The nearest place that most of what waits during a phase stands before.
+    pub fn behind_most(&self, phase: usize) -> Option<usize> {
+        let all = self.stretches(phase);
+        let whole: u64 = all.iter().map(|stretch| stretch.growth).sum();
+        let mut passed = 0;
+        all.into_iter().find_map(|stretch| {
+            passed += stretch.growth;
+            (passed * 2 >= whole).then_some(stretch.before)
+        })
     }
 
     /// What the line carries away from here, and towards here.
@@ -292,16 +338,29 @@ mod tests {
         Quick { places, phases: vec![idle, up], ..Quick::default() }
     }
 
+    /// The places on both sides of the loaded line's queue.
+    fn between(line: &Quick) -> Option<(Option<usize>, usize)> {
+        line.queue(1).map(|stretch| (stretch.after, stretch.before))
+    }
+
     #[test]
     fn the_queue_stands_before_the_first_that_answers_late() {
         let line = quick(&[(1, 0), (2, 1), (9, 310), (20, 300)]);
-        assert_eq!((line.queue(1), line.grade(), line.round_trips_per_minute()), (Some(2), Some(Grade::D), Some(187)));
-        assert!(line.queue_is_bracketed(2, 1));
+        assert_eq!((line.grade(), line.round_trips_per_minute()), (Some(Grade::D), Some(187)));
+        assert_eq!(between(&line), Some((Some(1), 2)));
         assert_eq!(line.buffer(Load::Up), Some(300 * 5_000_000 / 8000));
         let wireless = quick(&[(1, 90), (20, 95)]);
-        assert_eq!((wireless.queue(1), wireless.grade()), (Some(0), Some(Grade::C)));
+        assert_eq!((between(&wireless), wireless.grade()), (Some((None, 0)), Some(Grade::C)));
         let good = quick(&[(1, 0), (20, 3)]);
-        assert_eq!((good.queue(1), good.grade()), (None, Some(Grade::Excellent)));
+        assert_eq!((between(&good), good.grade()), (None, Some(Grade::Excellent)));
+        // A router that is slow for itself alone holds nothing up; what is behind it tells.
+        let slow = quick(&[(1, 0), (2, 150), (9, 3), (20, 100)]);
+        assert_eq!((between(&slow), slow.behind_most(1)), (Some((Some(2), 3)), Some(3)));
+        // No stretch has half of it.
+        let spread = quick(&[(1, 40), (9, 70), (20, 100)]);
+        assert_eq!((between(&spread), spread.behind_most(1)), (None, Some(1)));
+        let growths = spread.stretches(1).into_iter().map(|stretch| stretch.growth / MS);
+        assert_eq!(growths.collect::<Vec<u64>>(), [40, 30, 30]);
     }
 
     #[test]
@@ -335,9 +394,8 @@ mod tests {
         let mut line = quick(&[(1, 0), (2, 0), (20, 300)]);
         line.places[0].asked.iter_mut().for_each(|asked| asked.took_ns = None);
         line.places[1].asked.iter_mut().for_each(|asked| asked.took_ns = None);
-        assert_eq!(line.queue(1), Some(2));
-        assert!(!line.queue_is_bracketed(2, 1), "it may as well be nearer");
+        assert_eq!(between(&line), Some((None, 2)), "it may as well be nearer");
         line.places[2].asked.clear();
-        assert_eq!((line.farthest(), line.grade(), line.queue(1)), (None, None, None));
+        assert_eq!((line.farthest(), line.grade(), between(&line)), (None, None, None));
     }
 }

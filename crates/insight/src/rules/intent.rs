@@ -97,7 +97,7 @@ enum Landed {
     /// On the side that the mark means.
     Right,
     /// On the other.
-    Wrong(Option<Place>, Misplaced),
+    Wrong(Option<Place>, Box<Misplaced>),
 }
 
 /// Where today's senders land, asked of the engine. What several devices do alike is one finding, and so is an order
@@ -119,7 +119,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
                 Landed::Alike => {}
                 Landed::Right => any_right = true,
                 Landed::Wrong(place, misplaced) => {
-                    by_place.entry((place, sender.hurried)).or_default().push(misplaced);
+                    by_place.entry((place, sender.hurried)).or_default().push(*misplaced);
                 }
             }
         }
@@ -207,7 +207,7 @@ fn ranked(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Opt
     let by = before.iter().zip(after).find(|(before, after)| before.packets != after.packets).map(|(_, by)| by);
     let is_exact = by.as_ref().is_some_and(|by| by.is_exact);
     let place = by.and_then(|by| by.place);
-    Some(Landed::Wrong(place, Misplaced { sender, packet, class, plain, is_exact }))
+    Some(Landed::Wrong(place, Box::new(Misplaced { sender, packet, class, plain, is_exact })))
 }
 
 /// The first classes in which two packets wait apart.

@@ -7,7 +7,7 @@ use crate::numbers::{percent, rate, span};
 use crate::table::{Align, Table};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use tidegate_measure::quick::{Grade, Load, Phase, Predicted, Quick, Rate};
+use tidegate_measure::quick::{Grade, Load, NOTHING, Phase, Predicted, Quick, Rate, Stretch};
 
 /// Height of the chart.
 const HEIGHT: f64 = 280.0;
@@ -17,7 +17,7 @@ pub fn sentences(quick: &Quick) -> Vec<String> {
     let mut told: Vec<String> = quick.partial.iter().map(|why| format!("Only a part was measured: {why}.")).collect();
     let Some(far) = quick.farthest() else {
         if told.is_empty() {
-            told.push("Nobody on the way answered often enough to tell anything.".into());
+            told.push("No host on the way answered often enough to tell anything.".into());
         }
         return told;
     };
@@ -53,27 +53,41 @@ fn when(phase: &Phase) -> &'static str {
     }
 }
 
+/// Where packets wait during a phase: in one stretch of the path, or in several.
 fn place_of_queue(quick: &Quick, phase: usize) -> Option<String> {
-    let place = quick.queue(phase)?;
-    let here = quick.places.get(place)?;
-    let before = place.checked_sub(1).and_then(|before| quick.places.get(before));
-    let between = match before {
-        None => format!(
-            "between this computer and {}: your own network (cable, switch, Wi-Fi), or this computer",
-            here.name
-        ),
-        Some(before) if !quick.queue_is_bracketed(place, phase) => {
-            format!("somewhere before {}; nobody nearer answered (not {} either)", here.name, before.name)
-        }
-        Some(before) if before.distance == Some(1) => {
-            format!(
-                "between {} and {}: the router, the modem, or the provider's end of the line",
-                before.name, here.name
-            )
-        }
-        Some(before) => format!("between {} and {}", before.name, here.name),
+    let when = when(quick.phases.get(phase)?);
+    if let Some(stretch) = quick.queue(phase) {
+        return Some(format!("When {when}, most of what waits stands {}.", known_as(quick, stretch)));
+    }
+    let all = quick.stretches(phase).into_iter().filter(|stretch| stretch.growth >= NOTHING);
+    let told: Vec<String> =
+        all.map(|stretch| format!("{} {}", span(stretch.growth), between(quick, stretch))).collect();
+    (!told.is_empty()).then(|| format!("When {when}, packets wait in several places: {}.", told.join(", ")))
+}
+
+/// A stretch of the path between those that answered.
+fn between(quick: &Quick, Stretch { after, before, .. }: Stretch) -> String {
+    let name = |place: usize| quick.places.get(place).map_or("", |place| place.name.as_str());
+    match after {
+        Some(after) => format!("between {} and {}", name(after), name(before)),
+        None if distance(quick, before) == Some(1) => format!("between this computer and {}", name(before)),
+        None => format!("somewhere before {}; no answer came from nearer", name(before)),
+    }
+}
+
+/// The same, with what stands there in a home's network.
+fn known_as(quick: &Quick, stretch: Stretch) -> String {
+    let ends = (stretch.after.map(|after| distance(quick, after)), distance(quick, stretch.before));
+    let there = match ends {
+        (None, Some(1)) => ": your own network (cable, switch, Wi-Fi), or this computer",
+        (Some(Some(1)), Some(2)) => ": in a home's network the router, the modem, or the provider's end of the line",
+        _ => "",
     };
-    Some(format!("When {}, what waits stands {between}.", when(quick.phases.get(phase)?)))
+    format!("{}{there}", between(quick, stretch))
+}
+
+fn distance(quick: &Quick, place: usize) -> Option<u8> {
+    quick.places.get(place)?.distance
 }
 
 fn rates(quick: &Quick) -> Option<String> {
@@ -205,10 +219,12 @@ pub fn json(quick: &Quick) -> Value {
             json!({"name": place.name, "distance": place.distance, "figures": figures(n), "asked": asked})
         })
         .collect();
+    let name = |place: usize| &quick.places[place].name;
     let phases: Vec<Value> = quick.phases.iter().enumerate().map(|(n, phase)| {
         json!({
             "load": phase.load.word(), "window_ns": [phase.window.0, phase.window.1], "by": phase.by, "up": phase.up_bits,
-            "down": phase.down_bits, "queue_before": quick.queue(n).map(|place| &quick.places[place].name),
+            "down": phase.down_bits, "queue_before": quick.queue(n).map(|queue| name(queue.before)),
+            "queue_after": quick.queue(n).and_then(|queue| queue.after).map(name),
         })
     }).collect();
     let both = |pair: (u64, u64)| json!({"median_ns": pair.0, "p95_ns": pair.1});
@@ -327,7 +343,7 @@ mod tests {
         let told = text(&quick);
         for expected in [
             "Grade D: an answer takes 20.0 ms on the idle line, and 300 ms more",
-            "When the way up is full, what waits stands between 192.168.1.1 and isp",
+            "When the way up is full, most of what waits stands between 192.168.1.1 and isp: in a home",
             "What went through: 5.00 Mbit/s up.",
             "1 of 40 pings were lost when the way up is full",
         ] {

@@ -195,7 +195,7 @@ impl Stage<'_> {
 
 /// Where the way up is to be loaded to: the first place that answered later under load, if it is known how far away it is.
 pub(super) fn behind_queue(quick: &tidegate_measure::quick::Quick, phase: usize) -> Option<(usize, u8)> {
-    let place = quick.queue(phase)?;
+    let place = quick.behind_most(phase)?;
     let grown = quick.growth(place, phase)? >= NOTHING;
     let distance = quick.places.get(place)?.distance?;
     grown.then_some((place, distance))

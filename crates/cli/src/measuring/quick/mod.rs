@@ -171,7 +171,7 @@ fn measure(
             let most = stage.most.min(rate * 16.0);
             done(quick, stage.outward(behind, idle, most, part(each))?);
         }
-        None if quick.queue(both).is_some() => quick.notes.push(
+        None if quick.behind_most(both).is_some() => quick.notes.push(
             "the way up was not loaded by itself: how far away the router behind the queue stands is not known".into(),
         ),
         None => {}
