@@ -22,7 +22,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         }
     }
     let for_v6 = |filter: &&FilterDump| matches!(filter.protocol, FilterOp::ALL | ethertype::IPV6);
-    let alone = lists.into_iter().filter(|(_, filters)| !filters.iter().any(|filter| for_v6(filter)));
+    let alone = lists.into_iter().filter(|(_, filters)| !filters.iter().any(&for_v6));
     alone.filter_map(|(dev, filters)| past(reading, dev, &filters)).collect()
 }
 
