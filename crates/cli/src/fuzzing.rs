@@ -2,11 +2,11 @@
 //!
 //! Each takes any bytes and must return: a panic, an overflow, or memory or time without a bound is a bug.
 
-use crate::capture::{Answer, Call};
-use crate::faces::Machine;
 use crate::intake::{Format, ReadOptions, read_as};
 use std::path::Path;
 use tidegate_packet::{Pool, Seeded};
+use tidegate_shims::Machine;
+use tidegate_shims::{Answer, Call};
 
 /// A policy in a known format, carried out on the model machine and read for `check` and `explain`.
 pub fn policy(format: Format, text: &str) {
@@ -41,7 +41,7 @@ pub fn expectations(text: &str) {
 
 /// A request of a tool shim to its parent, or the reply to it.
 pub fn wire(bytes: &[u8]) {
-    crate::capture::fuzz_wire(bytes);
+    tidegate_capture::fuzz_wire(bytes);
 }
 
 /// Calls of tools on one machine, one after the other.
@@ -49,6 +49,6 @@ pub fn calls(calls: &[Call]) {
     let mut machine = Machine::for_script(["eth0", "eth1", "ifb0"]);
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     for call in calls {
-        machine.face(&mut pool, &mut draws).answer(call);
+        machine.shim(&mut pool, &mut draws).answer(call);
     }
 }

@@ -5,16 +5,15 @@
 #[macro_use]
 pub mod output;
 
-pub mod capture;
 pub mod check;
 pub mod compare;
 mod courses;
 pub mod daemon;
 mod dissect;
+mod distributions;
 mod errands;
 pub mod expect;
 pub mod explain;
-pub mod faces;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod graph;
@@ -28,6 +27,7 @@ pub mod policy;
 mod rebind;
 pub mod replay;
 pub mod run;
+mod script_options;
 mod session;
 pub mod sim;
 mod tables;

@@ -4,8 +4,8 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use tidegate::{
-    capture, check, compare, daemon, expect, explain, graph, import, live, measuring, output, policy, replay, run, sim,
-    trial, watch,
+    check, compare, daemon, expect, explain, graph, import, live, measuring, output, policy, replay, run, sim, trial,
+    watch,
 };
 
 /// Try a traffic-control policy before you trust your link to it.
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     // First things: this process may be a stage of those set apart,
     let _ = tidegate_os::apart::stage();
     // or may be a stage of a sandbox, or play a tool in a captured script.
-    if let Some(code) = capture::dispatch() {
+    if let Some(code) = tidegate_capture::dispatch() {
         return code.into();
     }
     // A bug of ours must not look like a verdict on the policy: it has an exit code of its own.

@@ -15,7 +15,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use tidegate_os::output_file::OutputFile;
-use tidegate_text::Filter;
 
 /// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of BSD's
 /// sysexits, which no verdict of tidegate uses.
@@ -130,37 +129,11 @@ pub(crate) fn stderr() -> Stderr {
     io::stderr()
 }
 
-/// A script's output, passed on as it comes.
-#[derive(Debug, Default)]
-pub(crate) struct Echo {
-    filter: Filter,
-    to_errors: bool,
-}
-
-impl Echo {
-    /// To standard error, or to standard output.
-    pub(crate) fn new(to_errors: bool) -> Echo {
-        Echo { filter: Filter::new(), to_errors }
-    }
-
-    /// The next piece.
-    pub(crate) fn push(&mut self, piece: &[u8]) {
-        let shown = self.filter.push(piece);
-        self.print(&shown);
-    }
-
-    /// The script has closed its output.
-    pub(crate) fn finish(&mut self) {
-        let shown = self.filter.finish();
-        self.print(&shown);
-    }
-
-    fn print(&self, shown: &str) {
-        match (shown, self.to_errors) {
-            ("", _) => {}
-            (_, true) => draw(shown),
-            (_, false) => bytes(shown.as_bytes()),
-        }
+/// Passes a script's output on as it comes.
+pub(crate) fn pass_on(to_errors: bool, piece: &str) {
+    match to_errors {
+        true => draw(piece),
+        false => bytes(piece.as_bytes()),
     }
 }
 

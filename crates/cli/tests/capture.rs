@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tidegate::capture::{Call, CaptureError, CaptureOptions, Exit, Outcome, Reply, Shell, run_script};
+use tidegate_capture::{CaptureError, CaptureOptions, Exit, Outcome, Shell, run_script};
+use tidegate_shims::{Call, Reply};
 
 fn options() -> CaptureOptions {
     CaptureOptions { executable: Some(TIDEGATE.into()), ..CaptureOptions::default() }

@@ -1,10 +1,10 @@
 //! nft's face: what the kernel refuses, what is listed, and what rules do to packets.
 
-use tidegate::capture::{Answer, Call, Reply};
-use tidegate::faces::Machine;
 use tidegate_gateway::{Route, World};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Draws, Head, Meta, Pool, Seeded, Time};
+use tidegate_shims::Machine;
+use tidegate_shims::{Answer, Call, Reply};
 
 /// What nft 1.0.6 said to commands, with a table inet t and its chains x and c.
 const REFUSED: &str = include_str!("../../lang/tests/data/nft-refused.txt");
@@ -39,7 +39,7 @@ impl Rig {
 
     fn call(&mut self, args: &[&str], stdin: Option<&str>) -> Reply {
         let draws: &mut dyn Draws = &mut self.draws;
-        let mut face = self.machine.face(&mut self.pool, draws);
+        let mut face = self.machine.shim(&mut self.pool, draws);
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         face.answer(&Call {
             tool: "nft".into(),
@@ -252,7 +252,7 @@ fn a_text_is_carried_out_whole_or_not_at_all() {
 fn tables_of_iptables_are_shown() {
     let mut rig = Rig::new("");
     let draws: &mut dyn Draws = &mut rig.draws;
-    let mut face = rig.machine.face(&mut rig.pool, draws);
+    let mut face = rig.machine.shim(&mut rig.pool, draws);
     let words = "-t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 3";
     let args = words.split(' ').map(String::from).collect();
     assert_eq!(face.answer(&Call { tool: "iptables".into(), args, stdin: None, cwd: "/".into() }).code, 0);

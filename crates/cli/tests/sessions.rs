@@ -13,11 +13,11 @@ use common::Unpacked;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use tidegate::capture::{Answer, Call};
-use tidegate::faces::Machine;
 use tidegate_gateway::DeviceSpec;
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::Kind;
+use tidegate_shims::Machine;
+use tidegate_shims::{Answer, Call};
 
 /// A command of a session, and what the real tc answered.
 #[derive(Default)]
@@ -89,7 +89,7 @@ fn differences(session: &Session) -> Vec<(usize, String)> {
     machine.gateway.without_zones();
     machine.warns = session.warns;
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let mut face = machine.face(&mut pool, &mut draws);
+    let mut face = machine.shim(&mut pool, &mut draws);
     let mut found = Vec::new();
     for exchange in &session.exchanges {
         let mut words = words_of(&exchange.command).into_iter();
@@ -229,7 +229,7 @@ fn ct_is_about_a_zone() {
     for (action, expected) in listed {
         let mut machine = Machine::new(["link0"], DeviceSpec::default());
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-        let mut face = machine.face(&mut pool, &mut draws);
+        let mut face = machine.shim(&mut pool, &mut draws);
         let mut answer = |command: String| {
             let args = words_of(&command);
             let reply = face.answer(&Call { tool: "tc".into(), args, stdin: None, cwd: "/".into() });

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
-use tidegate::capture::Call;
 use tidegate_live::daemon::control::{Answers, Tell, serve};
 use tidegate_live::decode;
 use tidegate_os::service::Peer;
 use tidegate_probe::{Header, Message, Quotas, Sample, SessionKey, Sessions, Side, Sightings, Token};
+use tidegate_shims::Call;
 
 /// Answers the way the daemon does: `tc` requests carry words and a batch.
 struct Model;

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use tidegate::capture::Call;
 use tidegate::fuzzing;
 use tidegate::intake::Format;
 use tidegate_insight::Packet;
 use tidegate_lang::Env;
+use tidegate_shims::Call;
 use tidegate_sim::Trace;
 
 /// The most calls of one input: what they add up to is bounded by the model, not by this.

@@ -13,9 +13,9 @@ mod text;
 
 pub use options::{Bar, Options};
 
-use crate::capture::Exit;
 use crate::intake::{self, ReadOptions};
 use std::process::ExitCode;
+use tidegate_capture::Exit;
 use tidegate_insight::{Finding, Frame, Level, Reading, Rule};
 
 /// A file could not be read, or the script did not come to its end.
@@ -102,7 +102,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
 }
 
 /// A script that ended with an error of its own, although no command was refused.
-fn ended_badly(outcome: &crate::capture::Outcome) -> Option<Finding> {
+fn ended_badly(outcome: &tidegate_capture::Outcome) -> Option<Finding> {
     let code = match outcome.exit {
         Exit::Code(0) => return None,
         Exit::Code(code) => format!("code {code}"),

@@ -1,7 +1,7 @@
 //! What `tidegate check` is told.
 
-use crate::capture::ScriptOptions;
 use crate::dissect::Dissect;
+use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
 use tidegate_insight::Level;
 

@@ -4,7 +4,6 @@ use super::machine::Wanted;
 use super::marks::Marks;
 use super::words::apply_command;
 use super::{DoorKind, Options};
-use crate::faces::Machine;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
@@ -21,6 +20,7 @@ use tidegate_os::process;
 use tidegate_os::service::Peer;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_shims::Machine;
 
 /// Packets that wait for somebody who captures a class.
 const WAITING: usize = 4096;
@@ -164,7 +164,7 @@ impl Counter {
             return Ok(not_you(who));
         }
         let reply = self.desk.ask(move |running| {
-            running.visit(|gateway, world| with_machine(gateway, world, |face| face.tc(&words, input.as_deref())))
+            running.visit(|gateway, world| with_machine(gateway, world, |shim| shim.tc(&words, input.as_deref())))
         })?;
         Ok(match reply {
             Ok(reply) => json!({
@@ -308,16 +308,17 @@ impl Counter {
     }
 }
 
-/// Has the faces of the tools work with a machine that is running.
+/// Has the shims of the tools work with a machine that is running.
 pub(super) fn with_machine<R>(
     gateway: &mut Gateway,
     world: World<'_>,
-    work: impl FnOnce(&mut crate::faces::Face<'_>) -> R,
+    work: impl FnOnce(&mut tidegate_shims::ToolShim<'_>) -> R,
 ) -> R {
     let mut machine = Machine::new([], DeviceSpec::default());
+    machine.distributions = crate::distributions::installed();
     machine.gateway = std::mem::take(gateway);
     machine.now = world.now;
-    let done = work(&mut machine.face(world.pool, world.draws));
+    let done = work(&mut machine.shim(world.pool, world.draws));
     *gateway = machine.gateway;
     done
 }

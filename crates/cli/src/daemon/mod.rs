@@ -22,7 +22,6 @@ pub(crate) mod words;
 pub use options::{DoorKind, Options};
 pub(crate) use start::{reload, start};
 
-use crate::faces::Machine;
 use crate::intake::{self, ReadOptions};
 use crate::rebind::on_device;
 use crate::session::{self, Ssh};
@@ -49,6 +48,7 @@ use tidegate_os::turn::Turn;
 use tidegate_os::{interrupt, output_file, poll};
 use tidegate_packet::{Rate, Seeded};
 use tidegate_policy::Op;
+use tidegate_shims::Machine;
 
 /// Something is wrong with the policy, a device or our privileges.
 const FAILED: u8 = 2;

@@ -1,6 +1,6 @@
 //! What may be said to `tidegate daemon`.
 
-use crate::capture::ScriptOptions;
+use crate::script_options::ScriptOptions;
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -2,8 +2,6 @@
 
 use super::answers::Counter;
 use super::machine::{START, Wanted};
-use crate::capture::{Answer, Call};
-use crate::faces::Machine;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -13,6 +11,8 @@ use tidegate_live::daemon::{Gone, Running};
 use tidegate_live::plan::{Plan, Stand, plan};
 use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_shims::Machine;
+use tidegate_shims::{Answer, Call};
 
 /// What commands come to, each with its tool first.
 ///
@@ -21,12 +21,13 @@ use tidegate_policy::{LinkKind, LinkOp, Op};
 pub(super) fn log(commands: &[Vec<String>]) -> anyhow::Result<Vec<Op>> {
     let taken_for_granted = taken_for_granted(commands);
     let mut machine = Machine::for_script(taken_for_granted.iter().map(String::as_str));
+    machine.distributions = crate::distributions::installed();
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let mut face = machine.face(&mut pool, &mut draws);
+    let mut shim = machine.shim(&mut pool, &mut draws);
     for words in commands {
         let [tool, args @ ..] = words.as_slice() else { continue };
         let call = Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: "/".into() };
-        let reply = face.answer(&call);
+        let reply = shim.answer(&call);
         ensure!(reply.code == 0, "`{}`: {}", words.join(" "), String::from_utf8_lossy(&reply.stderr).trim());
     }
     Ok(machine.log)

@@ -1,6 +1,6 @@
 //! What `tidegate test` is told.
 
-use crate::capture::ScriptOptions;
+use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
 
 /// What `tidegate test` is told.

@@ -143,7 +143,7 @@ fn read(policy: &Path, options: &Options) -> anyhow::Result<Reading> {
         args: options.args.clone(),
         sandbox: options.sandbox,
         dissect: options.dissect,
-        output: crate::capture::Output::Collect,
+        output: tidegate_capture::Output::Collect,
         ..ReadOptions::default()
     };
     let taken = intake::read(&files, &how)?;

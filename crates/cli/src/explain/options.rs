@@ -1,7 +1,7 @@
 //! What `tidegate explain` is told.
 
-use crate::capture::ScriptOptions;
 use crate::dissect::Dissect;
+use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
 
 /// What `tidegate explain` is told.

@@ -15,13 +15,13 @@ mod used;
 
 pub use options::Options;
 
-use crate::faces::Machine;
 use crate::intake::{self, ReadOptions};
 use anyhow::bail;
 use model::{Box, Device, Model};
 use options::Format;
 use std::process::ExitCode;
 use tidegate_insight::Reached;
+use tidegate_shims::Machine;
 
 /// A file could not be read.
 const UNREAD: u8 = 2;
@@ -73,7 +73,7 @@ fn read(options: &Options) -> anyhow::Result<Model> {
         args: options.args.clone(),
         sandbox: options.sandbox,
         dissect: options.dissect,
-        output: crate::capture::Output::Collect,
+        output: tidegate_capture::Output::Collect,
         ..ReadOptions::default()
     };
     let mut taken = intake::read(&options.files, &how)?;

@@ -1,7 +1,6 @@
 //! Each device's qdiscs, classes and filters, sorted by what hangs on what and what leads where.
 
 use super::model::Lead;
-use crate::faces::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_insight::octets::{condition_words, key_words};
@@ -14,6 +13,7 @@ use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
 use tidegate_policy::{Act, ClassParams, FilterParams, Kind, QdiscParams, ServiceCurve};
+use tidegate_shims::Machine;
 
 /// One device's tree, in parts.
 pub(super) struct Tree {
@@ -164,7 +164,7 @@ fn plain(spec: DeviceSpec, kind: Kind) -> Vec<String> {
     let mut machine = Machine::new(["scratch"], spec);
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let words = ["qdisc", "add", "dev", "scratch", "root", "handle", "1:", kind.name()].map(String::from);
-    machine.face(&mut pool, &mut draws).tc(&words, None);
+    machine.shim(&mut pool, &mut draws).tc(&words, None);
     let found = machine.gateway.device("scratch").map(|id| machine.gateway.qdiscs(machine.now, id)).unwrap_or_default();
     found.iter().find(|qdisc| qdisc.kind == kind).map_or(Vec::new(), options)
 }

@@ -4,9 +4,9 @@
 
 mod live;
 
-use crate::capture::ScriptOptions;
 use crate::intake::{self, ReadOptions, Taken};
 use crate::run::text;
+use crate::script_options::ScriptOptions;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! What a file is, from its first lines.
 
 use super::nothing::NOTHING_FOUND;
-use crate::capture::TOOLS;
+use tidegate_capture::TOOLS;
 use tidegate_lang::tc;
 
 /// What a policy may be written in.

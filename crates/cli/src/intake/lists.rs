@@ -2,12 +2,13 @@
 
 use super::Format;
 use super::traced::Traced;
-use crate::capture::{Answer, Call, Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
 use crate::policy::{file, told};
 use std::path::{Path, PathBuf};
+use tidegate_capture::{Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
 use tidegate_lang::batch;
 use tidegate_lang::short::{Line, Short};
 use tidegate_lang::tc::{self, NotListed};
+use tidegate_shims::{Answer, Call};
 
 /// A call that a file asks for.
 pub(super) struct Asked {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! files ──▶ format ──▶ script: capture ──┐
-//!                 └──▶ lists: calls ─────┴──▶ Traced (faces + what each call came to) ──▶ steps ──▶ insight::Reading
+//!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶ insight::Reading
 //! ```
 
 mod format;
@@ -15,19 +15,20 @@ mod traced;
 pub use format::{Format, sniff};
 pub(crate) use nothing::nothing_found;
 
-use crate::capture::{self, CaptureError, CaptureOptions, Exit, Outcome, Output, ScriptOptions, Trouble};
 use crate::dissect::Dissect;
-use crate::faces::Machine;
 use crate::input::MAX_POLICY;
+use crate::script_options::ScriptOptions;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use tidegate_capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, Trouble};
 use tidegate_gateway::DeviceSpec;
 use tidegate_insight::{CARRIED_OUT_AT, Given, Reading, Source, Step};
 use tidegate_os::input_file;
 use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_shims::Machine;
 use traced::Traced;
 
 /// How files are taken in.
@@ -202,7 +203,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     let mut devices = options.devices.clone();
     for (path, (format, text)) in files.iter().zip(&texts) {
         let named = match format {
-            Format::Script => capture::devices_of(path, &options.args).map_err(ReadError::Capture)?,
+            Format::Script => tidegate_capture::devices_of(path, &options.args).map_err(ReadError::Capture)?,
             _ => lists::devices(*format, &path.to_string_lossy(), text),
         };
         devices.extend(named);
@@ -210,6 +211,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     let mut seen = BTreeSet::new();
     devices.retain(|device| seen.insert(device.clone()));
     let mut machine = Machine::for_script(devices.iter().map(String::as_str));
+    machine.distributions = crate::distributions::installed();
     machine.now = CARRIED_OUT_AT;
     machine.gateway.set_dissector(options.dissect.into());
     let mut taken = Taken {
@@ -223,7 +225,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     };
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
     for (path, (format, text)) in files.iter().zip(&texts) {
-        let mut traced = Traced::new(taken.machine.face(&mut pool, &mut draws));
+        let mut traced = Traced::new(taken.machine.shim(&mut pool, &mut draws));
         let (outcome, list) = match format {
             Format::Script => (script(path, &devices, options, &mut traced)?, None),
             _ => {
@@ -288,7 +290,7 @@ fn script(
         devices: devices.to_vec(),
         ..CaptureOptions::default()
     };
-    capture::run_script(path, &options.args, &capture, traced).map_err(ReadError::Capture)
+    tidegate_capture::run_script(path, &options.args, &capture, traced).map_err(ReadError::Capture)
 }
 
 /// A file's text, and what it is.

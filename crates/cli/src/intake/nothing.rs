@@ -1,7 +1,7 @@
 //! Policies in which there is no traffic control: said the same by every command, for a user who named the wrong
 //! file, or whose `tc` runs where it is not followed.
 
-use crate::capture::{Exit, Outcome, troubles};
+use tidegate_capture::{Exit, Outcome, troubles};
 
 /// What is said of them.
 pub(crate) const NOTHING_FOUND: &str = "no traffic control command found";

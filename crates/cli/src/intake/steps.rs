@@ -3,12 +3,12 @@
 use super::Taken;
 use super::lists::Asked;
 use super::traced::Came;
-use crate::capture::{Outcome, Recorded};
-use crate::faces::Carried;
 use crate::input::MAX_POLICY;
 use std::path::Path;
+use tidegate_capture::{Outcome, Recorded};
 use tidegate_insight::{Frame, Place, Source, Step, Word};
 use tidegate_os::input_file;
+use tidegate_shims::Carried;
 
 impl Taken {
     /// Notes what a file came to: `list` are its calls where it is a list.
@@ -172,7 +172,7 @@ fn words(recorded: &Recorded, file: usize) -> Vec<Word> {
         .iter()
         .map(|text| {
             let source = found.next().and_then(Option::as_ref);
-            let place = |word: &crate::capture::SourceWord| Place {
+            let place = |word: &tidegate_capture::SourceWord| Place {
                 file,
                 line: word.line,
                 columns: (word.columns.start, word.columns.end),

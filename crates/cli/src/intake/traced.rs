@@ -1,10 +1,10 @@
 //! The tools of the machine, with what each call came to.
 
-use crate::capture::{Answer, Call, Reply};
-use crate::faces::Face;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Instant;
+
+use tidegate_shims::ToolShim;
+use tidegate_shims::{Answer, Call, Reply};
 
 /// What one call came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,44 +15,44 @@ pub(super) struct Came {
     pub(super) carried: Range<usize>,
 }
 
-/// Answers as the faces do, and keeps count.
+/// Answers as the shims do, and keeps count.
 pub(super) struct Traced<'m> {
-    face: Face<'m>,
+    shim: ToolShim<'m>,
     /// One for each call that was answered, in order.
     pub(super) came: Vec<Came>,
 }
 
 impl<'m> Traced<'m> {
-    pub(super) fn new(face: Face<'m>) -> Traced<'m> {
-        Traced { face, came: Vec::new() }
+    pub(super) fn new(shim: ToolShim<'m>) -> Traced<'m> {
+        Traced { shim, came: Vec::new() }
     }
 
     /// Gives what the last call carried out the lines of the file that the lines of its input come from.
     pub(super) fn relabel(&mut self, lines: &[usize]) {
         if let Some(came) = self.came.last() {
-            self.face.relabel(came.carried.clone(), lines);
+            self.shim.relabel(came.carried.clone(), lines);
         }
     }
 }
 
 impl Answer for Traced<'_> {
     fn answer(&mut self, call: &Call) -> Reply {
-        let (ops, carried) = self.face.counts();
-        let reply = self.face.answer(call);
-        let (ops_now, carried_now) = self.face.counts();
+        let (ops, carried) = self.shim.counts();
+        let reply = self.shim.answer(call);
+        let (ops_now, carried_now) = self.shim.counts();
         self.came.push(Came { ops: ops..ops_now, carried: carried..carried_now });
         reply
     }
 
-    fn begin(&mut self, deadline: Instant) {
-        self.face.begin(deadline);
+    fn begin(&mut self, is_over: Box<dyn Fn() -> bool>) {
+        self.shim.begin(is_over);
     }
 
     fn world(&mut self, devices: &[String]) -> Vec<(PathBuf, String)> {
-        self.face.world(devices)
+        self.shim.world(devices)
     }
 
     fn told(&mut self, files: &[(String, String)]) {
-        self.face.told(files);
+        self.shim.told(files);
     }
 }

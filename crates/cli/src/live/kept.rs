@@ -5,8 +5,8 @@
 use super::options::{Apply, Backend};
 use super::state::{State, strings, write_whole};
 use super::user;
-use crate::capture::ScriptOptions;
 use crate::daemon::DoorKind;
+use crate::script_options::ScriptOptions;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use std::fs;

@@ -1,7 +1,7 @@
 //! What may be said to `tidegate apply`, `status`, `confirm`, `revert` and `down`.
 
-use crate::capture::ScriptOptions;
 use crate::daemon::DoorKind;
+use crate::script_options::ScriptOptions;
 use crate::values::whole_seconds;
 use clap::ValueEnum;
 use std::path::PathBuf;

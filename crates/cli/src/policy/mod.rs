@@ -5,8 +5,8 @@ mod options;
 
 pub use options::Options;
 
-use crate::capture::ScriptOptions;
 use crate::intake::{self, ReadOptions};
+use crate::script_options::ScriptOptions;
 use options::{Print, What};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

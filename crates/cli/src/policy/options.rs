@@ -1,6 +1,6 @@
 //! The command line of `tidegate policy`.
 
-use crate::capture::ScriptOptions;
+use crate::script_options::ScriptOptions;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 

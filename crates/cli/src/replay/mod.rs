@@ -12,9 +12,9 @@ mod frame;
 mod lives;
 mod run;
 
-use crate::faces::Machine;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tidegate_shims::Machine;
 
 /// What `tidegate replay` is told.
 #[derive(clap::Args)]
@@ -96,7 +96,8 @@ fn captured(options: &Options) -> ExitCode {
 /// Does one recorded run again; tells what happened.
 fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<String> {
     let recording = files::Recording::read(dir, options.seed)?;
-    let machine = Machine::recorded(recording.link.device(), recording.link.forward);
+    let mut machine = Machine::recorded(recording.link.device(), recording.link.forward);
+    machine.distributions = crate::distributions::installed();
     let done = run::Run::new(&recording, machine)?.finish()?;
     if let Some(out) = out {
         std::fs::create_dir_all(out)?;

@@ -3,16 +3,16 @@
 use super::draws::Recorded;
 use super::files::{DRAIN, EPOCH, Link, Recording, SCRIPT_AT, What as RowKind};
 use super::lives::Lives;
-use crate::capture::Shell;
-use crate::faces::Machine;
 use anyhow::Context;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
+use tidegate_capture::Shell;
 use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Meta, Pkt, Pool, Span, Time};
+use tidegate_shims::Machine;
 
 /// How long a command of the schedule may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
@@ -132,7 +132,7 @@ impl<'r> Run<'r> {
         self.machine.now = at(SCRIPT_AT);
         self.machine.gateway.late_timers(true);
         let (pool, draws) = (&mut self.pool, &mut self.draws);
-        let outcome = self.shell.run_file(&self.recording.script, &mut self.machine.face(pool, draws))?;
+        let outcome = self.shell.run_file(&self.recording.script, &mut self.machine.shim(pool, draws))?;
         self.complain(&outcome.stderr);
         self.machine.gateway.late_timers(false);
         self.look_around();
@@ -142,7 +142,7 @@ impl<'r> Run<'r> {
     fn command(&mut self, now: Time, command: &str) -> anyhow::Result<()> {
         self.machine.now = now;
         let (pool, draws) = (&mut self.pool, &mut self.draws);
-        let outcome = self.shell.run_line(command, &mut self.machine.face(pool, draws))?;
+        let outcome = self.shell.run_line(command, &mut self.machine.shim(pool, draws))?;
         self.complain(&outcome.stderr);
         self.look_around();
         // A change may let something go at once, but nobody polls for it: the kernel does not either.
@@ -276,7 +276,7 @@ impl<'r> Run<'r> {
 
     fn show(&mut self, words: &[&str]) -> String {
         let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-        let reply = self.machine.face(&mut self.pool, &mut self.draws).tc(&words, None);
+        let reply = self.machine.shim(&mut self.pool, &mut self.draws).tc(&words, None);
         String::from_utf8_lossy(&reply.stdout).into_owned()
     }
 

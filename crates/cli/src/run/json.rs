@@ -5,10 +5,9 @@
 //! `options.text`, the repeated key a list.
 
 use super::Run;
-use crate::capture::{Answer, Call, Exit, Outcome, Recorded};
-use crate::faces::Machine;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
+use tidegate_capture::{Exit, Outcome, Recorded};
 use tidegate_gateway::DeviceId;
 use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS};
 use tidegate_lang::ip::{IpFlags, link_json};
@@ -16,6 +15,8 @@ use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_packet::{Handle, Pool, Seeded};
 use tidegate_policy::dump::{ClassDump, FilterDump, Xstats};
 use tidegate_policy::{ClassParams, Kind};
+use tidegate_shims::Machine;
+use tidegate_shims::{Answer, Call};
 
 /// The document, with the end of line.
 pub(super) fn document(run: &mut Run<'_>) -> String {
@@ -77,7 +78,7 @@ fn each(machine: &mut Machine, list: fn(&mut Machine, DeviceId) -> Vec<Value>) -
 /// As `ip -s -j addr show` tells them.
 fn devices(machine: &mut Machine) -> Value {
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let links = machine.face(&mut pool, &mut draws).links();
+    let links = machine.shim(&mut pool, &mut draws).links();
     parsed(&link_json(&links, &IpFlags::default(), true))
 }
 
@@ -213,7 +214,7 @@ fn tables(machine: &mut Machine, ipv6: bool) -> Vec<Value> {
     let tool = if ipv6 { "ip6tables-save" } else { "iptables-save" };
     let call = Call { tool: tool.into(), args: vec!["-c".into()], stdin: None, cwd: "/".into() };
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let reply = machine.face(&mut pool, &mut draws).answer(&call);
+    let reply = machine.shim(&mut pool, &mut draws).answer(&call);
     let mut tables: Vec<Value> = Vec::new();
     for line in String::from_utf8_lossy(&reply.stdout).lines() {
         let Some(table) = tables.last_mut().filter(|_| !line.starts_with('*')) else {

@@ -9,15 +9,15 @@ pub(crate) mod text;
 
 pub use options::{Options, Print};
 
-use crate::capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
-use crate::faces::Machine;
 use crate::graph;
 use crate::input::MAX_POLICY;
 use crate::intake::{self, Format, ReadError, ReadOptions, Taken};
 use std::io::ErrorKind;
 use std::process::ExitCode;
+use tidegate_capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
 use tidegate_os::input_file;
 use tidegate_packet::{Pool, Seeded, Time};
+use tidegate_shims::Machine;
 
 /// When the script runs: a machine's clock does not begin at nothing.
 const STARTED: Time = Time(1_000_000_000);
@@ -108,10 +108,12 @@ fn run_script(options: &Options) -> Result<Run<'_>, CaptureError> {
         timeout: options.sandbox.timeout,
         private: options.sandbox.private,
         output: if options.print.is_none() { Output::PassThrough } else { Output::ToErrors },
+        print: crate::output::pass_on,
         devices: options.dev.clone(),
         ..CaptureOptions::default()
     };
     let mut machine = Machine::for_script(options.dev.iter().map(String::as_str));
+    machine.distributions = crate::distributions::installed();
     machine.now = STARTED;
     machine.gateway.set_dissector(options.dissect.into());
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
@@ -121,8 +123,8 @@ fn run_script(options: &Options) -> Result<Run<'_>, CaptureError> {
             eprintln!("tidegate run: {} {}", options.script.display(), turns[turn].join(" "));
         }
     };
-    let face = &mut machine.face(&mut pool, &mut draws);
-    let outcomes = run_in_turn(&options.script, &turns, &capture, face, &mut before)?;
+    let shim = &mut machine.shim(&mut pool, &mut draws);
+    let outcomes = run_in_turn(&options.script, &turns, &capture, shim, &mut before)?;
     Ok(Run { options, machine, outcomes })
 }
 

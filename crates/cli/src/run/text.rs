@@ -1,9 +1,9 @@
 //! What was carried out, as commands and as a batch file; the summary.
 
 use super::{Run, code};
-use crate::capture::{Exit, Outcome, Recorded};
-use crate::faces::Carried;
 use std::fmt::Write as _;
+use tidegate_capture::{Exit, Outcome, Recorded};
+use tidegate_shims::Carried;
 
 /// One command a line, quoted for a shell.
 pub(crate) fn commands(carried: &[Carried]) -> String {

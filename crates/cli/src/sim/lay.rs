@@ -3,11 +3,11 @@
 use super::file::over;
 use super::prepare::{self, Prepared};
 use super::scenario::{Buffer, Line, Node, Role, Scenario};
-use crate::faces;
 use crate::tables::Wrong;
 use std::net::IpAddr;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_packet::{Span, Time};
+
 use tidegate_sim::Limit;
 use tidegate_sim::world::{Cable, Direction, End, Layout, Station, World};
 
@@ -20,7 +20,7 @@ const USUAL_BUFFER: u64 = 64_000;
 pub(super) struct Laid {
     pub(super) world: World,
     /// Of each machine of the world what its tools know of it beside its queues.
-    pub(super) hosts: Vec<faces::Machine>,
+    pub(super) hosts: Vec<tidegate_shims::Machine>,
     /// Of each machine of the world its node.
     pub(super) nodes: Vec<usize>,
     /// The devices with queues of each machine, by name.

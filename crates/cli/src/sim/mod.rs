@@ -25,7 +25,7 @@ mod traffic;
 
 pub use options::Options;
 
-use crate::capture::ScriptOptions;
+use crate::script_options::ScriptOptions;
 
 use crate::tables::Wrong;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -1,6 +1,6 @@
 //! The command line of `tidegate sim`.
 
-use crate::capture::ScriptOptions;
+use crate::script_options::ScriptOptions;
 use crate::values::duration;
 use clap::Parser;
 use std::path::PathBuf;

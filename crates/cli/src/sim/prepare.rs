@@ -1,17 +1,18 @@
 //! What the machines are told before packets flow: policies taken in once, and carried out anew for every run.
 
 use super::scenario::{Command, Device, Happening, Node, Place, Role, Scenario, Source};
-use crate::capture::ScriptOptions;
-use crate::capture::{Answer, Call, Exit, Reply};
 use crate::dissect::Dissect;
-use crate::faces::{self, Face};
 use crate::intake::{self, ReadOptions, Taken};
+use crate::script_options::ScriptOptions;
 use crate::tables::Wrong;
 use std::path::{Path, PathBuf};
+use tidegate_capture::Exit;
 use tidegate_gateway::{DeviceSpec, Encap, World};
 use tidegate_insight::CARRIED_OUT_AT;
 use tidegate_packet::{Dissector, Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_shims::{self, ToolShim};
+use tidegate_shims::{Answer, Call, Reply};
 
 /// What a machine is told under one policy.
 #[derive(Clone, Debug, Default)]
@@ -178,19 +179,19 @@ fn remedy(node: &Node, missing: &str) -> String {
 ///
 /// # Errors
 /// What it refuses.
-pub(super) fn machine(scenario: &Scenario, setup: &Setup) -> Result<faces::Machine, Wrong> {
+pub(super) fn machine(scenario: &Scenario, setup: &Setup) -> Result<tidegate_shims::Machine, Wrong> {
     let node = &scenario.nodes[setup.node];
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(scenario.seed));
     let mut machine = bare(scenario, setup.node, &mut pool, &mut draws);
-    let mut face = machine.face(&mut pool, &mut draws);
+    let mut shim = machine.shim(&mut pool, &mut draws);
     for command in &setup.commands {
-        let reply = told(&mut face, &command.words);
+        let reply = told(&mut shim, &command.words);
         if reply.code != 0 {
             return Err(refused(node, command, &reply));
         }
     }
     for op in &setup.ops {
-        if let Err(error) = face.apply(op.clone()) {
+        if let Err(error) = shim.apply(op.clone()) {
             let why = format!("what the file says is refused after `setup`: {error}");
             return Err(Wrong::new(setup.at.clone(), why, "say it once, in `setup` or in the file"));
         }
@@ -199,9 +200,10 @@ pub(super) fn machine(scenario: &Scenario, setup: &Setup) -> Result<faces::Machi
 }
 
 /// A machine that nobody has told anything.
-fn bare(scenario: &Scenario, node: usize, pool: &mut Pool, draws: &mut Seeded) -> faces::Machine {
+fn bare(scenario: &Scenario, node: usize, pool: &mut Pool, draws: &mut Seeded) -> tidegate_shims::Machine {
     let of = &scenario.nodes[node];
-    let mut machine = faces::Machine::new([], DeviceSpec::default());
+    let mut machine = tidegate_shims::Machine::new([], DeviceSpec::default());
+    machine.distributions = crate::distributions::installed();
     machine.now = CARRIED_OUT_AT;
     machine.gateway.set_dissector(of.machine.dissector);
     for device in outside_first(of) {
@@ -229,7 +231,7 @@ fn bare(scenario: &Scenario, node: usize, pool: &mut Pool, draws: &mut Seeded) -
         }
     }
     let names: Vec<String> = outside_first(of).map(|device| device.name.clone()).collect();
-    machine.face(pool, draws).world(&names);
+    machine.shim(pool, draws).world(&names);
     machine
 }
 
@@ -254,9 +256,9 @@ fn ring(scenario: &Scenario, node: usize, device: &str) -> Option<u32> {
 }
 
 /// Tells a machine something, as on its shell.
-pub(super) fn told(face: &mut Face<'_>, words: &[String]) -> Reply {
+pub(super) fn told(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
     let Some((tool, args)) = words.split_first() else { return Reply::ok() };
-    face.answer(&Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: PathBuf::from("/") })
+    shim.answer(&Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: PathBuf::from("/") })
 }
 
 /// What a machine would not do.

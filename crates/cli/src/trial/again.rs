@@ -1,9 +1,9 @@
 //! The command that gives the same figures.
 
 use super::options::{Buffer, Options, ProbeName};
-use crate::capture::DEFAULT_TIMEOUT;
 use crate::dissect::Dissect;
 use std::fmt::Write as _;
+use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_packet::Span;
 
 /// The words of the command, what is left at its default not said.

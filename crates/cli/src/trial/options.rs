@@ -1,8 +1,8 @@
 //! What `tidegate try` is told.
 
-use crate::capture::ScriptOptions;
 use crate::dissect::Dissect;
 use crate::intake::ReadOptions;
+use crate::script_options::ScriptOptions;
 use crate::values::duration;
 use std::path::PathBuf;
 use std::time::Duration;

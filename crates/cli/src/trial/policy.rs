@@ -1,16 +1,16 @@
 //! From a script to the operations it comes to.
 
 use super::options::Options;
-use crate::capture::{Exit, Outcome};
-use crate::faces::Machine;
 use crate::intake::{self, Taken};
 use anyhow::bail;
 use std::sync::OnceLock;
+use tidegate_capture::{Exit, Outcome};
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
 use tidegate_insight::{CARRIED_OUT_AT, Given, Reached, Reading};
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
 use tidegate_policy::netfilter::{Condition, NfCommand, Rule};
 use tidegate_policy::{LinkKind, Op, Verb};
+use tidegate_shims::Machine;
 
 /// What a script configured.
 #[derive(Default)]
@@ -61,10 +61,10 @@ impl Policy {
         machine.gateway.set_dissector(self.dissector);
         if with_policy {
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(seed));
-            let mut face = machine.face(&mut pool, &mut draws);
+            let mut shim = machine.shim(&mut pool, &mut draws);
             for op in &self.ops {
                 // It was carried out once, so it will be again; were it refused, the table of classes would show it.
-                let _ = face.apply(op.clone());
+                let _ = shim.apply(op.clone());
             }
         }
         machine

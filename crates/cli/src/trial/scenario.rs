@@ -3,14 +3,14 @@
 use super::loads::{Item, Load};
 use super::options::Options;
 use super::policy::Policy;
-use crate::capture::{Answer, Call};
 use crate::courses::{Course, Courses, Roots, counts};
-use crate::faces::Machine;
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_packet::{Span, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_shims::Machine;
+use tidegate_shims::{Answer, Call};
 use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Outcome, Port, Traffic};
 
 /// When packets begin to flow; the policy has stood for a while then.
@@ -271,7 +271,7 @@ fn ask(home: &mut Home<GatewayMachine>, commands: &[String]) -> String {
             let mut machine = Machine::new([], DeviceSpec::default());
             machine.now = now;
             std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
-            let reply = machine.face(pool, &mut simulated.draws).answer(&call);
+            let reply = machine.shim(pool, &mut simulated.draws).answer(&call);
             std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
             reply
         });

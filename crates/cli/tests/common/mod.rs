@@ -17,7 +17,7 @@ pub(crate) const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 
 /// True, with the reason printed, where no sandbox can be made.
 pub(crate) fn skip() -> bool {
-    match tidegate::capture::available(Path::new(TIDEGATE)) {
+    match tidegate_capture::available(Path::new(TIDEGATE)) {
         Ok(()) => false,
         Err(error) => {
             eprintln!("SKIPPED: {error}");

@@ -1,7 +1,7 @@
 //! What `tidegate replay --capture` is told.
 
 use super::side::Prefix;
-use crate::capture::ScriptOptions;
+use crate::script_options::ScriptOptions;
 use crate::trial::{Buffer, buffer, rate, span, stacked};
 use std::path::{Path, PathBuf};
 use tidegate_packet::{Rate, Span};

@@ -3,10 +3,10 @@
 use super::super::scenario::{At, Command, Happening, Line};
 use super::lines;
 use super::network::{Network, strings};
-use crate::capture::TOOLS;
 use crate::tables::{Keys, Value, Wrong, list, span, text};
 use std::ops::Range;
 use std::path::Path;
+use tidegate_capture::TOOLS;
 use tidegate_packet::Span;
 use toml::de::DeValue;
 

@@ -1,0 +1,382 @@
+//! What a script's text tells before it runs: its interpreter, the files it reads in, the devices and paths it names.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::error::CaptureError;
+use super::shim::TOOLS;
+use super::words::{self, Command};
+
+/// The longest script that is read, in bytes.
+const MAX_SCRIPT: u64 = 8 << 20;
+/// The most files that a script reads in which are looked at.
+const MAX_SOURCED: usize = 32;
+/// The most devices that are created for a script.
+const MAX_DEVICES: usize = 64;
+/// Directories where scripts look for tools.
+const TOOL_DIRS: [&str; 6] = ["/sbin", "/usr/sbin", "/bin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
+
+/// A script as read.
+#[derive(Debug)]
+pub(super) struct Script {
+    /// The script and the files it reads in, the script first, as the user would name them.
+    pub(super) files: Vec<(PathBuf, String)>,
+    /// The script's absolute path.
+    pub(super) path: PathBuf,
+    /// Interpreter and its option, from the `#!` line; `sh` without one.
+    pub(super) interpreter: Vec<OsString>,
+}
+
+impl Script {
+    /// Reads a script and what it sources with a literal path.
+    ///
+    /// # Errors
+    /// Not there, not readable, not a text, its interpreter missing.
+    pub(super) fn read(path: &Path) -> Result<Self, CaptureError> {
+        let bytes = read_bounded(path)?;
+        if bytes.iter().take(512).any(|byte| *byte == 0) {
+            return Err(CaptureError::NotAScript(path.to_owned()));
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        // A line or two of a here-document may end so on purpose; the first line, or most, may not.
+        let ends: Vec<bool> = text.lines().zip(text.split('\n')).map(|(_, line)| line.ends_with('\r')).collect();
+        if ends.first() == Some(&true) || ends.iter().filter(|end| **end).count() * 2 > ends.len() {
+            let first = ends.iter().position(|end| *end).unwrap_or(0);
+            return Err(CaptureError::CarriageReturns(path.to_owned(), first + 1));
+        }
+        let interpreter = interpreter(path, &text)?;
+        let absolute = fs::canonicalize(path).map_err(|error| CaptureError::read(path, &error))?;
+        let mut script = Self { files: vec![(path.to_owned(), text)], path: absolute, interpreter };
+        script.read_sourced();
+        Ok(script)
+    }
+
+    /// The program to start, with the script's arguments.
+    pub(super) fn program(&self, args: &[String]) -> Vec<OsString> {
+        let mut program = self.interpreter.clone();
+        program.push(self.path.clone().into());
+        program.extend(args.iter().map(OsString::from));
+        program
+    }
+
+    /// Devices the text names, in order of appearance.
+    pub(super) fn devices(&self, args: &[String]) -> Vec<String> {
+        let mut commands = Vec::new();
+        for (_, text) in &self.files {
+            commands.extend(words::commands(text));
+        }
+        devices(&commands, args)
+    }
+
+    /// Directories where this script or any other may look for tools: absolute, without symbolic links.
+    pub(super) fn tool_dirs(&self) -> Vec<PathBuf> {
+        let mut dirs: BTreeSet<PathBuf> = usual_tool_dirs().into_iter().collect();
+        for (_, text) in &self.files {
+            let ends = |letter: char| !(letter.is_ascii_alphanumeric() || "/._-+".contains(letter));
+            for piece in text.split(ends).filter(|piece| piece.starts_with('/')) {
+                let path = Path::new(piece);
+                let named = path.file_name().and_then(|name| name.to_str());
+                if let (Some(name), Some(dir)) = (named, path.parent())
+                    && TOOLS.contains(&name)
+                    && dir.components().count() <= 16
+                    && !piece.contains("..")
+                {
+                    dirs.insert(real(dir));
+                }
+            }
+        }
+        may_hold_tools(dirs)
+    }
+
+    fn read_sourced(&mut self) {
+        let dir = self.path.parent().unwrap_or(Path::new("/")).to_owned();
+        let mut at = 0;
+        while at < self.files.len() && self.files.len() < MAX_SOURCED {
+            let commands = words::commands(&self.files[at].1);
+            let variables = words::variables(&commands, &[]);
+            for command in commands {
+                let [verb, file, ..] = &command.words[..] else {
+                    continue;
+                };
+                if verb.text != "." && verb.text != "source" {
+                    continue;
+                }
+                for named in sourced(&file.raw, &variables, &dir) {
+                    let known = self.files.iter().any(|(path, _)| *path == named);
+                    if !known
+                        && !is_new_inside(&named)
+                        && self.files.len() < MAX_SOURCED
+                        && let Ok(bytes) = read_bounded(&named)
+                    {
+                        let text = String::from_utf8_lossy(&bytes).into_owned();
+                        self.files.push((named, text));
+                    }
+                }
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Where a `. FILE` may point: as written, from a variable, or beside the script.
+fn sourced(raw: &str, variables: &std::collections::BTreeMap<String, Vec<String>>, dir: &Path) -> Vec<PathBuf> {
+    let bare = raw.trim_matches(['"', '\'']);
+    let mut names = words::resolve(raw, variables);
+    // `. "$(dirname "$0")/lib.sh"`, `. $DIR/lib.sh`: the last part beside the script.
+    if names.is_empty()
+        && let Some((_, last)) = bare.rsplit_once('/')
+        && !last.contains(['$', '`', ')'])
+    {
+        names.push(format!("./{last}"));
+    }
+    names
+        .into_iter()
+        .flat_map(|name| [dir.join(&name), PathBuf::from(name)])
+        .filter(|path| path.is_file())
+        .take(1)
+        .collect()
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
+    let wrong = |error: std::io::Error| CaptureError::read(path, &error);
+    if fs::metadata(path).map_err(wrong)?.is_dir() {
+        return Err(CaptureError::IsDirectory(path.to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let file = tidegate_os::input_file::open(path).map_err(wrong)?;
+    file.take(MAX_SCRIPT + 1).read_to_end(&mut bytes).map_err(wrong)?;
+    if bytes.len() as u64 > MAX_SCRIPT {
+        return Err(CaptureError::TooLong(path.to_owned(), MAX_SCRIPT));
+    }
+    Ok(bytes)
+}
+
+/// Does a script without a `#!` line at its top say in another way that it is for bash? A bash that is told to run such
+/// a file runs it alone.
+fn is_for_bash(text: &str) -> bool {
+    const WORDS: [&str; 7] = ["[[ ", "if [[ ", "while [[ ", "function ", "declare ", "source ", "#!/bin/bash"];
+    text.lines().map(str::trim_start).any(|line| WORDS.iter().any(|word| line.starts_with(word)))
+}
+
+/// The words of the `#!` line; the kernel gives everything behind the first blank as one word.
+fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
+    let first = text.lines().next().unwrap_or("");
+    let Some(line) = first.strip_prefix("#!") else {
+        let bash = Path::new("/bin/bash");
+        return Ok(vec![if is_for_bash(text) && bash.exists() { bash.into() } else { "sh".into() }]);
+    };
+    let line = line.trim();
+    if line.is_empty() {
+        return Ok(vec!["sh".into()]);
+    }
+    let (program, option) = match line.split_once([' ', '\t']) {
+        Some((program, option)) => (program, Some(option.trim())),
+        None => (line, None),
+    };
+    let env = program.ends_with("/env");
+    let wanted = if env {
+        option.and_then(|words| words.split_whitespace().find(|word| !word.starts_with('-'))).unwrap_or(program)
+    } else {
+        program
+    };
+    let found = if wanted.contains('/') {
+        Path::new(wanted).exists()
+    } else {
+        let dirs = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&dirs).any(|dir| dir.join(wanted).exists())
+    };
+    if !found {
+        return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: wanted.to_owned() });
+    }
+    let mut words: Vec<OsString> = vec![program.into()];
+    words.extend(option.filter(|option| !option.is_empty()).map(OsString::from));
+    Ok(words)
+}
+
+fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
+    const BEFORE: [&str; 5] = ["dev", "--out-interface", "--in-interface", "oif", "iif"];
+    // Other tools have other meanings for these.
+    const BEFORE_IN_RULES: [&str; 2] = ["-o", "-i"];
+    const RULE_WORDS: [&str; 6] = ["-A", "-I", "-D", "-C", "-j", "-g"];
+    let variables = words::variables(commands, args);
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        // `vtun+` means any vtun: one of them will do.
+        let name = name.strip_suffix('+').map_or(name.to_owned(), |stem| format!("{stem}0"));
+        if is_device(&name) && found.len() < MAX_DEVICES && !found.contains(&name) {
+            found.push(name);
+        }
+    };
+    for command in commands {
+        let words = &command.words;
+        let rule = words.iter().any(|word| RULE_WORDS.contains(&word.text.as_str()));
+        for pair in words.windows(2) {
+            let first = pair[0].text.as_str();
+            let named = BEFORE.contains(&first) || rule && BEFORE_IN_RULES.contains(&first);
+            // `ip link set eth0 …`, with or without `dev` between.
+            let set = first == "set" && words.iter().any(|word| word.text == "link");
+            if named || set || first.ends_with("ifconfig") {
+                for name in words::resolve(&pair[1].raw, &variables) {
+                    add(&name);
+                }
+            }
+        }
+        for word in words {
+            if let Some(rest) = word.raw.split("/sys/class/net/").nth(1) {
+                let name = rest.split('/').next().unwrap_or("");
+                for name in words::resolve(name, &variables) {
+                    add(&name);
+                }
+            }
+        }
+    }
+    for (name, values) in &variables {
+        if names_a_device(name) {
+            values.iter().flat_map(|value| value.split_whitespace()).for_each(&mut add);
+        }
+    }
+    // What the script makes itself is not there before.
+    let made = made(commands, &variables);
+    found.retain(|name| !made.contains(name));
+    found
+}
+
+/// The devices that the commands make: `ip link add NAME type …`, `ip tunnel add NAME …`, `modprobe ifb`.
+fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let mut made = Vec::new();
+    for command in commands {
+        let texts: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+        if texts.contains(&"modprobe") && texts.contains(&"ifb") {
+            let count = texts.iter().find_map(|text| text.strip_prefix("numifbs=")?.parse().ok()).unwrap_or(2);
+            made.extend((0..count.min(MAX_DEVICES)).map(|number| format!("ifb{number}")));
+        }
+        let object = texts.iter().position(|text| ["link", "l", "tunnel", "tun", "tuntap"].contains(text));
+        let Some(at) = object.filter(|at| matches!(texts.get(at + 1), Some(&("add" | "a")))) else { continue };
+        let words = &command.words[at + 2..];
+        // The link itself, and behind its type the other end of a cable: `link add A type veth peer name B`.
+        let typed = words.iter().position(|word| word.text == "type").unwrap_or(words.len());
+        let (own, of_type) = words.split_at(typed);
+        let mut names: Vec<&words::Word> = of_type
+            .windows(3)
+            .filter(|three| three[0].text == "peer")
+            .map(|three| if three[1].text == "name" { &three[2] } else { &three[1] })
+            .collect();
+        if let [.., peer, name] = of_type
+            && peer.text == "peer"
+        {
+            names.push(name);
+        }
+        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first or behind the
+        // link beneath.
+        let named = own.iter().position(|word| word.text == "name" || word.text == "dev");
+        let beneath = own.first().is_some_and(|word| word.text == "link");
+        names.extend(named.map_or(own.get(if beneath { 2 } else { 0 }), |at| own.get(at + 1)));
+        made.extend(names.iter().flat_map(|word| words::resolve(&word.raw, variables)));
+    }
+    made
+}
+
+/// True for the names that scripts give to a variable that holds a device.
+fn names_a_device(variable: &str) -> bool {
+    let upper = variable.to_ascii_uppercase();
+    let exact = ["IF", "DEV", "NIC", "WAN", "LAN", "EXT", "INT", "UPLINK", "DNLINK"];
+    exact.contains(&upper.as_str())
+        || ["IFACE", "INTERFACE", "DEVICE"].iter().any(|part| upper.contains(part))
+        || ["_IF", "_DEV", "_NIC"].iter().any(|end| upper.ends_with(end))
+        || ["IF_", "DEV_"].iter().any(|begin| upper.starts_with(begin))
+}
+
+fn is_device(name: &str) -> bool {
+    let mut letters = name.chars();
+    (2..=15).contains(&name.len())
+        && letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || "._-@".contains(letter))
+        && !["lo", "all", "default", "dev", "null", "root", "up", "down"].contains(&name)
+}
+
+/// The directory with its symbolic links resolved, as far as it exists.
+fn real(dir: &Path) -> PathBuf {
+    for ancestor in dir.ancestors() {
+        if let Ok(found) = fs::canonicalize(ancestor) {
+            return match dir.strip_prefix(ancestor) {
+                Ok(rest) if !rest.as_os_str().is_empty() => found.join(rest),
+                _ => found,
+            };
+        }
+    }
+    dir.to_owned()
+}
+
+/// The directories where tools are usually found, and those of the search path that hold one.
+pub(super) fn usual_tool_dirs() -> Vec<PathBuf> {
+    let mut dirs: BTreeSet<PathBuf> = TOOL_DIRS.iter().map(|dir| real(Path::new(dir))).collect();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let holds_tools = |dir: &PathBuf| TOOLS.iter().any(|tool| dir.join(tool).exists());
+    dirs.extend(std::env::split_paths(&path).filter(|dir| dir.is_absolute() && holds_tools(dir)).map(|dir| real(&dir)));
+    may_hold_tools(dirs)
+}
+
+/// All but those that are new inside a sandbox.
+fn may_hold_tools(dirs: BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    dirs.into_iter().filter(|dir| dir != Path::new("/") && !is_new_inside(dir)).collect()
+}
+
+/// Is it where the sandbox has files of its own? What the host has there belongs to no script.
+pub(super) fn is_new_inside(path: &Path) -> bool {
+    ["/proc", "/sys", "/dev", "/run"].iter().any(|own| path.starts_with(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_found_wherever_scripts_name_them() {
+        let cases = [
+            ("tc qdisc add dev eth1 root pfifo", "eth1"),
+            ("IF=eth0\ntc qdisc add dev $IF root pfifo 2>/dev/null", "eth0"),
+            ("iptables -A OUTPUT -o ppp0 -j ACCEPT; iptables -i vtun+ -j X", "ppp0 vtun0"),
+            ("WAN_IF=\"wan0\"; [ -d /sys/class/net/br-lan ]", "br-lan wan0"),
+            ("D=${1:-eth3}; tc qdisc show dev $D", "eth7"),
+            ("for d in eth0 eth1 lo; do tc qdisc del dev $d root; done", "eth0 eth1"),
+            ("ifconfig eth0 txqueuelen 1; echo dev null", "eth0"),
+            ("ip link set eth0 up; ip link set dev eth1 up; set -e; set up", "eth0 eth1"),
+            ("tc qdisc show dev $(ip route | head -1)", ""),
+            ("ip -o link show; grep -i error log", ""),
+            (
+                "I=ifb4eth0; ip link add name $I type ifb; tc qdisc add dev $I root pfifo; tc qdisc show dev eth0",
+                "eth0",
+            ),
+            ("ip link add dev up0 type ifb; tc qdisc add dev up0 root pfifo", ""),
+            ("ip link add a0 type veth peer name b0; ip link set b0 up; tc qdisc show dev a0", ""),
+            ("ip link add a0 type veth peer b0; ip link set b0 up; tc qdisc show dev a0", ""),
+            ("ip link add link eth0 v0 type vlan id 4; tc qdisc show dev v0; tc qdisc show dev eth0", "eth0"),
+            ("modprobe ifb numifbs=1; tc qdisc add dev ifb0 root pfifo; ip link set dev ifb1 up", "ifb1"),
+        ];
+        for (script, expected) in cases {
+            let found = devices(&words::commands(script), &["eth7".to_owned()]);
+            assert_eq!(found.join(" "), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn the_first_line_names_the_interpreter() {
+        let of = |text: &str| {
+            interpreter(Path::new("x.sh"), text)
+                .map(|words| words.iter().map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join("|"))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(of("tc qdisc show").unwrap(), "sh");
+        if Path::new("/bin/bash").exists() {
+            assert_eq!(of("# for tc\n#!/bin/bash\n").unwrap(), "/bin/bash");
+            assert_eq!(of("if [[ -n $1 ]]; then\n").unwrap(), "/bin/bash");
+        }
+        assert_eq!(of("#!/bin/sh -e -u\n").unwrap(), "/bin/sh|-e -u");
+        assert_eq!(of("#! /usr/bin/env sh\n").unwrap(), "/usr/bin/env|sh");
+        let missing = of("#!/no/such/shell\n").unwrap_err();
+        assert!(missing.starts_with("x.sh:1: "), "{missing}");
+    }
+}

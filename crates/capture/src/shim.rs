@@ -1,0 +1,292 @@
+//! The tool shims: this executable under the name of a tool, inside a captured script.
+//!
+//! A shim understands nothing. It sends the call to the parent and does what the reply says; only `sudo` acts by
+//! itself, since all it is asked for is to run the rest.
+
+use std::ffi::OsString;
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use tidegate_os::process;
+use tidegate_sandbox as sandbox;
+
+use super::effect;
+use super::wire::{self, Request};
+use tidegate_shims::sysctl_path;
+use tidegate_shims::{Call, Reply};
+
+/// The names under which a captured script finds us.
+pub const TOOLS: [&str; 43] = [
+    "tc",
+    "ip",
+    "iptables",
+    "ip6tables",
+    "iptables-legacy",
+    "ip6tables-legacy",
+    "iptables-nft",
+    "ip6tables-nft",
+    "iptables-save",
+    "ip6tables-save",
+    "iptables-restore",
+    "ip6tables-restore",
+    "iptables-legacy-save",
+    "ip6tables-legacy-save",
+    "iptables-legacy-restore",
+    "ip6tables-legacy-restore",
+    "iptables-nft-save",
+    "ip6tables-nft-save",
+    "iptables-nft-restore",
+    "ip6tables-nft-restore",
+    "modprobe",
+    "insmod",
+    "rmmod",
+    "lsmod",
+    "sudo",
+    "ifconfig",
+    "ethtool",
+    "sysctl",
+    "nft",
+    // What follows is not played: each call is refused by name, because doing it elsewhere or not at all would go unnoticed.
+    "ipset",
+    "conntrack",
+    "arptables",
+    "ebtables",
+    "brctl",
+    "vconfig",
+    "route",
+    "firewall-cmd",
+    "ufw",
+    "iw",
+    "iwconfig",
+    "mii-tool",
+    "tunctl",
+    "ipvsadm",
+];
+
+/// Files that scripts write to instead of calling a tool.
+pub(super) const WATCHED: [&str; 3] =
+    ["/sys/class/net/*/tx_queue_len", "/sys/class/net/*/mtu", "/sys/module/sch_htb/parameters/htb_hysteresis"];
+
+/// The most bytes of standard input or of a batch file that are passed on.
+const MAX_INPUT: u64 = 16 << 20;
+
+/// Plays a stage of the sandbox, or a tool's shim, if this process was started as one.
+///
+/// Call it first thing in `main`, before any thread starts. `None`: this is `tidegate` itself.
+#[must_use]
+pub fn dispatch() -> Option<u8> {
+    sandbox::stage();
+    let mut words = std::env::args_os();
+    let name = words.next()?;
+    let name = Path::new(&name).file_name()?.to_str()?.to_owned();
+    TOOLS.contains(&name.as_str()).then(|| shim(&name, words.collect()))
+}
+
+fn shim(tool: &str, args: Vec<OsString>) -> u8 {
+    if tool == "sudo" {
+        return sudo(args);
+    }
+    let args: Vec<String> = args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    match call(tool, &args) {
+        Ok(reply) => {
+            // Whoever reads our output may have gone (`tc … | head -1`): that is not a failure of the call.
+            let _ = io::stdout().write_all(&reply.stdout);
+            let _ = io::stdout().flush();
+            let _ = io::stderr().write_all(&reply.stderr);
+            wire::files_of(&reply).for_each(effect::perform);
+            reply.code
+        }
+        // The run is over: the command that answered has said why, and this process ends with the script.
+        Err(error) if is_cut(&error) => 255,
+        Err(error) => {
+            eprintln!(
+                "{tool}: this is tidegate under the name of {tool}, and no capture answers ({error}); run the script with `tidegate try SCRIPT`"
+            );
+            255
+        }
+    }
+}
+
+/// Was a call that had been taken not answered any more?
+fn is_cut(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
+fn call(tool: &str, args: &[String]) -> io::Result<Reply> {
+    // Elsewhere some service may listen at that port.
+    if !Path::new(sandbox::TOOLS).is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "this is no sandbox"));
+    }
+    let (stdin, refused) = match input(tool, args) {
+        Ok(stdin) => (stdin, None),
+        Err(reason) => (None, Some(reason)),
+    };
+    let request = Request {
+        call: Call {
+            tool: tool.to_owned(),
+            args: args.to_vec(),
+            stdin,
+            cwd: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+        },
+        issuer: process::words_of(process::parent()),
+        silenced: goes_to_null(),
+        refused,
+        files: files(tool, args),
+    };
+    let mut stream = TcpStream::connect(sandbox::ADDRESS)?;
+    stream.set_nodelay(true)?;
+    wire::write_request(&mut stream, &request)?;
+    wire::read_reply(&mut BufReader::new(stream))
+}
+
+/// Files in which the script may have written something, and settings that the call is about.
+fn files(tool: &str, args: &[String]) -> Vec<(String, String)> {
+    let mut patterns: Vec<String> = WATCHED.iter().map(|path| (*path).to_owned()).collect();
+    if tool == "sysctl" {
+        patterns.extend(args.iter().filter_map(|arg| sysctl_path(arg)).take(64));
+    }
+    sandbox::watch::read(&patterns)
+}
+
+/// What the tool would read: a batch file, or standard input where the call asks for it.
+fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
+    let file = match tool {
+        "tc" | "ip" => batch_file(args),
+        "nft" => args.iter().position(|arg| arg == "-f" || arg == "--file").and_then(|at| args.get(at + 1)),
+        "sysctl" => settings_file(args),
+        "ipset" => args.iter().find(|arg| *arg == "restore").map(|_| &STDIN),
+        tool if tool.ends_with("-restore") => Some(rules_file(args)),
+        _ => None,
+    };
+    let Some(file) = file else { return Ok(None) };
+    let mut bytes = Vec::new();
+    let read = if file == "-" || file.is_empty() {
+        io::stdin().take(MAX_INPUT).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(file).and_then(|opened| opened.take(MAX_INPUT).read_to_end(&mut bytes))
+    };
+    match read {
+        Ok(_) => Ok(Some(bytes)),
+        Err(error) => {
+            let text = error.to_string();
+            let reason = text.split(" (os error").next().unwrap_or(&text);
+            Err(format!("Cannot open file \"{file}\" for reading: {reason}\n"))
+        }
+    }
+}
+
+/// The file of `iptables-restore [OPTION…] [FILE]`.
+fn rules_file(args: &[String]) -> &String {
+    let mut words = args.iter().peekable();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-T" | "--table" | "-M" | "--modprobe" => drop(words.next()),
+            // How long to wait may be said or not.
+            "-w" | "--wait" | "-W" | "--wait-interval" => {
+                words.next_if(|next| next.chars().all(|letter| letter.is_ascii_digit()));
+            }
+            option if option.starts_with('-') && option.len() > 1 => {}
+            _ => return word,
+        }
+    }
+    &STDIN
+}
+
+/// The file of `sysctl -p [FILE]`.
+fn settings_file(args: &[String]) -> Option<&String> {
+    static USUAL: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "/etc/sysctl.conf".to_owned());
+    let at = args.iter().position(|arg| matches!(arg.as_str(), "-p" | "-f" | "--load" | "-qp" | "-ep"))?;
+    Some(args.get(at + 1).filter(|next| !next.starts_with('-')).unwrap_or(&USUAL))
+}
+
+/// Standard input under the name tools know.
+static STDIN: String = String::new();
+
+/// The file of `-batch FILE`, which may be shortened to `-b`, among the options before the object.
+fn batch_file(args: &[String]) -> Option<&String> {
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let option = word.strip_prefix('-')?;
+        let option = option.strip_prefix('-').unwrap_or(option);
+        if !option.is_empty() && "batch".starts_with(option) {
+            return Some(words.next().unwrap_or(&STDIN));
+        }
+        if matches!(option, "n" | "netns" | "net" | "cf" | "conf" | "f" | "family" | "l" | "rc" | "rcvbuf") {
+            words.next();
+        }
+    }
+    None
+}
+
+fn goes_to_null() -> bool {
+    let Ok(ours) = io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from) else {
+        return false;
+    };
+    use std::os::unix::fs::MetadataExt;
+    match (ours.metadata(), std::fs::metadata("/dev/null")) {
+        (Ok(ours), Ok(null)) => ours.rdev() == null.rdev() && ours.rdev() != 0,
+        _ => false,
+    }
+}
+
+/// Runs the rest of the words: inside a capture everybody is root already.
+fn sudo(args: Vec<OsString>) -> u8 {
+    let mut words = args.into_iter().peekable();
+    while let Some(option) = words.next_if(|word| word.to_string_lossy().starts_with('-')) {
+        let option = option.to_string_lossy().into_owned();
+        if option == "--" {
+            break;
+        }
+        if matches!(option.as_str(), "-u" | "-g" | "-p" | "-C" | "-h" | "-r" | "-t" | "-U" | "-D" | "-R" | "-T") {
+            words.next();
+        }
+    }
+    let mut settings = Vec::new();
+    while let Some(word) = words.next_if(|word| word.to_string_lossy().contains('=')) {
+        let text = word.to_string_lossy().into_owned();
+        if let Some((name, value)) = text.split_once('=') {
+            settings.push((name.to_owned(), value.to_owned()));
+        }
+    }
+    let Some(program) = words.next() else {
+        return 0;
+    };
+    let error = Command::new(&program).args(words).envs(settings).exec();
+    eprintln!("sudo: {}: {error}", program.to_string_lossy());
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_rules_is_found_behind_options_with_values() {
+        let file = |line: &str| rules_file(&line.split_whitespace().map(Into::into).collect::<Vec<_>>()).clone();
+        assert_eq!(["", "-n", "-w 5 -T mangle", "-w"].map(file), ["", "", "", ""]);
+        assert_eq!(["x", "-w x", "-w 5 -n x", "-T mangle -c x"].map(file), ["x", "x", "x", "x"]);
+    }
+
+    #[test]
+    fn a_batch_file_is_found_behind_other_options_and_never_behind_the_object() {
+        let cases = [
+            ("-batch x", Some("x")),
+            ("-b -", Some("-")),
+            ("-force -ba x", Some("x")),
+            ("-n blue -batch x", Some("x")),
+            ("-batch", Some("")),
+            ("qdisc add -b x", None),
+            ("-s qdisc show", None),
+            ("", None),
+        ];
+        for (line, expected) in cases {
+            let args: Vec<String> = line.split_whitespace().map(Into::into).collect();
+            assert_eq!(batch_file(&args).map(String::as_str), expected, "{line}");
+        }
+    }
+}

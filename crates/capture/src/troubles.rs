@@ -1,0 +1,265 @@
+//! What a run showed to be wrong, in words.
+
+use super::lines::{Finder, SourceLine};
+use super::shim::TOOLS;
+use super::{Exit, Recorded, Trouble};
+
+/// The most troubles listed: a loop that fails a thousand times tells nothing new.
+const MAX_TROUBLES: usize = 50;
+/// The code by which a shell says that it found no such command, and that it may not run it.
+const NOT_FOUND: u8 = 127;
+const NOT_RUNNABLE: u8 = 126;
+const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
+
+/// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
+pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, (stdout, stderr): (&[u8], &[u8])) -> Vec<Trouble> {
+    let mut troubles: Vec<Trouble> = Vec::new();
+    for call in calls.iter().filter(|call| call.code != 0 && !call.may_fail()) {
+        let trouble = failed(call);
+        if troubles.len() < MAX_TROUBLES && !troubles.contains(&trouble) {
+            troubles.push(trouble);
+        }
+    }
+    let complaints = String::from_utf8_lossy(stderr);
+    let complaints: Vec<Complaint<'_>> = complaints.lines().filter_map(|line| Complaint::read(finder, line)).collect();
+    for complaint in &complaints {
+        if let Some(trouble) = complaint.missing_tool(finder)
+            && troubles.len() < MAX_TROUBLES
+            && !troubles.contains(&trouble)
+        {
+            troubles.push(trouble);
+        }
+    }
+    // Of several complaints about the last line the first says what, the others repeat the text.
+    let last = complaints.last().map(|last| last.line);
+    let last = complaints.iter().find(|one| Some(one.line) == last);
+    troubles.extend(end(finder, calls, exit, last).map(|trouble| match exit {
+        Exit::Code(_) if last.is_none() => in_its_words(trouble, stdout, stderr),
+        _ => trouble,
+    }));
+    troubles
+}
+
+/// The end of a script that gave up unasked, with the reason it gives.
+fn in_its_words(mut trouble: Trouble, stdout: &[u8], stderr: &[u8]) -> Trouble {
+    if let Some(usage) = usage(stdout, stderr) {
+        trouble.reason += &format!("; it says `{usage}`");
+        trouble.remedy = Some("give it the arguments that it asks for".to_owned());
+        return trouble;
+    }
+    if let Some(line) = last_line(stderr).or_else(|| last_line(stdout)) {
+        trouble.reason += &format!("; the last line it printed: `{line}`");
+    }
+    if trouble.place.is_none() {
+        trouble.remedy = trouble.remedy.map(|remedy| remedy.replace("fix that line", "fix the script"));
+    }
+    trouble
+}
+
+/// The line by which a script says how it wants to be called.
+pub fn usage(stdout: &[u8], stderr: &[u8]) -> Option<String> {
+    [stderr, stdout].iter().find_map(|output| {
+        let text = String::from_utf8_lossy(output);
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let line = lines.find(|line| line.to_ascii_lowercase().starts_with("usage"))?;
+        // `Usage:` alone is a heading.
+        let next = line.trim_end_matches(':').eq_ignore_ascii_case("usage").then(|| lines.next()).flatten();
+        Some(short(&next.map_or_else(|| line.to_owned(), |next| format!("{line} {next}"))))
+    })
+}
+
+fn last_line(output: &[u8]) -> Option<String> {
+    String::from_utf8_lossy(output).lines().map(str::trim).rfind(|line| !line.is_empty()).map(short)
+}
+
+/// At most a line of a terminal.
+fn short(line: &str) -> String {
+    const MAX_LETTERS: usize = 100;
+    match line.char_indices().nth(MAX_LETTERS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+/// A call's complaint: the tool's first line says what, our own line after it what to do; a usage text between them is for the
+/// script's reader, not for this place.
+fn failed(call: &Recorded) -> Trouble {
+    // The tool's name stands before the reason already.
+    let prefix = format!("{}: ", call.call.tool);
+    let mut lines = call.stderr.trim().lines();
+    let reason = match lines.next() {
+        None => format!("failed with code {} and says nothing", call.code),
+        Some(text) => text.strip_prefix(&prefix).unwrap_or(text).to_owned(),
+    };
+    let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
+    let idle = call.deletes_nothing();
+    Trouble { place: call.source.clone(), reason, who: call.call.tool.clone(), remedy, idle }
+}
+
+/// How the script ended, if not well.
+fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<&Complaint<'_>>) -> Option<Trouble> {
+    let name = finder.main().display().to_string();
+    let after = || match calls.last() {
+        Some(call) => format!("after `{} {}`, its last command that we saw", call.call.tool, call.call.args.join(" ")),
+        None => "before any command that we know".to_owned(),
+    };
+    let (reason, remedy, place) = match exit {
+        Exit::Code(0) => return None,
+        Exit::Code(code) => {
+            let place = last_complaint.and_then(|complaint| finder.line(complaint.line)).or_else(|| finder.last());
+            let meaning = match *code {
+                NOT_FOUND => ": a command was not found",
+                NOT_RUNNABLE => ": a command may not be run",
+                _ => "",
+            };
+            let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
+            let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
+            let remedy = unset.map_or_else(
+                || "fix that line and run again; nothing outside the sandbox was changed".to_owned(),
+                |name| {
+                    format!(
+                        "the line takes the file's place from ${name}: set that in the environment, or run what sets it"
+                    )
+                },
+            );
+            (format!("the script ended with code {code}{meaning}{said}, {}", after()), remedy, place)
+        }
+        Exit::Signal(signal) => (
+            format!("the script was ended by signal {signal}, {}", after()),
+            "a script that kills itself or runs out of memory cannot be captured whole".to_owned(),
+            finder.last(),
+        ),
+        Exit::TimedOut { after: limit, running } => {
+            let place = running_line(finder, running).or_else(|| finder.last());
+            let doing = running.last().map_or(String::new(), |running| format!("; it was running `{running}`"));
+            (
+                format!("the script did not end within {} s{doing}, {}", limit.as_secs_f64(), after()),
+                "let it end by itself (no daemon, no endless loop, no waiting for an answer), or give it longer with --timeout TIME (5m, for example)".to_owned(),
+                place,
+            )
+        }
+        Exit::Crowded { limit } => (
+            format!(
+                "the script started more than {limit} processes at once and was ended with all of them, {}",
+                after()
+            ),
+            "a function that calls itself in the background does that; let the script wait for what it starts"
+                .to_owned(),
+            finder.last(),
+        ),
+        Exit::Exhausted { limit } => (
+            format!("the script's processes held more than {} MiB of memory and were ended, {}", limit >> 20, after()),
+            "a policy needs little; let the script do its other work elsewhere".to_owned(),
+            finder.last(),
+        ),
+        Exit::Lost(reason) => (
+            reason.clone(),
+            "check that the script and its directory can be read, and that there is memory for it".to_owned(),
+            None,
+        ),
+    };
+    // A question may be what the script failed or waits at, wherever it ended.
+    let asked = finder.question().map_or(String::new(), |line| {
+        format!("; line {} asks a question (`{}`), and here standard input is empty: give the answer as an argument or a variable", line.line, line.text.trim())
+    });
+    let who = if place.is_none() { name } else { "sh".to_owned() };
+    Some(Trouble { who, place, reason, remedy: Some(remedy + &asked), idle: false })
+}
+
+/// The variable that a file which cannot be opened is named by.
+fn unset_variable(complaint: &Complaint<'_>, place: Option<&SourceLine>) -> Option<String> {
+    if !complaint.text.contains("cannot open") && !complaint.text.contains("No such file") {
+        return None;
+    }
+    let (_, rest) = place?.text.split_once('$')?;
+    let name: String =
+        rest.trim_start_matches('{').chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    (!name.is_empty()).then_some(name)
+}
+
+/// The line of the innermost program that runs, if the script names it.
+fn running_line(finder: &Finder, running: &[String]) -> Option<SourceLine> {
+    running.iter().rev().find_map(|words| {
+        let mut words = words.split_whitespace();
+        let program = words.next()?.rsplit('/').next()?.to_owned();
+        let args: Vec<String> = words.map(Into::into).collect();
+        finder.peek(&program, &args)
+    })
+}
+
+/// A line that a shell wrote about a line of the script: `x.sh: 3: foo: not found`, `x.sh: line 3: foo: command not found`.
+struct Complaint<'a> {
+    line: usize,
+    text: &'a str,
+}
+
+impl<'a> Complaint<'a> {
+    fn read(finder: &Finder, text: &'a str) -> Option<Self> {
+        let main = finder.main().file_name()?.to_str()?;
+        let at = text.find(main)?;
+        let rest = text.get(at + main.len()..)?.strip_prefix(':')?.trim_start();
+        let rest = rest.strip_prefix("line ").unwrap_or(rest);
+        let (number, rest) = rest.split_once(':')?;
+        Some(Self { line: number.parse().ok()?, text: rest.trim() })
+    }
+
+    fn missing_tool(&self, finder: &Finder) -> Option<Trouble> {
+        let (name, what) = [
+            ("command not found", MISSING),
+            ("not found", MISSING),
+            ("No such file or directory", MISSING),
+            ("Permission denied", "may not be run, or is not on this machine"),
+        ]
+        .iter()
+        .find_map(|(end, what)| Some((self.text.strip_suffix(end)?, what)))?;
+        let name = name.trim_end().strip_suffix(':')?;
+        // `cannot open x: No such file` is about a file that the script reads.
+        if name.contains(' ') {
+            return None;
+        }
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let (reason, remedy) = if name.contains('/') && TOOLS.contains(&base) {
+            (
+                format!(
+                    "{name}: there is no such file on this machine; tidegate answers {base} by its name alone, and in the usual directories"
+                ),
+                format!("call it `{base}`, without its directory"),
+            )
+        } else {
+            (
+                format!("{name}: {what}"),
+                format!("install the package that has {base}, or take the line out if the shaping does not need it"),
+            )
+        };
+        let mut place = finder.line(self.line);
+        if let Some(place) = &mut place {
+            place.columns = place.text.find(name).map(|at| {
+                let start = place.text[..at].chars().count();
+                start..start + name.chars().count()
+            });
+        }
+        Some(Trouble { place, who: "sh".to_owned(), reason, remedy: Some(remedy), idle: false })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_explains_its_arguments_is_quoted() {
+        let rows: [(&str, &str, Option<&str>); 5] = [
+            ("", "Usage: x {on|off}\n", Some("Usage: x {on|off}")),
+            ("usage:\n   x DEV RATE\n", "", Some("usage: x DEV RATE")),
+            ("USAGE\n\n", "", Some("USAGE")),
+            ("what usage is low\n", "no\n", None),
+            ("", "", None),
+        ];
+        for (stdout, stderr, expected) in rows {
+            assert_eq!(usage(stdout.as_bytes(), stderr.as_bytes()).as_deref(), expected, "{stdout}{stderr}");
+        }
+        let long = "x".repeat(200);
+        assert_eq!(last_line(long.as_bytes()).map(|line| line.chars().count()), Some(101));
+        assert_eq!(last_line(b"a\nb \n\n").as_deref(), Some("b"));
+    }
+}

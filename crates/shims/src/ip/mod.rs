@@ -1,0 +1,250 @@
+//! ip, answered.
+
+mod routes;
+
+use super::{ToolShim, batch, refused, world};
+use crate::Reply;
+use tidegate_lang::ip::{self, IpCommand, IpFlags, LinkSet, ShownAddress, ShownLink, Which};
+use tidegate_policy::{Errno, LinkKind, LinkOp, Op, TcError};
+
+/// `ip` with these words; `stdin` is a batch.
+pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
+    grow(shim, words);
+    world::meet_all(shim);
+    match ip::parse(words, &shim.machine.env()) {
+        Err(refusal) => refused(shim, "ip", refusal),
+        Ok(parsed) => match parsed.command {
+            IpCommand::Batch { force } => run_batch(shim, stdin.unwrap_or_default(), parsed.flags, force),
+            command => {
+                let plain: Vec<String> = words.iter().skip_while(|word| word.starts_with('-')).cloned().collect();
+                one(shim, command, parsed.flags, if parsed.flags.family.is_some() { words } else { &plain })
+            }
+        },
+    }
+}
+
+/// A device that is to be changed may come into being; one that is only asked for may not.
+fn grow(shim: &mut ToolShim<'_>, words: &[String]) {
+    let changes = words.iter().any(|word| matches!(word.as_str(), "set" | "add" | "replace" | "change"));
+    let object = words.iter().find(|word| !word.starts_with('-')).map(String::as_str).unwrap_or_default();
+    let makes = ["link", "l", "li", "lin", "tunnel", "tun", "tuntap"].contains(&object)
+        && words.iter().any(|word| matches!(word.as_str(), "add" | "a" | "ad" | "new"));
+    if makes {
+        // The new link is not there before; the one beneath it is.
+        for pair in words.windows(2).skip(1).filter(|pair| pair[0] == "link") {
+            shim.machine.grow_one(&pair[1]);
+        }
+    } else if changes {
+        shim.machine.grow(words);
+        if let Some(at) = words.iter().position(|word| word == "set") {
+            for name in words.iter().skip(at + 1).take(1).filter(|name| *name != "dev") {
+                shim.machine.grow_one(&name.clone());
+            }
+        }
+    }
+}
+
+/// One command; `words` are what to write for it again.
+fn one(shim: &mut ToolShim<'_>, command: IpCommand, flags: IpFlags, words: &[String]) -> Reply {
+    let done = match command {
+        IpCommand::Set(set) => self::set(shim, &set),
+        IpCommand::AddLink { name, kind, set } => {
+            make_room(shim, &name);
+            if let LinkKind::Veth { peer } = &kind {
+                make_room(shim, peer);
+            }
+            let op = Op::Link(LinkOp::Add { name, kind });
+            shim.apply(op).map_err(|error| refusal(&error)).and_then(|_| self::set(shim, &set))
+        }
+        IpCommand::DeleteLink(name) => delete(shim, &name),
+        IpCommand::Address { add, replace, dev, address, prefix } => {
+            match shim.apply(Op::Link(LinkOp::Address { name: dev, add, address, prefix })) {
+                Err(error) if error.errno == Errno::Exist && replace => Ok(()),
+                Err(error) if error.errno == Errno::Exist && address.is_ipv4() => {
+                    Err(Reply::error(2, "Error: ipv4: Address already assigned.\n"))
+                }
+                Err(error) if error.errno == Errno::AddrNotAvail && address.is_ipv4() => {
+                    Err(Reply::error(2, "Error: ipv4: Address not found.\n"))
+                }
+                other => other.map(|_| ()).map_err(|error| refusal(&error)),
+            }
+        }
+        IpCommand::FlushAddresses(dev) => flush(shim, &dev, flags.family),
+        IpCommand::Route { verb, route } => routes::change(shim, verb, route),
+        IpCommand::FlushRoutes => {
+            shim.machine.host.routes.clear();
+            Ok(())
+        }
+        shown => return show(shim, shown, flags),
+    };
+    match done {
+        Ok(()) => {
+            shim.did("ip", words);
+            Reply::ok()
+        }
+        Err(reply) => reply,
+    }
+}
+
+/// A link that is only there because somebody named it makes room for the one that is made by this name: it was not
+/// there after all.
+fn make_room(shim: &mut ToolShim<'_>, name: &str) {
+    if shim.machine.grows && shim.machine.host.assumed.remove(name) && shim.machine.gateway.device(name).is_some() {
+        let _ = shim.apply(Op::Link(LinkOp::Delete { name: name.to_owned() }));
+    }
+}
+
+fn refusal(error: &TcError) -> Reply {
+    Reply::error(2, format!("{error}\n"))
+}
+
+fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
+    let dev = set.dev.clone();
+    let mut ops = Vec::new();
+    ops.extend(set.mtu.map(|bytes| Op::Mtu { dev: dev.clone(), bytes }));
+    ops.extend(set.txqueuelen.map(|packets| Op::TxQueueLen { dev: dev.clone(), packets }));
+    for op in ops {
+        shim.apply(op).map_err(|error| refusal(&error))?;
+    }
+    if let Some(up) = set.up {
+        world::set_up(shim, &dev, up);
+    }
+    world::meet_all(shim);
+    if let Some(link) = shim.machine.host.links.get_mut(&dev) {
+        if let Some(master) = &set.master {
+            link.master = Some(master.clone()).filter(|master| !master.is_empty());
+        }
+        if let Some(address) = &set.address {
+            let octets: Option<Vec<u8>> = address.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
+            let mac = octets.and_then(|octets| <[u8; 6]>::try_from(octets).ok());
+            link.mac = mac.ok_or_else(|| Reply::error(1, format!("\"{address}\" is invalid lladdr.\n")))?;
+            world::write(shim, &dev, "address", address);
+        }
+    }
+    match &set.name {
+        // Since nobody expects a device that works to be called otherwise.
+        Some(_) if shim.machine.host.links.get(&dev).is_some_and(|link| link.up) => {
+            Err(Reply::error(2, "RTNETLINK answers: Device or resource busy\n"))
+        }
+        Some(to) => {
+            let op = Op::Link(LinkOp::Rename { name: dev, to: to.clone() });
+            shim.apply(op).map(|_| ()).map_err(|error| refusal(&error))
+        }
+        None => Ok(()),
+    }
+}
+
+fn delete(shim: &mut ToolShim<'_>, name: &str) -> Result<(), Reply> {
+    let kind = shim.machine.host.links.get(name).map(|link| link.kind.clone());
+    if matches!(kind, Some(LinkKind::Ethernet | LinkKind::Loopback)) {
+        return Err(Reply::error(2, "RTNETLINK answers: Operation not supported\n"));
+    }
+    shim.apply(Op::Link(LinkOp::Delete { name: name.into() })).map_err(|error| refusal(&error))?;
+    match kind {
+        // A cable goes with both its ends.
+        Some(LinkKind::Veth { peer }) => {
+            let _ = shim.apply(Op::Link(LinkOp::Delete { name: peer }));
+        }
+        _ => {
+            for link in shim.machine.host.links.values_mut().filter(|link| link.master.as_deref() == Some(name)) {
+                link.master = None;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn flush(shim: &mut ToolShim<'_>, dev: &str, ipv6: Option<bool>) -> Result<(), Reply> {
+    let addresses = shim.machine.gateway.device(dev).map(|id| shim.machine.gateway.addresses(id).to_vec());
+    let mut addresses = addresses.unwrap_or_default();
+    addresses.retain(|(address, _)| ipv6.is_none_or(|ipv6| ipv6 == address.is_ipv6()));
+    for (address, prefix) in addresses {
+        let op = Op::Link(LinkOp::Address { name: dev.into(), add: false, address, prefix });
+        shim.apply(op).map_err(|error| refusal(&error))?;
+    }
+    Ok(())
+}
+
+fn show(shim: &mut ToolShim<'_>, command: IpCommand, flags: IpFlags) -> Reply {
+    match command {
+        IpCommand::ShowLinks(which) => Reply::text(listing(&links(shim, &which), &flags, false)),
+        IpCommand::ShowAddresses(which) => Reply::text(listing(&links(shim, &which), &flags, true)),
+        IpCommand::ShowTunnels(name) => routes::tunnels(shim, name.as_deref()),
+        IpCommand::ShowRoutes { to, dev } => routes::show(shim, to, dev.as_deref(), &flags),
+        IpCommand::GetRoute(address) => routes::get(shim, address, &flags),
+        IpCommand::ShowRules => Reply::text(match flags.family {
+            Some(true) => "0:\tfrom all lookup local\n32766:\tfrom all lookup main\n",
+            _ => "0:\tfrom all lookup local\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n",
+        }),
+        IpCommand::Version => Reply::text(ip::VERSION),
+        IpCommand::Help(text) => Reply::error(255, text),
+        IpCommand::Batch { .. } => Reply::error(1, "ip: a batch cannot call a batch\n"),
+        _ => Reply::ok(),
+    }
+}
+
+fn listing(links: &[ShownLink], flags: &IpFlags, addresses: bool) -> String {
+    if flags.json { ip::link_json(links, flags, addresses) } else { ip::link_text(links, flags, addresses) }
+}
+
+/// The links of the machine by their number, `lo` first.
+pub(super) fn links(shim: &mut ToolShim<'_>, which: &Which) -> Vec<ShownLink> {
+    let (now, machine) = (shim.machine.now, &mut *shim.machine);
+    let mut shown = vec![loopback()];
+    for (name, link) in &machine.host.links {
+        let Some(id) = machine.gateway.device(name) else { continue };
+        let (spec, qdiscs) = (machine.gateway.spec(id), machine.gateway.qdiscs(now, id));
+        let root = qdiscs.first();
+        let addresses = machine.gateway.addresses(id).iter();
+        shown.push(ShownLink {
+            index: link.index,
+            name: name.clone(),
+            kind: link.kind.clone(),
+            up: link.up,
+            mtu: spec.mtu,
+            txqueuelen: spec.tx_queue_len,
+            qdisc: root.map_or("noqueue".to_owned(), |root| root.kind.name().to_owned()),
+            mac: link.mac,
+            master: link.master.clone(),
+            addresses: addresses.map(|(address, prefix)| ShownAddress { address: *address, prefix: *prefix }).collect(),
+            sent: root.map_or((0, 0), |root| (root.stats.bytes, root.stats.packets)),
+        });
+    }
+    shown.sort_by_key(|link| link.index);
+    shown.retain(|link| {
+        which.dev.as_ref().is_none_or(|name| *name == link.name)
+            && (!which.up || link.up)
+            && which.kind.as_ref().is_none_or(|kind| link.is_of(kind))
+            && which.master.as_ref().is_none_or(|master| link.master.as_ref() == Some(master))
+    });
+    shown
+}
+
+fn loopback() -> ShownLink {
+    let address = |address: &str, prefix| address.parse().ok().map(|address| ShownAddress { address, prefix });
+    ShownLink {
+        index: 1,
+        name: "lo".into(),
+        kind: LinkKind::Loopback,
+        up: true,
+        mtu: 65_536,
+        txqueuelen: 1000,
+        qdisc: "noqueue".into(),
+        mac: [0; 6],
+        master: None,
+        addresses: [address("127.0.0.1", 8), address("::1", 128)].into_iter().flatten().collect(),
+        sent: (0, 0),
+    }
+}
+
+fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], mut flags: IpFlags, force: bool) -> Reply {
+    batch::run(shim, "ip", text, force, |shim, line| {
+        grow(shim, &line.args);
+        world::meet_all(shim);
+        let reply = match ip::parse_line(&line.args, &mut flags, &shim.machine.env()) {
+            Ok(command) => one(shim, command, flags, &line.args),
+            Err(refusal) => refused(shim, "ip", refusal),
+        };
+        (reply, false)
+    })
+}

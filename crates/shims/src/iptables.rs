@@ -1,0 +1,158 @@
+//! iptables and ip6tables, answered; their -save too. Other netfilter tools are refused with a plain word.
+
+use super::{ToolShim, refused};
+use crate::{Call, Reply};
+use tidegate_classify::netfilter::{Chain, Table};
+use tidegate_lang::iptables::{self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable};
+use tidegate_policy::Op;
+use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Target};
+
+/// The call of one of these tools; `lines` gets the line of each operation that a -restore did, 0 for what clears the way.
+pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize>) -> Reply {
+    let tool = call.tool.as_str();
+    if tool.ends_with("-restore") {
+        return restore(shim, tool, call, lines);
+    }
+    let parsed = match iptables::parse(tool, &call.args) {
+        Ok(parsed) => parsed,
+        Err(refusal) => return refused(shim, tool, refusal),
+    };
+    match parsed.command {
+        IptCommand::Apply(op) => match shim.apply(Op::Netfilter(op)) {
+            Ok(_) => Reply::ok(),
+            Err(error) => {
+                let (stderr, code) = iptables::refusal_text(tool, &error);
+                Reply::error(code, stderr)
+            }
+        },
+        IptCommand::Check(op) if holds(shim, &op) => Reply::ok(),
+        IptCommand::Check(_) => {
+            Reply::error(1, format!("{tool}: Bad rule (does a matching rule exist in that chain?).\n"))
+        }
+        IptCommand::List { ipv6, table, chain, style } => {
+            let listed = listed(shim.machine.gateway.table(ipv6, &table));
+            let wanted: Vec<ListedChain> =
+                listed.into_iter().filter(|c| chain.as_ref().is_none_or(|name| *name == c.name)).collect();
+            match (&chain, wanted.is_empty()) {
+                (Some(_), true) => Reply::error(1, format!("{tool}: No chain/target/match by that name.\n")),
+                _ => Reply::text(iptables::list(&wanted, ipv6, &style)),
+            }
+        }
+        IptCommand::Save { ipv6, table, counters } => {
+            let gateway = &mut shim.machine.gateway;
+            let tables: Vec<&Table> = match &table {
+                Some(name) => vec![gateway.table(ipv6, name)],
+                None => gateway.tables(ipv6),
+            };
+            let texts = tables.iter().map(|table| iptables::save(table.name(), &listed(table), ipv6, counters));
+            Reply::text(texts.collect::<String>())
+        }
+        IptCommand::Version => Reply::text(format!("{tool} {}\n", iptables::VERSION)),
+        IptCommand::Help(text) => Reply::text(text),
+    }
+}
+
+/// The most chains of one `-restore`: whether their jumps end must be known, and a table is one step.
+const MAX_CHAINS: usize = 5_000;
+
+/// `iptables-restore`: each table whole or not at all.
+fn restore(shim: &mut ToolShim<'_>, tool: &str, call: &Call, done: &mut Vec<usize>) -> Reply {
+    let text = String::from_utf8_lossy(call.stdin.as_deref().unwrap_or_default());
+    let chains = text.lines().filter(|line| line.starts_with(':')).count();
+    if chains > MAX_CHAINS {
+        return Reply::error(1, format!("tidegate: {chains} chains in one call, {MAX_CHAINS} is the limit\n"));
+    }
+    let restore = match iptables::restore(tool, &call.args, &text) {
+        Ok(restore) => restore,
+        Err(refusal) => return refused(shim, tool, refusal),
+    };
+    for table in restore.tables.iter().filter(|_| !restore.test) {
+        let lowered = lowered(shim.machine.gateway.table(restore.ipv6, &table.name), &restore, table);
+        let (lines, ops): (Vec<usize>, Vec<NfOp>) = lowered.into_iter().unzip();
+        match shim.machine.gateway.apply_netfilter(&ops) {
+            Ok(()) => {
+                shim.machine.log.extend(ops.into_iter().map(Op::Netfilter));
+                done.extend(lines);
+            }
+            Err((at, error)) => {
+                let why = error.message.as_deref().unwrap_or(error.errno.text());
+                if why.ends_with("does not exist") {
+                    return refused(shim, tool, iptables::blamed(iptables::complain(tool, why), table.commit));
+                }
+                let line = lines.get(at).copied().unwrap_or_default();
+                return Reply::error(1, format!("{tool}: line {line} failed: {why}.\n"));
+            }
+        }
+    }
+    match restore.refusal {
+        Some(refusal) => refused(shim, tool, refusal),
+        None => Reply::ok(),
+    }
+}
+
+/// A table's lines as operations, given what is there: with their line, 0 for what clears the way.
+fn lowered(there: &Table, restore: &Restore, table: &RestoredTable) -> Vec<(usize, NfOp)> {
+    let op = |command| NfOp { family: Family::of(restore.ipv6), table: table.name.clone(), command };
+    let mut known: Vec<&str> = there.chains().iter().map(|chain| chain.name.as_str()).collect();
+    let mut ops = Vec::new();
+    if restore.flush {
+        ops.extend([NfCommand::Flush(None), NfCommand::DeleteChain(None), NfCommand::Zero(None)].map(|c| (0, op(c))));
+        let dropping = there.chains().iter().filter(|chain| chain.policy == Some(false));
+        ops.extend(dropping.map(|chain| (0, op(NfCommand::Policy(chain.name.clone(), true)))));
+        known.retain(|name| there.chains().iter().any(|chain| chain.name == *name && chain.policy.is_some()));
+    }
+    for (line, what) in &table.lines {
+        let (chain, place, (packets, bytes)) = match what {
+            RestoreLine::Chain(chain, policy, counters) => {
+                let command = match policy {
+                    Some(accept) => NfCommand::Policy(chain.clone(), *accept),
+                    None if known.contains(&chain.as_str()) => NfCommand::Flush(Some(chain.clone())),
+                    None => NfCommand::NewChain(chain.clone()),
+                };
+                known.push(chain);
+                ops.push((*line, op(command)));
+                (chain, None, *counters)
+            }
+            RestoreLine::Rule(rule, counters) => {
+                ops.push((*line, rule.clone()));
+                match &rule.command {
+                    NfCommand::Append(chain, _) => (chain, Some(0), *counters),
+                    NfCommand::Insert(chain, at, _) => (chain, Some(*at), *counters),
+                    _ => continue,
+                }
+            }
+        };
+        if restore.counters && packets + bytes > 0 {
+            ops.push((*line, op(NfCommand::Counters(chain.clone(), place, packets, bytes))));
+        }
+    }
+    ops
+}
+
+/// Is there such a rule?
+fn holds(shim: &mut ToolShim<'_>, op: &NfOp) -> bool {
+    let NfCommand::Delete(chain, rule) = &op.command else { return false };
+    let table = shim.machine.gateway.table(op.family == Family::Ipv6, &op.table);
+    table.chains().iter().any(|c| c.name == *chain && c.rules.iter().any(|r| r.rule == *rule))
+}
+
+fn listed(table: &Table) -> Vec<ListedChain> {
+    let calls = |name: &str| {
+        let rules = table.chains().iter().flat_map(|c| &c.rules);
+        rules.filter(|r| matches!(&r.rule.target, Some(Target::Jump(to) | Target::Goto(to)) if to == name)).count()
+    };
+    let chain = |c: &Chain| ListedChain {
+        name: c.name.clone(),
+        policy: c.policy,
+        references: calls(&c.name),
+        // iptables over nf_tables does not count what its policies meet.
+        packets: 0,
+        bytes: 0,
+        rules: c
+            .rules
+            .iter()
+            .map(|r| ListedRule { rule: r.rule.clone(), packets: r.packets, bytes: r.bytes })
+            .collect(),
+    };
+    table.chains().iter().map(chain).collect()
+}

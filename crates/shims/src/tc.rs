@@ -1,0 +1,165 @@
+//! tc, answered.
+
+use super::doubt::doubt;
+use super::explain::explain;
+use super::{ToolShim, batch, refused};
+use crate::Reply;
+use tidegate_lang::tc::{self, GetFilter, Object, Parsed, ShowActions, ShowChains, ShowWhat, TcCommand};
+use tidegate_packet::Handle;
+use tidegate_policy::{Errno, Op, TcError};
+
+/// `tc` with these words; `stdin` is the text of a batch.
+pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
+    shim.machine.grow(words);
+    match tc::parse(words, &shim.machine.env()) {
+        Err(refusal) => refused(shim, "tc", refusal),
+        Ok(Parsed { command: TcCommand::Batch { force, .. }, flags, .. }) => {
+            run_batch(shim, stdin.unwrap_or_default(), flags, force)
+        }
+        Ok(parsed) => {
+            let plain: Vec<String> = words.iter().skip_while(|word| word.starts_with('-')).cloned().collect();
+            one(shim, parsed, &plain)
+        }
+    }
+}
+
+/// One command; `words` are what to write for it again.
+fn one(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply {
+    let mut stderr = parsed.stderr.clone().into_bytes();
+    let reply = carry_out(shim, parsed, words);
+    stderr.extend(reply.stderr);
+    Reply { stderr, ..reply }
+}
+
+fn carry_out(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply {
+    match parsed.command {
+        TcCommand::Apply(op) => match shim.apply(op.clone()) {
+            Ok(warning) => {
+                shim.did("tc", words);
+                let mut reply = Reply::ok();
+                if let Some(warning) = warning {
+                    // Before 6.3 HTB's go to the kernel's log only; those of others always came back.
+                    let of_htb = matches!(&op, Op::Class(class) if class.kind.as_deref() == Some("htb"));
+                    if shim.machine.warns || !of_htb {
+                        reply.stderr = format!("Warning: {warning}\n").into_bytes();
+                    }
+                    shim.machine.kernel_log.push(warning);
+                }
+                let machine = &*shim.machine;
+                if let Some(doubt) = doubt(&op, &machine.gateway, &machine.classes_made).filter(|_| machine.grows) {
+                    reply.stderr.extend(format!("tidegate: warning: {doubt}\n").into_bytes());
+                }
+                reply
+            }
+            Err(error) => {
+                let (mut stderr, code) = tc::refusal_text(&op, &error);
+                if let Some(why) = explain(&op, &error).filter(|_| shim.machine.grows) {
+                    stderr.push_str(&format!("tc: {why}\n"));
+                }
+                Reply::error(code, stderr)
+            }
+        },
+        TcCommand::Show(what) => show(shim, &what, &parsed.flags),
+        TcCommand::GetFilter(get) => get_filter(shim, &get, &parsed.flags),
+        TcCommand::ShowChains(what) => show_chains(shim, &what, &parsed.flags),
+        TcCommand::ShowActions(what) => show_actions(shim, &what, &parsed.flags),
+        TcCommand::Help(text) => Reply::error(0, text),
+        TcCommand::Version => Reply::text(tc::VERSION),
+        TcCommand::Batch { .. } => Reply::error(1, "tc: a batch cannot call a batch\n"),
+    }
+}
+
+fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
+    let machine = &mut *shim.machine;
+    let (now, gateway) = (machine.now, &mut machine.gateway);
+    let chosen: Vec<_> = match &what.dev {
+        Some(name) => gateway.device(name).into_iter().collect(),
+        None => gateway.devices().collect(),
+    };
+    Reply::text(match what.object {
+        Object::Qdisc => {
+            let links = &machine.host.links;
+            let mut dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
+            // A device that was never up has none but what it was given.
+            dumps.retain(|dump| !dump.handle.is_none() || links.get(&dump.dev).is_none_or(|link| link.was_up));
+            tc::show_qdiscs(&dumps, what, flags)
+        }
+        Object::Class => {
+            let dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.classes(now, *id)).collect();
+            // A tc as old as the kernels whose warnings stay in their log takes no notice of -j here.
+            tc::show_classes(&dumps, what, &tc::ShowFlags { json: flags.json && machine.warns, ..*flags })
+        }
+        Object::Filter => {
+            let parent = what.parent.unwrap_or(Handle::NONE);
+            let dumps: Vec<_> =
+                chosen.iter().filter_map(|id| gateway.filters(now, *id, parent).ok()).flatten().collect();
+            tc::show_filters(&dumps, what, flags)
+        }
+    })
+}
+
+/// What tc says where the kernel refuses a question about filters.
+fn not_answered(error: &TcError) -> Reply {
+    Reply::error(2, format!("{error}\nWe have an error talking to the kernel\n"))
+}
+
+fn get_filter(shim: &mut ToolShim<'_>, get: &GetFilter, flags: &tc::ShowFlags) -> Reply {
+    let (now, gateway) = (shim.machine.now, &mut shim.machine.gateway);
+    let dumps = match gateway.device(&get.dev) {
+        Some(device) => gateway.filters(now, device, get.parent),
+        None => Ok(Vec::new()),
+    };
+    match dumps.and_then(|dumps| tc::find_filter(dumps, get)) {
+        Ok(dump) => Reply::text(tc::show_filters(&[dump], &ShowWhat::on(Object::Filter, &get.dev), flags)),
+        Err(error) => not_answered(&error),
+    }
+}
+
+fn show_chains(shim: &mut ToolShim<'_>, what: &ShowChains, flags: &tc::ShowFlags) -> Reply {
+    let gateway = &mut shim.machine.gateway;
+    let found = gateway.device(&what.dev).map(|device| gateway.chains(device, what.parent));
+    match (found, what.only) {
+        (None, _) => Reply::ok(),
+        (Some(Ok((holder, chains))), None) => Reply::text(tc::show_chains(&chains, holder, what, flags)),
+        (Some(Err(_)), None) => Reply::text(tc::show_chains(&[], what.parent, what, flags)),
+        (Some(Ok((holder, chains))), Some(only)) if chains.contains(&only) => {
+            Reply::text(tc::show_chains(&[only], holder, what, flags))
+        }
+        (Some(Ok(_)), Some(_)) => not_answered(&TcError::new(Errno::Inval, "Cannot find specified filter chain")),
+        (Some(Err(error)), Some(_)) => not_answered(&error),
+    }
+}
+
+fn show_actions(shim: &mut ToolShim<'_>, what: &ShowActions, flags: &tc::ShowFlags) -> Reply {
+    let (now, gateway) = (shim.machine.now, &mut shim.machine.gateway);
+    let dumps = match what {
+        ShowActions::Kind(kind) => Ok(gateway.actions(now, kind)),
+        ShowActions::Numbered(ids) => gateway.numbered_actions(now, ids),
+    };
+    match dumps {
+        Ok(dumps) => Reply::text(tc::show_actions(&dumps, what, flags)),
+        Err(error) => {
+            let (stderr, code) = tc::action_not_found(&error);
+            Reply::error(code, stderr)
+        }
+    }
+}
+
+fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], flags: tc::ShowFlags, force: bool) -> Reply {
+    // One line follows the other at once: too soon for the kernel to have released what a deleted filter held.
+    let deferred = shim.machine.gateway.defer_releases(true);
+    let reply = batch::run(shim, "tc", text, force, |shim, line| {
+        shim.line = Some(line.number);
+        shim.machine.grow(&line.args);
+        match tc::parse_line(&line.args, flags, &shim.machine.env()) {
+            Ok(parsed) => (one(shim, parsed, &line.args), false),
+            Err(refusal) => {
+                let ends = tidegate_lang::batch::ends_all(&refusal);
+                (refused(shim, "tc", refusal), ends)
+            }
+        }
+    });
+    shim.line = None;
+    shim.machine.gateway.defer_releases(deferred);
+    reply
+}
