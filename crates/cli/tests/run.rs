@@ -510,7 +510,7 @@ const DOUBTS: &[(&str, &str)] = &[
     ),
     (
         "class add dev eth0 parent 1:1 classid 1:11 htb rate 2mbit ceil 1mbit",
-        "ceil 1.00 Mbit/s is below rate 2.00 Mbit/s: the class never gets its rate",
+        "ceil 1 Mbit/s is below rate 2 Mbit/s: the class never gets its rate",
     ),
     (
         "class add dev eth0 parent 1:1 classid 1:12 htb rate 1mbit burst 200",

@@ -1,11 +1,7 @@
 //! Figures as people say them.
 
-use tidegate_packet::{Rate, Span};
-
-/// `160 kbit/s`.
-pub(crate) fn rate(rate: Rate) -> String {
-    scaled(rate.0 as f64 * 8.0, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])
-}
+pub(crate) use tidegate_lang::units::{bytes_in_words as bytes, rate_in_words as rate};
+use tidegate_packet::Span;
 
 /// `2.4 s`, `310 ms`.
 pub(crate) fn time(span: Span) -> String {
@@ -15,30 +11,6 @@ pub(crate) fn time(span: Span) -> String {
         ns if ns >= 1_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
         ns => format!("{} µs", ns / 1000),
     }
-}
-
-/// `15 kB`.
-pub(crate) fn bytes(bytes: u64) -> String {
-    scaled(bytes as f64, &["bytes", "kB", "MB", "GB"])
-}
-
-fn scaled(value: f64, units: &[&str]) -> String {
-    let mut value = value;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    let digits = if value >= 100.0 || value.fract() < 0.005 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else {
-        2
-    };
-    let text = format!("{value:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {}", units[unit])
 }
 
 /// Lines that a sentence names at most.
@@ -62,6 +34,7 @@ pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_packet::Rate;
 
     #[test]
     fn figures_are_short() {

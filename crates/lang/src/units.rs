@@ -125,6 +125,35 @@ pub fn parse_classid(text: &str) -> Option<Handle> {
     }
 }
 
+/// A rate in words, to three digits: `160 kbit/s`.
+pub fn rate_in_words(rate: Rate) -> String {
+    scaled(rate.0 as f64 * 8.0, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])
+}
+
+/// A number of bytes in words, to three digits: `15 kB`.
+pub fn bytes_in_words(bytes: u64) -> String {
+    scaled(bytes as f64, &["bytes", "kB", "MB", "GB"])
+}
+
+fn scaled(value: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = if value >= 100.0 || value.fract() < 0.005 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{value:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {}", units[unit])
+}
+
 /// A rate as tc prints it.
 pub fn print_rate(rate: Rate, iec: bool) -> String {
     const SI: [&str; 5] = ["", "K", "M", "G", "T"];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use tidegate_gateway::Gateway;
+use tidegate_lang::units::rate_in_words as rate;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::{
     ClassOp, ClassParams, HfscClassParams, HtbClassParams, Op, QdiscOp, QdiscParams, RateSpec, Verb,
@@ -98,9 +99,4 @@ fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, made: &Made) ->
     (least < frame / 2).then(|| {
         format!("burst or cburst is {least} bytes, less than half a frame ({frame}): give about rate / 250 bytes, at least {frame}")
     })
-}
-
-/// In the unit that fits.
-fn rate(rate: Rate) -> String {
-    tidegate_lang::units::print_rate(rate, false)
 }
