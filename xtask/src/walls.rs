@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 24] = [
+const ROOMS: [(&str, Purity, &[&str]); 25] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
@@ -29,6 +29,7 @@ const ROOMS: [(&str, Purity, &[&str]); 24] = [
     ("sandbox", Purity::Impure, &["os"]),
     ("shims", Purity::Std, &["gateway", "classify", "policy", "packet", "lang"]),
     ("capture", Purity::Impure, &["shims", "sandbox", "os", "text"]),
+    ("loader", Purity::Impure, &["capture", "shims", "insight", "gateway", "policy", "packet", "lang", "os"]),
     ("field", Purity::Impure, &["measure", "probe", "os", "text"]),
     (
         "lab",
@@ -42,20 +43,23 @@ const ROOMS: [(&str, Purity, &[&str]); 24] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "shims", "capture", "lab", "live", "web", "pcap", "probe", "field", "text",
+            "sandbox", "shims", "capture", "loader", "lab", "live", "web", "pcap", "probe", "field", "text",
         ],
     ),
     (
         "fuzz",
         Purity::Impure,
-        &["cli", "shims", "lang", "packet", "pcap", "insight", "report", "probe", "live", "os", "sim", "field"],
+        &[
+            "cli", "shims", "loader", "lang", "packet", "pcap", "insight", "report", "probe", "live", "os", "sim",
+            "field",
+        ],
     ),
     (
         "py",
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "shims", "capture", "lab", "live", "web", "pcap", "probe", "field", "text",
+            "sandbox", "shims", "capture", "loader", "lab", "live", "web", "pcap", "probe", "field", "text",
         ],
     ),
 ];

@@ -2,8 +2,8 @@
 //!
 //! Each takes any bytes and must return: a panic, an overflow, or memory or time without a bound is a bug.
 
-use crate::intake::{Format, ReadOptions, read_as};
 use std::path::Path;
+use tidegate_loader::{Format, ReadOptions, read_as};
 use tidegate_packet::{Pool, Seeded};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
@@ -20,7 +20,7 @@ pub fn policy(format: Format, text: &str) {
 /// A file of any format, as it is recognised by its first lines; scripts are not run.
 pub fn recognised(bytes: &[u8]) {
     for name in ["input", "input.toml", "input.nft"] {
-        let format = crate::intake::sniff(name, bytes);
+        let format = tidegate_loader::sniff(name, bytes);
         if let Ok(format) = format
             && format != Format::Script
         {

@@ -6,7 +6,7 @@ use std::path::Path;
 use tidegate_os::input_file;
 
 /// Bytes of the longest policy, scenario, test file.
-pub(crate) const MAX_POLICY: u64 = 16 << 20;
+pub(crate) use tidegate_loader::MAX_POLICY;
 /// Bytes of the longest result, recording, trace.
 pub(crate) const MAX_RESULT: u64 = 256 << 20;
 /// Bytes of the longest file with a token.

@@ -40,7 +40,7 @@ pub(crate) fn on_device(ops: &[Op], to: &str) -> anyhow::Result<Vec<Op>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intake::{ReadOptions, read_text};
+    use tidegate_loader::{ReadOptions, read_text};
 
     fn ops(batch: &str) -> Vec<Op> {
         let Ok(taken) = read_text("x.batch", batch, &ReadOptions::default()) else { panic!("a batch") };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::values::duration_or_seconds;
 use tidegate_capture::DEFAULT_TIMEOUT;
+use tidegate_loader::Sandbox;
 
 /// The longest that a script may run.
 const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
@@ -23,6 +24,12 @@ pub struct ScriptOptions {
 impl Default for ScriptOptions {
     fn default() -> Self {
         Self { timeout: DEFAULT_TIMEOUT, private: false }
+    }
+}
+
+impl From<ScriptOptions> for Sandbox {
+    fn from(ScriptOptions { timeout, private }: ScriptOptions) -> Sandbox {
+        Sandbox { timeout, private }
     }
 }
 

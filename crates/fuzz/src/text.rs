@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use tidegate::fuzzing;
-use tidegate::intake::Format;
 use tidegate_insight::Packet;
 use tidegate_lang::Env;
+use tidegate_loader::Format;
 use tidegate_shims::Call;
 use tidegate_sim::Trace;
 

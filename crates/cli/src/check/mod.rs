@@ -1,7 +1,7 @@
 //! `tidegate check FILE…`: what is wrong with a policy, where, why, and what fixes it.
 //!
 //! ```text
-//! files ─▶ intake ─▶ insight::Reading ─▶ insight::check ─▶ allow (comments) ─▶ text | json | sarif, fix
+//! files ─▶ loader ─▶ insight::Reading ─▶ insight::check ─▶ allow (comments) ─▶ text | json | sarif, fix
 //! ```
 
 mod allow;
@@ -13,10 +13,10 @@ mod text;
 
 pub use options::{Bar, Options};
 
-use crate::intake::{self, ReadOptions};
 use std::process::ExitCode;
 use tidegate_capture::Exit;
 use tidegate_insight::{Finding, Frame, Level, Reading, Rule};
+use tidegate_loader::ReadOptions;
 
 /// A file could not be read, or the script did not come to its end.
 const UNREAD: u8 = 2;
@@ -70,11 +70,11 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     let how = ReadOptions {
         args: options.args.clone(),
         devices: options.dev.iter().cloned().collect(),
-        sandbox: options.sandbox,
-        dissect: options.dissect,
+        sandbox: options.sandbox.into(),
+        dissector: options.dissect.into(),
         ..ReadOptions::default()
     };
-    let taken = intake::read(&options.files, &how)?;
+    let taken = tidegate_loader::read(&options.files, &how)?;
     if !taken.ended() {
         let troubles: Vec<String> = taken.troubles().map(ToString::to_string).collect();
         anyhow::bail!("the script did not come to its end, so nothing can be said of it\n{}", troubles.join("\n"));

@@ -315,7 +315,7 @@ pub(super) fn with_machine<R>(
     work: impl FnOnce(&mut tidegate_shims::ToolShim<'_>) -> R,
 ) -> R {
     let mut machine = Machine::new([], DeviceSpec::default());
-    machine.distributions = crate::distributions::installed();
+    machine.distributions = tidegate_loader::distributions::installed();
     machine.gateway = std::mem::take(gateway);
     machine.now = world.now;
     let done = work(&mut machine.shim(world.pool, world.draws));

@@ -1,7 +1,7 @@
 //! `tidegate daemon`: a policy run by our own disciplines on real devices; and starting, asking and stopping such a one.
 //!
 //! ```text
-//! files ──▶ intake ──▶ Wanted (machine.rs) ──▶ live::Engine ◀──▶ live::door
+//! files ──▶ loader ──▶ Wanted (machine.rs) ──▶ live::Engine ◀──▶ live::door
 //!                                                  ▲
 //! apply, top, tc, capture ── Client ──▶ DEV.sock ──┘ answers.rs
 //! ```
@@ -22,7 +22,6 @@ pub(crate) mod words;
 pub use options::{DoorKind, Options};
 pub(crate) use start::{reload, start};
 
-use crate::intake::{self, ReadOptions};
 use crate::rebind::on_device;
 use crate::session::{self, Ssh};
 use answers::Counter;
@@ -43,6 +42,7 @@ use std::time::Duration;
 use tidegate_live::daemon::{self, Clock, Desk, control};
 use tidegate_live::door::Spot;
 use tidegate_live::engine::{Engine, Session, link_rate};
+use tidegate_loader::ReadOptions;
 use tidegate_os::service::{self, Alone};
 use tidegate_os::turn::Turn;
 use tidegate_os::{interrupt, output_file, poll};
@@ -152,8 +152,8 @@ fn read(options: &Options) -> anyhow::Result<Wanted> {
 
 /// The machine that the files of a policy configure.
 fn taken(options: &Options) -> anyhow::Result<Machine> {
-    let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
-    let taken = intake::read(&options.files, &how)?;
+    let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox.into(), ..ReadOptions::default() };
+    let taken = tidegate_loader::read(&options.files, &how)?;
     for trouble in taken.troubles() {
         say(&trouble.to_string());
     }

@@ -21,7 +21,7 @@ use tidegate_shims::{Answer, Call};
 pub(super) fn log(commands: &[Vec<String>]) -> anyhow::Result<Vec<Op>> {
     let taken_for_granted = taken_for_granted(commands);
     let mut machine = Machine::for_script(taken_for_granted.iter().map(String::as_str));
-    machine.distributions = crate::distributions::installed();
+    machine.distributions = tidegate_loader::distributions::installed();
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let mut shim = machine.shim(&mut pool, &mut draws);
     for words in commands {

@@ -1,13 +1,13 @@
 //! A file of expectations: the policy, the link, and what is expected, each with its place.
 
 use super::words::{self, Expected};
-use crate::intake;
-use crate::policy::file;
 use crate::tables::{self, Value, Wrong, list, plain, text as text_of};
 use crate::trial;
 use clap::Parser;
 use std::path::{Path, PathBuf};
 use tidegate_lang::short::Short;
+use tidegate_loader;
+use tidegate_loader::short;
 use toml::de::DeTable;
 
 /// A file of expectations.
@@ -88,10 +88,11 @@ fn parse(path: &Path, text: &str) -> Result<Suite, Wrong> {
 fn classes_of(policy: &Path) -> words::Classes {
     let Ok(text) = crate::input::policy(policy) else { return words::Classes::new() };
     let name = policy.to_string_lossy();
-    let Some(format) = intake::sniff(&name, text.as_bytes()).ok().filter(|format| file::is_short(*format)) else {
+    let Some(format) = tidegate_loader::sniff(&name, text.as_bytes()).ok().filter(|format| short::is_short(*format))
+    else {
         return words::Classes::new();
     };
-    let policies = file::policies(format, &name, &text).unwrap_or_default();
+    let policies = short::policies(format, &name, &text).unwrap_or_default();
     let id = |short: &Short, class: &str| short.class_id(class).map(|id| (class.to_owned(), id.to_string()));
     let named =
         |short: &Short| short.classes.iter().filter_map(|class| id(short, &class.name.value)).collect::<Vec<_>>();

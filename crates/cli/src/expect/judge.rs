@@ -2,10 +2,10 @@
 
 use super::file::{Case, Suite};
 use super::words::{Bound, Ending, Expected, Figure, Measured, Subject};
-use crate::intake;
 use crate::trial::{self, Burden};
 use anyhow::Context;
 use tidegate_insight::{Explainer, Packet, Reading, Story};
+use tidegate_loader;
 use tidegate_measure::trial::{Probe, Run, Trial};
 use tidegate_measure::{Pings, Spans, bits_per_second, share};
 use tidegate_report::{milliseconds, percent, rate};
@@ -66,7 +66,7 @@ pub(super) fn judge<'s>(suite: &'s Suite, only: Option<usize>) -> anyhow::Result
 
 fn read(suite: &Suite) -> anyhow::Result<Reading> {
     let options = &suite.trial;
-    Ok(intake::read(std::slice::from_ref(&options.script), &options.how_to_read())?.reading())
+    Ok(tidegate_loader::read(std::slice::from_ref(&options.script), &options.how_to_read())?.reading())
 }
 
 fn of_figure(suite: &Suite, number: usize, trial: &Trial, run: &Run, measured: &Measured) -> Verdict {

@@ -1,7 +1,7 @@
 //! `tidegate explain POLICY PACKET`: which rules, filters, class and queue a packet meets, and why.
 //!
 //! ```text
-//! files ─▶ intake ─▶ insight::Reading ─▶ Explainer ─▶ Story ─▶ text | json
+//! files ─▶ loader ─▶ insight::Reading ─▶ Explainer ─▶ Story ─▶ text | json
 //! words or a recording ─▶ Packet ────────────┘
 //! ```
 
@@ -12,11 +12,11 @@ mod text;
 
 pub use options::Options;
 
-use crate::intake::{self, ReadOptions};
 use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::ExitCode;
 use tidegate_insight::{Explainer, Packet, Reading, Story};
+use tidegate_loader::ReadOptions;
 
 /// A file or a packet could not be read.
 const UNREAD: u8 = 2;
@@ -141,12 +141,12 @@ fn read(policy: &Path, options: &Options) -> anyhow::Result<Reading> {
     files.extend(options.with.iter().cloned());
     let how = ReadOptions {
         args: options.args.clone(),
-        sandbox: options.sandbox,
-        dissect: options.dissect,
+        sandbox: options.sandbox.into(),
+        dissector: options.dissect.into(),
         output: tidegate_capture::Output::Collect,
         ..ReadOptions::default()
     };
-    let taken = intake::read(&files, &how)?;
+    let taken = tidegate_loader::read(&files, &how)?;
     for trouble in taken.troubles() {
         eprintln!("{trouble}");
     }

@@ -1,7 +1,7 @@
 //! `tidegate graph POLICY`: the trees a policy builds, as text, a picture, or for Graphviz and Mermaid.
 //!
 //! ```text
-//! files ─▶ intake ─▶ machine ─▶ Tree (what stands on a device) ─▶ Model (boxes) ─▶ text | svg | dot | mermaid
+//! files ─▶ loader ─▶ machine ─▶ Tree (what stands on a device) ─▶ Model (boxes) ─▶ text | svg | dot | mermaid
 //! try --json ─▶ Used (what each class sent and lost) ──────────────┘
 //! ```
 
@@ -15,12 +15,12 @@ mod used;
 
 pub use options::Options;
 
-use crate::intake::{self, ReadOptions};
 use anyhow::bail;
 use model::{Box, Device, Model};
 use options::Format;
 use std::process::ExitCode;
 use tidegate_insight::Reached;
+use tidegate_loader::ReadOptions;
 use tidegate_shims::Machine;
 
 /// A file could not be read.
@@ -71,12 +71,12 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
 fn read(options: &Options) -> anyhow::Result<Model> {
     let how = ReadOptions {
         args: options.args.clone(),
-        sandbox: options.sandbox,
-        dissect: options.dissect,
+        sandbox: options.sandbox.into(),
+        dissector: options.dissect.into(),
         output: tidegate_capture::Output::Collect,
         ..ReadOptions::default()
     };
-    let mut taken = intake::read(&options.files, &how)?;
+    let mut taken = tidegate_loader::read(&options.files, &how)?;
     for trouble in taken.troubles() {
         eprintln!("{trouble}");
     }

@@ -4,12 +4,12 @@
 
 mod live;
 
-use crate::intake::{self, ReadOptions, Taken};
 use crate::run::text;
 use crate::script_options::ScriptOptions;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tidegate_loader::{LoadedPolicy, ReadOptions};
 
 /// What `tidegate import` is told.
 #[derive(clap::Args)]
@@ -67,7 +67,7 @@ pub fn command(options: &Options) -> ExitCode {
 fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     let how = ReadOptions {
         devices: options.dev.iter().cloned().collect(),
-        sandbox: options.sandbox,
+        sandbox: options.sandbox.into(),
         ..ReadOptions::default()
     };
     let taken = if options.live {
@@ -75,9 +75,9 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
         if options.print == Print::Listing {
             return Ok((listings, true));
         }
-        intake::read_text("this machine", &listings, &how)?
+        tidegate_loader::read_text("this machine", &listings, &how)?
     } else {
-        intake::read(&options.files, &how)?
+        tidegate_loader::read(&options.files, &how)?
     };
     for trouble in taken.troubles() {
         eprintln!("{trouble}");
@@ -86,7 +86,7 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     Ok((printed(&taken, options.print), whole))
 }
 
-fn printed(taken: &Taken, print: Print) -> String {
+fn printed(taken: &LoadedPolicy, print: Print) -> String {
     match print {
         Print::Batch => text::batch(&taken.machine.carried),
         Print::Tc | Print::Listing => text::commands(&taken.machine.carried),

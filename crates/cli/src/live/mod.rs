@@ -1,7 +1,7 @@
 //! `tidegate apply`, `status`, `confirm`, `revert` and `down`: a policy onto this computer's devices, and away again.
 //!
 //! ```text
-//! files ─▶ intake ─▶ Wanted ─┬─▶ kernel::lacks? ─▶ user: a daemon of ours
+//! files ─▶ loader ─▶ Wanted ─┬─▶ kernel::lacks? ─▶ user: a daemon of ours
 //!                            └─▶ kernel::Arm: what stands is noted ─▶ plan ─▶ guardian ─▶ State with a job ─▶ go ─▶ look ─▶ State
 //!                                                                                └─▶ undoes what did not end, reverts what is not confirmed
 //! ```

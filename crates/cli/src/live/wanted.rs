@@ -1,7 +1,6 @@
 //! What a policy wants of this computer's kernel: devices, what stands on each, and netfilter's rules.
 
 use crate::daemon::machine::spec;
-use crate::intake::{self, ReadOptions};
 use crate::rebind::{on_device, real_devices};
 use anyhow::{Context, bail, ensure};
 use std::collections::BTreeSet;
@@ -9,6 +8,7 @@ use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_insight::{CARRIED_OUT_AT, Reading};
 use tidegate_live::encode::nft::{self, Table};
 use tidegate_live::plan::{Item, Stand};
+use tidegate_loader::ReadOptions;
 use tidegate_os::netlink::Change;
 use tidegate_os::news::Link;
 use tidegate_packet::{Handle, Pool, Seeded};
@@ -42,8 +42,8 @@ impl Wanted {
     /// # Errors
     /// It cannot be read, or asks for what is not there or not set by us.
     pub(super) fn read(options: &Apply, links: &[Link]) -> anyhow::Result<Wanted> {
-        let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
-        let taken = intake::read(&options.files, &how)?;
+        let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox.into(), ..ReadOptions::default() };
+        let taken = tidegate_loader::read(&options.files, &how)?;
         for trouble in taken.troubles() {
             eprintln!("{trouble}");
         }

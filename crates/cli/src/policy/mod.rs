@@ -1,18 +1,18 @@
 //! `tidegate policy`: short policies written, shown, explained, and read back from what others wrote.
 
-pub(crate) mod file;
 mod options;
 
 pub use options::Options;
 
-use crate::intake::{self, ReadOptions};
 use crate::script_options::ScriptOptions;
 use options::{Print, What};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_insight::Reading;
-use tidegate_lang::short::{self, Compiled, Problem, Rules, Short};
+use tidegate_lang::short::{self, Compiled, Rules, Short};
+use tidegate_loader::ReadOptions;
+use tidegate_loader::short as short_file;
 
 /// Something does not fit, or is wrong with the policy.
 const FOUND: u8 = 1;
@@ -69,15 +69,10 @@ fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> Exi
         }
     }
     // What would be wrong in a file is wrong here.
-    match file::understand(&text) {
+    match short_file::understand(&text) {
         Ok(_) => print(&text),
-        Err(problems) => complain(UNREAD, &told(Path::new("the command line"), &text, &problems)),
+        Err(problems) => complain(UNREAD, &short_file::tell(Path::new("the command line"), &text, &problems)),
     }
-}
-
-/// Problems as a compiler tells them.
-pub(crate) fn told(path: &Path, text: &str, problems: &[Problem]) -> String {
-    problems.iter().map(|problem| problem.tell(&path.display().to_string(), text)).collect()
 }
 
 fn show(path: &Path, how: Print) -> ExitCode {
@@ -86,23 +81,23 @@ fn show(path: &Path, how: Print) -> ExitCode {
         Err(error) => return complain(UNREAD, &format!("{}: cannot be read: {error}", path.display())),
     };
     let name = path.display().to_string();
-    let format = match intake::sniff(&name, text.as_bytes()) {
-        Ok(format) if file::is_short(format) => format,
+    let format = match tidegate_loader::sniff(&name, text.as_bytes()) {
+        Ok(format) if short_file::is_short(format) => format,
         Ok(other) => {
             let why = format!("{name}: is {}; `tidegate policy from {name}` makes a short policy of it", other.name());
             return complain(UNREAD, &why);
         }
         Err(why) => return complain(UNREAD, &format!("{name}: {why}")),
     };
-    let policies = match file::policies(format, &name, &text) {
+    let policies = match short_file::policies(format, &name, &text) {
         Ok(policies) => policies,
         Err(problems) => {
-            eprint!("{}", told(path, &text, &problems));
+            eprint!("{}", short_file::tell(path, &text, &problems));
             return FOUND.into();
         }
     };
     for (short, compiled) in &policies {
-        eprint!("{}", told(path, &text, &compiled.notes).replace("remedy:", "note:"));
+        eprint!("{}", short_file::tell(path, &text, &compiled.notes).replace("remedy:", "note:"));
         print(&match how {
             Print::Tc => compiled.script(&name),
             Print::Toml => short.text(),
@@ -133,7 +128,7 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
 }
 
 fn from(files: &[PathBuf], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
-    let taken = match intake::read(files, &ReadOptions { sandbox, ..ReadOptions::default() }) {
+    let taken = match tidegate_loader::read(files, &ReadOptions { sandbox: sandbox.into(), ..ReadOptions::default() }) {
         Ok(taken) => taken,
         Err(error) => return complain(UNREAD, &error.to_string()),
     };

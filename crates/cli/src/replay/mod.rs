@@ -97,7 +97,7 @@ fn captured(options: &Options) -> ExitCode {
 fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<String> {
     let recording = files::Recording::read(dir, options.seed)?;
     let mut machine = Machine::recorded(recording.link.device(), recording.link.forward);
-    machine.distributions = crate::distributions::installed();
+    machine.distributions = tidegate_loader::distributions::installed();
     let done = run::Run::new(&recording, machine)?.finish()?;
     if let Some(out) = out {
         std::fs::create_dir_all(out)?;

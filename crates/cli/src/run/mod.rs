@@ -11,10 +11,10 @@ pub use options::{Options, Print};
 
 use crate::graph;
 use crate::input::MAX_POLICY;
-use crate::intake::{self, Format, ReadError, ReadOptions, Taken};
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use tidegate_capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
+use tidegate_loader::{Format, LoadedPolicy, ReadError, ReadOptions};
 use tidegate_os::input_file;
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_shims::Machine;
@@ -69,7 +69,7 @@ fn nothing_found(run: &Run<'_>) -> Option<String> {
     let name = run.options.script.to_string_lossy();
     let bytes = input_file::read(&run.options.script, MAX_POLICY).unwrap_or_default();
     let lines: Vec<String> = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
-    intake::nothing_found(&run.outcomes, [(&*name, &lines[..])])
+    tidegate_loader::nothing_found(&run.outcomes, [(&*name, &lines[..])])
 }
 
 fn run(options: &Options) -> Result<Run<'_>, ReadError> {
@@ -83,7 +83,7 @@ fn run(options: &Options) -> Result<Run<'_>, ReadError> {
         // What cannot be read for another reason is reported where the script is run.
         Err(_) => Vec::new(),
     };
-    match intake::sniff(&options.script.to_string_lossy(), &bytes) {
+    match tidegate_loader::sniff(&options.script.to_string_lossy(), &bytes) {
         Ok(Format::Script) if input_file::is_handed_over(&options.script) => {
             let why = "a script must be a file, because it is run; save it first";
             Err(ReadError::File(options.script.clone(), why.to_owned()))
@@ -93,11 +93,12 @@ fn run(options: &Options) -> Result<Run<'_>, ReadError> {
         Ok(_) => {
             let how = ReadOptions {
                 devices: options.dev.clone(),
-                sandbox: options.sandbox,
-                dissect: options.dissect,
+                sandbox: options.sandbox.into(),
+                dissector: options.dissect.into(),
                 ..ReadOptions::default()
             };
-            let Taken { machine, outcomes, .. } = intake::read(std::slice::from_ref(&options.script), &how)?;
+            let LoadedPolicy { machine, outcomes, .. } =
+                tidegate_loader::read(std::slice::from_ref(&options.script), &how)?;
             Ok(Run { options, machine, outcomes })
         }
     }
@@ -113,7 +114,7 @@ fn run_script(options: &Options) -> Result<Run<'_>, CaptureError> {
         ..CaptureOptions::default()
     };
     let mut machine = Machine::for_script(options.dev.iter().map(String::as_str));
-    machine.distributions = crate::distributions::installed();
+    machine.distributions = tidegate_loader::distributions::installed();
     machine.now = STARTED;
     machine.gateway.set_dissector(options.dissect.into());
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));

@@ -1,15 +1,14 @@
 //! What the machines are told before packets flow: policies taken in once, and carried out anew for every run.
 
 use super::scenario::{Command, Device, Happening, Node, Place, Role, Scenario, Source};
-use crate::dissect::Dissect;
-use crate::intake::{self, ReadOptions, Taken};
 use crate::script_options::ScriptOptions;
 use crate::tables::Wrong;
 use std::path::{Path, PathBuf};
 use tidegate_capture::Exit;
 use tidegate_gateway::{DeviceSpec, Encap, World};
 use tidegate_insight::CARRIED_OUT_AT;
-use tidegate_packet::{Dissector, Pool, Seeded};
+use tidegate_loader::{LoadedPolicy, ReadOptions};
+use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
 use tidegate_shims::{self, ToolShim};
 use tidegate_shims::{Answer, Call, Reply};
@@ -89,16 +88,22 @@ fn line(words: &[String]) -> String {
 }
 
 /// Reads a policy's file.
-fn take_in(node: &Node, path: &Path, args: &[String], at: &Place, sandbox: ScriptOptions) -> Result<Taken, Wrong> {
+fn take_in(
+    node: &Node,
+    path: &Path,
+    args: &[String],
+    at: &Place,
+    sandbox: ScriptOptions,
+) -> Result<LoadedPolicy, Wrong> {
     let options = ReadOptions {
         args: args.to_vec(),
-        sandbox,
+        sandbox: sandbox.into(),
         devices: outside_first(node).map(|device| device.name.clone()).collect(),
-        dissect: if node.machine.dissector == Dissector::Legacy { Dissect::Legacy } else { Dissect::Modern },
+        dissector: node.machine.dissector,
         ..ReadOptions::default()
     };
     let wrong = |reason: String, remedy: &str| Wrong::new(at.clone(), reason, remedy);
-    let taken = intake::read(&[path.to_owned()], &options)
+    let taken = tidegate_loader::read(&[path.to_owned()], &options)
         .map_err(|error| wrong(error.to_string(), "name a script, or a file that `tidegate check` reads"))?;
     if !taken.ended() {
         return Err(wrong(format!("{} did not come to its end", path.display()), "`tidegate run` shows what it does"));
@@ -107,7 +112,7 @@ fn take_in(node: &Node, path: &Path, args: &[String], at: &Place, sandbox: Scrip
 }
 
 /// A policy is carried out whole.
-fn ended_well(taken: &Taken, path: &Path, at: &Place) -> Result<(), Wrong> {
+fn ended_well(taken: &LoadedPolicy, path: &Path, at: &Place) -> Result<(), Wrong> {
     if let Some(trouble) = taken.troubles().next() {
         return Err(Wrong::new(at.clone(), trouble.to_string(), "mend it there; `tidegate check` tells more"));
     }
@@ -203,7 +208,7 @@ pub(super) fn machine(scenario: &Scenario, setup: &Setup) -> Result<tidegate_shi
 fn bare(scenario: &Scenario, node: usize, pool: &mut Pool, draws: &mut Seeded) -> tidegate_shims::Machine {
     let of = &scenario.nodes[node];
     let mut machine = tidegate_shims::Machine::new([], DeviceSpec::default());
-    machine.distributions = crate::distributions::installed();
+    machine.distributions = tidegate_loader::distributions::installed();
     machine.now = CARRIED_OUT_AT;
     machine.gateway.set_dissector(of.machine.dissector);
     for device in outside_first(of) {

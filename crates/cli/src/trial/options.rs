@@ -1,12 +1,12 @@
 //! What `tidegate try` is told.
 
 use crate::dissect::Dissect;
-use crate::intake::ReadOptions;
 use crate::script_options::ScriptOptions;
 use crate::values::duration;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_lang::units;
+use tidegate_loader::ReadOptions;
 use tidegate_packet::{Rate, Span};
 
 /// The longest time that a link or a trial has.
@@ -100,8 +100,8 @@ impl Options {
         ReadOptions {
             args: self.args.clone(),
             devices: self.dev.iter().cloned().collect(),
-            sandbox: self.sandbox,
-            dissect: self.dissect,
+            sandbox: self.sandbox.into(),
+            dissector: self.dissect.into(),
             seed: self.seed,
             ..ReadOptions::default()
         }

@@ -1,12 +1,12 @@
 //! From a script to the operations it comes to.
 
 use super::options::Options;
-use crate::intake::{self, Taken};
 use anyhow::bail;
 use std::sync::OnceLock;
 use tidegate_capture::{Exit, Outcome};
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
 use tidegate_insight::{CARRIED_OUT_AT, Given, Reached, Reading};
+use tidegate_loader::LoadedPolicy;
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
 use tidegate_policy::netfilter::{Condition, NfCommand, Rule};
 use tidegate_policy::{LinkKind, Op, Verb};
@@ -124,7 +124,7 @@ impl Policy {
 /// # Errors
 /// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go on).
 pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
-    let taken = intake::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
+    let taken = tidegate_loader::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
     if let Some(nothing) = taken.nothing_found() {
         taken.troubles().for_each(|trouble| eprintln!("{trouble}"));
         bail!("{nothing}");
@@ -141,8 +141,12 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
 ///
 /// # Errors
 /// When nobody says, and several devices are configured or none.
-pub(crate) fn of_taken(taken: Taken, dev: Option<&str>, over: Option<&(String, String)>) -> anyhow::Result<Policy> {
-    let Taken { machine, outcomes, wan: said, lan: mut towards, .. } = taken;
+pub(crate) fn of_taken(
+    taken: LoadedPolicy,
+    dev: Option<&str>,
+    over: Option<&(String, String)>,
+) -> anyhow::Result<Policy> {
+    let LoadedPolicy { machine, outcomes, wan: said, lan: mut towards, .. } = taken;
     let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
     let mut notes: Vec<String> = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().collect();
     refuse_dead_redirects(&machine)?;

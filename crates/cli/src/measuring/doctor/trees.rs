@@ -1,7 +1,6 @@
 //! What stands on devices: shapers and their classes, what is led where, and what the policy means.
 
 use crate::daemon::SPLIT_BELOW;
-use crate::intake::{self, ReadOptions};
 use crate::live::control;
 use crate::watch::source::Source;
 use std::fmt::Write as _;
@@ -9,6 +8,7 @@ use tidegate_insight::{CLSACT_INGRESS, Finding, Level, check};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_live::Kernel;
 use tidegate_live::engine::link_rate;
+use tidegate_loader::ReadOptions;
 use tidegate_measure::doctor::{Class, Device, Facts, Inwards, Shaper};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -108,7 +108,7 @@ pub(super) fn note_meaning(facts: &mut Facts, kernel: &mut Kernel) {
     if listing.is_empty() {
         return;
     }
-    let taken = match intake::read_text("this machine", &listing, &ReadOptions::default()) {
+    let taken = match tidegate_loader::read_text("this machine", &listing, &ReadOptions::default()) {
         Ok(taken) => taken,
         Err(error) => {
             facts.unknown.push(format!("what the policy means was not asked: its listing is not understood ({error})"));

@@ -3,11 +3,11 @@
 //! lan - gateway \[the policy\] - modem \[drop-tail\] = line
 
 use super::options::Options;
-use crate::intake::{self, ReadOptions};
 use crate::trial::{Place, Policy, START, Trees, of_taken};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use tidegate_gateway::{DeviceId, DeviceKind};
+use tidegate_loader::ReadOptions;
 use tidegate_packet::{Handle, Span, Stand};
 use tidegate_policy::{Kind, Verb};
 use tidegate_sim::{FarEnd, GatewayMachine, Limit, LinkId, LinkSpec, Net, PathId, Port};
@@ -52,8 +52,9 @@ pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Can
 fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> {
     let (path, args) = with_args(path);
     let devices = options.dev.iter().cloned().collect();
-    let how = ReadOptions { args: args.clone(), devices, seed, sandbox: options.sandbox, ..ReadOptions::default() };
-    let taken = intake::read(std::slice::from_ref(&path), &how)?;
+    let how =
+        ReadOptions { args: args.clone(), devices, seed, sandbox: options.sandbox.into(), ..ReadOptions::default() };
+    let taken = tidegate_loader::read(std::slice::from_ref(&path), &how)?;
     let troubles: Vec<String> = taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
     if let Some(first) = troubles.first() {
         bail!("a command in it failed, so it is not tried:\n{first}");

@@ -1,16 +1,16 @@
 //! From calls to steps: each command with its words, and where they stand.
 
-use super::Taken;
+use super::LoadedPolicy;
 use super::lists::Asked;
 use super::traced::Came;
-use crate::input::MAX_POLICY;
+use crate::MAX_POLICY;
 use std::path::Path;
 use tidegate_capture::{Outcome, Recorded};
 use tidegate_insight::{Frame, Place, Source, Step, Word};
 use tidegate_os::input_file;
 use tidegate_shims::Carried;
 
-impl Taken {
+impl LoadedPolicy {
     /// Notes what a file came to: `list` are its calls where it is a list.
     pub(super) fn note(&mut self, path: &Path, text: &str, outcome: &Outcome, came: &[Came], list: Option<&[Asked]>) {
         let main = self.source(path, Some(text));

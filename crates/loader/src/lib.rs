@@ -1,3 +1,4 @@
+#![forbid(unsafe_code)]
 //! Any policy, taken in: scripts run in a sandbox, batches, rules and short policies carried out line by line, all on one machine.
 //!
 //! ```text
@@ -5,33 +6,51 @@
 //!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶ insight::Reading
 //! ```
 
+pub mod distributions;
 mod format;
 mod lists;
 mod nothing;
+pub mod short;
 mod steps;
 mod tcjson;
 mod traced;
 
 pub use format::{Format, sniff};
-pub(crate) use nothing::nothing_found;
+pub use nothing::nothing_found;
 
-use crate::dissect::Dissect;
-use crate::input::MAX_POLICY;
-use crate::script_options::ScriptOptions;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use tidegate_capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, Trouble};
+use std::time::Duration;
+use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Outcome, Output, Trouble};
 use tidegate_gateway::DeviceSpec;
 use tidegate_insight::{CARRIED_OUT_AT, Given, Reading, Source, Step};
 use tidegate_os::input_file;
-use tidegate_packet::{Pool, Seeded};
+use tidegate_packet::{Dissector, Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
 use tidegate_shims::Machine;
 use traced::Traced;
 
-/// How files are taken in.
+/// Bytes of the longest policy.
+pub const MAX_POLICY: u64 = 16 << 20;
+
+/// How scripts are confined beyond what always holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sandbox {
+    /// How long a script may run in all.
+    pub timeout: Duration,
+    /// Home directories and the environment are hidden from it.
+    pub private: bool,
+}
+
+impl Default for Sandbox {
+    fn default() -> Sandbox {
+        Sandbox { timeout: DEFAULT_TIMEOUT, private: false }
+    }
+}
+
+/// How files are loaded.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// Arguments for a script.
@@ -39,11 +58,11 @@ pub struct ReadOptions {
     /// Devices that are there beside those the files name.
     pub devices: Vec<String>,
     /// The sandbox that scripts run in.
-    pub sandbox: ScriptOptions,
+    pub sandbox: Sandbox,
     /// What becomes of a script's output.
     pub output: Output,
     /// How far the machine looks into packets.
-    pub(crate) dissect: Dissect,
+    pub dissector: Dissector,
     /// The seed of what is drawn meanwhile.
     pub seed: u64,
 }
@@ -53,16 +72,16 @@ impl Default for ReadOptions {
         ReadOptions {
             args: Vec::new(),
             devices: Vec::new(),
-            sandbox: ScriptOptions::default(),
+            sandbox: Sandbox::default(),
             output: Output::Collect,
-            dissect: Dissect::default(),
+            dissector: Dissector::Modern,
             seed: 1,
         }
     }
 }
 
 /// What files came to.
-pub struct Taken {
+pub struct LoadedPolicy {
     /// The machine they configured.
     pub machine: Machine,
     /// What each file is.
@@ -97,7 +116,26 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-impl Taken {
+/// No command of a policy is about the device that the user named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoSuchDevice {
+    /// The device.
+    pub dev: String,
+    /// Those that commands are about.
+    pub others: Vec<String>,
+}
+
+impl fmt::Display for NoSuchDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoSuchDevice { dev, others } = self;
+        let others = others.join(", ");
+        write!(f, "--dev {dev}: no command of the policy is about that device; they are about {others}")
+    }
+}
+
+impl std::error::Error for NoSuchDevice {}
+
+impl LoadedPolicy {
     /// What went wrong, of all files.
     pub fn troubles(&self) -> impl Iterator<Item = &Trouble> {
         self.outcomes.iter().flat_map(|outcome| &outcome.troubles)
@@ -107,7 +145,7 @@ impl Taken {
     ///
     /// # Errors
     /// No operation names it; the error says which devices there are instead.
-    pub fn must_concern(&self, dev: &str) -> anyhow::Result<()> {
+    pub fn must_concern(&self, dev: &str) -> Result<(), NoSuchDevice> {
         let mut named = BTreeSet::new();
         for op in &self.machine.log {
             op.clone().each_device(&mut |name| {
@@ -117,8 +155,7 @@ impl Taken {
         if named.is_empty() || named.contains(dev) || self.wan.as_deref() == Some(dev) {
             return Ok(());
         }
-        let others = named.into_iter().collect::<Vec<_>>().join(", ");
-        anyhow::bail!("--dev {dev}: no command of the policy is about that device; they are about {others}")
+        Err(NoSuchDevice { dev: dev.to_owned(), others: named.into_iter().collect() })
     }
 
     /// Did every file come to its end, well or with an error?
@@ -127,7 +164,7 @@ impl Taken {
     }
 
     /// Why nothing can be said of it: there is no traffic control in it. `None`: there is.
-    pub(crate) fn nothing_found(&self) -> Option<String> {
+    pub fn nothing_found(&self) -> Option<String> {
         nothing_found(&self.outcomes, self.sources.iter().map(|source| (source.name.as_str(), &source.lines[..])))
     }
 
@@ -174,8 +211,8 @@ type Text = (Format, String);
 /// Takes in files that belong together, in their order, on one machine.
 ///
 /// # Errors
-/// A file cannot be read, is nothing we know, or cannot be run. What goes wrong inside is told in [`Taken::outcomes`].
-pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Taken, ReadError> {
+/// A file cannot be read, is nothing we know, or cannot be run. What goes wrong inside is told in [`LoadedPolicy::outcomes`].
+pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
     let texts = files.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
     read_texts(files, texts, options)
 }
@@ -184,7 +221,7 @@ pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Taken, ReadError
 ///
 /// # Errors
 /// As for [`read`].
-pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Taken, ReadError> {
+pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
     let path = PathBuf::from(name);
     let format = sniff(name, text.as_bytes()).map_err(|why| ReadError::File(path.clone(), why))?;
     if format == Format::Script {
@@ -194,11 +231,11 @@ pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Taken,
 }
 
 /// Takes in a text of a known format, for the fuzzer.
-pub(crate) fn read_as(format: Format, text: &str, options: &ReadOptions) -> Result<Taken, ReadError> {
+pub fn read_as(format: Format, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
     read_texts(&[PathBuf::from("input")], vec![(format, text.to_owned())], options)
 }
 
-fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Result<Taken, ReadError> {
+fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
     let (files, texts) = listings_joined(files, texts, options.devices.first().map(String::as_str))?;
     let mut devices = options.devices.clone();
     for (path, (format, text)) in files.iter().zip(&texts) {
@@ -211,10 +248,10 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     let mut seen = BTreeSet::new();
     devices.retain(|device| seen.insert(device.clone()));
     let mut machine = Machine::for_script(devices.iter().map(String::as_str));
-    machine.distributions = crate::distributions::installed();
+    machine.distributions = distributions::installed();
     machine.now = CARRIED_OUT_AT;
-    machine.gateway.set_dissector(options.dissect.into());
-    let mut taken = Taken {
+    machine.gateway.set_dissector(options.dissector);
+    let mut taken = LoadedPolicy {
         machine,
         formats: Vec::new(),
         outcomes: Vec::new(),

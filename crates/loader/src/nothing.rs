@@ -14,7 +14,7 @@ const ELSEWHERE: [&str; 9] =
 
 /// Why nothing can be said of a policy: none of its files, each with its name and lines, came to a call of tc, nft or
 /// iptables. `None`: one did, or a script was ended before its end.
-pub(crate) fn nothing_found<'t>(
+pub fn nothing_found<'t>(
     outcomes: &[Outcome],
     files: impl IntoIterator<Item = (&'t str, &'t [String])>,
 ) -> Option<String> {

@@ -1,6 +1,7 @@
 //! A short policy's file: TOML into the tree that `tidegate_lang::short` reads.
 
-use crate::intake::Format;
+use crate::Format;
+use std::path::Path;
 use tidegate_lang::short::{
     Compiled, Entry, Imported, Node, Problem, Short, Span, Value, compile, read, read_fireqos, read_iface_conf,
     read_uci,
@@ -12,14 +13,19 @@ use toml::de::{DeTable, DeValue};
 ///
 /// # Errors
 /// All that is wrong with it, in the order of the file.
-pub(crate) fn understand(text: &str) -> Result<(Short, Compiled), Vec<Problem>> {
+pub fn understand(text: &str) -> Result<(Short, Compiled), Vec<Problem>> {
     let short = read(&entries(text)?)?;
     let compiled = compile(&short);
     Ok((short, compiled))
 }
 
+/// Problems as a compiler tells them.
+pub fn tell(path: &Path, text: &str, problems: &[Problem]) -> String {
+    problems.iter().map(|problem| problem.tell(&path.display().to_string(), text)).collect()
+}
+
 /// Do files of this format come to short policies?
-pub(crate) fn is_short(format: Format) -> bool {
+pub fn is_short(format: Format) -> bool {
     matches!(format, Format::Short | Format::Uci | Format::SqmConf | Format::FireQos)
 }
 
@@ -27,7 +33,7 @@ pub(crate) fn is_short(format: Format) -> bool {
 ///
 /// # Errors
 /// All that is wrong with it, in the order of the file.
-pub(crate) fn policies(format: Format, name: &str, text: &str) -> Result<Vec<(Short, Compiled)>, Vec<Problem>> {
+pub fn policies(format: Format, name: &str, text: &str) -> Result<Vec<(Short, Compiled)>, Vec<Problem>> {
     let imported = match format {
         Format::Uci => read_uci(text)?,
         Format::SqmConf => read_iface_conf(text, name)?,
@@ -47,7 +53,7 @@ pub(crate) fn policies(format: Format, name: &str, text: &str) -> Result<Vec<(Sh
 ///
 /// # Errors
 /// Where it is no TOML.
-pub(crate) fn entries(text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
+pub fn entries(text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
     let places = Places::new(text);
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {

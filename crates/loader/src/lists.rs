@@ -2,7 +2,7 @@
 
 use super::Format;
 use super::traced::Traced;
-use crate::policy::{file, told};
+use crate::short::{self, tell};
 use std::path::{Path, PathBuf};
 use tidegate_capture::{Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
 use tidegate_lang::batch;
@@ -29,8 +29,8 @@ impl Asked {
 
 /// The devices that a file names.
 pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
-    if file::is_short(format) {
-        let policies = file::policies(format, name, text).unwrap_or_default();
+    if short::is_short(format) {
+        let policies = short::policies(format, name, text).unwrap_or_default();
         let devices = |short: Short| std::iter::once(short.device.value).chain(short.lan.map(|lan| lan.value));
         return policies.into_iter().flat_map(|(short, _)| devices(short)).collect();
     }
@@ -56,7 +56,7 @@ pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
 
 /// The devices that a short policy says lead to the modem and to the LAN; where a file comes to several policies, none does.
 pub(super) fn ends(format: Format, name: &str, text: &str) -> Option<(String, Option<String>)> {
-    let policies = file::policies(format, name, text).ok().filter(|_| file::is_short(format))?;
+    let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format))?;
     let [(short, _)] = <[_; 1]>::try_from(policies).ok()?;
     Some((short.device.value, short.lan.map(|lan| lan.value)))
 }
@@ -66,7 +66,7 @@ pub(super) fn ends(format: Format, name: &str, text: &str) -> Option<(String, Op
 /// # Errors
 /// What is wrong with the file.
 pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
-    if file::is_short(format) {
+    if short::is_short(format) {
         return short_lines(format, path, text);
     }
     let whole = |tool: &str, args: &[&str]| {
@@ -103,8 +103,8 @@ fn what_is_wrong(format: Format) -> String {
 
 /// What a short policy comes to.
 fn short_lines(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
-    let policies = file::policies(format, &path.to_string_lossy(), text)
-        .map_err(|problems| format!("{}\n{}", what_is_wrong(format), told(path, text, &problems)))?;
+    let policies = short::policies(format, &path.to_string_lossy(), text)
+        .map_err(|problems| format!("{}\n{}", what_is_wrong(format), tell(path, text, &problems)))?;
     let asked = |line: Line| Asked {
         call: Call {
             tool: line.tool.into(),

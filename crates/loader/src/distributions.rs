@@ -10,7 +10,7 @@ const PLACES: [&str; 3] = ["/usr/lib/tc", "/usr/lib/x86_64-linux-gnu/tc", "/usr/
 const NAMES: [&str; 1] = ["experimental"];
 
 /// The distributions that are installed here, by name.
-pub(crate) fn installed() -> Arc<BTreeMap<String, Table>> {
+pub fn installed() -> Arc<BTreeMap<String, Table>> {
     static TABLES: OnceLock<Arc<BTreeMap<String, Table>>> = OnceLock::new();
     let all = || NAMES.into_iter().filter_map(|name| Some((name.to_owned(), read(name)?))).collect();
     TABLES.get_or_init(|| Arc::new(all())).clone()
