@@ -9,6 +9,19 @@
 //! The parent answers in the order the calls come, so its model of the machine is always what the script believes.
 //! [`Shell`] does the same for single lines, one after the other in one sandbox, for replays.
 //!
+//! ```no_run
+//! use tidegate_capture::{CaptureOptions, run_script};
+//! use tidegate_shims::{Call, Reply};
+//!
+//! // Every tool is told that all went well; what was called is printed.
+//! let mut answer = |call: &Call| {
+//!     println!("{} {}", call.tool, call.args.join(" "));
+//!     Reply::ok()
+//! };
+//! let outcome = run_script("modem.sh".as_ref(), &[], &CaptureOptions::default(), &mut answer).unwrap();
+//! assert!(outcome.success());
+//! ```
+//!
 //! *Invariants.* The host's file system, links and processes stay as they are. Nothing of a run outlives it. A
 //! script cannot make us wait longer than the time limit, nor keep more than the bounds stated in [`CaptureOptions`].
 

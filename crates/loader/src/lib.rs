@@ -1,9 +1,22 @@
 #![forbid(unsafe_code)]
-//! Any policy, taken in: scripts run in a sandbox, batches, rules and short policies carried out line by line, all on one machine.
+//! Any policy, loaded: scripts run in a sandbox, batches, rules and short policies carried out line by line, all on one machine.
 //!
 //! ```text
 //! files ──▶ format ──▶ script: capture ──┐
 //!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶ insight::Reading
+//! ```
+//!
+//! ```
+//! use tidegate_loader::{ReadOptions, read_text};
+//!
+//! let batch = "qdisc add dev eth0 root handle 1: htb default 20\n\
+//!              class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n";
+//! let policy = read_text("home.batch", batch, &ReadOptions::default()).unwrap();
+//! assert_eq!(policy.machine.log.len(), 2);
+//! // What it means: each command with the place of every word.
+//! let mut reading = policy.reading();
+//! assert_eq!(reading.steps[1].after("rate").unwrap().text, "5mbit");
+//! assert!(tidegate_insight::check(&mut reading).iter().any(|finding| finding.rule.id() == "R13"));
 //! ```
 
 pub mod distributions;
@@ -208,7 +221,7 @@ fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
 /// A file's text, and what it is.
 type Text = (Format, String);
 
-/// Takes in files that belong together, in their order, on one machine.
+/// Loads files that belong together, in their order, on one machine.
 ///
 /// # Errors
 /// A file cannot be read, is nothing we know, or cannot be run. What goes wrong inside is told in [`LoadedPolicy::outcomes`].
@@ -217,7 +230,14 @@ pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, Re
     read_texts(files, texts, options)
 }
 
-/// Takes in a text that stands in no file; a script cannot be.
+/// Loads a text that stands in no file; a script cannot be.
+///
+/// ```
+/// use tidegate_loader::{ReadError, ReadOptions, read_text};
+///
+/// let unknown = read_text("notes.txt", "buy milk", &ReadOptions::default());
+/// assert!(matches!(unknown, Err(ReadError::File(..))));
+/// ```
 ///
 /// # Errors
 /// As for [`read`].
@@ -230,7 +250,7 @@ pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Loaded
     read_texts(&[path], vec![(format, text.to_owned())], options)
 }
 
-/// Takes in a text of a known format, for the fuzzer.
+/// Loads a text of a known format, for the fuzzer.
 pub fn read_as(format: Format, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
     read_texts(&[PathBuf::from("input")], vec![(format, text.to_owned())], options)
 }

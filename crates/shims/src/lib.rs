@@ -1,5 +1,27 @@
 #![forbid(unsafe_code)]
 //! The tools that a script calls, answered from the model machine as the real ones would answer.
+//!
+//! A [`Machine`] is what scripts configure; a [`ToolShim`] is its `tc`, `ip`, `iptables`, `nft`, `sysctl` and company
+//! for as long as a command runs. Nothing here reads a clock, a file or the network.
+//!
+//! ```
+//! use tidegate_gateway::DeviceSpec;
+//! use tidegate_packet::{Pool, Seeded};
+//! use tidegate_shims::Machine;
+//!
+//! let mut machine = Machine::new(["eth0"], DeviceSpec::default());
+//! let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+//! let mut tc = |line: &str| {
+//!     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+//!     machine.shim(&mut pool, &mut draws).tc(&words, None)
+//! };
+//! assert_eq!(tc("qdisc add dev eth0 root handle 1: tbf rate 5mbit burst 10k latency 20ms").code, 0);
+//! let listing = String::from_utf8(tc("qdisc show dev eth0").stdout).unwrap();
+//! assert_eq!(listing, "qdisc tbf 1: root refcnt 2 rate 5Mbit burst 10Kb lat 20ms \n");
+//! // A refusal has tc's words and exit code.
+//! let refused = tc("qdisc add dev eth0 root handle 2: pfifo");
+//! assert!(refused.stderr.starts_with(b"Error: NLM_F_REPLACE needed to override.") && refused.code == 2);
+//! ```
 
 mod batch;
 mod call;
@@ -28,7 +50,20 @@ use tidegate_lang::Refusal;
 use tidegate_packet::{Draws, Pool};
 use tidegate_policy::{Op, TcError};
 
-/// The tools of a machine, with what carrying out an operation needs.
+/// The tools of a machine, with what carrying out an operation needs: see [`Machine::shim`].
+///
+/// ```
+/// # use tidegate_gateway::DeviceSpec;
+/// # use tidegate_packet::{Pool, Seeded};
+/// use tidegate_shims::{Answer, Call, Machine};
+///
+/// let mut machine = Machine::for_script(["eth0"]);
+/// let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+/// let words = ["link", "add", "ifb0", "type", "ifb"].map(str::to_owned);
+/// let call = Call { tool: "ip".into(), args: words.to_vec(), stdin: None, cwd: "/".into() };
+/// assert_eq!(machine.shim(&mut pool, &mut draws).answer(&call).code, 0);
+/// assert!(machine.gateway.device("ifb0").is_some());
+/// ```
 pub struct ToolShim<'m> {
     machine: &'m mut Machine,
     pool: &'m mut Pool,
