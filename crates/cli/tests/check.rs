@@ -1,4 +1,5 @@
-//! `tidegate check`: each rule against a policy that has its mistake, and against the same policy fixed; the command itself.
+//! `tidegate check`: each rule against a policy that has its mistake, and against the same policy fixed; the command
+//! itself.
 
 mod common;
 

@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
-//! Any policy, loaded: scripts run in a sandbox, batches, rules and short policies carried out line by line, all on one machine.
+//! Any policy, loaded: scripts run in a sandbox, batches, rules and short policies carried out line by line, all on one
+//! machine.
 //!
 //! ```text
 //! files ──▶ format ──▶ script: capture ──┐
@@ -224,7 +225,8 @@ type Text = (Format, String);
 /// Loads files that belong together, in their order, on one machine.
 ///
 /// # Errors
-/// A file cannot be read, is nothing we know, or cannot be run. What goes wrong inside is told in [`LoadedPolicy::outcomes`].
+/// A file cannot be read, is nothing we know, or cannot be run. What goes wrong inside is told in
+/// [`LoadedPolicy::outcomes`].
 pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
     let texts = files.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
     read_texts(files, texts, options)

@@ -1,5 +1,5 @@
-//! What `quick` says of lines whose truth is known: paths made up at random, with places that are silent, slow to answer
-//! for themselves, or lose packets. A sentence may be missing; none may be wrong.
+//! What `quick` says of lines whose truth is known: paths made up at random, with places that are silent, slow to
+//! answer for themselves, or lose packets. A sentence may be missing; none may be wrong.
 
 use tidegate_measure::pinged::Asked;
 use tidegate_measure::quick::{Grade, Load, Phase, Place, Quick};

@@ -58,13 +58,15 @@ pub trait Answer {
         let _ = is_over;
     }
 
-    /// The files under `/sys/class/net` and `/sys/module` with which the sandbox begins, given the devices that the script names.
+    /// The files under `/sys/class/net` and `/sys/module` with which the sandbox begins, given the devices that the
+    /// script names.
     fn world(&mut self, devices: &[String]) -> Vec<(PathBuf, String)> {
         let _ = devices;
         Vec::new()
     }
 
-    /// What stands in files that scripts write to instead of calling a tool: before each call, and when the script has ended.
+    /// What stands in files that scripts write to instead of calling a tool: before each call, and when the script has
+    /// ended.
     fn told(&mut self, files: &[(String, String)]) {
         let _ = files;
     }

@@ -172,7 +172,8 @@ fn known(shim: &ToolShim<'_>) -> Vec<(String, String)> {
     all.into_iter().collect()
 }
 
-/// The file of a setting named on sysctl's command line: `net.ipv4.ip_forward`, `net.ipv4.ip_forward=1`, with slashes too.
+/// The file of a setting named on sysctl's command line: `net.ipv4.ip_forward`, `net.ipv4.ip_forward=1`, with slashes
+/// too.
 ///
 /// With the dot as separator a slash stands for a dot in a name (`eth0/1`), and the other way round.
 #[must_use]

@@ -1,4 +1,5 @@
-//! `tidegate quick`: half a minute, one page: idle and loaded latency, rates, where the queue stands, and the policy that would fix it.
+//! `tidegate quick`: half a minute, one page: idle and loaded latency, rates, where the queue stands, and the policy
+//! that would fix it.
 //!
 //! ```text
 //! reflectors ─▶ Watch (hops, pings to all of them) ── Stage: idle, loads one after the other ──▶ measure::quick::Quick

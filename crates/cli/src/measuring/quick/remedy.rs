@@ -10,7 +10,8 @@ use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Rate, Remedy};
 /// Transfers at once, in the simulator.
 const FLOWS: usize = 4;
 
-/// What would fix the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be tried is noted.
+/// What would fix the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be tried is
+/// noted.
 pub(super) fn of(quick: &mut Quick, dev: &str) -> Option<Remedy> {
     if quick.grade()? < Grade::B {
         return None;
