@@ -262,6 +262,76 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
+    /// Packets that came at a time, with their lengths; the first leaves first.
+    struct Line(Vec<(u32, u32)>);
+
+    impl Queue for Line {
+        type Packet = (u32, u32);
+
+        fn pop(&mut self) -> Option<(u32, u32)> {
+            (!self.0.is_empty()).then(|| self.0.remove(0))
+        }
+
+        fn lose(&mut self, _: (u32, u32)) {}
+
+        fn mark(&mut self, _: &(u32, u32)) -> bool {
+            true
+        }
+
+        fn seen(&self, packet: &(u32, u32)) -> (u32, u32) {
+            *packet
+        }
+
+        fn dsfield(&self, _: &(u32, u32)) -> u8 {
+            0
+        }
+
+        fn backlog(&self) -> u64 {
+            self.0.iter().map(|(_, len)| u64::from(*len)).sum()
+        }
+    }
+
+    /// Nothing is dropped where no more than one packet of the largest size waits (RFC 8289, section 5.4).
+    #[test]
+    fn a_last_packet_is_no_standing_queue() {
+        let params = Params::new(1514);
+        let mut counts = Counts::default();
+        let above = |backlog: u32| {
+            let line = Line(Vec::from([(0, backlog)]));
+            let mut state = State { first_above: 1, ..State::default() };
+            state.above(&params, &mut counts, params.target + params.interval, &line, Some(&(0, 1514)))
+        };
+        assert_eq!([1513, 1514, 1515].map(above), [false, false, true]);
+    }
+
+    /// An episode that begins less than 16 intervals after the last drop was due goes on at its rate; a later one begins
+    /// anew (Linux's reading of RFC 8289, section 5.5).
+    #[test]
+    fn an_episode_remembers_the_last_for_sixteen_intervals() {
+        let params = Params::new(1514);
+        let count_after = |intervals: u32, more: u32| {
+            let mut state = State { count: 10, lastcount: 4, drop_next: 77, reciprocal: 20_000, ..State::default() };
+            state.enter(&params, 77 + intervals * params.interval + more);
+            (state.count, state.lastcount)
+        };
+        assert_eq!(count_after(1, 0), (6, 6));
+        assert_eq!(count_after(15, params.interval - 1), (6, 6));
+        assert_eq!(count_after(16, 0), (1, 1));
+    }
+
+    /// What waited longer than the threshold is marked, and what waited as long is not.
+    #[test]
+    fn the_threshold_itself_is_not_above_it() {
+        let params = Params { ce_threshold: 500, ..Params::new(1514) };
+        let marked = |waited: u32| {
+            let mut queue = Line(Vec::from([(1000, 100)]));
+            let mut counts = Counts::default();
+            let _ = State::default().dequeue(&params, &mut counts, 1000 + waited, &mut queue);
+            counts.ce_mark
+        };
+        assert_eq!([499, 500, 501].map(marked), [0, 0, 1]);
+    }
+
     /// Row V-C0: the reciprocal square roots and spacings that the fixed point gives.
     #[test]
     fn spacings_of_the_control_law() {

@@ -281,6 +281,20 @@ mod tests {
         assert_eq!((spared, drops(certain(), 3028)), ([false; 3], true));
     }
 
+    /// While nothing waits the probability sinks by a 64th at each update, whatever the weights; while the delay is not
+    /// known, or there is one, it does not.
+    #[test]
+    fn an_idle_queue_forgets_slowly() {
+        let params = Params { alpha: 0, beta: 0, ..PARAMS };
+        let after = |delay: u64, old_delay: u64, backlog: u32| {
+            let mut state = State { delay, old_delay, ..busy(CERTAIN / 5) };
+            state.update(&params, backlog);
+            CERTAIN / 5 - state.probability
+        };
+        assert_eq!(after(0, 0, 0), CERTAIN / 5 / 64);
+        assert_eq!([after(1, 0, 0), after(0, 1, 0), after(0, 0, 1000)], [0, 0, 0]);
+    }
+
     /// The steps of the probability: by its own size, at most 2 per cent at once, and 2 more when the delay is long.
     #[test]
     fn updates_move_the_probability_by_delay_and_growth() {
