@@ -221,6 +221,19 @@ mod tests {
         assert_eq!(seen, [true, false, true, false, true]);
     }
 
+    /// Packets keep the distance of the peak rate even while the bucket of the rate could pay for them, and an idle time
+    /// fills the peak's bucket with one packet's worth, no more.
+    #[test]
+    fn a_peak_rate_keeps_packets_apart() {
+        let mut all = Policers::default();
+        let burst = Ticks((6000 * Ticks::PER_SECOND / 125_000) as u32);
+        let policer = all.add(&Police { peak: told(3).rate, burst, ..told(1) }, Time(0));
+        // 1,500 bytes at 3 Mbit/s are 4 ms.
+        let at = [0, 3_999_000, 4_000_000, 1_000_000_000, 1_003_999_000, 1_004_000_000];
+        let seen = at.map(|now| all.conforms(policer, packet(1500, now)));
+        assert_eq!(seen, [true, false, true, true, false, true]);
+    }
+
     #[test]
     fn who_is_gone_leaves_its_place_to_the_next() {
         let mut all = Policers::default();

@@ -41,6 +41,26 @@ fn v_t3_tbf_with_a_peak() {
     assert_eq!(times(&mut world, &[1514; 8], 1), wanted);
 }
 
+/// Neither bucket holds more for a long idle time: the second burst leaves as the first did.
+#[test]
+fn idle_buckets_of_tbf_are_full_and_no_fuller() {
+    let mut world = World::new(1, 0);
+    let params = TbfParams { peak: Some(rate(2_000_000)), peak_burst: 1540, ..tbf(1_000_000, 10_240, 100_000) };
+    world.root("tbf", Some(QdiscParams::Tbf(params)));
+    let burst = |world: &mut World| {
+        let before = world.departures(0).len();
+        let start = world.now;
+        for _ in 0..10 {
+            world.offer(1, 0, 1514);
+        }
+        world.pass(start + Span::secs(10));
+        let after = world.departures(0);
+        after[before..].iter().map(|(at, _)| at.since(start).0).collect::<Vec<u64>>()
+    };
+    let first = burst(&mut world);
+    assert_eq!((first.len(), burst(&mut world)), (10, first));
+}
+
 #[test]
 fn v_t4_htb_of_one_class() {
     let mut world = World::new(1, 0);
