@@ -98,6 +98,9 @@ fn shim(tool: &str, args: Vec<OsString>) -> u8 {
             let _ = io::stdout().flush();
             let _ = io::stderr().write_all(&reply.stderr);
             wire::files_of(&reply).for_each(effect::perform);
+            while reply.waits {
+                std::thread::park();
+            }
             reply.code
         }
         // The run is over: the command that answered has said why, and this process ends with the script.

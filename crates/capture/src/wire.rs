@@ -1,8 +1,8 @@
 //! What a tool's shim and the parent say to each other over the socket: length-prefixed fields, little-endian.
 //!
 //! A request is the magic word, a byte of flags, then tool, working directory, the caller's words, the arguments and
-//! standard input (or why it could not be read), and files with their content; a reply is a code, the output, the errors and
-//! what changes in the sandbox.
+//! standard input (or why it could not be read), and files with their content; a reply is a code, whether the tool
+//! then waits, the output, the errors and what changes in the sandbox.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ pub(super) fn read_request(from: &mut impl Read) -> io::Result<Request> {
 
 /// Writes a reply.
 pub(super) fn write_reply(to: &mut impl Write, reply: &Reply) -> io::Result<()> {
-    let mut bytes = vec![reply.code];
+    let mut bytes = vec![reply.code, u8::from(reply.waits)];
     field(&mut bytes, &reply.stdout);
     field(&mut bytes, &reply.stderr);
     let effects: Vec<Vec<String>> = files_of(reply).map(effect::words).collect();
@@ -108,13 +108,15 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Reply) -> io::Result<()> 
 
 /// Reads a reply.
 pub(super) fn read_reply(from: &mut impl Read) -> io::Result<Reply> {
-    let mut code = [0];
-    from.read_exact(&mut code)?;
+    let mut head = [0; 2];
+    from.read_exact(&mut head)?;
+    let [code, waits] = head;
     let (stdout, stderr) = (read_field(from)?, read_field(from)?);
     let count: usize = read_list(from)?.first().and_then(|count| count.parse().ok()).unwrap_or(0);
     let effects: io::Result<Vec<Option<Effect>>> =
         (0..count.min(MAX_ARGS)).map(|_| Ok(effect::read(&read_list(from)?).map(Effect::File))).collect();
-    Ok(Reply { code: code[0], stdout, stderr, effects: effects?.into_iter().flatten().collect() })
+    let effects = effects?.into_iter().flatten().collect();
+    Ok(Reply { code, stdout, stderr, effects, waits: waits != 0 })
 }
 
 /// What of a reply's effects the tool itself does.
@@ -194,7 +196,7 @@ mod tests {
         write_request(&mut bytes, &request()).unwrap();
         assert_eq!(read_request(&mut &bytes[..]).unwrap(), request());
         let effects = vec![Effect::File(FileChange::Remove { path: "/sys/x".into() })];
-        let reply = Reply { effects, ..Reply::error(2, "Error: x\n") };
+        let reply = Reply { effects, waits: true, ..Reply::error(2, "Error: x\n") };
         let mut bytes = Vec::new();
         write_reply(&mut bytes, &reply).unwrap();
         assert_eq!(read_reply(&mut &bytes[..]).unwrap(), reply);

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod actions;
 mod basic;
+mod blocks;
 pub mod conntrack;
 mod cost;
 mod flow;
@@ -22,5 +23,6 @@ mod pref;
 mod u32;
 
 pub use actions::{Actions, Meter, Mirrored, Policers, Told, Verdict, Way};
+pub use blocks::Blocks;
 pub use cost::{Cost, Price};
 pub use list::{Asked, FilterList, Owner, RandomSource};

@@ -269,7 +269,11 @@ impl FilterList {
         random: &mut RandomSource<'_>,
     ) -> Result<(), TcError> {
         match op.verb {
-            Verb::Delete => self.delete(op),
+            Verb::Delete => {
+                let deleted = self.delete(op);
+                self.forget_chains(actions);
+                deleted
+            }
             Verb::Add | Verb::Change | Verb::Replace => self.set(op, owner, actions, random),
             Verb::Link => Err(TcError::bare(Errno::OpNotSupp)),
         }
@@ -353,6 +357,17 @@ impl FilterList {
                 chains.push(chain);
             }
         }
+    }
+
+    /// Filters are gone: so are the chains without any that no filter's action goes to. They are the latest if they come again.
+    fn forget_chains(&mut self, actions: &Actions) {
+        let mut led = Vec::new();
+        self.each_action(&mut |places| {
+            led.extend(places.iter().filter_map(|place| actions.act_at(*place)).flat_map(goes_to))
+        });
+        let mut chains = core::mem::take(&mut self.chains);
+        chains.retain(|chain| led.contains(chain) || self.has_chain(*chain));
+        self.chains = chains;
     }
 
     fn delete(&mut self, op: &FilterOp) -> Result<(), TcError> {
@@ -460,6 +475,7 @@ impl FilterList {
             let mut line = |entry| {
                 out.push(FilterDump {
                     dev: dev.to_string(),
+                    block: 0,
                     parent,
                     protocol: pref.protocol,
                     pref: pref.pref,

@@ -43,6 +43,10 @@ const ARCHIVES: &[(&str, &str)] = &[
         "actions that rewrite packets: nat, pedit, csum, vlan, skbmod, their words, and the frames that leave, octet by octet",
     ),
     (
+        "answers-blocks.tar.gz",
+        "blocks of filters that devices share: one bucket for all, changes in the middle; what hooks without filters count; decisions by number",
+    ),
+    (
         "answers-cake.tar.gz",
         "cake: tins, flows, hosts, framing, overflow, acknowledgements, translation, changes in the middle",
     ),

@@ -206,6 +206,13 @@ fn tc_answers_about_filters_and_actions_as_the_real_one() {
     assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 6_000, "{by_kind:?}");
 }
 
+/// Shared blocks, `tc filter get` and `tc chain`, by tc 6.1 with Linux 6.1.
+#[test]
+fn tc_answers_about_shared_blocks_as_the_real_one() {
+    let by_kind = compare("blocks.tar.gz", include_str!("data/blocks-differ.txt"));
+    assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 300, "{by_kind:?}");
+}
+
 /// The commands of every policy of the gallery (`gallery.rs`), and the listings of what they leave, by tc 6.1 with
 /// Linux 6.1.
 #[test]

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod blocks;
 mod device;
 mod firewall;
 mod led;
@@ -34,6 +35,7 @@ use tidegate_packet::{Dissector, Draws, Handle, Head, Led, Pkt, Pool, Time, Time
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
 use tidegate_policy::{Errno, Op, TcError, Verb};
+use tidegate_qdisc::NO_BLOCK;
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
 pub struct World<'a> {
@@ -182,17 +184,26 @@ impl Gateway {
             Op::Qdisc(op) => {
                 // The kernel hands out handles from one counter for all devices.
                 let next = self.next_handle;
-                let shaper = &mut self.named(&op.dev)?.shaper;
-                shaper.set_next_handle(next);
-                let done = shaper.qdisc_op(now, pool, draws, op);
-                self.next_handle = Some(shaper.next_handle());
+                let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
+                let (done, next) = self.lent(device, |shaper| {
+                    shaper.set_next_handle(next);
+                    (shaper.qdisc_op(now, pool, draws, op), shaper.next_handle())
+                });
+                self.next_handle = Some(next);
                 done.map(|()| None)
             }
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
             Op::Filter(op) => {
                 let op = self.complete(op)?;
+                if op.block != 0 {
+                    let device = self.device_for(&op)?;
+                    return self.lent(device, |shaper| shaper.block_filter_op(now, pool, draws, &op)).map(|()| None);
+                }
                 let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
                 self.lent(device, |shaper| shaper.filter_op(now, pool, draws, &op)).map(|()| None)
+            }
+            Op::Chain(op) if op.block != 0 => {
+                self.actions.blocks.get_mut(op.block).ok_or(NO_BLOCK)?.apply_chain(op).map(|()| None)
             }
             Op::Chain(op) => {
                 let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
@@ -450,7 +461,7 @@ impl Gateway {
     /// # Errors
     /// When there is no such parent.
     pub fn chains(&mut self, device: DeviceId, parent: Handle) -> Result<(Handle, Vec<u32>), TcError> {
-        self.port(device).shaper.chains(parent)
+        self.lent(device, |shaper| shaper.chains(parent))
     }
 
     /// The filters that packets are shown at a qdisc or class, without the tables of other lists that tc shows there.

@@ -6,7 +6,7 @@ use alloc::borrow::Cow;
 use alloc::format;
 use core::net::IpAddr;
 use tidegate_packet::Handle;
-use tidegate_policy::{Errno, LinkKind, LinkOp, Op, QdiscOp, TcError, Verb};
+use tidegate_policy::{Errno, LinkKind, LinkOp, Op, QdiscOp, SharedBlocks, TcError, Verb};
 
 /// The most devices of a machine.
 const MAX_DEVICES: usize = 4096;
@@ -98,6 +98,7 @@ impl Gateway {
                 params: None,
                 stab: None,
                 estimator: None,
+                blocks: SharedBlocks::default(),
             };
             let _ = self.apply(World { now, pool: &mut *pool, draws: &mut *draws }, &Op::Qdisc(op));
         }

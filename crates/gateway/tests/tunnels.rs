@@ -5,7 +5,7 @@ use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{
     ClassOp, ClassParams, DrrClassParams, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, Op, QdiscOp,
-    QdiscParams, Verb,
+    QdiscParams, SharedBlocks, Verb,
 };
 
 const ROOT: Handle = Handle::new(1, 0);
@@ -50,6 +50,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
         params: Some(QdiscParams::Drr),
         stab: None,
         estimator: None,
+        blocks: SharedBlocks::default(),
     };
     let class = |minor| {
         Op::Class(ClassOp {
@@ -65,6 +66,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     let filter = FilterOp {
         verb: Verb::Add,
         dev: "eth0".into(),
+        block: 0,
         parent: ROOT,
         pref: 1,
         protocol: FilterOp::ALL,

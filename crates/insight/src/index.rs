@@ -59,8 +59,12 @@ impl Index {
                 }
             }
             Op::Filter(op) if op.verb != Verb::Delete => {
-                let dev = self.number(&op.dev);
-                self.filter_ops.entry((dev, op.parent)).or_default().push(at);
+                let (dev, parent) = match op.block {
+                    0 => (op.dev.as_str(), op.parent),
+                    block => of_block(block),
+                };
+                let dev = self.number(dev);
+                self.filter_ops.entry((dev, parent)).or_default().push(at);
             }
             _ => {}
         }
@@ -87,6 +91,12 @@ impl Index {
         by_place.max(self.qdisc_makers.get(&(dev, handle))).copied()
     }
 
+    /// Operations on filters of a shared block, in order.
+    pub(crate) fn block_ops(&self, block: u32) -> impl DoubleEndedIterator<Item = usize> {
+        let (dev, key) = of_block(block);
+        self.known(dev).and_then(|dev| self.filter_ops.get(&(dev, key))).into_iter().flatten().copied()
+    }
+
     /// Operations on filters of a parent, in order; then those that named none.
     pub(crate) fn filter_ops(&self, dev: &str, parent: Handle) -> impl DoubleEndedIterator<Item = usize> {
         let of = |parent| self.known(dev).and_then(|dev| self.filter_ops.get(&(dev, parent)));
@@ -104,4 +114,9 @@ impl Index {
     pub(crate) fn hung(&self, dev: &str, class: Handle) -> Option<usize> {
         self.hung.get(&(self.known(dev)?, class)).copied()
     }
+}
+
+/// Where the operations on a block's filters are noted: no device has an empty name.
+fn of_block(block: u32) -> (&'static str, Handle) {
+    ("", Handle(block))
 }

@@ -232,13 +232,17 @@ impl Reading {
     /// The operation that made a filter: of several that say the same, the last.
     pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
         let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
-        self.index.filter_ops(&dump.dev, dump.parent).rev().find(|at| {
+        let makes = |at: &usize| {
             let Op::Filter(FilterOp { pref, protocol, params: Some(said), handle: named, .. }) = &self.ops[*at] else {
                 return false;
             };
             let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
             place && same_filter(said, *named, params, *handle)
-        })
+        };
+        match dump.block {
+            0 => self.index.filter_ops(&dump.dev, dump.parent).rev().find(makes),
+            block => self.index.block_ops(block).rev().find(makes),
+        }
     }
 
     /// The operation that put a rule into a chain of a table; of several that say the same, the one after `before` others.

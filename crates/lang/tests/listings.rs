@@ -34,6 +34,7 @@ fn qdisc(
         refcnt: if op.parent == Handle::ROOT { 2 } else { 1 },
         params: fill(op.params),
         stab: op.stab,
+        blocks: op.blocks,
         stats,
         xstats,
     }
@@ -181,6 +182,7 @@ fn filter(command: &str, handle: u32, hits: Option<U32Hits>) -> Vec<FilterDump> 
     };
     let line = |entry| FilterDump {
         dev: op.dev.clone(),
+        block: op.block,
         parent: op.parent,
         protocol: op.protocol,
         pref: op.pref,

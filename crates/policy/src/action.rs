@@ -42,10 +42,50 @@ pub enum Control {
     Jump(u32),
     /// The filters of this chain are asked (`goto chain`).
     Goto(u32),
+    /// One that the kernel has a number and tc no word for; police takes numbers.
+    Number(i32),
 }
 
 impl Control {
-    /// Its name in tc.
+    /// The last number of those that stand alone; what is greater is a jump or leads to a chain.
+    pub const LAST: i32 = 8;
+    /// What is queued elsewhere: it is gone from here as what was stolen.
+    pub const QUEUED: i32 = 5;
+
+    /// The decision that the kernel knows by this number.
+    pub const fn of_number(number: i32) -> Control {
+        const REST: u32 = 0x0fff_ffff;
+        match (number as u32 >> 28, number) {
+            (_, -1) => Control::Continue,
+            (_, 0) => Control::Pass,
+            (_, 1) => Control::Reclassify,
+            (_, 2) => Control::Drop,
+            (_, 3) => Control::Pipe,
+            (_, 4) => Control::Stolen,
+            (_, Control::LAST) => Control::Trap,
+            (1, _) => Control::Jump(number as u32 & REST),
+            (2, _) => Control::Goto(number as u32 & REST),
+            _ => Control::Number(number),
+        }
+    }
+
+    /// The kernel's number of it.
+    pub const fn number(self) -> i32 {
+        match self {
+            Control::Continue => -1,
+            Control::Pass => 0,
+            Control::Reclassify => 1,
+            Control::Drop => 2,
+            Control::Pipe => 3,
+            Control::Stolen => 4,
+            Control::Trap => Control::LAST,
+            Control::Jump(count) => (1 << 28 | count) as i32,
+            Control::Goto(chain) => (2 << 28 | chain) as i32,
+            Control::Number(number) => number,
+        }
+    }
+
+    /// Its name in tc; `number` of one without.
     pub const fn name(self) -> &'static str {
         match self {
             Control::Pass => "pass",
@@ -57,6 +97,7 @@ impl Control {
             Control::Trap => "trap",
             Control::Jump(_) => "jump",
             Control::Goto(_) => "goto",
+            Control::Number(_) => "number",
         }
     }
 }

@@ -15,6 +15,7 @@ pub use hhf::HhfStats;
 use crate::action::{Action, CtinfoCounts};
 use crate::filter::FilterParams;
 use crate::kind::Kind;
+use crate::op::SharedBlocks;
 use crate::params::{ClassParams, QdiscParams};
 use crate::rate::SizeTable;
 use tidegate_packet::Handle;
@@ -66,6 +67,8 @@ pub struct QdiscDump {
     pub params: QdiscParams,
     /// The size table, if one was set.
     pub stab: Option<SizeTable>,
+    /// The blocks that its hooks share with other devices.
+    pub blocks: SharedBlocks,
     /// Its counters.
     pub stats: QueueStats,
     /// What only its kind counts.
@@ -96,8 +99,10 @@ pub struct ClassDump {
 /// One line of `tc filter show`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterDump {
-    /// The device.
+    /// The device; empty in the listing of a shared block.
     pub dev: String,
+    /// The shared block that it is in, 0 if none.
+    pub block: u32,
     /// The qdisc or class it hangs on.
     pub parent: Handle,
     /// EtherType; 3 = all.

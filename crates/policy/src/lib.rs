@@ -33,6 +33,6 @@ pub use filter::{
 };
 pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
-pub use op::{ActionId, ActionsOp, ChainOp, ClassOp, FilterOp, Op, QdiscOp, Verb};
+pub use op::{ActionId, ActionsOp, ChainOp, ClassOp, FilterOp, Op, QdiscOp, SharedBlocks, Verb};
 pub use params::*;
 pub use rate::{Estimator, LinkLayer, RateSpec, SizeTable, Ticks};

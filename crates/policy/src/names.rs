@@ -1,7 +1,7 @@
 //! The devices that an operation names.
 
 use crate::netfilter::{Condition, NfCommand, Rule};
-use crate::{Act, Action, ActionsOp, FilterOp, LinkKind, LinkOp, Op};
+use crate::{Act, Action, ActionsOp, ChainOp, FilterOp, LinkKind, LinkOp, Op};
 
 impl Op {
     /// The device whose queues or settings it is about; `None`: it makes one, or is about something else.
@@ -9,8 +9,8 @@ impl Op {
         match self {
             Op::Qdisc(op) => Some(&op.dev),
             Op::Class(op) => Some(&op.dev),
-            Op::Filter(op) => Some(&op.dev),
-            Op::Chain(op) => Some(&op.dev),
+            Op::Filter(FilterOp { dev, block: 0, .. }) | Op::Chain(ChainOp { dev, block: 0, .. }) => Some(dev),
+            Op::Filter(_) | Op::Chain(_) => None,
             Op::TxQueueLen { dev, .. } | Op::Mtu { dev, .. } | Op::Ring { dev, .. } => Some(dev),
             Op::Link(LinkOp::Delete { name } | LinkOp::Rename { name, .. } | LinkOp::Address { name, .. }) => {
                 Some(name)
@@ -25,7 +25,8 @@ impl Op {
             Op::Qdisc(op) => change(&mut op.dev),
             Op::Class(op) => change(&mut op.dev),
             Op::Filter(op) => of_filter(op, change),
-            Op::Chain(op) => change(&mut op.dev),
+            Op::Chain(op) if op.block == 0 => change(&mut op.dev),
+            Op::Chain(_) => {}
             Op::Actions(ActionsOp::Set(_, actions)) => of_actions(actions, change),
             Op::Actions(_) => {}
             Op::Netfilter(op) => {
@@ -40,7 +41,9 @@ impl Op {
 }
 
 fn of_filter(op: &mut FilterOp, change: &mut dyn FnMut(&mut String)) {
-    change(&mut op.dev);
+    if op.block == 0 {
+        change(&mut op.dev);
+    }
     if let Some(indev) = op.params.as_mut().and_then(|params| params.indev_mut()) {
         change(&mut indev.name);
     }

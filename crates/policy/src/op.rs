@@ -82,6 +82,17 @@ pub struct QdiscOp {
     pub stab: Option<SizeTable>,
     /// The rate estimator; one that is there stays when nothing is said.
     pub estimator: Option<Estimator>,
+    /// The blocks that its hooks share with other devices.
+    pub blocks: SharedBlocks,
+}
+
+/// The shared blocks of an ingress or clsact qdisc: lists of filters that several hooks have in common. 0: its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedBlocks {
+    /// For what arrives (`ingress_block N`).
+    pub ingress: u32,
+    /// For what leaves (`egress_block N`).
+    pub egress: u32,
 }
 
 /// An operation on a class.
@@ -108,8 +119,10 @@ pub struct ClassOp {
 pub struct FilterOp {
     /// What to do.
     pub verb: Verb,
-    /// On which device.
+    /// On which device; empty when it is about a block.
     pub dev: String,
+    /// The shared block that it belongs to, 0 if none; parents mean nothing then.
+    pub block: u32,
     /// The qdisc or class it hangs on; [`Handle::NONE`] = the root qdisc.
     pub parent: Handle,
     /// Preference: lower is asked first; 0 = the kernel chooses.
@@ -133,8 +146,10 @@ pub struct FilterOp {
 pub struct ChainOp {
     /// True to add, false to delete it with its filters.
     pub add: bool,
-    /// On which device.
+    /// On which device; empty when it is about a block.
     pub dev: String,
+    /// The shared block that it belongs to, 0 if none.
+    pub block: u32,
     /// The qdisc or class whose chain it is; [`Handle::NONE`] = the root qdisc.
     pub parent: Handle,
     /// Its number.

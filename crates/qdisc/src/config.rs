@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use tidegate_classify::{FilterList, Owner, Told};
 use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{ChainOp, ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
+use tidegate_policy::{ChainOp, ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, SharedBlocks, TcError, Verb};
 
 const CANNOT_MOVE: TcError = TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
 
@@ -42,7 +42,7 @@ impl Shaper {
         if matches!(op.verb, Verb::Add | Verb::Replace) && self.has_qdisc(ingress::HANDLE) {
             return Err(CANNOT_MOVE);
         }
-        self.ingress.qdisc_op(op)?;
+        self.ingress.qdisc_op(op, &mut self.actions.blocks)?;
         if self.ingress.is_there() != before {
             self.empty(now, pool, draws);
         }
@@ -174,6 +174,9 @@ impl Shaper {
         op: &QdiscOp,
         handle: Handle,
     ) -> Result<(), TcError> {
+        if op.params.is_some() && op.blocks != SharedBlocks::default() {
+            return Err(TcError::new(Errno::OpNotSupp, "Change of blocks is not supported"));
+        }
         let stab = op.stab.clone();
         if let Err(refused) = self.check_copies(op, Some(handle)) {
             if let (Some(QdiscParams::Netem(params)), Some(node)) = (&op.params, self.node(handle)) {
@@ -203,6 +206,7 @@ impl Shaper {
             return Err(TcError::new(Errno::Loop, "Qdisc hierarchy is too deep"));
         }
         let handle = if op.handle.is_none() { self.auto_handle()? } else { op.handle };
+        ingress::shares_nothing(op.blocks)?;
         self.births += 1;
         let births = self.births;
         self.check_copies(op, None)?;
@@ -376,7 +380,7 @@ impl Shaper {
         self.configure(|shaper| {
             if shaper.is_hook(op.parent) {
                 let (_, ingress, _) = shaper.enter_all(now, pool, draws);
-                return ingress.with_filters(op.parent, |filters| filters.apply_chain(op))?;
+                return ingress.with_own_filters(op.parent, |filters| filters.apply_chain(op))?;
             }
             let parent = shaper.filter_parent(op.parent)?;
             let node = shaper.node(parent.qdisc()).ok_or(NO_PARENT)?;
@@ -390,11 +394,42 @@ impl Shaper {
     /// When there is no such parent.
     pub fn chains(&mut self, parent: Handle) -> Result<(Handle, Vec<u32>), TcError> {
         if self.is_hook(parent) {
-            return Ok((ingress::HANDLE, self.ingress.with_filters(parent, |filters| filters.chains())?));
+            return Ok((ingress::HANDLE, self.ingress.chains(parent, &self.actions.blocks)?));
         }
         let parent = self.filter_parent(parent)?;
         let node = self.node(parent.qdisc()).ok_or(NO_PARENT)?;
         Ok((parent, node.with_filters(parent, |_, filters| filters.chains())?))
+    }
+
+    /// The shared block of a hook, 0 if it has none or is none.
+    pub fn block_at(&mut self, parent: Handle) -> u32 {
+        if self.is_hook(parent) { self.ingress.block_at(parent).unwrap_or(0) } else { 0 }
+    }
+
+    /// The shared blocks of this device's hooks.
+    pub fn blocks(&self) -> SharedBlocks {
+        self.ingress.blocks()
+    }
+
+    /// Carries out an operation on a filter of a shared block that this device has.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn block_filter_op(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &FilterOp,
+    ) -> Result<(), TcError> {
+        self.configure(|shaper| {
+            let (_, mut cx) = shaper.enter(now, pool, draws);
+            let mut filters = cx.actions.blocks.lend(op.block).ok_or(ingress::NO_BLOCK)?;
+            let owner = ingress::owner(Handle::NONE, &cx);
+            let done = filters.apply(op, owner, cx.actions, &mut cx.draw.random());
+            cx.actions.blocks.give_back(op.block, filters);
+            done
+        })
     }
 
     /// Is it a place of ingress and clsact? A qdisc of the tree may have their handle instead.

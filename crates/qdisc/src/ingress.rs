@@ -3,10 +3,10 @@
 use crate::asking;
 use crate::cx::{Cx, Why};
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Owner, Told, Verdict, Way};
-use tidegate_packet::{Handle, Pkt};
+use tidegate_classify::{Actions, Blocks, FilterList, Owner, Told, Verdict, Way};
+use tidegate_packet::{Handle, Pkt, Time};
 use tidegate_policy::dump::{FilterDump, QdiscDump, QueueStats, Xstats};
-use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
+use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, SharedBlocks, TcError, Verb};
 
 /// The handle of both.
 pub(crate) const HANDLE: Handle = Handle::new(0xffff, 0);
@@ -34,6 +34,24 @@ struct Hook {
     filters: FilterList,
     /// The parent that was named last when a filter was set: all are listed under it.
     named: Handle,
+    /// The shared block whose filters it has instead; 0: it has its own.
+    block: u32,
+}
+
+/// The refusal of a block that no hook has.
+pub const NO_BLOCK: TcError = TcError::new(Errno::Inval, "Block of given index was not found");
+const SHARED: TcError =
+    TcError::new(Errno::Inval, "This filter block is shared. Please use the block index to manipulate the filters");
+const NO_INGRESS_BLOCK: TcError = TcError::new(Errno::OpNotSupp, "Ingress block sharing is not supported");
+const NO_EGRESS_BLOCK: TcError = TcError::new(Errno::OpNotSupp, "Egress block sharing is not supported");
+
+/// A qdisc of the tree has no hooks that could share a block.
+pub(crate) fn shares_nothing(blocks: SharedBlocks) -> Result<(), TcError> {
+    match blocks {
+        SharedBlocks { ingress: 0, egress: 0 } => Ok(()),
+        SharedBlocks { ingress: 0, .. } => Err(NO_EGRESS_BLOCK),
+        _ => Err(NO_INGRESS_BLOCK),
+    }
 }
 
 /// What a hook makes of a packet.
@@ -58,8 +76,32 @@ impl Ingress {
         }
     }
 
+    fn hook(&self, holder: Handle) -> &Hook {
+        if holder == LEAVING { &self.leaving } else { &self.arriving }
+    }
+
+    fn hook_mut(&mut self, holder: Handle) -> &mut Hook {
+        if holder == LEAVING { &mut self.leaving } else { &mut self.arriving }
+    }
+
+    /// The shared block of the hook that a parent means; 0: none.
+    ///
+    /// # Errors
+    /// When there is no such hook.
+    pub(crate) fn block_at(&self, parent: Handle) -> Result<u32, TcError> {
+        Ok(self.hook(self.holder(parent)?).block)
+    }
+
+    /// The shared blocks of both hooks.
+    pub(crate) fn blocks(&self) -> SharedBlocks {
+        SharedBlocks { ingress: self.arriving.block, egress: self.leaving.block }
+    }
+
     /// Has something done with a hook while the tables of u32, which both have in common, are with it: those who arrive keep them.
     fn with_hook<R>(&mut self, holder: Handle, does: impl FnOnce(&mut Hook) -> R) -> R {
+        if self.hook(holder).block != 0 {
+            return does(self.hook_mut(holder));
+        }
         if holder != LEAVING {
             return does(&mut self.arriving);
         }
@@ -70,7 +112,7 @@ impl Ingress {
     }
 
     /// Carries out an operation on the qdisc itself.
-    pub(crate) fn qdisc_op(&mut self, op: &QdiscOp) -> Result<(), TcError> {
+    pub(crate) fn qdisc_op(&mut self, op: &QdiscOp, blocks: &mut Blocks) -> Result<(), TcError> {
         const WRONG_KIND: TcError = TcError::new(Errno::Inval, "Invalid qdisc name");
         let asked = match op.kind.as_deref() {
             Some("ingress") => Some(Kind::Ingress),
@@ -78,7 +120,7 @@ impl Ingress {
             Some(_) => return Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown")),
             None => None,
         };
-        let Some(there) = self.kind else { return self.without(op, asked) };
+        let Some(there) = self.kind else { return self.without(op, asked, blocks) };
         match op.verb {
             Verb::Delete if !op.handle.is_none() && op.handle != HANDLE => {
                 Err(TcError::new(Errno::Inval, "Invalid handle"))
@@ -86,15 +128,19 @@ impl Ingress {
             Verb::Add => Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify")),
             _ if asked.is_some_and(|kind| kind != there) => Err(WRONG_KIND),
             Verb::Delete => {
+                let had = self.blocks();
                 *self = Ingress { had: true, ..Ingress::default() };
+                blocks.leave(had.ingress);
+                blocks.leave(had.egress);
                 Ok(())
             }
+            // Blocks named in a change are overlooked (6.1).
             Verb::Change | Verb::Replace | Verb::Link => Ok(()),
         }
     }
 
     /// The same where there is none yet.
-    fn without(&mut self, op: &QdiscOp, asked: Option<Kind>) -> Result<(), TcError> {
+    fn without(&mut self, op: &QdiscOp, asked: Option<Kind>, blocks: &mut Blocks) -> Result<(), TcError> {
         match (op.verb, asked) {
             (Verb::Delete, _) if !self.had => {
                 Err(TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device"))
@@ -105,7 +151,13 @@ impl Ingress {
                 Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"))
             }
             (Verb::Add | Verb::Replace, Some(kind)) => {
+                if kind == Kind::Ingress && op.blocks.egress != 0 {
+                    return Err(NO_EGRESS_BLOCK);
+                }
                 self.kind = Some(kind);
+                (self.arriving.block, self.leaving.block) = (op.blocks.ingress, op.blocks.egress);
+                blocks.join(op.blocks.ingress);
+                blocks.join(op.blocks.egress);
                 Ok(())
             }
             (Verb::Add | Verb::Replace, None) => Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown")),
@@ -115,7 +167,10 @@ impl Ingress {
     /// Carries out an operation on a filter under `ffff:`.
     pub(crate) fn filter_op(&mut self, cx: &mut Cx<'_>, op: &FilterOp) -> Result<(), TcError> {
         let holder = self.holder(op.parent)?;
-        let owner = Owner { qdisc: HANDLE, holder, has_class: &|_| true, now: cx.now, wheel: cx.wheel };
+        if self.hook(holder).block != 0 {
+            return Err(SHARED);
+        }
+        let owner = owner(holder, cx);
         self.with_hook(holder, |hook| {
             hook.filters.apply(op, owner, cx.actions, &mut cx.draw.random())?;
             if op.verb != Verb::Delete {
@@ -125,19 +180,37 @@ impl Ingress {
         })
     }
 
-    /// Has something done with the filters of the hook that a parent means.
-    pub(crate) fn with_filters<R>(
+    /// Has something changed in the filters of the hook that a parent means, which it must have for itself.
+    pub(crate) fn with_own_filters<R>(
         &mut self,
         parent: Handle,
         does: impl FnOnce(&mut FilterList) -> R,
     ) -> Result<R, TcError> {
         let holder = self.holder(parent)?;
+        if self.hook(holder).block != 0 {
+            return Err(SHARED);
+        }
         Ok(self.with_hook(holder, |hook| does(&mut hook.filters)))
+    }
+
+    /// The chains at the hook that a parent means, its own or those of its block.
+    pub(crate) fn chains(&mut self, parent: Handle, blocks: &Blocks) -> Result<Vec<u32>, TcError> {
+        let holder = self.holder(parent)?;
+        Ok(match blocks.get(self.hook(holder).block) {
+            Some(shared) => shared.chains(),
+            None => self.with_hook(holder, |hook| hook.filters.chains()),
+        })
+    }
+
+    /// The filters of a hook, or of its block.
+    fn filters_at<'a>(&'a self, hook: &'a Hook, actions: &'a Actions) -> &'a FilterList {
+        actions.blocks.get(hook.block).unwrap_or(&hook.filters)
     }
 
     /// A packet arrives at the device.
     pub(crate) fn arrive(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
-        if self.kind.is_none() {
+        // Without filters the kernel does not come to the qdisc, which then counts nothing.
+        if self.kind.is_none() || self.filters_at(&self.arriving, cx.actions).is_empty() {
             return Hooked::Passed(pkt);
         }
         // The link header was taken off before.
@@ -152,7 +225,7 @@ impl Ingress {
     /// A packet is about to enter the device's tree.
     pub(crate) fn leave(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
         let len = cx.pool.meta(&pkt).len;
-        if self.leaving.filters.is_empty() {
+        if self.filters_at(&self.leaving, cx.actions).is_empty() {
             return Hooked::Passed(pkt);
         }
         self.bytes += u64::from(len);
@@ -183,6 +256,7 @@ impl Ingress {
             refcnt: 1,
             params: QdiscParams::Ingress,
             stab: None,
+            blocks: self.blocks(),
             stats,
             xstats: Xstats::None,
         })
@@ -198,17 +272,56 @@ impl Ingress {
         out: &mut Vec<FilterDump>,
     ) -> Result<(), TcError> {
         let holder = self.holder(parent)?;
+        let block = self.hook(holder).block;
+        if let Some(shared) = told.blocks().get(block) {
+            dump_shared(shared, told, (dev, parent), block, out);
+            return Ok(());
+        }
         let only = (!all).then_some(holder);
         self.with_hook(holder, |hook| hook.filters.dump(told, dev, hook.named, only, out));
         Ok(())
     }
 }
 
+/// Who has the filters of a hook, or those of a block: no classes are known there.
+pub(crate) fn owner<'a>(holder: Handle, cx: &Cx<'a>) -> Owner<'a> {
+    Owner { qdisc: HANDLE, holder, has_class: &|_| true, now: cx.now, wheel: cx.wheel }
+}
+
+/// The filters of a shared block of a machine with these actions, as tc lists them.
+///
+/// # Errors
+/// When there is no such block.
+pub fn dump_block(actions: &Actions, now: Time, number: u32) -> Result<Vec<FilterDump>, TcError> {
+    let shared = actions.blocks.get(number).ok_or(NO_BLOCK)?;
+    let mut out = Vec::new();
+    dump_shared(shared, Told { now, actions }, ("", Handle::NONE), number, &mut out);
+    Ok(out)
+}
+
+/// The same at a place.
+fn dump_shared(
+    shared: &FilterList,
+    told: Told<'_>,
+    (dev, parent): (&str, Handle),
+    block: u32,
+    out: &mut Vec<FilterDump>,
+) {
+    let before = out.len();
+    shared.dump(told, dev, parent, None, out);
+    out[before..].iter_mut().for_each(|dump| dump.block = block);
+}
+
 fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, counted: (u32, u32)) -> Hooked {
-    if hook.filters.is_empty() {
-        return Hooked::Passed(pkt);
-    }
-    match asking::decide(&mut hook.filters, cx, HANDLE, &pkt, counted) {
+    let verdict = match cx.actions.blocks.lend(hook.block) {
+        Some(mut shared) => {
+            let verdict = ask(&mut shared, cx, &pkt, counted);
+            cx.actions.blocks.give_back(hook.block, shared);
+            verdict
+        }
+        None => ask(&mut hook.filters, cx, &pkt, counted),
+    };
+    match verdict {
         None | Some(Verdict::Class(_)) => Hooked::Passed(pkt),
         Some(Verdict::Drop) => {
             *drops = drops.wrapping_add(1);
@@ -221,4 +334,11 @@ fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, counted: 
         }
         Some(Verdict::Redirect(way)) => Hooked::Led(pkt, way),
     }
+}
+
+fn ask(filters: &mut FilterList, cx: &mut Cx<'_>, pkt: &Pkt, counted: (u32, u32)) -> Option<Verdict> {
+    if filters.is_empty() {
+        return None;
+    }
+    asking::decide(filters, cx, HANDLE, pkt, counted)
 }

@@ -21,6 +21,7 @@ mod ways;
 
 pub use cx::{Cx, Device, Draw, Event, EventRing, Switches, What, Why};
 pub use discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own, Peek, Visit};
+pub use ingress::{NO_BLOCK, dump_block};
 pub use kind::{CakeReason, CakeTin};
 pub use node::Node;
 pub use shaper::{Arrival, Offer, Shaper, Spot};

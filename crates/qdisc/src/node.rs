@@ -11,7 +11,7 @@ use core::hint::black_box;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
-use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SizeTable, TcError};
+use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SharedBlocks, SizeTable, TcError};
 
 /// Counters of a qdisc, wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -774,6 +774,7 @@ impl Node {
             refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
             params,
             stab: self.stab().cloned(),
+            blocks: SharedBlocks::default(),
             stats,
             xstats,
         }

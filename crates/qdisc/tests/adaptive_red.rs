@@ -1,7 +1,7 @@
 //! A RED told to be adaptive adapts only where that is switched on: a stock kernel with today's tc notes it down.
 
 use tidegate_packet::{Handle, Head, Meta, Pool, Seeded, Time};
-use tidegate_policy::{QdiscOp, QdiscParams, RedCurve, RedParams, Verb};
+use tidegate_policy::{QdiscOp, QdiscParams, RedCurve, RedParams, SharedBlocks, Verb};
 use tidegate_qdisc::{Device, EventRing, Offer, Shaper, Switches};
 
 /// The probability of a mark, in per cent, after ten seconds in which the queue stays beyond the target.
@@ -19,6 +19,7 @@ fn after_ten_seconds(switches: Switches) -> u64 {
         params: Some(QdiscParams::Red(red)),
         stab: None,
         estimator: None,
+        blocks: SharedBlocks::default(),
     };
     shaper.qdisc_op(Time(0), &mut pool, &mut draws, &op).unwrap_or_else(|error| panic!("{error}"));
     for n in 0..40 {

@@ -32,7 +32,17 @@ impl Machine {
         estimator: Option<Estimator>,
     ) {
         let (kind, stab) = (Some(kind.into()), None);
-        let op = QdiscOp { verb: Verb::Add, dev: "eth0".into(), parent, handle, kind, params, stab, estimator };
+        let op = QdiscOp {
+            verb: Verb::Add,
+            dev: "eth0".into(),
+            parent,
+            handle,
+            kind,
+            params,
+            stab,
+            estimator,
+            blocks: SharedBlocks::default(),
+        };
         let result = self.shaper.qdisc_op(Time(1_000), &mut self.pool, &mut self.draws, &op);
         assert!(result.is_ok(), "{op:?}: {result:?}");
     }
@@ -47,6 +57,7 @@ impl Machine {
         let op = FilterOp {
             verb: Verb::Add,
             dev: "eth0".into(),
+            block: 0,
             parent,
             pref: 1,
             protocol: 0x0800,

@@ -26,6 +26,8 @@ pub struct Reply {
     pub code: u8,
     /// What changes in the sandbox.
     pub effects: Vec<Effect>,
+    /// The tool does not end by itself, as `tc monitor`: it waits until it is killed, or the script ends.
+    pub waits: bool,
 }
 
 impl Reply {

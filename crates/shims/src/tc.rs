@@ -63,11 +63,15 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply
         TcCommand::GetFilter(get) => get_filter(shim, &get, &parsed.flags),
         TcCommand::ShowChains(what) => show_chains(shim, &what, &parsed.flags),
         TcCommand::ShowActions(what) => show_actions(shim, &what, &parsed.flags),
+        TcCommand::Monitor => Reply { waits: true, ..Reply::error(0, MONITOR) },
         TcCommand::Help(text) => Reply::error(0, text),
         TcCommand::Version => Reply::text(tc::VERSION),
         TcCommand::Batch { .. } => Reply::error(1, "tc: a batch cannot call a batch\n"),
     }
 }
+
+/// What there is instead of events.
+const MONITOR: &str = "tidegate: tc monitor prints no events here; it waits until it is killed or the script ends\n";
 
 fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
     let machine = &mut *shim.machine;
@@ -89,6 +93,10 @@ fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Repl
             // A tc as old as the kernels whose warnings stay in their log takes no notice of -j here.
             tc::show_classes(&dumps, what, &tc::ShowFlags { json: flags.json && machine.warns, ..*flags })
         }
+        Object::Filter if what.block != 0 => match gateway.block_filters(now, what.block) {
+            Ok(dumps) => tc::show_filters(&dumps, what, flags),
+            Err(_) => return no_block(what.block),
+        },
         Object::Filter => {
             let parent = what.parent.unwrap_or(Handle::NONE);
             let dumps: Vec<_> =
@@ -96,6 +104,11 @@ fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Repl
             tc::show_filters(&dumps, what, flags)
         }
     })
+}
+
+/// tc looks for the block before it lists.
+fn no_block(number: u32) -> Reply {
+    Reply::error(1, format!("Cannot find block \"{number}\"\n"))
 }
 
 /// What tc says where the kernel refuses a question about filters.
@@ -106,24 +119,41 @@ fn not_answered(error: &TcError) -> Reply {
 fn get_filter(shim: &mut ToolShim<'_>, get: &GetFilter, flags: &tc::ShowFlags) -> Reply {
     let (now, gateway) = (shim.machine.now, &mut shim.machine.gateway);
     let dumps = match gateway.device(&get.dev) {
+        _ if get.block != 0 => gateway.block_filters(now, get.block),
+        Some(device) if gateway.block_at(device, get.parent) != 0 => Err(TcError::new(Errno::Inval, IN_BLOCK)),
         Some(device) => gateway.filters(now, device, get.parent),
         None => Ok(Vec::new()),
     };
+    let dev = (get.block == 0).then(|| get.dev.clone());
+    let what = ShowWhat { dev, block: get.block, ..ShowWhat::of(Object::Filter) };
     match dumps.and_then(|dumps| tc::find_filter(dumps, get)) {
-        Ok(dump) => Reply::text(tc::show_filters(&[dump], &ShowWhat::on(Object::Filter, &get.dev), flags)),
+        Ok(dump) => Reply::text(tc::show_filters(&[dump], &what, flags)),
         Err(error) => not_answered(&error),
     }
 }
 
+const IN_BLOCK: &str = "This filter block is shared. Please use the block index to manipulate the filters";
+
 fn show_chains(shim: &mut ToolShim<'_>, what: &ShowChains, flags: &tc::ShowFlags) -> Reply {
     let gateway = &mut shim.machine.gateway;
-    let found = gateway.device(&what.dev).map(|device| gateway.chains(device, what.parent));
+    let device = gateway.device(&what.dev);
+    if what.block != 0 && what.only.is_none() && !gateway.has_block(what.block) {
+        return no_block(what.block);
+    }
+    // Listed with the number of their block, whether that or a device's hook was named.
+    let block = device.map_or(what.block, |device| gateway.block_at(device, what.parent));
+    let found = match device {
+        _ if what.block != 0 => Some(gateway.block_chains(what.block).map(|chains| (Handle::NONE, chains))),
+        Some(_) if block != 0 && what.only.is_some() => Some(Err(TcError::new(Errno::Inval, IN_BLOCK))),
+        Some(device) => Some(gateway.chains(device, what.parent)),
+        None => None,
+    };
     match (found, what.only) {
         (None, _) => Reply::ok(),
-        (Some(Ok((holder, chains))), None) => Reply::text(tc::show_chains(&chains, holder, what, flags)),
-        (Some(Err(_)), None) => Reply::text(tc::show_chains(&[], what.parent, what, flags)),
+        (Some(Ok((holder, chains))), None) => Reply::text(tc::show_chains(&chains, holder, block, what, flags)),
+        (Some(Err(_)), None) => Reply::text(tc::show_chains(&[], what.parent, block, what, flags)),
         (Some(Ok((holder, chains))), Some(only)) if chains.contains(&only) => {
-            Reply::text(tc::show_chains(&[only], holder, what, flags))
+            Reply::text(tc::show_chains(&[only], holder, block, what, flags))
         }
         (Some(Ok(_)), Some(_)) => not_answered(&TcError::new(Errno::Inval, "Cannot find specified filter chain")),
         (Some(Err(error)), Some(_)) => not_answered(&error),
@@ -145,6 +175,9 @@ fn show_actions(shim: &mut ToolShim<'_>, what: &ShowActions, flags: &tc::ShowFla
     }
 }
 
+/// The real tc would not come to the lines behind it.
+const ENDLESS: &str = "tidegate: tc monitor in a batch would wait for ever: leave it out\n";
+
 fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], flags: tc::ShowFlags, force: bool) -> Reply {
     // One line follows the other at once: too soon for the kernel to have released what a deleted filter held.
     let deferred = shim.machine.gateway.defer_releases(true);
@@ -152,6 +185,7 @@ fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], flags: tc::ShowFlags, force: 
         shim.line = Some(line.number);
         shim.machine.grow(&line.args);
         match tc::parse_line(&line.args, flags, &shim.machine.env()) {
+            Ok(Parsed { command: TcCommand::Monitor, .. }) => (Reply::error(1, ENDLESS), true),
             Ok(parsed) => (one(shim, parsed, &line.args), false),
             Err(refusal) => {
                 let ends = tidegate_lang::batch::ends_all(&refusal);

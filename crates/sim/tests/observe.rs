@@ -70,6 +70,7 @@ fn led() -> GatewayMachine {
         Op::Filter(FilterOp {
             verb: Verb::Add,
             dev: "eth0".into(),
+            block: 0,
             parent: Handle::new(0xffff, 0),
             pref: 10,
             protocol: FilterOp::ALL,

@@ -40,6 +40,7 @@ fn redirect(dev: &str, parent: Handle, to: &str) -> Op {
     Op::Filter(FilterOp {
         verb: Verb::Add,
         dev: dev.into(),
+        block: 0,
         parent,
         pref: 10,
         protocol: FilterOp::ALL,

@@ -241,6 +241,13 @@ fn check(action: &Action) -> Result<(), TcError> {
 }
 
 fn check_police(police: &Police) -> Result<(), TcError> {
+    let unknown = |control: Control| matches!(control, Control::Number(number) if number > Control::LAST);
+    if unknown(police.exceed) {
+        return Err(TcError::new(Errno::Inval, "invalid control action"));
+    }
+    if police.conform.is_some_and(unknown) {
+        return Err(TcError::new(Errno::Inval, "invalid fallback control action"));
+    }
     if matches!(police.conform, Some(Control::Goto(_))) {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }

@@ -18,6 +18,7 @@ mod vlan;
 pub use police::Policers;
 pub use table::Actions;
 
+use crate::blocks::Blocks;
 use crate::list::Asked;
 use alloc::vec::Vec;
 use tidegate_packet::{Handle, Pkt, Time};
@@ -144,7 +145,9 @@ impl Bound {
                 Done::Control(Control::Pass) => break,
                 Done::Control(Control::Drop) => return Said::Decided(Verdict::Drop),
                 Done::Control(Control::Stolen | Control::Trap) => return Said::Decided(Verdict::Stolen),
-                Done::Control(Control::Continue) => return Said::No,
+                Done::Control(Control::Number(Control::QUEUED)) => return Said::Decided(Verdict::Stolen),
+                // Whatever is below zero has the search go on (6.1).
+                Done::Control(Control::Continue | Control::Number(_)) => return Said::No,
                 Done::Control(Control::Reclassify) => return Said::Again,
                 Done::Control(Control::Goto(chain)) => return Said::Goto(chain),
                 Done::Away(verdict) => return Said::Decided(verdict),
@@ -168,4 +171,11 @@ pub struct Told<'a> {
     pub now: Time,
     /// The machine's actions.
     pub actions: &'a Actions,
+}
+
+impl<'a> Told<'a> {
+    /// The machine's shared blocks.
+    pub fn blocks(&self) -> &'a Blocks {
+        &self.actions.blocks
+    }
 }

@@ -3,6 +3,7 @@
 use super::live::{Doors, Live};
 use super::police::Policers;
 use super::{Done, Mirrored};
+use crate::blocks::Blocks;
 use crate::conntrack::Conntrack;
 use crate::list::Asked;
 use alloc::collections::BTreeMap;
@@ -34,6 +35,8 @@ pub struct Actions {
     asks_connections: bool,
     /// The kernel was built without zones and labels of connections.
     no_zones: bool,
+    /// The filter lists that devices share: like the actions, they are the machine's and go along with whoever classifies.
+    pub blocks: Blocks,
 }
 
 /// Has the packet go through the action in a place.
@@ -204,6 +207,11 @@ impl Actions {
         }
     }
 
+    /// What the action in a place does.
+    pub(crate) fn act_at(&self, place: u32) -> Option<&Act> {
+        self.at(place).map(|live| &live.action.act)
+    }
+
     fn at(&self, place: u32) -> Option<&Live> {
         self.slots.get(place as usize)?.as_ref()
     }
@@ -228,7 +236,9 @@ impl Actions {
     /// Counts anew: `show` calls what it is given with the places that each filter there is has. What nobody has any more goes.
     pub fn count(&mut self, show: impl FnOnce(&mut dyn FnMut(&[u32]))) {
         let mut binds = vec![0; self.slots.len()];
-        show(&mut |places| places.iter().for_each(|place| binds[*place as usize] += 1));
+        let mut count = |places: &[u32]| places.iter().for_each(|place| binds[*place as usize] += 1);
+        self.blocks.each_action(&mut count);
+        show(&mut count);
         for (place, binds) in (0..).zip(binds) {
             let Some(live) = self.at_mut(place) else { continue };
             live.binds = binds;
@@ -385,7 +395,9 @@ fn asks_connections(act: &Act) -> bool {
 
 /// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.
 fn in_software_only(act: &Act) -> bool {
-    let unknown = |control: Control| matches!(control, Control::Reclassify | Control::Trap | Control::Stolen);
+    let unknown = |control: Control| {
+        matches!(control, Control::Reclassify | Control::Trap | Control::Stolen | Control::Number(_))
+    };
     match act {
         Act::Police(police) => unknown(police.exceed) || police.conform.is_some_and(unknown),
         _ => false,

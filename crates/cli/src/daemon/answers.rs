@@ -332,6 +332,7 @@ fn changes(words: &[String]) -> bool {
                 | TcCommand::ShowActions(_)
                 | TcCommand::GetFilter(_)
                 | TcCommand::ShowChains(_)
+                | TcCommand::Monitor
                 | TcCommand::Help(_)
                 | TcCommand::Version
         )

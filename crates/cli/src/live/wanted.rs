@@ -12,7 +12,7 @@ use tidegate_loader::ReadOptions;
 use tidegate_os::netlink::Change;
 use tidegate_os::news::Link;
 use tidegate_packet::{Handle, Pool, Seeded};
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkKind, LinkOp, Op, QdiscOp, SharedBlocks};
 
 use super::options::Apply;
 
@@ -145,6 +145,13 @@ fn settings(log: &[Op]) -> anyhow::Result<Vec<(String, Change)>> {
             }
             Op::Link(LinkOp::Rename { name, to }) => {
                 bail!("the policy calls `{name}` `{to}`; names are not changed by us: change it before")
+            }
+            Op::Qdisc(QdiscOp { blocks, .. }) if *blocks != SharedBlocks::default() => {
+                let number = if blocks.ingress == 0 { blocks.egress } else { blocks.ingress };
+                bail!(
+                    "the policy has devices share a block of filters (`ingress_block {number}`), which tidegate apply neither sets nor brings back; \
+                     give each device the filters: tc filter add dev NAME ingress ..."
+                )
             }
             Op::Chain(_) => {
                 bail!(

@@ -245,10 +245,10 @@ fn acted(actions: &[ActionDump]) -> Option<(String, bool)> {
 fn decided(control: Control) -> Option<(String, bool)> {
     Some(match control {
         Control::Drop => ("it is dropped".to_owned(), false),
-        Control::Continue => ("the search goes on (continue)".to_owned(), true),
+        Control::Stolen | Control::Trap | Control::Number(Control::QUEUED) => ("it is taken away".to_owned(), false),
+        Control::Continue | Control::Number(_) => ("the search goes on (continue)".to_owned(), true),
         Control::Reclassify => ("all filters are asked again (reclassify)".to_owned(), true),
         Control::Pass => ("it passes".to_owned(), true),
-        Control::Stolen | Control::Trap => ("it is taken away".to_owned(), false),
         Control::Goto(chain) => (format!("the filters of chain {chain} are asked"), true),
         Control::Pipe | Control::Jump(_) => return None,
     })

@@ -8,7 +8,7 @@ use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{
     Act, Action, ActionsOp, Control, FilterOp, FilterParams, MatchallParams, Op, Pedit, PeditHeader, QdiscOp,
-    QdiscParams, Verb,
+    QdiscParams, SharedBlocks, Verb,
 };
 
 /// The device of the machine that shows it.
@@ -109,6 +109,7 @@ fn clsact() -> Op {
         params: Some(QdiscParams::Ingress),
         stab: None,
         estimator: None,
+        blocks: SharedBlocks::default(),
     })
 }
 
@@ -116,6 +117,7 @@ fn everything(actions: Vec<Action>) -> Op {
     Op::Filter(FilterOp {
         verb: Verb::Add,
         dev: DEVICE.to_owned(),
+        block: 0,
         parent: CLSACT_EGRESS,
         pref: 1,
         protocol: FilterOp::ALL,

@@ -276,17 +276,21 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
                 // Whoever asks all filters anew with the same packet ends there again, until the kernel gives up. A policer may
                 // answer otherwise the second time.
                 Control::Drop | Control::Reclassify => verdicts.push(Verdict::Drop),
-                Control::Stolen | Control::Trap => verdicts.push(Verdict::Drop),
+                Control::Stolen | Control::Trap | Control::Number(Control::QUEUED) => verdicts.push(Verdict::Drop),
                 Control::Pass => verdicts.push(verdict.clone()),
-                Control::Continue if controls.len() == 1 && verdicts.is_empty() => return Ok(Said::No),
-                Control::Continue => verdicts.push(Verdict::Class(Handle::NONE)),
+                Control::Continue | Control::Number(_) if controls.len() == 1 && verdicts.is_empty() => {
+                    return Ok(Said::No);
+                }
+                Control::Continue | Control::Number(_) => verdicts.push(Verdict::Class(Handle::NONE)),
                 Control::Pipe => ends = false,
                 Control::Jump(_) | Control::Goto(_) => return Err(TooLarge),
             }
         }
         if ends {
             return Ok(match &controls[..] {
-                [Control::Continue, ..] | [_, Control::Continue] => Said::Open(verdicts),
+                [Control::Continue | Control::Number(_), ..] | [_, Control::Continue | Control::Number(_)] => {
+                    Said::Open(verdicts)
+                }
                 _ => among(verdicts),
             });
         }

@@ -1,8 +1,8 @@
 //! `tc chain …`: chains of filters by themselves.
 
 use super::build::later;
-use super::command::{device, find_device, parent};
-use super::filter::{chain_of, hook};
+use super::command::{block, device, either, find_device, one_of, parent};
+use super::filter::{chain_of, hook, preference, protocol_of, unknown_in_show};
 use super::show::{Entry, ended};
 use super::words::{Words, begins};
 use super::{ShowFlags, TcCommand};
@@ -16,10 +16,14 @@ use tidegate_policy::{ChainOp, Op};
 pub struct ShowChains {
     /// Of this device; empty: none are listed.
     pub dev: String,
+    /// Of this shared block; 0: of none.
+    pub block: u32,
     /// Of this qdisc or class; [`Handle::NONE`]: of the root qdisc.
     pub parent: Handle,
     /// This one alone (`get`), which must be there.
     pub only: Option<u32>,
+    /// This one alone, of a listing, which then leaves its number out.
+    pub chain: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -55,11 +59,17 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
     if asked == Asked::Help {
         return Ok(help());
     }
-    let (mut dev, mut at, mut chain) = (String::new(), Handle::NONE, None);
+    let (mut dev, mut shared, mut at, mut chain) = (String::new(), 0, Handle::NONE, None);
     while let Some(word) = words.take() {
         match word {
-            "dev" => device(&mut dev, words)?,
-            "block" => return Err(later("option", word, words.last()).remedy(SHARED)),
+            "dev" => {
+                device(&mut dev, words)?;
+                either_of(asked, word, shared == 0, words)?;
+            }
+            _ if begins(word, "block") => {
+                block(&mut shared, words)?;
+                either_of(asked, "block", dev.is_empty(), words)?;
+            }
             "root" | "ingress" | "egress" => at = hook(word),
             "parent" => parent(&mut at, words)?,
             "chain" => {
@@ -70,7 +80,11 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
                 chain = Some(chain_of(text, words.last())?);
             }
             "help" => return Ok(help()),
-            _ if begins(word, "protocol") => drop(words.need()?),
+            _ if begins(word, "protocol") => drop(protocol_of(words.need()?, words.last())?),
+            _ if asked == Asked::List && (begins(word, "preference") || begins(word, "priority")) => {
+                preference(words.need()?, words.last())?;
+            }
+            _ if asked == Asked::List => return Err(unknown_in_show(word, words.last())),
             // A kind and its keys: what filters of the chain must look like.
             kind if asked == Asked::Do(true) && words.peek().is_some() => {
                 return Err(later("chain template", kind, words.last()));
@@ -78,49 +92,69 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
             _ => {}
         }
     }
+    one_of(&dev, shared, words)?;
     if asked == Asked::List {
         if !dev.is_empty() {
             find_device(&dev, env)?;
         }
-        return Ok(TcCommand::ShowChains(ShowChains { dev, parent: at, only: None }));
+        return Ok(TcCommand::ShowChains(ShowChains { dev, block: shared, parent: at, only: None, chain }));
     }
-    find_device(&dev, env).map_err(|refusal| match refusal.code {
-        2 => refusal.then("We have an error talking to the kernel"),
-        _ => refusal,
-    })?;
-    let chain = chain.unwrap_or(0);
+    if asked == Asked::Get && at.is_none() {
+        return Err(Refusal::new(255, "Must specify filter parent").at(words.last()).remedy(FORM));
+    }
+    if asked == Asked::Get && dev.is_empty() && shared == 0 {
+        let line = "Must specify netdevice \"dev\" or block index \"block\"";
+        return Err(Refusal::new(255, line).at(words.last()).remedy(FORM));
+    }
+    if shared == 0 {
+        find_device(&dev, env).map_err(|refusal| match refusal.code {
+            2 => refusal.then("We have an error talking to the kernel"),
+            _ => refusal,
+        })?;
+    }
+    let number = chain.unwrap_or(0);
     Ok(match asked {
-        Asked::Do(add) => TcCommand::Apply(Op::Chain(ChainOp { add, dev, parent: at, chain })),
-        _ => TcCommand::ShowChains(ShowChains { dev, parent: at, only: Some(chain) }),
+        Asked::Do(add) => TcCommand::Apply(Op::Chain(ChainOp { add, dev, block: shared, parent: at, chain: number })),
+        _ => TcCommand::ShowChains(ShowChains { dev, block: shared, parent: at, only: Some(number), chain: None }),
     })
 }
 
-/// Why blocks are refused.
-pub(super) const SHARED: &str =
-    "Blocks that devices share are not built: give each device the filters (tc filter add dev NAME ingress …).";
+const FORM: &str = "Name all of it: tc chain get dev NAME ingress chain 3, or tc chain get block 22 ingress chain 3.";
+
+/// A listing refuses the second word at once, an operation later ([`one_of`]).
+fn either_of(asked: Asked, word: &str, free: bool, words: &Words<'_>) -> Result<(), Refusal> {
+    either(word, free || asked != Asked::List, words)
+}
 
 fn help() -> TcCommand {
     TcCommand::Help(
         "tc chain add|delete|get dev DEVICE parent ID|root|ingress|egress [chain N]\n\
-         tc chain show dev DEVICE [parent ID|root|ingress|egress]\n"
+         tc chain show dev DEVICE [parent ID|root|ingress|egress]\n\
+         block N takes the place of dev DEVICE where devices share a block\n"
             .into(),
     )
 }
 
-/// The listing of chains, which are those of the qdisc or class `holder`.
-pub fn show_chains(chains: &[u32], holder: Handle, what: &ShowChains, flags: &ShowFlags) -> String {
+/// The listing of chains, which are those of the qdisc or class `holder`, or of a shared block.
+pub fn show_chains(chains: &[u32], holder: Handle, block: u32, what: &ShowChains, flags: &ShowFlags) -> String {
     // A listing leaves out what was asked for, an answer about one chain does not.
     let named = what.only.is_none() && what.parent == holder;
-    let entries: Vec<Entry> = chains
-        .iter()
+    let wanted = chains.iter().filter(|chain| what.chain.is_none_or(|only| only == **chain));
+    let entries: Vec<Entry> = wanted
         .map(|chain| {
             let mut entry = Entry::new();
             entry.say("chain ");
-            if !named {
+            if block != 0 {
+                if what.block == 0 {
+                    entry.number("block", block, &format!("block {block} "));
+                }
+            } else if !named {
                 entry.say(&format!("parent {holder} "));
                 entry.member("parent", Json::text(holder.to_string()));
             }
-            entry.number("chain", *chain, &format!("chain {chain} "));
+            if what.chain.is_none() {
+                entry.number("chain", *chain, &format!("chain {chain} "));
+            }
             entry.say("\n");
             entry
         })

@@ -1,12 +1,12 @@
 //! `tc qdisc …` and `tc class …`: the words before the kind.
 
-use super::chain::SHARED;
 use super::words::{Words, begins};
 use super::{Object, ShowWhat, TcCommand, build, help_of, size_table};
+use crate::number::u32_in;
 use crate::units::{parse_classid, parse_handle, parse_time};
 use crate::{Env, Refusal};
 use tidegate_packet::Handle;
-use tidegate_policy::{ClassOp, Estimator, Op, QdiscOp, Verb};
+use tidegate_policy::{ClassOp, Estimator, Op, QdiscOp, SharedBlocks, Verb};
 
 /// What a verb means.
 pub(super) enum Asked {
@@ -62,6 +62,7 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
         params: None,
         stab: None,
         estimator: None,
+        blocks: SharedBlocks::default(),
     };
     while let Some(word) = words.take() {
         match word {
@@ -104,10 +105,13 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
             }
             "parent" => parent(&mut op.parent, words)?,
             _ if begins(word, "stab") => op.stab = Some(size_table::parse(words)?),
-            _ if begins(word, "ingress_block") || begins(word, "egress_block") && !begins(word, "estimator") => {
-                return Err(build::later("option", word, words.last()).remedy(SHARED));
-            }
             _ if begins(word, "estimator") => estimator_once(&mut op.estimator, words)?,
+            _ if begins(word, "ingress_block") => {
+                op.blocks.ingress = block_of(words, "invalid ingress block index value")?;
+            }
+            _ if begins(word, "egress_block") => {
+                op.blocks.egress = block_of(words, "invalid egress block index value")?;
+            }
             _ if begins(word, "help") => return Ok(help_of(Some(Object::Qdisc))),
             kind => {
                 op.kind = Some(kind.into());
@@ -264,6 +268,47 @@ pub(super) fn device(dev: &mut String, words: &mut Words<'_>) -> Result<(), Refu
     // A device's name has at most 15 octets; tc cuts what is longer.
     *dev = name.char_indices().take_while(|(at, c)| at + c.len_utf8() <= 15).map(|(_, c)| c).collect();
     Ok(())
+}
+
+/// The number of a shared block; `why`: what tc says of one that it does not take.
+fn block_of(words: &mut Words<'_>, why: &str) -> Result<u32, Refusal> {
+    let text = words.need()?;
+    u32_in(text, 0).filter(|number| *number != 0).ok_or_else(|| {
+        Refusal::wrong(text, why)
+            .at(words.last())
+            .remedy("A shared block has a number from 1 on: ingress_block 22, then tc filter add block 22 ….")
+    })
+}
+
+/// The word after `block`, which takes the place of `dev`.
+pub(super) fn block(block: &mut u32, words: &mut Words<'_>) -> Result<(), Refusal> {
+    if *block != 0 {
+        let text = words.need()?;
+        return Err(Refusal::duplicate("block", text).at(words.last()));
+    }
+    *block = block_of(words, "invalid block index value")?;
+    Ok(())
+}
+
+/// An operation is about a device or about a block.
+pub(super) fn one_of(dev: &str, block: u32, words: &Words<'_>) -> Result<(), Refusal> {
+    if dev.is_empty() || block == 0 {
+        return Ok(());
+    }
+    Err(Refusal::new(255, "Error: \"dev\" and \"block\" are mutually exclusive")
+        .at(words.last())
+        .remedy("The filters of a shared block belong to no single device: leave dev out."))
+}
+
+/// So is a listing; `free`: the other word has not been said.
+pub(super) fn either(word: &str, free: bool, words: &Words<'_>) -> Result<(), Refusal> {
+    let other = if word == "dev" { "block" } else { "dev" };
+    if free {
+        return Ok(());
+    }
+    Err(Refusal::new(255, format!("Error: \"{word}\" cannot be used in the same time as \"{other}\""))
+        .at(words.last())
+        .remedy("List the filters of a device or those of a block."))
 }
 
 /// The word after `parent`.

@@ -1,8 +1,7 @@
 //! `tc filter …`: the words before the kind, fw and flow.
 
 use super::build::later;
-use super::chain::SHARED;
-use super::command::{Notes, class_id, device, estimator_aside, find_device, found, parent};
+use super::command::{Notes, block, class_id, device, either, estimator_aside, find_device, found, one_of, parent};
 use super::options::nearest;
 use super::words::{Words, begins};
 use super::{Object, ShowWhat, TcCommand, help_of};
@@ -25,6 +24,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
     let mut op = FilterOp {
         verb,
         dev: String::new(),
+        block: 0,
         parent: Handle::NONE,
         pref: 0,
         protocol: 0,
@@ -38,7 +38,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
     while let Some(word) = words.take() {
         match word {
             "dev" => device(&mut op.dev, words)?,
-            "block" => return Err(later("option", word, words.last()).remedy(SHARED)),
+            _ if begins(word, "block") => block(&mut op.block, words)?,
             "root" | "ingress" | "egress" => {
                 if !op.parent.is_none() {
                     return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
@@ -86,6 +86,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
         2 => refusal.then("We have an error talking to the kernel"),
         _ => refusal,
     };
+    one_of(&op.dev, op.block, words)?;
     // A name that leads nowhere is found before the kind's words are read, a missing one by the kernel.
     if !op.dev.is_empty() {
         find_device(&op.dev, env).map_err(absent)?;
@@ -106,7 +107,9 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
         }
         None => {}
     }
-    find_device(&op.dev, env).map_err(absent)?;
+    if op.block == 0 {
+        find_device(&op.dev, env).map_err(absent)?;
+    }
     Ok(TcCommand::Apply(Op::Filter(op)))
 }
 
@@ -119,9 +122,13 @@ pub(super) fn show(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusa
                 if what.dev.is_some() {
                     return Err(Refusal::duplicate("dev", dev).at(words.last()));
                 }
+                either(word, what.block == 0, words)?;
                 what.dev = Some(dev.into());
             }
-            "block" => return Err(later("option", word, words.last()).remedy(SHARED)),
+            _ if begins(word, "block") => {
+                block(&mut what.block, words)?;
+                either("block", what.dev.is_none(), words)?;
+            }
             "root" | "ingress" | "egress" => {
                 if what.parent.is_some() {
                     return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
@@ -148,14 +155,17 @@ pub(super) fn show(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusa
                 let text = words.need()?;
                 what.protocol = Some(protocol_of(text, words.last())?);
             }
-            _ => {
-                return Err(Refusal::new(255, format!(" What is \"{word}\"? Try \"tc filter help\""))
-                    .at(words.last())
-                    .remedy("show takes dev DEVICE, parent ID or root, pref N, protocol NAME, chain N."));
-            }
+            _ => return Err(unknown_in_show(word, words.last())),
         }
     }
     found(what, env)
+}
+
+/// A word that is none of a listing's, of filters or of chains.
+pub(super) fn unknown_in_show(word: &str, place: usize) -> Refusal {
+    Refusal::new(255, format!(" What is \"{word}\"? Try \"tc filter help\""))
+        .at(place)
+        .remedy("show takes dev DEVICE or block N, parent ID or root, pref N, protocol NAME, chain N.")
 }
 
 pub(super) fn hook(word: &str) -> Handle {

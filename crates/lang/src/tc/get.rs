@@ -1,7 +1,6 @@
 //! `tc filter get …`: one filter.
 
-use super::chain::SHARED;
-use super::command::{device, find_device, parent};
+use super::command::{block, device, find_device, one_of, parent};
 use super::filter::{self, chain_of, hook, preference, protocol_of};
 use super::words::{Words, begins};
 use super::{Object, TcCommand, help_of};
@@ -13,8 +12,10 @@ use tidegate_policy::{Errno, TcError};
 /// Which filter is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetFilter {
-    /// Of this device.
+    /// Of this device; empty where a block is named.
     pub dev: String,
+    /// Of this shared block; 0: of none.
+    pub block: u32,
     /// Of this qdisc or class; [`Handle::NONE`]: of the root qdisc.
     pub parent: Handle,
     /// Its protocol.
@@ -32,6 +33,7 @@ pub struct GetFilter {
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
     let mut get = GetFilter {
         dev: String::new(),
+        block: 0,
         parent: Handle::NONE,
         protocol: 0,
         pref: 0,
@@ -43,7 +45,7 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
     while let Some(word) = words.take() {
         match word {
             "dev" => device(&mut get.dev, words)?,
-            "block" => return Err(super::build::later("option", word, words.last()).remedy(SHARED)),
+            _ if begins(word, "block") => block(&mut get.block, words)?,
             "root" | "ingress" | "egress" => {
                 if !get.parent.is_none() {
                     return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
@@ -64,14 +66,9 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
             }
         }
     }
-    if !get.dev.is_empty() {
-        find_device(&get.dev, env)?;
-    }
+    one_of(&get.dev, get.block, words)?;
     let place = words.last();
     let missing = |line: &str| Err(Refusal::new(255, line).at(place).remedy(FORM));
-    if get.dev.is_empty() {
-        return missing("Must specify netdevice \"dev\" or block index \"block\"");
-    }
     match protocol {
         Some(number) => get.protocol = number,
         None => return missing("Must specify filter protocol"),
@@ -79,11 +76,20 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
     if get.pref == 0 {
         return missing("Must specify filter priority");
     }
+    if get.parent.is_none() {
+        return missing("Must specify filter parent");
+    }
     if get.kind.is_empty() {
         return missing("Must specify filter type");
     }
     if handle.is_none() {
         return missing("Must specify filter \"handle\"");
+    }
+    if get.dev.is_empty() && get.block == 0 {
+        return missing("Must specify netdevice \"dev\" or block index \"block\"");
+    }
+    if get.block == 0 {
+        find_device(&get.dev, env)?;
     }
     get.handle = filter::options(&get.kind.clone(), place, (handle, get.protocol), words, env)?.handle;
     Ok(TcCommand::GetFilter(get))

@@ -83,6 +83,8 @@ pub enum TcCommand {
     ShowChains(ShowChains),
     /// To show some of the machine's actions.
     ShowActions(ShowActions),
+    /// To print changes as they come, until it is ended.
+    Monitor,
     /// `-batch FILE` (`-` = standard input): [`crate::batch`] reads it.
     Batch {
         /// The file's name.
@@ -141,6 +143,8 @@ pub struct ShowWhat {
     pub protocol: Option<u16>,
     /// Filters of this chain only.
     pub chain: Option<u32>,
+    /// Those of this shared block instead of a device's; 0: of none.
+    pub block: u32,
 }
 
 impl ShowWhat {
@@ -156,6 +160,7 @@ impl ShowWhat {
             pref: None,
             protocol: None,
             chain: None,
+            block: 0,
         }
     }
 
@@ -267,7 +272,10 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
         if begins(word, "chain") {
             return Ok(done(chain::parse(words, env)?, flags, notes));
         }
-        if ["monitor", "exec"].iter().any(|name| begins(word, name)) {
+        if begins(word, "monitor") {
+            return Ok(done(monitor(words)?, flags, notes));
+        }
+        if begins(word, "exec") {
             return Err(build::later("object", word, words.last()));
         }
         if begins(word, "help") {
@@ -275,7 +283,7 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
         }
         return Err(Refusal::new(255, format!("Object \"{word}\" is unknown, try \"tc help\"."))
             .at(words.last())
-            .remedy("The objects are qdisc, class, filter, chain and actions."));
+            .remedy("The objects are qdisc, class, filter, chain, actions and monitor."));
     };
     let asked = command::verb(object, words)?;
     let command = match (asked, object) {
@@ -291,6 +299,21 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
     let command = command.map_err(|refusal| after(words.said(), refusal))?;
     notes.stderr += &words.said();
     Ok(done(command, flags, notes))
+}
+
+/// The words behind `monitor`.
+fn monitor(words: &mut Words<'_>) -> Result<TcCommand, Refusal> {
+    let Some(word) = words.take() else { return Ok(TcCommand::Monitor) };
+    if begins(word, "file") {
+        words.need()?;
+        return Err(build::later("monitor option", word, words.last()));
+    }
+    if begins(word, "help") {
+        return Err(Refusal::new(255, "tc monitor: prints changes as they come, until it is ended"));
+    }
+    Err(Refusal::new(255, format!("Argument \"{word}\" is unknown, try \"tc monitor help\"."))
+        .at(words.last())
+        .remedy("tc monitor takes no words."))
 }
 
 /// A refusal, after what tc printed before it.

@@ -13,14 +13,14 @@ use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, 
 /// qdisc. Preference, protocol and chain are selected here; without a device the listing is empty.
 pub fn show_filters(dumps: &[FilterDump], what: &ShowWhat, flags: &ShowFlags) -> String {
     let wanted = dumps.iter().filter(|dump| {
-        what.dev.as_deref() == Some(dump.dev.as_str())
-            && what.pref.is_none_or(|pref| pref == 0 || pref == dump.pref)
+        let here = what.dev.as_deref() == Some(dump.dev.as_str()) || what.block != 0 && what.block == dump.block;
+        here && what.pref.is_none_or(|pref| pref == 0 || pref == dump.pref)
             && what.protocol.is_none_or(|protocol| protocol == dump.protocol)
             && what.chain.is_none_or(|chain| chain == dump.chain)
     });
     let entries: Vec<Entry> = wanted.map(|dump| entry(dump, what, flags)).collect();
     if flags.json {
-        if what.dev.is_none() {
+        if what.dev.is_none() && what.block == 0 {
             return String::new();
         }
         let items: Vec<Json> = entries.into_iter().map(|entry| Json::Object(entry.members)).collect();
@@ -33,7 +33,11 @@ fn entry(dump: &FilterDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     entry.say("filter ");
     // The parent that was asked for is known.
-    if what.parent != Some(dump.parent) {
+    if dump.block != 0 {
+        if what.block == 0 {
+            entry.number("block", dump.block, &format!("block {} ", dump.block));
+        }
+    } else if what.parent != Some(dump.parent) {
         match dump.parent {
             Handle::ROOT => {
                 entry.say("root ");

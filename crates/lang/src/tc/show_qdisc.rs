@@ -56,6 +56,11 @@ fn entry(dump: &QdiscDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
     if dump.refcnt != 1 {
         entry.number("refcnt", dump.refcnt, &format!("refcnt {} ", dump.refcnt));
     }
+    for (name, block) in [("ingress_block", dump.blocks.ingress), ("egress_block", dump.blocks.egress)] {
+        if block != 0 {
+            entry.number(name, block, &format!("{name} {block} "));
+        }
+    }
     let options = options(dump, flags);
     entry.say(&options.text);
     entry.member("options", Json::Object(options.members));

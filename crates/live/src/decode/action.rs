@@ -332,15 +332,5 @@ fn police(options: &Found<'_>) -> Option<(Head, Police)> {
 }
 
 const fn control(number: u32) -> Control {
-    match (number >> 28, number) {
-        (_, 1) => Control::Reclassify,
-        (_, 2) => Control::Drop,
-        (_, 3) => Control::Pipe,
-        (_, 4) => Control::Stolen,
-        (_, 8) => Control::Trap,
-        (_, u32::MAX) => Control::Continue,
-        (1, by) => Control::Jump(by & 0x0fff_ffff),
-        (2, chain) => Control::Goto(chain & 0x0fff_ffff),
-        _ => Control::Pass,
-    }
+    Control::of_number(number as i32)
 }

@@ -12,8 +12,8 @@ use crate::attribute::{Found, read};
 use std::collections::BTreeSet;
 use std::fmt;
 use tidegate_packet::Handle;
-use tidegate_policy::Kind;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump, QueueStats, RateSample};
+use tidegate_policy::{Kind, SharedBlocks};
 
 /// Octets of the part that messages about qdiscs, classes and filters begin with (`tcmsg`).
 const HEAD: usize = 20;
@@ -24,6 +24,10 @@ const TCA_STATS2: u16 = 7;
 const TCA_STATS_APP: u16 = 4;
 const TCA_STAB: u16 = 8;
 const TCA_CHAIN: u16 = 11;
+const TCA_INGRESS_BLOCK: u16 = 13;
+const TCA_EGRESS_BLOCK: u16 = 14;
+/// Instead of a device's number: the message is about a shared block.
+const TCM_IFINDEX_MAGIC_BLOCK: u32 = 0xffff_ffff;
 
 /// Why what stands on a device cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +156,13 @@ fn each<T>(number: u32, told: &[Vec<u8>], one: impl Fn(&Message<'_>) -> Result<T
 /// # Errors
 /// A message is not as it should be.
 pub fn qdiscs(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<QdiscDump>, Unread> {
-    each(number, told, |message| qdisc(dev, message))
+    let (all, mut unread) = each(number, told, |message| qdisc(dev, message))?;
+    // Other devices may have them too: what one device shows of them is not its own.
+    for blocks in all.iter().map(|dump: &QdiscDump| dump.blocks) {
+        let shared = [blocks.ingress, blocks.egress].into_iter().filter(|block| *block != 0);
+        unread.extend(shared.map(|block| format!("shared block {block}")));
+    }
+    Ok((all, unread))
 }
 
 fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
@@ -165,6 +175,10 @@ fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
         refcnt: message.info,
         params: params::qdisc(kind, message.options())?,
         stab: message.attributes.get(TCA_STAB).map(params::size_table),
+        blocks: SharedBlocks {
+            ingress: message.attributes.u32(TCA_INGRESS_BLOCK).unwrap_or(0),
+            egress: message.attributes.u32(TCA_EGRESS_BLOCK).unwrap_or(0),
+        },
         stats: counted(&message.attributes.nest(TCA_STATS2)),
         xstats: xstats::qdisc(kind, message),
     })

@@ -34,6 +34,10 @@ const TCA_RATE: u16 = 5;
 /// Tell of the qdiscs too that nobody asked for.
 const TCA_DUMP_INVISIBLE: u16 = 10;
 const TCA_CHAIN: u16 = 11;
+const TCA_INGRESS_BLOCK: u16 = 13;
+const TCA_EGRESS_BLOCK: u16 = 14;
+/// Instead of a device's number: the message is about a shared block.
+const TCM_IFINDEX_MAGIC_BLOCK: u32 = 0xffff_ffff;
 
 /// A message: its type, its flags, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,6 +159,11 @@ fn on_qdisc(op: &QdiscOp, devices: Devices<'_>) -> Result<Message, Unsent> {
     if let Some(table) = &op.stab {
         rate::size_table(&mut to, table);
     }
+    for (attribute, block) in [(TCA_INGRESS_BLOCK, op.blocks.ingress), (TCA_EGRESS_BLOCK, op.blocks.egress)] {
+        if block != 0 {
+            to.u32(attribute, block);
+        }
+    }
     let mut body = head(number(devices, &op.dev)?, op.handle.0, op.parent, 0);
     body.extend(to.bytes());
     let kind = if op.verb == Verb::Delete { RTM_DELQDISC } else { RTM_NEWQDISC };
@@ -185,7 +194,12 @@ fn on_filter(op: &FilterOp, devices: Devices<'_>) -> Result<Message, Unsent> {
     }
     // Half of the word is in the order of the wire.
     let info = u32::from(op.pref) << 16 | u32::from(op.protocol.to_be());
-    let mut body = head(number(devices, &op.dev)?, op.handle, op.parent, info);
+    let (device, parent) = match op.block {
+        0 => (number(devices, &op.dev)?, op.parent),
+        // The number of the block stands in the place of the parent.
+        block => (TCM_IFINDEX_MAGIC_BLOCK, Handle(block)),
+    };
+    let mut body = head(device, op.handle, parent, info);
     body.extend(to.bytes());
     let kind = if op.verb == Verb::Delete { RTM_DELTFILTER } else { RTM_NEWTFILTER };
     Ok(Message { kind, flags: in_place(op.verb), body })

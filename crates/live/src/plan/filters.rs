@@ -157,6 +157,7 @@ fn bare(filter: &FilterDump, verb: Verb) -> FilterOp {
     FilterOp {
         verb,
         dev: filter.dev.clone(),
+        block: filter.block,
         parent: filter.parent,
         pref: filter.pref,
         protocol: filter.protocol,

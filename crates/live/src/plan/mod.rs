@@ -19,7 +19,7 @@ use remake::Makers;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, Verb};
+use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Verb};
 
 /// What stands on a device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -283,6 +283,7 @@ impl<'p> Planner<'p> {
             params: None,
             stab: None,
             estimator: None,
+            blocks: SharedBlocks::default(),
         };
         self.step(Sign::Remove, Item::Qdisc(live.clone()), vec![Op::Qdisc(op)]);
     }

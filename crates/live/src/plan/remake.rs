@@ -207,6 +207,7 @@ fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
         params: Some(said(&wanted.params)),
         stab: wanted.stab.as_ref().and_then(whole),
         estimator: None,
+        blocks: wanted.blocks,
     }
 }
 

@@ -227,6 +227,7 @@ impl Rig {
         let op = FilterOp {
             verb: Verb::Add,
             dev: "bench".into(),
+            block: 0,
             parent: ROOT,
             pref: 1,
             protocol: 0x0800,
@@ -246,7 +247,17 @@ impl Rig {
 
     fn qdisc(&mut self, parent: Handle, handle: Handle, kind: &str, params: Option<QdiscParams>) {
         let (kind, stab) = (Some(kind.into()), None);
-        let op = QdiscOp { verb: Verb::Add, dev: "bench".into(), parent, handle, kind, params, stab, estimator: None };
+        let op = QdiscOp {
+            verb: Verb::Add,
+            dev: "bench".into(),
+            parent,
+            handle,
+            kind,
+            params,
+            stab,
+            estimator: None,
+            blocks: SharedBlocks::default(),
+        };
         let result = self.shaper.qdisc_op(self.now, &mut self.pool, &mut self.draws, &op);
         assert!(result.is_ok(), "qdisc {op:?}: {result:?}");
     }

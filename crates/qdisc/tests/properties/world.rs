@@ -100,7 +100,17 @@ impl World {
         params: Option<QdiscParams>,
     ) {
         let (dev, kind) = ("dev".into(), Some(kind.into()));
-        let op = QdiscOp { verb, dev, parent, handle, kind, params, stab: None, estimator: None };
+        let op = QdiscOp {
+            verb,
+            dev,
+            parent,
+            handle,
+            kind,
+            params,
+            stab: None,
+            estimator: None,
+            blocks: SharedBlocks::default(),
+        };
         let result = self.shaper.qdisc_op(self.now, &mut self.pool, &mut self.random, &op);
         assert!(result.is_ok(), "{op:?}: {result:?}");
         self.settle();
@@ -119,6 +129,7 @@ impl World {
         let op = FilterOp {
             verb: Verb::Add,
             dev: "dev".into(),
+            block: 0,
             parent,
             pref: 1,
             protocol: FilterOp::ALL,

@@ -11,7 +11,7 @@ mod peer;
 
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Handle, Pool, Seeded, Span, Time};
-use tidegate_policy::{Op, QdiscOp, Verb};
+use tidegate_policy::{Op, QdiscOp, SharedBlocks, Verb};
 use tidegate_sim::{CongestionControl, Dumbbell, DumbbellSpec, Ecn, GatewayMachine, Limit, Machine, Net, dumbbell};
 
 /// What stands before the bottleneck, and what the flows do.
@@ -105,6 +105,7 @@ fn engine(kind: &str) -> GatewayMachine {
         params: None,
         stab: None,
         estimator: None,
+        blocks: SharedBlocks::default(),
     });
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };

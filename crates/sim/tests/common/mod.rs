@@ -3,7 +3,7 @@
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::{
-    ClassOp, ClassParams, HtbClassParams, HtbParams, Op, QdiscOp, QdiscParams, RateSpec, Ticks, Verb,
+    ClassOp, ClassParams, HtbClassParams, HtbParams, Op, QdiscOp, QdiscParams, RateSpec, SharedBlocks, Ticks, Verb,
 };
 use tidegate_sim::GatewayMachine;
 
@@ -18,6 +18,7 @@ pub(crate) fn qdisc(parent: Handle, handle: Handle, kind: &str, params: Option<Q
         params,
         stab: None,
         estimator: None,
+        blocks: SharedBlocks::default(),
     })
 }
 

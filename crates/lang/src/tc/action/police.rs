@@ -2,8 +2,7 @@
 
 use super::{Failed, control, plain_control};
 use crate::Refusal;
-use crate::number::{i32_in, u16_in, u32_in, whole};
-use crate::tc::build::later;
+use crate::number::{u16_in, u32_in, whole};
 use crate::tc::options::link_layer;
 use crate::tc::words::{Words, begins};
 use crate::units::{parse_rate, parse_size, parse_size_cell, ticks_of};
@@ -63,23 +62,35 @@ fn option(word: &str) -> &str {
 
 /// A decision by the kernel's number for it; `None`: the text is no number.
 fn numbered(text: &str, place: usize) -> Result<Option<Control>, Failed> {
-    /// The last number of a decision.
-    const LAST: i32 = 8;
-    let Some(number) = i32_in(text, 10) else { return Ok(None) };
-    Ok(Some(match number {
-        -1 => Control::Continue,
-        0 => Control::Pass,
-        1 => Control::Reclassify,
-        2 => Control::Drop,
-        3 => Control::Pipe,
-        4 => Control::Stolen,
-        LAST => Control::Trap,
-        _ if number > LAST => {
-            let refusal = Refusal::new(2, "Error: invalid control action.");
-            return Err(refusal.then("We have an error talking to the kernel").at(place).into());
+    const NOT_BUILT: &str = "Decisions by number are -1 (continue), 0 (pass), 1 (reclassify), 2 (drop), 3 (pipe), 4 (stolen), \
+                             5 (queued) and 8 (trap); 6 has the kernel repeat the action and 7 is for programs in BPF.";
+    match decimal(text).map(Control::of_number) {
+        Some(Control::Number(6 | 7)) => {
+            let refusal =
+                Refusal::new(1, format!("tidegate: police decision \"{text}\" is not supported in this version"));
+            Err(refusal.at(place).remedy(NOT_BUILT).into())
         }
-        _ => return Err(later("police decision", text, place).into()),
-    }))
+        control => Ok(control),
+    }
+}
+
+/// A number of decimal digits as tc reads it: what does not fit into 32 bits loses the rest.
+fn decimal(text: &str) -> Option<i32> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let limit = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+    Some(text.parse().unwrap_or(limit) as i32)
+}
+
+/// A decision on one side of a slash, where tc reads no number behind a word.
+fn bare(text: &str, place: usize) -> Result<Option<Control>, Failed> {
+    Ok(match numbered(text, place)?.or_else(|| plain_control(text)) {
+        None if begins(text, "goto") => Some(Control::Goto(0)),
+        None if begins(text, "jump") => Some(Control::Jump(0)),
+        known => known,
+    })
 }
 
 fn once<T>(slot: &Option<T>, name: &str, text: &str, place: usize) -> Result<(), Refusal> {
@@ -185,21 +196,21 @@ impl Said {
         const FORM: &str = "conform-exceed takes what is done with packets that come too fast and, after a slash, with the others: drop/pass.";
         let text = words.need()?;
         if begins(text, "goto") || begins(text, "jump") {
-            self.exceed = control(text, words)?;
+            self.exceed = control(text, words).map_err(|refusal| match refusal.stderr.trim_end() {
+                // A number that is none: tc goes on to say where it stood.
+                line if line.starts_with("I") => Failed::say(line, FORM),
+                _ => refusal.into(),
+            })?;
             return Ok(());
         }
         let (exceed, conform) = text.split_once('/').map_or((text, None), |(exceed, conform)| (exceed, Some(conform)));
-        let read = numbered(exceed, words.last())?.or_else(|| plain_control(exceed));
-        let unknown = if exceed.is_empty() { String::new() } else { format!("Bad action type {exceed}") };
-        self.exceed = Some(read.ok_or_else(|| Failed::say(unknown, FORM))?);
+        // tc says what it does not know only where there is no slash.
+        let named = conform.is_none() && !exceed.is_empty();
+        let unknown = if named { format!("Bad action type {exceed}") } else { String::new() };
+        let place = words.last();
+        self.exceed = Some(bare(exceed, place)?.ok_or_else(|| Failed::say(unknown, FORM))?);
         if let Some(conform) = conform {
-            // tc reads no number behind these.
-            let bare = match numbered(conform, words.last())?.or_else(|| plain_control(conform)) {
-                None if begins(conform, "goto") => Some(Control::Goto(0)),
-                None if begins(conform, "jump") => Some(Control::Jump(0)),
-                known => known,
-            };
-            self.conform = Some(bare.ok_or_else(|| Failed::say("", FORM))?);
+            self.conform = Some(bare(conform, place)?.ok_or_else(|| Failed::say("", FORM))?);
         }
         Ok(())
     }

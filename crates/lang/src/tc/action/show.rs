@@ -141,12 +141,17 @@ fn name(control: Control) -> String {
     match control {
         Control::Goto(chain) => format!("goto chain {chain}"),
         Control::Jump(count) => format!("jump {count}"),
+        Control::Number(number) => number.to_string(),
         _ => control.name().into(),
     }
 }
 
 fn type_of(control: Control) -> Json {
-    let mut members = vec![("type", Json::text(control.name()))];
+    let kind = match control {
+        Control::Number(number) => number.to_string(),
+        named => named.name().into(),
+    };
+    let mut members = vec![("type", Json::text(kind))];
     match control {
         Control::Goto(chain) => members.push(("chain", Json::number(chain))),
         Control::Jump(count) => members.push(("jump", Json::number(count))),

@@ -4,7 +4,7 @@ mod ematch;
 mod flower;
 
 use super::action::{actions, old_policer};
-use super::{Message, Names, TCA_CHAIN, Unread, numbers};
+use super::{Message, Names, TCA_CHAIN, TCM_IFINDEX_MAGIC_BLOCK, Unread, numbers};
 use crate::attribute::Found;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
@@ -22,9 +22,15 @@ pub(super) fn filter(dev: &str, message: &Message<'_>, names: Names<'_>) -> Resu
     let Some((kind, acts, police)) = KINDS.into_iter().find(|(known, ..)| *known == named) else {
         return Err(Unread::Kind(named.to_owned()));
     };
+    // A filter of a shared block has that block's number where others have their parent.
+    let (block, parent) = match message.device {
+        TCM_IFINDEX_MAGIC_BLOCK => (message.parent.0, Handle::NONE),
+        _ => (0, message.parent),
+    };
     Ok(FilterDump {
         dev: dev.to_owned(),
-        parent: message.parent,
+        block,
+        parent,
         protocol: u16::from_be(message.info as u16),
         pref: (message.info >> 16) as u16,
         kind,

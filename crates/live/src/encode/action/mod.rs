@@ -89,17 +89,7 @@ pub(super) fn all_of(to: &mut Attributes, kind: &str) {
 }
 
 const fn control(control: Control) -> u32 {
-    match control {
-        Control::Pass => 0,
-        Control::Reclassify => 1,
-        Control::Drop => 2,
-        Control::Pipe => 3,
-        Control::Stolen => 4,
-        Control::Trap => 8,
-        Control::Continue => u32::MAX,
-        Control::Jump(by) => 1 << 28 | by,
-        Control::Goto(chain) => 2 << 28 | chain,
-    }
+    control.number() as u32
 }
 
 /// How the structures of actions begin: number, capabilities, decision, and two counts that the kernel keeps.

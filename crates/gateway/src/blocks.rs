@@ -1,0 +1,66 @@
+//! Shared blocks: filters that several devices have in common.
+
+use super::{DeviceId, Gateway};
+use alloc::vec::Vec;
+use tidegate_packet::{Handle, Time};
+use tidegate_policy::dump::FilterDump;
+use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, TcError, Verb};
+use tidegate_qdisc::{NO_BLOCK, dump_block};
+
+impl Gateway {
+    /// Is there a shared block of this number?
+    pub fn has_block(&self, number: u32) -> bool {
+        self.actions.blocks.get(number).is_some()
+    }
+
+    /// The shared block whose filters a hook of a device has; 0: it has its own, or there is no such hook.
+    pub fn block_at(&mut self, device: DeviceId, parent: Handle) -> u32 {
+        self.port(device).shaper.block_at(parent)
+    }
+
+    /// The filters of a shared block, as tc lists them.
+    ///
+    /// # Errors
+    /// When there is no such block.
+    pub fn block_filters(&mut self, now: Time, number: u32) -> Result<Vec<FilterDump>, TcError> {
+        self.count_actions(now);
+        let mut dumps = dump_block(&self.actions, now, number)?;
+        self.name_devices(&mut dumps);
+        Ok(dumps)
+    }
+
+    /// The chains of filters of a shared block, oldest first.
+    ///
+    /// # Errors
+    /// When there is no such block.
+    pub fn block_chains(&self, number: u32) -> Result<Vec<u32>, TcError> {
+        Ok(self.actions.blocks.get(number).ok_or(NO_BLOCK)?.chains())
+    }
+
+    /// A device that has the block of an operation, which is carried out by its clock and randomness.
+    pub(crate) fn device_for(&self, op: &FilterOp) -> Result<DeviceId, TcError> {
+        const NO_MARK: TcError = TcError::new(Errno::Inval, "Must specify mark when attaching fw filter to block");
+        let bare = op.kind.as_deref() == Some("fw") && op.handle == 0 && op.verb != Verb::Delete;
+        let says_nothing =
+            matches!(&op.params, None | Some(FilterParams::Fw(FwParams { classid: None, mask: None, indev: None })));
+        let one = op.protocol != 0 || op.handle != 0 || op.kind.is_some();
+        match self.device_in(op.block) {
+            // The kernel reads the whole request before it looks for the block.
+            Err(_) if op.verb == Verb::Delete && op.pref == 0 && one => {
+                Err(TcError::new(Errno::NoEnt, "Cannot flush filters with protocol, handle or kind set"))
+            }
+            // A mark that is a class of the qdisc needs a qdisc.
+            Ok(_) if bare && says_nothing && op.actions.is_empty() => Err(NO_MARK),
+            found => found,
+        }
+    }
+
+    /// A device that has this block; there is no block without one.
+    fn device_in(&self, number: u32) -> Result<DeviceId, TcError> {
+        let has = |id: &DeviceId| {
+            let blocks = self.ports[id.0 as usize].shaper.blocks();
+            blocks.ingress == number || blocks.egress == number
+        };
+        self.devices().find(has).ok_or(NO_BLOCK)
+    }
+}
