@@ -352,6 +352,9 @@ impl Shaper {
             let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
             return ingress.filter_op(&mut cx, op);
         }
+        if op.parent.is_none() && self.root.handle().is_none() {
+            return Err(TcError::new(Errno::Inval, "Qdisc not classful"));
+        }
         let parent = self.filter_parent(op.parent)?;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {
             node.with_filters(parent, |node, filters| {

@@ -274,7 +274,7 @@ impl Actions {
                 live.kept = true;
             }
         }
-        let soft = actions.iter().any(|action| in_software_only(&action.act));
+        let soft = actions.iter().any(|action| action.only.is_none() && in_software_only(&action.act));
         Ok(soft.then(|| "act_api: Failed to setup tc actions for offload.".into()))
     }
 

@@ -313,11 +313,16 @@ pub(super) fn either(word: &str, free: bool, words: &Words<'_>) -> Result<(), Re
 
 /// The word after `parent`.
 pub(super) fn parent(parent: &mut Handle, words: &mut Words<'_>) -> Result<(), Refusal> {
+    parent_or(parent, "invalid parent ID", words)
+}
+
+/// The same; what tc says of a word that is none.
+pub(super) fn parent_or(parent: &mut Handle, why: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
     let text = words.need()?;
     if !parent.is_none() {
         return Err(Refusal::duplicate("parent", text).at(words.last()));
     }
-    *parent = class_id(text, "invalid parent ID", words.last())?;
+    *parent = class_id(text, why, words.last())?;
     Ok(())
 }
 

@@ -16,11 +16,13 @@ const MOST: usize = 256;
 struct Wrong {
     line: String,
     remedy: String,
+    /// The condition that is wrong, its mistake marked: tc tells it after the whole expression.
+    shown: Option<String>,
 }
 
 impl Wrong {
     fn new(line: impl Into<String>, remedy: impl Into<String>) -> Wrong {
-        Wrong { line: line.into(), remedy: remedy.into() }
+        Wrong { line: line.into(), remedy: remedy.into(), shown: None }
     }
 }
 
@@ -32,8 +34,10 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Vec<Term>, Refusal> {
     let place = words.place();
     let rest = words.rest();
     let text = rest.join(" ");
-    let mut reader = Reader { text: &text, at: 0, count: 0 };
-    match reader.expression(0) {
+    let mut reader = Reader { text: &text, at: 0, count: 0, wrong: None };
+    let read = reader.expression(0);
+    // Conditions are looked at when the whole expression was understood.
+    match read.and_then(|terms| reader.wrong.take().map_or(Ok(terms), Err)) {
         Ok(terms) => {
             // How many words that was.
             let mut end = 0;
@@ -48,17 +52,37 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Vec<Term>, Refusal> {
         }
         Err(wrong) => {
             let unknown = wrong.line.starts_with("Unknown ematch");
-            let context = if unknown { String::new() } else { format!("... >>{text}<< ...\n") };
+            let context = match wrong.shown {
+                _ if unknown => String::new(),
+                Some(shown) => format!("... {}...\n... {shown}...\n", context(rest, reader.at)),
+                None => format!("... >>{text}<< ...\n"),
+            };
             let refused = Refusal::new(1, wrong.line).then(&format!("{context}Illegal \"ematch\"\n"));
             Err(refused.at(place).remedy(wrong.remedy))
         }
     }
 }
 
+/// The words of an expression that ends at `end`, as tc shows them: its last word is marked if more words follow.
+fn context(words: &[impl AsRef<str>], end: usize) -> String {
+    let mut at = 0;
+    let taken = words.iter().take_while(|word| {
+        let before = at < end;
+        at += word.as_ref().len() + 1;
+        before
+    });
+    let taken: Vec<&str> = taken.map(AsRef::as_ref).collect();
+    let Some((last, before)) = taken.split_last().filter(|_| taken.len() < words.len()) else { return String::new() };
+    let before: String = before.iter().map(|word| format!("{word} ")).collect();
+    format!("{before}>>{last}<< ")
+}
+
 struct Reader<'t> {
     text: &'t str,
     at: usize,
     count: usize,
+    /// The first condition that cannot be.
+    wrong: Option<Wrong>,
 }
 
 impl<'t> Reader<'t> {
@@ -135,7 +159,10 @@ impl<'t> Reader<'t> {
         self.at += 1;
         let arguments = self.arguments()?;
         self.close()?;
-        let what = condition(name, &arguments)?;
+        let what = condition(name, &arguments).unwrap_or_else(|wrong| {
+            self.wrong.get_or_insert(wrong);
+            Ematch::All(Vec::new())
+        });
         Ok(Term { not, or: false, what })
     }
 
@@ -217,14 +244,25 @@ struct Args<'a> {
     kind: &'static str,
     usage: &'static str,
     all: std::slice::Iter<'a, Vec<u8>>,
+    given: &'a [Vec<u8>],
+    /// Which was taken last; `None` after the end.
+    last: Option<usize>,
 }
 
 impl<'a> Args<'a> {
     fn next(&mut self) -> Option<&'a str> {
+        self.last = (self.all.len() > 0).then(|| self.given.len() - self.all.len());
         self.all.next().map(|octets| std::str::from_utf8(octets).unwrap_or(""))
     }
     fn wrong(&self, what: &str) -> Wrong {
-        Wrong::new(format!("{}: {what}", self.kind), self.usage)
+        self.marked(format!("{}: {what}", self.kind), self.last)
+    }
+    /// A mistake in argument `at`.
+    fn marked(&self, line: String, at: Option<usize>) -> Wrong {
+        let words = self.given.iter().map(|octets| String::from_utf8_lossy(octets)).enumerate();
+        let words = words.map(|(place, word)| if at == Some(place) { format!(">>{word}<<") } else { word.into() });
+        let shown = format!("{}({})", self.kind, words.collect::<Vec<_>>().join(" "));
+        Wrong { shown: Some(shown), ..Wrong::new(line, self.usage) }
     }
     /// A number of which the lower 32 bits count.
     fn number(&mut self, what: &str) -> Result<u32, Wrong> {
@@ -242,16 +280,24 @@ fn low_word(text: &str) -> Option<u32> {
 }
 
 fn condition(name: &str, arguments: &[Vec<u8>]) -> Result<Ematch, Wrong> {
-    let all = arguments.iter();
+    let (all, given, last) = (arguments.iter(), arguments, None);
     match name {
         "cmp" => cmp(Args {
             kind: "cmp",
             usage: "cmp(u8|u16|u32 at OFFSET [layer 0|1|2] [mask M] [trans] eq|gt|lt VALUE)",
             all,
+            given,
+            last,
         }),
-        "nbyte" => nbyte(Args { kind: "nbyte", usage: "nbyte(\"TEXT\" at OFFSET [layer 0|1|2])", all }),
-        "u32" => word(Args { kind: "u32", usage: "u32(u8|u16|u32 VALUE MASK at [nexthdr+]OFFSET)", all }),
-        "meta" => meta(Args { kind: "meta", usage: "meta(WHAT [shift N] [mask M] eq|gt|lt NUMBER-OR-WHAT)", all }),
+        "nbyte" => nbyte(Args { kind: "nbyte", usage: "nbyte(\"TEXT\" at OFFSET [layer 0|1|2])", all, given, last }),
+        "u32" => word(Args { kind: "u32", usage: "u32(u8|u16|u32 VALUE MASK at [nexthdr+]OFFSET)", all, given, last }),
+        "meta" => meta(Args {
+            kind: "meta",
+            usage: "meta(WHAT [shift N] [mask M] eq|gt|lt NUMBER-OR-WHAT)",
+            all,
+            given,
+            last,
+        }),
         _ => Err(match why_not(REFUSED_EMATCHES, name) {
             Some(why) => {
                 let said = later("ematch", name, 0).stderr.trim_end().to_owned();
@@ -303,7 +349,7 @@ fn cmp(mut args: Args<'_>) -> Result<Ematch, Wrong> {
             "trans" => trans = true,
             _ => {
                 // So tc calls it.
-                let how = compare(word).ok_or_else(|| Wrong::new("nbyte: unknown parameter", args.usage))?;
+                let how = compare(word).ok_or_else(|| args.marked("nbyte: unknown parameter".into(), args.last))?;
                 if args.all.len() == 0 {
                     return Err(args.wrong("missing argument"));
                 }
@@ -334,20 +380,16 @@ fn nbyte(mut args: Args<'_>) -> Result<Ematch, Wrong> {
     Ok(Ematch::Nbyte { offset, layer: at, octets })
 }
 
+/// What `u32(…)` compares, and under which mask.
+fn number(args: &mut Args<'_>, what: &str) -> Result<u32, Wrong> {
+    let text = args.next().ok_or_else(|| args.wrong(&format!("missing {what}")))?;
+    low_word(text).ok_or_else(|| args.wrong(&format!("invalid {what}, must be numeric")))
+}
+
 fn word(mut args: Args<'_>) -> Result<Ematch, Wrong> {
     let width = width(args.next()).ok_or_else(|| args.wrong("invalid alignment"))?;
-    let value = args.number("invalid key")?;
-    let mask = args.number("invalid mask, must be numeric")?;
-    let most = match width {
-        Width::U8 => 0xff,
-        Width::U16 => 0xffff,
-        Width::U32 => u32::MAX,
-    };
-    for (what, number) in [("key", value), ("mask", mask)] {
-        if number > most {
-            return Err(Wrong::new(format!("Illegal {what} (>0x{most:X})"), args.usage));
-        }
-    }
+    let value = number(&mut args, "key")?;
+    let mask = number(&mut args, "mask")?;
     let Some("at") = args.next() else { return Err(args.wrong("missing \"at\"")) };
     let text = args.next().ok_or_else(|| args.wrong("missing offset"))?;
     let (text, offset_mask) = match text.strip_prefix("nexthdr+") {
@@ -355,6 +397,16 @@ fn word(mut args: Args<'_>) -> Result<Ematch, Wrong> {
         None => (text, 0),
     };
     let at = crate::number::i32_in(text, 0).ok_or_else(|| args.wrong("invalid offset"))?;
+    let most = match width {
+        Width::U8 => 0xff,
+        Width::U16 => 0xffff,
+        Width::U32 => u32::MAX,
+    };
+    for (what, number) in [("key", value), ("mask", mask)] {
+        if number > most {
+            return Err(args.marked(format!("Illegal {what} (>0x{most:X})"), args.last));
+        }
+    }
     let shift = match width {
         Width::U8 => (3 - (at & 3)) * 8,
         Width::U16 => {
@@ -378,7 +430,7 @@ fn meta(mut args: Args<'_>) -> Result<Ematch, Wrong> {
     let at = words.iter().position(|word| compare(word).is_some());
     let Some((at, how)) = at.and_then(|at| Some((at, compare(words[at])?))) else {
         if let Some(first) = words.first() {
-            value(&[first], &args)?;
+            value(&[first], 0, &args)?;
         }
         return Err(args.wrong(match words.len() {
             0 => "missing arguments",
@@ -386,8 +438,8 @@ fn meta(mut args: Args<'_>) -> Result<Ematch, Wrong> {
             _ => "invalid operand",
         }));
     };
-    let left = value(&words[..at], &args)?;
-    let right = value(&words[at + 1..], &args)?;
+    let left = value(&words[..at], 0, &args)?;
+    let right = value(&words[at + 1..], at + 1, &args)?;
     for side in [&left, &right] {
         if side.what == MetaId::Dev {
             return Err(Wrong::new(
@@ -399,16 +451,15 @@ fn meta(mut args: Args<'_>) -> Result<Ematch, Wrong> {
     Ok(Ematch::Meta { left, how, right })
 }
 
-fn value(words: &[&str], args: &Args<'_>) -> Result<MetaValue, Wrong> {
-    let unknown = || {
-        Wrong::new(
-            "meta: unknown meta id\n",
-            format!(
-                "What is known is called {}, fwmark, and of sockets {}.",
-                MetaId::NAMES.map(|(name, _)| name).join(", "),
-                MetaId::SOCKET.join(", ")
-            ),
-        )
+/// One side of a comparison, whose first word is argument `place`.
+fn value(words: &[&str], place: usize, args: &Args<'_>) -> Result<MetaValue, Wrong> {
+    let unknown = || Wrong {
+        remedy: format!(
+            "What is known is called {}, fwmark, and of sockets {}.",
+            MetaId::NAMES.map(|(name, _)| name).join(", "),
+            MetaId::SOCKET.join(", ")
+        ),
+        ..args.marked("meta: unknown meta id\n".into(), Some(place))
     };
     let (first, rest) = words.split_first().ok_or_else(|| args.wrong("missing rvalue"))?;
     let what = match low_word(first) {

@@ -1,7 +1,7 @@
 //! `tc filter …`: the words before the kind, fw and flow.
 
 use super::build::later;
-use super::command::{Notes, block, class_id, device, either, estimator_aside, find_device, found, one_of, parent};
+use super::command::{Notes, block, class_id, device, either, estimator_aside, find_device, found, one_of, parent_or};
 use super::options::nearest;
 use super::words::{Words, begins};
 use super::{Object, ShowWhat, TcCommand, help_of};
@@ -45,7 +45,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
                 }
                 op.parent = hook(word);
             }
-            "parent" => parent(&mut op.parent, words)?,
+            "parent" => parent_or(&mut op.parent, "Invalid parent ID", words)?,
             "handle" => {
                 let text = words.need()?;
                 if handle.is_some() {

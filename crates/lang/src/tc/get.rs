@@ -1,6 +1,6 @@
 //! `tc filter get …`: one filter.
 
-use super::command::{block, device, find_device, one_of, parent};
+use super::command::{block, device, find_device, one_of, parent_or};
 use super::filter::{self, chain_of, hook, preference, protocol_of};
 use super::words::{Words, begins};
 use super::{Object, TcCommand, help_of};
@@ -52,7 +52,7 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
                 }
                 get.parent = hook(word);
             }
-            "parent" => parent(&mut get.parent, words)?,
+            "parent" => parent_or(&mut get.parent, "Invalid parent ID", words)?,
             "handle" => handle = Some((words.need()?, words.last())),
             _ if begins(word, "preference") || begins(word, "priority") => {
                 get.pref = preference(words.need()?, words.last())?;
