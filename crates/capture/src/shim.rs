@@ -98,8 +98,11 @@ fn shim(tool: &str, args: Vec<OsString>) -> u8 {
             let _ = io::stdout().flush();
             let _ = io::stderr().write_all(&reply.stderr);
             wire::files_of(&reply).for_each(effect::perform);
-            while reply.waits {
-                std::thread::park();
+            if reply.waits {
+                // Only a signal ends it; parking may end for no reason.
+                loop {
+                    std::thread::park();
+                }
             }
             reply.code
         }

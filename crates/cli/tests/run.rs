@@ -576,6 +576,20 @@ fn what_cannot_work_is_carried_out_and_said() {
     assert_eq!(output.status.code(), Some(0));
 }
 
+/// `tc monitor` waits as the real one does: in the background until the script ends, otherwise until it is killed.
+#[test]
+fn tc_monitor_waits_and_shows_nothing() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("run-monitor");
+    let script = "tc monitor &\ntc qdisc add dev eth0 root fq_codel\ntimeout 0.2 tc monitor; echo \"ended $?\"\n";
+    let output = run(&place.script("monitor.sh", format!("#!/bin/sh\n{script}")), &[]);
+    let (printed, told) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!((printed.as_str(), output.status.code()), ("ended 124\n", Some(0)), "{told}");
+    assert_eq!(told.matches("tidegate: tc monitor prints no events here").count(), 2, "{told}");
+}
+
 /// What has no traffic control in it is said to have none by every command, and only `run`, whose code is the
 /// script's, calls that a success.
 #[test]
