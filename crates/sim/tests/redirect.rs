@@ -36,6 +36,11 @@ fn ingress(dev: &str) -> Op {
 
 /// `tc filter add dev DEV parent PARENT protocol all prio 10 u32 match u32 0 0 action mirred egress redirect dev TO`.
 fn redirect(dev: &str, parent: Handle, to: &str) -> Op {
+    filter(dev, parent, vec![Action::from(Act::redirect(to))])
+}
+
+/// The same with these actions.
+fn filter(dev: &str, parent: Handle, actions: Vec<Action>) -> Op {
     let all = U32Key { value: 0, mask: 0, offset: 0, offset_mask: 0 };
     Op::Filter(FilterOp {
         verb: Verb::Add,
@@ -48,7 +53,7 @@ fn redirect(dev: &str, parent: Handle, to: &str) -> Op {
         handle: 0,
         kind: Some("u32".into()),
         params: Some(FilterParams::U32(U32Params { keys: vec![all], ..U32Params::default() })),
-        actions: vec![Action::from(Act::redirect(to))],
+        actions,
     })
 }
 
@@ -122,7 +127,10 @@ fn an_ifb_shapes_uploads_led_there_from_the_root() {
 fn stacked(upper: &str, spec: DeviceSpec, encap: Encap) -> [(u64, u64); 5] {
     let devices = [(upper, spec), ("eth0", DeviceSpec::default()), ("ifb0", ifb())];
     let ffff = Handle::new(0xffff, 0);
-    let ops = [prio(upper), prio("eth0"), prio("ifb0"), ingress("eth0"), ingress(upper), redirect(upper, ffff, "ifb0")];
+    let queues = [prio(upper), prio("eth0"), prio("ifb0"), ingress("eth0"), ingress(upper)];
+    // An ingress without filters counts nothing.
+    let filters = [filter("eth0", ffff, Vec::new()), redirect(upper, ffff, "ifb0")];
+    let ops: Vec<Op> = queues.into_iter().chain(filters).collect();
     let mut machine = gateway(&devices, &ops);
     let id = |machine: &GatewayMachine, name: &str| machine.gateway.device(name).expect("a device");
     let (above, below) = (id(&machine, upper), id(&machine, "eth0"));
