@@ -458,7 +458,7 @@ mod tests {
             arrows(&metadata),
             [
                 "tidegate-qdisc: must not depend on gateway: arrows point down only",
-                "tidegate-qdisc: a pure room uses none but libm, hmac, sha2, not rand",
+                "tidegate-qdisc: a pure room uses none but libm, hmac, sha2, serde_json, not rand",
                 "tidegate-sim: must not depend on os: arrows point down only",
                 "tidegate-shed: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see",
             ]
