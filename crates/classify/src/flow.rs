@@ -81,6 +81,7 @@ impl Flow {
         if handle == 0 || params.keys.0 == 0 {
             return Err(TcError::bare(Errno::Inval));
         }
+        shift_in_range(params)?;
         let mode = params.mode.unwrap_or_default();
         let one_key = params.keys.0.is_power_of_two();
         if mode == FlowMode::Map && (!one_key || params.perturb != 0) || params.perturb != 0 && mode != FlowMode::Hash {
@@ -104,6 +105,7 @@ impl Flow {
         actions: Bound,
     ) -> Result<(), TcError> {
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        shift_in_range(params)?;
         let mut new = params.clone();
         if new.keys.0 == 0 {
             new.keys = entry.params.keys;
@@ -191,6 +193,11 @@ impl Filters for Flow {
             line(FilterEntry::Filter { handle: entry.handle, params, hits: None, actions: entry.actions.dump(told) });
         }
     }
+}
+
+/// A word has 32 bits.
+fn shift_in_range(params: &FlowParams) -> Result<(), TcError> {
+    if params.rshift < u32::BITS { Ok(()) } else { Err(TcError::bare(Errno::Range)) }
 }
 
 fn base_class(given: Option<Handle>, qdisc: Handle) -> Handle {

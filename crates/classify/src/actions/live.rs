@@ -287,6 +287,7 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
         meta.priority = u32::from(meta.dsfield >> 2);
     }
     if let Some((mark, mask)) = edit.mark {
+        let mask = mask.unwrap_or(u32::MAX);
         meta.mark = Mark(meta.mark.0 & !mask | mark & mask);
     }
     edit.control

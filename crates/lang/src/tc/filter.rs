@@ -98,6 +98,10 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
     match op.kind.clone() {
         Some(kind) => {
             let place = words.last();
+            let unbuilt = why_not(REFUSED_FILTERS, &kind).filter(|_| creates && words.peek().is_none());
+            if let Some(why) = unbuilt {
+                return Err(later("filter", &kind, place).remedy(format!("Not built: {why}.")));
+            }
             let read = options(&kind, place, (handle, op.protocol), words, env)?;
             (op.handle, op.params, op.actions) = (read.handle, read.params, read.actions);
         }
@@ -415,6 +419,17 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Ref
                     words.need()?;
                 }
                 params.terms = ematch::parse(words)?;
+                // tc looks at the expression's last word again unless something follows.
+                if words.peek().is_none() {
+                    words.back();
+                    let again = words.take().unwrap_or_default();
+                    return Err(Refusal::new(1, format!("What is \"{again}\"?"))
+                        .then(&FLOW.help())
+                        .at(words.last())
+                        .remedy(
+                            "tc 6.1 reads `match` only before other words of flow: write it before `map` or `hash`.",
+                        ));
+                }
             }
             _ if word == "help" => return Err(Refusal { stderr: FLOW.help(), code: 1, ..Refusal::default() }),
             _ => {

@@ -196,7 +196,7 @@ fn skbedit(control: Control, options: &Found<'_>) -> Skbedit {
     const TYPES: [PacketType; 4] =
         [PacketType::Host, PacketType::Broadcast, PacketType::Multicast, PacketType::OtherHost];
     Skbedit {
-        mark: options.u32(5).map(|mark| (mark, options.u32(8).unwrap_or(u32::MAX))),
+        mark: options.u32(5).map(|mark| (mark, options.u32(8))),
         priority: options.u32(3),
         queue: options.u16(4),
         packet_type: options.u16(7).and_then(|number| TYPES.get(usize::from(number)).copied()),

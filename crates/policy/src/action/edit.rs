@@ -3,8 +3,8 @@
 /// skbedit: what the kernel knows of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skbedit {
-    /// Its mark becomes this in the bits of the second.
-    pub mark: Option<(u32, u32)>,
+    /// Its mark becomes this, in the bits of the mask where one is given.
+    pub mark: Option<(u32, Option<u32>)>,
     /// Its priority.
     pub priority: Option<u32>,
     /// The transmit queue; a device has one here.

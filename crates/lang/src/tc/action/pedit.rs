@@ -149,7 +149,7 @@ fn command(words: &mut Words<'_>, field: &Field, extended: bool) -> Result<Value
     let mut value = Value { add: false, octets: field.form.first(0), keep: false, retain: field.retain };
     match verb {
         "set" | "add" => {
-            value.octets = field.form.read(words.need()?).ok_or_else(unread)?;
+            value.octets = field.form.read(words.need()?).map_err(Unread::Said)?;
             value.add = verb == "add";
         }
         "decrement" => (value.add, value.octets) = (true, Octets::Number(0xff)),
@@ -168,14 +168,15 @@ fn command(words: &mut Words<'_>, field: &Field, extended: bool) -> Result<Value
 }
 
 impl Form {
-    /// A value of this form.
-    fn read(self, text: &str) -> Option<Octets> {
-        match self {
+    /// A value of this form; what tc says where it is none.
+    fn read(self, text: &str) -> Result<Octets, String> {
+        let octets = match self {
             Form::Address4 => parse_prefix4(text).map(|(address, _)| Octets::Number(address)),
             Form::Address6 => parse_prefix6(text).map(|(address, _)| Octets::Address6(address)),
-            Form::Ethernet => super::skbmod::octets(text, true).map(Octets::Address),
+            Form::Ethernet => return link_address(text).map(Octets::Address),
             _ => u32_in(text, 0).map(Octets::Number),
-        }
+        };
+        octets.ok_or_else(String::new)
     }
 
     /// A value whose first octet, or whole number, is this. (tc inverts the first octet of long fields only, and forgets to keep them.)
@@ -186,5 +187,16 @@ impl Form {
             Form::Address6 => Octets::Address6(core::array::from_fn(|at| if at == 0 { first } else { 0 })),
             _ => Octets::Number(number),
         }
+    }
+}
+
+/// An address of a link; tc names the part that is no octet, and says nothing where their number is wrong.
+fn link_address(text: &str) -> Result<[u8; 6], String> {
+    let octet = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| !part.starts_with('+'));
+    // With dots it is an IPv4 address to tc, which has four.
+    let wrong = text.split(':').take(6).find(|part| octet(part).is_none()).filter(|_| !text.contains('.'));
+    match wrong {
+        Some(part) => Err(format!("\"{part}\" is invalid lladdr.")),
+        None => super::skbmod::octets(text, true).ok_or_else(String::new),
     }
 }

@@ -270,7 +270,7 @@ fn editing(edit: &Skbedit, entry: &mut Entry) {
     }
     if let Some((mark, mask)) = edit.mark {
         entry.number("mark", mark, &format!(" mark {mark}"));
-        if mask != u32::MAX {
+        if let Some(mask) = mask {
             entry.say(&format!("/{mask:#x}"));
             entry.member("mask", Json::text(format!("{mask:x}")));
         }

@@ -23,9 +23,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
                 let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
                 let value = u32_in(value, 0).ok_or_else(|| illegal("mark", text))?;
                 let mask = match mask {
-                    Some(mask) => u32_in(mask, 0).ok_or_else(|| illegal("mask", text))?,
+                    Some(mask) => Some(u32_in(mask, 0).ok_or_else(|| illegal("mask", text))?),
                     // The mask of a mark said before stays.
-                    None => edit.mark.map_or(u32::MAX, |(_, mask)| mask),
+                    None => edit.mark.and_then(|(_, mask)| mask),
                 };
                 edit.mark = Some((value, mask));
             }

@@ -58,7 +58,7 @@ fn take(skbmod: &mut Skbmod, word: &str, words: &mut Words<'_>) -> Result<bool, 
             let ethertype =
                 u16_in(text, 0).ok_or_else(|| wrong().remedy("An EtherType is a number such as 0x0800."))?;
             skbmod.ethertype = Some(ethertype);
-            words.say(&format!("skbmod etype {text}"));
+            words.say(&format!("skbmod etype {ethertype:#x}"));
         }
     }
     Ok(true)

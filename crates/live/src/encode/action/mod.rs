@@ -157,10 +157,7 @@ fn skbedit(to: &mut Attributes, index: u32, act: &Skbedit) {
         to.u16(4, queue);
     }
     if let Some((mark, mask)) = act.mark {
-        to.u32(5, mark);
-        if mask != u32::MAX {
-            to.u32(8, mask);
-        }
+        to.u32(5, mark).maybe(8, mask);
     }
     if let Some(kind) = act.packet_type {
         to.u16(7, kind as u16);

@@ -306,7 +306,7 @@ impl Qfq {
         }
         let longest = params.maxpkt.unwrap_or(cx.device.max_frame);
         if !(SHORTEST..=LONGEST).contains(&longest) {
-            return Err(TcError::bare(Errno::Inval));
+            return Err(TcError::new(Errno::Inval, "sch_qfq: MTU size out of bounds for qfq"));
         }
         Ok((longest, ONE / (ONE / weight)))
     }
