@@ -576,6 +576,11 @@ fn commands_of_a_batch_inside_a_script_have_their_lines() {
     assert!(table(&here).contains("6 error R3 300kbit\n"), "{}", table(&here));
     let piped = of_script("piped", &format!("printf '%s\\n' '{root}' '{class}' | tc -b -\n"));
     assert!(table(&piped).contains("2 error R3 300kbit\n"), "{}", table(&piped));
+    // What a line before was warned of is not why a later one is refused.
+    let wrong =
+        of_script("warned", &format!("tc -b - <<EOF\n{root}\n{class}\nqdisc add dev eth0 parent 1:20 nosuch\nEOF\n"));
+    let refused = wrong.iter().find(|one| one["rule"] == "C1").expect("is found");
+    assert_eq!(refused["what"], "tc refuses this: Error: Specified qdisc kind is unknown", "{refused}");
     // What a loop writes stands nowhere letter by letter: its line is known, and nothing in it is changed.
     let looped = of_script(
         "looped",

@@ -17,7 +17,9 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     let told = step.refused.as_deref()?;
     let prefix = format!("{}: ", step.tool);
-    let mut lines = told.trim().lines();
+    // Of a batch, the lines before may have been warned of: that is no refusal.
+    let mut lines = told.trim().lines().filter(|line| !line.starts_with("tidegate: warning: "));
+    let shown = lines.clone().next().unwrap_or_default().to_owned();
     let reason = lines.next().unwrap_or("refused without a word");
     let reason = reason.strip_prefix(&prefix).unwrap_or(reason).trim_end_matches('.').to_owned();
     let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
@@ -57,7 +59,7 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
         place: blamed.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
         what,
         because,
-        witness: Some(Witness::Number(told.lines().next().unwrap_or_default().to_owned())),
+        witness: Some(Witness::Number(shown)),
         fix: remedy.map(|what| Fix { what, edits: Vec::new() }),
     })
 }
