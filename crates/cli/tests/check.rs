@@ -93,7 +93,7 @@ fn quanta_that_do_not_fit() {
     let same = |quantum: &str| two(&format!("rate 700kbit ceil 1mbit prio 1{quantum}"), "");
     assert_eq!(of("quantum-fits", &same(" quantum 1514"), &["R4"]), "");
     assert_eq!(of("quantum-small", &same(" quantum 1000"), &["R4"]), "4 warning R4 1000\n");
-    assert_eq!(of("quantum-large", &same(" quantum 100000"), &["R4"]), "4 warning R4 100000\n");
+    assert_eq!(of("quantum-large", &same(" quantum 100000"), &["R4"]), "4 note R4 100000\n");
     // Alone in its priority it takes no turns with anybody: what the kernel says of it is worth knowing, and no more.
     assert_eq!(of("quantum-alone", &two("rate 700kbit ceil 1mbit prio 2 quantum 1200", ""), &["R4"]), "");
     assert_eq!(of("quantum-warned", &two("rate 50kbit ceil 1mbit prio 2", ""), &["R4"]), "4 note R4\n");
@@ -160,13 +160,14 @@ fn a_default_class_is_not_proposed_where_packets_are_lost_on_purpose() {
 fn a_turn_too_short_to_be_felt_is_a_note() {
     let classes = |rate: &str| {
         format!(
-            "qdisc add dev eth0 root handle 1: htb default 10\nclass add dev eth0 parent 1: classid 1:10 htb rate {rate}\n\
-             class add dev eth0 parent 1: classid 1:20 htb rate {rate}\n"
+            "qdisc add dev eth0 root handle 1: htb default 10\nclass add dev eth0 parent 1: classid 1:1 htb rate {rate}\n\
+             class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit ceil {rate} quantum 200000\n\
+             class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit ceil {rate} quantum 200000\n"
         )
     };
-    // 200,000 bytes, the most that the kernel sets: 1.6 ms of 1 Gbit/s, 160 us of 10 Gbit/s.
-    assert_eq!(of("turn-felt", &classes("1gbit"), &["R4"]), "2 warning R4\n3 warning R4\n");
-    assert_eq!(of("turn-short", &classes("10gbit"), &["R4"]), "2 note R4\n3 note R4\n");
+    // 200,000 bytes: 1.6 ms of 1 Gbit/s, 160 us of 10 Gbit/s.
+    assert_eq!(of("turn-felt", &classes("1gbit"), &["R4"]), "3 warning R4 200000\n4 warning R4 200000\n");
+    assert_eq!(of("turn-short", &classes("10gbit"), &["R4"]), "3 note R4 200000\n4 note R4 200000\n");
 }
 
 #[test]
@@ -488,9 +489,29 @@ class add dev eth0 parent 1:1 classid 1:20 htb rate 50mbit ceil {ceil} prio {pri
         )
     };
     assert_eq!(of("alone", &policy(2, "100mbit"), &["R4"]), "3 note R4\n4 note R4\n");
-    assert_eq!(of("company", &policy(1, "100mbit"), &["R4"]), "3 warning R4\n4 warning R4\n");
-    // A ceil below the parent's lets only its burst through at a stretch.
+    // What classes are promised they get in between; what they borrow is shared in turns.
+    assert_eq!(of("promised", &policy(1, "100mbit"), &["R4"]), "3 note R4\n4 note R4\n");
+    let borrowed = policy(1, "100mbit quantum 200000").replace("rate 50mbit", "rate 100kbit");
+    assert_eq!(of("borrowed", &borrowed, &["R4"]), "3 warning R4 200000\n4 warning R4 200000\n");
+    // A ceil below the parent's lets only its burst through at a stretch; so does a class's own where it is at the top.
     assert_eq!(of("held", &policy(1, "50mbit"), &["R4"]), "3 note R4\n4 note R4\n");
+    let top = "qdisc add dev eth0 root handle 1: htb default 30
+class add dev eth0 parent 1: classid 1:30 htb rate 8mbit
+class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
+";
+    let place = Place::new("check-top");
+    let found = found(&place.file("policy.batch", top));
+    let turn = found.iter().find(|one| one["rule"] == "R4").expect("is found");
+    assert_eq!(turn["level"], "note", "{turn}");
+    assert!(text(&turn["because"]).starts_with("that holds up no other: with the classes of its"), "{turn}");
+    // What the kernel makes of a rate has a bound, and the sentence says so.
+    let bounded = top.replace("8mbit", "40mbit");
+    let again = crate::found(&place.file("bounded.batch", &bounded));
+    let turn = again.iter().find(|one| one["rule"] == "R4").expect("is found");
+    assert_eq!(
+        turn["what"],
+        "class 1:30 may send 200000 bytes in its turn (its rate, 5000000 bytes/s, divided by r2q 10, but 200000 at most)"
+    );
 }
 
 /// HFSC's leaves are queues as HTB's are.
@@ -576,6 +597,15 @@ fn commands_of_a_batch_inside_a_script_have_their_lines() {
     assert!(table(&here).contains("6 error R3 300kbit\n"), "{}", table(&here));
     let piped = of_script("piped", &format!("printf '%s\\n' '{root}' '{class}' | tc -b -\n"));
     assert!(table(&piped).contains("2 error R3 300kbit\n"), "{}", table(&piped));
+    // The shell's variables may stand for some of its words, and the line that is refused is found by its number.
+    let filled = of_script(
+        "filled",
+        "IF=eth0\ntc -b - <<EOF\nqdisc add dev $IF root handle 1: htb default 20\n\
+         class add dev ${IF} parent 1: classid 1:20 htb rate 5mbit ceil 3mbit\n\
+         class add dev $IF parent 1: classid 1:30 htb rate 5mbitt\nEOF\n",
+    );
+    assert!(table(&filled).contains("5 error R3 3mbit\n"), "{}", table(&filled));
+    assert!(table(&filled).contains("6 error C1 rate\n"), "{}", table(&filled));
     // What a line before was warned of is not why a later one is refused.
     let wrong =
         of_script("warned", &format!("tc -b - <<EOF\n{root}\n{class}\nqdisc add dev eth0 parent 1:20 nosuch\nEOF\n"));

@@ -386,6 +386,19 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
 ";
     assert!(from("police.sh", script("900kbit", police)).2.contains("the policer of what arrives by eth0"));
 
+    // What becomes something else, or leads nowhere, is told.
+    let mail = "tc filter add dev eth0 parent 1: protocol ip prio 7 u32 match ip dport 25 0xffff flowid 1:77\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
+                tc qdisc replace dev eth0 parent 1:30 sfq\n";
+    let told = from("odd.sh", script("900kbit", mail)).2;
+    for odd in [
+        "the u32 filter to 1:77 of eth0, a class that is not there: it is left out",
+        "the filter to 1:30 for mark 0x9, which no rule here sets: it is left out",
+        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) stands in its place",
+    ] {
+        assert!(told.contains(odd), "{odd}: {told}");
+    }
+
     let (_, text, told) = from("slow.sh", script("100bit", ""));
     assert_eq!(text, "");
     assert!(told.contains("the rate of eth0, 96 bit/s"), "{told}");

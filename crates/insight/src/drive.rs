@@ -14,6 +14,8 @@ const MAX_SENT: usize = 60_000;
 /// Frames that leave before a rate is measured, and while it is.
 const SKIPPED: u32 = 500;
 const MEASURED: u32 = 500;
+/// Turns of a class that are watched.
+const TURNS: u32 = 4;
 
 /// Between two measurements.
 const PAUSE: Span = Span::millis(600_000);
@@ -24,6 +26,15 @@ pub(crate) struct Filled {
     /// Packets it took at once.
     pub(crate) packets: u32,
     /// From the offer of the last of them until it left.
+    pub(crate) wait: Span,
+}
+
+/// The most that a class sent in a row while others had something to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// Bytes of it, link headers included.
+    pub(crate) bytes: u64,
+    /// Between the packets of others before and after it.
     pub(crate) wait: Span,
 }
 
@@ -70,6 +81,18 @@ impl<'r> Bench<'r> {
         together(self.rig(dev, frame)?, classes)
     }
 
+    /// As [`stretch`], of a device's class.
+    pub(crate) fn stretch(
+        &mut self,
+        dev: &str,
+        class: Handle,
+        others: &[Handle],
+        frame: u32,
+        turn: u32,
+    ) -> Option<Stretch> {
+        stretch(self.rig(dev, frame)?, class, others, turn)
+    }
+
     /// As [`rate`], of a device's class.
     pub(crate) fn rate(&mut self, dev: &str, class: Handle, frame: u32) -> Option<Rate> {
         rate(self.rig(dev, frame)?, class)
@@ -114,6 +137,41 @@ fn together(rig: &mut Rig, classes: &[Handle]) -> Option<Rate> {
     let begun = leave(frames(SKIPPED))?;
     leave(frames(MEASURED))?;
     rig.rate_since(begun, frames(MEASURED))
+}
+
+/// The most that a class sends in a row while `others` are busy too, bursts at first aside, over several turns of as
+/// many bytes; `None` where packets cannot be led to the classes by number, or where that would take too long.
+fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option<Stretch> {
+    let all: Vec<Handle> = [class].iter().chain(others).copied().collect();
+    for (number, class) in (0..).zip(&all) {
+        // Enough for its child never to run dry before the next comes.
+        for _ in 0..4 {
+            let _ = rig.offer(*class, number);
+        }
+    }
+    let turns = (turn / rig.frame.max(1) + 1).checked_mul(TURNS)?.checked_mul(all.len() as u32)?;
+    let frames = MEASURED.max(turns);
+    if frames as usize > MAX_SENT {
+        return None;
+    }
+    let (mut longest, mut now) = (Stretch { bytes: 0, wait: Span(0) }, Stretch { bytes: 0, wait: Span(0) });
+    let mut begun = None;
+    for sent in 0..SKIPPED + frames {
+        let number = rig.next()?;
+        let _ = rig.offer(*all.get(number as usize)?, number);
+        if number == 0 {
+            now.bytes += u64::from(rig.frame);
+            continue;
+        }
+        // What the buckets held at first is no turn; nor is what began with it.
+        if let Some(begun) = begun.filter(|_| sent >= SKIPPED) {
+            now.wait = rig.now.since(begun);
+            longest = if now.bytes > longest.bytes { now } else { longest };
+        }
+        begun = Some(rig.now);
+        now.bytes = 0;
+    }
+    Some(longest)
 }
 
 /// How many of so many frames, offered to a class in one instant, ever leave.

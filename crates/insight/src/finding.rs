@@ -62,7 +62,7 @@ rules! {
     Priority "R5" "priority" "A priority beyond the range, silently made the lowest.",
     Nowhere "R6" "leads-nowhere" "A flowid, parent or redirect that leads to nothing, or into another qdisc.",
     Protocol "R7" "wrong-header" "A match that reads another protocol's header than the filter's.",
-    Marks "R8" "marks" "A mark that is set and never read, read and never set, or written over on all packets or all but a few.",
+    Marks "R8" "marks" "A mark that is read and never set, set and never read while a class gets no packets, or written over on all or all but a few.",
     Connmark "R9" "connmark" "A connection's mark that is set but not restored, or restored over a mark.",
     LeafFilter "R10" "filter-on-leaf" "Filters on a class that has no children: they are never asked.",
     Default "R11" "default-class" "No default class, or one that is not there: such packets bypass the shaping.",

@@ -111,7 +111,7 @@ iptables -t mangle -A FORWARD -o eth0 -p udp --dport 53 -j MARK --set-mark 1";
         "\
 line 10, warning R1: no packet reaches this rule: line 9 before it takes all it asks for
   it never gets mark 1 here
-  shown: udp 192.168.1.10 > 198.51.100.7:53 out eth0: mark 2
+  shown: udp 192.168.1.10 > 198.51.100.7:53 out eth0: 1:30, with mark 2
   fix: put it before them, or remove it
 "
     );
@@ -142,7 +142,7 @@ tc filter add dev eth0 parent 1: protocol ipv6 pref 7 u32 match ip protocol 1 0x
 line 6, warning R7: `match ip protocol` in a filter for IPv6: the header is another one
   it reads octet 9 of the packet: IPv6's source address
   shown: tcp 2001:db8:1::a > [2001:db8:2::7]:443 out eth0: 1:10
-  fix: match ip6
+  fix: match ip6 protocol
     6 (64, 66): \"ip6\"
     6 (76, 77): \"58\"
 "
@@ -291,8 +291,59 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip protocol 17 0xf
 line 1, note R14: IPv6 is not told apart on eth0: all of it waits in 1:20
   the filters ask for IPv4 only, so calls and bulk over IPv6 are treated alike
   shown: tcp 2001:db8:1::a > [2001:db8:2::7]:443 out eth0: 1:20
-  fix: write the filters for `protocol ipv6` too (and the rules for ip6tables)
+  fix: write the filters for `protocol ipv6` too, at priorities of their own
 "
+    );
+    // What is of IPv4 only is named: the filters, the rules, or both.
+    let marked = |filter: &str| {
+        let rule = "iptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 1";
+        let filter = format!("tc filter add dev eth0 parent 1: protocol {filter} handle 1 fw flowid 1:10");
+        in_bands(&format!("{filter}\n{rule}"), Rule::OtherProtocols)
+    };
+    let (rules, both) = (marked("all"), marked("ip"));
+    assert!(rules.contains("\n  the rules are those of iptables, for IPv4 only, so "), "{rules}");
+    assert!(rules.contains("\n  fix: write the rules for ip6tables too\n"), "{rules}");
+    assert!(both.contains("\n  filters and rules ask for IPv4 only, so "), "{both}");
+    assert!(both.contains("at priorities of their own, and the rules for ip6tables\n"), "{both}");
+}
+
+/// Packets of a filter to a class that is not there go where HTB puts them: the default class, if there is one.
+#[test]
+fn where_packets_of_a_filter_to_no_class_go() {
+    let because = |default: &str| {
+        let filter = "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 25 0xffff flowid 1:40";
+        let text = format!("{}{filter}", BANDS.replace("default 20", default));
+        told(&text, &[Rule::Nowhere]).lines().nth(1).unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(because("default 20"), "its packets take the default class 1:20");
+    assert_eq!(because(""), "its packets go past every class, unshaped");
+    let past = "its packets go past every class, unshaped: the default class 1:";
+    assert_eq!(because("default 99"), format!("{past}99 is not there either"));
+    assert_eq!(because("default 1"), format!("{past}1 has classes below it"));
+}
+
+/// A match of the other family is put into the words of the filter's own, where those have the field and the value.
+#[test]
+fn matches_of_another_family_are_fixed_where_they_can_be() {
+    let fix = |protocol: &str, said: &str| {
+        let filter = format!("tc filter add dev eth0 parent 1: protocol {protocol} pref 5 u32 {said} flowid 1:10");
+        let found = in_bands(&filter, Rule::Protocol);
+        found.split_once("  fix: ").map(|(_, fix)| fix.to_owned()).unwrap_or(found)
+    };
+    assert_eq!(
+        fix("ipv6", "match ip tos 0xb8 0xfc"),
+        "match ip6 priority\n    6 (64, 66): \"ip6\"\n    6 (67, 70): \"priority\"\n"
+    );
+    assert!(fix("ip", "match ip6 dport 22 0xffff match ip protocol 6 0xff").starts_with("match ip dport\n    6 "));
+    // An address has another form there, and a field may be missing.
+    assert_eq!(
+        fix("ipv6", "match ip src 192.168.1.0/24"),
+        "match ip6 src, with the value that 192.168.1.0/24 has there\n"
+    );
+    assert_eq!(fix("ipv6", "match ip ihl 5 0xf"), "ip6 has no ihl: leave the match out\n");
+    assert_eq!(
+        fix("ip", "match ip dport 22 0xffff"),
+        "say the protocol too: `match ip protocol 6 0xff` for TCP, 17 for UDP (one filter for each)\n"
     );
 }
 
@@ -302,7 +353,7 @@ fn a_default_that_is_not_there() {
     assert_eq!(
         told(&missing, &[Rule::Default]),
         "\
-line 1, error R11: the default class 1:77 is not there, or has classes below it
+line 1, error R11: the default class 1:77 is not there
   such packets leave at the speed of the device, before all others, and fill the queue behind it
   shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: no class at all
   fix: name a class that is there: default 30
@@ -618,17 +669,30 @@ fn ipv6_that_arrives_goes_past_filters_for_ipv4() {
     assert_eq!(
         of("handle ffff: ingress", &v4),
         "\
-line 2, note R14: IPv6 that arrives at eth0 is not policed
-  the filters there ask for IPv4 only: downloads over IPv6 are not held back
+line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is over IPv4
+  the filters there ask for IPv4 only
   shown: tcp [2001:db8:2::7]:443 > [2001:db8:1::a]:40000 len 1500: the host unchanged
-  fix: one filter for all: `protocol all`, or the same for `protocol ipv6`
+  fix: take all: `protocol all`
 "
     );
+    // What is held back of IPv4 is what is shown of IPv6.
+    let udp = "flower ip_proto udp action police rate 5mbit burst 64k conform-exceed drop";
+    let found = of("clsact", &format!("tc filter add dev eth0 ingress protocol ip pref 5 {udp}"));
+    assert!(found.starts_with("line 2, note R14: UDP over IPv6 that arrives at eth0 is not policed"), "{found}");
+    assert!(found.contains("shown: udp [2001:db8:2::7]:443 > "), "{found}");
+    assert!(found.ends_with("fix: add the same for `protocol ipv6`, at another prio\n"), "{found}");
+    let mail = "flower ip_proto tcp dst_port 25 action police rate 5mbit burst 64k conform-exceed drop";
+    assert_eq!(of("clsact", &format!("tc filter add dev eth0 ingress protocol ip pref 5 {mail}")), "");
     assert_eq!(of("handle ffff: ingress", &v4.replace("protocol ip", "protocol all")), "");
     assert_eq!(of("handle ffff: ingress", &format!("{v4}\n{}", v4.replace("protocol ip", "protocol ipv6"))), "");
     let redirect = "tc filter add dev eth0 ingress protocol ip matchall action mirred egress redirect dev eth1";
     let found = of("clsact", redirect);
-    assert!(found.starts_with("line 2, note R14: IPv6 that arrives at eth0 is not led to eth1\n"), "{found}");
+    assert!(
+        found.starts_with(
+            "line 2, note R14: TCP over IPv6 that arrives at eth0 is not led to eth1, as it is over IPv4\n"
+        ),
+        "{found}"
+    );
     // What leaves is not what arrives, and a root qdisc may have an ingress's number.
     assert_eq!(of("clsact", &redirect.replace("ingress", "egress")), "");
     assert_eq!(of("handle ffff: root prio", &v4.replace(":1", "ffff:1")), "");

@@ -15,10 +15,12 @@ pub mod tc;
 
 mod distribution;
 mod json;
+mod nearest;
 mod number;
 mod refusal;
 pub mod units;
 
+pub use nearest::nearest;
 pub use refusal::Refusal;
 
 /// What the front ends need to know of the machine.

@@ -53,7 +53,7 @@ impl LoadedPolicy {
             let (place, from) = match (direct, one.line) {
                 (true, Some(line)) => (Some(Place { file, line, columns: (0, 0) }), Some(0)),
                 (false, Some(line)) if frames.is_empty() => {
-                    match call.as_ref().and_then(|at| self.inside(at, line, one)) {
+                    match call.as_ref().and_then(|at| self.inside(at, line, &one.words[1..])) {
                         Some((place, from)) => (Some(place), Some(from)),
                         None => (call, None),
                     }
@@ -74,10 +74,16 @@ impl LoadedPolicy {
         }
         if recorded.code != 0 {
             let place = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
+            let found = refused_line(recorded).filter(|_| !direct && frames.is_empty());
+            let found = found.zip(place.clone()).and_then(|((line, words), call)| {
+                let (place, from) = self.inside(&call, line, &words)?;
+                Some((self.words_from(&place, from, &words), place))
+            });
+            let (words, place) = found.map_or((Vec::new(), place), |(words, place)| (words, Some(place)));
             let refused = Some(recorded.stderr.clone());
             let tool = recorded.call.tool.clone();
             let may_fail = recorded.may_fail();
-            self.steps.push(Step { tool, words: Vec::new(), place, ops: done..done, refused, may_fail, frames });
+            self.steps.push(Step { tool, words, place, ops: done..done, refused, may_fail, frames });
         }
     }
 
@@ -95,21 +101,23 @@ impl LoadedPolicy {
         told
     }
 
-    /// Where a command of a batch that a script's call at `call` read stands in the script, letter by letter: in the
-    /// call's own line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b - <<EOF`). With the
-    /// column it begins in.
-    fn inside(&self, call: &Place, number: usize, one: &Carried) -> Option<(Place, usize)> {
+    /// Where a command of a batch that a script's call at `call` read stands in the script: letter by letter in the
+    /// call's own line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b - <<EOF`), where the
+    /// shell's variables may stand for some of its words. With the column it begins in.
+    fn inside(&self, call: &Place, number: usize, words: &[String]) -> Option<(Place, usize)> {
         let lines = &self.sources[call.file].lines;
         let own = lines.get(call.line - 1)?;
-        let text = one.words[1..].join(" ");
+        let text = words.join(" ");
         if let Some(at) = own.find(&text) {
             let begins = own[..at].chars().count();
             // The same words twice in a line are two commands, and which of them it was is not known.
             let once = !own[at + text.len()..].contains(&text);
             return once.then(|| (call.clone(), begins));
         }
-        let behind = lines.get(call.line - 1 + number)?;
-        let same = own.contains("<<") && behind.split_whitespace().eq(one.words[1..].iter().map(String::as_str));
+        let behind: Vec<&str> = lines.get(call.line - 1 + number)?.split_whitespace().collect();
+        let agrees = |(one, other): (&&str, &String)| *one == other || may_become(one, other);
+        let same = own.contains("<<") && behind.len() == words.len() && behind.iter().zip(words).all(agrees);
+        let same = same && behind.iter().zip(words).any(|(one, other)| *one == other);
         same.then(|| (Place { line: call.line + number, ..call.clone() }, 0))
     }
 
@@ -148,6 +156,24 @@ impl LoadedPolicy {
         self.sources.push(Source { name, lines: text.lines().map(str::to_owned).collect() });
         self.sources.len() - 1
     }
+}
+
+/// Can the shell make `word` of what is written: what stands before its first variable and behind its last is there?
+fn may_become(written: &str, word: &str) -> bool {
+    let Some(first) = written.find(['$', '`']) else { return false };
+    let name = |letter: char| letter.is_ascii_alphanumeric() || "_$`{}()".contains(letter);
+    let last = written.rfind(['$', '`', '}', ')']).unwrap_or(first);
+    let behind = written[last..].trim_start_matches(name);
+    word.len() >= first + behind.len() && word.starts_with(&written[..first]) && word.ends_with(behind)
+}
+
+/// The line of a batch that tc or ip refused, by the number that the tool said, and its words.
+fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
+    let said = recorded.stderr.lines().find_map(|line| line.strip_prefix("Command failed "))?;
+    let number: usize = said.rsplit_once(':')?.1.trim().parse().ok()?;
+    let text = String::from_utf8_lossy(recorded.call.stdin.as_deref()?);
+    let words: Vec<String> = text.lines().nth(number.checked_sub(1)?)?.split_whitespace().map(str::to_owned).collect();
+    (!words.is_empty()).then_some((number, words))
 }
 
 /// Where a word stands by itself, from a column on.

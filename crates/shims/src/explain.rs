@@ -27,7 +27,8 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     if says(error, "kind is unknown") {
         let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
         let asked = op.kind.as_deref().unwrap_or_default();
-        let near = known.iter().find(|name| !name.is_empty() && (asked.starts_with(**name) || name.starts_with(asked)));
+        let begins = || known.iter().copied().find(|name| !asked.is_empty() && name.starts_with(asked));
+        let near = tidegate_lang::nearest(asked, known.iter().copied()).or_else(begins);
         let near = near.map_or(String::new(), |name| format!(" did you mean {name}?"));
         return Some(format!("There is no kind \"{asked}\" here;{near} known are {}.", known.join(", ")));
     }

@@ -2,7 +2,7 @@
 
 use super::Wrong;
 use std::ops::Range;
-use tidegate_lang::short::nearest;
+use tidegate_lang::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

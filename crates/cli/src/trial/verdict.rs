@@ -1,7 +1,7 @@
 //! What a trial comes to, in sentences.
 
 use tidegate_measure::Spans;
-use tidegate_measure::trial::{Probe, Run, TreeNode, Trial};
+use tidegate_measure::trial::{ClassSeries, Probe, Run, TreeNode, Trial};
 use tidegate_report::{milliseconds, percent, rate};
 
 /// The sentences, the most important first.
@@ -196,9 +196,7 @@ const FIFOS: [&str; 2] = ["pfifo", "bfifo"];
 /// Why packets wait in the modem although there is a policy, as far as it can be told, and what to do.
 fn why_modem(trial: &Trial, with: &Run) -> String {
     let own: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == trial.device).collect();
-    // Classes of other devices are called with their device.
-    let leaves = with.classes.iter().filter(|class| class.leaf && !class.id.contains(' '));
-    let through: u64 = leaves.flat_map(|class| &class.packets).map(|&packets| u64::from(packets)).sum();
+    let through: u64 = own_leaves(with).flat_map(|class| &class.packets).map(|&packets| u64::from(packets)).sum();
     if with.direct_packets * DIRECT_SHARE > through {
         return format!(
             ": {} packets were sent past all classes of {}, at the device's full rate, because no filter leads them to a leaf class and \
@@ -213,14 +211,79 @@ fn why_modem(trial: &Trial, with: &Run) -> String {
             trial.device
         );
     }
-    match most(&own) {
-        Some((id, bits)) if bits >= trial.link.up_bits => format!(
-            ": {id} may send {}, the link carries {}. Give it a rate below that.",
-            rate(bits as f64),
-            rate(trial.link.up_bits as f64)
-        ),
-        _ => ".".to_owned(),
+    let held_to_nothing = unheld(&own, with);
+    if !held_to_nothing.is_empty() {
+        return format!(": nothing holds what goes through {} to a rate.", held_to_nothing.join(", "));
     }
+    let bytes: u64 = own_leaves(with).flat_map(|class| class.sent.iter().skip(window_start(with))).sum();
+    let sent = tidegate_measure::bits_per_second(bytes, with.window.1.saturating_sub(with.window.0));
+    let (link, promised) = (trial.link.up_bits, promised(&own));
+    let fills = sent >= FILLS * link as f64;
+    match most(&own) {
+        Some((id, bits)) if bits >= link => {
+            let (bits, carried) = (rate(bits as f64), rate(link as f64));
+            let too_much = format!(": {id} may send {bits}, the link carries {carried}. Give it a rate below that");
+            match promised {
+                Some(promised) if promised >= link => format!(
+                    "{too_much}, and the classes below it rates that fit in it (they add up to {}).",
+                    rate(promised as f64)
+                ),
+                _ => format!("{too_much}."),
+            }
+        }
+        Some((id, bits)) if fills && promised.is_some_and(|promised| promised > bits) => format!(
+            ": the rates of the classes below {id} add up to {}, and htb sends these even where {id} may send {}. Give \
+             them rates that fit in it.",
+            rate(promised.unwrap_or(0) as f64),
+            rate(bits as f64)
+        ),
+        _ if fills => {
+            format!(": the policy sends {}, the link carries {}. Give it a lower rate.", rate(sent), rate(link as f64))
+        }
+        _ => format!(
+            ", though the policy sends {} and the link carries {}: why is not known.",
+            rate(sent),
+            rate(link as f64)
+        ),
+    }
+}
+
+/// What the classes without classes below them sent; those of other devices are called with their device.
+fn own_leaves(run: &Run) -> impl Iterator<Item = &ClassSeries> {
+    run.classes.iter().filter(|class| class.leaf && !class.id.contains(' '))
+}
+
+/// The leaves that sent something, and that nothing from themselves up to the root holds to a rate.
+fn unheld(own: &[&TreeNode], with: &Run) -> Vec<String> {
+    let node = |id: &str| own.iter().find(|node| node.id == id);
+    let holds = |node: &TreeNode| SHAPERS.contains(&node.kind.as_str()) || node.rate_bits.is_some();
+    let is_held = |id: &str| {
+        let mut at = node(id);
+        for _ in 0..DEEPEST {
+            let Some(here) = at else { break };
+            let shaper_below = own.iter().any(|below| !below.is_class && below.parent == here.id && holds(below));
+            if holds(here) || here.is_class && shaper_below {
+                return true;
+            }
+            at = node(&here.parent);
+        }
+        false
+    };
+    let sent = |class: &&ClassSeries| class.sent.iter().skip(window_start(with)).any(|&bytes| bytes > 0);
+    let free = own_leaves(with).filter(sent).filter(|class| node(&class.id).is_some() && !is_held(&class.id));
+    free.map(|class| class.id.clone()).collect()
+}
+
+/// Trees are less deep than this.
+const DEEPEST: usize = 64;
+
+/// What HTB sends of its leaves' own rates when all are busy, whatever the classes above may send in all.
+fn promised(own: &[&TreeNode]) -> Option<u64> {
+    let classes = || own.iter().filter(|node| node.is_class && node.kind == "htb");
+    let leaves = classes().filter(|node| !classes().any(|below| below.parent == node.id));
+    let rates = leaves.map(|leaf| Some(leaf.rate_bits?.min(leaf.ceil_bits.unwrap_or(u64::MAX))));
+    let rates: Option<Vec<u64>> = rates.collect();
+    rates.filter(|rates| rates.len() > 1).map(|rates| rates.iter().sum())
 }
 
 /// What limits a device as a whole: its root's rate, or of HTB's top class the ceiling where there is but one.
@@ -234,6 +297,8 @@ fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
     Some((format!("class {}", only.id), only.ceil_bits.or(only.rate_bits)?))
 }
 
+/// Of the link's rate, this much is all of it.
+const FILLS: f64 = 0.97;
 /// Kinds that hold a device to a rate whatever their parameters.
 const SHAPERS: [&str; 3] = ["htb", "hfsc", "tbf"];
 /// One packet in so many past all classes is worth a word.
@@ -291,7 +356,7 @@ const MOST_NAMED: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_measure::trial::{BufferSeries, ClassSeries, Flow, LinkFacts};
+    use tidegate_measure::trial::{BufferSeries, Flow, LinkFacts};
 
     const STEP: u64 = 100_000_000;
     const MS: u64 = 1_000_000;
@@ -470,7 +535,47 @@ mod tests {
 
     #[test]
     fn packets_at_the_modem_are_explained_by_what_the_policy_is() {
-        assert_eq!(at_the_modem(9_000_000, |_| (), |_| ()), "The modem still holds 1000 ms of packets.");
+        assert_eq!(
+            at_the_modem(9_000_000, |_| (), |_| ()),
+            "The modem still holds 1000 ms of packets, though the policy sends 9.00 Mbit/s and the link carries 10.0 \
+             Mbit/s: why is not known."
+        );
+        let full = |run: &mut Run| run.classes[0].sent = vec![125_000; 100];
+        assert!(
+            at_the_modem(9_000_000, full, |_| ())
+                .ends_with(": the policy sends 10.0 Mbit/s, the link carries 10.0 Mbit/s. Give it a lower rate."),
+        );
+        let another = |trial: &mut Trial| {
+            let mut other = trial.tree[2].clone();
+            (other.id, other.rate_bits) = ("1:20".into(), Some(5_000_000));
+            trial.tree.push(other);
+        };
+        assert!(
+            at_the_modem(9_000_000, full, another).contains(
+                "the rates of the classes below class 1:1 add up to 14.0 Mbit/s, and htb sends these even where class \
+                 1:1 may send 9.00 Mbit/s"
+            ),
+            "{}",
+            at_the_modem(9_000_000, full, another)
+        );
+        assert!(at_the_modem(12_000_000, full, another).ends_with(
+            "Give it a rate below that, and the classes below it rates that fit in it (they add up to 17.0 Mbit/s)."
+        ));
+        // A band of prio beside one with a shaper.
+        let bands = |trial: &mut Trial| {
+            for node in &mut trial.tree {
+                (node.kind, node.rate_bits, node.ceil_bits) = ("prio".into(), None, None);
+            }
+            let mut held = trial.tree[2].clone();
+            (held.id, held.parent) = ("1:20".into(), "1:".into());
+            let mut shaper = trial.tree[3].clone();
+            (shaper.id, shaper.parent, shaper.kind) = ("20:".into(), "1:20".into(), "tbf".into());
+            trial.tree.extend([held, shaper]);
+        };
+        assert_eq!(
+            at_the_modem(9_000_000, |_| (), bands),
+            "The modem still holds 1000 ms of packets: nothing holds what goes through 1:10 to a rate."
+        );
         assert!(
             at_the_modem(12_000_000, |_| (), |_| ())
                 .contains(": class 1:1 may send 12.0 Mbit/s, the link carries 10.0")

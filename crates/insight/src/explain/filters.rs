@@ -398,13 +398,13 @@ fn within(
     let known = inferred.filter(|class| class_of(reading, here.dev, *class).is_some());
     if let Some(class) = engine {
         if known != Some(class) {
-            lines.extend(by_default(qdisc, moment.priority, inferred, class));
+            lines.extend(by_default(reading, qdisc, moment.priority, inferred, class));
         }
         for class in moment.stop.classes.iter().filter(|class| class.qdisc() == qdisc.handle) {
             lines.extend(class_line(reading, here.dev, *class));
         }
     } else if has_classes(reading, qdisc) {
-        lines.push(nowhere(qdisc, inferred));
+        lines.push(nowhere(reading, qdisc, inferred));
     }
     (lines, engine)
 }
@@ -454,9 +454,15 @@ fn has_classes(reading: &Reading, qdisc: &QdiscDump) -> bool {
 }
 
 /// How a packet came to a class that no filter named.
-fn by_default(qdisc: &QdiscDump, priority: u32, wanted: Option<Handle>, got: Handle) -> Option<Line> {
+fn by_default(
+    reading: &Reading,
+    qdisc: &QdiscDump,
+    priority: u32,
+    wanted: Option<Handle>,
+    got: Handle,
+) -> Option<Line> {
     let because = match wanted {
-        Some(class) => format!("{class} is not there, or has classes below it and no filter that decides"),
+        Some(class) => no_queue(reading, qdisc, class),
         None => "no filter decides".to_owned(),
     };
     let what = match &qdisc.params {
@@ -473,20 +479,35 @@ fn by_default(qdisc: &QdiscDump, priority: u32, wanted: Option<Handle>, got: Han
     Some(note(what))
 }
 
-fn nowhere(qdisc: &QdiscDump, wanted: Option<Handle>) -> Line {
+/// Why no packet waits in a class that something names.
+fn no_queue(reading: &Reading, qdisc: &QdiscDump, class: Handle) -> String {
+    match class_of(reading, &qdisc.dev, class) {
+        None => format!("{class} is not there"),
+        Some(_) if has_inner(reading, &qdisc.dev, class) => {
+            format!("{class} has classes below it, and no filter there decides")
+        }
+        Some(_) => format!("{class} takes no packets"),
+    }
+}
+
+fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line {
     let because = match wanted {
         Some(class) if class == qdisc.handle => "that is the qdisc itself".to_owned(),
-        Some(class) => format!("{class} is not there, or no leaf"),
+        Some(class) => no_queue(reading, qdisc, class),
         None => "no filter decides".to_owned(),
     };
     note(match &qdisc.params {
         QdiscParams::Htb(htb) if htb.default == 0 => {
             format!("{because}, and there is no default class: past all classes, by the direct queue, unshaped")
         }
-        QdiscParams::Htb(htb) => format!(
-            "{because}, and the default class {} is no leaf: past all classes, by the direct queue, unshaped",
-            Handle::new(qdisc.handle.major(), htb.default as u16)
-        ),
+        QdiscParams::Htb(htb) => {
+            let default = qdisc.handle.class(htb.default as u16);
+            let why = match class_of(reading, &qdisc.dev, default) {
+                Some(_) => "has classes below it",
+                None => "is not there",
+            };
+            format!("{because}, and the default class {default} {why}: past all classes, by the direct queue, unshaped")
+        }
         _ => format!("{because}: no class would have it"),
     })
 }

@@ -11,8 +11,10 @@ use crate::walk::tree::{By, Parts, Place};
 use std::collections::BTreeSet;
 use tidegate_gateway::Why;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::QdiscDump;
-use tidegate_policy::{Kind, QdiscParams};
+use tidegate_packet::header::ethertype;
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::Family;
+use tidegate_policy::{FilterOp, Kind, QdiscParams};
 
 /// Packets without a class, and protocols without a filter.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
@@ -73,7 +75,7 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
         (false, 0) => {
             (Level::Warning, format!("{} has no default class: what no filter takes goes past all classes", place.1))
         }
-        (false, _) => (Level::Error, format!("the default class {named} is not there, or has classes below it")),
+        (false, _) => (Level::Error, missing_default(asking, &place.0, named)),
     };
     Ok(Some(Finding {
         rule: Rule::Default,
@@ -85,6 +87,14 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
         witness: witness(&candidate, "no class at all"),
         fix: if ip.is_empty() { None } else { default_fix(asking, place, step) },
     }))
+}
+
+/// Why no packet waits in a class that a default names.
+fn missing_default(asking: &Asking<'_>, dev: &str, default: Handle) -> String {
+    match asking.reading.class(dev, default) {
+        Some(_) => format!("the default class {default} has classes below it"),
+        None => format!("the default class {default} is not there"),
+    }
 }
 
 /// Was a default class refused, or a filter that may have led on? Then that is told.
@@ -141,7 +151,7 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
     let default = default_of(qdisc);
     let why = match default.minor() {
         0 => format!("{kind} has no default class here"),
-        _ => format!("the default class {default} is not there, or has classes below it"),
+        _ => missing_default(asking, &place.0, default),
     };
     Ok(Some(Finding {
         rule: Rule::Default,
@@ -202,18 +212,63 @@ fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Findin
     };
     let Some(candidate) = asking.reached.pick(asking.reading, &rest)? else { return Ok(None) };
     let went = confirmed(asking, &candidate, &root.dev, default);
+    let asked = ForV4::of(asking, root);
     Ok(went.map(|went| Finding {
         rule: Rule::OtherProtocols,
         level: Level::Note,
         place: at_word(step, "default"),
         what: format!("IPv6 is not told apart on {}: all of it waits in {default}", root.dev),
-        because: "the filters ask for IPv4 only, so calls and bulk over IPv6 are treated alike".into(),
+        because: format!("{}, so calls and bulk over IPv6 are treated alike", asked.because()),
         witness: witness(&candidate, &went),
-        fix: Some(Fix {
-            what: "write the filters for `protocol ipv6` too (and the rules for ip6tables)".into(),
-            edits: Vec::new(),
-        }),
+        fix: Some(Fix { what: asked.remedy(), edits: Vec::new() }),
     }))
+}
+
+/// What tells packets apart on a device, of IPv4 alone.
+struct ForV4 {
+    /// Filters, none of which asks for IPv6.
+    filters: bool,
+    /// Rules of iptables, and none for IPv6.
+    rules: bool,
+}
+
+impl ForV4 {
+    fn of(asking: &Asking<'_>, root: &QdiscDump) -> ForV4 {
+        let reading = asking.reading;
+        let is_there = |dump: &&FilterDump| {
+            dump.dev == root.dev
+                && dump.parent.qdisc() == root.handle
+                && matches!(dump.entry, FilterEntry::Filter { .. })
+        };
+        let mut filters = reading.filters.iter().filter(|dump| !reading.arrives(dump)).filter(is_there).peekable();
+        let is_filtered = filters.peek().is_some();
+        let for_v6 = filters.any(|dump| matches!(dump.protocol, FilterOp::ALL | ethertype::IPV6));
+        let has_rules = |wanted: fn(Family) -> bool| {
+            let mut tables = reading.gateway.all_tables().iter().filter(|table| wanted(table.family()));
+            tables.any(|table| table.chains().iter().any(|chain| !chain.rules.is_empty()))
+        };
+        let rules = has_rules(|family| family == Family::Ipv4) && !has_rules(|family| family != Family::Ipv4);
+        ForV4 { filters: is_filtered && !for_v6, rules }
+    }
+
+    fn because(&self) -> &'static str {
+        match (self.filters, self.rules) {
+            (true, true) => "filters and rules ask for IPv4 only",
+            (true, false) => "the filters ask for IPv4 only",
+            (false, true) => "the rules are those of iptables, for IPv4 only",
+            (false, false) => "no filter and no rule leads any of it elsewhere",
+        }
+    }
+
+    fn remedy(&self) -> String {
+        let filters = "write the filters for `protocol ipv6` too, at priorities of their own";
+        match (self.filters, self.rules) {
+            (true, true) => format!("{filters}, and the rules for ip6tables"),
+            (true, false) => filters.to_owned(),
+            (false, true) => "write the rules for ip6tables too".to_owned(),
+            (false, false) => "lead IPv6 to classes by its own filters or rules".to_owned(),
+        }
+    }
 }
 
 fn confirmed(asking: &mut Asking<'_>, candidate: &Candidate, device: &str, class: Handle) -> Option<String> {

@@ -6,7 +6,7 @@ use crate::reading::{Reading, Step};
 use crate::words;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
-use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
 
 /// What leads nowhere, is not counted, or shapes nothing.
@@ -77,10 +77,7 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
         format!("the filter leads to {classid}, and there is no such class on {}", filter.dev)
     };
     let because = match &owner.params {
-        QdiscParams::Htb(htb) if htb.default != 0 => {
-            format!("its packets take the default class {}", Handle::new(owner.handle.major(), htb.default as u16))
-        }
-        QdiscParams::Htb(_) => "its packets go past every class, unshaped".to_owned(),
+        QdiscParams::Htb(htb) => without_own_class(reading, owner, htb.default as u16),
         _ => format!("{} drops its packets", owner.kind.name()),
     };
     let here: Vec<String> = reading
@@ -100,6 +97,17 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     );
     finding.fix = hexadecimal(reading, &filter.dev, classid).map(|what| Fix { what, edits: Vec::new() });
     Some(finding)
+}
+
+/// Where HTB puts packets that a filter leads to no class of it.
+fn without_own_class(reading: &Reading, owner: &QdiscDump, default: u16) -> String {
+    let named = owner.handle.class(default);
+    match reading.class(&owner.dev, named) {
+        _ if default == 0 => "its packets go past every class, unshaped".to_owned(),
+        Some(class) if reading.is_leaf(class) => format!("its packets take the default class {named}"),
+        Some(_) => format!("its packets go past every class, unshaped: the default class {named} has classes below it"),
+        None => format!("its packets go past every class, unshaped: the default class {named} is not there either"),
+    }
 }
 
 /// Was a class meant whose number is the same digits in the other base?

@@ -19,6 +19,20 @@ struct Said<'a> {
 /// The families of matches, each with its EtherType.
 const FAMILIES: [(&str, u16); 2] = [("ip", ethertype::IPV4), ("ip6", ethertype::IPV6)];
 
+/// The fields that both families have: what tc calls them for IPv4 and for IPv6, and whether a value means the same.
+const FIELDS: [(&str, &str, bool); 10] = [
+    ("tos", "priority", true),
+    ("dsfield", "priority", true),
+    ("precedence", "priority", true),
+    ("protocol", "protocol", true),
+    ("dport", "dport", true),
+    ("sport", "sport", true),
+    ("icmp_type", "icmp_type", false),
+    ("icmp_code", "icmp_code", false),
+    ("src", "src", false),
+    ("dst", "dst", false),
+];
+
 /// Filters whose matches speak of another header than their protocol's.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
@@ -41,7 +55,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let more = ports.len().saturating_sub(1);
     if let Some(mut first) = ports.into_iter().next() {
         if more > 0 {
-            first.because.push_str(&format!(" (and so {})", count(more, "other filter", "other filters")));
+            first.because.push_str(&format!("; {} by ports alone", asks(more)));
         }
         found.push(first);
     }
@@ -52,6 +66,12 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 fn reads_nothing(entry: &FilterEntry) -> bool {
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = entry else { return false };
     u32.keys.iter().all(|key| key.mask == 0)
+}
+
+/// So many other filters ask.
+fn asks(more: usize) -> String {
+    let filters = count(more, "other filter", "other filters");
+    format!("{filters} {}", if more == 1 { "asks" } else { "ask" })
 }
 
 fn matches(step: &Step) -> Vec<Said<'_>> {
@@ -108,22 +128,44 @@ fn right_family(protocol: u16, step: &Step) -> Fix {
             what: "compare octets (`match u32 … at …`), or leave the match out".into(), edits: Vec::new()
         };
     };
+    let wrong: Vec<Said<'_>> =
+        matches(step).into_iter().filter(|said| family(said).is_some_and(|family| family != protocol)).collect();
+    let twin = |said: &Said<'_>| {
+        let of = |(v4, v6, same): &(&'static str, &'static str, bool)| {
+            let (own, other) = if *name == "ip6" { (*v4, *v6) } else { (*v6, *v4) };
+            (own == said.field.text).then_some((other, *same))
+        };
+        FIELDS.iter().find_map(of)
+    };
+    // Addresses have another form there, and some fields are not there at all.
+    if let Some(said) = wrong.iter().find(|said| !twin(said).is_some_and(|(_, same)| same)) {
+        let (field, value) = (&said.field.text, &said.value.text);
+        return Fix {
+            what: match twin(said) {
+                Some((other, _)) => format!("match {name} {other}, with the value that {value} has there"),
+                None => format!("{name} has no {field}: leave the match out"),
+            },
+            edits: Vec::new(),
+        };
+    }
     let mut edits = Vec::new();
     let mut write = |word: &Word, text: &str| {
-        edits.extend(word.place.clone().filter(|_| word.literal).map(|place| Edit { place, text: text.to_owned() }));
+        let place = word.place.clone().filter(|_| word.literal && word.text != text);
+        edits.extend(place.map(|place| Edit { place, text: text.to_owned() }));
     };
-    for said in matches(step) {
-        if family(&said).is_some_and(|family| family != protocol) {
-            write(said.family, name);
-            let icmp = [(proto::ICMP, proto::ICMPV6), (proto::ICMPV6, proto::ICMP)];
-            let other =
-                icmp.iter().find(|(one, _)| said.field.text == "protocol" && said.value.text == one.to_string());
-            if let Some((_, other)) = other {
-                write(said.value, &other.to_string());
-            }
+    for said in &wrong {
+        write(said.family, name);
+        if let Some((other, _)) = twin(said) {
+            write(said.field, other);
+        }
+        let icmp = [(proto::ICMP, proto::ICMPV6), (proto::ICMPV6, proto::ICMP)];
+        let other = icmp.iter().find(|(one, _)| said.field.text == "protocol" && said.value.text == one.to_string());
+        if let Some((_, other)) = other {
+            write(said.value, &other.to_string());
         }
     }
-    Fix { what: format!("match {name}"), edits }
+    let fields: Vec<&str> = wrong.iter().filter_map(|said| twin(said).map(|(other, _)| other)).collect();
+    Fix { what: format!("match {name} {}", fields.join(", ")), edits }
 }
 
 fn of_all(step: &Step, said: &Said<'_>) -> Finding {
@@ -158,7 +200,13 @@ fn ports_of_anything(step: &Step, matches: &[Said<'_>]) -> Option<Finding> {
         ),
         because: "later fragments and protocols without ports may happen to match".into(),
         witness: None,
-        fix: None,
+        fix: Some(Fix {
+            what: format!(
+                "say the protocol too: `match {family} protocol 6 0xff` for TCP, 17 for UDP (one filter for each)",
+                family = port.family.text
+            ),
+            edits: Vec::new(),
+        }),
     })
 }
 

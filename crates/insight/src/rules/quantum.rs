@@ -1,12 +1,13 @@
 //! R4: how much the classes of HTB, DRR and ETS send in their turn.
 
 use super::{addition, at_word, edit, finding};
+use crate::drive::{Bench, Stretch};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
 use crate::tree::HtbClass;
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_packet::{Handle, Rate, Span};
+use tidegate_packet::{Handle, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{ClassParams, DrrClassParams, EtsClassParams, QdiscParams};
 
@@ -14,13 +15,23 @@ use tidegate_policy::{ClassParams, DrrClassParams, EtsClassParams, QdiscParams};
 const LARGE: u32 = 60_000;
 /// A shorter wait for another class's turn is not felt.
 const FELT: Span = Span::millis(1);
+/// Classes whose turns are measured; a policy of more has the others named without a time.
+const MOST_MEASURED: usize = 64;
+/// Classes that are kept busy beside one that is measured.
+const MOST_OTHERS: usize = 15;
+/// What the kernel makes of a rate divided by r2q is no less,
+const LEAST_OF_RATE: u64 = 1000;
+/// and no more.
+const MOST_OF_RATE: u64 = 200_000;
 
 /// Quanta that do not fit.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let turns = turns(reading);
     let warned: BTreeSet<u32> = reading.kernel_log.iter().filter_map(|line| warned_of(line)).collect();
-    let htb = reading.htb_classes().filter_map(|class| of_htb(reading, class, &turns, &warned));
+    let mut bench = Measured { bench: Bench::new(reading), known: BTreeMap::new() };
+    let htb: Vec<Finding> =
+        reading.htb_classes().filter_map(|class| of_htb(reading, class, &turns, &warned, &mut bench)).collect();
     let drr = reading.classes.iter().filter_map(|class| {
         let ClassParams::Drr(DrrClassParams { quantum: Some(quantum) }) = class.params else { return None };
         let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
@@ -35,7 +46,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         })
     });
     let ets = reading.classes.iter().filter_map(|class| of_ets(reading, class));
-    htb.chain(drr).chain(ets).collect()
+    htb.into_iter().chain(drr).chain(ets).collect()
 }
 
 /// A band of ETS whose quantum is less than a frame.
@@ -56,71 +67,106 @@ fn of_ets(reading: &Reading, class: &ClassDump) -> Option<Finding> {
     })
 }
 
-/// How many leaves take turns with one another: by device, parent and priority.
-type Turns<'r> = BTreeMap<(&'r str, Handle, u32), usize>;
+/// The leaves that take turns with one another: by device, parent and priority.
+type Turns<'r> = BTreeMap<(&'r str, Handle, u32), Vec<Handle>>;
 
 fn turns(reading: &Reading) -> Turns<'_> {
     let mut turns = Turns::new();
     for HtbClass { class, params } in reading.htb_classes() {
         if reading.is_leaf(class) {
-            *turns.entry((class.dev.as_str(), class.parent, params.prio)).or_default() += 1;
+            turns.entry((class.dev.as_str(), class.parent, params.prio)).or_default().push(class.classid);
         }
     }
     turns
 }
 
+/// What is measured of turns: classes that say the same in the same place are measured once.
+struct Measured<'r> {
+    bench: Bench<'r>,
+    known: BTreeMap<String, Option<Stretch>>,
+}
+
+impl Measured<'_> {
+    /// The most that a class sends in a row while others of its priority are busy.
+    fn stretch(&mut self, reading: &Reading, class: HtbClass<'_>, others: &[Handle]) -> Option<Stretch> {
+        let HtbClass { class, params } = class;
+        let same = format!("{} {} {params:?}", class.dev, class.parent);
+        if !self.known.contains_key(&same) && self.known.len() < MOST_MEASURED {
+            let others = &others[..others.len().min(MOST_OTHERS)];
+            let frame = reading.frame(&class.dev);
+            let stretch = self.bench.stretch(&class.dev, class.classid, others, frame, params.quantum);
+            self.known.insert(same.clone(), stretch);
+        }
+        self.known.get(&same).copied().flatten()
+    }
+}
+
 fn of_htb(
     reading: &Reading,
-    HtbClass { class, params }: HtbClass<'_>,
+    htb: HtbClass<'_>,
     turns: &Turns<'_>,
     warned: &BTreeSet<u32>,
+    measured: &mut Measured<'_>,
 ) -> Option<Finding> {
+    let HtbClass { class, params } = htb;
     let quantum = params.quantum;
     let frame = reading.frame(&class.dev);
-    let others = turns.get(&(class.dev.as_str(), class.parent, params.prio)).copied()?.saturating_sub(1);
+    let others = turns.get(&(class.dev.as_str(), class.parent, params.prio))?;
+    let others: Vec<Handle> = others.iter().copied().filter(|other| *other != class.classid).collect();
     let warned = warned.contains(&class.classid.0);
-    let fits = quantum >= frame && quantum <= LARGE;
+    let large = quantum > LARGE;
+    let fits = quantum >= frame && !large;
     // Only classes of one priority under one parent take turns.
-    if !warned && (fits || others == 0) {
+    if !warned && (fits || others.is_empty()) {
         return None;
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let from_rate = step.after("quantum").is_none();
     let origin =
         if from_rate { r2q(reading, class.dev.as_str(), class.classid, params.rate.rate.0) } else { String::new() };
-    let what = format!("class {} sends {quantum} bytes in its turn{origin}", class.classid);
-    // What its own ceil lets through at a stretch, at the speed of all.
-    let speed = fastest(reading, class).max(params.ceil.rate);
-    let burst = u128::from(params.ceil.rate.0) * u128::from(params.cbuffer.span().0) / 1_000_000_000;
-    let held_back = params.ceil.rate < speed && burst < u128::from(quantum);
-    let stretch = if held_back { burst as u64 } else { u64::from(quantum) };
-    let held = Span(stretch * 1_000_000_000 / speed.0.max(1));
-    let company = others > 0 && (quantum <= LARGE || stretch > u64::from(LARGE));
-    let is_felt = quantum <= LARGE || held >= FELT;
-    let level = if company && is_felt { Level::Warning } else { Level::Note };
-    let because = if quantum > LARGE && others > 0 && !company {
-        "its own ceil ends its turn long before that".to_owned()
-    } else if others == 0 {
-        "no other class has its priority and its parent, so nobody waits for its turn to end".to_owned()
-    } else if quantum > LARGE {
-        let (time, speed) = (words::time(held), words::rate(speed));
-        format!("classes of the same priority wait while it sends for {time} at a stretch, at {speed}")
-    } else {
-        let company = format!("{} of its priority", words::count(others, "other class", "other classes"));
-        format!("that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company})")
+    let what = format!("class {} may send {quantum} bytes in its turn{origin}", class.classid);
+    let stretch = if large && !others.is_empty() { measured.stretch(reading, htb, &others) } else { None };
+    let (level, because) = match stretch {
+        _ if others.is_empty() => (
+            Level::Note,
+            "no other class has its priority and its parent, so none waits for its turn to end".to_owned(),
+        ),
+        _ if !large => {
+            let company = words::count(others.len(), "other class", "other classes");
+            let because = format!(
+                "that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company} of its priority)"
+            );
+            (Level::Warning, because)
+        }
+        Some(Stretch { bytes, wait }) if bytes > u64::from(LARGE) && wait >= FELT => {
+            let because = format!(
+                "with the classes of its priority busy, the others wait {} while it sends {bytes} bytes in a row",
+                words::time(wait)
+            );
+            (Level::Warning, because)
+        }
+        Some(Stretch { bytes, wait }) => {
+            let because = format!(
+                "that holds up no other: with the classes of its priority busy, it sends {bytes} bytes in a row at \
+                 most, in {}",
+                words::time(wait)
+            );
+            (Level::Note, because)
+        }
+        None => (Level::Note, "how long classes of the same priority wait for its turn was not measured".to_owned()),
     };
     let witness = if warned {
-        let size = if quantum > LARGE { "big" } else { "small" };
+        let size = if large { "big" } else { "small" };
         format!("the kernel warns: quantum of class {:X} is {size}", class.classid.0)
     } else {
         format!("quantum {quantum}, frame {frame}")
     };
     let mut finding = finding(Rule::Quantum, level, at_word(step, "quantum"), what, because, witness);
-    finding.fix = mend(step, from_rate, frame.max(1514));
+    finding.fix = say_it(step, from_rate, frame.max(1514));
     Some(finding)
 }
 
-fn mend(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
+fn say_it(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
     if from_rate {
         addition(step, &format!("quantum {quantum}"), "say it")
     } else {
@@ -134,24 +180,18 @@ fn warned_of(line: &str) -> Option<u32> {
     u32::from_str_radix(rest.split(' ').next()?, 16).ok()
 }
 
-/// The ceil of the class at the top of a class's tree.
-fn fastest(reading: &Reading, class: &ClassDump) -> Rate {
-    let mut at = reading.htb_class(&class.dev, class.classid);
-    let mut fastest = Rate(0);
-    // HTB's trees are no deeper.
-    for _ in 0..8 {
-        let Some(class) = at else { break };
-        fastest = class.params.ceil.rate;
-        at = reading.htb_class(&class.class.dev, class.class.parent);
-    }
-    fastest
-}
-
 /// How the kernel came to a quantum.
 fn r2q(reading: &Reading, dev: &str, classid: Handle, rate: u64) -> String {
     let root = reading.qdiscs.iter().find(|qdisc| qdisc.dev == dev && qdisc.handle == classid.qdisc());
     match root.map(|root| &root.params) {
-        Some(QdiscParams::Htb(htb)) => format!(" (its rate, {rate} bytes/s, divided by r2q {})", htb.r2q),
+        Some(QdiscParams::Htb(htb)) => {
+            let bound = match rate / u64::from(htb.r2q.max(1)) {
+                divided if divided > MOST_OF_RATE => format!(", but {MOST_OF_RATE} at most"),
+                divided if divided < LEAST_OF_RATE => format!(", but {LEAST_OF_RATE} at least"),
+                _ => String::new(),
+            };
+            format!(" (its rate, {rate} bytes/s, divided by r2q {}{bound})", htb.r2q)
+        }
         _ => String::new(),
     }
 }

@@ -263,7 +263,7 @@ fn long(bench: &mut Bench<'_>, measured: &mut BTreeMap<Shape, Filled>, length: &
             format!("sfq without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
         }
         None => {
-            format!("class {} has no queue of its own length: {} of packets may wait", length.class, words::time(wait))
+            format!("the FIFO of class {} has no limit set: {} of packets may wait", length.class, words::time(wait))
         }
     };
     let who = if length.fair {
@@ -301,10 +301,11 @@ fn by_hand(length: &Length<'_>) -> Fix {
     let frame_ms = (u64::from(length.frame) * 1500).div_ceil(length.ceil.0.max(1));
     let target =
         if frame_ms > 5 { format!(" target {frame_ms}ms interval {}ms", frame_ms + 95) } else { String::new() };
-    let what = format!(
-        "a queue that keeps itself short: tc qdisc replace dev {} parent {} fq_codel{target}",
-        length.dev, length.parent
-    );
+    let why = match length.kind {
+        Kind::FqCodel | Kind::Codel => "with a target that a frame fits in",
+        _ => "a queue that keeps itself short",
+    };
+    let what = format!("{why}: tc qdisc replace dev {} parent {} fq_codel{target}", length.dev, length.parent);
     Fix { what, edits: Vec::new() }
 }
 

@@ -450,6 +450,13 @@ fn dead_rule(
     if packets_of(asking, key) != counted {
         return Ok(None);
     }
+    let class = way.leaf_class().map_or_else(|| "no class".to_owned(), |class| class.to_string());
+    let went = format!("{class}, with mark {}", way.mark);
+    // A rule that a line makes has the place that the line gives it.
+    let what = match step.words.iter().any(|word| word.literal) {
+        true => "put it before them, or remove it",
+        false => "leave it out: others take all of it before",
+    };
     let wanted = match asking.rule(key).and_then(|rule| rule.target.as_ref()) {
         Some(Target::Mark { value, .. }) => format!("it never gets mark {value} here"),
         _ => "what it says never happens".to_owned(),
@@ -465,8 +472,8 @@ fn dead_rule(
             plural(&lines)
         ),
         because: wanted,
-        witness: witness(&candidate, &format!("mark {}", way.mark)),
-        fix: Some(Fix { what: "put it before them, or remove it".into(), edits: Vec::new() }),
+        witness: witness(&candidate, &went),
+        fix: Some(Fix { what: what.into(), edits: Vec::new() }),
     }))
 }
 

@@ -32,6 +32,9 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
         Some(_) => "what the command does is missing from what was checked".to_owned(),
         None => "what the command should have done is missing from the policy".to_owned(),
     };
+    if told.lines().any(|line| line.starts_with("Command failed ")) {
+        because.push_str(&format!("; {} reads no further in a batch, unless it is told -force", step.tool));
+    }
     let following = reading.lost.because.iter().filter(|(_, cause)| **cause == at).map(|(other, _)| *other);
     let following: Vec<&Step> = following.filter_map(|other| reading.steps.get(other)).collect();
     if !following.is_empty() {

@@ -41,7 +41,10 @@ fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
     let witness = format!("of {before} rules of somebody else's, one in each chain, {after} are left");
     let mut finding = finding(Rule::Flush, Level::Warning, step.place.clone(), what, because, witness);
     finding.fix = Some(Fix {
-        what: format!("keep the rules in a chain of one's own (-N QOS), and flush that: -t {table} -F QOS"),
+        what: format!(
+            "keep the rules in a chain of their own (-t {table} -N QOS, and -j QOS where they hang now), and flush that: \
+             -t {table} -F QOS"
+        ),
         edits: Vec::new(),
     });
     Some(finding)

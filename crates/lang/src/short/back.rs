@@ -253,6 +253,15 @@ impl Back<'_> {
             }
             classes.extend(self.class(class, rate, default));
         }
+        let named = root.handle.class(default);
+        if !classes.is_empty() && (default == 0 || !all.iter().any(|class| class.classid == named)) {
+            let what = match default {
+                0 => format!("no default class on {dev}, so that what no filter takes is not shaped"),
+                _ => format!("the default class {named} of {dev}, which is not there"),
+            };
+            self.miss(what, "a short policy has a class for what no other takes");
+        }
+        self.leading_nowhere(dev, root.handle);
         if classes.is_empty() && on_top.len() > 1 {
             self.miss(
                 format!("the classes of {dev} have no common parent"),
@@ -262,9 +271,31 @@ impl Back<'_> {
         Some(Tree { dev: dev.clone(), rate, classes })
     }
 
+    /// Filters to classes that are not there.
+    fn leading_nowhere(&mut self, dev: &str, root: Handle) {
+        let mut told = Vec::new();
+        for filter in self.filters.iter().filter(|filter| filter.dev == dev && filter.parent == root) {
+            let FilterEntry::Filter { params, .. } = &filter.entry else { continue };
+            let Some(to) = params.classid().filter(|to| to.minor() != 0) else { continue };
+            if !self.classes.iter().any(|class| class.dev == dev && class.classid == to) {
+                told.push(Misfit::new(
+                    format!("the {} filter to {to} of {dev}, a class that is not there", filter.kind),
+                    "it is left out",
+                ));
+            }
+        }
+        self.misfits.extend(told);
+    }
+
     fn class(&mut self, class: &ClassDump, link: u64, default: u16) -> Option<Found> {
         let params = Self::params(class)?;
         let (rate, ceil) = (params.rate.rate.0 * 8, params.ceil.rate.0 * 8);
+        if ceil < rate {
+            self.miss(
+                format!("class {} of {} may send less than its own rate", class.classid, class.dev),
+                "its rate is taken for both: a short policy's ceil is no less than its share",
+            );
+        }
         let (queue, fair) = self.leaf(class);
         Some(Found {
             minor: class.classid.minor(),
@@ -287,7 +318,7 @@ impl Back<'_> {
             (QdiscParams::FqCodel(params), _) if params.limit.is_some_and(|limit| limit <= 256) => {
                 (Queue::Short, Fair::Flow)
             }
-            (_, Kind::FqCodel | Kind::Sfq) => (Queue::Fair, Fair::Flow),
+            (_, Kind::FqCodel) => (Queue::Fair, Fair::Flow),
             (_, Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::PfifoFast) => (Queue::Plain, Fair::None),
             (_, Kind::Drr | Kind::Qfq) if self.is_by_host(leaf) => (Queue::Fair, Fair::Host),
             _ => {
@@ -334,6 +365,19 @@ impl Back<'_> {
             }
         }
         let rules: Vec<&Rule> = self.rules.iter().flat_map(|chain| &chain.rules).collect();
+        let sets = |wanted: u32| {
+            let mut targets = rules.iter().flat_map(|rule| rule.targets());
+            targets.any(|target| match target {
+                Target::Mark { value, mask, .. } => (value ^ wanted) & mask == 0,
+                Target::Connmark(_) => true,
+                _ => false,
+            })
+        };
+        let unset: Vec<u32> = marks[1..].iter().copied().filter(|mark| !sets(*mark)).collect();
+        for mark in unset {
+            let what = format!("the filter to {} for mark {mark:#x}, which no rule here sets", class.classid);
+            self.miss(what, "it is left out");
+        }
         for rule in rules {
             let leads = rule.targets().any(|target| match target {
                 Target::Classify(to) => *to == class.classid,
@@ -438,7 +482,7 @@ impl Back<'_> {
             if asks.is_empty() {
                 self.miss(
                     format!("nothing that a short policy can say leads to class {:x} of {}", class.minor, main.dev),
-                    "it is left out; names, addresses and short acknowledgements never wait there anyway",
+                    "it is left out; DNS, DHCP and short acknowledgements have a class of their own in a short policy",
                 );
                 continue;
             }

@@ -3,8 +3,9 @@
 use super::apps::APPS;
 use super::keys::{self, KEYS, Key, Section};
 use super::links::LINKS;
+use super::listed;
 use super::presets::PRESETS;
-use super::{listed, nearest};
+use crate::nearest;
 use std::fmt::Write as _;
 
 /// All keys in short.

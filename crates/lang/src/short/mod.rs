@@ -61,25 +61,6 @@ impl Problem {
     }
 }
 
-/// The known word that is nearest to one, if one is near.
-pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
-    let word = word.to_lowercase();
-    let distance = |other: &str| {
-        let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-        for (at, a) in word.chars().enumerate() {
-            let mut corner = std::mem::replace(&mut row[0], at + 1);
-            for (index, b) in other.chars().enumerate() {
-                let changed = corner + usize::from(a != b);
-                corner = row[index + 1];
-                row[index + 1] = changed.min(corner + 1).min(row[index] + 1);
-            }
-        }
-        row.last().copied().unwrap_or(0)
-    };
-    let near = known.into_iter().map(|other| (distance(other), other)).min()?;
-    (near.0 <= 2 && near.0 < word.chars().count().max(2)).then_some(near.1)
-}
-
 /// Words as a person would list them.
 pub(crate) fn listed<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     words.into_iter().collect::<Vec<_>>().join(", ")

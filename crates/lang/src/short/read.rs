@@ -4,7 +4,8 @@ use super::apps::{APPS, App, app_named};
 use super::keys::{self, Key, Section, Takes, key};
 use super::links::{LINKS, LinkKind, link_named};
 use super::presets::{PRESETS, Preset, PresetClass, preset_named};
-use super::{Entry, Node, Problem, Span, Value, listed, nearest};
+use super::{Entry, Node, Problem, Span, Value, listed};
+use crate::nearest;
 use crate::nft::dscp_number;
 use std::net::IpAddr;
 

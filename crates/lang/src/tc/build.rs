@@ -137,7 +137,7 @@ fn no_table(kind: &str, words: &Words<'_>) -> Result<(), Refusal> {
             .at(words.place()));
     }
     let names: Vec<_> = KINDS.iter().map(|spec| spec.name).collect();
-    let remedy = match super::options::nearest(kind, &names) {
+    let remedy = match crate::nearest(kind, names.iter().copied()) {
         Some(name) => format!("There is no kind \"{kind}\"; did you mean {name}?"),
         None => format!("There is no kind \"{kind}\"; this version knows {}.", names.join(", ")),
     };

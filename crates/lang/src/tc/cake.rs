@@ -1,6 +1,6 @@
 //! cake's words and listings.
 
-use super::options::{Reader, nearest};
+use super::options::Reader;
 use super::show::Entry;
 use super::words::Words;
 use crate::Refusal;
@@ -74,7 +74,7 @@ pub(super) fn params(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<CakeP
 
 fn unknown(reader: &Reader<'_>, word: &str, table: &[OptionSpec]) -> Refusal {
     let names: Vec<_> = table.iter().map(|option| option.key).collect();
-    let remedy = match nearest(word, &names) {
+    let remedy = match crate::nearest(word, names.iter().copied()) {
         Some(name) => format!("cake has no \"{word}\"; did you mean {name}?"),
         None => format!("cake has no \"{word}\"; see the list."),
     };

@@ -2,10 +2,10 @@
 
 use super::build::later;
 use super::command::{Notes, block, class_id, device, either, estimator_aside, find_device, found, one_of, parent_or};
-use super::options::nearest;
 use super::words::{Words, begins};
 use super::{Object, ShowWhat, TcCommand, help_of};
 use super::{action, basic, ematch, flower, u32_filter};
+use crate::nearest;
 use crate::number::{u16_in, u32_in};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
@@ -306,7 +306,7 @@ pub(super) fn options(
                 if let Some(why) = why_not(REFUSED_FILTERS, kind) {
                     return Err(later("filter", kind, place).remedy(format!("Not built: {why}.")));
                 }
-                let remedy = match nearest(kind, &["fw", "u32", "flow", "matchall", "basic", "flower"]) {
+                let remedy = match nearest(kind, ["fw", "u32", "flow", "matchall", "basic", "flower"]) {
                     Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
                     None => format!(
                         "There is no filter \"{kind}\"; this version knows fw, u32, flow, matchall, basic and flower."

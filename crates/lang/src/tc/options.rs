@@ -308,7 +308,7 @@ impl Reader<'_> {
             Voice::Fifo | Voice::Tbf => format!("{kind}: unknown parameter \"{word}\""),
         };
         let names: Vec<_> = table.iter().map(|option| option.key).collect();
-        let remedy = match nearest(word, &names) {
+        let remedy = match crate::nearest(word, names.iter().copied()) {
             Some(name) => format!("{kind} has no \"{word}\"; did you mean {name}?"),
             None if names.is_empty() => format!("{kind} takes no options here."),
             None => format!("{kind} knows {}.", names.join(", ")),
@@ -362,28 +362,4 @@ fn selector(text: &str) -> Result<Value, String> {
     let mask = u8_in(mask, 0).ok_or("Illegal mask for \"ce_threshold_selector\"")?;
     let value = u8_in(value, 0).ok_or("Illegal \"ce_threshold_selector\"")?;
     Ok(Value::Selector(value, mask))
-}
-
-/// The name that `word` was probably meant to be: at most two letters away, and less than half of it.
-pub(crate) fn nearest<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
-    let close = names.iter().map(|name| (distance(word, name), *name)).min()?;
-    (close.0 <= 2 && close.0 * 2 < close.1.len()).then_some(close.1)
-}
-
-/// Levenshtein's distance; words are short.
-fn distance(a: &str, b: &str) -> usize {
-    if a.len() > 32 || b.len() > 32 {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

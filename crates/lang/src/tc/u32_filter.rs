@@ -2,8 +2,8 @@
 
 use super::action;
 use super::build::later;
-use super::options::nearest;
 use super::words::{Words, begins};
+use crate::nearest;
 use crate::number::{i32_in, u8_in, u16_in, u32_in};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
@@ -79,7 +79,7 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
             "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),
             _ if begins(word, "classid") => params.classid = Some(classid(words)?),
             _ => {
-                let remedy = match nearest(word, &["match", "flowid", "classid", "order", "ht", "link", "hashkey", "offset", "divisor", "sample", "police", "action"]) {
+                let remedy = match nearest(word, ["match", "flowid", "classid", "order", "ht", "link", "hashkey", "offset", "divisor", "sample", "police", "action"]) {
                     Some(name) => format!("u32 has no \"{word}\"; did you mean {name}?"),
                     None => "u32 takes match …, flowid CLASS, ht TABLE, order N, link TABLE, hashkey …, offset …, divisor N, police …, action ….".to_string(),
                 };
