@@ -4,7 +4,7 @@ use crate::reading::{CLSACT_EGRESS, Reading};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Rule, Target};
-use tidegate_policy::{ClassParams, FilterParams, HtbClassParams, Kind, QdiscParams, ServiceCurve};
+use tidegate_policy::{ClassParams, FilterParams, HtbClassParams, QdiscParams, ServiceCurve};
 
 /// A class of HTB with its values.
 #[derive(Clone, Copy)]
@@ -149,14 +149,14 @@ impl Reading {
     pub(crate) fn arrives(&self, filter: &FilterDump) -> bool {
         filter.parent.qdisc() == Handle::INGRESS.qdisc()
             && filter.parent != CLSACT_EGRESS
-            && self.qdiscs.iter().any(|q| q.dev == filter.dev && matches!(q.kind, Kind::Ingress | Kind::Clsact))
+            && self.qdiscs.iter().any(|q| q.dev == filter.dev && q.kind.is_hook())
     }
 
     /// The devices with a policy on what leaves them.
     pub(crate) fn shaped(&self) -> Vec<&str> {
         let mut devices: Vec<&str> = Vec::new();
         for qdisc in &self.qdiscs {
-            let arrives = matches!(qdisc.kind, Kind::Ingress | Kind::Clsact);
+            let arrives = qdisc.kind.is_hook();
             if !qdisc.handle.is_none() && !arrives && !devices.contains(&qdisc.dev.as_str()) {
                 devices.push(&qdisc.dev);
             }

@@ -63,6 +63,106 @@ pub enum Kind {
     Clsact,
 }
 
+/// What classes a kind has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Classes {
+    /// None.
+    None,
+    /// One for each flow; they come and go with packets, and are no part of what was configured.
+    Flows,
+    /// One for each priority of packets.
+    Priorities,
+    /// One, in which another qdisc may stand.
+    One,
+    /// As many as its words say.
+    Bands,
+    /// Those that are made by command.
+    Made,
+}
+
+/// Where filters may hang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filters {
+    /// Nowhere: it is not classful.
+    None,
+    /// Nowhere, though it is classful.
+    Unsupported,
+    /// On the qdisc.
+    OfQdisc,
+    /// On the qdisc and on its classes.
+    OfClassesToo,
+    /// On it, for what arrives at (or leaves) the device: nothing waits in it.
+    OfDevice,
+}
+
+/// How packets wait that wait in it, not in a qdisc below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Until it is full: it is nothing but a queue.
+    UntilFull,
+    /// In a queue that drops or marks before it is full.
+    KeptShort,
+    /// In ways of its own, or not at all.
+    Otherwise,
+}
+
+/// What is known of a kind whatever its parameters.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    kind: Kind,
+    name: &'static str,
+    classes: Classes,
+    filters: Filters,
+    waits: Waits,
+}
+
+const fn row(kind: Kind, name: &'static str, classes: Classes, filters: Filters, waits: Waits) -> Row {
+    Row { kind, name, classes, filters, waits }
+}
+
+/// Every kind, in the order of the enum.
+#[rustfmt::skip]
+const ROWS: [Row; 29] = [
+    row(Kind::Pfifo, "pfifo", Classes::None, Filters::None, Waits::UntilFull),
+    row(Kind::Bfifo, "bfifo", Classes::None, Filters::None, Waits::UntilFull),
+    row(Kind::PfifoHeadDrop, "pfifo_head_drop", Classes::None, Filters::None, Waits::UntilFull),
+    row(Kind::PfifoFast, "pfifo_fast", Classes::None, Filters::None, Waits::UntilFull),
+    row(Kind::Noqueue, "noqueue", Classes::None, Filters::None, Waits::Otherwise),
+    row(Kind::Prio, "prio", Classes::Bands, Filters::OfQdisc, Waits::Otherwise),
+    row(Kind::Tbf, "tbf", Classes::One, Filters::Unsupported, Waits::Otherwise),
+    row(Kind::Htb, "htb", Classes::Made, Filters::OfClassesToo, Waits::Otherwise),
+    row(Kind::Sfq, "sfq", Classes::Flows, Filters::OfQdisc, Waits::UntilFull),
+    row(Kind::Drr, "drr", Classes::Made, Filters::OfQdisc, Waits::Otherwise),
+    row(Kind::Codel, "codel", Classes::None, Filters::None, Waits::KeptShort),
+    row(Kind::FqCodel, "fq_codel", Classes::Flows, Filters::OfQdisc, Waits::KeptShort),
+    row(Kind::Hfsc, "hfsc", Classes::Made, Filters::OfClassesToo, Waits::Otherwise),
+    row(Kind::Qfq, "qfq", Classes::Made, Filters::OfQdisc, Waits::Otherwise),
+    row(Kind::Red, "red", Classes::One, Filters::Unsupported, Waits::KeptShort),
+    row(Kind::Choke, "choke", Classes::None, Filters::None, Waits::KeptShort),
+    row(Kind::Sfb, "sfb", Classes::One, Filters::OfQdisc, Waits::KeptShort),
+    row(Kind::Pie, "pie", Classes::None, Filters::None, Waits::KeptShort),
+    row(Kind::DualPi2, "dualpi2", Classes::None, Filters::None, Waits::KeptShort),
+    row(Kind::Cake, "cake", Classes::Flows, Filters::OfQdisc, Waits::KeptShort),
+    row(Kind::Ets, "ets", Classes::Bands, Filters::OfQdisc, Waits::Otherwise),
+    row(Kind::Fq, "fq", Classes::None, Filters::None, Waits::Otherwise),
+    row(Kind::FqPie, "fq_pie", Classes::None, Filters::None, Waits::KeptShort),
+    row(Kind::Gred, "gred", Classes::None, Filters::None, Waits::KeptShort),
+    row(Kind::Hhf, "hhf", Classes::None, Filters::None, Waits::Otherwise),
+    row(Kind::Netem, "netem", Classes::One, Filters::Unsupported, Waits::Otherwise),
+    row(Kind::Skbprio, "skbprio", Classes::Priorities, Filters::Unsupported, Waits::UntilFull),
+    row(Kind::Ingress, "ingress", Classes::None, Filters::OfDevice, Waits::Otherwise),
+    row(Kind::Clsact, "clsact", Classes::None, Filters::OfDevice, Waits::Otherwise),
+];
+
+// A row is found by its kind's number.
+const _: () = {
+    let mut at = 0;
+    while at < ROWS.len() {
+        assert!(ROWS[at].kind as usize == at, "rows stand in the order of the enum");
+        at += 1;
+    }
+};
+
 impl Kind {
     /// Every kind that queues, in the order of this enum.
     pub const ALL: &[Kind] = &[
@@ -94,44 +194,43 @@ impl Kind {
         Kind::Skbprio,
     ];
 
+    const fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
     /// Its name in tc.
     pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Pfifo => "pfifo",
-            Kind::Bfifo => "bfifo",
-            Kind::PfifoHeadDrop => "pfifo_head_drop",
-            Kind::PfifoFast => "pfifo_fast",
-            Kind::Noqueue => "noqueue",
-            Kind::Prio => "prio",
-            Kind::Tbf => "tbf",
-            Kind::Htb => "htb",
-            Kind::Sfq => "sfq",
-            Kind::Drr => "drr",
-            Kind::Codel => "codel",
-            Kind::FqCodel => "fq_codel",
-            Kind::Hfsc => "hfsc",
-            Kind::Qfq => "qfq",
-            Kind::Red => "red",
-            Kind::Choke => "choke",
-            Kind::Sfb => "sfb",
-            Kind::Pie => "pie",
-            Kind::DualPi2 => "dualpi2",
-            Kind::Cake => "cake",
-            Kind::Ets => "ets",
-            Kind::Fq => "fq",
-            Kind::FqPie => "fq_pie",
-            Kind::Gred => "gred",
-            Kind::Hhf => "hhf",
-            Kind::Netem => "netem",
-            Kind::Skbprio => "skbprio",
-            Kind::Ingress => "ingress",
-            Kind::Clsact => "clsact",
-        }
+        self.row().name
+    }
+
+    /// What classes it has.
+    pub const fn classes(self) -> Classes {
+        self.row().classes
+    }
+
+    /// Where filters may hang.
+    pub const fn filters(self) -> Filters {
+        self.row().filters
+    }
+
+    /// How packets wait in it.
+    pub const fn waits(self) -> Waits {
+        self.row().waits
     }
 
     /// Are its classes flows, which come and go with packets? They are no part of what was configured.
     pub const fn classes_are_flows(self) -> bool {
-        matches!(self, Kind::Sfq | Kind::FqCodel | Kind::Cake)
+        matches!(self.classes(), Classes::Flows)
+    }
+
+    /// Are its classes made by command?
+    pub const fn classes_are_made(self) -> bool {
+        matches!(self.classes(), Classes::Made)
+    }
+
+    /// Is it nothing but a place for filters on what arrives at a device, or leaves it?
+    pub const fn is_hook(self) -> bool {
+        matches!(self.filters(), Filters::OfDevice)
     }
 
     /// The kind of that exact name.

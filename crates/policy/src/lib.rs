@@ -31,7 +31,7 @@ pub use filter::{
     FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField,
     U32Params, Width,
 };
-pub use kind::Kind;
+pub use kind::{Classes, Filters, Kind, Waits};
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
 pub use op::{ActionId, ActionsOp, ChainOp, ClassOp, FilterOp, Op, QdiscOp, SharedBlocks, Verb};
 pub use params::*;

@@ -10,7 +10,9 @@ use alloc::vec::Vec;
 use tidegate_classify::{FilterList, Owner, Told};
 use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{ChainOp, ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, SharedBlocks, TcError, Verb};
+use tidegate_policy::{
+    ChainOp, ClassOp, Classes, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, SharedBlocks, TcError, Verb,
+};
 
 const CANNOT_MOVE: TcError = TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
 
@@ -240,7 +242,7 @@ impl Shaper {
     /// Is there a class of that name, if no child hangs on it?
     fn must_take_child(&mut self, parent: Handle) -> Result<(), TcError> {
         match self.node(parent.qdisc()) {
-            Some(node) if !is_classful(node.kind()) => {
+            Some(node) if node.kind().classes() == Classes::None => {
                 Err(TcError::new(Errno::OpNotSupp, "Parent qdisc is not classful"))
             }
             Some(node) if node.has_class(parent) => Ok(()),
@@ -320,7 +322,7 @@ impl Shaper {
             op.classid = qdisc;
         }
         self.on(now, pool, draws, qdisc, |node, cx| {
-            if !is_classful(node.kind()) {
+            if node.kind().classes() == Classes::None {
                 return Err(TcError::bare(Errno::Inval));
             }
             let exists = node.has_class(op.classid);
@@ -590,12 +592,10 @@ impl Node {
 
     /// The filter list of the qdisc itself (minor 0) or of one of its classes.
     fn filters_of(&mut self, parent: Handle) -> Result<&mut FilterList, TcError> {
-        match self.kind() {
-            kind if !is_classful(kind) => return Err(TcError::new(Errno::Inval, "Qdisc not classful")),
-            Kind::Tbf | Kind::Red | Kind::Netem | Kind::Skbprio => {
-                return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks"));
-            }
-            _ => {}
+        match self.kind().filters() {
+            Filters::None | Filters::OfDevice => return Err(TcError::new(Errno::Inval, "Qdisc not classful")),
+            Filters::Unsupported => return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks")),
+            Filters::OfQdisc | Filters::OfClassesToo => {}
         }
         if parent.minor() == 0 {
             return Ok(self.filters_mut());
@@ -612,9 +612,4 @@ const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exis
 /// Does a kind tell its parent, while it is made with options, what these left no room for? fq even when it refuses them.
 fn reports_when_made(kind: Kind, accepted: bool) -> bool {
     kind == Kind::Fq || accepted && matches!(kind, Kind::Codel | Kind::FqCodel | Kind::FqPie | Kind::Hhf | Kind::Pie)
-}
-
-fn is_classful(kind: Kind) -> bool {
-    use Kind::{Cake, Drr, Ets, FqCodel, Hfsc, Htb, Netem, Prio, Qfq, Red, Sfb, Sfq, Skbprio, Tbf};
-    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb | Cake | Ets | Netem | Skbprio)
 }

@@ -7,7 +7,7 @@ use crate::words;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::{FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
+use tidegate_policy::{Classes, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
 
 /// What leads nowhere, is not counted, or shapes nothing.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -65,7 +65,7 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     }
     // A class of its own child is left alone: R10 tells of it, and the packet comes there anyway.
     let owner = reading.qdiscs.iter().find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
-    if !matches!(owner.kind, Kind::Htb | Kind::Drr | Kind::Hfsc | Kind::Qfq) || classid.minor() == 0 {
+    if !owner.kind.classes_are_made() || classid.minor() == 0 {
         return None;
     }
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
@@ -282,7 +282,7 @@ fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
     {
         return None;
     }
-    let sorts = matches!(root.kind, Kind::Prio | Kind::Ets | Kind::Drr | Kind::Qfq | Kind::Sfq | Kind::Hfsc);
+    let sorts = matches!(root.kind.classes(), Classes::Bands | Classes::Made) || root.kind == Kind::Sfq;
     let step = reading.step_of(reading.maker_of_qdisc(root)?)?;
     let shown = match root.kind {
         Kind::Hfsc => {

@@ -13,7 +13,7 @@ use tidegate_lang::units::parse_classid;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::Target;
-use tidegate_policy::{FilterParams, Kind, QdiscParams};
+use tidegate_policy::{Classes, FilterParams, QdiscParams};
 
 /// Classes that a sentence names at most.
 const MOST_CLASSES: usize = 12;
@@ -24,7 +24,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut idle: BTreeMap<(&str, Handle), Vec<&ClassDump>> = BTreeMap::new();
     for class in reading.classes.iter().filter(|class| reading.is_leaf(class)) {
         let (dev, qdisc) = (class.dev.as_str(), class.classid.qdisc());
-        let sorted = matches!(class.kind, Kind::Htb | Kind::Hfsc | Kind::Drr | Kind::Qfq | Kind::Prio | Kind::Ets);
+        let sorted = matches!(class.kind.classes(), Classes::Made | Classes::Bands);
         if !sorted || asking.leaves_out(dev) || !is_reached(asking, dev, qdisc) || is_named(asking, class) {
             continue;
         }

@@ -13,7 +13,7 @@ use crate::walk::tree::{By, Parts, Place};
 use crate::words::count;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
-use tidegate_policy::{FilterParams, Kind};
+use tidegate_policy::{FilterParams, Filters};
 
 /// Filters on leaf classes, one finding for each class.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
@@ -43,7 +43,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 fn is_leaf(asking: &Asking<'_>, (device, class): &Place) -> bool {
     let leaf = asking.reached.walked.classes.get(device).and_then(|classes| classes.get(class));
     let kind = asking.reading.classes.iter().find(|dump| dump.dev == *device && dump.classid == *class);
-    leaf == Some(&true) && kind.is_some_and(|dump| matches!(dump.kind, Kind::Htb | Kind::Hfsc))
+    leaf == Some(&true) && kind.is_some_and(|dump| dump.kind.filters() == Filters::OfClassesToo)
 }
 
 fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<Option<Finding>, TooLarge> {

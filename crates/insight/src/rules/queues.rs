@@ -10,7 +10,7 @@ use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{Kind, QdiscParams};
+use tidegate_policy::{Kind, QdiscParams, Waits};
 
 /// A queue that takes longer than this is the delay it should prevent.
 const LONG: Span = Span::millis(1000);
@@ -209,7 +209,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     }
     // Classes that are alike do alike: one of each shape is measured.
     let mut measured: BTreeMap<Shape, Option<Filled>> = BTreeMap::new();
-    for length in lengths.iter_mut().filter(|length| is_plain(length.kind)) {
+    for length in lengths.iter_mut().filter(|length| length.kind.waits() == Waits::UntilFull) {
         if measured.len() >= MOST_SHAPES && !measured.contains_key(&length.shape()) {
             continue;
         }
@@ -224,20 +224,9 @@ fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
     if reading.takes_acks(class) { ACKNOWLEDGEMENT } else { reading.frame(&class.dev) }
 }
 
-/// Kinds that drop or mark before their queue is full.
-fn keeps_short(kind: Kind) -> bool {
-    use Kind::{Cake, Choke, Codel, DualPi2, FqCodel, FqPie, Gred, Pie, Red, Sfb};
-    matches!(kind, Codel | FqCodel | Pie | FqPie | DualPi2 | Red | Choke | Gred | Sfb | Cake)
-}
-
-/// Kinds whose queue is nothing but a queue.
-fn is_plain(kind: Kind) -> bool {
-    matches!(kind, Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::PfifoFast | Kind::Sfq | Kind::Skbprio)
-}
-
 /// A queue that, filled, takes long to empty.
 fn long(bench: &mut Bench<'_>, measured: &mut BTreeMap<Shape, Filled>, length: &Length<'_>) -> Option<Finding> {
-    if !is_plain(length.kind) {
+    if length.kind.waits() != Waits::UntilFull {
         return None;
     }
     let alone = length.alone?;
@@ -316,7 +305,7 @@ fn at_limit(step: &Step) -> Option<Place> {
 
 /// A queue so short that a single upload cannot use the rate.
 fn short(length: &Length<'_>) -> Option<Finding> {
-    if !is_plain(length.kind) || length.limit.is_none() {
+    if length.kind.waits() != Waits::UntilFull || length.limit.is_none() {
         return None;
     }
     let filled = length.alone?;
@@ -363,7 +352,9 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
     };
     let frame = reading.class(&qdisc.dev, class).map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
     // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short.
-    if keeps_short(qdisc.kind) && limit.text.parse().is_ok_and(|limit: u64| limit >= window(qdisc.kind, frame)) {
+    if qdisc.kind.waits() == Waits::KeptShort
+        && limit.text.parse().is_ok_and(|limit: u64| limit >= window(qdisc.kind, frame))
+    {
         return None;
     }
     let shape = (qdisc.dev.clone(), qdisc.kind.name(), limit.text.clone(), frame, class.is_none());
@@ -416,7 +407,7 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
 /// A device on which nothing keeps its queue short.
 fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Finding> {
     let here = || reading.qdiscs.iter().filter(|qdisc| qdisc.dev == dev);
-    if here().any(|qdisc| keeps_short(qdisc.kind)) {
+    if here().any(|qdisc| qdisc.kind.waits() == Waits::KeptShort) {
         return None;
     }
     let mut waits: BTreeMap<Handle, (bool, Span)> = BTreeMap::new();

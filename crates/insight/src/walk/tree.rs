@@ -179,11 +179,11 @@ impl Tree<'_> {
                 map.priomap.iter_mut().zip(&params.priomap).for_each(|(slot, band)| *slot = *band);
                 self.prio(at, &map, set)
             }
-            _ if matches!(at.qdisc.kind, Kind::Drr | Kind::Qfq) => self.flat(at, set),
+            _ if at.qdisc.kind.classes_are_made() => self.flat(at, set),
             _ => {
                 // Filters share out among flows, or there is one class.
                 self.ask(at.dev, at.qdisc.handle, at.qdisc.handle, set)?;
-                if !takes_child(at.qdisc.kind) {
+                if at.qdisc.kind.classes() != tidegate_policy::Classes::One {
                     return Ok(());
                 }
                 let below = self.reading.qdiscs.iter().filter(|qdisc| qdisc.dev == at.dev && hangs_on(qdisc, at.qdisc));
@@ -444,11 +444,6 @@ impl Tree<'_> {
 enum At {
     Direct,
     Unclassified,
-}
-
-/// Can a qdisc hang on one of this kind, beside those with classes that are made by hand?
-fn takes_child(kind: Kind) -> bool {
-    matches!(kind, Kind::Tbf | Kind::Red | Kind::Sfb | Kind::Netem)
 }
 
 /// Does a qdisc hang on a class of another, or on the other itself?

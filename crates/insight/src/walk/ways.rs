@@ -193,7 +193,7 @@ impl Walked {
             self.follow(reading, late)?;
         }
         let mut devices: Vec<String> =
-            reading.qdiscs.iter().filter(|q| is_hook(q.kind)).map(|q| q.dev.clone()).collect();
+            reading.qdiscs.iter().filter(|q| q.kind.is_hook()).map(|q| q.dev.clone()).collect();
         devices.retain(|device| self.looks_into(device));
         for device in devices {
             let way = self.way(Way::Arrives(device.clone()));
@@ -307,10 +307,6 @@ fn is_nat(table: &Table) -> bool {
     !table.is_free() && table.name() == "nat"
 }
 
-fn is_hook(kind: Kind) -> bool {
-    matches!(kind, Kind::Ingress | Kind::Clsact)
-}
-
 fn translates(rule: &Rule) -> bool {
     matches!(rule.target, Some(Target::Translate(_)))
 }
@@ -339,7 +335,7 @@ fn outputs(reading: &Reading) -> Vec<String> {
     let mut outputs: BTreeSet<String> = reading
         .qdiscs
         .iter()
-        .filter(|qdisc| !qdisc.handle.is_none() && !is_hook(qdisc.kind))
+        .filter(|qdisc| !qdisc.handle.is_none() && !qdisc.kind.is_hook())
         .map(|q| q.dev.clone())
         .collect();
     let named = |what: &Condition| match what {

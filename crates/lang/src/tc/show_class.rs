@@ -8,7 +8,9 @@ use crate::units::{bytes_of, print_rate, print_size, print_time};
 use std::collections::BTreeMap;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, Xstats};
-use tidegate_policy::{ClassParams, HfscClassParams, HtbClassParams, Kind, LinkLayer, RateSpec, ServiceCurve, Ticks};
+use tidegate_policy::{
+    ClassParams, Classes, HfscClassParams, HtbClassParams, LinkLayer, RateSpec, ServiceCurve, Ticks,
+};
 
 /// The listing of classes, in the order given; what `what` does not ask for is left out. Without a device it is empty.
 pub fn show_classes(dumps: &[ClassDump], what: &ShowWhat, flags: &ShowFlags) -> String {
@@ -158,7 +160,7 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     if let Some(stats) = &dump.stats {
         // Flows have no counters of their own for what was sent.
-        entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel | Kind::Cake | Kind::Skbprio));
+        entry.counters(stats, !matches!(dump.kind.classes(), Classes::Flows | Classes::Priorities));
     }
     // Before the line of a rate estimator tc always begins a new one.
     if flags.oneline && dump.stats.as_ref().is_none_or(|stats| stats.rate.is_none()) {
