@@ -9,7 +9,8 @@ use super::lines::Finder;
 use super::sandbox::executable;
 use super::scan::Script;
 use super::serve::{MAX_MEMORY, Run, Session};
-use super::shim::{TOOLS, WATCHED};
+use super::shim::WATCHED;
+use tidegate_shims::TOOLS;
 use super::{CaptureError, CaptureOptions, Outcome, troubles};
 use tidegate_shims::Answer;
 

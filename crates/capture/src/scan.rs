@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::CaptureError;
-use super::shim::TOOLS;
+use tidegate_shims::TOOLS;
 use super::words::{self, Command};
 
 /// The longest script that is read, in bytes.

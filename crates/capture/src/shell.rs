@@ -11,7 +11,7 @@ use tidegate_sandbox::Spec;
 use super::lines::Finder;
 use super::run::outcome;
 use super::serve::Session;
-use super::shim::TOOLS;
+use tidegate_shims::TOOLS;
 use super::{CaptureError, CaptureOptions, Outcome};
 use tidegate_shims::Answer;
 

@@ -1,7 +1,7 @@
 //! What a run showed to be wrong, in words.
 
 use super::lines::{Finder, SourceLine};
-use super::shim::TOOLS;
+use tidegate_shims::TOOLS;
 use super::{Exit, Recorded, Trouble};
 
 /// The most troubles listed: a loop that fails a thousand times tells nothing new.

@@ -1,10 +1,14 @@
 //! Figures as people write them: three significant digits, the unit that fits.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+
 /// Significant digits that figures have where nothing asks for more.
-pub(crate) const USUAL: usize = 3;
+pub const USUAL: usize = 3;
 
 /// So many significant digits of a number; more digits before the point are kept.
-pub(crate) fn significant(value: f64, digits: usize) -> String {
+pub fn significant(value: f64, digits: usize) -> String {
     let (mut decimals, mut limit) = (digits.saturating_sub(1), 10.0);
     while decimals > 0 && value.abs() >= limit - 0.5 / power_of_ten(decimals) {
         (decimals, limit) = (decimals - 1, limit * 10.0);
@@ -36,7 +40,7 @@ pub fn rate(bits_per_second: f64) -> String {
 }
 
 /// The same with so many significant digits.
-pub(crate) fn rate_in(bits_per_second: f64, digits: usize) -> String {
+pub fn rate_in(bits_per_second: f64, digits: usize) -> String {
     scaled(bits_per_second, 1000.0, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"], digits)
 }
 
@@ -46,7 +50,7 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// The same with so many significant digits.
-pub(crate) fn size_in(bytes: f64, digits: usize) -> String {
+pub fn size_in(bytes: f64, digits: usize) -> String {
     if bytes < 999.5 {
         return format!("{bytes:.0} B");
     }
@@ -64,8 +68,8 @@ pub fn span(ns: u64) -> String {
 }
 
 /// The same with so many significant digits.
-pub(crate) fn span_in(ns: f64, digits: usize) -> String {
-    let (value, unit) = match ns.round() {
+pub fn span_in(ns: f64, digits: usize) -> String {
+    let (value, unit) = match libm::round(ns) {
         ns if ns < 999_500.0 => (ns / 1e3, "µs"),
         ns if ns < 999_500_000.0 => (ns / 1e6, "ms"),
         ns => (ns / 1e9, "s"),
@@ -74,12 +78,12 @@ pub(crate) fn span_in(ns: f64, digits: usize) -> String {
 }
 
 /// A number without a unit: whole ones as they are, others with so many significant digits.
-pub(crate) fn plain_in(number: f64, digits: usize) -> String {
-    if number.fract() == 0.0 && number.abs() < 1e15 { format!("{number:.0}") } else { significant(number, digits) }
+pub fn plain_in(number: f64, digits: usize) -> String {
+    if libm::trunc(number) == number && number.abs() < 1e15 { format!("{number:.0}") } else { significant(number, digits) }
 }
 
 /// A figure without and with the policy: `1430 → 35.0`; a dash for what there is none of, one figure where both are written alike.
-pub(crate) fn arrow<T>(pair: [Option<T>; 2], written: impl Fn(T) -> String) -> String {
+pub fn arrow<T>(pair: [Option<T>; 2], written: impl Fn(T) -> String) -> String {
     let [without, with] = pair.map(|value| value.map_or_else(|| "–".to_owned(), &written));
     if without == with { with } else { format!("{without} → {with}") }
 }
@@ -90,7 +94,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// The same; with more than three digits as many of them as are asked for.
-pub(crate) fn percent_in(share: f64, digits: usize) -> String {
+pub fn percent_in(share: f64, digits: usize) -> String {
     let percent = share * 100.0;
     match digits {
         0..=USUAL if percent > 0.0 && percent < 0.05 => "<0.1 %".to_string(),
