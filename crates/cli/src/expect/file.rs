@@ -1,13 +1,13 @@
 //! A file of expectations: the policy, the link, and what is expected, each with its place.
 
 use super::words::{self, Expected};
-use crate::tables::{self, Value, Wrong, list, plain, text as text_of};
 use crate::trial;
 use clap::Parser;
 use std::path::{Path, PathBuf};
 use tidegate_lang::short::Short;
 use tidegate_loader;
 use tidegate_loader::short;
+use tidegate_scenario::tables::{self, Value, Wrong, list, plain, text as text_of};
 use toml::de::DeTable;
 
 /// A file of expectations.

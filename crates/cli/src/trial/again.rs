@@ -5,6 +5,7 @@ use crate::dissect::Dissect;
 use std::fmt::Write as _;
 use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_packet::Span;
+use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
 
 /// The words of the command, what is left at its default not said.
 pub(super) fn command(o: &Options) -> String {
@@ -56,30 +57,4 @@ pub(super) fn command(o: &Options) -> String {
         line.push_str(&args);
     }
     line
-}
-
-/// As a shell takes it for one word.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-pub(crate) fn tc_rate(bits: u64) -> String {
-    match bits {
-        b if b.is_multiple_of(1_000_000) => format!("{}mbit", b / 1_000_000),
-        b if b.is_multiple_of(1000) => format!("{}kbit", b / 1000),
-        b => format!("{b}bit"),
-    }
-}
-
-pub(crate) fn tc_time(span: Span) -> String {
-    match span.0 / 1000 {
-        us if us.is_multiple_of(1_000_000) => format!("{}s", us / 1_000_000),
-        us if us.is_multiple_of(1000) => format!("{}ms", us / 1000),
-        us => format!("{us}us"),
-    }
 }

@@ -5,12 +5,12 @@ use super::loads::Item;
 use super::reach::{self, Place};
 use super::scenario::{Run, START};
 use super::{again, words};
-use crate::courses::{Course, counts, is_leaf};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_measure::trial as doc;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
 use tidegate_policy::{ClassParams, QdiscParams, ServiceCurve};
+use tidegate_scenario::series::{Course, counts, is_leaf};
 use tidegate_sim::Outcome;
 
 /// The whole document, but for its verdict.

@@ -2,9 +2,9 @@
 
 use super::options::{LoadName, Options, ProbeName};
 use super::policy::Policy;
-use crate::errands::{dns, login, page};
 use tidegate_packet::Span;
 use tidegate_packet::header::proto;
+use tidegate_scenario::errands::{dns, login, page};
 use tidegate_sim::{Bulk, Datagrams, Errand, Local, Parties, Ping, Traffic, Transaction};
 
 /// An item of the traffic with what people call it.

@@ -20,14 +20,13 @@ mod verdict;
 mod versions;
 mod words;
 
-pub(crate) use again::quoted;
-pub(crate) use again::{tc_rate, tc_time};
 pub(crate) use loads::{Burden, LAST_HOST, Transfers};
 pub use options::Options;
 pub(crate) use options::{Buffer, LoadName, buffer, rate, span, stacked};
 pub(crate) use policy::{Policy, of_taken};
 pub(crate) use reach::Place;
 pub(crate) use scenario::{START, Trees};
+pub(crate) use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
 
 use anyhow::Context;
 use indicatif::ProgressBar;

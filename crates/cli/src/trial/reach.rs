@@ -8,7 +8,6 @@
 use super::policy::Policy;
 use super::scenario::{self, Trees};
 use super::words;
-use crate::courses::{counts, is_leaf};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_gateway::Route;
@@ -18,6 +17,7 @@ use tidegate_packet::{Handle, Span};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Connmark, NfCommand, Rule, Target};
 use tidegate_policy::{FilterParams, FlowerField, FlowerKey, Op, QdiscParams};
+use tidegate_scenario::series::{counts, is_leaf};
 use tidegate_sim::{Bulk, Datagrams, Local, Parties, Ping, Traffic};
 
 /// A class on a device.

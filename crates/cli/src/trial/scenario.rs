@@ -3,12 +3,12 @@
 use super::loads::{Item, Load};
 use super::options::Options;
 use super::policy::Policy;
-use crate::courses::{Course, Courses, Roots, counts};
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_packet::{Span, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_scenario::series::{Course, Courses, Roots, counts};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
 use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Outcome, Port, Traffic};

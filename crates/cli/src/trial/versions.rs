@@ -53,7 +53,7 @@ fn treated_apart(trial: &Trial<'_>) -> bool {
         here && entry && [ethertype::IPV4, ethertype::IPV6].contains(&filter.protocol)
     });
     let takes = |traffic: Traffic| reach::ask(trial.policy, &traffic, trial.options.seed);
-    let classes = trial.trees.classes.iter().any(crate::courses::counts);
+    let classes = trial.trees.classes.iter().any(tidegate_scenario::series::counts);
     on_arrival
         || classes
             && [true, false]

@@ -2,11 +2,11 @@
 
 use super::names;
 use super::real::machines;
-use crate::sim::lay::{self, Laid};
-use crate::sim::scenario::{Item, Role, Scenario, Tcp, What};
 use std::net::IpAddr;
 use tidegate_lab::{Host, HostSpec, Party};
 use tidegate_os::tun::Tun;
+use tidegate_scenario::lay::{self, Laid};
+use tidegate_scenario::model::{Item, Role, Scenario, Tcp, What};
 use tidegate_sim::{CongestionControl, Ecn};
 
 /// Octets of a largest packet where no link says otherwise.
@@ -134,6 +134,6 @@ pub(super) fn possible(scenario: &Scenario) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn rate(line: &crate::sim::scenario::Line) -> u64 {
+fn rate(line: &tidegate_scenario::model::Line) -> u64 {
     line.rate.or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(u64::MAX / 4)
 }

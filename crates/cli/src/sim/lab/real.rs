@@ -3,12 +3,6 @@
 use super::hosts::{Hosts, linux_name};
 use super::kernel;
 use super::options::{Effort, Options};
-use crate::errands;
-use crate::sim::document::{self, control_name, errand_probes, name, per_step, piece_id};
-use crate::sim::lay::{self, Laid, START};
-use crate::sim::run::Run;
-use crate::sim::scenario::{self, Item, Pace, Role, Scenario, What};
-use crate::sim::traffic::Traffic;
 use anyhow::Context;
 use std::net::{IpAddr, SocketAddr};
 use tidegate_lab::load::{
@@ -20,6 +14,11 @@ use tidegate_measure::experiment as doc;
 use tidegate_os::turn::Turn;
 use tidegate_packet::{Span, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_scenario::document::{self, control_name, errand_probes, name, per_step, piece_id};
+use tidegate_scenario::errands;
+use tidegate_scenario::lay::{self, Laid, START};
+use tidegate_scenario::model::{self as scenario, Item, Pace, Role, Scenario, What};
+use tidegate_scenario::run::{Outside, Run, Traffic};
 use tidegate_sim::Transaction;
 
 /// The traffic of one run.
@@ -103,41 +102,17 @@ impl Drop for Real {
 impl Traffic for Real {
     const GRACE: Span = Span::secs(3);
 
-    fn begin(run: &mut Run<'_, Real>) -> anyhow::Result<()> {
-        let scenario = run.scenario;
-        let (hosts, mut parties, mut tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
-        let arm = run.traffic.plan.as_ref().map(|plan| plan.set_up(scenario, &mut run.laid, &parties)).transpose()?;
-        let arm = arm.map(|(arm, ports, ends)| {
-            parties.extend(ports);
-            tuns.extend(ends);
-            arm
-        });
-        let turn = run.traffic.effort.begin()?;
-        let ports = (0..scenario.ports()).map(|device| scenario.port(device)).collect();
-        let driver = Driver::new(parties, &machines(scenario, &mut run.laid)).with_ports(ports);
-        let edges = Edges::new(tuns, START, run.traffic.effort.busy);
-        let clock = Clock::new(edges.began(), run.traffic.effort.realtime);
-        let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
-        let mut pieces = Vec::new();
-        for (number, item) in run.load().iter().enumerate() {
-            let began = begin_item(scenario, &mut run.laid, &hosts, &clock, item, seed.wrapping_add(number as u64));
-            let began = began.with_context(|| format!("`{}` could not begin", item.id))?;
-            let piece = |(n, going)| Piece { item: number, number: n, going, samples: Vec::new() };
-            pieces.extend((0..).zip(began).map(piece));
-        }
-        run.traffic.programs = begin_programs(scenario, run.case.load, &hosts, &clock)?;
-        run.traffic.stage = Some(Stage { arm, _hosts: hosts, _turn: turn, driver, edges, clock });
-        run.traffic.pieces = pieces;
-        Ok(())
+    fn begin(run: &mut Run<'_, Real>) -> Result<(), Outside> {
+        Ok(set_up(run)?)
     }
 
     fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         self.stage.as_mut().and_then(|stage| stage.arm.as_mut()).map(kernel::Arm::standing).unwrap_or_default()
     }
 
-    fn advance(&mut self, laid: &mut Laid, to: Time) -> anyhow::Result<()> {
+    fn advance(&mut self, laid: &mut Laid, to: Time) -> Result<(), Outside> {
         let Stage { driver, edges, .. } = self.stage()?;
-        driver.run(&mut laid.world, edges, to).context("the hosts' devices are gone")
+        Ok(driver.run(&mut laid.world, edges, to).context("the hosts' devices are gone")?)
     }
 
     fn step_ended(&mut self, _: &mut Laid, _: Time) {
@@ -222,6 +197,35 @@ fn begin_programs(
     scenario.loads[load].programs.iter().map(begun).collect()
 }
 
+/// Makes the hosts of a run, and sets its load going.
+fn set_up(run: &mut Run<'_, Real>) -> anyhow::Result<()> {
+    let scenario = run.scenario;
+    let (hosts, mut parties, mut tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
+    let arm = run.traffic.plan.as_ref().map(|plan| plan.set_up(scenario, &mut run.laid, &parties)).transpose()?;
+    let arm = arm.map(|(arm, ports, ends)| {
+        parties.extend(ports);
+        tuns.extend(ends);
+        arm
+    });
+    let turn = run.traffic.effort.begin()?;
+    let ports = (0..scenario.ports()).map(|device| scenario.port(device)).collect();
+    let driver = Driver::new(parties, &machines(scenario, &mut run.laid)).with_ports(ports);
+    let edges = Edges::new(tuns, START, run.traffic.effort.busy);
+    let clock = Clock::new(edges.began(), run.traffic.effort.realtime);
+    let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
+    let mut pieces = Vec::new();
+    for (number, item) in run.load().iter().enumerate() {
+        let began = begin_item(scenario, &mut run.laid, &hosts, &clock, item, seed.wrapping_add(number as u64));
+        let began = began.with_context(|| format!("`{}` could not begin", item.id))?;
+        let piece = |(n, going)| Piece { item: number, number: n, going, samples: Vec::new() };
+        pieces.extend((0..).zip(began).map(piece));
+    }
+    run.traffic.programs = begin_programs(scenario, run.case.load, &hosts, &clock)?;
+    run.traffic.stage = Some(Stage { arm, _hosts: hosts, _turn: turn, driver, edges, clock });
+    run.traffic.pieces = pieces;
+    Ok(())
+}
+
 /// Sets an item going; several pieces where it is several connections.
 fn begin_item(
     scenario: &Scenario,
@@ -273,6 +277,7 @@ fn begin_item(
             let patience = patience.unwrap_or(page.patience);
             vec![talk.errand(clock, item, Transaction { every: *every, port: item.port, patience, ..page })?]
         }
+        _ => anyhow::bail!("real hosts cannot do that yet"),
     })
 }
 
