@@ -1,11 +1,12 @@
 //! The command that gives the same figures.
 
-use super::options::{Buffer, Options, ProbeName};
+use super::options::Options;
 use crate::dissect::Dissect;
 use std::fmt::Write as _;
 use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_packet::Span;
 use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
+use tidegate_trial::{ModemBuffer, TrialProbe};
 
 /// The words of the command, what is left at its default not said.
 pub(super) fn command(o: &Options) -> String {
@@ -24,10 +25,10 @@ pub(super) fn command(o: &Options) -> String {
     };
     add("rtt", tc_time(o.rtt), o.rtt == Span::millis(30));
     let buffer = match o.buffer {
-        Buffer::Bytes(bytes) => bytes.to_string(),
-        Buffer::Time(span) => tc_time(span),
+        ModemBuffer::Bytes(bytes) => bytes.to_string(),
+        ModemBuffer::Time(span) => tc_time(span),
     };
-    add("buffer", buffer, o.buffer == Buffer::Time(Span::millis(1500)));
+    add("buffer", buffer, o.buffer == ModemBuffer::Time(Span::millis(1500)));
     add("duration", tc_time(o.duration), o.duration == Span::secs(60));
     add("dev", quoted(o.dev.as_deref().unwrap_or_default()), o.dev.is_none());
     add("over", o.over.as_ref().map_or_else(String::new, |(u, l)| quoted(&format!("{u}={l}"))), o.over.is_none());
@@ -37,7 +38,7 @@ pub(super) fn command(o: &Options) -> String {
     let names = |names: Vec<&str>| names.join(",");
     add("load", names(o.load.iter().map(|load| load.id()).collect()), o.load.is_empty());
     add("flows", o.flows.map_or_else(String::new, |n| n.to_string()), o.flows.is_none());
-    add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == ProbeName::ALL);
+    add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == TrialProbe::ALL);
     add("dissect", "legacy".to_owned(), o.dissect == Dissect::Modern);
     add("timeout", format!("{}s", o.sandbox.timeout.as_secs_f64()), o.sandbox.timeout == DEFAULT_TIMEOUT);
     let report = o.report.as_ref().map_or_else(String::new, |path| quoted(&path.display().to_string()));

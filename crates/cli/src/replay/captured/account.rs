@@ -4,13 +4,13 @@ use super::arrivals::{Arrival, Flows};
 use super::gateway::{Gateway, Named};
 use super::note::Notes;
 use crate::pcapng::reason;
-use crate::trial::{Policy, START};
 use std::collections::{BTreeMap, HashMap};
 use tidegate_measure::Spans;
 use tidegate_measure::replayed::{Class, Fates, Flow};
 use tidegate_packet::{Handle, Head, Stand, Time};
 use tidegate_pcap::Direction;
 use tidegate_sim::{Fate, LinkId, Stay};
+use tidegate_trial::{START, TrialPolicy};
 
 /// The bits of ECN, and what they are when congestion was met.
 const ECN: u8 = 3;
@@ -54,7 +54,7 @@ struct Ledger {
 
 /// All of them.
 pub(super) struct Account<'p> {
-    policy: &'p Policy,
+    policy: &'p TrialPolicy,
     step_ns: u64,
     lives: HashMap<u32, Life>,
     next: u32,
@@ -71,7 +71,7 @@ pub(super) enum End {
 }
 
 impl<'p> Account<'p> {
-    pub(super) fn new(policy: &'p Policy, step_ns: u64, notes: Option<Notes>) -> Account<'p> {
+    pub(super) fn new(policy: &'p TrialPolicy, step_ns: u64, notes: Option<Notes>) -> Account<'p> {
         Account {
             policy,
             step_ns,

@@ -3,7 +3,7 @@
 //! lan - gateway \[the policy\] - modem \[drop-tail\] = line
 
 use super::options::Options;
-use crate::trial::{Place, Policy, START, Trees, of_taken};
+use crate::trial::load::of_taken;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use tidegate_gateway::{DeviceId, DeviceKind};
@@ -11,6 +11,7 @@ use tidegate_loader::ReadOptions;
 use tidegate_packet::{Handle, Span, Stand};
 use tidegate_policy::{Kind, Verb};
 use tidegate_sim::{FarEnd, GatewayMachine, Limit, LinkId, LinkSpec, Net, PathId, Port};
+use tidegate_trial::{Place, START, Trees, TrialPolicy};
 
 /// A policy to hold the capture against.
 pub(super) struct Candidate {
@@ -20,7 +21,7 @@ pub(super) struct Candidate {
     pub(super) file: String,
     /// What a script is given.
     pub(super) args: Vec<String>,
-    pub(super) policy: Policy,
+    pub(super) policy: TrialPolicy,
 }
 
 /// The word for no policy.
@@ -84,8 +85,7 @@ fn nothing(others: &[Candidate], options: &Options) -> Candidate {
     let wan = said.or(first.map(|policy| &policy.wan)).cloned().unwrap_or_else(|| "eth0".to_owned());
     let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
     let lan = first.map_or_else(|| "lan0".to_owned(), |policy| policy.lan.clone());
-    let devices = [Some(&wan), Some(&lan), beneath.as_ref()].into_iter().flatten().cloned().collect();
-    let policy = Policy { devices, wan, beneath, lan, ..Policy::default() };
+    let policy = TrialPolicy::none(wan, beneath, lan);
     Candidate { name: NONE.to_owned(), file: String::new(), args: Vec::new(), policy }
 }
 
@@ -126,7 +126,7 @@ impl Gateway {
             .flatten()
             .chain(&policy.returning)
         {
-            devices.push(machine.gateway.add_device(name, Policy::device_spec(name)));
+            devices.push(machine.gateway.add_device(name, TrialPolicy::device_spec(name)));
         }
         policy.stack(&mut machine.gateway);
         let mtu = machine.gateway.spec(devices[0]).mtu;
@@ -183,7 +183,7 @@ impl Gateway {
     }
 
     /// Which class or root of which device a packet stood in, what is for people called so, and what queue that is.
-    pub(super) fn class(&self, policy: &Policy, link: LinkId, stand: Stand) -> Named {
+    pub(super) fn class(&self, policy: &TrialPolicy, link: LinkId, stand: Stand) -> Named {
         let device = self.name(link).to_owned();
         let is_class = stand.on != Handle::ROOT && stand.on.minor() != 0;
         let kind = self.trees.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.handle == stand.qdisc);
@@ -233,7 +233,7 @@ impl Named {
 }
 
 /// A policy says nothing.
-pub(super) fn is_silent(policy: &Policy) -> bool {
+pub(super) fn is_silent(policy: &TrialPolicy) -> bool {
     !policy.ops.iter().any(|op| matches!(op, tidegate_policy::Op::Qdisc(q) if q.verb != Verb::Delete))
 }
 

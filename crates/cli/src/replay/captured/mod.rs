@@ -98,7 +98,8 @@ fn written(options: &Options, candidates: &[Candidate]) -> anyhow::Result<usize>
 
 /// The command that makes the same document again.
 fn again(options: &Options, seed: u64) -> String {
-    use crate::trial::{Buffer, quoted, tc_rate, tc_time};
+    use crate::trial::{quoted, tc_rate, tc_time};
+    use tidegate_trial::ModemBuffer;
     let mut line = format!("tidegate replay --capture {}", quoted(&options.file().display().to_string()));
     let mut add = |flag: &str, value: String| {
         let _ = write!(line, " --{flag} {value}");
@@ -109,8 +110,8 @@ fn again(options: &Options, seed: u64) -> String {
         add(
             "buffer",
             match buffer {
-                Buffer::Bytes(bytes) => bytes.to_string(),
-                Buffer::Time(span) => tc_time(*span),
+                ModemBuffer::Bytes(bytes) => bytes.to_string(),
+                ModemBuffer::Time(span) => tc_time(*span),
             },
         );
     });

@@ -3,10 +3,10 @@
 use super::account::Life;
 use super::gateway::{Gateway, Named};
 use crate::pcapng::{Diary, Entry, fate, queue, wait};
-use crate::trial::START;
 use std::path::Path;
 use tidegate_packet::Time;
 use tidegate_sim::Stay;
+use tidegate_trial::START;
 
 /// A file in the making.
 pub(super) struct Notes {

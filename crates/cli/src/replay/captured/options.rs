@@ -2,9 +2,10 @@
 
 use super::side::Prefix;
 use crate::script_options::ScriptOptions;
-use crate::trial::{Buffer, buffer, rate, span, stacked};
+use crate::trial::{buffer, rate, span, stacked};
 use std::path::{Path, PathBuf};
 use tidegate_packet::{Rate, Span};
+use tidegate_trial::ModemBuffer;
 
 /// A capture, and policies to hold it against.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,7 +27,7 @@ pub(crate) struct Options {
     pub(super) rate: Option<Rate>,
     /// What the modem before the line holds: bytes (24k) or time at the line's rate. Default: 250ms.
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, requires = "rate")]
-    pub(super) buffer: Option<Buffer>,
+    pub(super) buffer: Option<ModemBuffer>,
     /// There is no modem: the policy's device itself sends at the line's rate.
     #[arg(long, requires = "rate", conflicts_with = "buffer")]
     pub(super) direct: bool,
@@ -70,7 +71,7 @@ pub(crate) struct Options {
 }
 
 /// What a modem holds if nobody says.
-const USUAL_BUFFER: Buffer = Buffer::Time(Span::millis(250));
+const USUAL_BUFFER: ModemBuffer = ModemBuffer::Time(Span::millis(250));
 
 impl Options {
     /// Is there a capture?

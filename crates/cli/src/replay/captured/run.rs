@@ -6,11 +6,11 @@ use super::file::CaptureFile;
 use super::gateway::{Candidate, Gateway};
 use super::note::Notes;
 use super::options::Options;
-use crate::trial::START;
 use indicatif::ProgressBar;
 use tidegate_measure::replayed::{Capture, Outcome};
 use tidegate_packet::{Span, Time};
 use tidegate_pcap::Direction;
+use tidegate_trial::START;
 
 /// How long after the last arrival packets may still leave.
 const DRAIN: Span = Span::secs(60);

@@ -1,9 +1,8 @@
 //! The home link of a trial: what is simulated, and what is kept of it, step by step.
 
-use super::loads::{Item, Load};
-use super::options::Options;
-use super::policy::Policy;
-use indicatif::ProgressBar;
+use crate::loads::{Item, Load};
+use crate::policy::TrialPolicy;
+use crate::settings::TrialSettings;
 use std::path::PathBuf;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_packet::{Span, Time};
@@ -14,7 +13,7 @@ use tidegate_shims::{Answer, Call};
 use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Outcome, Port, Traffic};
 
 /// When packets begin to flow; the policy has stood for a while then.
-pub(crate) const START: Time = Time(8_000_000_000);
+pub const START: Time = Time(8_000_000_000);
 /// The load runs for so long before measuring begins: what is measured is the steady state.
 const WARM_UP: Span = Span::secs(5);
 /// How long the idle link is measured at most.
@@ -26,7 +25,7 @@ const MANY_CLASSES: usize = 64;
 
 /// The link of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
+pub(crate) struct Setting {
     up: u64,
     down: u64,
     up_buffer: u64,
@@ -40,7 +39,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    fn of(options: &Options, idle: bool) -> Setting {
+    fn of(options: &TrialSettings, idle: bool) -> Setting {
         Setting {
             up: options.up.as_bits(),
             down: options.down.as_bits(),
@@ -56,7 +55,7 @@ impl Setting {
     }
 
     /// A link that holds nothing up, for a second and a half.
-    pub(super) fn fast(seed: u64) -> Setting {
+    pub(crate) fn fast(seed: u64) -> Setting {
         Setting {
             up: 1_000_000_000,
             down: 1_000_000_000,
@@ -73,35 +72,39 @@ impl Setting {
 }
 
 /// What one run showed.
-pub(super) struct Run {
-    pub(super) load: usize,
-    pub(super) with_policy: bool,
+pub(crate) struct Run {
+    pub(crate) load: usize,
+    pub(crate) with_policy: bool,
     /// Something was sent for each class that the load leaves empty.
-    pub(super) witnesses: bool,
-    pub(super) items: Vec<Item>,
-    pub(super) result: HomeResult,
-    pub(super) step: Span,
+    pub(crate) witnesses: bool,
+    pub(crate) items: Vec<Item>,
+    pub(crate) result: HomeResult,
+    pub(crate) step: Span,
     /// Payload bytes of each item per step; of those that are no transfers nothing.
-    pub(super) progress: Vec<Vec<u64>>,
+    pub(crate) progress: Vec<Vec<u64>>,
     /// Bytes in the modem's and the provider's buffer per step.
-    pub(super) buffers: [Vec<u64>; 2],
-    pub(super) courses: Vec<Course>,
+    pub(crate) buffers: [Vec<u64>; 2],
+    pub(crate) courses: Vec<Course>,
     /// The trees at the end of the window; empty without the policy.
-    pub(super) trees: Trees,
+    pub(crate) trees: Trees,
     /// What the machine answered then to what it was asked.
-    pub(super) shown: String,
+    pub(crate) shown: String,
 }
 
 /// What stands on the governed devices.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Trees {
-    pub(crate) qdiscs: Vec<QdiscDump>,
-    pub(crate) classes: Vec<ClassDump>,
-    pub(crate) filters: Vec<FilterDump>,
+pub struct Trees {
+    /// The qdiscs.
+    pub qdiscs: Vec<QdiscDump>,
+    /// The classes.
+    pub classes: Vec<ClassDump>,
+    /// The filters.
+    pub filters: Vec<FilterDump>,
 }
 
 impl Trees {
-    pub(crate) fn of(gateway: &mut Gateway, devices: &[DeviceId], at: Time) -> Trees {
+    /// Those of some devices, as they are listed at a time.
+    pub fn of(gateway: &mut Gateway, devices: &[DeviceId], at: Time) -> Trees {
         let mut trees = Trees::default();
         for id in devices {
             let (qdiscs, classes) = (gateway.qdiscs(at, *id), gateway.classes(at, *id));
@@ -119,27 +122,27 @@ impl Trees {
 }
 
 /// What the policy sets up, before any packet.
-pub(super) fn trees(policy: &Policy, seed: u64) -> Trees {
+pub(crate) fn trees(policy: &TrialPolicy, seed: u64) -> Trees {
     let (mut home, devices) = build(policy, &Setting::fast(seed), true, Vec::new());
     Trees::of(&mut home.net.machine.gateway, &devices, START)
 }
 
 /// Link time that a run takes, in whole seconds, for the progress bar.
-pub(super) fn seconds(options: &Options, load: &Load) -> u64 {
+pub(crate) fn seconds(options: &TrialSettings, load: &Load) -> u64 {
     let setting = Setting::of(options, load.items.is_empty());
     (setting.warm_up + setting.duration).0.div_ceil(1_000_000_000)
 }
 
 /// The devices whose queues a policy governs: the one before the modem or what stands on it, what is beneath, those that give back,
 /// the LAN's.
-fn governed(gateway: &Gateway, policy: &Policy) -> Vec<DeviceId> {
+fn governed(gateway: &Gateway, policy: &TrialPolicy) -> Vec<DeviceId> {
     let names = [Some(&policy.wan), policy.beneath.as_ref(), Some(&policy.lan)].into_iter().flatten();
     names.chain(&policy.returning).filter_map(|name| gateway.device(name)).collect()
 }
 
 /// Builds the home around a machine with the policy, or without.
-pub(super) fn build(
-    policy: &Policy,
+pub(crate) fn build(
+    policy: &TrialPolicy,
     setting: &Setting,
     with_policy: bool,
     traffic: Vec<Traffic>,
@@ -147,7 +150,7 @@ pub(super) fn build(
     let mut machine = policy.machine(with_policy, setting.seed);
     let mut ids: Vec<DeviceId> = Vec::new();
     let mut port = |name: &str| {
-        let id = machine.gateway.add_device(name, Policy::device_spec(name));
+        let id = machine.gateway.add_device(name, TrialPolicy::device_spec(name));
         ids.push(id);
         Port(ids.len() as u16 - 1)
     };
@@ -181,7 +184,7 @@ pub(super) fn build(
 }
 
 /// The classes after a conversation on a fast link.
-pub(super) fn after(policy: &Policy, traffic: Traffic, seed: u64) -> Vec<ClassDump> {
+pub(crate) fn after(policy: &TrialPolicy, traffic: Traffic, seed: u64) -> Vec<ClassDump> {
     let (mut home, devices) = build(policy, &Setting::fast(seed), true, vec![traffic]);
     let (_, end) = home.window();
     home.run(end);
@@ -190,7 +193,7 @@ pub(super) fn after(policy: &Policy, traffic: Traffic, seed: u64) -> Vec<ClassDu
 }
 
 /// Payload bytes that each of some transfers carries with the policy, while measured for a few seconds.
-pub(super) fn carried(options: &Options, policy: &Policy, traffic: Vec<Traffic>) -> Vec<u64> {
+pub(crate) fn carried(options: &TrialSettings, policy: &TrialPolicy, traffic: Vec<Traffic>) -> Vec<u64> {
     let setting = Setting { warm_up: GLANCE, duration: GLANCE, ..Setting::of(options, false) };
     let (home, _) = build(policy, &setting, true, traffic);
     let outcomes = home.finish().0.outcomes;
@@ -198,16 +201,16 @@ pub(super) fn carried(options: &Options, policy: &Policy, traffic: Vec<Traffic>)
 }
 
 /// How long a glance warms up, and measures.
-pub(super) const GLANCE: Span = Span::secs(4);
+pub(crate) const GLANCE: Span = Span::secs(4);
 
 /// Simulates one load, with the policy or without.
-pub(super) fn run(
-    options: &Options,
-    policy: &Policy,
+pub(crate) fn run(
+    options: &TrialSettings,
+    policy: &TrialPolicy,
     (index, load): (usize, &Load),
     items: Vec<Item>,
     with_policy: bool,
-    bar: &ProgressBar,
+    second: &dyn Fn(),
 ) -> Run {
     let setting = Setting::of(options, load.items.is_empty());
     let traffic = items.iter().map(|item| item.traffic.clone()).collect();
@@ -247,7 +250,7 @@ pub(super) fn run(
             courses.end_step();
         }
         if (n * step.0).is_multiple_of(1_000_000_000) {
-            bar.inc(1);
+            second();
         }
     }
     let (_, end) = home.window();

@@ -1,10 +1,10 @@
 //! From the runs to the document that tables and pages are made of.
 
-use super::Trial;
-use super::loads::Item;
-use super::reach::{self, Place};
-use super::scenario::{Run, START};
-use super::{again, words};
+use crate::home::{Run, START};
+use crate::loads::Item;
+use crate::reach::{self, Place};
+use crate::state::Trial;
+use crate::words;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_measure::trial as doc;
 use tidegate_packet::{Handle, Rate, Time};
@@ -14,13 +14,13 @@ use tidegate_scenario::series::{Course, counts, is_leaf};
 use tidegate_sim::Outcome;
 
 /// The whole document, but for its verdict.
-pub(super) fn document(trial: &Trial<'_>) -> doc::Trial {
+pub(crate) fn document(trial: &Trial<'_>) -> doc::Trial {
     let o = trial.options;
     let tree = tree(trial);
     doc::Trial {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        again: again::command(o),
-        script: o.script.display().to_string(),
+        again: o.again.clone(),
+        script: o.script.clone(),
         device: trial.policy.wan.clone(),
         commands: trial.policy.commands as u64,
         seed: o.seed,

@@ -1,15 +1,15 @@
 //! Whether a policy governs IPv6 as it governs IPv4: generators of policies and old scripts often write filters for
 //! `protocol ip` only, and what these hold to a rate passes freely over the other version.
 
-use super::Trial;
-use super::loads;
-use super::reach;
-use super::scenario::{self, GLANCE};
+use crate::home::{self, GLANCE};
+use crate::loads;
+use crate::reach;
+use crate::state::Trial;
 use tidegate_measure::bits_per_second;
+use tidegate_measure::numbers::rate;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::FilterEntry;
-use tidegate_report::rate;
 use tidegate_sim::Traffic;
 
 /// One version carries so many times what the other does, before it is worth a word.
@@ -17,13 +17,13 @@ const NOTICED: u64 = 2;
 
 /// A note for each direction in which one transfer over IPv6 carries much more or much less than over IPv4. Nothing
 /// is said where no filter makes a difference: chance alone may make one of such short transfers faster.
-pub(super) fn notes(trial: &Trial<'_>) -> Vec<String> {
+pub(crate) fn notes(trial: &Trial<'_>) -> Vec<String> {
     if trial.options.ipv6 || !treated_apart(trial) {
         return Vec::new();
     }
     let one = |up: bool, v6: bool| {
         let traffic = loads::one_transfer(up, v6);
-        let carried = scenario::carried(trial.options, trial.policy, vec![traffic]);
+        let carried = home::carried(trial.options, trial.policy, vec![traffic]);
         carried.first().copied().unwrap_or(0)
     };
     let told = [(true, "upload"), (false, "download")].into_iter().filter_map(|(up, word)| {

@@ -1,7 +1,7 @@
 //! What goes on on the link: the loads by their names, and what people do beside them.
 
-use super::options::{LoadName, Options, ProbeName};
-use super::policy::Policy;
+use crate::policy::TrialPolicy;
+use crate::settings::{TrialLoad, TrialProbe, TrialSettings};
 use tidegate_packet::Span;
 use tidegate_packet::header::proto;
 use tidegate_scenario::errands::{dns, login, page};
@@ -9,14 +9,14 @@ use tidegate_sim::{Bulk, Datagrams, Errand, Local, Parties, Ping, Traffic, Trans
 
 /// An item of the traffic with what people call it.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(crate) struct Item {
     /// Short and unique within a load.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// For people.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// What an answer is; empty for a transfer.
-    pub(super) unit: &'static str,
-    pub(super) traffic: Traffic,
+    pub(crate) unit: &'static str,
+    pub(crate) traffic: Traffic,
 }
 
 impl Item {
@@ -34,7 +34,7 @@ impl Item {
     }
 
     /// A transfer away from here or towards it; `None`: something that is waited for.
-    pub(super) fn transfer(&self) -> Option<bool> {
+    pub(crate) fn transfer(&self) -> Option<bool> {
         match &self.traffic {
             Traffic::Bulk(bulk) => Some(bulk.up),
             Traffic::Datagrams(datagrams) if self.unit.is_empty() => Some(datagrams.up),
@@ -45,10 +45,10 @@ impl Item {
 
 /// A load: what fills the link.
 #[derive(Clone, Debug)]
-pub(super) struct Load {
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) items: Vec<Item>,
+pub(crate) struct Load {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) items: Vec<Item>,
 }
 
 /// The busy computer, the people's computer, and a third one.
@@ -66,9 +66,9 @@ const RRUL: [(&str, u8); 4] = [("BE", 0), ("BK", 0x20), ("CS5", 0xa0), ("EF", 0x
 
 /// The loads of a trial: those asked for, else four, of which the uploads come from the gateway itself when the policy is about what
 /// that serves.
-pub(super) fn loads(options: &Options, policy: &Policy) -> Vec<Load> {
-    let names: &[LoadName] = match options.load.as_slice() {
-        [] => &[LoadName::Empty, LoadName::Up, LoadName::Down, LoadName::Both],
+pub(crate) fn loads(options: &TrialSettings, policy: &TrialPolicy) -> Vec<Load> {
+    let names: &[TrialLoad] = match options.load.as_slice() {
+        [] => &[TrialLoad::Empty, TrialLoad::Up, TrialLoad::Down, TrialLoad::Both],
         names => names,
     };
     let mut loads: Vec<Load> = names.iter().map(|name| load(*name, options, policy)).collect();
@@ -78,7 +78,7 @@ pub(super) fn loads(options: &Options, policy: &Policy) -> Vec<Load> {
     loads
 }
 
-fn load(name: LoadName, options: &Options, policy: &Policy) -> Load {
+fn load(name: TrialLoad, options: &TrialSettings, policy: &TrialPolicy) -> Load {
     let id = name.id();
     let n = options.flows;
     let up = |n: u16| match policy.server_port() {
@@ -86,61 +86,61 @@ fn load(name: LoadName, options: &Options, policy: &Policy) -> Load {
         None => uploads(n),
     };
     let (title, items) = match name {
-        LoadName::Empty | LoadName::Ping => ("nothing".to_owned(), vec![]),
-        LoadName::Up => (count(n.unwrap_or(2), "upload"), up(n.unwrap_or(2))),
-        LoadName::Down => (count(n.unwrap_or(3), "download"), downloads(n.unwrap_or(3))),
-        LoadName::Both => {
+        TrialLoad::Empty | TrialLoad::Ping => ("nothing".to_owned(), vec![]),
+        TrialLoad::Up => (count(n.unwrap_or(2), "upload"), up(n.unwrap_or(2))),
+        TrialLoad::Down => (count(n.unwrap_or(3), "download"), downloads(n.unwrap_or(3))),
+        TrialLoad::Both => {
             let (ups, downs) = (n.unwrap_or(2), n.unwrap_or(3));
             let items = up(ups).into_iter().chain(downloads(downs)).collect();
             (format!("{}, {}", count(ups, "upload"), count(downs, "download")), items)
         }
-        LoadName::Server => {
+        TrialLoad::Server => {
             let n = n.unwrap_or(2);
             (format!("{} from the gateway", count(n, "transfer")), served(n, policy.server_port().unwrap_or(80)))
         }
-        LoadName::Hosts => {
+        TrialLoad::Hosts => {
             let ours = uploads(1).into_iter().map(|item| of(OTHER, "upload of the other computer", item));
             ("4 uploads of one computer, 1 of another".to_owned(), uploads(4).into_iter().chain(ours).collect())
         }
-        LoadName::Tcp1up => ("1 upload".to_owned(), up(1)),
-        LoadName::Tcp1down => ("1 download".to_owned(), downloads(1)),
-        LoadName::TcpNup => (count(n.unwrap_or(12), "upload"), up(n.unwrap_or(12))),
-        LoadName::TcpNdown => (count(n.unwrap_or(12), "download"), downloads(n.unwrap_or(12))),
-        LoadName::Rrul => ("RRUL: 4 uploads, 4 downloads, each with its own mark".to_owned(), rrul(&RRUL)),
-        LoadName::RrulBe => ("4 uploads, 4 downloads".to_owned(), rrul(&[("BE", 0); 4])),
-        LoadName::UdpFlood => ("a flood of UDP".to_owned(), vec![flood(options)]),
+        TrialLoad::Tcp1up => ("1 upload".to_owned(), up(1)),
+        TrialLoad::Tcp1down => ("1 download".to_owned(), downloads(1)),
+        TrialLoad::TcpNup => (count(n.unwrap_or(12), "upload"), up(n.unwrap_or(12))),
+        TrialLoad::TcpNdown => (count(n.unwrap_or(12), "download"), downloads(n.unwrap_or(12))),
+        TrialLoad::Rrul => ("RRUL: 4 uploads, 4 downloads, each with its own mark".to_owned(), rrul(&RRUL)),
+        TrialLoad::RrulBe => ("4 uploads, 4 downloads".to_owned(), rrul(&[("BE", 0); 4])),
+        TrialLoad::UdpFlood => ("a flood of UDP".to_owned(), vec![flood(options)]),
     };
     Load { id: id.to_owned(), title, items }
 }
 
 /// Transfers in one direction, of one computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Transfers {
+pub struct Transfers {
     /// Away from here?
-    pub(crate) up: bool,
+    pub up: bool,
     /// How many.
-    pub(crate) count: u16,
+    pub count: u16,
     /// Whose, from `a`.
-    pub(crate) host: char,
+    pub host: char,
 }
 
 /// A load of one's own: one that has a name, or transfers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Burden {
+pub enum Workload {
     /// As `try` knows it.
-    Named(LoadName),
+    Named(TrialLoad),
     /// One after the other.
     Transfers(Vec<Transfers>),
 }
 
-/// The last computer that a burden may name.
-pub(crate) const LAST_HOST: char = 'h';
+/// The last computer that a workload may name.
+pub const LAST_HOST: char = 'h';
 
-/// The load of a burden; of transfers it goes by what they are.
-pub(super) fn burden(burden: &Burden, options: &Options, policy: &Policy) -> Load {
-    let mut made = match burden {
-        Burden::Named(name) => load(*name, options, policy),
-        Burden::Transfers(several) => {
+/// The load of a workload; of transfers it goes by what they are.
+pub(crate) fn workload(workload: &Workload, options: &TrialSettings, policy: &TrialPolicy) -> Load {
+    let mut made = match workload {
+        Workload::Named(name) => load(*name, options, policy),
+        Workload::Transfers(several) => {
             let mut items = Vec::new();
             let mut titles = Vec::new();
             for (number, transfers) in (0..).zip(several) {
@@ -159,8 +159,8 @@ pub(super) fn burden(burden: &Burden, options: &Options, policy: &Policy) -> Loa
     made
 }
 
-/// Transfers of a computer; the `number`-th of a burden has ports of its own.
-fn of_host(number: u16, transfers: Transfers, policy: &Policy) -> Vec<Item> {
+/// Transfers of a computer; the `number`-th of a workload has ports of its own.
+fn of_host(number: u16, transfers: Transfers, policy: &TrialPolicy) -> Vec<Item> {
     let Transfers { up, count, host } = transfers;
     let mut items = match (up, policy.server_port()) {
         (true, Some(port)) if host == 'a' => served(count, port),
@@ -209,7 +209,7 @@ fn downloads(n: u16) -> Vec<Item> {
 }
 
 /// One transfer, over IPv4 or IPv6.
-pub(super) fn one_transfer(up: bool, v6: bool) -> Traffic {
+pub(crate) fn one_transfer(up: bool, v6: bool) -> Traffic {
     let mut items = if up { uploads(1) } else { downloads(1) };
     items[0].parties().v6 = v6;
     items.swap_remove(0).traffic
@@ -237,7 +237,7 @@ fn rrul(marks: &[(&str, u8)]) -> Vec<Item> {
 }
 
 /// UDP at one and a half times the uplink's rate.
-fn flood(options: &Options) -> Item {
+fn flood(options: &TrialSettings) -> Item {
     let datagrams = Datagrams {
         parties: Parties::new(BUSY, 40000, 9),
         up: true,
@@ -259,7 +259,7 @@ fn of(local: Local, title: &str, item: Item) -> Item {
 }
 
 /// What people do while the link is loaded, and wait for.
-pub(super) fn probes(options: &Options) -> Vec<Item> {
+pub(crate) fn probes(options: &TrialSettings) -> Vec<Item> {
     let mut probes: Vec<Item> = options.probes.iter().flat_map(|name| probe(*name, options)).collect();
     for item in &mut probes {
         item.parties().v6 = options.ipv6;
@@ -270,24 +270,24 @@ pub(super) fn probes(options: &Options) -> Vec<Item> {
 /// Between two pings.
 const PING_INTERVAL: Span = Span::millis(200);
 
-fn probe(name: ProbeName, options: &Options) -> Vec<Item> {
+fn probe(name: TrialProbe, options: &TrialSettings) -> Vec<Item> {
     let errand = |port: u16, what: Transaction, second: u64| {
         let parties = Parties::new(PEOPLE, port, 0);
         Traffic::Errand(Errand { parties, start: Span::millis(second), what })
     };
     match name {
-        ProbeName::Ping => {
+        TrialProbe::Ping => {
             vec![Item::new("ping", "ping", "round trip", Traffic::Ping(Ping::every(PING_INTERVAL)))]
         }
-        ProbeName::Voip => call(options),
-        ProbeName::Dns => vec![Item::new("dns", "DNS look-up", "until the answer", errand(30000, dns(), 300))],
-        ProbeName::Ssh => {
+        TrialProbe::Voip => call(options),
+        TrialProbe::Dns => vec![Item::new("dns", "DNS look-up", "until the answer", errand(30000, dns(), 300))],
+        TrialProbe::Ssh => {
             let mut item = Item::new("ssh", "SSH login", "until the prompt", errand(32000, login(), 1100));
             item.parties().dsfield = SSH_DSFIELD;
             vec![item]
         }
-        ProbeName::Web => vec![Item::new("web", "web page", "until complete", errand(34000, page(), 2300))],
-        ProbeName::None => vec![],
+        TrialProbe::Web => vec![Item::new("web", "web page", "until complete", errand(34000, page(), 2300))],
+        TrialProbe::None => vec![],
     }
 }
 
@@ -298,7 +298,7 @@ const VOICE_DSFIELD: u8 = 0xb8;
 
 /// A call: speech both ways each 20 ms, G.711 where it takes no more than a quarter of either direction, else G.729; none where
 /// even that is too much.
-fn call(options: &Options) -> Vec<Item> {
+fn call(options: &TrialSettings) -> Vec<Item> {
     let slower = options.up.as_bits().min(options.down.as_bits());
     let codecs = [(160, "G.711"), (20, "G.729")];
     let fits = |payload: u32| u64::from(14 + 20 + 8 + 12 + payload) * 8 * 50 <= slower / 4;

@@ -1,8 +1,8 @@
 //! What a trial comes to, in sentences.
 
 use tidegate_measure::Spans;
+use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{ClassSeries, Probe, Run, TreeNode, Trial};
-use tidegate_report::{milliseconds, percent, rate};
 
 /// The sentences, the most important first.
 pub(super) fn sentences(trial: &Trial) -> Vec<String> {

@@ -1,15 +1,16 @@
 //! An expectation, read: `voip: p99 < 20 ms while 4 uploads`, `packet 'udp …': class 1:10`.
 
-use crate::trial::{Burden, LAST_HOST, LoadName, Transfers};
-use clap::ValueEnum;
+use crate::loads::{LAST_HOST, Transfers, Workload};
+use crate::settings::TrialLoad;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use tidegate_insight::Packet;
 use tidegate_lang::units;
+use tidegate_scenario::tables::Wrong;
 
 /// What is expected.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Expected {
+#[non_exhaustive]
+pub enum Expected {
     /// A figure, measured under a load.
     Measured(Measured),
     /// Where a packet ends.
@@ -18,17 +19,23 @@ pub(super) enum Expected {
 
 /// A figure and its bound.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Measured {
-    pub(super) subject: Subject,
-    pub(super) figure: Figure,
-    pub(super) compare: Compare,
-    pub(super) bound: Bound,
-    pub(super) burden: Burden,
+pub struct Measured {
+    /// Whose figure.
+    pub subject: Subject,
+    /// Which figure.
+    pub figure: Figure,
+    /// How it is compared.
+    pub compare: Compare,
+    /// With what.
+    pub bound: Bound,
+    /// Under which load.
+    pub workload: Workload,
 }
 
 /// Whose figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
+#[non_exhaustive]
+pub enum Subject {
     /// Something that is waited for: `ping`, `voip`, `dns`, `ssh`, `web`.
     Probe(String),
     /// A class by its id.
@@ -44,21 +51,32 @@ pub(super) enum Subject {
 
 /// Which figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Figure {
+#[non_exhaustive]
+pub enum Figure {
+    /// A percentile of the times, 0 to 100.
     Percentile(f64),
+    /// The mean of the times.
     Mean,
+    /// The share that was lost.
     Loss,
+    /// A rate.
     Rate,
+    /// A share of all payload.
     Share,
+    /// Packets dropped.
     Drops,
 }
 
 /// How it is to stand to its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compare {
+pub enum Compare {
+    /// Less than the bound.
     Less,
+    /// The bound or less.
     AtMost,
+    /// More than the bound.
     More,
+    /// The bound or more.
     AtLeast,
 }
 
@@ -73,7 +91,7 @@ impl Compare {
     ];
 
     /// Does it hold?
-    pub(super) fn holds(self, value: f64, bound: f64) -> bool {
+    pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Compare::Less => value < bound,
             Compare::AtMost => value <= bound,
@@ -85,32 +103,34 @@ impl Compare {
 
 /// A bound, in ns, as a part of 1, in bits per second, or as a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Bound {
+#[non_exhaustive]
+pub enum Bound {
+    /// Nanoseconds.
     Time(f64),
+    /// A part of 1.
     Part(f64),
+    /// Bits per second.
     Rate(f64),
     /// A part of the link's rate.
     Link(f64),
+    /// A number.
     Count(f64),
 }
 
 /// Something that is so where a packet ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+#[non_exhaustive]
+pub enum Ending {
+    /// It takes the class of this id.
     Class(String),
+    /// It waits in a queue of this kind.
     Queue(String),
+    /// It leaves by this device.
     Device(String),
+    /// It has this mark.
     Mark(u32),
+    /// It is dropped.
     Lost,
-}
-
-/// What is wrong with the words of an expectation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
-    /// Where, in the text.
-    pub(super) at: Range<usize>,
-    pub(super) reason: String,
-    pub(super) remedy: String,
 }
 
 type Read<T> = Result<T, Wrong>;
@@ -145,10 +165,10 @@ impl<'t> Part<'t> {
 }
 
 /// The classes that a policy names, with their ids.
-pub(super) type Classes = BTreeMap<String, String>;
+pub type Classes = BTreeMap<String, String>;
 
 /// Reads an expectation.
-pub(super) fn parse(text: &str, classes: &Classes) -> Read<Expected> {
+pub fn parse(text: &str, classes: &Classes) -> Read<Expected> {
     let whole = Part { text, at: 0 }.trim();
     if whole.text.starts_with("packet") {
         return packet(whole, classes);
@@ -157,9 +177,9 @@ pub(super) fn parse(text: &str, classes: &Classes) -> Read<Expected> {
     let Some((subject, rest)) = whole.split_once(": ") else {
         return whole.wrong("whose figure it is about does not end with `: `", FORM);
     };
-    let (claim, burden) = match rest.split_once(" while ") {
-        Some((claim, burden)) => (claim, self::burden(burden)?),
-        None => (rest, Burden::Transfers(Vec::new())),
+    let (claim, workload) = match rest.split_once(" while ") {
+        Some((claim, workload)) => (claim, self::workload(workload)?),
+        None => (rest, Workload::Transfers(Vec::new())),
     };
     let (subject_, place) = (self::subject(subject, classes)?, claim);
     let Some((sign, compare)) = Compare::ALL.iter().find(|(sign, _)| claim.text.contains(sign)) else {
@@ -170,7 +190,7 @@ pub(super) fn parse(text: &str, classes: &Classes) -> Read<Expected> {
         figure: self::figure(figure)?,
         bound: self::bound(bound)?,
         compare: *compare,
-        burden,
+        workload,
         subject: subject_,
     };
     if !fits(&measured) {
@@ -265,17 +285,17 @@ fn bound(part: Part<'_>) -> Read<Bound> {
 }
 
 /// `2 uploads and 3 downloads of host b`.
-fn burden(part: Part<'_>) -> Read<Burden> {
+fn workload(part: Part<'_>) -> Read<Workload> {
     match part.text {
-        "nothing" | "idle" => return Ok(Burden::Transfers(Vec::new())),
+        "nothing" | "idle" => return Ok(Workload::Transfers(Vec::new())),
         "hosts" => {
             let up = |count, host| Transfers { up: true, count, host };
-            return Ok(Burden::Transfers(vec![up(4, 'a'), up(1, 'b')]));
+            return Ok(Workload::Transfers(vec![up(4, 'a'), up(1, 'b')]));
         }
         _ => {}
     }
-    if let Ok(name) = LoadName::from_str(part.text, true) {
-        return Ok(Burden::Named(name));
+    if let Some(name) = TrialLoad::named(part.text) {
+        return Ok(Workload::Named(name));
     }
     let mut transfers = Vec::new();
     let mut rest = Some(part);
@@ -287,7 +307,7 @@ fn burden(part: Part<'_>) -> Read<Burden> {
         transfers.push(self::transfers(one)?);
         rest = more;
     }
-    Ok(Burden::Transfers(transfers))
+    Ok(Workload::Transfers(transfers))
 }
 
 fn transfers(part: Part<'_>) -> Read<Transfers> {
@@ -374,7 +394,7 @@ mod tests {
     fn expectations_are_read() {
         let up = |count, host| Transfers { up: true, count, host };
         let down = |count| Transfers { up: false, count, host: 'a' };
-        let of = |subject, figure, compare, bound, burden| Measured { subject, figure, compare, bound, burden };
+        let of = |subject, figure, compare, bound, workload| Measured { subject, figure, compare, bound, workload };
         let table = [
             (
                 "ping: p95 < 50 ms while 2 uploads and 3 downloads",
@@ -383,7 +403,7 @@ mod tests {
                     Figure::Percentile(95.0),
                     Compare::Less,
                     Bound::Time(50e6),
-                    Burden::Transfers(vec![up(2, 'a'), down(3)]),
+                    Workload::Transfers(vec![up(2, 'a'), down(3)]),
                 ),
             ),
             (
@@ -393,7 +413,7 @@ mod tests {
                     Figure::Percentile(99.0),
                     Compare::AtMost,
                     Bound::Time(20e6),
-                    Burden::Transfers(vec![up(4, 'a')]),
+                    Workload::Transfers(vec![up(4, 'a')]),
                 ),
             ),
             (
@@ -403,7 +423,7 @@ mod tests {
                     Figure::Share,
                     Compare::AtLeast,
                     Bound::Part(0.45),
-                    Burden::Transfers(vec![up(4, 'a'), up(1, 'b')]),
+                    Workload::Transfers(vec![up(4, 'a'), up(1, 'b')]),
                 ),
             ),
             (
@@ -413,7 +433,7 @@ mod tests {
                     Figure::Rate,
                     Compare::AtLeast,
                     Bound::Link(0.9),
-                    Burden::Transfers(vec![up(1, 'c'), up(2, 'b')]),
+                    Workload::Transfers(vec![up(1, 'c'), up(2, 'b')]),
                 ),
             ),
             (
@@ -423,7 +443,7 @@ mod tests {
                     Figure::Loss,
                     Compare::Less,
                     Bound::Part(0.01),
-                    Burden::Named(LoadName::Rrul),
+                    Workload::Named(TrialLoad::Rrul),
                 ),
             ),
         ];

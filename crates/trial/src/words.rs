@@ -59,7 +59,7 @@ fn state_names(states: Connstates) -> String {
 fn carried(asked: &Connbytes) -> String {
     let amount = |n: u64| match asked.mode {
         CountMode::Packets => format!("{n} packets"),
-        CountMode::Bytes => tidegate_report::size(n),
+        CountMode::Bytes => tidegate_measure::numbers::size(n),
         CountMode::Average => format!("{n} bytes a packet"),
     };
     match (asked.from, asked.to) {

@@ -5,9 +5,9 @@
 //! to the class is made into a conversation; and where that set is empty, nothing is tried, and the class is named with what is known of
 //! why.
 
-use super::policy::Policy;
-use super::scenario::{self, Trees};
-use super::words;
+use crate::home::{self, Trees};
+use crate::policy::TrialPolicy;
+use crate::words;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_gateway::Route;
@@ -22,21 +22,23 @@ use tidegate_sim::{Bulk, Datagrams, Local, Parties, Ping, Traffic};
 
 /// A class on a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) device: String,
-    pub(crate) class: Handle,
+pub struct Place {
+    /// The device.
+    pub device: String,
+    /// The class's id.
+    pub class: Handle,
 }
 
 impl Place {
     /// As a report shows it: the device only where it is not the one before the modem.
-    pub(super) fn label(&self, policy: &Policy) -> String {
+    pub(crate) fn label(&self, policy: &TrialPolicy) -> String {
         if self.device == policy.wan { self.class.to_string() } else { format!("{} {}", self.device, self.class) }
     }
 }
 
 /// The leaf classes that a conversation's packets take, those with the most bytes first.
-pub(super) fn ask(policy: &Policy, traffic: &Traffic, seed: u64) -> Vec<Place> {
-    let classes = scenario::after(policy, brief(traffic), seed);
+pub(crate) fn ask(policy: &TrialPolicy, traffic: &Traffic, seed: u64) -> Vec<Place> {
+    let classes = home::after(policy, brief(traffic), seed);
     let mut taken: Vec<(u64, Place)> = classes
         .iter()
         .filter(|class| counts(class) && is_leaf(class, &classes))
@@ -66,24 +68,24 @@ fn brief(traffic: &Traffic) -> Traffic {
 
 /// A conversation made from what a rule or a filter asks.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    pub(super) title: String,
-    pub(super) traffic: Traffic,
+pub(crate) struct Candidate {
+    pub(crate) title: String,
+    pub(crate) traffic: Traffic,
 }
 
 /// What is known of the leaf classes that the trial's own traffic leaves out.
 #[derive(Default)]
-pub(super) struct Filled {
+pub(crate) struct Filled {
     /// Conversations that take them.
-    pub(super) found: Vec<(Place, Candidate)>,
+    pub(crate) found: Vec<(Place, Candidate)>,
     /// Classes that no packet can come to, and why.
-    pub(super) unreachable: BTreeMap<Place, String>,
+    pub(crate) unreachable: BTreeMap<Place, String>,
     /// Classes for which no conversation was found, though there may be one.
-    pub(super) untried: Vec<Place>,
+    pub(crate) untried: Vec<Place>,
 }
 
 /// Finds, for each leaf class that none of `taken` is, a conversation that takes it, or why none can.
-pub(super) fn fill(policy: &Policy, trees: &Trees, taken: &[Place], seed: u64) -> Filled {
+pub(crate) fn fill(policy: &TrialPolicy, trees: &Trees, taken: &[Place], seed: u64) -> Filled {
     let (classes, filters) = (&trees.classes, &trees.filters);
     let mut missing: Vec<Place> = classes
         .iter()
@@ -124,7 +126,7 @@ pub(super) fn fill(policy: &Policy, trees: &Trees, taken: &[Place], seed: u64) -
 }
 
 /// What can come to each of some classes, by the sets of all packets.
-fn arrivals(policy: &Policy, places: &[Place]) -> BTreeMap<Place, Arrival> {
+fn arrivals(policy: &TrialPolicy, places: &[Place]) -> BTreeMap<Place, Arrival> {
     if places.is_empty() {
         return BTreeMap::new();
     }
@@ -144,7 +146,7 @@ fn of_arrival(arrival: &Arrival) -> Vec<Candidate> {
 }
 
 /// Why no packet can come to a class of which that is shown.
-fn reason(policy: &Policy, Trees { classes, filters, .. }: &Trees, place: &Place) -> String {
+fn reason(policy: &TrialPolicy, Trees { classes, filters, .. }: &Trees, place: &Place) -> String {
     let mut marks = Vec::new();
     let mut points = false;
     for dump in filters.iter().filter(|dump| dump.dev == place.device) {
@@ -185,7 +187,7 @@ const BY_NAME: [&str; 4] = ["htb", "hfsc", "drr", "qfq"];
 
 /// The class that a filter leads to, among those of the qdisc it hangs on or below. What filters of arriving packets
 /// name is no class of the device's root, though it may be called the same.
-pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
+pub(crate) fn classid(dump: &FilterDump) -> Option<Handle> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     params.classid().filter(|class| class.major() == dump.parent.major())
 }
@@ -201,7 +203,7 @@ fn is_hash(dump: &FilterDump) -> bool {
 const MAX_CANDIDATES: usize = 400;
 
 /// What the rules and filters ask for, each tried as TCP in both directions, and as what the packet must be.
-fn candidates(policy: &Policy, filters: &[FilterDump]) -> Vec<Candidate> {
+fn candidates(policy: &TrialPolicy, filters: &[FilterDump]) -> Vec<Candidate> {
     let mut sketches: Vec<Sketch> = Vec::new();
     if filters.iter().any(is_hash) {
         for host in HASHED_HOSTS {
@@ -422,9 +424,9 @@ fn host_in(net: &[u8; 16], bits: u8) -> IpAddr {
     Ipv6Addr::from(u128::from_be_bytes(*net) | host).into()
 }
 
-impl Policy {
+impl TrialPolicy {
     /// The rules of the mangle tables, each with its chain.
-    pub(super) fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
         self.ops.iter().filter_map(|op| {
             let Op::Netfilter(nf) = op else { return None };
             match &nf.command {
@@ -447,7 +449,7 @@ impl Policy {
     }
 
     /// What the rules that set a mark ask for, in words; but for those that others write over.
-    pub(super) fn what_gets_mark(&self, mark: u32) -> Option<String> {
+    pub(crate) fn what_gets_mark(&self, mark: u32) -> Option<String> {
         let mut what: Vec<String> = Vec::new();
         for (rule, connection) in self.setters(mark) {
             if !connection && self.is_overwritten(rule) {
@@ -462,7 +464,7 @@ impl Policy {
     }
 
     /// What a class is for, from what leads to it: the words of its filters.
-    pub(crate) fn title_of(&self, place: &Place, filters: &[FilterDump]) -> Option<String> {
+    pub fn title_of(&self, place: &Place, filters: &[FilterDump]) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         for dump in filters.iter().filter(|dump| dump.dev == place.device) {
             let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };
@@ -485,7 +487,7 @@ impl Policy {
     }
 
     /// The class that `default` of the HTB or HFSC at a device's root names.
-    pub(super) fn default_class(&self, device: &str) -> Option<Handle> {
+    pub(crate) fn default_class(&self, device: &str) -> Option<Handle> {
         self.ops.iter().rev().find_map(|op| match op {
             Op::Qdisc(q) if q.dev == device && q.parent == Handle::ROOT => match &q.params {
                 Some(QdiscParams::Htb(htb)) if htb.default != 0 => {

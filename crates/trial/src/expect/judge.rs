@@ -1,59 +1,75 @@
 //! Expectations held against what was measured, and where packets end.
 
-use super::file::{Case, Suite};
+use super::suite::{Case, Suite};
 use super::words::{Bound, Ending, Expected, Figure, Measured, Subject};
-use crate::trial::{self, Burden};
-use anyhow::Context;
+use crate::loads::Workload;
+use crate::policy::TrialPolicy;
+use crate::trial::measure;
 use tidegate_insight::{Explainer, Packet, Reading, Story};
-use tidegate_loader;
+use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{Probe, Run, Trial};
 use tidegate_measure::{Pings, Spans, bits_per_second, share};
-use tidegate_report::{milliseconds, percent, rate};
 
 /// What came of an expectation.
-pub(super) struct Verdict {
-    pub(super) holds: bool,
+pub struct Verdict {
+    /// Does the expectation hold?
+    pub holds: bool,
     /// The figure, or where the packet ended.
-    pub(super) found: String,
+    pub found: String,
     /// The command that shows it.
-    pub(super) again: String,
+    pub again: String,
 }
 
 /// What came of a file.
-pub(super) struct Judged<'s> {
-    pub(super) suite: &'s Suite,
+pub struct Judged<'s> {
+    /// The file.
+    pub suite: &'s Suite,
     /// Each with the number of its expectation, from 1.
-    pub(super) verdicts: Vec<(usize, Verdict)>,
+    pub verdicts: Vec<(usize, Verdict)>,
     /// What was measured, if anything had to be.
-    pub(super) trial: Option<Trial>,
+    pub trial: Option<Trial>,
 }
 
 /// Holds the expectations of a file against its policy; each load is simulated once.
-pub(super) fn judge<'s>(suite: &'s Suite, only: Option<usize>) -> anyhow::Result<Judged<'s>> {
+///
+/// The policy is loaded only where something is simulated, and read only where a packet is followed. `only`: the
+/// expectation of that number, from 1.
+///
+/// # Errors
+/// Those of loading and reading the policy.
+pub fn judge<'s, E>(
+    suite: &'s Suite,
+    only: Option<usize>,
+    policy: impl FnOnce() -> Result<TrialPolicy, E>,
+    reading: impl FnOnce() -> Result<Reading, E>,
+) -> Result<Judged<'s>, E> {
     let chosen: Vec<(usize, &Case)> =
         (1..).zip(&suite.cases).filter(|(number, _)| only.is_none_or(|only| only == *number)).collect();
-    let mut burdens: Vec<Burden> = Vec::new();
+    let mut workloads: Vec<Workload> = Vec::new();
     for (_, case) in &chosen {
-        if let Expected::Measured(Measured { burden, .. }) = &case.expected
-            && !burdens.contains(burden)
+        if let Expected::Measured(Measured { workload, .. }) = &case.expected
+            && !workloads.contains(workload)
         {
-            burdens.push(burden.clone());
+            workloads.push(workload.clone());
         }
     }
-    let mut trial = if burdens.is_empty() { None } else { Some(trial::measure(&suite.trial, &burdens)?) };
+    let mut trial = if workloads.is_empty() { None } else { Some(measure(&suite.settings, &policy()?, &workloads)) };
     if let Some(trial) = &mut trial {
         let only = only.map_or_else(String::new, |only| format!(" --only {only}"));
         trial.again = format!("tidegate test {}{only} --show", suite.path.display());
     }
     let packets = chosen.iter().any(|(_, case)| matches!(case.expected, Expected::Packet(..)));
-    let reading = if packets { Some(read(suite)?) } else { None };
+    let reading = if packets { Some(reading()?) } else { None };
     let mut verdicts = Vec::new();
     for (number, case) in chosen {
         let verdict = match (&case.expected, &trial, &reading) {
             (Expected::Measured(measured), Some(trial), _) => {
-                let run =
-                    burdens.iter().position(|burden| *burden == measured.burden).and_then(|at| trial.runs.get(at));
-                let run = run.context("a load was not simulated")?;
+                let run = workloads
+                    .iter()
+                    .position(|workload| *workload == measured.workload)
+                    .and_then(|at| trial.runs.get(at));
+                // Every workload that is asked for was simulated.
+                let Some(run) = run else { continue };
                 of_figure(suite, number, trial, run, measured)
             }
             (Expected::Packet(packet, endings), _, Some(reading)) => of_packet(suite, reading, packet, endings),
@@ -62,11 +78,6 @@ pub(super) fn judge<'s>(suite: &'s Suite, only: Option<usize>) -> anyhow::Result
         verdicts.push((number, verdict));
     }
     Ok(Judged { suite, verdicts, trial })
-}
-
-fn read(suite: &Suite) -> anyhow::Result<Reading> {
-    let options = &suite.trial;
-    Ok(tidegate_loader::read(std::slice::from_ref(&options.script), &options.how_to_read())?.reading())
 }
 
 fn of_figure(suite: &Suite, number: usize, trial: &Trial, run: &Run, measured: &Measured) -> Verdict {
@@ -186,20 +197,20 @@ fn of_class(run: &Run, id: &str, figure: Figure) -> Result<f64, String> {
     })
 }
 
-/// Payload of a computer's transfers, or of all; the transfers are in the order of the burden.
+/// Payload of a computer's transfers, or of all; the transfers are in the order of the workload.
 fn of_host(run: &Run, measured: &Measured, host: Option<char>) -> u64 {
-    let hosts: Vec<char> = match &measured.burden {
-        Burden::Transfers(several) => {
+    let hosts: Vec<char> = match &measured.workload {
+        Workload::Transfers(several) => {
             several.iter().flat_map(|t| std::iter::repeat_n(t.host, usize::from(t.count))).collect()
         }
-        Burden::Named(_) => vec!['a'; run.flows.len()],
+        Workload::Named(_) => vec!['a'; run.flows.len()],
     };
     let flows = run.flows.iter().zip(hosts);
     flows.filter(|(_, of)| host.is_none_or(|host| host == *of)).map(|(flow, _)| flow.bytes).sum()
 }
 
 fn of_packet(suite: &Suite, reading: &Reading, packet: &Packet, endings: &[Ending]) -> Verdict {
-    let again = format!("tidegate explain {} '{packet}'", suite.trial.script.display());
+    let again = format!("tidegate explain {} '{packet}'", suite.settings.script);
     let mut explainer = Explainer::new(reading);
     match explainer.course(packet) {
         Err(why) => Verdict { holds: false, found: why, again },
