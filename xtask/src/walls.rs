@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 26] = [
+const ROOMS: [(&str, Purity, &[&str]); 28] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
@@ -31,6 +31,8 @@ const ROOMS: [(&str, Purity, &[&str]); 26] = [
     ("capture", Purity::Impure, &["shims", "sandbox", "os", "text"]),
     ("loader", Purity::Impure, &["capture", "shims", "insight", "gateway", "policy", "packet", "lang", "os"]),
     ("scenario", Purity::Std, &["sim", "measure", "shims", "insight", "gateway", "policy", "packet", "lang"]),
+    ("trial", Purity::Std, &["scenario", "sim", "measure", "shims", "insight", "gateway", "policy", "packet", "lang"]),
+    ("replay", Purity::Std, &["trial", "sim", "measure", "shims", "insight", "gateway", "policy", "packet", "pcap"]),
     ("field", Purity::Impure, &["measure", "probe", "os", "text"]),
     (
         "lab",
@@ -44,8 +46,8 @@ const ROOMS: [(&str, Purity, &[&str]); 26] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "shims", "capture", "loader", "scenario", "lab", "live", "web", "pcap", "probe", "field",
-            "text",
+            "sandbox", "shims", "capture", "loader", "scenario", "trial", "replay", "lab", "live", "web", "pcap",
+            "probe", "field", "text",
         ],
     ),
     (
@@ -61,8 +63,8 @@ const ROOMS: [(&str, Purity, &[&str]); 26] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "shims", "capture", "loader", "scenario", "lab", "live", "web", "pcap", "probe", "field",
-            "text",
+            "sandbox", "shims", "capture", "loader", "scenario", "trial", "replay", "lab", "live", "web", "pcap",
+            "probe", "field", "text",
         ],
     ),
 ];

@@ -10,9 +10,9 @@ use super::sandbox::executable;
 use super::scan::Script;
 use super::serve::{MAX_MEMORY, Run, Session};
 use super::shim::WATCHED;
-use tidegate_shims::TOOLS;
 use super::{CaptureError, CaptureOptions, Outcome, troubles};
 use tidegate_shims::Answer;
+use tidegate_shims::TOOLS;
 
 /// Runs a script in a sandbox, its calls answered by `answer`.
 ///

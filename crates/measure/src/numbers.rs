@@ -79,7 +79,11 @@ pub fn span_in(ns: f64, digits: usize) -> String {
 
 /// A number without a unit: whole ones as they are, others with so many significant digits.
 pub fn plain_in(number: f64, digits: usize) -> String {
-    if libm::trunc(number) == number && number.abs() < 1e15 { format!("{number:.0}") } else { significant(number, digits) }
+    if libm::trunc(number) == number && number.abs() < 1e15 {
+        format!("{number:.0}")
+    } else {
+        significant(number, digits)
+    }
 }
 
 /// A figure without and with the policy: `1430 → 35.0`; a dash for what there is none of, one figure where both are written alike.

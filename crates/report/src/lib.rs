@@ -19,8 +19,8 @@ pub mod watch;
 pub use chart::alone as svg;
 pub use html::{page as html, picture};
 pub use json::{ReadError, from_json, to_json as json};
-pub use tidegate_measure::numbers::{milliseconds, percent, rate, size, span};
 pub use table::{Align, Table};
 pub use text::text;
+pub use tidegate_measure::numbers::{milliseconds, percent, rate, size, span};
 
 use tidegate_measure::numbers;

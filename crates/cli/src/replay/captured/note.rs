@@ -1,10 +1,9 @@
 //! The packets of one policy's run, for Wireshark.
 
-use super::account::Life;
-use super::gateway::{Gateway, Named};
 use crate::pcapng::{Diary, Entry, fate, queue, wait};
 use std::path::Path;
 use tidegate_packet::Time;
+use tidegate_replay::captured::{Gateway, Life, Named, Outside, PacketObserver};
 use tidegate_sim::Stay;
 use tidegate_trial::START;
 
@@ -19,9 +18,11 @@ impl Notes {
     pub(super) fn create(path: &Path, began: u64, policy: &str) -> anyhow::Result<Notes> {
         Ok(Notes { diary: Diary::create(path, &format!("policy {policy}"))?, began })
     }
+}
 
-    /// Describes the links; before any packet.
-    pub(super) fn describe(&mut self, gateway: &Gateway) {
+impl PacketObserver for Notes {
+    /// Describes the links.
+    fn begin(&mut self, gateway: &Gateway) {
         for (at, name) in &gateway.links {
             let description = match gateway.device(*at) {
                 Some(_) => "packets that were in its queues, when the line began to send them or they were lost",
@@ -32,7 +33,7 @@ impl Notes {
     }
 
     /// A packet has ended.
-    pub(super) fn note(&mut self, gateway: &Gateway, named: &Named, life: &Life, stay: &Stay) {
+    fn left(&mut self, gateway: &Gateway, named: &Named, life: &Life, stay: &Stay) {
         let interface = gateway.links.iter().position(|(_, name)| *name == named.device).unwrap_or(0);
         self.diary.note(Entry {
             number: u64::from(life.number),
@@ -47,8 +48,8 @@ impl Notes {
     }
 
     /// Writes what left until now.
-    pub(super) fn write(&mut self, now: Time) -> anyhow::Result<()> {
-        self.diary.write(now, (START, self.began))
+    fn advanced(&mut self, now: Time) -> Result<(), Outside> {
+        Ok(self.diary.write(now, (START, self.began))?)
     }
 }
 

@@ -5,31 +5,42 @@ use tidegate_pcap::{Direction, Packet, link};
 
 /// An IP packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ip<'b> {
+pub struct Ip<'b> {
     /// What was kept of it, from its IP header on.
-    pub(crate) octets: &'b [u8],
+    pub octets: &'b [u8],
     /// How long it was.
-    pub(crate) len: u32,
-    pub(crate) v6: bool,
+    pub len: u32,
+    /// It is of IPv6.
+    pub v6: bool,
     /// Which way it went, if the capture says.
-    pub(crate) direction: Option<Direction>,
+    pub direction: Option<Direction>,
 }
 
 /// Why a frame is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum LeftOut {
+#[non_exhaustive]
+pub enum LeftOut {
+    /// It holds no IP packet.
     NoIp,
+    /// Too little of it was captured.
     TooShort,
+    /// Its link type is not known here.
     LinkType(u16),
+    /// Its headers are damaged.
     Damaged,
+    /// It goes neither out nor in.
     OfOthers,
+    /// It stays within our network.
     Ours,
+    /// It is too long for a frame, and cannot be split.
     TooLong,
+    /// It is stamped more than a year after the first.
     TooLate,
 }
 
 impl LeftOut {
-    pub(super) fn words(self) -> String {
+    /// In words.
+    pub fn words(self) -> String {
         match self {
             LeftOut::NoIp => "no IP in them (ARP and the like)".into(),
             LeftOut::TooShort => {
@@ -48,7 +59,7 @@ impl LeftOut {
 }
 
 /// Opens a frame.
-pub(crate) fn open<'b>(packet: &Packet<'b>) -> Result<Ip<'b>, LeftOut> {
+pub fn open<'b>(packet: &Packet<'b>) -> Result<Ip<'b>, LeftOut> {
     let Opened { at, said } = before_ip(packet.link, packet.octets)?;
     let octets = packet.octets.get(at..).ok_or(LeftOut::TooShort)?;
     let there = packet.length.saturating_sub(at as u32);
@@ -139,19 +150,23 @@ fn through_ppp(frame: &[u8], at: usize) -> Result<usize, LeftOut> {
 }
 
 impl Ip<'_> {
-    pub(crate) fn protocol(&self) -> u8 {
+    /// The protocol above IP (and above extension headers that are known).
+    pub fn protocol(&self) -> u8 {
         self.octets[if self.v6 { 6 } else { 9 }]
     }
 
-    pub(super) fn dsfield(&self) -> u8 {
+    /// The DS field with ECN.
+    pub fn dsfield(&self) -> u8 {
         if self.v6 { self.octets[0] << 4 | self.octets[1] >> 4 } else { self.octets[1] }
     }
 
-    pub(super) fn source(&self) -> [u8; 16] {
+    /// The source address; of IPv4 as an IPv6-mapped one.
+    pub fn source(&self) -> [u8; 16] {
         self.address(if self.v6 { 8 } else { 12 })
     }
 
-    pub(super) fn destination(&self) -> [u8; 16] {
+    /// The destination address, likewise.
+    pub fn destination(&self) -> [u8; 16] {
         self.address(if self.v6 { 24 } else { 16 })
     }
 
@@ -169,17 +184,17 @@ impl Ip<'_> {
     }
 
     /// Octets of the IP header; options of IPv6 are not looked behind.
-    pub(crate) fn header(&self) -> usize {
+    pub fn header(&self) -> usize {
         if self.v6 { 40 } else { usize::from(self.octets[0] & 15) * 4 }
     }
 
     /// Is it a later piece of a packet?
-    pub(super) fn is_later_fragment(&self) -> bool {
+    pub fn is_later_fragment(&self) -> bool {
         !self.v6 && (u16::from_be_bytes([self.octets[6], self.octets[7]]) & 0x1fff) != 0
     }
 
     /// The ports, where it has some that are kept.
-    pub(crate) fn ports(&self) -> Option<(u16, u16)> {
+    pub fn ports(&self) -> Option<(u16, u16)> {
         let with = matches!(self.protocol(), proto::TCP | proto::UDP | 33 | 132 | 136) && !self.is_later_fragment();
         let at = self.header();
         let octets = self.octets.get(at..at + 4).filter(|_| with)?;

@@ -1,6 +1,6 @@
 //! A row of the schedule, as the frame that the recording's injector made of it.
 
-use anyhow::{Context, bail};
+use super::because::{Because, Parsed};
 use std::net::IpAddr;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Mark, Meta};
@@ -10,22 +10,22 @@ const DESTINATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// A packet that arrives.
-pub(super) struct Arrival {
-    pub(super) meta: Meta,
-    pub(super) head: Head,
+pub(crate) struct Arrival {
+    pub(crate) meta: Meta,
+    pub(crate) head: Head,
     /// What people call its flow.
-    pub(super) flow: String,
+    pub(crate) flow: String,
 }
 
 impl Arrival {
-    pub(super) fn parse(columns: &[&str], line: &str) -> anyhow::Result<Arrival> {
+    pub(crate) fn parse(columns: &[&str], line: &str) -> Parsed<Arrival> {
         let fields: Vec<&str> = line.split(',').collect();
         let field =
             |name: &str| columns.iter().position(|c| *c == name).and_then(|at| fields.get(at)).map_or("", |f| f.trim());
-        let number = |name: &str| -> anyhow::Result<u32> {
+        let number = |name: &str| -> Parsed<u32> {
             match field(name) {
                 "" => Ok(0),
-                text => text.parse().with_context(|| format!("{name} `{text}`")),
+                text => text.parse().because(|| format!("{name} `{text}`")),
             }
         };
         let (id, size) = (number("id")?, number("size")?);
@@ -43,7 +43,7 @@ impl Arrival {
             ),
             hex => octets(hex)?,
         };
-        let address = |name: &str| field(name).parse::<IpAddr>().with_context(|| format!("{name} `{}`", field(name)));
+        let address = |name: &str| field(name).parse::<IpAddr>().because(|| format!("{name} `{}`", field(name)));
         let network_len = size.saturating_sub(Head::ETHERNET as u32).min(65_535) as u16;
         let (kind, mut packet) = match (address("src")?, address("dst")?) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
@@ -63,7 +63,7 @@ impl Arrival {
                 p.extend(dst.octets());
                 (ethertype::IPV6, p)
             }
-            _ => bail!("src and dst are of different families"),
+            _ => return Err("src and dst are of different families".to_owned()),
         };
         let begin = packet.len();
         let headers = begin + transport.len();
@@ -101,13 +101,13 @@ impl Arrival {
     }
 }
 
-fn protocol(text: &str) -> anyhow::Result<u8> {
+fn protocol(text: &str) -> Parsed<u8> {
     Ok(match text {
         "tcp" => proto::TCP,
         "udp" => proto::UDP,
         "icmp" => proto::ICMP,
         "icmp6" | "icmpv6" => proto::ICMPV6,
-        number => number.parse().with_context(|| format!("proto `{number}`"))?,
+        number => number.parse().because(|| format!("proto `{number}`"))?,
     })
 }
 
@@ -159,23 +159,26 @@ fn tcp_flags(text: &str) -> u8 {
 }
 
 /// A small number, or a class id.
-fn priority(text: &str) -> anyhow::Result<u32> {
+fn priority(text: &str) -> Parsed<u32> {
     match text.split_once(':') {
         Some((major, minor)) => {
-            let half = |t: &str| if t.is_empty() { Ok(0) } else { u32::from_str_radix(t, 16) };
+            let half = |t: &str| match t {
+                "" => Ok(0),
+                digits => u32::from_str_radix(digits, 16).map_err(|error| error.to_string()),
+            };
             Ok(half(major)? << 16 | half(minor)?)
         }
         None if text.is_empty() => Ok(0),
-        None => text.parse().with_context(|| format!("prio `{text}`")),
+        None => text.parse().because(|| format!("prio `{text}`")),
     }
 }
 
-fn octets(hex: &str) -> anyhow::Result<Vec<u8>> {
+fn octets(hex: &str) -> Parsed<Vec<u8>> {
     if !hex.is_ascii() || hex.len() % 2 == 1 {
-        bail!("payload `{hex}` is not pairs of hexadecimal digits");
+        return Err(format!("payload `{hex}` is not pairs of hexadecimal digits"));
     }
     (0..hex.len())
         .step_by(2)
-        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).with_context(|| format!("payload `{hex}`")))
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).because(|| format!("payload `{hex}`")))
         .collect()
 }

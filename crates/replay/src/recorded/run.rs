@@ -1,36 +1,37 @@
 //! The run itself: arrivals, commands, watchdogs and the link, in the order of their times.
 
+use super::commands::Commands;
 use super::draws::Recorded;
+use super::error::{DrawsError, ReplayError};
 use super::files::{DRAIN, EPOCH, Link, Recording, SCRIPT_AT, What as RowKind};
 use super::lives::Lives;
-use anyhow::Context;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
-use std::time::Duration;
-use tidegate_capture::Shell;
 use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Meta, Pkt, Pool, Span, Time};
 use tidegate_shims::Machine;
 
-/// How long a command of the schedule may take.
-const COMMAND_LIMIT: Duration = Duration::from_secs(60);
-/// Where commands of recordings write what they show, and the most bytes of it that are kept.
-const SNAPSHOT: &str = "snap.txt";
-const MAX_SNAPSHOT: u64 = 64 << 20;
 /// Packets that may be under way at once.
 const POOL: usize = 1 << 20;
 
+/// Carries out a recording again: its script, then packets and commands in the order of their times.
+///
+/// # Errors
+/// The machine has no device `link0`, too many packets are under way, or who carries out commands fails.
+pub fn replay(recording: &Recording, machine: Machine, commands: &mut dyn Commands) -> Result<Done, ReplayError> {
+    Run::new(recording, machine, commands)?.finish()
+}
+
 /// A run under way.
-pub(super) struct Run<'r> {
-    pub(super) recording: &'r Recording,
-    pub(super) machine: Machine,
-    pub(super) device: DeviceId,
+pub(crate) struct Run<'r> {
+    pub(crate) recording: &'r Recording,
+    pub(crate) machine: Machine,
+    pub(crate) device: DeviceId,
     /// The machine's other devices.
-    pub(super) beside: Vec<DeviceId>,
-    shell: Shell,
-    pub(super) pool: Pool,
+    pub(crate) beside: Vec<DeviceId>,
+    commands: &'r mut dyn Commands,
+    pub(crate) pool: Pool,
     draws: Recorded,
     /// When the link is free again; `None` = it is free.
     busy_until: Option<Time>,
@@ -38,22 +39,26 @@ pub(super) struct Run<'r> {
     /// The frames themselves, where the recording has them.
     frames: Option<String>,
     drops: String,
-    counts: HashMap<&'static str, u64>,
+    counts: BTreeMap<&'static str, u64>,
     lives: Lives,
 }
 
 /// A run that is over.
-pub(super) struct Done {
-    egress: String,
-    frames: Option<String>,
-    drops: String,
-    stats: String,
-    filters: String,
-    /// What the commands wrote into [`SNAPSHOT`], if they did.
-    snapshot: Option<Vec<u8>>,
+pub struct Done {
+    /// `egress.csv`: what left the link, when.
+    pub egress: String,
+    /// `frames.csv`: the frames themselves, where the recording has them.
+    pub frames: Option<String>,
+    /// `drops.csv`: what was dropped, when, and where in the kernel.
+    pub drops: String,
+    /// `stats.txt`: what tc lists of qdiscs and classes at the end.
+    pub stats: String,
+    /// `filters.txt`: what tc lists of filters at the end.
+    pub filters: String,
+    /// What became of each packet.
+    pub lives: Lives,
     draws: Recorded,
-    counts: HashMap<&'static str, u64>,
-    pub(super) lives: Lives,
+    counts: BTreeMap<&'static str, u64>,
 }
 
 fn at(ns: i64) -> Time {
@@ -65,26 +70,30 @@ fn ns(time: Time) -> i64 {
 }
 
 impl<'r> Run<'r> {
-    pub(super) fn new(recording: &'r Recording, machine: Machine) -> anyhow::Result<Run<'r>> {
-        let device = machine.gateway.device("link0").context("the machine has no link0")?;
+    pub(crate) fn new(
+        recording: &'r Recording,
+        machine: Machine,
+        commands: &'r mut dyn Commands,
+    ) -> Result<Run<'r>, ReplayError> {
+        let device = machine.gateway.device("link0").ok_or(ReplayError::NoDevice)?;
         Ok(Run {
             recording,
             machine,
             device,
             beside: Vec::new(),
-            shell: Shell::open(None, COMMAND_LIMIT, recording.script.parent().unwrap_or(Path::new("/")))?,
+            commands,
             pool: Pool::new(POOL),
             draws: recording.draws.clone(),
             busy_until: None,
             egress: String::from("time_ns,id,len,dsfield\n"),
             frames: recording.has_frames.then(|| String::from("time_ns,len,octets\n")),
             drops: String::from("time_ns,id,len,dsfield,where\n"),
-            counts: HashMap::new(),
+            counts: BTreeMap::new(),
             lives: Lives::default(),
         })
     }
 
-    pub(super) fn finish(mut self) -> anyhow::Result<Done> {
+    pub(crate) fn finish(mut self) -> Result<Done, ReplayError> {
         self.run_script()?;
         let recording = self.recording;
         for row in &recording.rows {
@@ -98,7 +107,7 @@ impl<'r> Run<'r> {
                     let pkt = self
                         .pool
                         .insert(arrival.meta.clone(), arrival.head.clone())
-                        .context("too many packets under way")?;
+                        .ok_or(ReplayError::TooManyPackets)?;
                     *self.counts.entry("arrivals").or_default() += 1;
                     let meta = &arrival.meta;
                     self.lives.arrived(&arrival.flow, meta.ident, meta.frame_len, meta.dsfield, now);
@@ -114,49 +123,39 @@ impl<'r> Run<'r> {
         let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"])
             + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
         let filters = self.filters(end);
-        let snapshot = self.shell.written(SNAPSHOT, MAX_SNAPSHOT)?;
         Ok(Done {
             egress: self.egress,
             frames: self.frames,
             drops: self.drops,
             stats,
             filters,
-            snapshot,
             draws: self.draws,
             counts: self.counts,
             lives: self.lives,
         })
     }
 
-    fn run_script(&mut self) -> anyhow::Result<()> {
+    fn run_script(&mut self) -> Result<(), ReplayError> {
         self.machine.now = at(SCRIPT_AT);
         self.machine.gateway.late_timers(true);
         let (pool, draws) = (&mut self.pool, &mut self.draws);
-        let outcome = self.shell.run_file(&self.recording.script, &mut self.machine.shim(pool, draws))?;
-        self.complain(&outcome.stderr);
+        self.commands.script(&mut self.machine.shim(pool, draws)).map_err(ReplayError::Commands)?;
         self.machine.gateway.late_timers(false);
         self.look_around();
         Ok(())
     }
 
-    fn command(&mut self, now: Time, command: &str) -> anyhow::Result<()> {
+    fn command(&mut self, now: Time, command: &str) -> Result<(), ReplayError> {
         self.machine.now = now;
         let (pool, draws) = (&mut self.pool, &mut self.draws);
-        let outcome = self.shell.run_line(command, &mut self.machine.shim(pool, draws))?;
-        self.complain(&outcome.stderr);
+        self.commands.line(command, &mut self.machine.shim(pool, draws)).map_err(ReplayError::Commands)?;
         self.look_around();
         // A change may let something go at once, but nobody polls for it: the kernel does not either.
         Ok(())
     }
 
-    fn complain(&mut self, stderr: &[u8]) {
-        if !stderr.is_empty() {
-            eprint!("{}", String::from_utf8_lossy(stderr));
-        }
-    }
-
     /// Lets time pass up to `end`, that moment included: the link's completions, then watchdogs, then whatever `end` brings.
-    fn until(&mut self, end: Time) -> anyhow::Result<()> {
+    fn until(&mut self, end: Time) -> Result<(), ReplayError> {
         loop {
             let watchdog = self.machine.gateway.timeout(self.device);
             let beside = self.watchdog_beside();
@@ -202,16 +201,16 @@ impl<'r> Run<'r> {
     }
 
     /// Did a kernel answer this run before?
-    pub(super) fn is_recorded(&self) -> bool {
+    pub(crate) fn is_recorded(&self) -> bool {
         !self.draws.made_up()
     }
 
-    pub(super) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::World<'_>) {
+    pub(crate) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::World<'_>) {
         (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.draws))
     }
 
     /// Gives the link what it takes.
-    pub(super) fn send(&mut self, now: Time) {
+    pub(crate) fn send(&mut self, now: Time) {
         while self.busy_until.is_none() {
             let world = world(now, &mut self.pool, &mut self.draws);
             let Some(pkt) = self.machine.gateway.poll(world, self.device) else { return };
@@ -310,31 +309,17 @@ fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut Recorded) -> tidegate
 }
 
 impl Done {
-    pub(super) fn write(&self, place: &Path) -> anyhow::Result<()> {
-        let files = [
-            ("egress.csv", Some(&self.egress)),
-            ("frames.csv", self.frames.as_ref()),
-            ("drops.csv", Some(&self.drops)),
-            ("stats.txt", Some(&self.stats)),
-            ("filters.txt", Some(&self.filters)),
-        ];
-        for (name, text) in files.into_iter().filter_map(|(name, text)| Some((name, text?))) {
-            let path = place.join(name);
-            crate::output::file(&path, text)?;
-        }
-        if let Some(snapshot) = &self.snapshot {
-            let path = place.join(SNAPSHOT);
-            crate::output::file(&path, snapshot)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn summary(&self) -> String {
+    /// `12 packets arrived, 10 sent, 2 dropped`.
+    pub fn summary(&self) -> String {
         let count = |what: &str| self.counts.get(what).copied().unwrap_or(0);
         format!("{} packets arrived, {} sent, {} dropped", count("arrivals"), count("sent"), count("dropped"))
     }
 
-    pub(super) fn check_draws(&self) -> anyhow::Result<()> {
+    /// Were all recorded draws used, and none other?
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn check_draws(&self) -> Result<(), DrawsError> {
         self.draws.check()
     }
 }

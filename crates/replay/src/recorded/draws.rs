@@ -1,16 +1,18 @@
 //! Recorded draws, consumed in the order in which they were made.
 
-use anyhow::{Context, bail};
+use super::because::Parsed;
+use super::error::{DrawsError, RecordingError};
 use std::collections::VecDeque;
+use std::str::FromStr;
 use tidegate_packet::{Draws, Seeded, Time};
 
 /// A list of recorded draws.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recorded {
+pub(crate) struct Recorded {
     rows: VecDeque<Row>,
     taken: usize,
     /// The first request that the list could not answer.
-    trouble: Option<String>,
+    trouble: Option<DrawsError>,
     /// There is no record: draws come from here.
     seeded: Option<Seeded>,
 }
@@ -24,53 +26,57 @@ struct Row {
     by_timer: bool,
 }
 
+fn number<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Parsed<T> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
 /// Widths that are not bits: a word of a key, and a draw below a bound.
 const WORD: u8 = 65;
 const BELOW: u8 = 0;
 
 impl Recorded {
     /// Parses `draws.csv`: `time_ns,width,value,where`.
-    pub(super) fn parse(text: &str, epoch: i64) -> anyhow::Result<Recorded> {
+    pub(crate) fn parse(text: &str, epoch: i64) -> Result<Recorded, RecordingError> {
         let mut rows = VecDeque::new();
         for (n, line) in text.lines().enumerate().skip(1).filter(|(_, l)| !l.trim().is_empty()) {
-            let row = || -> anyhow::Result<Row> {
+            let row = || -> Parsed<Row> {
                 let mut fields = line.split(',');
-                let mut next = || fields.next().context("a field is missing");
-                let time: i64 = next()?.parse()?;
-                let (width, value) = (next()?.parse()?, next()?.parse()?);
+                let mut next = || fields.next().ok_or("a field is missing");
+                let time = number::<i64>(next()?)?;
+                let (width, value) = (number(next()?)?, number(next()?)?);
                 // The kernel's function is named; those that a timer calls are never part of another.
                 let by_timer = fields.next().is_some_and(|function| function.ends_with("perturbation"));
                 Ok(Row { time: Time((time + epoch) as u64), width, value, by_timer })
             };
-            rows.push_back(row().with_context(|| format!("draws.csv:{}: `{line}`", n + 1))?);
+            rows.push_back(row().map_err(|why| RecordingError::line("draws.csv", n + 1, line, why))?);
         }
         Ok(Recorded { rows, ..Recorded::default() })
     }
 
     /// Draws made up from a seed, for a run that was never recorded.
-    pub(super) fn from_seed(seed: u64) -> Recorded {
+    pub(crate) fn from_seed(seed: u64) -> Recorded {
         Recorded { seeded: Some(Seeded::new(seed)), ..Recorded::default() }
     }
 
     /// Is there no record?
-    pub(super) fn made_up(&self) -> bool {
+    pub(crate) fn made_up(&self) -> bool {
         self.seeded.is_some()
     }
 
     /// When the next draw was made, if a timer made it.
-    pub(super) fn next_by_timer(&self) -> Option<Time> {
+    pub(crate) fn next_by_timer(&self) -> Option<Time> {
         self.rows.front().filter(|row| row.by_timer).map(|row| row.time)
     }
 
     /// All draws were used, and none was missing?
-    pub(super) fn check(&self) -> anyhow::Result<()> {
+    pub(crate) fn check(&self) -> Result<(), DrawsError> {
         if let Some(trouble) = &self.trouble {
-            bail!("{trouble}");
+            return Err(trouble.clone());
         }
-        if !self.rows.is_empty() {
-            bail!("{} of {} recorded draws were not used", self.rows.len(), self.rows.len() + self.taken);
+        match self.rows.len() {
+            0 => Ok(()),
+            left => Err(DrawsError::Left { left, of: left + self.taken }),
         }
-        Ok(())
     }
 
     fn take(&mut self, width: u8) -> u64 {
@@ -78,15 +84,13 @@ impl Recorded {
             Some(row) => {
                 self.taken += 1;
                 if row.width != width && self.trouble.is_none() {
-                    self.trouble = Some(format!("draw {} has width {}, {width} was asked for", self.taken, row.width));
+                    self.trouble = Some(DrawsError::Width { number: self.taken, recorded: row.width, asked: width });
                 }
                 row.value
             }
             None => {
                 let taken = self.taken;
-                self.trouble.get_or_insert_with(|| {
-                    format!("a draw of width {width} was asked for after all {taken} were used")
-                });
+                self.trouble.get_or_insert(DrawsError::None { asked: width, of: taken });
                 0
             }
         }

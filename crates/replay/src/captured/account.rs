@@ -1,10 +1,9 @@
 //! What became of a capture's packets under one policy: packet by packet while they are there, then by class and flow.
 
 use super::arrivals::{Arrival, Flows};
-use super::gateway::{Gateway, Named};
-use super::note::Notes;
-use crate::pcapng::reason;
-use std::collections::{BTreeMap, HashMap};
+use super::network::{Gateway, Named};
+use super::words::reason;
+use std::collections::BTreeMap;
 use tidegate_measure::Spans;
 use tidegate_measure::replayed::{Class, Fates, Flow};
 use tidegate_packet::{Handle, Head, Stand, Time};
@@ -15,20 +14,41 @@ use tidegate_trial::{START, TrialPolicy};
 /// The bits of ECN, and what they are when congestion was met.
 const ECN: u8 = 3;
 
+/// Somebody who looks at every packet of a capture as it leaves.
+pub trait PacketObserver {
+    /// The links are there; no packet has arrived yet.
+    fn begin(&mut self, gateway: &Gateway);
+
+    /// A packet has left, or was dropped: where it stood, and how its last stay ended.
+    fn left(&mut self, gateway: &Gateway, named: &Named, life: &Life, stay: &Stay);
+
+    /// Time has passed until `now`; [`Time::NEVER`]: the last packet has left.
+    ///
+    /// # Errors
+    /// What keeps it from going on.
+    fn advanced(&mut self, now: Time) -> Result<(), Outside>;
+}
+
+/// What failed outside of this crate: a file.
+pub type Outside = Box<dyn std::error::Error + Send + Sync>;
+
 /// A packet under way.
-pub(super) struct Life {
+pub struct Life {
     /// Its number, from 1.
-    pub(super) number: u32,
-    pub(super) arrived: Time,
-    pub(super) flow: u32,
-    pub(super) way: Direction,
+    pub number: u32,
+    /// When it arrived.
+    pub arrived: Time,
+    /// The number of its flow.
+    pub flow: u32,
+    /// Which way it goes.
+    pub way: Direction,
     /// The frame's length.
-    pub(super) len: u32,
+    pub len: u32,
     /// Where it stood, as far as that says most of it, and how much that says.
-    pub(super) stood: Option<(LinkId, Stand)>,
+    pub stood: Option<(LinkId, Stand)>,
     rank: Rank,
     /// How long it waited where: the links in turn.
-    pub(super) waits: Vec<(LinkId, u64)>,
+    pub waits: Vec<(LinkId, u64)>,
     marked: bool,
 }
 
@@ -53,39 +73,43 @@ struct Ledger {
 }
 
 /// All of them.
-pub(super) struct Account<'p> {
+pub(crate) struct Account<'p> {
     policy: &'p TrialPolicy,
     step_ns: u64,
-    lives: HashMap<u32, Life>,
+    lives: BTreeMap<u32, Life>,
     next: u32,
     classes: BTreeMap<Key, (Named, Ledger)>,
     flows: Vec<(Ledger, BTreeMap<Key, u64>)>,
     both: [Ledger; 2],
-    pub(super) notes: Option<Notes>,
+    pub(crate) observer: Option<&'p mut dyn PacketObserver>,
 }
 
 /// How a packet ended.
-pub(super) enum End {
+pub(crate) enum End {
     Sent,
     Lost(String),
 }
 
 impl<'p> Account<'p> {
-    pub(super) fn new(policy: &'p TrialPolicy, step_ns: u64, notes: Option<Notes>) -> Account<'p> {
+    pub(crate) fn new(
+        policy: &'p TrialPolicy,
+        step_ns: u64,
+        observer: Option<&'p mut dyn PacketObserver>,
+    ) -> Account<'p> {
         Account {
             policy,
             step_ns,
-            lives: HashMap::new(),
+            lives: BTreeMap::new(),
             next: 0,
             classes: BTreeMap::new(),
             flows: Vec::new(),
             both: Default::default(),
-            notes,
+            observer,
         }
     }
 
     /// A packet arrives; returns its number.
-    pub(super) fn arrives(&mut self, arrival: &Arrival) -> u32 {
+    pub(crate) fn arrives(&mut self, arrival: &Arrival) -> u32 {
         self.next += 1;
         let life = Life {
             number: self.next,
@@ -103,7 +127,7 @@ impl<'p> Account<'p> {
     }
 
     /// A packet's stay somewhere has ended.
-    pub(super) fn stayed(&mut self, gateway: &Gateway, stay: &Stay) {
+    pub(crate) fn stayed(&mut self, gateway: &Gateway, stay: &Stay) {
         // What machines make of packets is nobody's of the capture.
         let Some(number) = stay.owner.filter(|_| !stay.copy) else { return };
         let Some(life) = self.lives.get_mut(&number) else { return };
@@ -128,12 +152,12 @@ impl<'p> Account<'p> {
     }
 
     /// A packet has come to the end of its way without having waited at its last link.
-    pub(super) fn delivered(&mut self, gateway: &Gateway, number: u32, at: Time) {
+    pub(crate) fn delivered(&mut self, gateway: &Gateway, number: u32, at: Time) {
         self.ends(gateway, number, at, End::Sent, None);
     }
 
     /// There was no room for a packet.
-    pub(super) fn refused(&mut self, gateway: &Gateway, number: u32, at: Time) {
+    pub(crate) fn refused(&mut self, gateway: &Gateway, number: u32, at: Time) {
         self.ends(gateway, number, at, End::Lost("more packets wait than the simulator holds".into()), None);
     }
 
@@ -147,8 +171,8 @@ impl<'p> Account<'p> {
             let named = life.stood.map_or(none, |(link, stand)| gateway.class(policy, link, stand));
             (named, Ledger::default())
         });
-        if let (Some(notes), Some(stay)) = (&mut self.notes, stay) {
-            notes.note(gateway, named, &life, stay);
+        if let (Some(observer), Some(stay)) = (&mut self.observer, stay) {
+            observer.left(gateway, named, &life, stay);
         }
         let (step, waited) = ((life.arrived.since(START).0 / self.step_ns) as u32, at.since(life.arrived).0);
         if self.flows.len() <= life.flow as usize {
@@ -162,7 +186,7 @@ impl<'p> Account<'p> {
     }
 
     /// Packets that still wait.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.lives.len()
     }
 
@@ -179,7 +203,7 @@ impl<'p> Account<'p> {
     }
 
     /// What became of what went out, of what came in, class by class, and the largest flows.
-    pub(super) fn told(mut self, flows: &Flows, top: usize, steps: usize) -> (Fates, Fates, Vec<Class>, Vec<Flow>) {
+    pub(crate) fn told(mut self, flows: &Flows, top: usize, steps: usize) -> (Fates, Fates, Vec<Class>, Vec<Flow>) {
         self.close();
         let names: BTreeMap<Key, String> = self.classes.iter().map(|(key, (named, _))| (*key, label(named))).collect();
         let classes = self.classes.into_iter().map(|(key, (named, ledger))| ledger.class(named, key.inward, steps));

@@ -2,122 +2,75 @@
 //!
 //! lan - gateway \[the policy\] - modem \[drop-tail\] = line
 
-use super::options::Options;
-use crate::trial::load::of_taken;
-use anyhow::{Context, bail};
-use std::path::{Path, PathBuf};
+use super::settings::CaptureSettings;
 use tidegate_gateway::{DeviceId, DeviceKind};
-use tidegate_loader::ReadOptions;
 use tidegate_packet::{Handle, Span, Stand};
 use tidegate_policy::{Kind, Verb};
 use tidegate_sim::{FarEnd, GatewayMachine, Limit, LinkId, LinkSpec, Net, PathId, Port};
 use tidegate_trial::{Place, START, Trees, TrialPolicy};
 
 /// A policy to hold the capture against.
-pub(super) struct Candidate {
+pub struct Candidate {
     /// What it is called.
-    pub(super) name: String,
+    pub name: String,
     /// Its file; empty for none.
-    pub(super) file: String,
+    pub file: String,
     /// What a script is given.
-    pub(super) args: Vec<String>,
-    pub(super) policy: TrialPolicy,
+    pub args: Vec<String>,
+    /// The policy.
+    pub policy: TrialPolicy,
 }
 
-/// The word for no policy.
-const NONE: &str = "none";
+/// The name of no policy.
+pub const NONE: &str = "none";
 
-/// Takes the policies in; where the line has a rate, none at all is one of them.
-pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Candidate>> {
-    let mut all = Vec::new();
-    for path in options.policy.iter().filter(|path| path.as_os_str() != NONE) {
-        let candidate = read(path, options, seed).with_context(|| format!("policy {}", path.display()))?;
-        all.push(candidate);
+impl Candidate {
+    /// No policy: the devices of the first of the others.
+    pub fn none(others: &[Candidate], options: &CaptureSettings) -> Candidate {
+        let said = options.over.as_ref().map(|(upper, _)| upper).or(options.dev.as_ref());
+        let first = others.first().map(|one| &one.policy);
+        let wan = said.or(first.map(|policy| &policy.wan)).cloned().unwrap_or_else(|| "eth0".to_owned());
+        let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
+        let lan = first.map_or_else(|| "lan0".to_owned(), |policy| policy.lan.clone());
+        let policy = TrialPolicy::none(wan, beneath, lan);
+        Candidate { name: NONE.to_owned(), file: String::new(), args: Vec::new(), policy }
     }
-    let names: Vec<String> = all.iter().map(|one: &Candidate| one.name.clone()).collect();
-    for one in &mut all {
-        if names.iter().filter(|name| **name == one.name).count() > 1 {
-            one.name.clone_from(&one.file);
-        }
-    }
-    let asked = options.policy.iter().any(|path| path.as_os_str() == NONE);
-    if asked || options.rate.is_some() {
-        all.insert(0, nothing(&all, options));
-    }
-    if all.is_empty() {
-        bail!("no policy to hold the capture against: give one with --policy, or a line with --rate");
-    }
-    Ok(all)
-}
-
-fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> {
-    let (path, args) = with_args(path);
-    let devices = options.dev.iter().cloned().collect();
-    let how =
-        ReadOptions { args: args.clone(), devices, seed, sandbox: options.sandbox.into(), ..ReadOptions::default() };
-    let taken = tidegate_loader::read(std::slice::from_ref(&path), &how)?;
-    let troubles: Vec<String> = taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
-    if let Some(first) = troubles.first() {
-        bail!("a command in it failed, so it is not tried:\n{first}");
-    }
-    if !taken.ended() {
-        bail!("it did not come to its end; `tidegate run` shows what it does");
-    }
-    let policy = of_taken(taken, options.dev.as_deref(), options.over.as_ref())?;
-    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(Candidate { name, file: path.display().to_string(), args, policy })
-}
-
-/// `SCRIPT ARG…`, unless a file is called so: words apart.
-fn with_args(path: &Path) -> (PathBuf, Vec<String>) {
-    let words = path.to_str().filter(|_| !path.exists()).unwrap_or_default();
-    let mut words = words.split_whitespace();
-    match words.next() {
-        Some(script) => (script.into(), words.map(str::to_owned).collect()),
-        None => (path.to_owned(), Vec::new()),
-    }
-}
-
-/// The same devices as the first policy has, without any.
-fn nothing(others: &[Candidate], options: &Options) -> Candidate {
-    let said = options.over.as_ref().map(|(upper, _)| upper).or(options.dev.as_ref());
-    let first = others.first().map(|one| &one.policy);
-    let wan = said.or(first.map(|policy| &policy.wan)).cloned().unwrap_or_else(|| "eth0".to_owned());
-    let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
-    let lan = first.map_or_else(|| "lan0".to_owned(), |policy| policy.lan.clone());
-    let policy = TrialPolicy::none(wan, beneath, lan);
-    Candidate { name: NONE.to_owned(), file: String::new(), args: Vec::new(), policy }
 }
 
 /// The network.
-pub(super) struct Gateway {
-    pub(super) net: Net<GatewayMachine>,
-    pub(super) ways: Ways,
+pub struct Gateway {
+    /// The network in virtual time.
+    pub net: Net<GatewayMachine>,
+    /// The ways through it.
+    pub ways: Ways,
     /// The observed links, with what they are called.
-    pub(super) links: Vec<(LinkId, String)>,
+    pub links: Vec<(LinkId, String)>,
     /// The modem's link.
-    pub(super) modem: Option<LinkId>,
+    pub modem: Option<LinkId>,
     /// Octets of the longest packet that goes out.
-    pub(super) mtu: u32,
+    pub mtu: u32,
     devices: Vec<DeviceId>,
     trees: Trees,
 }
 
 /// Ways through it.
 #[derive(Clone, Copy)]
-pub(super) struct Ways {
-    pub(super) out: PathId,
-    pub(super) inward: PathId,
+pub struct Ways {
+    /// From the LAN to the line.
+    pub out: PathId,
+    /// From the line to the LAN.
+    pub inward: PathId,
     /// From and to the gateway itself.
-    pub(super) own_out: PathId,
-    pub(super) own_in: PathId,
+    pub own_out: PathId,
+    /// To the gateway itself.
+    pub own_in: PathId,
     /// The links where a packet's way ends: out, and in.
-    pub(super) last: [LinkId; 2],
+    pub last: [LinkId; 2],
 }
 
 impl Gateway {
     /// Lays it.
-    pub(super) fn new(candidate: &Candidate, options: &Options, seed: u64) -> Gateway {
+    pub fn new(candidate: &Candidate, options: &CaptureSettings, seed: u64) -> Gateway {
         let policy = &candidate.policy;
         let mut machine = policy.machine(true, seed);
         let mut devices: Vec<DeviceId> = Vec::new();
@@ -172,18 +125,18 @@ impl Gateway {
     }
 
     /// What an observed link is called.
-    pub(super) fn name(&self, link: LinkId) -> &str {
+    pub fn name(&self, link: LinkId) -> &str {
         self.links.iter().find(|(known, _)| *known == link).map_or("", |(_, name)| name)
     }
 
     /// The link's device, if it is one's.
-    pub(super) fn device(&self, link: LinkId) -> Option<DeviceId> {
+    pub fn device(&self, link: LinkId) -> Option<DeviceId> {
         let at = self.links.iter().position(|(known, _)| *known == link)?;
         self.devices.get(at).copied().filter(|_| Some(link) != self.modem)
     }
 
     /// Which class or root of which device a packet stood in, what is for people called so, and what queue that is.
-    pub(super) fn class(&self, policy: &TrialPolicy, link: LinkId, stand: Stand) -> Named {
+    pub fn class(&self, policy: &TrialPolicy, link: LinkId, stand: Stand) -> Named {
         let device = self.name(link).to_owned();
         let is_class = stand.on != Handle::ROOT && stand.on.minor() != 0;
         let kind = self.trees.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.handle == stand.qdisc);
@@ -216,16 +169,20 @@ impl Gateway {
 
 /// A class in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) device: String,
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) queue: String,
+pub struct Named {
+    /// The device, or `modem`.
+    pub device: String,
+    /// The class, or the root.
+    pub id: String,
+    /// What the class carries; may be empty.
+    pub title: String,
+    /// The kind of its queue; may be empty.
+    pub queue: String,
 }
 
 impl Named {
     /// `eth0 1:20 (port 22), fq_codel`.
-    pub(super) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let title = if self.title.is_empty() { String::new() } else { format!(" ({})", self.title) };
         let queue = if self.queue.is_empty() { String::new() } else { format!(", {}", self.queue) };
         format!("{} {}{title}{queue}", self.device, self.id)
@@ -233,13 +190,13 @@ impl Named {
 }
 
 /// A policy says nothing.
-pub(super) fn is_silent(policy: &TrialPolicy) -> bool {
+pub fn is_silent(policy: &TrialPolicy) -> bool {
     !policy.ops.iter().any(|op| matches!(op, tidegate_policy::Op::Qdisc(q) if q.verb != Verb::Delete))
 }
 
 impl Gateway {
     /// Octets of link header that frames count before a link.
-    pub(super) fn link_header(&self, link: LinkId) -> u32 {
+    pub fn link_header(&self, link: LinkId) -> u32 {
         let ethernet = tidegate_packet::Head::ETHERNET as u32;
         self.device(link).map_or(ethernet, |id| self.net.machine.gateway.spec(id).link_header)
     }

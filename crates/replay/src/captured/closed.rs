@@ -1,23 +1,21 @@
 //! `--closed`: the capture's connections made again with the simulator's TCP, so that they react to the policies; modelled, not captured.
 //!
 //! Each connection becomes a transfer of as many bytes as it carried in its main direction, begun when it began, with the round trip that
-//! its handshake shows. Datagrams come at their mean interval, whatever becomes of them. The result is a scenario, carried out by `sim`.
+//! its handshake shows. Datagrams come at their mean interval, whatever becomes of them. The result is the text of a scenario.
 
 use super::arrivals::{Key, Surveyed};
-use super::file::CaptureFile;
 use super::frames::{self, Ip};
-use super::gateway::{self, Candidate};
-use super::options::Options;
+use super::network::Candidate;
+use super::settings::CaptureSettings;
 use super::side::as_address;
-use crate::sim::of_text;
-use anyhow::{Context, bail};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
 use std::fmt::Write as _;
-use tidegate_measure::experiment::{Experiment, Run};
+use tidegate_measure::numbers::span;
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Rate, Span};
 use tidegate_pcap::Direction;
-use tidegate_report::{Align, Table, percent, size, span};
 
 /// Conversations that are made again, the largest first.
 const MOST: usize = 60;
@@ -34,18 +32,21 @@ const FEW: u64 = 5;
 
 /// A conversation: its client's side first, as far as that is known.
 #[derive(Clone, Debug, Default)]
-struct Talk {
-    began: u64,
-    ended: u64,
+pub struct Talk {
+    /// When its first packet came by, ns after the capture's first.
+    pub began: u64,
+    /// And its last one.
+    pub ended: u64,
     /// Packets and payload bytes of the client, and of the other.
-    sent: [(u64, u64); 2],
+    pub sent: [(u64, u64); 2],
     /// DS field of the first packet.
     dsfield: u8,
     /// The client is here.
-    here: bool,
-    /// When the first packet of the handshake came by, and how long all of it took.
+    pub here: bool,
+    /// When the first packet of the handshake came by.
     syn: Option<u64>,
-    rtt: Option<u64>,
+    /// The round trip that its handshake shows, in ns.
+    pub rtt: Option<u64>,
 }
 
 impl Talk {
@@ -54,7 +55,7 @@ impl Talk {
     }
 
     /// Does more go from the client than to it?
-    fn forth(&self) -> bool {
+    pub fn forth(&self) -> bool {
         self.sent[0].1 >= self.sent[1].1
     }
 
@@ -65,106 +66,110 @@ impl Talk {
 }
 
 /// A conversation that becomes part of the scenario.
-struct Part {
-    key: Key,
-    talk: Talk,
-    id: String,
+pub struct Part {
+    /// Who spoke with whom.
+    pub key: Key,
+    /// What they said.
+    pub talk: Talk,
+    /// Its name in the scenario, and in what comes of it.
+    pub id: String,
 }
 
-/// Makes the capture's conversations again; what comes back is for standard output.
-pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: String) -> anyhow::Result<String> {
-    if surveyed.duration > LONGEST {
-        bail!(
-            "the capture lasts {}, and --closed simulates two hours at most; cut a part out of it with `editcap -A BEGIN -B END`",
-            span(surveyed.duration)
-        );
-    }
-    let candidates = gateway::candidates(options, seed)?;
-    let (parts, mut notes) = parts(options, surveyed)?;
-    if parts.is_empty() {
-        bail!("no conversation of the capture can be made again: {}", notes.join("; "));
-    }
-    let mut experiment: Option<Experiment> = None;
-    for candidate in &candidates {
-        let text = scenario(options, surveyed, candidate, &parts, seed)?;
-        let done = of_text(options.file(), &text).with_context(|| format!("policy {}", candidate.name))?;
-        match &mut experiment {
-            None => experiment = Some(done),
-            Some(all) => {
-                all.policies.extend(done.policies);
-                all.runs.extend(done.runs);
-            }
-        }
-    }
-    let mut experiment = experiment.unwrap_or_default();
-    notes.insert(
-        0,
-        "modelled: the capture's connections are made again with the simulator's TCP; they are not what was captured"
-            .into(),
-    );
-    (experiment.again, experiment.notes) = (again, notes);
-    if let Some(path) = &options.html {
-        let page = tidegate_report::experiment::page(&experiment);
-        crate::output::file(path, page)?;
-    }
-    Ok(if options.json { tidegate_report::experiment::to_json(&experiment) } else { text(&experiment, &parts) })
+/// Why the conversations of a capture cannot be made again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClosedError {
+    /// The capture is too long: so many ns.
+    TooLong(u64),
+    /// The line has no rate.
+    NoRate,
 }
 
-/// The conversations that are made again, and what is to be known of the others.
-fn parts(options: &Options, surveyed: &Surveyed) -> anyhow::Result<(Vec<Part>, Vec<String>)> {
-    let mut talks = Talks::default();
-    CaptureFile::open(options.file())?.each(|packet, _| {
-        if let (Ok(ip), Some(time)) = (frames::open(&packet), packet.time)
-            && let Ok(way) = surveyed.rule.way(&ip)
-        {
-            talks.see(&ip, time.saturating_sub(surveyed.began).min(surveyed.duration), way);
+impl fmt::Display for ClosedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClosedError::TooLong(ns) => write!(
+                f,
+                "the capture lasts {}, and --closed simulates two hours at most; cut a part out of it with `editcap -A BEGIN -B END`",
+                span(*ns)
+            ),
+            ClosedError::NoRate => write!(f, "--closed needs --rate"),
         }
-        Ok(())
-    })?;
-    let mut notes = Vec::new();
-    let mut all: Vec<(Key, Talk)> = talks.order.iter().map(|key| (*key, talks.known[key].clone())).collect();
-    let before = all.len();
-    all.retain(|(key, talk)| {
-        talk.bytes() > 0 && (key.protocol == proto::TCP || talk.sent[usize::from(!talk.forth())].0 >= FEW)
-    });
-    if before > all.len() {
-        notes
-            .push(format!("{} conversations without payload, or of a few datagrams, are left out", before - all.len()));
     }
-    let inward = all.iter().filter(|(_, talk)| !talk.is_out()).count();
-    if options.down.is_none() && inward > 0 {
-        all.retain(|(_, talk)| talk.is_out());
-        notes.push(format!(
-            "{inward} conversations that mainly come in are left out: --down says how fast the line is towards here"
-        ));
-    }
-    all.sort_by_key(|(_, talk)| std::cmp::Reverse(talk.bytes()));
-    if all.len() > MOST {
-        notes.push(format!("the {MOST} largest of {} conversations are made again", all.len()));
-        all.truncate(MOST);
-    }
-    all.sort_by_key(|(_, talk)| talk.began);
-    let unseen = all.iter().filter(|(key, talk)| key.protocol == proto::TCP && talk.rtt.is_none()).count();
-    if unseen > 0 {
-        let rtt = options.rtt.unwrap_or(USUAL_RTT);
-        notes.push(format!(
-            "the handshakes of {unseen} connections are not in the capture: their round trip is taken as {}",
-            span(rtt.0)
-        ));
-    }
-    let part = |(n, (key, talk)): (usize, (Key, Talk))| Part { key, talk, id: format!("talk-{}", n + 1) };
-    Ok((all.into_iter().enumerate().map(part).collect(), notes))
+}
+
+impl Error for ClosedError {}
+
+/// Is a capture short enough to make its conversations again?
+///
+/// # Errors
+/// It is not.
+pub fn short_enough(surveyed: &Surveyed) -> Result<(), ClosedError> {
+    if surveyed.duration > LONGEST { Err(ClosedError::TooLong(surveyed.duration)) } else { Ok(()) }
 }
 
 /// The conversations of a capture.
-#[derive(Default)]
-struct Talks {
-    known: HashMap<Key, Talk>,
+pub struct Conversations<'s> {
+    surveyed: &'s Surveyed,
+    known: BTreeMap<Key, Talk>,
     /// In the order in which they began.
     order: Vec<Key>,
 }
 
-impl Talks {
+impl<'s> Conversations<'s> {
+    /// Of a capture that was surveyed; none of its packets were seen yet.
+    pub fn new(surveyed: &'s Surveyed) -> Conversations<'s> {
+        Conversations { surveyed, known: BTreeMap::new(), order: Vec::new() }
+    }
+
+    /// The next packet.
+    pub fn packet(&mut self, packet: &tidegate_pcap::Packet<'_>) {
+        if let (Ok(ip), Some(time)) = (frames::open(packet), packet.time)
+            && let Ok(way) = self.surveyed.rule.way(&ip)
+        {
+            self.see(&ip, time.saturating_sub(self.surveyed.began).min(self.surveyed.duration), way);
+        }
+    }
+
+    /// Those that are made again, and what is to be known of the others.
+    pub fn chosen(self, options: &CaptureSettings) -> (Vec<Part>, Vec<String>) {
+        let mut notes = Vec::new();
+        let mut all: Vec<(Key, Talk)> = self.order.iter().map(|key| (*key, self.known[key].clone())).collect();
+        let before = all.len();
+        all.retain(|(key, talk)| {
+            talk.bytes() > 0 && (key.protocol == proto::TCP || talk.sent[usize::from(!talk.forth())].0 >= FEW)
+        });
+        if before > all.len() {
+            notes.push(format!(
+                "{} conversations without payload, or of a few datagrams, are left out",
+                before - all.len()
+            ));
+        }
+        let inward = all.iter().filter(|(_, talk)| !talk.is_out()).count();
+        if options.down.is_none() && inward > 0 {
+            all.retain(|(_, talk)| talk.is_out());
+            notes.push(format!(
+                "{inward} conversations that mainly come in are left out: --down says how fast the line is towards here"
+            ));
+        }
+        all.sort_by_key(|(_, talk)| std::cmp::Reverse(talk.bytes()));
+        if all.len() > MOST {
+            notes.push(format!("the {MOST} largest of {} conversations are made again", all.len()));
+            all.truncate(MOST);
+        }
+        all.sort_by_key(|(_, talk)| talk.began);
+        let unseen = all.iter().filter(|(key, talk)| key.protocol == proto::TCP && talk.rtt.is_none()).count();
+        if unseen > 0 {
+            let rtt = options.rtt.unwrap_or(USUAL_RTT);
+            notes.push(format!(
+                "the handshakes of {unseen} connections are not in the capture: their round trip is taken as {}",
+                span(rtt.0)
+            ));
+        }
+        let part = |(n, (key, talk)): (usize, (Key, Talk))| Part { key, talk, id: format!("talk-{}", n + 1) };
+        (all.into_iter().enumerate().map(part).collect(), notes)
+    }
+
     fn see(&mut self, ip: &Ip<'_>, at: u64, way: Direction) {
         let key = Key::of(ip);
         let transport = ip.header() as u32;
@@ -208,22 +213,25 @@ impl Talks {
     }
 }
 
-/// The scenario, for one policy: its devices are its own.
-fn scenario(
-    options: &Options,
+/// The scenario that makes conversations again, for one policy: its devices are its own. `file`: where its file is, if it has one.
+///
+/// # Errors
+/// The line has no rate.
+pub fn scenario(
+    options: &CaptureSettings,
     surveyed: &Surveyed,
-    candidate: &Candidate,
+    (candidate, file): (&Candidate, Option<&str>),
     parts: &[Part],
     seed: u64,
-) -> anyhow::Result<String> {
+) -> Result<String, ClosedError> {
     let policy = &candidate.policy;
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let (rate, buffer) = options.modem().context("--closed needs --rate")?;
+    let (rate, buffer) = options.modem().ok_or(ClosedError::NoRate)?;
     let down = options.down.unwrap_or(rate);
     let seconds = surveyed.duration.div_ceil(1_000_000_000) + AFTER;
     let mut text = format!(
         "title = {}\nduration = \"{seconds}s\"\nwarm-up = \"0s\"\nseed = {seed}\n",
-        quoted(&format!("The connections of {}, made again", options.file().display()))
+        quoted(&format!("The connections of {}, made again", options.file))
     );
     let mut hosts: BTreeMap<String, String> = BTreeMap::new();
     let (mut here, mut links, mut traffic) = (Vec::new(), String::new(), String::new());
@@ -265,9 +273,8 @@ fn scenario(
     }
     text.push_str(&links);
     let _ = writeln!(text, "[policies.{}]", quoted(&candidate.name));
-    if !candidate.file.is_empty() {
-        let path = std::path::absolute(&candidate.file)?;
-        let _ = writeln!(text, "gateway = {}", quoted(path.to_str().context("the policy's path is no text")?));
+    if let Some(file) = file {
+        let _ = writeln!(text, "gateway = {}", quoted(file));
         let args: Vec<String> = candidate.args.iter().map(|arg| quoted(arg)).collect();
         let _ = writeln!(text, "args = [{}]", args.join(", "));
     }
@@ -302,58 +309,4 @@ fn item(part: &Part, near: &str, far: &str) -> String {
         );
     }
     text
-}
-
-/// Each conversation under each policy.
-fn text(experiment: &Experiment, parts: &[Part]) -> String {
-    let mut out = String::from("The capture's conversations, made again: modelled, not captured.\n\n");
-    let of = |run: &Run, part: &Part| -> (String, String) {
-        if let Some(transfer) = run.transfers.iter().find(|one| one.id == part.id) {
-            let took = transfer.finished.map(|at| span(at.saturating_sub(transfer.began)));
-            return (took.unwrap_or_else(|| "not done".into()), transfer.lost.to_string());
-        }
-        let probe = run.probes.iter().find(|one| one.id == part.id);
-        probe.map_or_else(Default::default, |probe| {
-            let figures = probe.figures(run.window);
-            (figures.rtt.percentile(95.0).map_or_else(|| "–".into(), span), percent(figures.loss()))
-        })
-    };
-    let runs = &experiment.runs;
-    for (tcp, caption) in [
-        (true, "Connections: how long each took, and packets lost"),
-        (false, "Datagrams, one way: 95th percentile, and losses"),
-    ] {
-        let chosen = parts.iter().filter(|part| (part.key.protocol == proto::TCP) == tcp);
-        let mut columns = vec![
-            ("conversation".to_owned(), Align::Left),
-            ("bytes".to_owned(), Align::Right),
-            ("rtt".to_owned(), Align::Right),
-        ];
-        columns.push(("as captured".to_owned(), Align::Right));
-        for run in runs {
-            columns.push((run.policy.clone(), Align::Right));
-            columns.push(("lost".to_owned(), Align::Right));
-        }
-        let mut table = Table::new(columns);
-        for part in chosen {
-            let talk = &part.talk;
-            let bytes = talk.sent[usize::from(!talk.forth())].1;
-            let arrow = if talk.forth() { part.key.to_string() } else { part.key.back().to_string() };
-            let captured = if tcp { span(talk.ended - talk.began) } else { "–".to_owned() };
-            let mut row = vec![arrow, size(bytes), talk.rtt.map_or_else(|| "–".to_owned(), span), captured];
-            for run in runs {
-                let (took, lost) = of(run, part);
-                row.extend([took, lost]);
-            }
-            table.row(row);
-        }
-        if !table.is_empty() {
-            let _ = writeln!(out, "{caption}\n\n{table}");
-        }
-    }
-    for note in &experiment.notes {
-        let _ = writeln!(out, "Note: {note}");
-    }
-    let _ = writeln!(out, "Again: {}", experiment.again);
-    out
 }

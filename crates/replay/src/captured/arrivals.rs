@@ -1,12 +1,10 @@
 //! The packets of a capture as they arrive at the gateway: which way, in which flow, split where they are too long.
 
-use super::file::CaptureFile;
 use super::frames::{self, Ip, LeftOut};
-use super::options::Options;
+use super::settings::CaptureSettings;
 use super::side::{Looking, Rule, as_address};
 use super::split::{Piece, Splitter};
-use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::collections::BTreeMap;
 use tidegate_measure::replayed::Capture;
 use tidegate_packet::Head;
 use tidegate_packet::header::ethertype;
@@ -19,76 +17,102 @@ const MOST_FLOWS: usize = 65_536;
 const LONGEST: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// What a first reading of a capture found.
-pub(super) struct Surveyed {
-    pub(super) rule: Rule,
+pub struct Surveyed {
+    /// Which packets go out, and which come in.
+    pub rule: Rule,
     /// When its first packet was captured.
-    pub(super) began: u64,
-    pub(super) duration: u64,
+    pub began: u64,
+    /// From its first packet to its last, in ns.
+    pub duration: u64,
     /// Octets of the file.
-    pub(super) octets: u64,
-    pub(super) format: &'static str,
-    pub(super) broken: Option<String>,
+    pub octets: u64,
+    /// `pcap` or `pcapng`.
+    pub format: &'static str,
+    /// Where and why reading ended before the file did.
+    pub broken: Option<String>,
 }
 
-/// Reads a capture for the first time: how long it is, and which way its packets go.
-pub(super) fn survey(path: &Path, options: &Options) -> anyhow::Result<Surveyed> {
-    let (mut looking, mut ends, mut octets) = (Looking::default(), None::<(u64, u64)>, 0);
-    let broken = CaptureFile::open(path)?.each(|packet, so_far| {
-        octets = so_far;
+/// A capture, read for the first time: how long it is, and which way its packets go.
+#[derive(Default)]
+pub struct Survey {
+    looking: Looking,
+    ends: Option<(u64, u64)>,
+}
+
+impl Survey {
+    /// A packet of it.
+    pub fn packet(&mut self, packet: &tidegate_pcap::Packet<'_>) {
         if let Some(time) = packet.time {
-            let (first, last) = ends.unwrap_or((time, time));
+            let (first, last) = self.ends.unwrap_or((time, time));
             let believed = time.saturating_sub(first) <= LONGEST;
-            ends = Some((first, if believed { last.max(time) } else { last }));
+            self.ends = Some((first, if believed { last.max(time) } else { last }));
         }
-        if let Ok(ip) = frames::open(&packet) {
-            looking.see(&ip);
+        if let Ok(ip) = frames::open(packet) {
+            self.looking.see(&ip);
         }
-        Ok(())
-    })?;
-    let (began, last) = ends.unwrap_or_default();
-    let rule = if options.from.is_empty() { looking.rule() } else { Rule::Ours(options.from.clone()) };
-    Ok(Surveyed {
-        rule,
-        began,
-        duration: last - began,
-        octets,
-        format: CaptureFile::format(path)?,
-        broken: broken.map(|broken| format!("{broken}; the {} packets before it are used", broken.packets)),
-    })
+    }
+
+    /// All of it was read: so many bytes of a format, to where it is `broken` if it is.
+    pub fn finish(
+        self,
+        options: &CaptureSettings,
+        bytes: u64,
+        format: &'static str,
+        broken: Option<&tidegate_pcap::Broken>,
+    ) -> Surveyed {
+        let (began, last) = self.ends.unwrap_or_default();
+        let rule = if options.from.is_empty() { self.looking.rule() } else { Rule::Ours(options.from.clone()) };
+        Surveyed {
+            rule,
+            began,
+            duration: last - began,
+            octets: bytes,
+            format,
+            broken: broken.map(|broken| format!("{broken}; the {} packets before it are used", broken.packets)),
+        }
+    }
 }
 
 /// A packet that arrives.
-pub(super) struct Arrival {
+pub struct Arrival {
     /// After the first packet, ns.
-    pub(super) at: u64,
-    pub(super) way: Direction,
+    pub at: u64,
+    /// Which way it goes.
+    pub way: Direction,
     /// The machine itself sends it, or gets it.
-    pub(super) local: bool,
+    pub local: bool,
     /// The number of its flow.
-    pub(super) flow: u32,
-    pub(super) head: Head,
+    pub flow: u32,
+    /// Its headers.
+    pub head: Head,
     /// Octets of the IP packet.
-    pub(super) len: u32,
+    pub len: u32,
 }
 
 /// Flows by number, each by the addresses, ports and protocol of its packets.
 #[derive(Default)]
-pub(super) struct Flows {
-    known: HashMap<Key, u32>,
-    pub(super) keys: Vec<Key>,
+pub struct Flows {
+    known: BTreeMap<Key, u32>,
+    /// The flows, by number.
+    pub keys: Vec<Key>,
 }
 
 /// What the packets of a flow have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    pub(super) source: [u8; 16],
-    pub(super) destination: [u8; 16],
-    pub(super) protocol: u8,
-    pub(super) ports: (u16, u16),
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The source address; of IPv4 as an IPv6-mapped one.
+    pub source: [u8; 16],
+    /// The destination address, likewise.
+    pub destination: [u8; 16],
+    /// The protocol above IP.
+    pub protocol: u8,
+    /// The ports; 0 where there are none.
+    pub ports: (u16, u16),
 }
 
 impl Key {
-    pub(super) fn of(ip: &Ip<'_>) -> Key {
+    /// Of a packet.
+    pub fn of(ip: &Ip<'_>) -> Key {
         Key {
             source: ip.source(),
             destination: ip.destination(),
@@ -98,7 +122,7 @@ impl Key {
     }
 
     /// The other direction.
-    pub(super) fn back(self) -> Key {
+    pub fn back(self) -> Key {
         let Key { source, destination, protocol, ports } = self;
         Key { source: destination, destination: source, protocol, ports: (ports.1, ports.0) }
     }
@@ -130,19 +154,20 @@ impl Flows {
         number
     }
 
-    pub(super) fn name(&self, flow: u32) -> String {
+    /// A flow in words.
+    pub fn name(&self, flow: u32) -> String {
         self.keys.get(flow as usize).map_or_else(|| "further flows".to_owned(), Key::to_string)
     }
 }
 
 /// Gives the arrivals of a capture, one after the other, and counts what is left out.
-pub(super) struct Arrivals<'s> {
+pub(crate) struct Arrivals<'s> {
     surveyed: &'s Surveyed,
-    options: &'s Options,
+    options: &'s CaptureSettings,
     /// Octets of the longest packet that the device carries.
     mtu: u32,
     splitter: Splitter,
-    pub(super) flows: Flows,
+    pub flows: Flows,
     left_out: BTreeMap<LeftOut, u64>,
     packets: u64,
     out: (u64, u64),
@@ -154,7 +179,7 @@ pub(super) struct Arrivals<'s> {
 }
 
 impl<'s> Arrivals<'s> {
-    pub(super) fn new(surveyed: &'s Surveyed, options: &'s Options, mtu: u32) -> Arrivals<'s> {
+    pub(crate) fn new(surveyed: &'s Surveyed, options: &'s CaptureSettings, mtu: u32) -> Arrivals<'s> {
         Arrivals {
             surveyed,
             options,
@@ -172,7 +197,7 @@ impl<'s> Arrivals<'s> {
     }
 
     /// What a packet of the capture comes to: one arrival, or several where it was too long for one frame.
-    pub(super) fn take(&mut self, packet: &tidegate_pcap::Packet<'_>, mut arrive: impl FnMut(Arrival)) {
+    pub(crate) fn take(&mut self, packet: &tidegate_pcap::Packet<'_>, mut arrive: impl FnMut(Arrival)) {
         self.packets += 1;
         match self.taken(packet) {
             Ok(arrivals) => arrivals.into_iter().for_each(|arrival| {
@@ -216,9 +241,9 @@ impl<'s> Arrivals<'s> {
     }
 
     /// What the document tells of the capture.
-    pub(super) fn told(&self) -> Capture {
+    pub(crate) fn told(&self) -> Capture {
         Capture {
-            file: self.options.file().display().to_string(),
+            file: self.options.file.clone(),
             format: self.surveyed.format.to_owned(),
             began: self.surveyed.began,
             duration: self.surveyed.duration,
@@ -233,7 +258,7 @@ impl<'s> Arrivals<'s> {
     }
 
     /// Packets that stand behind later ones in the file.
-    pub(super) fn late(&self) -> u64 {
+    pub(crate) fn late(&self) -> u64 {
         self.late
     }
 }

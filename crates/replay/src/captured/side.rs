@@ -13,14 +13,15 @@ const V4_BITS: u8 = 96;
 
 /// Addresses that begin alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Prefix {
+pub struct Prefix {
     first: [u8; 16],
     /// Of sixteen octets.
     bits: u8,
 }
 
 impl Prefix {
-    pub(super) fn holds(&self, address: &[u8; 16]) -> bool {
+    /// Is it the beginning of an address (of IPv4 as an IPv6-mapped one)?
+    pub fn holds(&self, address: &[u8; 16]) -> bool {
         let (ours, theirs) = (u128::from_be_bytes(self.first), u128::from_be_bytes(*address));
         (ours ^ theirs).checked_shr(128 - u32::from(self.bits)).unwrap_or(0) == 0
     }
@@ -31,11 +32,23 @@ impl Prefix {
     }
 }
 
-impl FromStr for Prefix {
-    type Err = String;
+/// A text that is no network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadPrefix;
 
-    fn from_str(text: &str) -> Result<Prefix, String> {
-        let wrong = || "not a network; write 192.168.1.0/24, 2001:db8::/32 or an address".to_owned();
+impl std::fmt::Display for BadPrefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "not a network; write 192.168.1.0/24, 2001:db8::/32 or an address")
+    }
+}
+
+impl std::error::Error for BadPrefix {}
+
+impl FromStr for Prefix {
+    type Err = BadPrefix;
+
+    fn from_str(text: &str) -> Result<Prefix, BadPrefix> {
+        let wrong = || BadPrefix;
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let whole = if address.is_ipv4() { 32 } else { 128 };
@@ -66,7 +79,7 @@ fn is_v4(address: &[u8; 16]) -> bool {
 }
 
 /// An address in sixteen octets, for people.
-pub(super) fn as_address(address: &[u8; 16]) -> IpAddr {
+pub fn as_address(address: &[u8; 16]) -> IpAddr {
     match address {
         [.., a, b, c, d] if is_v4(address) => Ipv4Addr::from([*a, *b, *c, *d]).into(),
         _ => Ipv6Addr::from(*address).into(),
@@ -84,7 +97,7 @@ const PRIVATE: [Prefix; 5] = [
 
 /// How to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
+pub enum Rule {
     /// The capture says it of each packet.
     Said,
     /// What these addresses send goes out, what is sent to them comes in.
@@ -93,7 +106,7 @@ pub(super) enum Rule {
 
 impl Rule {
     /// Which way a packet goes.
-    pub(super) fn way(&self, ip: &Ip<'_>) -> Result<Direction, LeftOut> {
+    pub fn way(&self, ip: &Ip<'_>) -> Result<Direction, LeftOut> {
         match self {
             Rule::Said => ip.direction.ok_or(LeftOut::OfOthers),
             Rule::Ours(ours) => {
@@ -108,7 +121,8 @@ impl Rule {
         }
     }
 
-    pub(super) fn words(&self) -> String {
+    /// In words.
+    pub fn words(&self) -> String {
         match self {
             Rule::Said => "the capture says of each packet which way it went".into(),
             Rule::Ours(ours) => {
@@ -121,7 +135,7 @@ impl Rule {
 
 /// What a first look at a capture's packets gathers to tell.
 #[derive(Default)]
-pub(super) struct Looking {
+pub(crate) struct Looking {
     packets: u64,
     said: u64,
     /// IPv4: packets between an address of each private network and one that is not private.
@@ -131,7 +145,7 @@ pub(super) struct Looking {
 }
 
 impl Looking {
-    pub(super) fn see(&mut self, ip: &Ip<'_>) {
+    pub(crate) fn see(&mut self, ip: &Ip<'_>) {
         self.packets += 1;
         self.said += u64::from(ip.direction.is_some());
         let private = |address: &[u8; 16]| PRIVATE.iter().position(|prefix| prefix.holds(address));
@@ -156,7 +170,7 @@ impl Looking {
 
     /// How to tell, from what was seen: what the capture says; else private addresses are ours, else the address met most; of IPv6 the
     /// network met most.
-    pub(super) fn rule(&self) -> Rule {
+    pub(crate) fn rule(&self) -> Rule {
         if self.packets > 0 && self.said == self.packets {
             return Rule::Said;
         }

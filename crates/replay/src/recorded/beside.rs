@@ -12,12 +12,12 @@ const MOST_ARRIVED: u32 = 64;
 
 impl Run<'_> {
     /// All devices but the recorded one, as they are now.
-    pub(super) fn look_around(&mut self) {
+    pub(crate) fn look_around(&mut self) {
         self.beside = self.machine.gateway.devices().filter(|id| *id != self.device).collect();
     }
 
     /// A packet of the schedule comes.
-    pub(super) fn arrive(&mut self, now: Time, pkt: Pkt) {
+    pub(crate) fn arrive(&mut self, now: Time, pkt: Pkt) {
         let offer = if self.recording.link.forward {
             self.come_in(now, pkt)
         } else {
@@ -78,7 +78,7 @@ impl Run<'_> {
     }
 
     /// Lets the devices go on, and what filters had arrive at them.
-    pub(super) fn go_on(&mut self, now: Time, woke: Option<DeviceId>) {
+    pub(crate) fn go_on(&mut self, now: Time, woke: Option<DeviceId>) {
         let offered = self.serve_beside(now, woke);
         if offered || woke == Some(self.device) {
             self.send(now);
@@ -115,7 +115,7 @@ impl Run<'_> {
     }
 
     /// When the first watchdog of a device beside is due.
-    pub(super) fn watchdog_beside(&mut self) -> Option<(Time, DeviceId)> {
+    pub(crate) fn watchdog_beside(&mut self) -> Option<(Time, DeviceId)> {
         let gateway = &mut self.machine.gateway;
         self.beside.iter().filter_map(|id| Some((gateway.timeout(*id)?, *id))).min()
     }

@@ -2,7 +2,7 @@
 //! together before the machine saw it (GRO).
 
 use super::frames::Ip;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use tidegate_packet::header::{proto, tcp_flags};
 
 /// Connections whose segment size is remembered.
@@ -17,19 +17,19 @@ type Way = ([u8; 16], [u8; 16], (u16, u16));
 
 /// Splits, and remembers the segments that connections agreed on.
 #[derive(Default)]
-pub(super) struct Splitter {
-    segments: HashMap<Way, u32>,
+pub(crate) struct Splitter {
+    segments: BTreeMap<Way, u32>,
 }
 
 /// A packet that is not longer than a frame may be: its front, and its length.
-pub(super) struct Piece {
-    pub(super) front: Vec<u8>,
-    pub(super) len: u32,
+pub(crate) struct Piece {
+    pub front: Vec<u8>,
+    pub len: u32,
 }
 
 impl Splitter {
     /// Looks at what a SYN says.
-    pub(super) fn learn(&mut self, ip: &Ip<'_>) {
+    pub(crate) fn learn(&mut self, ip: &Ip<'_>) {
         if ip.protocol() != proto::TCP || self.segments.len() >= MOST_KNOWN {
             return;
         }
@@ -42,7 +42,7 @@ impl Splitter {
     }
 
     /// The pieces of a packet on a device with this MTU; `None`: nothing splits it.
-    pub(super) fn split(&self, ip: &Ip<'_>, mtu: u32) -> Option<Vec<Piece>> {
+    pub(crate) fn split(&self, ip: &Ip<'_>, mtu: u32) -> Option<Vec<Piece>> {
         let headers = ip.header() + transport(ip)?;
         let front = ip.octets.get(..headers)?;
         let room = mtu.checked_sub(headers as u32).filter(|room| *room > 0)?;
