@@ -7,7 +7,7 @@ use tidegate_shims::{Answer, Call, Reply, TOOLS, ToolShim};
 
 /// Carries out the commands of a recording on its machine. The command line does that with a real shell in a sandbox.
 pub trait Commands {
-    /// The script with which the run begins.
+    /// The script with which the run begins, as by `sh -e`: it stops at the first command that fails.
     ///
     /// # Errors
     /// It cannot be carried out at all; commands that the machine refuses are no error.
@@ -83,7 +83,8 @@ impl PlainCommands {
         self.written.as_deref()
     }
 
-    fn carry_out(&mut self, line: &str, shim: &mut ToolShim<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+    /// Carries out a line, to its first command that fails if `stops`.
+    fn carry_out(&mut self, line: &str, stops: bool, shim: &mut ToolShim<'_>) -> Result<(), NotPlain> {
         let not_plain = || NotPlain { line: line.to_owned() };
         for piece in pieces(line).ok_or_else(not_plain)? {
             let Some((words, to)) = plain(&piece, self.code).ok_or_else(not_plain)? else { continue };
@@ -98,6 +99,9 @@ impl PlainCommands {
                 if to.errors {
                     written.extend(reply.stderr);
                 }
+            }
+            if stops && self.code != 0 {
+                break;
             }
         }
         Ok(())
@@ -120,11 +124,17 @@ impl PlainCommands {
 impl Commands for PlainCommands {
     fn script(&mut self, shim: &mut ToolShim<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
         let script = std::mem::take(&mut self.script);
-        script.lines().try_for_each(|line| self.carry_out(line, shim))
+        for line in script.lines() {
+            self.carry_out(line, true, shim)?;
+            if self.code != 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn line(&mut self, line: &str, shim: &mut ToolShim<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
-        self.carry_out(line, shim)
+        Ok(self.carry_out(line, false, shim)?)
     }
 }
 
