@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
-use tidegate_replay::recorded::{Done, NotPlain, PlainCommands, Recording, ReplayError, Texts, replay};
+use tidegate_replay::recorded::{NotPlain, PlainCommands, Recording, ReplayError, ReplayedRun, Texts, replay};
 use tidegate_shims::Machine;
 
 /// The archives, and how many of their recordings are plain.
@@ -22,7 +22,7 @@ const ARCHIVES: [(&str, usize); 14] = [
     ("answers-kinds", 19),
     ("answers-fuzz", 59),
     ("answers-around", 12),
-    ("answers-rewrite", 0),
+    ("answers-rewrite", 81),
     ("answers-blocks", 18),
     ("answers-cake", 69),
     ("translated", 5),
@@ -55,7 +55,7 @@ fn recordings(archive: &str) -> BTreeMap<String, Files> {
 }
 
 /// Carries a recording out again; `None`: its commands need a shell.
-fn carried_out(files: &Files) -> Option<(Done, PlainCommands)> {
+fn carried_out(files: &Files) -> Option<(ReplayedRun, PlainCommands)> {
     let text = |name: &str| files.get(name).map(String::as_str);
     let texts = Texts {
         link: text("link").unwrap_or_default(),
@@ -74,7 +74,7 @@ fn carried_out(files: &Files) -> Option<(Done, PlainCommands)> {
 }
 
 /// The first difference between what the kernel did and what the engine does.
-fn difference(files: &Files, done: &Done, commands: &PlainCommands) -> Option<String> {
+fn difference(files: &Files, done: &ReplayedRun, commands: &PlainCommands) -> Option<String> {
     if let Err(error) = done.check_draws() {
         return Some(error.to_string());
     }

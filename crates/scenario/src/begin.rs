@@ -1,8 +1,8 @@
 //! From what a scenario says of an item to what the network does.
 
-use crate::errands;
-use crate::lay::{self, Laid, START};
-use crate::model::{Item, Pace, Role, Scenario, What};
+use crate::lay::{self, LaidOut, START};
+use crate::model::{DatagramPacing, NodeRole, Scenario, TrafficItem, TrafficKind};
+use crate::transactions;
 use std::net::IpAddr;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Span, Time};
@@ -42,7 +42,7 @@ pub(crate) struct Talk {
 
 impl Talk {
     /// Of an item; `None`: there is no way.
-    pub(crate) fn of(scenario: &Scenario, laid: &mut Laid, item: &Item, sport: u16) -> Option<Talk> {
+    pub(crate) fn of(scenario: &Scenario, laid: &mut LaidOut, item: &TrafficItem, sport: u16) -> Option<Talk> {
         let (there, back) = (laid.world.way(item.from, item.to)?, laid.world.way(item.to, item.from)?);
         let src = lay::address(scenario, laid, item.from, there.first);
         let dst = lay::address(scenario, laid, item.to, there.last);
@@ -59,41 +59,43 @@ impl Talk {
     }
 
     /// Sets an item going.
-    pub(crate) fn begin(self, scenario: &Scenario, net: &mut Net<Machines>, item: &Item) -> Going {
+    pub(crate) fn begin(self, scenario: &Scenario, net: &mut Net<Machines>, item: &TrafficItem) -> Going {
         match &item.what {
-            What::Tcp { login: false, .. } => Going::Flow(net.tcp(self.transfer(scenario, item))),
-            What::Tcp { .. } => {
+            TrafficKind::Tcp { login: false, .. } => Going::Flow(net.tcp(self.transfer(scenario, item))),
+            TrafficKind::Tcp { .. } => {
                 let spec = self.transfer(scenario, item);
                 let asker = if spec.called { self.turned() } else { self };
                 // Once: the next would begin when none begins any more.
                 let once = Talk { stop: self.start + Span(1), ..asker };
-                let what = Transaction { port: item.port, ..errands::login() };
+                let what = Transaction { port: item.port, ..transactions::login() };
                 Going::Login(net.transaction(once.errand(item, what)), spec)
             }
-            What::Udp { payload, every, pace } => {
+            TrafficKind::Udp { payload, every, pace } => {
                 let arrivals = match *pace {
-                    Pace::Even => Arrivals::Every(*every),
-                    Pace::Late(late) => Arrivals::Around { every: *every, late },
-                    Pace::Poisson => Arrivals::Poisson(*every),
+                    DatagramPacing::Even => Arrivals::Every(*every),
+                    DatagramPacing::Late(late) => Arrivals::Around { every: *every, late },
+                    DatagramPacing::Poisson => Arrivals::Poisson(*every),
                 };
                 let spec = SourceSpec { arrivals, ..self.datagrams(item, *payload, *every) };
                 Going::Source(net.source(spec))
             }
-            What::Ping { payload, every, count } => Going::Ping(net.ping(self.echoes(item, *payload, *every, *count))),
-            What::Request { every, request, reply } => {
-                let what = errands::request(*every, item.port, *request, *reply);
+            TrafficKind::Ping { payload, every, count } => {
+                Going::Ping(net.ping(self.echoes(item, *payload, *every, *count)))
+            }
+            TrafficKind::Request { every, request, reply } => {
+                let what = transactions::request(*every, item.port, *request, *reply);
                 Going::Errand(net.transaction(self.errand(item, what)))
             }
-            What::Dns { every } => {
-                let what = Transaction { every: *every, ..errands::dns() };
+            TrafficKind::Dns { every } => {
+                let what = Transaction { every: *every, ..transactions::dns() };
                 Going::Errand(net.transaction(self.errand(item, what)))
             }
-            What::Ssh { every } => {
-                let what = Transaction { every: *every, port: item.port, ..errands::login() };
+            TrafficKind::Ssh { every } => {
+                let what = Transaction { every: *every, port: item.port, ..transactions::login() };
                 Going::Errand(net.transaction(self.errand(item, what)))
             }
-            What::Web { every, shape, patience } => {
-                let page = shape.map_or_else(errands::page, errands::page_like);
+            TrafficKind::Web { every, shape, patience } => {
+                let page = shape.map_or_else(transactions::page, transactions::page_like);
                 let patience = patience.unwrap_or(page.patience);
                 let what = Transaction { every: *every, port: item.port, patience, ..page };
                 Going::Errand(net.transaction(self.errand(item, what)))
@@ -110,8 +112,8 @@ impl Talk {
         Ends { src: self.src, dst: self.dst, sport: self.sport, dport }
     }
 
-    fn transfer(self, scenario: &Scenario, item: &Item) -> FlowSpec {
-        let What::Tcp { bytes, tcp, receiver_opens, .. } = &item.what else {
+    fn transfer(self, scenario: &Scenario, item: &TrafficItem) -> FlowSpec {
+        let TrafficKind::Tcp { bytes, tcp, receiver_opens, .. } = &item.what else {
             return FlowSpec::bulk(self.ends(item.port), self.there.path, self.back.path);
         };
         let (sender, receiver) = (&scenario.nodes[item.from], &scenario.nodes[item.to]);
@@ -132,7 +134,7 @@ impl Talk {
             send_buffer: own.send_buffer.unwrap_or(usual.send_buffer),
             small_queues: own.small_queues.unwrap_or(usual.small_queues),
             called: *receiver_opens,
-            local: sender.role == Role::Machine,
+            local: sender.role == NodeRole::Machine,
             start: self.start,
             // Beyond the window, so that queues are as they were until its very end.
             stop: if item.stop.is_some() { self.stop } else { self.stop + Span::secs(1) },
@@ -140,7 +142,7 @@ impl Talk {
         }
     }
 
-    fn datagrams(self, item: &Item, payload: u32, every: Span) -> SourceSpec {
+    fn datagrams(self, item: &TrafficItem, payload: u32, every: Span) -> SourceSpec {
         let headers = if self.src.is_ipv6() { 62 } else { 42 };
         SourceSpec {
             protocol: proto::UDP,
@@ -152,7 +154,7 @@ impl Talk {
         }
     }
 
-    fn echoes(self, item: &Item, payload: u32, every: Span, count: Option<u64>) -> ProbeSpec {
+    fn echoes(self, item: &TrafficItem, payload: u32, every: Span, count: Option<u64>) -> ProbeSpec {
         let last = count.map_or(self.stop, |count| self.start + Span(every.0.saturating_mul(count)));
         ProbeSpec {
             ends: self.ends(0),
@@ -166,7 +168,7 @@ impl Talk {
         }
     }
 
-    fn errand(self, item: &Item, what: Transaction) -> TransactionSpec {
+    fn errand(self, item: &TrafficItem, what: Transaction) -> TransactionSpec {
         TransactionSpec {
             what,
             client: self.src,
@@ -183,7 +185,7 @@ impl Talk {
 }
 
 /// Payload of a full segment, with timestamps: what the ways carry (RFC 9293, section 3.7.1).
-fn mss(scenario: &Scenario, laid: &mut Laid, item: &Item, v6: bool) -> u32 {
+fn mss(scenario: &Scenario, laid: &mut LaidOut, item: &TrafficItem, v6: bool) -> u32 {
     let of_cable = |cable: usize| scenario.cables[cable].mtu.unwrap_or(USUAL_MTU);
     let ways = [(item.from, item.to), (item.to, item.from)];
     let least = ways.iter().filter_map(|(from, to)| laid.world.narrowest(*from, *to, &of_cable)).min();

@@ -2,10 +2,10 @@
 
 use crate::judge;
 use crate::lay::START;
-use crate::model::{Buffer, Cable, End, Item, Line, Role, Scenario, What};
+use crate::model::{BufferSize, LinkDirection, LinkEnd, NodeRole, Scenario, ScenarioLink, TrafficItem, TrafficKind};
 use crate::prepare::Prepared;
-use crate::run::{LinkCourse, Run, Traffic};
-use crate::series::Course;
+use crate::run::{LinkReadings, ScenarioRun, TrafficDriver};
+use crate::series::ClassReadings;
 use tidegate_measure::experiment as doc;
 use tidegate_measure::trial::ClassSeries;
 use tidegate_packet::{Handle, Time};
@@ -80,18 +80,18 @@ fn unreliable(of: &doc::Experiment) -> Vec<String> {
     notes
 }
 
-fn node(of: &crate::model::Node) -> doc::Node {
+fn node(of: &crate::model::ScenarioNode) -> doc::Node {
     let kind = match of.role {
-        Role::Host => "host",
-        Role::Machine => "machine",
-        Role::Relay => "relay",
+        NodeRole::Host => "host",
+        NodeRole::Machine => "machine",
+        NodeRole::Relay => "relay",
     };
     let devices = of.machine.devices.iter().map(|device| device.name.clone()).collect();
     doc::Node { name: of.name.clone(), kind: kind.to_owned(), devices }
 }
 
 /// `gateway:eth0`, `isp`.
-fn end_name(scenario: &Scenario, end: &End) -> String {
+fn end_name(scenario: &Scenario, end: &LinkEnd) -> String {
     let node = &scenario.nodes[end.node];
     match end.device {
         Some(device) => format!("{}:{}", node.name, node.machine.devices[device].name),
@@ -99,11 +99,11 @@ fn end_name(scenario: &Scenario, end: &End) -> String {
     }
 }
 
-fn cable(scenario: &Scenario, of: &Cable) -> doc::Cable {
+fn cable(scenario: &Scenario, of: &ScenarioLink) -> doc::Cable {
     let names: Vec<String> = of.ends.iter().map(|end| end_name(scenario, end)).collect();
     let (to, from) =
         names.split_last().map_or((String::new(), String::new()), |(to, from)| (to.clone(), from.join(", ")));
-    let bits = |line: &Line| line.rate.or(line.trace.as_ref().map(|trace| trace.mean_rate()));
+    let bits = |line: &LinkDirection| line.rate.or(line.trace.as_ref().map(|trace| trace.mean_rate()));
     doc::Cable {
         name: of.name.clone(),
         from,
@@ -116,7 +116,7 @@ fn cable(scenario: &Scenario, of: &Cable) -> doc::Cable {
 }
 
 /// A direction in words: `768 kbit/s, 10 ms, buffer 17.3 kB`.
-fn in_words(line: &Line) -> String {
+fn in_words(line: &LinkDirection) -> String {
     let mut words = Vec::new();
     words.extend(line.rate.map(|rate| tidegate_measure::numbers::rate(rate as f64)));
     words.extend(
@@ -127,9 +127,9 @@ fn in_words(line: &Line) -> String {
     words.extend(line.packet_rate.filter(|rate| *rate > 0).map(|rate| format!("{rate} packets/s at most")));
     words.extend(line.delay.filter(|delay| delay.0 > 0).map(|delay| tidegate_measure::numbers::span(delay.0)));
     words.extend(line.buffer.map(|buffer| match buffer {
-        Buffer::Bytes(bytes) => format!("buffer {}", tidegate_measure::numbers::size(bytes)),
-        Buffer::Packets(packets) => format!("buffer {packets} packets"),
-        Buffer::Time(span) => format!("buffer {}", tidegate_measure::numbers::span(span.0)),
+        BufferSize::Bytes(bytes) => format!("buffer {}", tidegate_measure::numbers::size(bytes)),
+        BufferSize::Packets(packets) => format!("buffer {packets} packets"),
+        BufferSize::Time(span) => format!("buffer {}", tidegate_measure::numbers::span(span.0)),
     }));
     words.extend(line.ring.map(|ring| format!("ring {ring}")));
     words.extend(line.bql.map(|bytes| format!("BQL {bytes} B")));
@@ -140,7 +140,7 @@ fn in_words(line: &Line) -> String {
 }
 
 /// A change of a link in words.
-pub fn change_in_words(up: &Line, down: &Line) -> String {
+pub fn change_in_words(up: &LinkDirection, down: &LinkDirection) -> String {
     let (there, back) = (in_words(up), in_words(down));
     match (there.is_empty(), back.is_empty()) {
         _ if there == back => there,
@@ -164,12 +164,12 @@ fn policies(scenario: &Scenario, prepared: &Prepared) -> Vec<doc::Policy> {
     .collect()
 }
 
-fn load(of: &crate::model::Load) -> doc::Load {
+fn load(of: &crate::model::ScenarioLoad) -> doc::Load {
     doc::Load { name: of.name.clone(), title: of.title.clone(), test: of.test.clone() }
 }
 
 /// The document of one run.
-pub fn run<T: Traffic>(mut run: Run<'_, T>, seed: u64) -> doc::Run {
+pub fn run<T: TrafficDriver>(mut run: ScenarioRun<'_, T>, seed: u64) -> doc::Run {
     let (transfers, probes) = T::told(&mut run);
     let scenario = run.scenario;
     let (from, to) = scenario.window();
@@ -197,7 +197,7 @@ pub fn run<T: Traffic>(mut run: Run<'_, T>, seed: u64) -> doc::Run {
 }
 
 /// Packets over the slowest link that has a rate, and events.
-fn work<T>(run: &Run<'_, T>) -> (u64, u64) {
+fn work<T>(run: &ScenarioRun<'_, T>) -> (u64, u64) {
     let slowest =
         run.links.iter().filter(|link| link.has_rate()).min_by_key(|link| link.capacity.iter().max().copied());
     let net = &run.laid.world.net;
@@ -225,9 +225,9 @@ pub fn control_name(control: CongestionControl) -> &'static str {
 }
 
 /// `upload`, or `upload-2` of several.
-pub fn piece_id(item: &Item, number: u32) -> String {
+pub fn piece_id(item: &TrafficItem, number: u32) -> String {
     match item.what {
-        What::Tcp { count, .. } if count > 1 => format!("{}-{}", item.id, number + 1),
+        TrafficKind::Tcp { count, .. } if count > 1 => format!("{}-{}", item.id, number + 1),
         _ => item.id.clone(),
     }
 }
@@ -236,7 +236,7 @@ pub fn piece_id(item: &Item, number: u32) -> String {
 type Answers = Vec<(u64, Option<u64>)>;
 
 /// A probe as a load names it, and what it found.
-pub fn probe(scenario: &Scenario, item: &Item, number: u32, unit: &str, answers: Answers) -> doc::Probe {
+pub fn probe(scenario: &Scenario, item: &TrafficItem, number: u32, unit: &str, answers: Answers) -> doc::Probe {
     doc::Probe {
         id: piece_id(item, number),
         title: item.title.clone(),
@@ -251,17 +251,17 @@ pub fn probe(scenario: &Scenario, item: &Item, number: u32, unit: &str, answers:
 
 /// The probes of an errand, from what took how long until everything, the first and the first paint: of a page three, else one.
 pub fn errand_probes(
-    item: &Item,
+    item: &TrafficItem,
     base: &dyn Fn(&str, Answers) -> doc::Probe,
     [all, first, paint]: [Answers; 3],
 ) -> Vec<doc::Probe> {
     let unit = match item.what {
-        What::Web { .. } => "until complete",
-        What::Ssh { .. } => "until the prompt",
+        TrafficKind::Web { .. } => "until complete",
+        TrafficKind::Ssh { .. } => "until the prompt",
         _ => "until the answer",
     };
     let mut found = vec![base(unit, all)];
-    if let What::Web { .. } = item.what {
+    if let TrafficKind::Web { .. } = item.what {
         for (part, unit, answers) in
             [("document", "until the document", first), ("paint", "until the first paint", paint)]
         {
@@ -274,7 +274,7 @@ pub fn errand_probes(
 }
 
 /// Payload bytes and packets that arrived in each step of a run, from when each arrived.
-pub fn per_step<T>(arrived: impl Iterator<Item = u64>, payload: u64, run: &Run<'_, T>) -> (Vec<u64>, Vec<u32>) {
+pub fn per_step<T>(arrived: impl Iterator<Item = u64>, payload: u64, run: &ScenarioRun<'_, T>) -> (Vec<u64>, Vec<u32>) {
     let steps = run.links.first().map_or(0, |link| link.sent.len());
     let (mut bytes, mut packets) = (vec![0; steps], vec![0; steps]);
     for at in arrived {
@@ -287,7 +287,7 @@ pub fn per_step<T>(arrived: impl Iterator<Item = u64>, payload: u64, run: &Run<'
     (bytes, packets)
 }
 
-fn link_series<T>(scenario: &Scenario, run: &Run<'_, T>, course: &LinkCourse) -> doc::LinkSeries {
+fn link_series<T>(scenario: &Scenario, run: &ScenarioRun<'_, T>, course: &LinkReadings) -> doc::LinkSeries {
     let cable = &scenario.cables[course.cable];
     let names: Vec<String> = cable.ends.iter().map(|end| end_name(scenario, end)).collect();
     let (hub, spokes) =
@@ -301,7 +301,7 @@ fn link_series<T>(scenario: &Scenario, run: &Run<'_, T>, course: &LinkCourse) ->
     let from = if course.up { cable.ends.first() } else { cable.ends.last() };
     let governed = from.is_some_and(|end| end.device.is_some());
     let limit = match buffer {
-        Some(Buffer::Bytes(bytes)) if !governed => Some(bytes),
+        Some(BufferSize::Bytes(bytes)) if !governed => Some(bytes),
         _ => None,
     };
     doc::LinkSeries {
@@ -317,7 +317,7 @@ fn link_series<T>(scenario: &Scenario, run: &Run<'_, T>, course: &LinkCourse) ->
 }
 
 /// `gateway:eth0 1:10`; of a root that the kernel made, `gateway:eth0 root`.
-fn class_series(course: Course) -> ClassSeries {
+fn class_series(course: ClassReadings) -> ClassSeries {
     let place = if course.id == Handle::NONE { "root".to_owned() } else { course.id.to_string() };
     ClassSeries {
         id: format!("{} {place}", course.device),

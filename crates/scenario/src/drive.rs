@@ -1,11 +1,11 @@
 //! One run, from its beginning to its end, read step by step.
 
 use crate::document;
-use crate::lay::{self, Laid, START};
-use crate::model::{At, Command, Happening, Line, Role, Scenario};
+use crate::lay::{self, LaidOut, START};
+use crate::model::{LinkDirection, MachineCommand, NodeRole, Scenario, TimelineEntry, TimelineEvent};
 use crate::prepare::{self, Prepared};
-use crate::run::{Case, LinkCourse, Outside, Run, RunError, Traffic, Watch};
-use crate::series::{Courses, Roots};
+use crate::run::{CaseRun, LinkReadings, Outside, RunError, RunWatch, ScenarioRun, TrafficDriver};
+use crate::series::{ClassRecorder, Roots};
 use std::sync::atomic::Ordering;
 use tidegate_gateway::DeviceId;
 use tidegate_measure::experiment as doc;
@@ -20,25 +20,25 @@ enum Due<'s> {
     Step,
     WindowBegins,
     WindowEnds,
-    Happens(&'s Happening),
-    Asked(&'s Command),
+    Happens(&'s TimelineEvent),
+    Asked(&'s MachineCommand),
 }
 
 /// Does a run from its beginning to its end, or until it is stopped; `asked`: what happens beside what the scenario says.
 ///
 /// # Errors
 /// What a machine refuses of a policy (one that was prepared is not refused), and what keeps the traffic from going on.
-pub fn run<T: Traffic>(
+pub fn run<T: TrafficDriver>(
     scenario: &Scenario,
     prepared: &Prepared,
-    case: Case,
-    asked: &[At],
-    mut watch: Watch<'_>,
+    case: CaseRun,
+    asked: &[TimelineEntry],
+    mut watch: RunWatch<'_>,
     traffic: T,
 ) -> Result<doc::Run, RunError> {
     let seed = scenario.seed.wrapping_add(u64::from(case.repeat));
     let laid = lay::lay(scenario, prepared, case.policy, seed)?;
-    let mut run = Run::new(scenario, case, laid, traffic);
+    let mut run = ScenarioRun::new(scenario, case, laid, traffic);
     if let Some(observer) = &mut watch.observer {
         observer.begin(scenario, &mut run.laid)?;
     }
@@ -47,9 +47,9 @@ pub fn run<T: Traffic>(
     Ok(document::run(run, seed))
 }
 
-impl<'s, T: Traffic> Run<'s, T> {
-    fn new(scenario: &'s Scenario, case: Case, laid: Laid, traffic: T) -> Run<'s, T> {
-        let mut run = Run {
+impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
+    fn new(scenario: &'s Scenario, case: CaseRun, laid: LaidOut, traffic: T) -> ScenarioRun<'s, T> {
+        let mut run = ScenarioRun {
             scenario,
             case,
             laid,
@@ -57,14 +57,14 @@ impl<'s, T: Traffic> Run<'s, T> {
             progress: Vec::new(),
             edges: [Vec::new(), Vec::new()],
             links: Vec::new(),
-            courses: Courses::default(),
+            courses: ClassRecorder::default(),
             events: Vec::new(),
             step: scenario.step,
             cut: None,
             rings: Vec::new(),
         };
         run.rings = run.rings_now();
-        run.links = LinkCourse::all(scenario, case.policy, &run.laid.world);
+        run.links = LinkReadings::all(scenario, case.policy, &run.laid.world);
         if run.classes() > MANY_CLASSES {
             run.step = run.step.max(Span::secs(1));
         }
@@ -92,7 +92,7 @@ impl<'s, T: Traffic> Run<'s, T> {
     }
 
     /// Runs to the end of the window and a while beyond.
-    fn go(&mut self, asked: &'s [At], watch: &mut Watch<'_>) -> Result<(), Outside> {
+    fn go(&mut self, asked: &'s [TimelineEntry], watch: &mut RunWatch<'_>) -> Result<(), Outside> {
         let mut seconds = 0;
         for (at, due) in self.agenda(asked) {
             self.advance(at, watch)?;
@@ -134,7 +134,7 @@ impl<'s, T: Traffic> Run<'s, T> {
     }
 
     /// Lets time pass.
-    fn advance(&mut self, to: Time, watch: &mut Watch<'_>) -> Result<(), Outside> {
+    fn advance(&mut self, to: Time, watch: &mut RunWatch<'_>) -> Result<(), Outside> {
         self.traffic.advance(&mut self.laid, to)?;
         match &mut watch.observer {
             Some(observer) => observer.advanced(&mut self.laid, to),
@@ -143,7 +143,7 @@ impl<'s, T: Traffic> Run<'s, T> {
     }
 
     /// What there is to do, in the order of time: of what falls together, readings come first.
-    fn agenda(&self, asked: &'s [At]) -> Vec<(Time, Due<'s>)> {
+    fn agenda(&self, asked: &'s [TimelineEntry]) -> Vec<(Time, Due<'s>)> {
         let scenario = self.scenario;
         let (from, to) = scenario.window();
         let steps = to.div_ceil(self.step.0);
@@ -154,7 +154,9 @@ impl<'s, T: Traffic> Run<'s, T> {
         all.extend(scenario.at.iter().chain(policy).map(|at| (START + at.time, Due::Happens(&at.what))));
         for at in asked {
             match &at.what {
-                Happening::Command { machine: usize::MAX, command } => all.push((START + at.time, Due::Asked(command))),
+                TimelineEvent::Command { machine: usize::MAX, command } => {
+                    all.push((START + at.time, Due::Asked(command)))
+                }
                 what => all.push((START + at.time, Due::Happens(what))),
             }
         }
@@ -195,14 +197,14 @@ impl<'s, T: Traffic> Run<'s, T> {
         self.courses.end_step();
     }
 
-    fn happens(&mut self, what: &Happening) {
+    fn happens(&mut self, what: &TimelineEvent) {
         match what {
-            Happening::Command { machine, command } => {
+            TimelineEvent::Command { machine, command } => {
                 if let Some(number) = self.laid.nodes.iter().position(|node| node == machine) {
                     self.tell(number, command);
                 }
             }
-            Happening::Link { cable, lines } => {
+            TimelineEvent::Link { cable, lines } => {
                 let [up, down] = &**lines;
                 for (there, line) in [(true, up), (false, down)] {
                     self.change(*cable, there, line);
@@ -212,7 +214,7 @@ impl<'s, T: Traffic> Run<'s, T> {
                 self.note(on, what, String::new());
             }
             // Scripts were taken in before the first run.
-            Happening::Script { .. } => {}
+            TimelineEvent::Script { .. } => {}
         }
     }
 
@@ -222,7 +224,7 @@ impl<'s, T: Traffic> Run<'s, T> {
     }
 
     /// Tells a machine something, as on its shell, and follows what that changes about its devices.
-    fn tell(&mut self, number: usize, command: &Command) {
+    fn tell(&mut self, number: usize, command: &MachineCommand) {
         let host = &mut self.laid.hosts[number];
         let reply = self.laid.world.net.with_machine(|machines, pool, now| {
             let simulated = machines.get(number)?;
@@ -267,10 +269,10 @@ impl<'s, T: Traffic> Run<'s, T> {
     }
 
     /// Changes a direction of a link as far as that is told.
-    fn change(&mut self, cable: usize, up: bool, line: &Line) {
+    fn change(&mut self, cable: usize, up: bool, line: &LinkDirection) {
         let of = &self.scenario.cables[cable];
         let from = if up { of.ends.first() } else { of.ends.last() };
-        let role = from.map_or(Role::Relay, |end| self.scenario.nodes[end.node].role);
+        let role = from.map_or(NodeRole::Relay, |end| self.scenario.nodes[end.node].role);
         let mut changes = Vec::new();
         changes.extend(line.rate.map(|rate| LinkChange::Rate(Some(rate))));
         changes.extend(line.packet_rate.map(|rate| LinkChange::PacketRate(Some(rate).filter(|rate| *rate > 0))));
@@ -279,7 +281,7 @@ impl<'s, T: Traffic> Run<'s, T> {
         changes.extend(line.bql.map(|bytes| LinkChange::QueueLimit(Some(bytes))));
         if line.buffer.is_some() {
             let usual = if up { &of.up } else { &of.down };
-            let whole = Line { rate: line.rate.or(usual.rate), ..line.clone() };
+            let whole = LinkDirection { rate: line.rate.or(usual.rate), ..line.clone() };
             changes.push(LinkChange::Limit(lay::limit(&whole, role)));
         }
         for link in self.laid.world.links(cable, up) {

@@ -4,17 +4,17 @@ use crate::document;
 use crate::drive::run;
 use crate::files::Files;
 use crate::judge;
-use crate::model::{At, Scenario};
+use crate::model::{Scenario, TimelineEntry};
 use crate::prepare::{Prepared, prepare};
-use crate::run::{Case, RunError, Watch};
+use crate::run::{CaseRun, RunError, RunWatch};
 use crate::simulated::Simulated;
-use crate::tables::Wrong;
+use crate::tables::Diagnostic;
 use std::sync::atomic::AtomicBool;
 use tidegate_measure::experiment::{Experiment, Run};
 
 /// All runs: by policy, then by load, then by repeat.
-pub fn cases(scenario: &Scenario) -> Vec<Case> {
-    let repeats = |&(policy, load)| (0..scenario.repeats).map(move |repeat| Case { policy, load, repeat });
+pub fn cases(scenario: &Scenario) -> Vec<CaseRun> {
+    let repeats = |&(policy, load)| (0..scenario.repeats).map(move |repeat| CaseRun { policy, load, repeat });
     scenario.cases.iter().flat_map(repeats).collect()
 }
 
@@ -22,13 +22,13 @@ pub fn cases(scenario: &Scenario) -> Vec<Case> {
 ///
 /// # Errors
 /// The first program: those run on real hosts only.
-pub fn can_be_simulated(scenario: &Scenario) -> Result<(), Wrong> {
+pub fn can_be_simulated(scenario: &Scenario) -> Result<(), Diagnostic> {
     match scenario.cases.iter().flat_map(|(_, load)| &scenario.loads[*load].programs).next() {
         None => Ok(()),
         Some(program) => {
             let how =
                 "`tidegate lab` runs them on real hosts; for the rest of the file: `--load NAME` of a load without";
-            Err(Wrong::new(program.at.clone(), "simulated hosts run no programs", how))
+            Err(Diagnostic::new(program.at.clone(), "simulated hosts run no programs", how))
         }
     }
 }
@@ -40,9 +40,9 @@ pub fn can_be_simulated(scenario: &Scenario) -> Result<(), Wrong> {
 pub fn simulate_case(
     scenario: &Scenario,
     prepared: &Prepared,
-    case: Case,
-    asked: &[At],
-    watch: Watch<'_>,
+    case: CaseRun,
+    asked: &[TimelineEntry],
+    watch: RunWatch<'_>,
 ) -> Result<Run, RunError> {
     run(scenario, prepared, case, asked, watch, Simulated::default())
 }
@@ -58,7 +58,7 @@ pub fn simulate(scenario: &mut Scenario, files: &dyn Files) -> Result<Experiment
     let never = AtomicBool::new(false);
     let mut runs = Vec::new();
     for case in cases(scenario) {
-        let watch = Watch { stop: &never, seconds: &|_| {}, observer: None };
+        let watch = RunWatch { stop: &never, seconds: &|_| {}, observer: None };
         runs.push(simulate_case(scenario, &prepared, case, &[], watch)?);
     }
     let experiment = document::experiment(scenario, &prepared, "sim", String::new(), runs);

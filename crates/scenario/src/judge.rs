@@ -1,7 +1,7 @@
 //! What was expected against what was found.
 
-use crate::model::{Asked, Expected, Scenario};
-use crate::tables::Wrong;
+use crate::model::{Expectation, FigureRef, Scenario};
+use crate::tables::Diagnostic;
 use tidegate_measure::experiment::{Comparison, Experiment, NoSuchFigure, Run, Spread, figure};
 
 /// All expectations whose cases were run.
@@ -13,7 +13,7 @@ pub(crate) fn comparisons(scenario: &Scenario, experiment: &Experiment) -> Vec<C
 ///
 /// # Errors
 /// Its place, and what can be asked for.
-pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Wrong> {
+pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnostic> {
     let asked = scenario.expect.iter().flat_map(|expected| std::iter::once(&expected.figure).chain(&expected.over));
     for asked in asked {
         for run in runs(scenario, experiment, asked) {
@@ -29,24 +29,24 @@ pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Wrong> 
                     near => format!("there are {}", near.join(", ")),
                 };
                 let why = format!("nothing is measured that is called `{}`", asked.name);
-                return Err(Wrong::new(asked.at.clone(), why, remedy));
+                return Err(Diagnostic::new(asked.at.clone(), why, remedy));
             }
         }
     }
     Ok(())
 }
 
-fn runs<'e>(scenario: &Scenario, experiment: &'e Experiment, asked: &Asked) -> Vec<&'e Run> {
+fn runs<'e>(scenario: &Scenario, experiment: &'e Experiment, asked: &FigureRef) -> Vec<&'e Run> {
     let (policy, load) = (&scenario.policies[asked.policy].name, &scenario.loads[asked.load].name);
     experiment.runs.iter().filter(|run| run.policy == *policy && run.load == *load).collect()
 }
 
-fn of_run(run: &Run, asked: &Asked) -> Result<tidegate_measure::experiment::Value, NoSuchFigure> {
+fn of_run(run: &Run, asked: &FigureRef) -> Result<tidegate_measure::experiment::Value, NoSuchFigure> {
     let window = asked.between.map_or(run.window, |(from, to)| (from.0, to.0));
     figure(run, &asked.name, window)
 }
 
-fn compare(scenario: &Scenario, experiment: &Experiment, expected: &Expected) -> Option<Comparison> {
+fn compare(scenario: &Scenario, experiment: &Experiment, expected: &Expectation) -> Option<Comparison> {
     let found = runs(scenario, experiment, &expected.figure);
     if found.is_empty() {
         return None;
@@ -95,8 +95,8 @@ fn compare(scenario: &Scenario, experiment: &Experiment, expected: &Expected) ->
 }
 
 /// The figure in the scenario's words.
-fn words(scenario: &Scenario, expected: &Expected) -> String {
-    let of = |asked: &Asked| {
+fn words(scenario: &Scenario, expected: &Expectation) -> String {
+    let of = |asked: &FigureRef| {
         let case = format!("{}/{}", scenario.policies[asked.policy].name, scenario.loads[asked.load].name);
         format!("{} of {case}", asked.name)
     };

@@ -1,8 +1,8 @@
 //! From a scenario to a network: machines with their policies, links, and the ways of what goes on.
 
-use crate::model::{Buffer, Line, Node, Role, Scenario};
+use crate::model::{BufferSize, LinkDirection, NodeRole, Scenario, ScenarioNode};
 use crate::prepare::{self, Prepared};
-use crate::tables::Wrong;
+use crate::tables::Diagnostic;
 use std::net::IpAddr;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_packet::{Span, Time};
@@ -16,7 +16,7 @@ pub const START: Time = Time(8_000_000_000);
 const USUAL_BUFFER: u64 = 64_000;
 
 /// A network, ready to run.
-pub struct Laid {
+pub struct LaidOut {
     /// The network in virtual time.
     pub world: World,
     /// Of each machine of the world what its tools know of it beside its queues.
@@ -31,7 +31,7 @@ pub struct Laid {
 ///
 /// # Errors
 /// What a machine refuses; policies that were prepared are not.
-pub fn lay(scenario: &Scenario, prepared: &Prepared, policy: usize, seed: u64) -> Result<Laid, Wrong> {
+pub fn lay(scenario: &Scenario, prepared: &Prepared, policy: usize, seed: u64) -> Result<LaidOut, Diagnostic> {
     let mut laid_machines = Vec::new();
     for setup in prepared.setups[policy].iter().filter(|setup| scenario.kernel != Some(setup.node)) {
         laid_machines.push((setup.node, prepare::machine(scenario, setup)?));
@@ -49,10 +49,13 @@ pub fn lay(scenario: &Scenario, prepared: &Prepared, policy: usize, seed: u64) -
     let lines = &scenario.policies[policy].links;
     let cables = (0..).zip(&scenario.cables).map(|(number, cable)| {
         let own = lines.iter().find(|(of, ..)| *of == number);
-        let line = |usual: &Line, own: Option<&Line>| own.map_or_else(|| usual.clone(), |own| own.clone().or(usual));
+        let line = |usual: &LinkDirection, own: Option<&LinkDirection>| {
+            own.map_or_else(|| usual.clone(), |own| own.clone().or(usual))
+        };
         let up = line(&cable.up, own.map(|(_, up, _)| up));
         let down = line(&cable.down, own.map(|(.., down)| down));
-        let role = |end: Option<&crate::model::End>| end.map_or(Role::Relay, |end| scenario.nodes[end.node].role);
+        let role =
+            |end: Option<&crate::model::LinkEnd>| end.map_or(NodeRole::Relay, |end| scenario.nodes[end.node].role);
         let roles = [role(cable.ends.first()), role(cable.ends.last())];
         let placed = cable.ends.iter().map(|end| scenario.end_in_network(*end));
         let ends: Vec<End> = placed.map(|end| End { node: end.node, device: end.device }).collect();
@@ -72,7 +75,7 @@ pub fn lay(scenario: &Scenario, prepared: &Prepared, policy: usize, seed: u64) -
         cables: cables.collect(),
         machines: stations,
         host_jitter: scenario.jitter,
-        hosts: scenario.nodes.iter().map(|node| node.role == Role::Host).collect(),
+        hosts: scenario.nodes.iter().map(|node| node.role == NodeRole::Host).collect(),
         seed,
     };
     let mut world = World::new(layout, START);
@@ -93,11 +96,11 @@ pub fn lay(scenario: &Scenario, prepared: &Prepared, policy: usize, seed: u64) -
         }
     }
     let (nodes, hosts) = laid_machines.into_iter().unzip();
-    Ok(Laid { world, hosts, nodes, devices })
+    Ok(LaidOut { world, hosts, nodes, devices })
 }
 
 /// The devices of a machine: those of the scenario in its order, then what its policy made.
-fn device_ids(node: &Node, gateway: &Gateway) -> Vec<DeviceId> {
+fn device_ids(node: &ScenarioNode, gateway: &Gateway) -> Vec<DeviceId> {
     let mut ids: Vec<DeviceId> =
         node.machine.devices.iter().filter_map(|device| gateway.device(&device.name)).collect();
     let others: Vec<DeviceId> = gateway.devices().filter(|id| !ids.contains(id)).collect();
@@ -106,7 +109,7 @@ fn device_ids(node: &Node, gateway: &Gateway) -> Vec<DeviceId> {
 }
 
 /// A direction of a link as the network knows it.
-fn direction(line: &Line, role: Role, ring: Option<u32>) -> Direction {
+fn direction(line: &LinkDirection, role: NodeRole, ring: Option<u32>) -> Direction {
     // A device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame, unless somebody says so.
     let asked = ring.filter(|ring| *ring != DeviceSpec::default().ring);
     Direction {
@@ -122,21 +125,21 @@ fn direction(line: &Line, role: Role, ring: Option<u32>) -> Direction {
 }
 
 /// What a queue holds.
-pub fn limit(line: &Line, role: Role) -> Limit {
+pub fn limit(line: &LinkDirection, role: NodeRole) -> Limit {
     let bits = line.rate.or(line.trace.as_ref().map(|trace| trace.mean_rate()));
     match (line.buffer, bits) {
-        (Some(Buffer::Bytes(bytes)), _) => Limit::Bytes(bytes),
-        (Some(Buffer::Packets(packets)), _) => Limit::Packets(packets),
-        (Some(Buffer::Time(Span(ns))), Some(bits)) => {
+        (Some(BufferSize::Bytes(bytes)), _) => Limit::Bytes(bytes),
+        (Some(BufferSize::Packets(packets)), _) => Limit::Packets(packets),
+        (Some(BufferSize::Time(Span(ns))), Some(bits)) => {
             Limit::Bytes(((u128::from(bits) * u128::from(ns) / 8_000_000_000) as u64).max(1514))
         }
-        (None, Some(bits)) if role == Role::Relay => Limit::Bytes(USUAL_BUFFER.max(bits / 32)),
+        (None, Some(bits)) if role == NodeRole::Relay => Limit::Bytes(USUAL_BUFFER.max(bits / 32)),
         _ => Limit::None,
     }
 }
 
 /// The address that a node has in a conversation, as far as it is known: of a machine that of the device the way leads by.
-pub fn address(scenario: &Scenario, laid: &mut Laid, node: usize, end: Option<End>) -> IpAddr {
+pub fn address(scenario: &Scenario, laid: &mut LaidOut, node: usize, end: Option<End>) -> IpAddr {
     let of = &scenario.nodes[node];
     let number = laid.nodes.iter().position(|known| *known == node);
     let own = number.zip(end.and_then(|end| end.device)).and_then(|(number, device)| {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Pure: no files, clock, processes or output. What a scenario names beside its own text comes through [`Files`]; who
-//! carries its traffic is a [`Traffic`], simulated hosts ([`Simulated`]) or, in the command line, real ones. The same
+//! carries its traffic is a [`TrafficDriver`], simulated hosts ([`Simulated`]) or, in the command line, real ones. The same
 //! text and seed give the same document to the byte.
 //!
 //! ```
@@ -45,7 +45,6 @@
 mod begin;
 pub mod document;
 mod drive;
-pub mod errands;
 mod experiment;
 mod file;
 mod files;
@@ -58,6 +57,7 @@ pub mod series;
 pub mod shell;
 mod simulated;
 pub mod tables;
+pub mod transactions;
 
 pub use drive::run;
 pub use experiment::{can_be_simulated, cases, simulate, simulate_case};

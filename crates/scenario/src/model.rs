@@ -1,6 +1,6 @@
 //! What a scenario's file says, understood: who is there, what joins them, what goes on, what is compared, what is expected.
 
-use crate::errands::Shape;
+use crate::transactions::PageShape;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tidegate_policy::LinkKind;
 use tidegate_sim::{CongestionControl, Ecn, Framing, Impairment, Trace};
 
 /// A place in the file.
-pub type Place = Range<usize>;
+pub type TextRange = Range<usize>;
 
 /// An experiment to be.
 #[derive(Clone, Debug)]
@@ -37,19 +37,19 @@ pub struct Scenario {
     /// Irregularity of hosts, per packet.
     pub jitter: Span,
     /// Who is there.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ScenarioNode>,
     /// The links between them.
-    pub cables: Vec<Cable>,
+    pub cables: Vec<ScenarioLink>,
     /// The policies to compare.
-    pub policies: Vec<Policy>,
+    pub policies: Vec<ScenarioPolicy>,
     /// The loads to compare them under.
-    pub loads: Vec<Load>,
+    pub loads: Vec<ScenarioLoad>,
     /// What happens in every run.
-    pub at: Vec<At>,
+    pub at: Vec<TimelineEntry>,
     /// The cases, by the numbers of policy and load.
     pub cases: Vec<(usize, usize)>,
     /// What is expected of the figures.
-    pub expect: Vec<Expected>,
+    pub expect: Vec<Expectation>,
     /// The machine that this computer's kernel is; `None`: all are models.
     pub kernel: Option<usize>,
 }
@@ -61,9 +61,9 @@ impl Scenario {
     }
 
     /// Where in the network a cable ends.
-    pub fn end_in_network(&self, end: End) -> End {
+    pub fn end_in_network(&self, end: LinkEnd) -> LinkEnd {
         match end.device {
-            Some(device) if self.kernel == Some(end.node) => End { node: self.port(device), device: None },
+            Some(device) if self.kernel == Some(end.node) => LinkEnd { node: self.port(device), device: None },
             _ => end,
         }
     }
@@ -78,7 +78,7 @@ impl Scenario {
     pub fn wire(&self, device: usize) -> Option<(usize, bool)> {
         let node = self.kernel?;
         self.cables.iter().enumerate().find_map(|(number, cable)| {
-            let at = cable.ends.iter().position(|end| *end == End { node, device: Some(device) })?;
+            let at = cable.ends.iter().position(|end| *end == LinkEnd { node, device: Some(device) })?;
             Some((number, at + 1 < cable.ends.len()))
         })
     }
@@ -100,22 +100,22 @@ impl Scenario {
 
 /// Somebody in the network.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct ScenarioNode {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub role: Role,
+    pub role: NodeRole,
     /// Its address, if it has one of its own.
     pub address: Option<IpAddr>,
     /// How its TCP behaves.
-    pub tcp: Tcp,
+    pub tcp: TcpOptions,
     /// What a machine is.
-    pub machine: Machine,
+    pub machine: MachineSetup,
 }
 
 /// What somebody is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum NodeRole {
     /// Traffic begins or ends here.
     Host,
     /// It has devices, which may have policies.
@@ -126,20 +126,20 @@ pub enum Role {
 
 /// What a machine is beside its name.
 #[derive(Clone, Debug, Default)]
-pub struct Machine {
+pub struct MachineSetup {
     /// Its devices, in the order in which they are named.
-    pub devices: Vec<Device>,
+    pub devices: Vec<ScenarioDevice>,
     /// How far its kernel looks into packets.
     pub dissector: Dissector,
     /// Ticks per second of its kernel; `None`: the usual.
     pub hz: Option<u32>,
     /// Commands of every policy.
-    pub setup: Vec<Command>,
+    pub setup: Vec<MachineCommand>,
 }
 
 /// A device of a machine.
 #[derive(Clone, Debug)]
-pub struct Device {
+pub struct ScenarioDevice {
     /// Its name.
     pub name: String,
     /// What kind it is.
@@ -158,7 +158,7 @@ pub struct Device {
 
 /// How a host's TCP behaves.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tcp {
+pub struct TcpOptions {
     /// The congestion control.
     pub control: Option<CongestionControl>,
     /// How ECN is used.
@@ -175,7 +175,7 @@ pub struct Tcp {
     pub small_queues: Option<bool>,
 }
 
-impl Tcp {
+impl TcpOptions {
     /// The congestion control in force.
     pub fn control(&self) -> CongestionControl {
         self.control.unwrap_or(CongestionControl::Cubic)
@@ -192,8 +192,8 @@ impl Tcp {
     }
 
     /// What is said here, else what `other` says.
-    pub fn or(self, other: Tcp) -> Tcp {
-        Tcp {
+    pub fn or(self, other: TcpOptions) -> TcpOptions {
+        TcpOptions {
             control: self.control.or(other.control),
             ecn: self.ecn.or(other.ecn),
             receive_window: self.receive_window.or(other.receive_window),
@@ -207,22 +207,22 @@ impl Tcp {
 
 /// What joins nodes.
 #[derive(Clone, Debug)]
-pub struct Cable {
+pub struct ScenarioLink {
     /// Its name.
     pub name: String,
     /// Its ends: two, or several that share it; the last is the hub.
-    pub ends: Vec<End>,
+    pub ends: Vec<LinkEnd>,
     /// Octets of the largest network packet.
     pub mtu: Option<u32>,
     /// Towards the last end.
-    pub up: Line,
+    pub up: LinkDirection,
     /// From the last end.
-    pub down: Line,
+    pub down: LinkDirection,
 }
 
 /// Where a cable ends: a node, and of a machine the number of its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct LinkEnd {
     /// The number of the node.
     pub node: usize,
     /// Of a machine the number of its device.
@@ -231,7 +231,7 @@ pub struct End {
 
 /// One direction of a cable, as far as it is told.
 #[derive(Clone, Debug, Default)]
-pub struct Line {
+pub struct LinkDirection {
     /// Bits per second.
     pub rate: Option<u64>,
     /// 0: no cap.
@@ -241,7 +241,7 @@ pub struct Line {
     /// The largest extra delay of a packet.
     pub jitter: Option<Span>,
     /// What the queue before it holds.
-    pub buffer: Option<Buffer>,
+    pub buffer: Option<BufferSize>,
     /// What the link adds to each frame.
     pub framing: Option<Framing>,
     /// Frames in the transmit ring.
@@ -254,12 +254,12 @@ pub struct Line {
     pub trace: Option<Trace>,
 }
 
-impl Line {
+impl LinkDirection {
     /// What is said here, else what `other` says.
     #[must_use]
-    pub fn or(self, other: &Line) -> Line {
+    pub fn or(self, other: &LinkDirection) -> LinkDirection {
         let other = other.clone();
-        Line {
+        LinkDirection {
             rate: self.rate.or(other.rate),
             packet_rate: self.packet_rate.or(other.packet_rate),
             delay: self.delay.or(other.delay),
@@ -276,7 +276,7 @@ impl Line {
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Buffer {
+pub enum BufferSize {
     /// So many bytes.
     Bytes(u64),
     /// So many packets.
@@ -287,25 +287,25 @@ pub enum Buffer {
 
 /// A policy to compare.
 #[derive(Clone, Debug)]
-pub struct Policy {
+pub struct ScenarioPolicy {
     /// Its name.
     pub name: String,
     /// Its title, for tables.
     pub title: String,
     /// What each machine is told.
-    pub machines: Vec<(usize, Source)>,
+    pub machines: Vec<(usize, PolicySource)>,
     /// What its links are like, where that differs: the number of the cable, up, down.
-    pub links: Vec<(usize, Line, Line)>,
+    pub links: Vec<(usize, LinkDirection, LinkDirection)>,
     /// What happens only under this policy.
-    pub at: Vec<At>,
+    pub at: Vec<TimelineEntry>,
 }
 
 /// Where a machine's policy stands.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Source {
+pub enum PolicySource {
     /// In the scenario itself.
-    Commands(Vec<Command>),
+    Commands(Vec<MachineCommand>),
     /// In a file, of whatever kind `tidegate check` reads.
     File {
         /// The file.
@@ -313,20 +313,20 @@ pub enum Source {
         /// Arguments for a script.
         args: Vec<String>,
         /// Where it is named.
-        at: Place,
+        at: TextRange,
     },
 }
 
 /// A command of a shell, and its place in the file.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub struct MachineCommand {
     /// The tool and its arguments.
     pub words: Vec<String>,
     /// Where it stands.
-    pub at: Place,
+    pub at: TextRange,
 }
 
-impl Command {
+impl MachineCommand {
     /// As it is typed.
     pub fn line(&self) -> String {
         self.words.iter().map(|word| crate::shell::quoted(word)).collect::<Vec<_>>().join(" ")
@@ -335,23 +335,23 @@ impl Command {
 
 /// Something that happens at a moment of a run.
 #[derive(Clone, Debug)]
-pub struct At {
+pub struct TimelineEntry {
     /// When, from the beginning of the run.
     pub time: Span,
     /// What happens.
-    pub what: Happening,
+    pub what: TimelineEvent,
 }
 
 /// What happens.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Happening {
+pub enum TimelineEvent {
     /// A machine is told something.
     Command {
         /// The number of its node; [`usize::MAX`]: every machine.
         machine: usize,
         /// What it is told.
-        command: Command,
+        command: MachineCommand,
     },
     /// A machine runs a script: its commands one after the other, so far apart.
     Script {
@@ -364,20 +364,20 @@ pub enum Happening {
         /// The time from one command to the next.
         pace: Span,
         /// Where it is named.
-        at: Place,
+        at: TextRange,
     },
     /// A link changes: up and down, each as far as it is told.
     Link {
         /// The number of the link.
         cable: usize,
         /// Up and down.
-        lines: Box<[Line; 2]>,
+        lines: Box<[LinkDirection; 2]>,
     },
 }
 
 /// What goes on.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct ScenarioLoad {
     /// Its name.
     pub name: String,
     /// Its title, for tables.
@@ -385,14 +385,14 @@ pub struct Load {
     /// The test of flent's that it is.
     pub test: Option<String>,
     /// The traffic.
-    pub items: Vec<Item>,
+    pub items: Vec<TrafficItem>,
     /// Programs on real hosts.
-    pub programs: Vec<Program>,
+    pub programs: Vec<HostProgram>,
 }
 
 /// A program of the user's on a real host.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct HostProgram {
     /// The number of the node it runs on.
     pub node: usize,
     /// The line, as a shell reads it.
@@ -407,7 +407,7 @@ pub struct Program {
 
 /// One thing that goes on.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct TrafficItem {
     /// Its name in figures.
     pub id: String,
     /// Its title, for charts.
@@ -427,15 +427,15 @@ pub struct Item {
     /// The port that is called.
     pub port: u16,
     /// What kind of traffic it is.
-    pub what: What,
+    pub what: TrafficKind,
     /// Where it stands in the file.
-    pub at: Place,
+    pub at: TextRange,
 }
 
 /// What one thing is.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum What {
+pub enum TrafficKind {
     /// A transfer of so many bytes, or without an end; `login`: what ssh says comes first.
     Tcp {
         /// How many at once.
@@ -443,7 +443,7 @@ pub enum What {
         /// Payload of each; `None`: it has no end.
         bytes: Option<u64>,
         /// How its TCP behaves, where that differs from its hosts'.
-        tcp: Tcp,
+        tcp: TcpOptions,
         /// Does the receiver open the connection, as for a download?
         receiver_opens: bool,
         /// Is there an SSH login first, as for scp?
@@ -458,7 +458,7 @@ pub enum What {
         /// The interval.
         every: Span,
         /// How regularly they leave.
-        pace: Pace,
+        pace: DatagramPacing,
     },
     /// Echo requests.
     Ping {
@@ -493,7 +493,7 @@ pub enum What {
         /// The interval.
         every: Span,
         /// What a page is made of.
-        shape: Option<Shape>,
+        shape: Option<PageShape>,
         /// How long somebody waits for one before giving up.
         patience: Option<Span>,
     },
@@ -501,7 +501,7 @@ pub enum What {
 
 /// How regularly datagrams leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pace {
+pub enum DatagramPacing {
     /// To the nanosecond.
     #[default]
     Even,
@@ -513,15 +513,15 @@ pub enum Pace {
 
 /// A figure that is expected.
 #[derive(Clone, Debug)]
-pub struct Expected {
+pub struct Expectation {
     /// Its name.
     pub id: String,
     /// What it is, in words.
     pub what: String,
     /// The figure.
-    pub figure: Asked,
+    pub figure: FigureRef,
     /// The figure is divided by this one.
-    pub over: Option<Asked>,
+    pub over: Option<FigureRef>,
     /// The published value, in SI units.
     pub published: Option<f64>,
     /// The least and the largest value that are accepted.
@@ -534,7 +534,7 @@ pub struct Expected {
 
 /// A figure of a case.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct FigureRef {
     /// Its name: `ping.p95`.
     pub name: String,
     /// The number of the policy.
@@ -544,5 +544,5 @@ pub struct Asked {
     /// Another window than the measured one.
     pub between: Option<(Span, Span)>,
     /// Where it stands in the file.
-    pub at: Place,
+    pub at: TextRange,
 }

@@ -1,9 +1,11 @@
 //! What the machines are told before packets flow: policies taken in once, and carried out anew for every run.
 
 use crate::files::{Files, PolicyCommands, PolicyEnd, PolicyFile};
-use crate::model::{Command, Device, Happening, Node, Place, Role, Scenario, Source};
+use crate::model::{
+    MachineCommand, NodeRole, PolicySource, Scenario, ScenarioDevice, ScenarioNode, TextRange, TimelineEvent,
+};
 use crate::shell::quoted;
-use crate::tables::Wrong;
+use crate::tables::Diagnostic;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,15 +17,15 @@ use tidegate_shims::{Answer, Call, Reply, ToolShim};
 
 /// What a machine is told under one policy.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct MachinePlan {
     /// Which node it is.
     pub node: usize,
     /// Commands of the scenario.
-    commands: Vec<Command>,
+    commands: Vec<MachineCommand>,
     /// What a file came to.
     ops: Vec<Op>,
     /// Where the file is named.
-    at: Place,
+    at: TextRange,
     /// All of it as commands, for people.
     pub told: Vec<String>,
     distributions: Distributions,
@@ -35,7 +37,7 @@ type Distributions = Arc<BTreeMap<String, Table>>;
 /// Of each policy what each machine is told; scripts of the timeline become the commands they issue.
 pub struct Prepared {
     /// For each policy, of each machine what it is told.
-    pub setups: Vec<Vec<Setup>>,
+    pub setups: Vec<Vec<MachinePlan>>,
     /// What the reader of a result should know.
     pub notes: Vec<String>,
 }
@@ -44,10 +46,10 @@ pub struct Prepared {
 ///
 /// # Errors
 /// What a machine refuses, and where it stands.
-pub fn prepare(scenario: &mut Scenario, files: &dyn Files) -> Result<Prepared, Wrong> {
+pub fn prepare(scenario: &mut Scenario, files: &dyn Files) -> Result<Prepared, Diagnostic> {
     let mut prepared = Prepared { setups: Vec::new(), notes: Vec::new() };
     let machines: Vec<usize> =
-        (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == Role::Machine).collect();
+        (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == NodeRole::Machine).collect();
     for policy in &scenario.policies {
         let mut setups = Vec::new();
         for &node in &machines {
@@ -65,20 +67,20 @@ pub fn prepare(scenario: &mut Scenario, files: &dyn Files) -> Result<Prepared, W
 fn setup(
     scenario: &Scenario,
     (node, files): (usize, &dyn Files),
-    source: Option<&Source>,
+    source: Option<&PolicySource>,
     notes: &mut Vec<String>,
-) -> Result<Setup, Wrong> {
+) -> Result<MachinePlan, Diagnostic> {
     let of = &scenario.nodes[node];
     let distributions = files.distributions();
-    let mut setup = Setup { node, commands: of.machine.setup.clone(), distributions, ..Setup::default() };
-    setup.told = setup.commands.iter().map(Command::line).collect();
+    let mut setup = MachinePlan { node, commands: of.machine.setup.clone(), distributions, ..MachinePlan::default() };
+    setup.told = setup.commands.iter().map(MachineCommand::line).collect();
     match source {
         None => {}
-        Some(Source::Commands(commands)) => {
-            setup.told.extend(commands.iter().map(Command::line));
+        Some(PolicySource::Commands(commands)) => {
+            setup.told.extend(commands.iter().map(MachineCommand::line));
             setup.commands.extend(commands.iter().cloned());
         }
-        Some(Source::File { path, args, at }) => {
+        Some(PolicySource::File { path, args, at }) => {
             let loaded = load(of, path, args, at, files)?;
             ended_well(&loaded, path, at)?;
             known_devices(of, &loaded.ops, at)?;
@@ -95,14 +97,20 @@ fn line(words: &[String]) -> String {
 }
 
 /// Loads a policy's file.
-fn load(node: &Node, path: &Path, args: &[String], at: &Place, files: &dyn Files) -> Result<PolicyCommands, Wrong> {
+fn load(
+    node: &ScenarioNode,
+    path: &Path,
+    args: &[String],
+    at: &TextRange,
+    files: &dyn Files,
+) -> Result<PolicyCommands, Diagnostic> {
     let file = PolicyFile {
         path: path.to_owned(),
         args: args.to_vec(),
         devices: outside_first(node).map(|device| device.name.clone()).collect(),
         dissector: node.machine.dissector,
     };
-    let wrong = |reason: String, remedy: &str| Wrong::new(at.clone(), reason, remedy);
+    let wrong = |reason: String, remedy: &str| Diagnostic::new(at.clone(), reason, remedy);
     let loaded =
         files.policy(&file).map_err(|error| wrong(error, "name a script, or a file that `tidegate check` reads"))?;
     if loaded.ended == PolicyEnd::Cut {
@@ -112,29 +120,29 @@ fn load(node: &Node, path: &Path, args: &[String], at: &Place, files: &dyn Files
 }
 
 /// A policy is carried out whole.
-fn ended_well(loaded: &PolicyCommands, path: &Path, at: &Place) -> Result<(), Wrong> {
+fn ended_well(loaded: &PolicyCommands, path: &Path, at: &TextRange) -> Result<(), Diagnostic> {
     if let Some(trouble) = &loaded.trouble {
-        return Err(Wrong::new(at.clone(), trouble, "mend it there; `tidegate check` tells more"));
+        return Err(Diagnostic::new(at.clone(), trouble, "mend it there; `tidegate check` tells more"));
     }
     if loaded.ended == PolicyEnd::Failed {
         let why = format!("{} did not end well", path.display());
-        return Err(Wrong::new(at.clone(), why, "`tidegate run` shows what it says"));
+        return Err(Diagnostic::new(at.clone(), why, "`tidegate run` shows what it says"));
     }
     Ok(())
 }
 
 /// The devices of a machine, the one that leads out first, where that is known: scripts find it by the default route.
-fn outside_first(node: &Node) -> impl Iterator<Item = &Device> {
+fn outside_first(node: &ScenarioNode) -> impl Iterator<Item = &ScenarioDevice> {
     let named = |word: &str| node.machine.devices.iter().any(|device| device.name == word);
     let mut words = node.machine.setup.iter().filter(|command| command.words.iter().any(|word| word == "MASQUERADE"));
     let outside = words.next().and_then(|command| command.words.iter().find(|word| named(word)));
-    let is = move |device: &&Device| Some(&device.name) == outside;
+    let is = move |device: &&ScenarioDevice| Some(&device.name) == outside;
     let devices = &node.machine.devices;
     devices.iter().filter(is).chain(devices.iter().filter(move |device| Some(&device.name) != outside))
 }
 
 /// Every device that a policy configures is there, or is made by it.
-fn known_devices(node: &Node, ops: &[Op], at: &Place) -> Result<(), Wrong> {
+fn known_devices(node: &ScenarioNode, ops: &[Op], at: &TextRange) -> Result<(), Diagnostic> {
     let mut made: Vec<&str> = Vec::new();
     for op in ops {
         let named = match op {
@@ -155,7 +163,7 @@ fn known_devices(node: &Node, ops: &[Op], at: &Place) -> Result<(), Wrong> {
         };
         let there = node.machine.devices.iter().any(|device| device.name == *named) || made.contains(&named.as_str());
         if !there && LinkKind::of_name(named) != LinkKind::Ifb {
-            return Err(Wrong::new(
+            return Err(Diagnostic::new(
                 at.clone(),
                 format!("`{}` has no device `{named}`", node.name),
                 remedy(node, named),
@@ -166,7 +174,7 @@ fn known_devices(node: &Node, ops: &[Op], at: &Place) -> Result<(), Wrong> {
 }
 
 /// What to do where a device is missing.
-fn remedy(node: &Node, missing: &str) -> String {
+fn remedy(node: &ScenarioNode, missing: &str) -> String {
     let names: Vec<&str> = node.machine.devices.iter().map(|device| device.name.as_str()).collect();
     let on = names.first().copied().unwrap_or("eth0");
     format!(
@@ -182,7 +190,7 @@ fn remedy(node: &Node, missing: &str) -> String {
 ///
 /// # Errors
 /// What it refuses.
-pub fn machine(scenario: &Scenario, setup: &Setup) -> Result<tidegate_shims::Machine, Wrong> {
+pub fn machine(scenario: &Scenario, setup: &MachinePlan) -> Result<tidegate_shims::Machine, Diagnostic> {
     let node = &scenario.nodes[setup.node];
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(scenario.seed));
     let mut machine = bare(scenario, setup.node, &setup.distributions, (&mut pool, &mut draws));
@@ -196,7 +204,7 @@ pub fn machine(scenario: &Scenario, setup: &Setup) -> Result<tidegate_shims::Mac
     for op in &setup.ops {
         if let Err(error) = shim.apply(op.clone()) {
             let why = format!("what the file says is refused after `setup`: {error}");
-            return Err(Wrong::new(setup.at.clone(), why, "say it once, in `setup` or in the file"));
+            return Err(Diagnostic::new(setup.at.clone(), why, "say it once, in `setup` or in the file"));
         }
     }
     Ok(machine)
@@ -270,7 +278,7 @@ pub fn told(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
 }
 
 /// What a machine would not do.
-pub fn refused(node: &Node, command: &Command, reply: &Reply) -> Wrong {
+pub fn refused(node: &ScenarioNode, command: &MachineCommand, reply: &Reply) -> Diagnostic {
     let said = String::from_utf8_lossy(&reply.stderr).into_owned();
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let reason = lines.next().unwrap_or("refused without a word").to_owned();
@@ -281,27 +289,30 @@ pub fn refused(node: &Node, command: &Command, reply: &Reply) -> Wrong {
             .next()
             .map_or_else(|| "it is what the tool says; `tidegate check` explains more".into(), str::to_owned),
     };
-    Wrong::new(command.at.clone(), format!("{}: {reason}", node.name), remedy)
+    Diagnostic::new(command.at.clone(), format!("{}: {reason}", node.name), remedy)
 }
 
 /// Scripts of the timeline, taken in: each becomes the commands it issues. What is refused on a machine that nobody has told anything may
 /// well be right in the middle of a run, so that is told there.
-fn unfold(scenario: &mut Scenario, files: &dyn Files) -> Result<(), Wrong> {
+fn unfold(scenario: &mut Scenario, files: &dyn Files) -> Result<(), Diagnostic> {
     let nodes = scenario.nodes.clone();
     let lists = scenario.policies.iter_mut().map(|policy| &mut policy.at).chain([&mut scenario.at]);
     for list in lists {
         let mut unfolded = Vec::new();
         for one in list.drain(..) {
-            let Happening::Script { machine, path, args, pace, at } = &one.what else {
+            let TimelineEvent::Script { machine, path, args, pace, at } = &one.what else {
                 unfolded.push(one);
                 continue;
             };
             let loaded = load(&nodes[*machine], path, args, at, files)?;
             known_devices(&nodes[*machine], &loaded.ops, at)?;
             for (number, words) in (0..).zip(loaded.issued) {
-                let command = Command { words, at: at.clone() };
+                let command = MachineCommand { words, at: at.clone() };
                 let time = one.time + tidegate_packet::Span(pace.0 * number);
-                unfolded.push(crate::model::At { time, what: Happening::Command { machine: *machine, command } });
+                unfolded.push(crate::model::TimelineEntry {
+                    time,
+                    what: TimelineEvent::Command { machine: *machine, command },
+                });
             }
         }
         unfolded.sort_by_key(|at| at.time);

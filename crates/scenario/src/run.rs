@@ -1,9 +1,9 @@
 //! A run under way: its network, its traffic, and what was read so far.
 
-use crate::lay::Laid;
-use crate::model::{Item, Scenario};
-use crate::series::Courses;
-use crate::tables::Wrong;
+use crate::lay::LaidOut;
+use crate::model::{Scenario, TrafficItem};
+use crate::series::ClassRecorder;
+use crate::tables::Diagnostic;
 use std::error::Error;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +21,7 @@ pub type Outside = Box<dyn Error + Send + Sync>;
 #[non_exhaustive]
 pub enum RunError {
     /// A machine refuses a command of the scenario; where it stands.
-    Scenario(Wrong),
+    Scenario(Diagnostic),
     /// Who carries the traffic, or looks on, failed.
     Outside(Outside),
 }
@@ -44,8 +44,8 @@ impl Error for RunError {
     }
 }
 
-impl From<Wrong> for RunError {
-    fn from(wrong: Wrong) -> RunError {
+impl From<Diagnostic> for RunError {
+    fn from(wrong: Diagnostic) -> RunError {
         RunError::Scenario(wrong)
     }
 }
@@ -57,46 +57,46 @@ impl From<Outside> for RunError {
 }
 
 /// How a run is watched and stopped.
-pub struct Watch<'w> {
+pub struct RunWatch<'w> {
     /// Once it is set the run ends, at the next step.
     pub stop: &'w AtomicBool,
     /// Hears how many more seconds of link time have passed.
     pub seconds: &'w (dyn Fn(u64) + Sync),
     /// Looks at every step.
-    pub observer: Option<&'w mut dyn Observer>,
+    pub observer: Option<&'w mut dyn RunObserver>,
 }
 
 /// Somebody who looks on while a run goes on, and changes nothing.
-pub trait Observer {
+pub trait RunObserver {
     /// The network is laid out; nothing goes on yet.
     ///
     /// # Errors
     /// What keeps it from looking on; the run does not begin.
-    fn begin(&mut self, scenario: &Scenario, laid: &mut Laid) -> Result<(), Outside>;
+    fn begin(&mut self, scenario: &Scenario, laid: &mut LaidOut) -> Result<(), Outside>;
 
     /// Time has passed until `now`; [`Time::NEVER`]: the run has ended.
     ///
     /// # Errors
     /// What keeps it from going on; the run ends.
-    fn advanced(&mut self, laid: &mut Laid, now: Time) -> Result<(), Outside>;
+    fn advanced(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), Outside>;
 }
 
 /// The traffic of one run: several pieces (a transfer, a ping, …), numbered.
-pub trait Traffic: Sized {
+pub trait TrafficDriver: Sized {
     /// How long after the measured window answers are still waited for.
     const GRACE: Span;
 
     /// Sets the run's load going.
-    fn begin(run: &mut Run<'_, Self>) -> Result<(), Outside>;
+    fn begin(run: &mut ScenarioRun<'_, Self>) -> Result<(), Outside>;
 
     /// Lets time pass in the network.
-    fn advance(&mut self, laid: &mut Laid, to: Time) -> Result<(), Outside>;
+    fn advance(&mut self, laid: &mut LaidOut, to: Time) -> Result<(), Outside>;
 
     /// A step of the run has ended.
-    fn step_ended(&mut self, _laid: &mut Laid, _at: Time) {}
+    fn step_ended(&mut self, _laid: &mut LaidOut, _at: Time) {}
 
     /// Payload bytes acknowledged so far, of each piece; 0 where nothing is acknowledged.
-    fn acked(&mut self, laid: &Laid) -> Vec<u64>;
+    fn acked(&mut self, laid: &LaidOut) -> Vec<u64>;
 
     /// What stands on devices of the machine that is outside of the network's model, each by its number there.
     fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
@@ -104,7 +104,7 @@ pub trait Traffic: Sized {
     }
 
     /// What its pieces came to.
-    fn told(run: &mut Run<'_, Self>) -> (Vec<doc::Transfer>, Vec<doc::Probe>);
+    fn told(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::Transfer>, Vec<doc::Probe>);
 
     /// How late things happened, where a real clock decides.
     fn lateness(&self) -> Option<doc::Lateness> {
@@ -114,7 +114,7 @@ pub trait Traffic: Sized {
 
 /// Which run.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct CaseRun {
     /// The number of the policy.
     pub policy: usize,
     /// The number of the load.
@@ -124,13 +124,13 @@ pub struct Case {
 }
 
 /// A run under way.
-pub struct Run<'s, T> {
+pub struct ScenarioRun<'s, T> {
     /// The experiment it belongs to.
     pub scenario: &'s Scenario,
     /// Which run it is.
-    pub case: Case,
+    pub case: CaseRun,
     /// Its network.
-    pub laid: Laid,
+    pub laid: LaidOut,
     /// Who carries its traffic.
     pub traffic: T,
     /// Payload bytes of each piece of traffic per step.
@@ -138,9 +138,9 @@ pub struct Run<'s, T> {
     /// Of each piece what was acknowledged when the window began and ended.
     pub edges: [Vec<u64>; 2],
     /// What each direction of each link did so far.
-    pub links: Vec<LinkCourse>,
+    pub links: Vec<LinkReadings>,
     /// What each class did so far.
-    pub courses: Courses,
+    pub courses: ClassRecorder,
     /// What happened, and what machines answered.
     pub events: Vec<doc::Event>,
     /// The step of its series.
@@ -153,7 +153,7 @@ pub struct Run<'s, T> {
 
 /// One direction of a link, step by step.
 #[derive(Clone, Debug, Default)]
-pub struct LinkCourse {
+pub struct LinkReadings {
     /// The number of the link.
     pub cable: usize,
     /// Towards its last end?
@@ -176,16 +176,16 @@ pub struct LinkCourse {
     counted: bool,
 }
 
-impl<'s, T> Run<'s, T> {
+impl<'s, T> ScenarioRun<'s, T> {
     /// What goes on in it.
-    pub fn load(&self) -> &'s [Item] {
+    pub fn load(&self) -> &'s [TrafficItem] {
         &self.scenario.loads[self.case.load].items
     }
 }
 
-impl LinkCourse {
+impl LinkReadings {
     /// Both directions of every cable.
-    pub fn all(scenario: &Scenario, policy: usize, world: &World) -> Vec<LinkCourse> {
+    pub fn all(scenario: &Scenario, policy: usize, world: &World) -> Vec<LinkReadings> {
         let mut all = Vec::new();
         for (cable, of) in scenario.cables.iter().enumerate() {
             for (up, line) in [(true, &of.up), (false, &of.down)] {
@@ -194,7 +194,7 @@ impl LinkCourse {
                 let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
                 let rate = own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
                 let counted = rate == 0 || line.trace.is_some();
-                all.push(LinkCourse { cable, up, links, rate, counted, ..LinkCourse::default() });
+                all.push(LinkReadings { cable, up, links, rate, counted, ..LinkReadings::default() });
             }
         }
         all
@@ -207,7 +207,7 @@ impl LinkCourse {
     }
 
     /// Reads what the direction did since the last step.
-    pub fn read(&mut self, laid: &mut Laid, step: Span) {
+    pub fn read(&mut self, laid: &mut LaidOut, step: Span) {
         let net = &mut laid.world.net;
         let (mut busy, mut bytes, mut backlog, mut dropped) = (0, 0, 0, 0);
         for &link in &self.links {

@@ -8,7 +8,7 @@ use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
 
 /// A class, or a root without classes, at one moment after the other.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
+pub struct ClassReadings {
     /// The device, by the name it was read under.
     pub device: String,
     /// The class; of a root without classes its handle.
@@ -34,8 +34,8 @@ pub struct Course {
 
 /// Courses by device and class, in the order in which they appeared.
 #[derive(Clone, Debug, Default)]
-pub struct Courses {
-    courses: Vec<Course>,
+pub struct ClassRecorder {
+    courses: Vec<ClassReadings>,
     places: BTreeMap<(String, Handle), usize>,
     /// Readings so far.
     steps: usize,
@@ -62,7 +62,7 @@ pub fn is_leaf(class: &ClassDump, all: &[ClassDump]) -> bool {
     !all.iter().any(|other| other.parent == class.classid || Some(other.classid.major()) == major && counts(other))
 }
 
-impl Courses {
+impl ClassRecorder {
     /// Reads all classes of devices; of a device without any, its root. The devices go by the names given.
     pub fn read<'n>(
         &mut self,
@@ -112,14 +112,14 @@ impl Courses {
     }
 
     /// The courses.
-    pub fn into_vec(self) -> Vec<Course> {
+    pub fn into_vec(self) -> Vec<ClassReadings> {
         self.courses
     }
 
     fn note(&mut self, (device, id): (&str, Handle), leaf: bool, stats: &QueueStats, tokens: Option<(i32, i32)>) {
         let steps = self.steps;
         let at = *self.places.entry((device.to_owned(), id)).or_insert_with(|| {
-            let mut course = Course { device: device.to_owned(), id, ..Course::default() };
+            let mut course = ClassReadings { device: device.to_owned(), id, ..ClassReadings::default() };
             course.pad(steps);
             self.courses.push(course);
             self.courses.len() - 1
@@ -142,7 +142,7 @@ impl Courses {
     }
 }
 
-impl Course {
+impl ClassReadings {
     fn pad(&mut self, steps: usize) {
         self.sent.resize(steps.max(self.sent.len()), 0);
         self.packets.resize(steps.max(self.packets.len()), 0);

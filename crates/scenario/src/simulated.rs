@@ -2,9 +2,9 @@
 
 use crate::begin::{Going, Talk};
 use crate::document::{self, control_name, errand_probes, name, per_step, piece_id, since};
-use crate::lay::Laid;
-use crate::model::{Item, What};
-use crate::run::{Outside, Run, Traffic};
+use crate::lay::LaidOut;
+use crate::model::{TrafficItem, TrafficKind};
+use crate::run::{Outside, ScenarioRun, TrafficDriver};
 use tidegate_measure::experiment as doc;
 use tidegate_packet::{Span, Time};
 use tidegate_sim::{Completion, FlowSample, FlowSpec};
@@ -26,11 +26,11 @@ pub struct Simulated {
     pieces: Vec<Piece>,
 }
 
-impl Traffic for Simulated {
+impl TrafficDriver for Simulated {
     const GRACE: Span = Span::secs(10);
 
-    fn begin(run: &mut Run<'_, Simulated>) -> Result<(), Outside> {
-        if run.load().iter().any(|item| matches!(item.what, What::Tcp { record: true, .. })) {
+    fn begin(run: &mut ScenarioRun<'_, Simulated>) -> Result<(), Outside> {
+        if run.load().iter().any(|item| matches!(item.what, TrafficKind::Tcp { record: true, .. })) {
             run.laid.world.net.sample_every(run.step);
         }
         for (number, item) in run.load().iter().enumerate() {
@@ -39,13 +39,13 @@ impl Traffic for Simulated {
         Ok(())
     }
 
-    fn advance(&mut self, laid: &mut Laid, to: Time) -> Result<(), Outside> {
+    fn advance(&mut self, laid: &mut LaidOut, to: Time) -> Result<(), Outside> {
         laid.world.net.run(to);
         Ok(())
     }
 
     /// Lets the transfers begin whose login has ended.
-    fn step_ended(&mut self, laid: &mut Laid, at: Time) {
+    fn step_ended(&mut self, laid: &mut LaidOut, at: Time) {
         let net = &mut laid.world.net;
         for piece in &mut self.pieces {
             let Going::Login(login, spec) = piece.going else { continue };
@@ -55,7 +55,7 @@ impl Traffic for Simulated {
         }
     }
 
-    fn acked(&mut self, laid: &Laid) -> Vec<u64> {
+    fn acked(&mut self, laid: &LaidOut) -> Vec<u64> {
         let net = &laid.world.net;
         let of = |piece: &Piece| match piece.going {
             Going::Flow(flow) => net.flow_stats(flow).acked,
@@ -64,7 +64,7 @@ impl Traffic for Simulated {
         self.pieces.iter().map(of).collect()
     }
 
-    fn told(run: &mut Run<'_, Simulated>) -> (Vec<doc::Transfer>, Vec<doc::Probe>) {
+    fn told(run: &mut ScenarioRun<'_, Simulated>) -> (Vec<doc::Transfer>, Vec<doc::Probe>) {
         let (mut transfers, mut found) = (Vec::new(), Vec::new());
         for (at, piece) in run.traffic.pieces.iter().enumerate() {
             match piece.going {
@@ -76,22 +76,22 @@ impl Traffic for Simulated {
     }
 }
 
-fn begin_item(run: &mut Run<'_, Simulated>, number: usize, item: &Item) {
+fn begin_item(run: &mut ScenarioRun<'_, Simulated>, number: usize, item: &TrafficItem) {
     let room = (u16::MAX - FIRST_PORT) / (run.load().len() as u16).max(1);
     let Some(talk) = Talk::of(run.scenario, &mut run.laid, item, FIRST_PORT + room * number as u16) else {
         return;
     };
-    let count = if let What::Tcp { count, .. } = item.what { count } else { 1 };
+    let count = if let TrafficKind::Tcp { count, .. } = item.what { count } else { 1 };
     for n in 0..count {
         let going = talk.nth(n).begin(run.scenario, &mut run.laid.world.net, item);
         run.traffic.pieces.push(Piece { item: number, number: n, going });
     }
 }
 
-fn transfer(run: &Run<'_, Simulated>, at: usize, piece: &Piece) -> doc::Transfer {
+fn transfer(run: &ScenarioRun<'_, Simulated>, at: usize, piece: &Piece) -> doc::Transfer {
     let scenario = run.scenario;
     let item = &scenario.loads[run.case.load].items[piece.item];
-    let What::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
+    let TrafficKind::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
     let net = &run.laid.world.net;
     let flow = if let Going::Flow(flow) = piece.going { Some(flow) } else { None };
     let stats = flow.map(|flow| net.flow_stats(flow)).unwrap_or_default();
@@ -139,7 +139,7 @@ fn sampled(samples: &[FlowSample], established: u64, steps: usize, step: Span) -
 }
 
 /// What is asked again and again; a page is three: until its document, its first paint, and all of it.
-fn probes(run: &Run<'_, Simulated>, piece: &Piece) -> Vec<doc::Probe> {
+fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::Probe> {
     let scenario = run.scenario;
     let item = &scenario.loads[run.case.load].items[piece.item];
     let base = |unit: &str, answers| document::probe(scenario, item, piece.number, unit, answers);
@@ -155,7 +155,7 @@ fn probes(run: &Run<'_, Simulated>, piece: &Piece) -> Vec<doc::Probe> {
             let journeys = net.source_stats(source).journeys;
             let answers = journeys.iter().map(|journey| (since(journey.sent), journey.took.map(|took| took.0)));
             let mut probe = base("one way", answers.collect());
-            let payload = if let What::Udp { payload, .. } = item.what { payload } else { 0 };
+            let payload = if let TrafficKind::Udp { payload, .. } = item.what { payload } else { 0 };
             let arrived = journeys.iter().filter_map(|journey| Some(since(journey.sent + journey.took?)));
             (probe.received, probe.packets) = per_step(arrived, u64::from(payload), run);
             vec![probe]

@@ -2,7 +2,7 @@
 
 use crate::home::{Run, START};
 use crate::loads::Item;
-use crate::reach::{self, Place};
+use crate::reach::{self, DeviceClass};
 use crate::state::Trial;
 use crate::words;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
@@ -10,7 +10,7 @@ use tidegate_measure::trial as doc;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
 use tidegate_policy::{ClassParams, QdiscParams, ServiceCurve};
-use tidegate_scenario::series::{Course, counts, is_leaf};
+use tidegate_scenario::series::{ClassReadings, counts, is_leaf};
 use tidegate_sim::Outcome;
 
 /// The whole document, but for its verdict.
@@ -59,7 +59,7 @@ fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::Run {
     }];
     let links = [&run.result.modem, &run.result.provider];
     // In the tree's order: what stands above before what stands below.
-    let mut courses: Vec<&Course> = run.courses.iter().collect();
+    let mut courses: Vec<&ClassReadings> = run.courses.iter().collect();
     courses.sort_by_key(|course| {
         let is = |node: &doc::TreeNode| node.device == course.device && node.id == course.id.to_string();
         tree.iter().position(is)
@@ -147,8 +147,8 @@ fn flow(trial: &Trial<'_>, run: &Run, item: &Item, up: bool, outcome: &Outcome, 
     flow
 }
 
-fn series(trial: &Trial<'_>, run: &Run, course: &Course) -> doc::ClassSeries {
-    let place = Place { device: course.device.clone(), class: course.id };
+fn series(trial: &Trial<'_>, run: &Run, course: &ClassReadings) -> doc::ClassSeries {
+    let place = DeviceClass { device: course.device.clone(), class: course.id };
     let leaf = match run.trees.classes.iter().find(|class| class.classid == course.id && class.dev == course.device) {
         Some(class) => is_leaf(class, &run.trees.classes),
         None => true,
@@ -193,7 +193,7 @@ fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &m
         QdiscParams::Cake(cake) => cake.bandwidth.filter(|rate| rate.0 > 0).map(|rate| rate.as_bits()),
         _ => None,
     };
-    let place = Place { device: of.dev.clone(), class: of.handle };
+    let place = DeviceClass { device: of.dev.clone(), class: of.handle };
     nodes.push(doc::TreeNode {
         device: of.dev.clone(),
         id: of.handle.to_string(),
@@ -224,7 +224,7 @@ fn subtree(
     nodes: &mut Vec<doc::TreeNode>,
     depth: usize,
 ) {
-    let place = Place { device: class.dev.clone(), class: class.classid };
+    let place = DeviceClass { device: class.dev.clone(), class: class.classid };
     let bits = |rate: Rate| (rate.0 > 0).then(|| rate.as_bits());
     let (rate_bits, ceil_bits, prio) = match &class.params {
         ClassParams::Htb(htb) => (bits(htb.rate.rate), bits(htb.ceil.rate), Some(htb.prio)),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_packet::{Span, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_scenario::series::{Course, Courses, Roots, counts};
+use tidegate_scenario::series::{ClassReadings, ClassRecorder, Roots, counts};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
 use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Outcome, Port, Traffic};
@@ -84,16 +84,16 @@ pub(crate) struct Run {
     pub(crate) progress: Vec<Vec<u64>>,
     /// Bytes in the modem's and the provider's buffer per step.
     pub(crate) buffers: [Vec<u64>; 2],
-    pub(crate) courses: Vec<Course>,
+    pub(crate) courses: Vec<ClassReadings>,
     /// The trees at the end of the window; empty without the policy.
-    pub(crate) trees: Trees,
+    pub(crate) trees: InstalledTrees,
     /// What the machine answered then to what it was asked.
     pub(crate) shown: String,
 }
 
 /// What stands on the governed devices.
 #[derive(Clone, Debug, Default)]
-pub struct Trees {
+pub struct InstalledTrees {
     /// The qdiscs.
     pub qdiscs: Vec<QdiscDump>,
     /// The classes.
@@ -102,10 +102,10 @@ pub struct Trees {
     pub filters: Vec<FilterDump>,
 }
 
-impl Trees {
+impl InstalledTrees {
     /// Those of some devices, as they are listed at a time.
-    pub fn of(gateway: &mut Gateway, devices: &[DeviceId], at: Time) -> Trees {
-        let mut trees = Trees::default();
+    pub fn of(gateway: &mut Gateway, devices: &[DeviceId], at: Time) -> InstalledTrees {
+        let mut trees = InstalledTrees::default();
         for id in devices {
             let (qdiscs, classes) = (gateway.qdiscs(at, *id), gateway.classes(at, *id));
             let on_qdiscs = qdiscs.iter().filter(|q| !q.handle.is_none()).map(|q| q.handle);
@@ -122,9 +122,9 @@ impl Trees {
 }
 
 /// What the policy sets up, before any packet.
-pub(crate) fn trees(policy: &TrialPolicy, seed: u64) -> Trees {
+pub(crate) fn trees(policy: &TrialPolicy, seed: u64) -> InstalledTrees {
     let (mut home, devices) = build(policy, &Setting::fast(seed), true, Vec::new());
-    Trees::of(&mut home.net.machine.gateway, &devices, START)
+    InstalledTrees::of(&mut home.net.machine.gateway, &devices, START)
 }
 
 /// Link time that a run takes, in whole seconds, for the progress bar.
@@ -228,11 +228,11 @@ pub(crate) fn run(
         step,
         buffers: [Vec::new(), Vec::new()],
         courses: Vec::new(),
-        trees: Trees::default(),
+        trees: InstalledTrees::default(),
         shown: String::new(),
     };
     let mut before = vec![0; run.items.len()];
-    let mut courses = Courses::default();
+    let mut courses = ClassRecorder::default();
     for n in 1..=steps {
         let at = START + Span(n * step.0);
         home.run(at);
@@ -256,7 +256,7 @@ pub(crate) fn run(
     let (_, end) = home.window();
     run.courses = courses.into_vec();
     if with_policy {
-        run.trees = Trees::of(&mut home.net.machine.gateway, &devices, end);
+        run.trees = InstalledTrees::of(&mut home.net.machine.gateway, &devices, end);
         run.shown = ask(&mut home, &options.show);
     }
     run.result = home.finish().0;

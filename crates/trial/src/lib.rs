@@ -63,10 +63,10 @@ mod verdict;
 mod versions;
 mod words;
 
-pub use home::{START, Trees};
+pub use home::{InstalledTrees, START};
 pub use loads::{LAST_HOST, Transfers, Workload};
 pub use policy::{Configured, PolicyError, TrialPolicy};
-pub use reach::Place;
+pub use reach::DeviceClass;
 pub use settings::{ModemBuffer, TrialLoad, TrialProbe, TrialSettings};
 pub use state::Trial;
 pub use trial::measure;

@@ -4,7 +4,7 @@ use crate::policy::TrialPolicy;
 use crate::settings::{TrialLoad, TrialProbe, TrialSettings};
 use tidegate_packet::Span;
 use tidegate_packet::header::proto;
-use tidegate_scenario::errands::{dns, login, page};
+use tidegate_scenario::transactions::{dns, login, page};
 use tidegate_sim::{Bulk, Datagrams, Errand, Local, Parties, Ping, Traffic, Transaction};
 
 /// An item of the traffic with what people call it.

@@ -5,7 +5,7 @@
 //! to the class is made into a conversation; and where that set is empty, nothing is tried, and the class is named with what is known of
 //! why.
 
-use crate::home::{self, Trees};
+use crate::home::{self, InstalledTrees};
 use crate::policy::TrialPolicy;
 use crate::words;
 use std::collections::BTreeMap;
@@ -22,14 +22,14 @@ use tidegate_sim::{Bulk, Datagrams, Local, Parties, Ping, Traffic};
 
 /// A class on a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct DeviceClass {
     /// The device.
     pub device: String,
     /// The class's id.
     pub class: Handle,
 }
 
-impl Place {
+impl DeviceClass {
     /// As a report shows it: the device only where it is not the one before the modem.
     pub(crate) fn label(&self, policy: &TrialPolicy) -> String {
         if self.device == policy.wan { self.class.to_string() } else { format!("{} {}", self.device, self.class) }
@@ -37,15 +37,15 @@ impl Place {
 }
 
 /// The leaf classes that a conversation's packets take, those with the most bytes first.
-pub(crate) fn ask(policy: &TrialPolicy, traffic: &Traffic, seed: u64) -> Vec<Place> {
+pub(crate) fn ask(policy: &TrialPolicy, traffic: &Traffic, seed: u64) -> Vec<DeviceClass> {
     let classes = home::after(policy, brief(traffic), seed);
-    let mut taken: Vec<(u64, Place)> = classes
+    let mut taken: Vec<(u64, DeviceClass)> = classes
         .iter()
         .filter(|class| counts(class) && is_leaf(class, &classes))
         .filter_map(|class| {
             let stats = class.stats?;
             let bytes = stats.bytes + u64::from(stats.backlog);
-            (bytes > 0).then(|| (bytes, Place { device: class.dev.clone(), class: class.classid }))
+            (bytes > 0).then(|| (bytes, DeviceClass { device: class.dev.clone(), class: class.classid }))
         })
         .collect();
     taken.sort_by(|a, b| b.cmp(a));
@@ -77,25 +77,25 @@ pub(crate) struct Candidate {
 #[derive(Default)]
 pub(crate) struct Filled {
     /// Conversations that take them.
-    pub(crate) found: Vec<(Place, Candidate)>,
+    pub(crate) found: Vec<(DeviceClass, Candidate)>,
     /// Classes that no packet can come to, and why.
-    pub(crate) unreachable: BTreeMap<Place, String>,
+    pub(crate) unreachable: BTreeMap<DeviceClass, String>,
     /// Classes for which no conversation was found, though there may be one.
-    pub(crate) untried: Vec<Place>,
+    pub(crate) untried: Vec<DeviceClass>,
 }
 
 /// Finds, for each leaf class that none of `taken` is, a conversation that takes it, or why none can.
-pub(crate) fn fill(policy: &TrialPolicy, trees: &Trees, taken: &[Place], seed: u64) -> Filled {
+pub(crate) fn fill(policy: &TrialPolicy, trees: &InstalledTrees, taken: &[DeviceClass], seed: u64) -> Filled {
     let (classes, filters) = (&trees.classes, &trees.filters);
-    let mut missing: Vec<Place> = classes
+    let mut missing: Vec<DeviceClass> = classes
         .iter()
         .filter(|class| counts(class) && is_leaf(class, classes))
-        .map(|class| Place { device: class.dev.clone(), class: class.classid })
+        .map(|class| DeviceClass { device: class.dev.clone(), class: class.classid })
         .filter(|place| !taken.contains(place))
         .collect();
     let hashed = filters.iter().any(is_hash);
-    let arrivals: BTreeMap<Place, Arrival> = arrivals(policy, &missing);
-    let is_open = |place: &Place| arrivals.get(place) != Some(&Arrival::Nobody);
+    let arrivals: BTreeMap<DeviceClass, Arrival> = arrivals(policy, &missing);
+    let is_open = |place: &DeviceClass| arrivals.get(place) != Some(&Arrival::Nobody);
     let mut found = Vec::new();
     let mut tries = candidates(policy, filters);
     tries.extend(arrivals.values().flat_map(of_arrival));
@@ -126,7 +126,7 @@ pub(crate) fn fill(policy: &TrialPolicy, trees: &Trees, taken: &[Place], seed: u
 }
 
 /// What can come to each of some classes, by the sets of all packets.
-fn arrivals(policy: &TrialPolicy, places: &[Place]) -> BTreeMap<Place, Arrival> {
+fn arrivals(policy: &TrialPolicy, places: &[DeviceClass]) -> BTreeMap<DeviceClass, Arrival> {
     if places.is_empty() {
         return BTreeMap::new();
     }
@@ -146,7 +146,11 @@ fn of_arrival(arrival: &Arrival) -> Vec<Candidate> {
 }
 
 /// Why no packet can come to a class of which that is shown.
-fn reason(policy: &TrialPolicy, Trees { classes, filters, .. }: &Trees, place: &Place) -> String {
+fn reason(
+    policy: &TrialPolicy,
+    InstalledTrees { classes, filters, .. }: &InstalledTrees,
+    place: &DeviceClass,
+) -> String {
     let mut marks = Vec::new();
     let mut points = false;
     for dump in filters.iter().filter(|dump| dump.dev == place.device) {
@@ -464,7 +468,7 @@ impl TrialPolicy {
     }
 
     /// What a class is for, from what leads to it: the words of its filters.
-    pub fn title_of(&self, place: &Place, filters: &[FilterDump]) -> Option<String> {
+    pub fn title_of(&self, place: &DeviceClass, filters: &[FilterDump]) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         for dump in filters.iter().filter(|dump| dump.dev == place.device) {
             let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };

@@ -1,9 +1,9 @@
 //! A trial under way.
 
-use crate::home::{self, Run, Trees};
+use crate::home::{self, InstalledTrees, Run};
 use crate::loads::{self, Item, Load};
 use crate::policy::TrialPolicy;
-use crate::reach::{self, Place};
+use crate::reach::{self, DeviceClass};
 use crate::settings::TrialSettings;
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub struct Trial<'o> {
     /// Conversations for classes that nothing else reaches.
     pub(crate) extras: Vec<Item>,
     /// The leaf classes that each conversation takes, by its title.
-    pub(crate) taken: BTreeMap<String, Vec<Place>>,
+    pub(crate) taken: BTreeMap<String, Vec<DeviceClass>>,
     /// Classes nothing was found for, and why.
-    pub(crate) unreached: BTreeMap<Place, String>,
-    pub(crate) trees: Trees,
+    pub(crate) unreached: BTreeMap<DeviceClass, String>,
+    pub(crate) trees: InstalledTrees,
     pub(crate) runs: Vec<Run>,
     pub(crate) notes: Vec<String>,
 }
@@ -58,11 +58,11 @@ impl<'o> Trial<'o> {
     }
 
     /// What a class carries, in a few words: what its filters ask for, else the conversations that take it.
-    pub(crate) fn title_of(&self, place: &Place) -> String {
+    pub(crate) fn title_of(&self, place: &DeviceClass) -> String {
         if let Some(words) = self.policy.title_of(place, &self.trees.filters) {
             return words;
         }
-        let takes = |places: &Vec<Place>| places.first() == Some(place);
+        let takes = |places: &Vec<DeviceClass>| places.first() == Some(place);
         let titles: Vec<&str> = self.taken.iter().filter(|(_, p)| takes(p)).map(|(title, _)| title.as_str()).collect();
         titles.join(", ")
     }

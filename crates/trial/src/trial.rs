@@ -4,7 +4,7 @@ use crate::document;
 use crate::home::{self, Run};
 use crate::loads::{self, Item, Load, Workload};
 use crate::policy::TrialPolicy;
-use crate::reach::{self, Place};
+use crate::reach::{self, DeviceClass};
 use crate::settings::TrialSettings;
 use crate::state::Trial;
 use crate::verdict;
@@ -28,7 +28,7 @@ impl Trial<'_> {
     pub fn explore(&mut self) {
         let seed = self.options.seed;
         self.ask();
-        let taken: Vec<Place> = self.taken.values().flatten().cloned().collect();
+        let taken: Vec<DeviceClass> = self.taken.values().flatten().cloned().collect();
         let filled = reach::fill(self.policy, &self.trees, &taken, seed);
         for (place, candidate) in filled.found {
             let title = format!("{} (for class {})", candidate.title, place.label(self.policy));

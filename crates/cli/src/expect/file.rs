@@ -5,7 +5,7 @@ use clap::Parser;
 use std::path::Path;
 use tidegate_lang::short::Short;
 use tidegate_loader::short;
-use tidegate_scenario::tables::{Value, Wrong, list, plain, text as text_of};
+use tidegate_scenario::tables::{Diagnostic, Value, list, plain, text as text_of};
 use tidegate_trial::expect::{self, Classes, OPTIONS, Suite};
 use toml::de::DeTable;
 
@@ -40,7 +40,7 @@ pub(crate) fn fuzz(path: &Path, text: &str) {
     }
 }
 
-fn parse(path: &Path, text: &str) -> Result<Loaded, Wrong> {
+fn parse(path: &Path, text: &str) -> Result<Loaded, Diagnostic> {
     let options = |table: &DeTable<'_>| options(path, table);
     let (trial, cases) = expect::parse(text, options, |trial: &trial::Options| classes_of(&trial.script))?;
     let suite = Suite { path: path.to_owned(), settings: trial.settings(), cases };
@@ -63,7 +63,7 @@ fn classes_of(policy: &Path) -> Classes {
 }
 
 /// What the file says of policy and link, as `tidegate try` takes it.
-fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
+fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnostic> {
     let policy = required(table, "policy", "name the policy's file: `policy = \"gateway.sh\"`")?;
     let beside = path.parent().unwrap_or(Path::new(""));
     let script = beside.join(text_of(policy)?);
@@ -83,7 +83,11 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
         if let Err(error) = Line::try_parse_from(alone) {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            return Err(Wrong::new(value.span(), reason, format!("`tidegate try --help` tells what --{key} takes")));
+            return Err(Diagnostic::new(
+                value.span(),
+                reason,
+                format!("`tidegate try --help` tells what --{key} takes"),
+            ));
         }
         args.extend(option);
     }
@@ -105,13 +109,13 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
     }
     let line = Line::try_parse_from(&args).map_err(|error| {
         let reason = error.to_string().lines().next().unwrap_or_default().to_owned();
-        Wrong::new(policy.span(), reason, "`tidegate try --help` tells what each takes")
+        Diagnostic::new(policy.span(), reason, "`tidegate try --help` tells what each takes")
     })?;
     Ok(line.options)
 }
 
-fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Wrong> {
-    table.get(key).ok_or_else(|| Wrong::new(0..0, format!("`{key}` is missing"), remedy))
+fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Diagnostic> {
+    table.get(key).ok_or_else(|| Diagnostic::new(0..0, format!("`{key}` is missing"), remedy))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_capture::{Outcome, Shell};
-use tidegate_replay::recorded::{Commands, Done, Recording, ReplayError, Texts};
+use tidegate_replay::recorded::{Commands, Recording, ReplayError, ReplayedRun, Texts};
 use tidegate_shims::ToolShim;
 
 /// How long a command of the schedule may take.
@@ -86,7 +86,7 @@ pub(super) fn failed(error: ReplayError) -> anyhow::Error {
 }
 
 /// Writes what came of a run, in the form of the recordings.
-pub(super) fn write(place: &Path, done: &Done, snapshot: Option<&[u8]>) -> anyhow::Result<()> {
+pub(super) fn write(place: &Path, done: &ReplayedRun, snapshot: Option<&[u8]>) -> anyhow::Result<()> {
     let files = [
         ("egress.csv", Some(&done.egress)),
         ("frames.csv", done.frames.as_ref()),

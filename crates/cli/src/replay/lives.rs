@@ -1,7 +1,7 @@
 //! What became of each packet, for people: a table by flow, and a picture.
 
 use tidegate_packet::Time;
-use tidegate_replay::recorded::{Account, End, Link, Lives};
+use tidegate_replay::recorded::{FlowAccount, RecordedEnd, RecordedLink, RecordedPackets};
 use tidegate_report::chart::{self, Fate, Packet};
 use tidegate_report::{Align, Table};
 
@@ -9,7 +9,7 @@ use tidegate_report::{Align, Table};
 const DRAWN: usize = 400;
 
 /// A line for each flow: how many packets came, left, were lost, marked and overtaken, and how long they waited.
-pub(super) fn table(lives: &Lives) -> Table {
+pub(super) fn table(lives: &RecordedPackets) -> Table {
     use Align::{Left, Right};
     let figures = ["arrived", "left", "dropped", "marked", "overtaken", "mean wait", "longest"];
     let columns = [("flow", Left)].into_iter().chain(figures.map(|name| (name, Right)));
@@ -23,19 +23,19 @@ pub(super) fn table(lives: &Lives) -> Table {
 }
 
 /// The packets as lines from arrival to departure, the first some hundred of them.
-pub(super) fn picture(lives: &Lives, title: &str, link: &Link) -> chart::Drawing {
+pub(super) fn picture(lives: &RecordedPackets, title: &str, link: &RecordedLink) -> chart::Drawing {
     let begin = lives.lives.first().map_or(0, |life| life.arrived.0);
     let ms = |time: Time| time.0.saturating_sub(begin) as f64 / 1e6;
     let drawn = lives.lives.iter().take(DRAWN).map(|life| Packet {
         flow: life.flow,
         arrived: ms(life.arrived),
         fate: match life.end {
-            End::Left { at, marked } => {
+            RecordedEnd::Left { at, marked } => {
                 let takes = if link.rate > 0 { link.frame_time(life.len) as f64 / 1e6 } else { 0.0 };
                 Fate::Left { at: ms(at), takes, marked }
             }
-            End::Dropped(at) => Fate::Dropped(ms(at)),
-            End::Waits => Fate::Waits,
+            RecordedEnd::Dropped(at) => Fate::Dropped(ms(at)),
+            RecordedEnd::Waits => Fate::Waits,
         },
     });
     let drawn: Vec<Packet> = drawn.collect();
@@ -44,7 +44,7 @@ pub(super) fn picture(lives: &Lives, title: &str, link: &Link) -> chart::Drawing
         description.push_str(&format!(" The first {DRAWN} are drawn."));
     }
     for (flow, name) in lives.flows.iter().enumerate() {
-        let Account { arrived, left, dropped, longest, .. } = lives.account(flow);
+        let FlowAccount { arrived, left, dropped, longest, .. } = lives.account(flow);
         let longest = longest as f64 / 1e6;
         let told = format!(" {name}: {arrived} arrived, {left} left, {dropped} lost, longest wait {longest:.1} ms.");
         description.push_str(&told);
@@ -52,7 +52,7 @@ pub(super) fn picture(lives: &Lives, title: &str, link: &Link) -> chart::Drawing
     chart::packets(title, &description, &lives.flows, &drawn)
 }
 
-fn cells(account: &Account) -> Vec<String> {
+fn cells(account: &FlowAccount) -> Vec<String> {
     let wait = |ns: f64| if account.left == 0 { String::new() } else { format!("{:.2} ms", ns / 1e6) };
     let mut cells: Vec<String> = [account.arrived, account.left, account.dropped, account.marked, account.overtaken]
         .map(|n| n.to_string())

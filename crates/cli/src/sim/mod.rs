@@ -27,11 +27,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tidegate_measure::experiment::{Experiment, Run};
 use tidegate_packet::Span;
-use tidegate_scenario::model::{At, Command, Happening, Scenario};
+use tidegate_scenario::model::{MachineCommand, Scenario, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
-use tidegate_scenario::run::{Observer, RunError, Watch};
+use tidegate_scenario::run::{RunError, RunObserver, RunWatch};
 use tidegate_scenario::shell::quoted;
-use tidegate_scenario::tables::Wrong;
+use tidegate_scenario::tables::Diagnostic;
 use tidegate_scenario::{can_be_simulated, cases, document, simulate_case};
 
 /// An expectation failed.
@@ -56,7 +56,7 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 /// Carries out all runs of a scenario.
-type CarryOut<'c> = &'c dyn Fn(&Scenario, &Prepared, &[At], &AtomicBool) -> anyhow::Result<Vec<Run>>;
+type CarryOut<'c> = &'c dyn Fn(&Scenario, &Prepared, &[TimelineEntry], &AtomicBool) -> anyhow::Result<Vec<Run>>;
 
 fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
     let packets = options.pcapng.as_deref().map(packets::Wanted::parse);
@@ -95,7 +95,7 @@ fn experiment(
 
 /// Carries out a scenario that another command made; places in its text mean nothing to whoever asked for that.
 pub(crate) fn of_text(path: &Path, text: &str) -> anyhow::Result<Experiment> {
-    let wrong = |wrong: Wrong| anyhow::anyhow!(wrong.shown(path, text));
+    let wrong = |wrong: Diagnostic| anyhow::anyhow!(wrong.shown(path, text));
     let disk = Disk::default();
     let mut scenario = tidegate_scenario::parse(path, text, &disk).map_err(wrong)?;
     let prepared = prepare::prepare(&mut scenario, &disk).map_err(wrong)?;
@@ -103,7 +103,7 @@ pub(crate) fn of_text(path: &Path, text: &str) -> anyhow::Result<Experiment> {
     Ok(document::experiment(&scenario, &prepared, "sim", String::new(), runs))
 }
 
-fn shown(scenario: &Scenario, wrong: &Wrong) -> anyhow::Error {
+fn shown(scenario: &Scenario, wrong: &Diagnostic) -> anyhow::Error {
     anyhow::anyhow!(wrong.shown(&scenario.path, &scenario.text))
 }
 
@@ -139,7 +139,7 @@ fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
 }
 
 /// `--at TIME -- COMMAND`: of every machine.
-fn asked(options: &Options) -> anyhow::Result<Vec<At>> {
+fn asked(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
     if options.command.is_empty() {
         return match options.at.first() {
             Some(_) => anyhow::bail!("--at needs a command: --at 60s -- tc -s class show dev eth0"),
@@ -148,9 +148,9 @@ fn asked(options: &Options) -> anyhow::Result<Vec<At>> {
     }
     let line = options.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let words = tidegate_scenario::parse_command(&line)?;
-    let command = Command { words, at: 0..0 };
-    let what = Happening::Command { machine: usize::MAX, command };
-    Ok(options.at.iter().map(|time| At { time: *time, what: what.clone() }).collect())
+    let command = MachineCommand { words, at: 0..0 };
+    let what = TimelineEvent::Command { machine: usize::MAX, command };
+    Ok(options.at.iter().map(|time| TimelineEntry { time: *time, what: what.clone() }).collect())
 }
 
 /// The command that gives the same document; `own`: what only this execution is told.
@@ -212,7 +212,7 @@ fn failed(scenario: &Scenario, error: RunError) -> anyhow::Error {
 fn simulate(
     scenario: &Scenario,
     prepared: &Prepared,
-    asked: &[At],
+    asked: &[TimelineEntry],
     packets: Option<&packets::Wanted>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Vec<Run>> {
@@ -231,8 +231,8 @@ fn simulate(
                 break;
             }
             let mut packets = packets.map(Packets::new);
-            let observer = packets.as_mut().map(|packets| packets as &mut dyn Observer);
-            let watch = Watch { stop, seconds: &|n| pace.add(n), observer };
+            let observer = packets.as_mut().map(|packets| packets as &mut dyn RunObserver);
+            let watch = RunWatch { stop, seconds: &|n| pace.add(n), observer };
             let result = simulate_case(scenario, prepared, *case, asked, watch);
             if let Ok(mut results) = results.lock() {
                 results[at] = Some(result.map_err(|error| failed(scenario, error)));

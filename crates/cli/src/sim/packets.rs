@@ -4,9 +4,9 @@ use crate::pcapng::{Diary, Entry, fate, queue, wait};
 use anyhow::bail;
 use std::path::PathBuf;
 use tidegate_packet::{Handle, Head, Stand, Time};
-use tidegate_scenario::lay::{Laid, START};
-use tidegate_scenario::model::{Role, Scenario};
-use tidegate_scenario::run::{Observer, Outside};
+use tidegate_scenario::lay::{LaidOut, START};
+use tidegate_scenario::model::{NodeRole, Scenario};
+use tidegate_scenario::run::{Outside, RunObserver};
 use tidegate_sim::{LinkId, Stay};
 
 /// What is to be written: a file, and of which device; without one of all.
@@ -57,17 +57,17 @@ impl Packets {
     }
 }
 
-impl Observer for Packets {
+impl RunObserver for Packets {
     /// Begins to observe a run.
     ///
     /// # Errors
     /// There is no such device, or the file cannot be written.
-    fn begin(&mut self, scenario: &Scenario, laid: &mut Laid) -> Result<(), Outside> {
+    fn begin(&mut self, scenario: &Scenario, laid: &mut LaidOut) -> Result<(), Outside> {
         self.open = Some(Open::observe(&self.wanted, scenario, laid)?);
         Ok(())
     }
 
-    fn advanced(&mut self, laid: &mut Laid, now: Time) -> Result<(), Outside> {
+    fn advanced(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), Outside> {
         match &mut self.open {
             Some(open) => Ok(open.write(laid, now)?),
             None => Ok(()),
@@ -76,14 +76,14 @@ impl Observer for Packets {
 }
 
 impl Open {
-    fn observe(wanted: &Wanted, scenario: &Scenario, laid: &mut Laid) -> anyhow::Result<Open> {
+    fn observe(wanted: &Wanted, scenario: &Scenario, laid: &mut LaidOut) -> anyhow::Result<Open> {
         let mut diary = Diary::create(&wanted.path, &scenario.title)?;
         let links = watched(wanted, scenario, laid);
         if links.is_empty() {
             let machines: Vec<&str> = scenario
                 .nodes
                 .iter()
-                .filter(|node| node.role == Role::Machine)
+                .filter(|node| node.role == NodeRole::Machine)
                 .map(|node| node.name.as_str())
                 .collect();
             bail!("no machine has the device whose packets --pcapng asks for; machines are {}", machines.join(", "));
@@ -96,7 +96,7 @@ impl Open {
     }
 
     /// Writes what happened until now.
-    fn write(&mut self, laid: &mut Laid, now: Time) -> anyhow::Result<()> {
+    fn write(&mut self, laid: &mut LaidOut, now: Time) -> anyhow::Result<()> {
         let Open { diary, links, count } = self;
         for stay in laid.world.net.take_stays() {
             let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == stay.link) else { continue };
@@ -117,7 +117,7 @@ impl Open {
 }
 
 /// The devices asked for, with their links.
-fn watched(wanted: &Wanted, scenario: &Scenario, laid: &mut Laid) -> Vec<Watched> {
+fn watched(wanted: &Wanted, scenario: &Scenario, laid: &mut LaidOut) -> Vec<Watched> {
     let mut links = Vec::new();
     for (number, devices) in laid.devices.iter().enumerate() {
         let machine = &scenario.nodes[laid.nodes[number]].name;

@@ -1,7 +1,7 @@
 //! What became of a capture's packets under one policy: packet by packet while they are there, then by class and flow.
 
 use super::arrivals::{Arrival, Flows};
-use super::network::{Gateway, Named};
+use super::network::{CaptureNetwork, ClassLabel};
 use super::words::reason;
 use std::collections::BTreeMap;
 use tidegate_measure::Spans;
@@ -17,10 +17,10 @@ const ECN: u8 = 3;
 /// Somebody who looks at every packet of a capture as it leaves.
 pub trait PacketObserver {
     /// The links are there; no packet has arrived yet.
-    fn begin(&mut self, gateway: &Gateway);
+    fn begin(&mut self, gateway: &CaptureNetwork);
 
     /// A packet has left, or was dropped: where it stood, and how its last stay ended.
-    fn left(&mut self, gateway: &Gateway, named: &Named, life: &Life, stay: &Stay);
+    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay);
 
     /// Time has passed until `now`; [`Time::NEVER`]: the last packet has left.
     ///
@@ -33,7 +33,7 @@ pub trait PacketObserver {
 pub type Outside = Box<dyn std::error::Error + Send + Sync>;
 
 /// A packet under way.
-pub struct Life {
+pub struct PacketLife {
     /// Its number, from 1.
     pub number: u32,
     /// When it arrived.
@@ -76,9 +76,9 @@ struct Ledger {
 pub(crate) struct Account<'p> {
     policy: &'p TrialPolicy,
     step_ns: u64,
-    lives: BTreeMap<u32, Life>,
+    lives: BTreeMap<u32, PacketLife>,
     next: u32,
-    classes: BTreeMap<Key, (Named, Ledger)>,
+    classes: BTreeMap<Key, (ClassLabel, Ledger)>,
     flows: Vec<(Ledger, BTreeMap<Key, u64>)>,
     both: [Ledger; 2],
     pub(crate) observer: Option<&'p mut dyn PacketObserver>,
@@ -111,7 +111,7 @@ impl<'p> Account<'p> {
     /// A packet arrives; returns its number.
     pub(crate) fn arrives(&mut self, arrival: &Arrival) -> u32 {
         self.next += 1;
-        let life = Life {
+        let life = PacketLife {
             number: self.next,
             arrived: Time(START.0 + arrival.at),
             flow: arrival.flow,
@@ -127,7 +127,7 @@ impl<'p> Account<'p> {
     }
 
     /// A packet's stay somewhere has ended.
-    pub(crate) fn stayed(&mut self, gateway: &Gateway, stay: &Stay) {
+    pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, stay: &Stay) {
         // What machines make of packets is nobody's of the capture.
         let Some(number) = stay.owner.filter(|_| !stay.copy) else { return };
         let Some(life) = self.lives.get_mut(&number) else { return };
@@ -152,22 +152,22 @@ impl<'p> Account<'p> {
     }
 
     /// A packet has come to the end of its way without having waited at its last link.
-    pub(crate) fn delivered(&mut self, gateway: &Gateway, number: u32, at: Time) {
+    pub(crate) fn delivered(&mut self, gateway: &CaptureNetwork, number: u32, at: Time) {
         self.ends(gateway, number, at, End::Sent, None);
     }
 
     /// There was no room for a packet.
-    pub(crate) fn refused(&mut self, gateway: &Gateway, number: u32, at: Time) {
+    pub(crate) fn refused(&mut self, gateway: &CaptureNetwork, number: u32, at: Time) {
         self.ends(gateway, number, at, End::Lost("more packets wait than the simulator holds".into()), None);
     }
 
-    fn ends(&mut self, gateway: &Gateway, number: u32, at: Time, end: End, stay: Option<&Stay>) {
+    fn ends(&mut self, gateway: &CaptureNetwork, number: u32, at: Time, end: End, stay: Option<&Stay>) {
         let Some(life) = self.lives.remove(&number) else { return };
         let inward = life.way == Direction::In;
         let key = key(gateway, &life);
         let policy = self.policy;
         let (named, ledger) = self.classes.entry(key).or_insert_with(|| {
-            let none = Named { device: policy.wan.clone(), id: "no queue".into(), ..Named::default() };
+            let none = ClassLabel { device: policy.wan.clone(), id: "no queue".into(), ..ClassLabel::default() };
             let named = life.stood.map_or(none, |(link, stand)| gateway.class(policy, link, stand));
             (named, Ledger::default())
         });
@@ -225,7 +225,7 @@ impl<'p> Account<'p> {
     }
 }
 
-fn label(named: &Named) -> String {
+fn label(named: &ClassLabel) -> String {
     format!("{} {}", named.device, named.id)
 }
 
@@ -233,7 +233,7 @@ fn label(named: &Named) -> String {
 /// and a longer wait more than a shorter one.
 type Rank = (u8, bool, u64);
 
-fn rank(gateway: &Gateway, stay: &Stay) -> Rank {
+fn rank(gateway: &CaptureNetwork, stay: &Stay) -> Rank {
     let is_device = gateway.device(stay.link).is_some();
     let class = stay.stand.on != Handle::ROOT && stay.stand.on.minor() != 0;
     let most = match stay.fate {
@@ -245,7 +245,7 @@ fn rank(gateway: &Gateway, stay: &Stay) -> Rank {
     (most, class, stay.ended.0.saturating_sub(stay.came.0))
 }
 
-fn key(gateway: &Gateway, life: &Life) -> Key {
+fn key(gateway: &CaptureNetwork, life: &PacketLife) -> Key {
     let inward = life.way == Direction::In;
     let Some((link, stand)) = life.stood else { return Key { link: None, handle: Handle::NONE, inward } };
     let at = gateway.links.iter().position(|(known, _)| *known == link);
@@ -260,7 +260,7 @@ fn key(gateway: &Gateway, life: &Life) -> Key {
 }
 
 impl Ledger {
-    fn book(&mut self, life: &Life, step: u32, waited: u64, end: &End) {
+    fn book(&mut self, life: &PacketLife, step: u32, waited: u64, end: &End) {
         let len = u64::from(life.len);
         self.fates.packets += 1;
         self.fates.bytes += len;
@@ -293,7 +293,7 @@ impl Ledger {
         Fates { dropped, ..fates }.with_waits(waits.into_iter().map(|(_, waited)| waited).collect())
     }
 
-    fn class(mut self, named: Named, inward: bool, steps: usize) -> Class {
+    fn class(mut self, named: ClassLabel, inward: bool, steps: usize) -> Class {
         self.waits.sort_unstable();
         self.steps.resize(steps.max(self.steps.len()), (0, 0));
         let (mut median, mut longest) = (vec![None; self.steps.len()], vec![None; self.steps.len()]);
@@ -303,7 +303,7 @@ impl Ledger {
             (median[at], longest[at]) = (spans.percentile(50.0), spans.max());
         }
         let (packets, dropped) = std::mem::take(&mut self.steps).into_iter().unzip();
-        let Named { device, id, title, queue } = named;
+        let ClassLabel { device, id, title, queue } = named;
         Class { device, id, title, queue, inward, fates: self.fates(), packets, dropped, median, longest }
     }
 }

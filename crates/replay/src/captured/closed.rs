@@ -32,7 +32,7 @@ const FEW: u64 = 5;
 
 /// A conversation: its client's side first, as far as that is known.
 #[derive(Clone, Debug, Default)]
-pub struct Talk {
+pub struct ConversationRecord {
     /// When its first packet came by, ns after the capture's first.
     pub began: u64,
     /// And its last one.
@@ -49,7 +49,7 @@ pub struct Talk {
     pub rtt: Option<u64>,
 }
 
-impl Talk {
+impl ConversationRecord {
     fn bytes(&self) -> u64 {
         self.sent[0].1 + self.sent[1].1
     }
@@ -66,11 +66,11 @@ impl Talk {
 }
 
 /// A conversation that becomes part of the scenario.
-pub struct Part {
+pub struct Conversation {
     /// Who spoke with whom.
     pub key: Key,
     /// What they said.
-    pub talk: Talk,
+    pub talk: ConversationRecord,
     /// Its name in the scenario, and in what comes of it.
     pub id: String,
 }
@@ -111,7 +111,7 @@ pub fn short_enough(surveyed: &Surveyed) -> Result<(), ClosedError> {
 /// The conversations of a capture.
 pub struct Conversations<'s> {
     surveyed: &'s Surveyed,
-    known: BTreeMap<Key, Talk>,
+    known: BTreeMap<Key, ConversationRecord>,
     /// In the order in which they began.
     order: Vec<Key>,
 }
@@ -132,9 +132,10 @@ impl<'s> Conversations<'s> {
     }
 
     /// Those that are made again, and what is to be known of the others.
-    pub fn chosen(self, options: &CaptureSettings) -> (Vec<Part>, Vec<String>) {
+    pub fn chosen(self, options: &CaptureSettings) -> (Vec<Conversation>, Vec<String>) {
         let mut notes = Vec::new();
-        let mut all: Vec<(Key, Talk)> = self.order.iter().map(|key| (*key, self.known[key].clone())).collect();
+        let mut all: Vec<(Key, ConversationRecord)> =
+            self.order.iter().map(|key| (*key, self.known[key].clone())).collect();
         let before = all.len();
         all.retain(|(key, talk)| {
             talk.bytes() > 0 && (key.protocol == proto::TCP || talk.sent[usize::from(!talk.forth())].0 >= FEW)
@@ -166,7 +167,11 @@ impl<'s> Conversations<'s> {
                 span(rtt.0)
             ));
         }
-        let part = |(n, (key, talk)): (usize, (Key, Talk))| Part { key, talk, id: format!("talk-{}", n + 1) };
+        let part = |(n, (key, talk)): (usize, (Key, ConversationRecord))| Conversation {
+            key,
+            talk,
+            id: format!("talk-{}", n + 1),
+        };
         (all.into_iter().enumerate().map(part).collect(), notes)
     }
 
@@ -193,7 +198,10 @@ impl<'s> Conversations<'s> {
             }
             self.order.push(key);
             let here = (way == Direction::Out) == by_client;
-            self.known.insert(key, Talk { began: at, dsfield: ip.dsfield(), here, ..Talk::default() });
+            self.known.insert(
+                key,
+                ConversationRecord { began: at, dsfield: ip.dsfield(), here, ..ConversationRecord::default() },
+            );
         }
         let Some(talk) = self.known.get_mut(&key) else { return };
         talk.ended = at.max(talk.began);
@@ -221,7 +229,7 @@ pub fn scenario(
     options: &CaptureSettings,
     surveyed: &Surveyed,
     (candidate, file): (&Candidate, Option<&str>),
-    parts: &[Part],
+    parts: &[Conversation],
     seed: u64,
 ) -> Result<String, ClosedError> {
     let policy = &candidate.policy;
@@ -282,8 +290,8 @@ pub fn scenario(
 }
 
 /// A conversation as a scenario says it.
-fn item(part: &Part, near: &str, far: &str) -> String {
-    let Part { key, talk, id } = part;
+fn item(part: &Conversation, near: &str, far: &str) -> String {
+    let Conversation { key, talk, id } = part;
     let (from, to) = if talk.is_out() { (near, far) } else { (far, near) };
     let time = |ns: u64| format!("{}us", ns / 1000);
     let mut text = format!(

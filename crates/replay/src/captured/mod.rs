@@ -17,9 +17,9 @@ mod side;
 mod split;
 mod words;
 
-pub use account::{Life, Outside, PacketObserver};
+pub use account::{Outside, PacketLife, PacketObserver};
 pub use arrivals::{Arrival, Flows, Key, Survey, Surveyed};
-pub use network::{Candidate, Gateway, NONE, Named, Ways, is_silent};
+pub use network::{Candidate, CaptureNetwork, ClassLabel, NONE, Ways, is_silent};
 pub use run::{CaptureRun, step_of};
 pub use settings::CaptureSettings;
 pub use side::{BadPrefix, Prefix, Rule, as_address};

@@ -7,7 +7,7 @@ use tidegate_gateway::{DeviceId, DeviceKind};
 use tidegate_packet::{Handle, Span, Stand};
 use tidegate_policy::{Kind, Verb};
 use tidegate_sim::{FarEnd, GatewayMachine, Limit, LinkId, LinkSpec, Net, PathId, Port};
-use tidegate_trial::{Place, START, Trees, TrialPolicy};
+use tidegate_trial::{DeviceClass, InstalledTrees, START, TrialPolicy};
 
 /// A policy to hold the capture against.
 pub struct Candidate {
@@ -38,7 +38,7 @@ impl Candidate {
 }
 
 /// The network.
-pub struct Gateway {
+pub struct CaptureNetwork {
     /// The network in virtual time.
     pub net: Net<GatewayMachine>,
     /// The ways through it.
@@ -50,7 +50,7 @@ pub struct Gateway {
     /// Octets of the longest packet that goes out.
     pub mtu: u32,
     devices: Vec<DeviceId>,
-    trees: Trees,
+    trees: InstalledTrees,
 }
 
 /// Ways through it.
@@ -68,9 +68,9 @@ pub struct Ways {
     pub last: [LinkId; 2],
 }
 
-impl Gateway {
+impl CaptureNetwork {
     /// Lays it.
-    pub fn new(candidate: &Candidate, options: &CaptureSettings, seed: u64) -> Gateway {
+    pub fn new(candidate: &Candidate, options: &CaptureSettings, seed: u64) -> CaptureNetwork {
         let policy = &candidate.policy;
         let mut machine = policy.machine(true, seed);
         let mut devices: Vec<DeviceId> = Vec::new();
@@ -83,7 +83,7 @@ impl Gateway {
         }
         policy.stack(&mut machine.gateway);
         let mtu = machine.gateway.spec(devices[0]).mtu;
-        let trees = Trees::of(&mut machine.gateway, &devices, START);
+        let trees = InstalledTrees::of(&mut machine.gateway, &devices, START);
         let names: Vec<String> = devices.iter().map(|id| machine.gateway.name(*id).to_owned()).collect();
         let kinds: Vec<DeviceKind> = devices.iter().map(|id| machine.gateway.spec(*id).kind).collect();
         let mut net = Net::new(GatewayMachine::new(machine.gateway, devices.clone(), seed), seed, START);
@@ -121,7 +121,7 @@ impl Gateway {
             own_in: net.path(&[from_outside]),
             last: [away.last().copied().unwrap_or(first), to_lan],
         };
-        Gateway { net, ways, links, modem, mtu, devices, trees }
+        CaptureNetwork { net, ways, links, modem, mtu, devices, trees }
     }
 
     /// What an observed link is called.
@@ -136,7 +136,7 @@ impl Gateway {
     }
 
     /// Which class or root of which device a packet stood in, what is for people called so, and what queue that is.
-    pub fn class(&self, policy: &TrialPolicy, link: LinkId, stand: Stand) -> Named {
+    pub fn class(&self, policy: &TrialPolicy, link: LinkId, stand: Stand) -> ClassLabel {
         let device = self.name(link).to_owned();
         let is_class = stand.on != Handle::ROOT && stand.on.minor() != 0;
         let kind = self.trees.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.handle == stand.qdisc);
@@ -156,20 +156,20 @@ impl Gateway {
             (false, Stand { qdisc, .. }) => qdisc.to_string(),
         };
         let title = if is_class {
-            let place = Place { device: device.clone(), class: stand.on };
+            let place = DeviceClass { device: device.clone(), class: stand.on };
             policy.title_of(&place, &self.trees.filters).unwrap_or_default()
         } else {
             String::new()
         };
         let queue =
             if stand.on == Handle::NONE && self.device(link).is_some() { String::new() } else { queue.to_owned() };
-        Named { device, id, title, queue }
+        ClassLabel { device, id, title, queue }
     }
 }
 
 /// A class in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct ClassLabel {
     /// The device, or `modem`.
     pub device: String,
     /// The class, or the root.
@@ -180,7 +180,7 @@ pub struct Named {
     pub queue: String,
 }
 
-impl Named {
+impl ClassLabel {
     /// `eth0 1:20 (port 22), fq_codel`.
     pub fn words(&self) -> String {
         let title = if self.title.is_empty() { String::new() } else { format!(" ({})", self.title) };
@@ -194,7 +194,7 @@ pub fn is_silent(policy: &TrialPolicy) -> bool {
     !policy.ops.iter().any(|op| matches!(op, tidegate_policy::Op::Qdisc(q) if q.verb != Verb::Delete))
 }
 
-impl Gateway {
+impl CaptureNetwork {
     /// Octets of link header that frames count before a link.
     pub fn link_header(&self, link: LinkId) -> u32 {
         let ethernet = tidegate_packet::Head::ETHERNET as u32;

@@ -2,7 +2,7 @@
 
 use super::account::{Account, Outside, PacketObserver};
 use super::arrivals::{Arrival, Arrivals, Surveyed};
-use super::network::{Candidate, Gateway};
+use super::network::{Candidate, CaptureNetwork};
 use super::settings::CaptureSettings;
 use tidegate_measure::replayed::{Capture, Outcome};
 use tidegate_packet::{Span, Time};
@@ -39,7 +39,7 @@ impl<'p> CaptureRun<'p> {
         seed: u64,
         observer: Option<&'p mut dyn PacketObserver>,
     ) -> CaptureRun<'p> {
-        let gateway = Gateway::new(candidate, options, seed);
+        let gateway = CaptureNetwork::new(candidate, options, seed);
         let arrivals = Arrivals::new(surveyed, options, gateway.mtu);
         let step_ns = step_of(surveyed.duration);
         let mut passage = Passage { account: Account::new(&candidate.policy, step_ns, observer), gateway };
@@ -88,7 +88,7 @@ impl<'p> CaptureRun<'p> {
 
 /// Packets passing the gateway.
 struct Passage<'p> {
-    gateway: Gateway,
+    gateway: CaptureNetwork,
     account: Account<'p>,
 }
 

@@ -20,8 +20,8 @@ pub trait Commands {
     fn line(&mut self, line: &str, shim: &mut ToolShim<'_>) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
-/// Carries out commands without a shell: lines of tools and of `echo`, with words in quotes, `;`, `$?`, and `>>` into one
-/// file. That is what most recordings hold; whatever needs more of a shell is refused.
+/// Carries out commands without a shell: lines of tools and of `echo`, with words in quotes, `;`, `$?`, `set +e`, and `>>`
+/// into one file. That is what most recordings hold; whatever needs more of a shell is refused.
 ///
 /// ```
 /// use tidegate_gateway::DeviceSpec;
@@ -43,6 +43,8 @@ pub struct PlainCommands {
     written: Option<Vec<u8>>,
     /// The exit code of the last command.
     code: u8,
+    /// `set +e` was said: the script goes on after a command that fails.
+    goes_on: bool,
 }
 
 /// A line that needs a shell.
@@ -83,6 +85,11 @@ impl PlainCommands {
         self.written.as_deref()
     }
 
+    /// Does the script end here?
+    fn stopped(&self) -> bool {
+        self.code != 0 && !self.goes_on
+    }
+
     /// Carries out a line, to its first command that fails if `stops`.
     fn carry_out(&mut self, line: &str, stops: bool, shim: &mut ToolShim<'_>) -> Result<(), NotPlain> {
         let not_plain = || NotPlain { line: line.to_owned() };
@@ -100,7 +107,7 @@ impl PlainCommands {
                     written.extend(reply.stderr);
                 }
             }
-            if stops && self.code != 0 {
+            if stops && self.stopped() {
                 break;
             }
         }
@@ -108,11 +115,15 @@ impl PlainCommands {
     }
 
     /// What a command prints; `None`: it is none that is known here.
-    fn answered(&self, mut words: Vec<String>, shim: &mut ToolShim<'_>) -> Option<Reply> {
+    fn answered(&mut self, mut words: Vec<String>, shim: &mut ToolShim<'_>) -> Option<Reply> {
         let tool = words.remove(0);
         match tool.as_str() {
             "echo" => Some(Reply { stdout: (words.join(" ") + "\n").into_bytes(), ..Reply::ok() }),
             "true" | ":" => Some(Reply::ok()),
+            "set" if words == ["+e"] || words == ["-e"] => {
+                self.goes_on = words == ["+e"];
+                Some(Reply::ok())
+            }
             tool if TOOLS.contains(&tool) => {
                 Some(shim.answer(&Call { tool: tool.to_owned(), args: words, stdin: None, cwd: PathBuf::from("/tmp") }))
             }
@@ -126,7 +137,7 @@ impl Commands for PlainCommands {
         let script = std::mem::take(&mut self.script);
         for line in script.lines() {
             self.carry_out(line, true, shim)?;
-            if self.code != 0 {
+            if self.stopped() {
                 break;
             }
         }

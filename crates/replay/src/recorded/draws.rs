@@ -8,7 +8,7 @@ use tidegate_packet::{Draws, Seeded, Time};
 
 /// A list of recorded draws.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedDraws {
     rows: VecDeque<Row>,
     taken: usize,
     /// The first request that the list could not answer.
@@ -34,9 +34,9 @@ fn number<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Parsed<T> {
 const WORD: u8 = 65;
 const BELOW: u8 = 0;
 
-impl Recorded {
+impl RecordedDraws {
     /// Parses `draws.csv`: `time_ns,width,value,where`.
-    pub(crate) fn parse(text: &str, epoch: i64) -> Result<Recorded, RecordingError> {
+    pub(crate) fn parse(text: &str, epoch: i64) -> Result<RecordedDraws, RecordingError> {
         let mut rows = VecDeque::new();
         for (n, line) in text.lines().enumerate().skip(1).filter(|(_, l)| !l.trim().is_empty()) {
             let row = || -> Parsed<Row> {
@@ -50,12 +50,12 @@ impl Recorded {
             };
             rows.push_back(row().map_err(|why| RecordingError::line("draws.csv", n + 1, line, why))?);
         }
-        Ok(Recorded { rows, ..Recorded::default() })
+        Ok(RecordedDraws { rows, ..RecordedDraws::default() })
     }
 
     /// Draws made up from a seed, for a run that was never recorded.
-    pub(crate) fn from_seed(seed: u64) -> Recorded {
-        Recorded { seeded: Some(Seeded::new(seed)), ..Recorded::default() }
+    pub(crate) fn from_seed(seed: u64) -> RecordedDraws {
+        RecordedDraws { seeded: Some(Seeded::new(seed)), ..RecordedDraws::default() }
     }
 
     /// Is there no record?
@@ -97,7 +97,7 @@ impl Recorded {
     }
 }
 
-impl Draws for Recorded {
+impl Draws for RecordedDraws {
     fn word(&mut self) -> u64 {
         if let Some(seeded) = &mut self.seeded {
             return seeded.word();

@@ -8,7 +8,7 @@ use std::fmt;
 #[non_exhaustive]
 pub enum RecordingError {
     /// The file `link`, and what is wrong with it.
-    Link(String),
+    RecordedLink(String),
     /// The schedule has no line.
     Empty,
     /// A line of a file.
@@ -33,7 +33,7 @@ impl RecordingError {
 impl fmt::Display for RecordingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RecordingError::Link(why) => write!(f, "link: {why}"),
+            RecordingError::RecordedLink(why) => write!(f, "link: {why}"),
             RecordingError::Empty => write!(f, "schedule.csv is empty"),
             RecordingError::Line { file, line, text, why } => write!(f, "{file}:{line}: `{text}`: {why}"),
         }

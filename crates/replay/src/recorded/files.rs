@@ -1,7 +1,7 @@
 //! The files of a recording.
 
 use super::because::{Because, Parsed};
-use super::draws::Recorded;
+use super::draws::RecordedDraws;
 use super::error::RecordingError;
 use super::frame::Arrival;
 use tidegate_gateway::{DeviceSpec, Switches};
@@ -29,16 +29,16 @@ pub struct Texts<'t> {
 /// A recording, read.
 pub struct Recording {
     /// The device and what is behind it.
-    pub link: Link,
+    pub link: RecordedLink,
     pub(crate) rows: Vec<Row>,
-    pub(crate) draws: Recorded,
+    pub(crate) draws: RecordedDraws,
     /// It has the frames that left, octet by octet.
     pub(crate) has_frames: bool,
 }
 
 /// The device and what is behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct RecordedLink {
     /// Bits per second; 0: infinitely fast.
     pub rate: u64,
     /// Bytes per frame beside its own.
@@ -63,17 +63,17 @@ pub(crate) enum What {
     Command(String),
 }
 
-impl Link {
-    fn parse(text: &str) -> Result<Link, RecordingError> {
+impl RecordedLink {
+    fn parse(text: &str) -> Result<RecordedLink, RecordingError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [rate, overhead, mtu, tx_queue_len, rest @ ..] = words.as_slice() else {
             let why = format!("expected `rate overhead mtu txqueuelen [forward]`, found `{}`", text.trim());
-            return Err(RecordingError::Link(why));
+            return Err(RecordingError::RecordedLink(why));
         };
         let number = |what: &str, word: &str| {
-            word.parse::<u64>().because(|| format!("{what} `{word}`")).map_err(RecordingError::Link)
+            word.parse::<u64>().because(|| format!("{what} `{word}`")).map_err(RecordingError::RecordedLink)
         };
-        Ok(Link {
+        Ok(RecordedLink {
             rate: number("rate", rate)?,
             overhead: number("overhead", overhead)? as u32,
             mtu: number("mtu", mtu)? as u32,
@@ -102,10 +102,10 @@ impl Recording {
     pub fn parse(texts: &Texts<'_>, seed: u64) -> Result<Recording, RecordingError> {
         Ok(Recording {
             draws: match texts.draws {
-                Some(text) => Recorded::parse(text, EPOCH)?,
-                None => Recorded::from_seed(seed),
+                Some(text) => RecordedDraws::parse(text, EPOCH)?,
+                None => RecordedDraws::from_seed(seed),
             },
-            link: Link::parse(texts.link)?,
+            link: RecordedLink::parse(texts.link)?,
             rows: schedule(texts.schedule)?,
             has_frames: texts.has_frames,
         })

@@ -5,11 +5,11 @@ use tidegate_packet::Time;
 
 /// The packets of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Lives {
+pub struct RecordedPackets {
     /// Names, in the order of first arrival.
     pub flows: Vec<String>,
     /// The packets, in the order of arrival.
-    pub lives: Vec<Life>,
+    pub lives: Vec<RecordedPacket>,
     /// Where a packet that still waits stands, by its number.
     waiting: BTreeMap<u32, usize>,
     /// In the order in which they left.
@@ -18,7 +18,7 @@ pub struct Lives {
 
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct RecordedPacket {
     /// The number of its flow.
     pub flow: usize,
     /// When it arrived.
@@ -27,12 +27,12 @@ pub struct Life {
     pub len: u32,
     dsfield: u8,
     /// How it ended.
-    pub end: End,
+    pub end: RecordedEnd,
 }
 
 /// How a packet ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum RecordedEnd {
     /// It still waits.
     Waits,
     /// It left.
@@ -49,45 +49,45 @@ pub enum End {
 /// The bits of ECN, and what they are when congestion was met.
 const ECN: u8 = 3;
 
-impl Lives {
+impl RecordedPackets {
     pub(crate) fn arrived(&mut self, flow: &str, ident: u32, len: u32, dsfield: u8, now: Time) {
         let flow = self.flows.iter().position(|name| name == flow).unwrap_or_else(|| {
             self.flows.push(flow.to_owned());
             self.flows.len() - 1
         });
         self.waiting.insert(ident, self.lives.len());
-        self.lives.push(Life { flow, arrived: now, len, dsfield, end: End::Waits });
+        self.lives.push(RecordedPacket { flow, arrived: now, len, dsfield, end: RecordedEnd::Waits });
     }
 
     pub(crate) fn left(&mut self, ident: u32, dsfield: u8, now: Time) {
         if let Some(at) = self.waiting.remove(&ident) {
             let life = &mut self.lives[at];
-            life.end = End::Left { at: now, marked: dsfield & ECN == ECN && life.dsfield & ECN != ECN };
+            life.end = RecordedEnd::Left { at: now, marked: dsfield & ECN == ECN && life.dsfield & ECN != ECN };
             self.left.push(at);
         }
     }
 
     pub(crate) fn dropped(&mut self, ident: u32, now: Time) {
         if let Some(at) = self.waiting.remove(&ident) {
-            self.lives[at].end = End::Dropped(now);
+            self.lives[at].end = RecordedEnd::Dropped(now);
         }
     }
 
     /// The figures of a flow.
-    pub fn account(&self, flow: usize) -> Account {
-        let mut account = Account { overtaken: self.overtaken(flow), ..Account::default() };
+    pub fn account(&self, flow: usize) -> FlowAccount {
+        let mut account = FlowAccount { overtaken: self.overtaken(flow), ..FlowAccount::default() };
         for life in self.lives.iter().filter(|life| life.flow == flow) {
             account.arrived += 1;
             match life.end {
-                End::Left { at, marked } => {
+                RecordedEnd::Left { at, marked } => {
                     let wait = at.0 - life.arrived.0;
                     account.left += 1;
                     account.marked += u32::from(marked);
                     account.waited += wait;
                     account.longest = account.longest.max(wait);
                 }
-                End::Dropped(_) => account.dropped += 1,
-                End::Waits => {}
+                RecordedEnd::Dropped(_) => account.dropped += 1,
+                RecordedEnd::Waits => {}
             }
         }
         account
@@ -106,7 +106,7 @@ impl Lives {
 
 /// A flow's figures; times in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct FlowAccount {
     /// Packets that arrived.
     pub arrived: u32,
     /// Packets that left.

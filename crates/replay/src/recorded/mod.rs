@@ -15,6 +15,6 @@ mod run;
 
 pub use commands::{Commands, NotPlain, PlainCommands};
 pub use error::{DrawsError, RecordingError, ReplayError};
-pub use files::{Link, Recording, Texts};
-pub use lives::{Account, End, Life, Lives};
-pub use run::{Done, replay};
+pub use files::{RecordedLink, Recording, Texts};
+pub use lives::{FlowAccount, RecordedEnd, RecordedPacket, RecordedPackets};
+pub use run::{ReplayedRun, replay};

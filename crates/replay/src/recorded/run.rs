@@ -1,10 +1,10 @@
 //! The run itself: arrivals, commands, watchdogs and the link, in the order of their times.
 
 use super::commands::Commands;
-use super::draws::Recorded;
+use super::draws::RecordedDraws;
 use super::error::{DrawsError, ReplayError};
-use super::files::{DRAIN, EPOCH, Link, Recording, SCRIPT_AT, What as RowKind};
-use super::lives::Lives;
+use super::files::{DRAIN, EPOCH, RecordedLink, Recording, SCRIPT_AT, What as RowKind};
+use super::lives::RecordedPackets;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
@@ -19,7 +19,11 @@ const POOL: usize = 1 << 20;
 ///
 /// # Errors
 /// The machine has no device `link0`, too many packets are under way, or who carries out commands fails.
-pub fn replay(recording: &Recording, machine: Machine, commands: &mut dyn Commands) -> Result<Done, ReplayError> {
+pub fn replay(
+    recording: &Recording,
+    machine: Machine,
+    commands: &mut dyn Commands,
+) -> Result<ReplayedRun, ReplayError> {
     Run::new(recording, machine, commands)?.finish()
 }
 
@@ -32,7 +36,7 @@ pub(crate) struct Run<'r> {
     pub(crate) beside: Vec<DeviceId>,
     commands: &'r mut dyn Commands,
     pub(crate) pool: Pool,
-    draws: Recorded,
+    draws: RecordedDraws,
     /// When the link is free again; `None` = it is free.
     busy_until: Option<Time>,
     egress: String,
@@ -40,11 +44,11 @@ pub(crate) struct Run<'r> {
     frames: Option<String>,
     drops: String,
     counts: BTreeMap<&'static str, u64>,
-    lives: Lives,
+    lives: RecordedPackets,
 }
 
 /// A run that is over.
-pub struct Done {
+pub struct ReplayedRun {
     /// `egress.csv`: what left the link, when.
     pub egress: String,
     /// `frames.csv`: the frames themselves, where the recording has them.
@@ -56,8 +60,8 @@ pub struct Done {
     /// `filters.txt`: what tc lists of filters at the end.
     pub filters: String,
     /// What became of each packet.
-    pub lives: Lives,
-    draws: Recorded,
+    pub lives: RecordedPackets,
+    draws: RecordedDraws,
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -89,11 +93,11 @@ impl<'r> Run<'r> {
             frames: recording.has_frames.then(|| String::from("time_ns,len,octets\n")),
             drops: String::from("time_ns,id,len,dsfield,where\n"),
             counts: BTreeMap::new(),
-            lives: Lives::default(),
+            lives: RecordedPackets::default(),
         })
     }
 
-    pub(crate) fn finish(mut self) -> Result<Done, ReplayError> {
+    pub(crate) fn finish(mut self) -> Result<ReplayedRun, ReplayError> {
         self.run_script()?;
         let recording = self.recording;
         for row in &recording.rows {
@@ -123,7 +127,7 @@ impl<'r> Run<'r> {
         let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"])
             + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
         let filters = self.filters(end);
-        Ok(Done {
+        Ok(ReplayedRun {
             egress: self.egress,
             frames: self.frames,
             drops: self.drops,
@@ -220,7 +224,7 @@ impl<'r> Run<'r> {
             *self.counts.entry("sent").or_default() += 1;
             self.lives.left(id, dsfield, now);
             self.pool.release(pkt);
-            let link: &Link = &self.recording.link;
+            let link: &RecordedLink = &self.recording.link;
             if link.rate > 0 {
                 self.busy_until = Some(now + Span(link.frame_time(len)));
             }
@@ -304,11 +308,11 @@ fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)
     Some((id, head.frame_dsfield()))
 }
 
-fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut Recorded) -> tidegate_gateway::World<'a> {
+fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut RecordedDraws) -> tidegate_gateway::World<'a> {
     tidegate_gateway::World { now, pool, draws }
 }
 
-impl Done {
+impl ReplayedRun {
     /// `12 packets arrived, 10 sent, 2 dropped`.
     pub fn summary(&self) -> String {
         let count = |what: &str| self.counts.get(what).copied().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Commands of a machine, as they stand in a file or on a command line.
 
-use crate::model::Command;
-use crate::tables::Wrong;
+use crate::model::MachineCommand;
+use crate::tables::Diagnostic;
 use std::fmt;
 use std::ops::Range;
 use tidegate_shims::TOOLS;
@@ -10,10 +10,10 @@ use tidegate_shims::TOOLS;
 const SHELL: [char; 9] = ['$', '|', '>', '<', ';', '&', '`', '*', '('];
 
 /// A command that stands in the file.
-pub(crate) fn command(line: &str, at: Range<usize>) -> Result<Command, Wrong> {
+pub(crate) fn command(line: &str, at: Range<usize>) -> Result<MachineCommand, Diagnostic> {
     match parse_command(line) {
-        Ok(words) => Ok(Command { words, at }),
-        Err(BadCommand { reason, remedy }) => Err(Wrong::new(at, reason, remedy)),
+        Ok(words) => Ok(MachineCommand { words, at }),
+        Err(BadCommand { reason, remedy }) => Err(Diagnostic::new(at, reason, remedy)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is expected, and of which cases.
 
-use crate::model::{Asked, Expected, Load, Policy};
-use crate::tables::{Keys, Value, Wrong, flag, list, parse_size, parse_span, plain, span, text};
+use crate::model::{Expectation, FigureRef, ScenarioLoad, ScenarioPolicy};
+use crate::tables::{Diagnostic, Keys, Value, flag, list, parse_size, parse_span, plain, span, text};
 use std::ops::Range;
 use tidegate_lang::units;
 use tidegate_packet::Span;
@@ -9,9 +9,9 @@ use tidegate_packet::Span;
 /// `[[case]]`; without any, all policies under all loads.
 pub(crate) fn cases(
     value: Option<Value<'_>>,
-    policies: &[Policy],
-    loads: &[Load],
-) -> Result<Vec<(usize, usize)>, Wrong> {
+    policies: &[ScenarioPolicy],
+    loads: &[ScenarioLoad],
+) -> Result<Vec<(usize, usize)>, Diagnostic> {
     let Some(value) = value else {
         return Ok((0..policies.len()).flat_map(|policy| (0..loads.len()).map(move |load| (policy, load))).collect());
     };
@@ -34,27 +34,27 @@ pub(crate) fn cases(
     Ok(cases)
 }
 
-fn policy(name: &str, at: Range<usize>, policies: &[Policy]) -> Result<usize, Wrong> {
+fn policy(name: &str, at: Range<usize>, policies: &[ScenarioPolicy]) -> Result<usize, Diagnostic> {
     policies.iter().position(|policy| policy.name == name).ok_or_else(|| {
         let names: Vec<&str> = policies.iter().map(|policy| policy.name.as_str()).collect();
-        Wrong::new(at, format!("no policy is called `{name}`"), format!("there are {}", names.join(", ")))
+        Diagnostic::new(at, format!("no policy is called `{name}`"), format!("there are {}", names.join(", ")))
     })
 }
 
-fn load(name: &str, at: Range<usize>, loads: &[Load]) -> Result<usize, Wrong> {
+fn load(name: &str, at: Range<usize>, loads: &[ScenarioLoad]) -> Result<usize, Diagnostic> {
     loads.iter().position(|load| load.name == name).ok_or_else(|| {
         let names: Vec<&str> = loads.iter().map(|load| load.name.as_str()).collect();
-        Wrong::new(at, format!("no load is called `{name}`"), format!("there are {}", names.join(", ")))
+        Diagnostic::new(at, format!("no load is called `{name}`"), format!("there are {}", names.join(", ")))
     })
 }
 
 /// `[[expect]]`.
 pub(crate) fn read(
     value: Option<Value<'_>>,
-    policies: &[Policy],
-    loads: &[Load],
+    policies: &[ScenarioPolicy],
+    loads: &[ScenarioLoad],
     cases: &[(usize, usize)],
-) -> Result<Vec<Expected>, Wrong> {
+) -> Result<Vec<Expectation>, Diagnostic> {
     let Some(value) = value else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for (number, entry) in (1..).zip(list(value)?) {
@@ -63,11 +63,13 @@ pub(crate) fn read(
         let name = text(figure)?;
         let between = keys.read("between", window)?;
         let over_between = keys.read("over-between", window)?.or(between);
-        let place = |said: &str, at: Range<usize>| -> Result<(usize, usize), Wrong> {
+        let place = |said: &str, at: Range<usize>| -> Result<(usize, usize), Diagnostic> {
             let found = case(said, at.clone(), policies, loads)?;
             match cases.contains(&found) {
                 true => Ok(found),
-                false => Err(Wrong::new(at, "this case is not run", "add it: `[[case]]` with its policy and load")),
+                false => {
+                    Err(Diagnostic::new(at, "this case is not run", "add it: `[[case]]` with its policy and load"))
+                }
             }
         };
         let (policy, load) = match keys.get("of") {
@@ -75,7 +77,7 @@ pub(crate) fn read(
             None if cases.len() == 1 => cases[0],
             None => {
                 let how = "name the case: `of = \"POLICY/LOAD\"`";
-                return Err(Wrong::new(figure.span(), "of which case?", how));
+                return Err(Diagnostic::new(figure.span(), "of which case?", how));
             }
         };
         let over = match keys.get("over") {
@@ -83,17 +85,17 @@ pub(crate) fn read(
                 let said = text(value)?;
                 let (name, of) = said.split_once(" of ").unwrap_or((name, said));
                 let (policy, load) = place(of, value.span())?;
-                Some(Asked { name: name.trim().to_owned(), policy, load, between: over_between, at: value.span() })
+                Some(FigureRef { name: name.trim().to_owned(), policy, load, between: over_between, at: value.span() })
             }
             None => None,
         };
         let published = keys.read("published", amount)?;
         let within = within(&mut keys, published)?;
         let id = keys.read("id", text)?.map_or_else(|| number.to_string(), str::to_owned);
-        all.push(Expected {
+        all.push(Expectation {
             id,
             what: keys.read("what", text)?.unwrap_or(name).to_owned(),
-            figure: Asked { name: name.to_owned(), policy, load, between, at: figure.span() },
+            figure: FigureRef { name: name.to_owned(), policy, load, between, at: figure.span() },
             over,
             published,
             within,
@@ -106,43 +108,48 @@ pub(crate) fn read(
 }
 
 /// `none/upload`.
-fn case(said: &str, at: Range<usize>, policies: &[Policy], loads: &[Load]) -> Result<(usize, usize), Wrong> {
+fn case(
+    said: &str,
+    at: Range<usize>,
+    policies: &[ScenarioPolicy],
+    loads: &[ScenarioLoad],
+) -> Result<(usize, usize), Diagnostic> {
     match said.split_once('/') {
         Some((p, l)) => Ok((policy(p.trim(), at.clone(), policies)?, load(l.trim(), at, loads)?)),
         None if loads.len() == 1 => Ok((policy(said.trim(), at, policies)?, 0)),
-        None => Err(Wrong::new(at, "of which case?", "write POLICY/LOAD: `none/upload`")),
+        None => Err(Diagnostic::new(at, "of which case?", "write POLICY/LOAD: `none/upload`")),
     }
 }
 
 /// `["30s", "60s"]`.
-fn window(value: Value<'_>) -> Result<(Span, Span), Wrong> {
+fn window(value: Value<'_>) -> Result<(Span, Span), Diagnostic> {
     match list(value)? {
         [from, to] => {
             let window = (span(from)?, span(to)?);
             match window.0 < window.1 {
                 true => Ok(window),
-                false => Err(Wrong::new(
+                false => Err(Diagnostic::new(
                     value.span(),
                     "it ends before it begins",
                     "both count from the beginning of the run",
                 )),
             }
         }
-        _ => Err(Wrong::new(value.span(), "a window has a beginning and an end", "write `[\"30s\", \"60s\"]`")),
+        _ => Err(Diagnostic::new(value.span(), "a window has a beginning and an end", "write `[\"30s\", \"60s\"]`")),
     }
 }
 
 /// The bounds: `within`, `tolerance`, `below`, `above`; none of them: anything, and nothing is required.
-fn within(keys: &mut Keys<'_>, published: Option<f64>) -> Result<(f64, f64), Wrong> {
+fn within(keys: &mut Keys<'_>, published: Option<f64>) -> Result<(f64, f64), Diagnostic> {
     let bounds = keys.read("within", |value| match list(value)? {
         [low, high] => Ok((amount(low)?, amount(high)?)),
-        _ => Err(Wrong::new(value.span(), "bounds are two", "write `[\"450ms\", \"950ms\"]`")),
+        _ => Err(Diagnostic::new(value.span(), "bounds are two", "write `[\"450ms\", \"950ms\"]`")),
     })?;
     let tolerance = match keys.get("tolerance") {
         Some(value) => {
             let share = amount(value)?;
             let Some(middle) = published else {
-                return Err(Wrong::new(value.span(), "of what?", "a tolerance is one of `published = …`"));
+                return Err(Diagnostic::new(value.span(), "of what?", "a tolerance is one of `published = …`"));
             };
             Some((middle - (middle * share).abs(), middle + (middle * share).abs()))
         }
@@ -157,11 +164,11 @@ fn within(keys: &mut Keys<'_>, published: Option<f64>) -> Result<(f64, f64), Wro
 }
 
 /// A figure with its unit: seconds, bits per second, bytes, a share, or a number.
-fn amount(value: Value<'_>) -> Result<f64, Wrong> {
+fn amount(value: Value<'_>) -> Result<f64, Diagnostic> {
     let said = plain(value)?;
     parse_amount(&said).ok_or_else(|| {
         let how = "write a number, or 720ms, 127kbit, 24kB, 6.7%";
-        Wrong::new(value.span(), format!("`{said}` is no figure"), how)
+        Diagnostic::new(value.span(), format!("`{said}` is no figure"), how)
     })
 }
 

@@ -5,15 +5,15 @@
 use super::beside::Beside;
 use super::lines::{direction, framing};
 use super::network::Network;
-use crate::model::{Buffer, Cable, End, Line};
-use crate::tables::{Keys, Value, Wrong, number, rate, size, some_span, text, texts};
+use crate::model::{BufferSize, LinkDirection, LinkEnd, ScenarioLink};
+use crate::tables::{Diagnostic, Keys, Value, number, rate, size, some_span, text, texts};
 use tidegate_packet::Span;
 
 /// What wires carry, bits per second: LAN and the cable to the modem are the slowest that is faster than the line.
 const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000];
 
 /// Adds the nodes a, b, gateway, modem, isp, server and their links.
-pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>) -> Result<(), Wrong> {
+pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>) -> Result<(), Diagnostic> {
     let mut keys = Keys::of(value)?;
     let up = rate(keys.need("up", "how fast is the line away from home? `up = \"768kbit\"`")?)?;
     let down = rate(keys.need("down", "how fast is the line towards home? `down = \"4mbit\"`")?)?;
@@ -27,8 +27,12 @@ pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>)
     let lan = keys.read("lan", text)?.unwrap_or("eth1");
     let up_buffer = keys.read("buffer", size)?.unwrap_or(24_000);
     let down_buffer = keys.read("down-buffer", size)?.unwrap_or((down / 32).max(64_000));
-    let shaped =
-        |rate: u64, bytes| Line { rate: Some(rate), buffer: Some(Buffer::Bytes(bytes)), framing, ..Line::default() };
+    let shaped = |rate: u64, bytes| LinkDirection {
+        rate: Some(rate),
+        buffer: Some(BufferSize::Bytes(bytes)),
+        framing,
+        ..LinkDirection::default()
+    };
     let upwards = direction(&mut keys, "up-line", &shaped(up, up_buffer), beside)?;
     let downwards = direction(&mut keys, "down-line", &shaped(down, down_buffer), beside)?;
     let (wan, beneath) = wan(&mut keys)?;
@@ -37,27 +41,28 @@ pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>)
 
     for name in ["lan", "cable", "dsl", "internet"] {
         if network.cables.iter().any(|cable| cable.name == name) {
-            return Err(Wrong::new(
+            return Err(Diagnostic::new(
                 place,
                 format!("`[home]` has a link `{name}` of its own"),
                 "give yours another name",
             ));
         }
     }
-    let wire = |rate: Option<u64>| Line { rate, ..Line::default() };
-    let mut lay = |name: &str, ends: &[String], up: Line, down: Line| {
-        let ends: Result<Vec<End>, Wrong> = ends.iter().map(|end| network.end(end, place.clone(), name)).collect();
-        network.cables.push(Cable { name: name.into(), ends: ends?, mtu: None, up, down });
-        Ok::<(), Wrong>(())
+    let wire = |rate: Option<u64>| LinkDirection { rate, ..LinkDirection::default() };
+    let mut lay = |name: &str, ends: &[String], up: LinkDirection, down: LinkDirection| {
+        let ends: Result<Vec<LinkEnd>, Diagnostic> =
+            ends.iter().map(|end| network.end(end, place.clone(), name)).collect();
+        network.cables.push(ScenarioLink { name: name.into(), ends: ends?, mtu: None, up, down });
+        Ok::<(), Diagnostic>(())
     };
     let mut lan_ends: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
     lan_ends.push(format!("gateway:{lan}"));
     lay("lan", &lan_ends, wire(Some(wires)), wire(Some(wires)))?;
-    let card = Line { ring, bql, ..wire(Some(cable_rate)) };
+    let card = LinkDirection { ring, bql, ..wire(Some(cable_rate)) };
     let outside = beneath.as_deref().unwrap_or(wan.as_str());
     lay("cable", &[format!("gateway:{outside}"), "modem".into()], card, wire(Some(cable_rate)))?;
     lay("dsl", &["modem".into(), "isp".into()], upwards, downwards)?;
-    let far = Line { delay: Some(Span(rtt.0 / 2)), ..Line::default() };
+    let far = LinkDirection { delay: Some(Span(rtt.0 / 2)), ..LinkDirection::default() };
     lay("internet", &["isp".into(), "server".into()], far.clone(), far)?;
 
     if let Some(lower) = beneath {
@@ -70,7 +75,7 @@ pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>)
 }
 
 /// `wan = "eth0"`, or `over = "ppp0 on eth2"`: the device of the policy, and the one it stands on.
-fn wan(keys: &mut Keys<'_>) -> Result<(String, Option<String>), Wrong> {
+fn wan(keys: &mut Keys<'_>) -> Result<(String, Option<String>), Diagnostic> {
     let wan = keys.read("wan", text)?.map(str::to_owned);
     let Some(value) = keys.get("over") else { return Ok((wan.unwrap_or_else(|| "eth0".into()), None)) };
     let words: Vec<&str> = text(value)?.split_whitespace().collect();
@@ -78,7 +83,7 @@ fn wan(keys: &mut Keys<'_>) -> Result<(String, Option<String>), Wrong> {
         [upper, "on", lower] if upper != lower && wan.as_deref().is_none_or(|wan| wan == *upper) => {
             Ok(((*upper).to_owned(), Some((*lower).to_owned())))
         }
-        _ => Err(Wrong::new(
+        _ => Err(Diagnostic::new(
             value.span(),
             "which device stands on which?",
             "write `over = \"ppp0 on eth2\"`, without `wan`",

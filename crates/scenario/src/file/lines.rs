@@ -1,15 +1,15 @@
 //! What the directions of a link are like.
 
 use super::beside::Beside;
-use crate::model::{Buffer, Line};
+use crate::model::{BufferSize, LinkDirection};
 use crate::tables::{
-    Keys, Value, Wrong, number, parse_size, parse_span, plain, rate, share, size, some_span, span, text,
+    Diagnostic, Keys, Value, number, parse_size, parse_span, plain, rate, share, size, some_span, span, text,
 };
 use tidegate_sim::{Cells, Framing, Impairment, Loss, Reorder, Trace};
 use toml::de::DeValue;
 
 /// Both directions: what stands outside, or in `both`, holds for both, `up` and `down` for one.
-pub(crate) fn both(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<(Line, Line), Wrong> {
+pub(crate) fn both(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<(LinkDirection, LinkDirection), Diagnostic> {
     let mut common = line(keys, beside)?;
     if let Some(value) = keys.get("both") {
         let mut keys = Keys::of(value)?;
@@ -23,9 +23,9 @@ pub(crate) fn both(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<(Line, Li
 pub(crate) fn direction(
     keys: &mut Keys<'_>,
     key: &'static str,
-    common: &Line,
+    common: &LinkDirection,
     beside: &Beside<'_>,
-) -> Result<Line, Wrong> {
+) -> Result<LinkDirection, Diagnostic> {
     let Some(value) = keys.get(key) else { return Ok(common.clone()) };
     let mut keys = Keys::of(value)?;
     let own = line(&mut keys, beside)?;
@@ -33,9 +33,9 @@ pub(crate) fn direction(
     Ok(own.or(common))
 }
 
-fn line(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<Line, Wrong> {
+fn line(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<LinkDirection, Diagnostic> {
     let frames = |value: Value<'_>| number(value, 1, 65_536).map(|frames| frames as u32);
-    Ok(Line {
+    Ok(LinkDirection {
         rate: keys.read("rate", rate)?,
         packet_rate: keys.read("packet-rate", |value| number(value, 0, 1_000_000_000))?,
         delay: keys.read("delay", span)?,
@@ -50,16 +50,16 @@ fn line(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<Line, Wrong> {
 }
 
 /// `24kB`, `100 packets`, `200ms`.
-fn buffer(value: Value<'_>) -> Result<Buffer, Wrong> {
+fn buffer(value: Value<'_>) -> Result<BufferSize, Diagnostic> {
     let said = plain(value)?;
     let packets = said.strip_suffix("packets").or_else(|| said.strip_suffix("packet"));
     let found = match packets {
-        Some(count) => count.trim().parse().ok().map(Buffer::Packets),
-        None => parse_size(&said).map(Buffer::Bytes).or_else(|| parse_span(&said).map(Buffer::Time)),
+        Some(count) => count.trim().parse().ok().map(BufferSize::Packets),
+        None => parse_size(&said).map(BufferSize::Bytes).or_else(|| parse_span(&said).map(BufferSize::Time)),
     };
     found.ok_or_else(|| {
         let how = "write bytes (24kB), packets (\"100 packets\"), or a time at the line's rate (200ms)";
-        Wrong::new(value.span(), format!("`{said}` is no size of a buffer"), how)
+        Diagnostic::new(value.span(), format!("`{said}` is no size of a buffer"), how)
     })
 }
 
@@ -81,7 +81,7 @@ const FRAMINGS: [(&str, i32, u32, Cells); 12] = [
 ];
 
 /// A framing by name, or by its figures.
-pub(crate) fn framing(value: Value<'_>) -> Result<Framing, Wrong> {
+pub(crate) fn framing(value: Value<'_>) -> Result<Framing, Diagnostic> {
     if let DeValue::Table(_) = value.get_ref() {
         return framing_table(value);
     }
@@ -90,22 +90,22 @@ pub(crate) fn framing(value: Value<'_>) -> Result<Framing, Wrong> {
     found.map(|&(_, overhead, minimum, cells)| Framing { overhead, minimum, cells }).ok_or_else(|| {
         let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
         let remedy = format!("there are {}, or {{ overhead = 40, minimum = 64, cells = \"atm\" }}", names.join(", "));
-        Wrong::new(value.span(), "no framing is called so", remedy)
+        Diagnostic::new(value.span(), "no framing is called so", remedy)
     })
 }
 
-fn framing_table(value: Value<'_>) -> Result<Framing, Wrong> {
+fn framing_table(value: Value<'_>) -> Result<Framing, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let overhead = keys.read("overhead", |value| {
         let number = plain(value)?.parse::<i32>().ok().filter(|bytes| (-64..=256).contains(bytes));
-        number.ok_or_else(|| Wrong::new(value.span(), "this is no overhead", "write bytes, -64 to 256"))
+        number.ok_or_else(|| Diagnostic::new(value.span(), "this is no overhead", "write bytes, -64 to 256"))
     })?;
     let minimum = keys.read("minimum", |value| number(value, 0, 1500))?;
     let cells = keys.read("cells", |value| match text(value)? {
         "none" => Ok(Cells::None),
         "atm" => Ok(Cells::Atm),
         "ptm" => Ok(Cells::Ptm),
-        _ => Err(Wrong::new(value.span(), "no cells are called so", "there are none, atm, ptm")),
+        _ => Err(Diagnostic::new(value.span(), "no cells are called so", "there are none, atm, ptm")),
     })?;
     keys.finish()?;
     Ok(Framing {
@@ -116,7 +116,7 @@ fn framing_table(value: Value<'_>) -> Result<Framing, Wrong> {
 }
 
 /// `loss`, `reorder`, `spread`.
-fn impairment(keys: &mut Keys<'_>) -> Result<Option<Impairment>, Wrong> {
+fn impairment(keys: &mut Keys<'_>) -> Result<Option<Impairment>, Diagnostic> {
     let loss = keys.read("loss", loss)?;
     let reorder = keys.read("reorder", reorder)?;
     let spread = keys.read("spread", span)?;
@@ -130,7 +130,7 @@ fn impairment(keys: &mut Keys<'_>) -> Result<Option<Impairment>, Wrong> {
     }))
 }
 
-fn loss(value: Value<'_>) -> Result<Loss, Wrong> {
+fn loss(value: Value<'_>) -> Result<Loss, Diagnostic> {
     let DeValue::Table(_) = value.get_ref() else { return share(value).map(Loss::Random) };
     let mut keys = Keys::of(value)?;
     let random = keys.read("random", share)?.map(Loss::Random);
@@ -142,11 +142,11 @@ fn loss(value: Value<'_>) -> Result<Loss, Wrong> {
     let mut all = [random, every, pattern, burst].into_iter().flatten();
     match (all.next(), all.next()) {
         (Some(one), None) => Ok(one),
-        _ => Err(Wrong::new(place, "one kind of loss was expected", "write random, every, pattern or burst")),
+        _ => Err(Diagnostic::new(place, "one kind of loss was expected", "write random, every, pattern or burst")),
     }
 }
 
-fn pattern(value: Value<'_>) -> Result<Vec<bool>, Wrong> {
+fn pattern(value: Value<'_>) -> Result<Vec<bool>, Diagnostic> {
     let said = text(value)?;
     let marks: Option<Vec<bool>> = said
         .chars()
@@ -157,7 +157,7 @@ fn pattern(value: Value<'_>) -> Result<Vec<bool>, Wrong> {
         })
         .collect();
     marks.filter(|marks| !marks.is_empty()).ok_or_else(|| {
-        Wrong::new(
+        Diagnostic::new(
             value.span(),
             "this is no pattern",
             "write a point for each packet that passes, an x for one that is lost",
@@ -165,7 +165,7 @@ fn pattern(value: Value<'_>) -> Result<Vec<bool>, Wrong> {
     })
 }
 
-fn burst(value: Value<'_>) -> Result<Loss, Wrong> {
+fn burst(value: Value<'_>) -> Result<Loss, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let p = share(keys.need("p", "the probability that a good line turns bad: `p = \"1%\"`")?)?;
     let r = share(keys.need("r", "the probability that a bad line turns good: `r = \"10%\"`")?)?;
@@ -176,7 +176,7 @@ fn burst(value: Value<'_>) -> Result<Loss, Wrong> {
     Ok(Loss::Burst { p, r, bad, good })
 }
 
-fn reorder(value: Value<'_>) -> Result<Reorder, Wrong> {
+fn reorder(value: Value<'_>) -> Result<Reorder, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let which = share(keys.need("share", "how many: `share = \"1%\"`")?)?;
     let by = some_span(keys.need("delay", "how much longer they take: `delay = \"5ms\"`")?)?;
@@ -185,13 +185,17 @@ fn reorder(value: Value<'_>) -> Result<Reorder, Wrong> {
 }
 
 /// A recorded rate, beside the scenario's file.
-fn trace(value: Value<'_>, beside: &Beside<'_>) -> Result<Trace, Wrong> {
+fn trace(value: Value<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic> {
     let path = beside.join(text(value)?);
     let read = beside.text(&path).map_err(|error| {
         let how = "name a file of mahimahi's, beside this one: a millisecond per line at which 1500 bytes could go";
-        Wrong::new(value.span(), format!("{}: {error}", path.display()), how)
+        Diagnostic::new(value.span(), format!("{}: {error}", path.display()), how)
     })?;
     Trace::parse(&read).map_err(|(line, why)| {
-        Wrong::new(value.span(), format!("{}:{line}: {why}", path.display()), "one number of milliseconds per line")
+        Diagnostic::new(
+            value.span(),
+            format!("{}:{line}: {why}", path.display()),
+            "one number of milliseconds per line",
+        )
     })
 }

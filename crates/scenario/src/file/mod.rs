@@ -17,8 +17,8 @@ mod timeline;
 mod traffic;
 
 use crate::files::Files;
-use crate::model::{Item, Load, Program, Scenario};
-use crate::tables::{self, Keys, Value, Wrong, list, number, some_span, span, text};
+use crate::model::{HostProgram, Scenario, ScenarioLoad, TrafficItem};
+use crate::tables::{self, Diagnostic, Keys, Value, list, number, some_span, span, text};
 use beside::Beside;
 use named::named;
 use network::Network;
@@ -34,7 +34,7 @@ const MAX_REPEATS: u64 = 10_000;
 ///
 /// # Errors
 /// The place of what is wrong, why, and what to write instead.
-pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, Wrong> {
+pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, Diagnostic> {
     let parsed = tables::parse(text_of)?;
     let mut keys = Keys::new(parsed.get_ref(), 0..0);
     let beside = Beside::new(path, files);
@@ -46,7 +46,7 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
         home::read(home, &mut network, &beside)?;
     }
     if network.cables.is_empty() {
-        return Err(Wrong::new(0..0, "nothing joins anybody", "say what there is: `[links.NAME]`, or `[home]`"));
+        return Err(Diagnostic::new(0..0, "nothing joins anybody", "say what there is: `[links.NAME]`, or `[home]`"));
     }
     if let Some(machines) = keys.get("machines") {
         network.machines(machines)?;
@@ -64,7 +64,7 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
     if loads.is_empty() {
         let Everywhere { items, programs } = everywhere;
         let items = traffic::joined(&items, Vec::new())?;
-        loads.push(Load { name: "load".into(), title: String::new(), test: None, items, programs });
+        loads.push(ScenarioLoad { name: "load".into(), title: String::new(), test: None, items, programs });
     }
     network.settle();
     for item in loads.iter().flat_map(|load| &load.items) {
@@ -108,10 +108,10 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
 }
 
 /// The step of the series.
-fn step(value: Value<'_>) -> Result<Span, Wrong> {
+fn step(value: Value<'_>) -> Result<Span, Diagnostic> {
     match some_span(value)? {
         step if step < Span::millis(1) => {
-            Err(Wrong::new(value.span(), "steps are a millisecond at least", "100ms is what charts need"))
+            Err(Diagnostic::new(value.span(), "steps are a millisecond at least", "100ms is what charts need"))
         }
         step => Ok(step),
     }
@@ -119,11 +119,16 @@ fn step(value: Value<'_>) -> Result<Span, Wrong> {
 
 /// What goes on under every load.
 struct Everywhere {
-    items: Vec<Item>,
-    programs: Vec<Program>,
+    items: Vec<TrafficItem>,
+    programs: Vec<HostProgram>,
 }
 
-fn load(name: &str, value: Value<'_>, everywhere: &Everywhere, network: &mut Network) -> Result<Load, Wrong> {
+fn load(
+    name: &str,
+    value: Value<'_>,
+    everywhere: &Everywhere,
+    network: &mut Network,
+) -> Result<ScenarioLoad, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let title = keys.read("title", text)?.unwrap_or(name).to_owned();
     let mut test = None;
@@ -138,7 +143,7 @@ fn load(name: &str, value: Value<'_>, everywhere: &Everywhere, network: &mut Net
     }
     keys.finish()?;
     let items = traffic::joined(&everywhere.items, own)?;
-    Ok(Load { name: name.to_owned(), title, test, items, programs })
+    Ok(ScenarioLoad { name: name.to_owned(), title, test, items, programs })
 }
 
 #[cfg(test)]

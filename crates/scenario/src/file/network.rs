@@ -4,8 +4,10 @@ use super::beside::Beside;
 use super::commands::command;
 use super::lines;
 use super::named::named;
-use crate::model::{Cable, Device, End, Item, Machine, Node, Role, Tcp};
-use crate::tables::{Keys, Value, Wrong, flag, list, number, plain, size, text, texts};
+use crate::model::{
+    LinkEnd, MachineSetup, NodeRole, ScenarioDevice, ScenarioLink, ScenarioNode, TcpOptions, TrafficItem,
+};
+use crate::tables::{Diagnostic, Keys, Value, flag, list, number, plain, size, text, texts};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -19,8 +21,8 @@ const MAX_ENDS: usize = 256;
 /// The network as far as it is read.
 #[derive(Default)]
 pub(crate) struct Network {
-    pub nodes: Vec<Node>,
-    pub cables: Vec<Cable>,
+    pub nodes: Vec<ScenarioNode>,
+    pub cables: Vec<ScenarioLink>,
     /// Where each device's cable is, for those who put a second one in.
     plugged: BTreeMap<(usize, usize), String>,
 }
@@ -31,12 +33,12 @@ impl Network {
         if let Some(at) = self.find(name) {
             return at;
         }
-        self.nodes.push(Node {
+        self.nodes.push(ScenarioNode {
             name: name.to_owned(),
-            role: Role::Relay,
+            role: NodeRole::Relay,
             address: None,
-            tcp: Tcp::default(),
-            machine: Machine::default(),
+            tcp: TcpOptions::default(),
+            machine: MachineSetup::default(),
         });
         self.nodes.len() - 1
     }
@@ -46,53 +48,53 @@ impl Network {
     }
 
     /// The number of a node that must be there.
-    pub(crate) fn known(&self, name: &str, at: Range<usize>) -> Result<usize, Wrong> {
+    pub(crate) fn known(&self, name: &str, at: Range<usize>) -> Result<usize, Diagnostic> {
         self.find(name).ok_or_else(|| {
             let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-            Wrong::new(at, format!("nobody is called `{name}`"), format!("the links name {}", names.join(", ")))
+            Diagnostic::new(at, format!("nobody is called `{name}`"), format!("the links name {}", names.join(", ")))
         })
     }
 
     /// The number of a node that must be a machine.
-    pub(crate) fn known_machine(&self, name: &str, at: Range<usize>) -> Result<usize, Wrong> {
-        let found = self.find(name).filter(|node| self.nodes[*node].role == Role::Machine);
+    pub(crate) fn known_machine(&self, name: &str, at: Range<usize>) -> Result<usize, Diagnostic> {
+        let found = self.find(name).filter(|node| self.nodes[*node].role == NodeRole::Machine);
         found.ok_or_else(|| {
-            let machines = self.nodes.iter().filter(|node| node.role == Role::Machine);
+            let machines = self.nodes.iter().filter(|node| node.role == NodeRole::Machine);
             let names: Vec<&str> = machines.map(|node| node.name.as_str()).collect();
             let remedy = match names.as_slice() {
                 [] => "give it a device where a link ends: `between = [\"gateway:eth0\", …]`".to_owned(),
                 names => format!("machines (link ends with a device) are {}", names.join(", ")),
             };
-            Wrong::new(at, format!("no machine is called `{name}`"), remedy)
+            Diagnostic::new(at, format!("no machine is called `{name}`"), remedy)
         })
     }
 
     /// The machine that is meant where none is named.
-    pub(crate) fn only_machine(&self, at: Range<usize>) -> Result<usize, Wrong> {
-        let mut machines = (0..self.nodes.len()).filter(|node| self.nodes[*node].role == Role::Machine);
+    pub(crate) fn only_machine(&self, at: Range<usize>) -> Result<usize, Diagnostic> {
+        let mut machines = (0..self.nodes.len()).filter(|node| self.nodes[*node].role == NodeRole::Machine);
         match (machines.next(), machines.next()) {
             (Some(one), None) => Ok(one),
-            _ => Err(Wrong::new(at, "on which machine?", "name it: `on = \"gateway\"`")),
+            _ => Err(Diagnostic::new(at, "on which machine?", "name it: `on = \"gateway\"`")),
         }
     }
 
     /// The number of a link.
-    pub(crate) fn known_link(&self, name: &str, at: Range<usize>) -> Result<usize, Wrong> {
+    pub(crate) fn known_link(&self, name: &str, at: Range<usize>) -> Result<usize, Diagnostic> {
         self.cables.iter().position(|cable| cable.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.cables.iter().map(|cable| cable.name.as_str()).collect();
-            Wrong::new(at, format!("no link is called `{name}`"), format!("there are {}", names.join(", ")))
+            Diagnostic::new(at, format!("no link is called `{name}`"), format!("there are {}", names.join(", ")))
         })
     }
 
     /// `[links.NAME]`.
-    pub(crate) fn links(&mut self, value: Value<'_>, beside: &Beside<'_>) -> Result<(), Wrong> {
+    pub(crate) fn links(&mut self, value: Value<'_>, beside: &Beside<'_>) -> Result<(), Diagnostic> {
         for (name, value) in named(Some(value))? {
             let mut keys = Keys::of(value)?;
             let between = keys.need("between", "say what it joins: `between = [\"a\", \"gateway:eth0\"]`")?;
             let ends = list(between)?;
             if !(2..=MAX_ENDS).contains(&ends.len()) {
                 let why = format!("a link has two ends, or more (a switch, {MAX_ENDS} at most)");
-                return Err(Wrong::new(between.span(), why, "`between = [\"a\", \"b\", \"gateway:eth0\"]`"));
+                return Err(Diagnostic::new(between.span(), why, "`between = [\"a\", \"b\", \"gateway:eth0\"]`"));
             }
             let mut cable_ends = Vec::new();
             for end in ends {
@@ -101,25 +103,25 @@ impl Network {
             for (at, end) in cable_ends.iter().enumerate() {
                 if cable_ends[..at].iter().any(|other| other.node == end.node) {
                     let why = format!("`{}` is at both ends of this link", self.nodes[end.node].name);
-                    return Err(Wrong::new(ends[at].span(), why, "a link joins different nodes"));
+                    return Err(Diagnostic::new(ends[at].span(), why, "a link joins different nodes"));
                 }
             }
             let (up, down) = lines::both(&mut keys, beside)?;
             let mtu = keys.read("mtu", |value| number(value, 68, 65_535))?.map(|mtu| mtu as u32);
             keys.finish()?;
-            self.cables.push(Cable { name: name.to_owned(), ends: cable_ends, mtu, up, down });
+            self.cables.push(ScenarioLink { name: name.to_owned(), ends: cable_ends, mtu, up, down });
         }
         Ok(())
     }
 
     /// `gateway:eth0` or `isp`.
-    pub(crate) fn end(&mut self, said: &str, at: Range<usize>, link: &str) -> Result<End, Wrong> {
+    pub(crate) fn end(&mut self, said: &str, at: Range<usize>, link: &str) -> Result<LinkEnd, Diagnostic> {
         let (name, device) = match said.split_once(':') {
             Some((name, device)) => (name.trim(), Some(device.trim())),
             None => (said.trim(), None),
         };
         if name.is_empty() || name.contains(|c: char| c.is_whitespace() || "/,>".contains(c)) {
-            return Err(Wrong::new(
+            return Err(Diagnostic::new(
                 at,
                 format!("`{said}` is no end of a link"),
                 "write a node (isp), or MACHINE:DEVICE",
@@ -127,14 +129,14 @@ impl Network {
         }
         let node = self.node(name);
         let Some(device) = device else {
-            if self.nodes[node].role == Role::Machine {
+            if self.nodes[node].role == NodeRole::Machine {
                 let why = format!("`{name}` is a machine, and which of its devices this is in is not told");
-                return Err(Wrong::new(at, why, format!("write {name}:eth0, or another device that is free")));
+                return Err(Diagnostic::new(at, why, format!("write {name}:eth0, or another device that is free")));
             }
-            return Ok(End { node, device: None });
+            return Ok(LinkEnd { node, device: None });
         };
         if device.is_empty() || device.len() > 15 || device.contains(|c: char| c.is_whitespace() || c == '/') {
-            return Err(Wrong::new(
+            return Err(Diagnostic::new(
                 at,
                 format!("`{device}` is no device"),
                 "names have 15 letters at most: eth0, ppp0",
@@ -144,20 +146,20 @@ impl Network {
             self.cables.iter().flat_map(|cable| &cable.ends).any(|end| end.node == node && end.device.is_none());
         if joined {
             let why = format!("`{name}` is at the end of another link without a device");
-            return Err(Wrong::new(
+            return Err(Diagnostic::new(
                 at,
                 why,
                 format!("name its devices everywhere ({name}:eth0, {name}:eth1), or nowhere"),
             ));
         }
-        self.nodes[node].role = Role::Machine;
+        self.nodes[node].role = NodeRole::Machine;
         let device = self.device(node, device);
         if let Some(other) = self.plugged.insert((node, device), link.to_owned()) {
             let why = format!("`{said}` has a cable in it: link `{other}`");
-            return Err(Wrong::new(at, why, "take another device, or put all ends into one link (a switch)"));
+            return Err(Diagnostic::new(at, why, "take another device, or put all ends into one link (a switch)"));
         }
         self.nodes[node].machine.devices[device].plugged = true;
-        Ok(End { node, device: Some(device) })
+        Ok(LinkEnd { node, device: Some(device) })
     }
 
     /// The number of a device, new if there is none of that name.
@@ -166,7 +168,7 @@ impl Network {
         if let Some(at) = devices.iter().position(|device| device.name == name) {
             return at;
         }
-        devices.push(Device {
+        devices.push(ScenarioDevice {
             name: name.to_owned(),
             kind: LinkKind::of_name(name),
             on: None,
@@ -179,7 +181,7 @@ impl Network {
     }
 
     /// `[machines.NAME]`.
-    pub(crate) fn machines(&mut self, value: Value<'_>) -> Result<(), Wrong> {
+    pub(crate) fn machines(&mut self, value: Value<'_>) -> Result<(), Diagnostic> {
         for (name, value) in named(Some(value))? {
             let node = self.known_machine(name, value.span())?;
             let mut keys = Keys::of(value)?;
@@ -210,7 +212,13 @@ impl Network {
                 machine.dissector = match text(value)? {
                     "modern" => Dissector::Modern,
                     "legacy" => Dissector::Legacy,
-                    _ => return Err(Wrong::new(value.span(), "no dissector is called so", "there are modern, legacy")),
+                    _ => {
+                        return Err(Diagnostic::new(
+                            value.span(),
+                            "no dissector is called so",
+                            "there are modern, legacy",
+                        ));
+                    }
                 };
             }
             self.nodes[node].address = keys.read("address", address)?;
@@ -220,17 +228,17 @@ impl Network {
         Ok(())
     }
 
-    fn known_device(&self, node: usize, name: &str, at: Range<usize>) -> Result<usize, Wrong> {
+    fn known_device(&self, node: usize, name: &str, at: Range<usize>) -> Result<usize, Diagnostic> {
         let devices = &self.nodes[node].machine.devices;
         devices.iter().position(|device| device.name == name).ok_or_else(|| {
             let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
             let why = format!("`{}` has no device `{name}`", self.nodes[node].name);
-            Wrong::new(at, why, format!("it has {}; say more under `devices`", names.join(", ")))
+            Diagnostic::new(at, why, format!("it has {}; say more under `devices`", names.join(", ")))
         })
     }
 
     /// `ppp0 = { on = "eth2" }`.
-    fn one_device(&mut self, node: usize, name: &str, value: Value<'_>) -> Result<(), Wrong> {
+    fn one_device(&mut self, node: usize, name: &str, value: Value<'_>) -> Result<(), Diagnostic> {
         let at = self.device(node, name);
         let mut keys = Keys::of(value)?;
         let on = match keys.get("on") {
@@ -238,7 +246,7 @@ impl Network {
                 let lower_name = text(lower)?;
                 self.known_device(node, lower_name, lower.span())?;
                 if lower_name == name {
-                    return Err(Wrong::new(lower.span(), "it would stand on itself", "name the device beneath"));
+                    return Err(Diagnostic::new(lower.span(), "it would stand on itself", "name the device beneath"));
                 }
                 Some(lower_name.to_owned())
             }
@@ -259,7 +267,7 @@ impl Network {
     }
 
     /// `[hosts.NAME]`.
-    pub(crate) fn hosts(&mut self, value: Value<'_>) -> Result<(), Wrong> {
+    pub(crate) fn hosts(&mut self, value: Value<'_>) -> Result<(), Diagnostic> {
         for (name, value) in named(Some(value))? {
             let node = self.known(name, value.span())?;
             let mut keys = Keys::of(value)?;
@@ -274,7 +282,7 @@ impl Network {
     pub(crate) fn settle(&mut self) {
         let mut others = 0_u8;
         for at in 0..self.nodes.len() {
-            if self.nodes[at].address.is_some() || self.nodes[at].role == Role::Machine {
+            if self.nodes[at].address.is_some() || self.nodes[at].role == NodeRole::Machine {
                 continue;
             }
             let place = self.cables.iter().enumerate().find_map(|(number, cable)| {
@@ -282,7 +290,7 @@ impl Network {
                 cable.ends.iter().any(|end| end.device.is_some()).then_some((number, among))
             });
             let address = match place {
-                Some((number, among)) if self.nodes[at].role == Role::Host => {
+                Some((number, among)) if self.nodes[at].role == NodeRole::Host => {
                     Ipv4Addr::new(10, (number >> 8) as u8, number as u8, 2_u8.saturating_add(among as u8))
                 }
                 _ => {
@@ -295,7 +303,7 @@ impl Network {
     }
 
     /// Is there a way for what goes on?
-    pub(crate) fn reaches(&self, item: &Item) -> Result<(), Wrong> {
+    pub(crate) fn reaches(&self, item: &TrafficItem) -> Result<(), Diagnostic> {
         let mut seen = vec![item.from];
         let mut next = 0;
         while let Some(&at) = seen.get(next) {
@@ -312,7 +320,7 @@ impl Network {
         }
         let name = |at: usize| self.nodes[at].name.as_str();
         let reached: Vec<&str> = seen.iter().map(|at| name(*at)).collect();
-        Err(Wrong::new(
+        Err(Diagnostic::new(
             item.at.clone(),
             format!("no links lead from `{}` to `{}`", name(item.from), name(item.to)),
             format!("from there one comes to {}; join them with another link", reached.join(", ")),
@@ -320,24 +328,26 @@ impl Network {
     }
 }
 
-fn address(value: Value<'_>) -> Result<IpAddr, Wrong> {
-    text(value)?.parse().map_err(|_| Wrong::new(value.span(), "this is no address", "write 192.168.1.2 or 2001:db8::2"))
+fn address(value: Value<'_>) -> Result<IpAddr, Diagnostic> {
+    text(value)?
+        .parse()
+        .map_err(|_| Diagnostic::new(value.span(), "this is no address", "write 192.168.1.2 or 2001:db8::2"))
 }
 
 /// `tunnel = "ipip"`, between these addresses.
-fn tunnel(value: Value<'_>, [local, remote]: [Option<IpAddr>; 2]) -> Result<Tunnel, Wrong> {
+fn tunnel(value: Value<'_>, [local, remote]: [Option<IpAddr>; 2]) -> Result<Tunnel, Diagnostic> {
     let mode = match text(value)? {
         "ipip" => TunnelMode::Ipip,
         "6in4" | "sit" => TunnelMode::Sit,
         "gre" => TunnelMode::Gre,
         "ip6tnl" => TunnelMode::Ip6tnl,
-        _ => return Err(Wrong::new(value.span(), "no tunnel is called so", "there are ipip, 6in4, gre, ip6tnl")),
+        _ => return Err(Diagnostic::new(value.span(), "no tunnel is called so", "there are ipip, 6in4, gre, ip6tnl")),
     };
     let unsaid = Tunnel::unsaid(mode);
     let (local, remote) = (local.unwrap_or(unsaid.local), remote.unwrap_or(unsaid.remote));
     if local.is_ipv6() != unsaid.local.is_ipv6() || remote.is_ipv6() != unsaid.local.is_ipv6() {
         let family = if unsaid.local.is_ipv6() { "IPv6" } else { "IPv4" };
-        return Err(Wrong::new(
+        return Err(Diagnostic::new(
             value.span(),
             "its ends are of another family",
             format!("it ends at {family} addresses"),
@@ -346,16 +356,16 @@ fn tunnel(value: Value<'_>, [local, remote]: [Option<IpAddr>; 2]) -> Result<Tunn
     Ok(Tunnel { local, remote, ..unsaid })
 }
 
-fn network(value: Value<'_>) -> Result<(IpAddr, u8), Wrong> {
+fn network(value: Value<'_>) -> Result<(IpAddr, u8), Diagnostic> {
     let said = text(value)?;
     let (address, prefix) = said.split_once('/').unwrap_or((said, "24"));
     let found = address.parse::<IpAddr>().ok().zip(prefix.parse::<u8>().ok());
     found
         .filter(|(address, prefix)| *prefix <= if address.is_ipv4() { 32 } else { 128 })
-        .ok_or_else(|| Wrong::new(value.span(), "this is no address", "write 192.0.2.2/24"))
+        .ok_or_else(|| Diagnostic::new(value.span(), "this is no address", "write 192.0.2.2/24"))
 }
 
-fn kind(value: Value<'_>) -> Result<LinkKind, Wrong> {
+fn kind(value: Value<'_>) -> Result<LinkKind, Diagnostic> {
     Ok(match text(value)? {
         "ethernet" => LinkKind::Ethernet,
         "ppp" => LinkKind::PointToPoint,
@@ -364,13 +374,13 @@ fn kind(value: Value<'_>) -> Result<LinkKind, Wrong> {
         "dummy" => LinkKind::Dummy,
         _ => {
             let known = "there are ethernet, ppp, ifb, bridge, dummy; a tunnel is `tunnel = \"ipip\"`";
-            return Err(Wrong::new(value.span(), "no kind of device is called so", known));
+            return Err(Diagnostic::new(value.span(), "no kind of device is called so", known));
         }
     })
 }
 
 /// A congestion control by its name.
-pub(crate) fn control(value: Value<'_>) -> Result<CongestionControl, Wrong> {
+pub(crate) fn control(value: Value<'_>) -> Result<CongestionControl, Diagnostic> {
     let known = [
         ("cubic", CongestionControl::Cubic),
         ("reno", CongestionControl::Reno),
@@ -382,22 +392,24 @@ pub(crate) fn control(value: Value<'_>) -> Result<CongestionControl, Wrong> {
     let said = text(value)?;
     known.iter().find(|(name, _)| *name == said).map(|(_, control)| *control).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        Wrong::new(value.span(), "no congestion control is called so", format!("there are {}", names.join(", ")))
+        Diagnostic::new(value.span(), "no congestion control is called so", format!("there are {}", names.join(", ")))
     })
 }
 
 /// `true` and `false`, or the code point: `"ect0"`, `"ect1"`.
-fn ecn(value: Value<'_>) -> Result<Ecn, Wrong> {
+fn ecn(value: Value<'_>) -> Result<Ecn, Diagnostic> {
     match text(value) {
         Ok("ect0") => Ok(Ecn::Ect0),
         Ok("ect1") => Ok(Ecn::Ect1),
-        Ok(_) => Err(Wrong::new(value.span(), "this is no way to use ECN", "it is true, false, \"ect0\" or \"ect1\"")),
+        Ok(_) => {
+            Err(Diagnostic::new(value.span(), "this is no way to use ECN", "it is true, false, \"ect0\" or \"ect1\""))
+        }
         Err(_) => flag(value).map(|on| if on { Ecn::Ect0 } else { Ecn::Off }),
     }
 }
 
 /// `tcp = { control = "cubic", ecn = false, … }`.
-fn tcp(value: Value<'_>) -> Result<Tcp, Wrong> {
+fn tcp(value: Value<'_>) -> Result<TcpOptions, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let tcp = tcp_keys(&mut keys)?;
     keys.finish()?;
@@ -405,8 +417,8 @@ fn tcp(value: Value<'_>) -> Result<Tcp, Wrong> {
 }
 
 /// The keys that hosts and transfers share.
-pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<Tcp, Wrong> {
-    Ok(Tcp {
+pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<TcpOptions, Diagnostic> {
+    Ok(TcpOptions {
         control: keys.read("control", control)?,
         ecn: keys.read("ecn", ecn)?,
         receive_window: keys.read("receive-window", size)?.map(|bytes| bytes.max(1)),
@@ -418,11 +430,13 @@ pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<Tcp, Wrong> {
 }
 
 /// A DSCP by its name or number, or a TOS octet: the DS field.
-pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Wrong> {
+pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
     if let Some(value) = keys.get("tos") {
         let said = plain(value)?;
         let octet = said.strip_prefix("0x").map_or_else(|| said.parse().ok(), |hex| u8::from_str_radix(hex, 16).ok());
-        return octet.map(Some).ok_or_else(|| Wrong::new(value.span(), "this is no TOS octet", "write 0x10, or 16"));
+        return octet
+            .map(Some)
+            .ok_or_else(|| Diagnostic::new(value.span(), "this is no TOS octet", "write 0x10, or 16"));
     }
     let Some(value) = keys.get("dscp") else { return Ok(None) };
     let said = plain(value)?.to_uppercase();
@@ -437,11 +451,12 @@ pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Wrong> {
             .map(|n| (n / 10) << 3 | (n % 10) << 1),
         other => number(other).filter(|code| *code < 64),
     };
-    code.map(|code| Some(code << 2))
-        .ok_or_else(|| Wrong::new(value.span(), "no code point is called so", "write EF, CS1, AF41, LE, or 0 to 63"))
+    code.map(|code| Some(code << 2)).ok_or_else(|| {
+        Diagnostic::new(value.span(), "no code point is called so", "write EF, CS1, AF41, LE, or 0 to 63")
+    })
 }
 
 /// The texts of a list with their places.
-pub(crate) fn strings(value: Value<'_>) -> Result<Vec<String>, Wrong> {
+pub(crate) fn strings(value: Value<'_>) -> Result<Vec<String>, Diagnostic> {
     Ok(texts(value)?.into_iter().map(str::to_owned).collect())
 }

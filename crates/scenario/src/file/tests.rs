@@ -39,7 +39,7 @@ published = '0.5'
 tolerance = '10%'
 ";
 
-fn read(text: &str) -> Result<Scenario, Wrong> {
+fn read(text: &str) -> Result<Scenario, Diagnostic> {
     parse(Path::new("x/home.toml"), text, &NoFiles)
 }
 
@@ -151,30 +151,32 @@ fn a_sweep_is_one_size_after_the_other() {
 
 #[test]
 fn datagrams_leave_evenly_or_not() {
-    use crate::model::{Pace, What};
+    use crate::model::{DatagramPacing, TrafficKind};
     for (said, pace) in [
-        ("rate = '1mbit'", Pace::Even),
-        ("rate = '1mbit'\nuneven = '4ms'", Pace::Late(Span::millis(4))),
-        ("every = '11200us'\npoisson = true", Pace::Poisson),
+        ("rate = '1mbit'", DatagramPacing::Even),
+        ("rate = '1mbit'\nuneven = '4ms'", DatagramPacing::Late(Span::millis(4))),
+        ("every = '11200us'\npoisson = true", DatagramPacing::Poisson),
     ] {
         let text = GOOD.replacen("[[at]]", &format!("[[traffic]]\nudp = 'a -> server'\n{said}\n[[at]]"), 1);
         let scenario = read(&text).unwrap_or_else(|_| panic!("{}", error(&text)));
-        let What::Udp { payload, every, pace: found } = scenario.loads[0].items[1].what else { panic!("datagrams") };
+        let TrafficKind::Udp { payload, every, pace: found } = scenario.loads[0].items[1].what else {
+            panic!("datagrams")
+        };
         assert_eq!((payload, every, found), (1400, Span::micros(11_200), pace));
     }
 }
 
 #[test]
 fn lines_may_do_many_things() {
-    use crate::model::Buffer;
+    use crate::model::BufferSize;
     use tidegate_sim::{Cells, Loss};
     let with = |line: &str| GOOD.replace("up = { rate = '128kbit' }", &format!("up = {{ rate = '128kbit', {line} }}"));
     let up = |line: &str| {
         let text = with(line);
         read(&text).unwrap_or_else(|_| panic!("{}", error(&text))).cables[1].up.clone()
     };
-    assert_eq!(up("buffer = '100 packets'").buffer, Some(Buffer::Packets(100)));
-    assert_eq!(up("buffer = '200ms'").buffer, Some(Buffer::Time(Span::millis(200))));
+    assert_eq!(up("buffer = '100 packets'").buffer, Some(BufferSize::Packets(100)));
+    assert_eq!(up("buffer = '200ms'").buffer, Some(BufferSize::Time(Span::millis(200))));
     let loss = |line: &str| up(line).impairment.map(|what| what.loss);
     assert_eq!(loss("loss = '1%'"), Some(Loss::Random(0.01)));
     assert_eq!(loss("loss = { pattern = '.x' }"), Some(Loss::Pattern(vec![false, true])));

@@ -4,8 +4,8 @@ use super::beside::Beside;
 use super::commands::command;
 use super::lines;
 use super::network::{Network, strings};
-use crate::model::{At, Command, Happening, Line};
-use crate::tables::{Keys, Value, Wrong, list, span, text};
+use crate::model::{LinkDirection, MachineCommand, TimelineEntry, TimelineEvent};
+use crate::tables::{Diagnostic, Keys, Value, list, span, text};
 use tidegate_packet::Span;
 use toml::de::DeValue;
 
@@ -15,7 +15,7 @@ pub(crate) fn read(
     network: &Network,
     usual: Option<usize>,
     beside: &Beside<'_>,
-) -> Result<Vec<At>, Wrong> {
+) -> Result<Vec<TimelineEntry>, Diagnostic> {
     let mut all = Vec::new();
     for entry in list(value)? {
         let mut keys = Keys::of(entry)?;
@@ -28,7 +28,7 @@ pub(crate) fn read(
             let (up, down) = lines::both(&mut keys, beside)?;
             fixed(&up, link)?;
             fixed(&down, link)?;
-            all.push(At { time, what: Happening::Link { cable, lines: Box::new([up, down]) } });
+            all.push(TimelineEntry { time, what: TimelineEvent::Link { cable, lines: Box::new([up, down]) } });
         }
         keys.finish()?;
     }
@@ -42,7 +42,7 @@ fn told(
     time: Span,
     (network, usual): (&Network, Option<usize>),
     beside: &Beside<'_>,
-) -> Result<Vec<At>, Wrong> {
+) -> Result<Vec<TimelineEntry>, Diagnostic> {
     let machine = match keys.get("on") {
         Some(on) => network.known_machine(text(on)?, on.span())?,
         None => match usual {
@@ -55,31 +55,34 @@ fn told(
         let path = beside.join(text(script)?);
         if !beside.exists(&path) {
             let why = format!("there is no file {}", path.display());
-            return Err(Wrong::new(script.span(), why, "name a script beside this file"));
+            return Err(Diagnostic::new(script.span(), why, "name a script beside this file"));
         }
         let args = keys.read("args", strings)?.unwrap_or_default();
-        return Ok(vec![At { time, what: Happening::Script { machine, path, args, pace, at: script.span() } }]);
+        return Ok(vec![TimelineEntry {
+            time,
+            what: TimelineEvent::Script { machine, path, args, pace, at: script.span() },
+        }]);
     }
     let how = "what is it told? `run = \"tc qdisc del dev eth0 root\"`, or `script = \"FILE\"`; a link changes with `link = \"NAME\"`";
     let commands = commands(keys.need("run", how)?)?;
-    let told = (0..).zip(commands).map(|(number, command)| At {
+    let told = (0..).zip(commands).map(|(number, command)| TimelineEntry {
         time: time + Span(pace.0 * number),
-        what: Happening::Command { machine, command },
+        what: TimelineEvent::Command { machine, command },
     });
     Ok(told.collect())
 }
 
 /// What a link keeps.
-fn fixed(line: &Line, link: Value<'_>) -> Result<(), Wrong> {
+fn fixed(line: &LinkDirection, link: Value<'_>) -> Result<(), Diagnostic> {
     if line.framing.is_some() || line.trace.is_some() || line.jitter.is_some() {
         let what = "a link's framing, jitter and trace stay as they are";
-        return Err(Wrong::new(link.span(), what, "rate, delay, buffer, packet-rate, ring, bql, loss may change"));
+        return Err(Diagnostic::new(link.span(), what, "rate, delay, buffer, packet-rate, ring, bql, loss may change"));
     }
     Ok(())
 }
 
 /// A command, or several.
-fn commands(value: Value<'_>) -> Result<Vec<Command>, Wrong> {
+fn commands(value: Value<'_>) -> Result<Vec<MachineCommand>, Diagnostic> {
     match value.get_ref() {
         DeValue::Array(lines) => lines.iter().map(|line| command(text(line)?, line.span())).collect(),
         _ => Ok(vec![command(text(value)?, value.span())?]),

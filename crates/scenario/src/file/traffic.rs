@@ -1,9 +1,9 @@
 //! What goes on.
 
 use super::network::{Network, dsfield, tcp_keys};
-use crate::errands::Shape;
-use crate::model::{Item, Pace, Role, Tcp, What};
-use crate::tables::{Keys, Value, Wrong, flag, list, number, rate, size, some_span, span, text};
+use crate::model::{DatagramPacing, NodeRole, TcpOptions, TrafficItem, TrafficKind};
+use crate::tables::{Diagnostic, Keys, Value, flag, list, number, rate, size, some_span, span, text};
+use crate::transactions::PageShape;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tidegate_packet::Span;
@@ -22,7 +22,7 @@ const VOICE: u8 = 0xb8;
 const SPEECH: u32 = 172;
 
 /// The items of a list; who takes part becomes a host.
-pub(crate) fn items(value: Value<'_>, network: &mut Network) -> Result<Vec<Item>, Wrong> {
+pub(crate) fn items(value: Value<'_>, network: &mut Network) -> Result<Vec<TrafficItem>, Diagnostic> {
     let mut items = Vec::new();
     for entry in list(value)? {
         let keys = Keys::of(entry)?;
@@ -30,8 +30,8 @@ pub(crate) fn items(value: Value<'_>, network: &mut Network) -> Result<Vec<Item>
     }
     for item in &items {
         for node in [item.from, item.to] {
-            if network.nodes[node].role == Role::Relay {
-                network.nodes[node].role = Role::Host;
+            if network.nodes[node].role == NodeRole::Relay {
+                network.nodes[node].role = NodeRole::Host;
             }
         }
     }
@@ -39,8 +39,8 @@ pub(crate) fn items(value: Value<'_>, network: &mut Network) -> Result<Vec<Item>
 }
 
 /// What goes on under every load and what goes on under this one; nothing is called as another is.
-pub(crate) fn joined(everywhere: &[Item], own: Vec<Item>) -> Result<Vec<Item>, Wrong> {
-    let mut items: Vec<Item> = everywhere.to_vec();
+pub(crate) fn joined(everywhere: &[TrafficItem], own: Vec<TrafficItem>) -> Result<Vec<TrafficItem>, Diagnostic> {
+    let mut items: Vec<TrafficItem> = everywhere.to_vec();
     items.extend(own);
     let mut seen = BTreeSet::new();
     for (number, item) in (0..).zip(&mut items) {
@@ -50,7 +50,7 @@ pub(crate) fn joined(everywhere: &[Item], own: Vec<Item>) -> Result<Vec<Item>, W
         }
         if !KINDS.contains(&item.id.trim_end_matches("-back")) && !matches!(item.id.as_str(), "upload" | "download") {
             let why = format!("another one is called `{}`", item.id);
-            return Err(Wrong::new(item.at.clone(), why, "give each an `id` of its own"));
+            return Err(Diagnostic::new(item.at.clone(), why, "give each an `id` of its own"));
         }
         let free = (2..).map(|n| format!("{}-{n}", item.id)).find(|id| !seen.contains(id));
         item.id = free.unwrap_or_default();
@@ -61,33 +61,33 @@ pub(crate) fn joined(everywhere: &[Item], own: Vec<Item>) -> Result<Vec<Item>, W
 
 /// What is repeated at an interval does not begin with the others, unless that is said: pings of several hosts that all fall into
 /// the same instant are nobody's. (The golden section of the interval keeps any number of them apart.)
-fn out_of_step(number: u64, item: &Item) -> Span {
+fn out_of_step(number: u64, item: &TrafficItem) -> Span {
     let every = match item.what {
-        What::Tcp { .. } => return Span(0),
-        What::Udp { every, .. } | What::Ping { every, .. } | What::Request { every, .. } => every,
-        What::Dns { every } | What::Ssh { every } | What::Web { every, .. } => every,
+        TrafficKind::Tcp { .. } => return Span(0),
+        TrafficKind::Udp { every, .. } | TrafficKind::Ping { every, .. } | TrafficKind::Request { every, .. } => every,
+        TrafficKind::Dns { every } | TrafficKind::Ssh { every } | TrafficKind::Web { every, .. } => every,
     };
     if item.anywhere { Span(every.0 / 1_000_000 * (number * 618_034 % 1_000_000)) } else { Span(0) }
 }
 
 /// The entry's kind: the one key that names it.
-fn kind<'t>(keys: &mut Keys<'t>) -> Result<(&'static str, Value<'t>), Wrong> {
+fn kind<'t>(keys: &mut Keys<'t>) -> Result<(&'static str, Value<'t>), Diagnostic> {
     let found: Vec<(&'static str, Value<'t>)> =
         KINDS.iter().filter_map(|kind| keys.get(kind).map(|value| (*kind, value))).collect();
     match found.as_slice() {
         [one] => Ok(*one),
         [] => {
             let how = format!("write one of {}: `tcp = \"a -> server\"`", KINDS.join(", "));
-            Err(keys.slip(&KINDS).unwrap_or_else(|| Wrong::new(keys.place(), "what kind of traffic?", how)))
+            Err(keys.slip(&KINDS).unwrap_or_else(|| Diagnostic::new(keys.place(), "what kind of traffic?", how)))
         }
         [_, (other, value), ..] => {
-            Err(Wrong::new(value.span(), format!("it is `{other}` too"), "one entry is one kind of traffic"))
+            Err(Diagnostic::new(value.span(), format!("it is `{other}` too"), "one entry is one kind of traffic"))
         }
     }
 }
 
 /// `a -> server`: the sender, the receiver; `a <- server`: the receiver asked for it.
-fn parties(value: Value<'_>, network: &Network) -> Result<(usize, usize, bool), Wrong> {
+fn parties(value: Value<'_>, network: &Network) -> Result<(usize, usize, bool), Diagnostic> {
     let said = text(value)?;
     // The words begin behind the quote.
     let begin = value.span().start + (value.span().len() - said.len().min(value.span().len())) / 2;
@@ -96,13 +96,13 @@ fn parties(value: Value<'_>, network: &Network) -> Result<(usize, usize, bool), 
         (None, Some((left, right))) => (left, right, true),
         _ => {
             let how = "write `\"a -> server\"`, or `\"a <- server\"` for what comes back when a asks";
-            return Err(Wrong::new(value.span(), "from whom to whom?", how));
+            return Err(Diagnostic::new(value.span(), "from whom to whom?", how));
         }
     };
     let ((from, from_at), (to, to_at)) = (trimmed(left, said, begin), trimmed(right, said, begin));
     let ends = (network.known(from, from_at)?, network.known(to, to_at.clone())?);
     if ends.0 == ends.1 {
-        return Err(Wrong::new(to_at, format!("`{from}` would talk with itself"), "name two different nodes"));
+        return Err(Diagnostic::new(to_at, format!("`{from}` would talk with itself"), "name two different nodes"));
     }
     Ok(if back { (ends.1, ends.0, true) } else { (ends.0, ends.1, false) })
 }
@@ -124,12 +124,12 @@ struct Common {
     port: Option<u16>,
 }
 
-fn common(keys: &mut Keys<'_>) -> Result<Common, Wrong> {
+fn common(keys: &mut Keys<'_>) -> Result<Common, Diagnostic> {
     let id = match keys.get("id") {
         Some(value) => {
             let id = text(value)?;
             if id.is_empty() || id.contains(|c: char| c.is_whitespace() || "./=".contains(c)) {
-                return Err(Wrong::new(value.span(), "no name", "names are one word, without `.`, `/` and `=`"));
+                return Err(Diagnostic::new(value.span(), "no name", "names are one word, without `.`, `/` and `=`"));
             }
             Some(id.to_owned())
         }
@@ -141,7 +141,7 @@ fn common(keys: &mut Keys<'_>) -> Result<Common, Wrong> {
     if let (Some(value), Some(until)) = (stop, until)
         && until <= start
     {
-        return Err(Wrong::new(
+        return Err(Diagnostic::new(
             value.span(),
             "it would stop before it starts",
             "both count from the beginning of the run",
@@ -158,14 +158,14 @@ fn common(keys: &mut Keys<'_>) -> Result<Common, Wrong> {
 }
 
 /// One entry; some come to several items.
-fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<Item>, Wrong> {
+fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagnostic> {
     let (kind, value) = kind(&mut keys)?;
     if kind == "test" {
         return test(keys, value, network);
     }
     let (from, to, back) = parties(value, network)?;
     let common = common(&mut keys)?;
-    let make = |id: &str, title: String, port: u16, mark: u8, what: What| Item {
+    let make = |id: &str, title: String, port: u16, mark: u8, what: TrafficKind| TrafficItem {
         id: common.id.clone().unwrap_or_else(|| id.to_owned()),
         title: common.title.clone().unwrap_or(title),
         from,
@@ -179,7 +179,7 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<Item>, Wrong> {
         at: value.span(),
     };
     let who = format!("{} to {}", network.nodes[from].name, network.nodes[to].name);
-    let every = |keys: &mut Keys<'_>, usual| Ok::<_, Wrong>(keys.read("every", some_span)?.unwrap_or(usual));
+    let every = |keys: &mut Keys<'_>, usual| Ok::<_, Diagnostic>(keys.read("every", some_span)?.unwrap_or(usual));
     let items = match kind {
         "tcp" | "scp" => {
             let what = transfer(&mut keys, kind == "scp", back)?;
@@ -199,9 +199,9 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<Item>, Wrong> {
         }
         "voip" => {
             let pace = pace(&mut keys)?;
-            let what = What::Udp { payload: SPEECH, every: Span::millis(20), pace };
+            let what = TrafficKind::Udp { payload: SPEECH, every: Span::millis(20), pace };
             let there = make(kind, format!("call, what {} hears", network.nodes[to].name), 16384, VOICE, what.clone());
-            let back = Item {
+            let back = TrafficItem {
                 id: format!("{}-back", there.id),
                 title: format!("call, what {} hears", network.nodes[from].name),
                 from: to,
@@ -215,44 +215,50 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<Item>, Wrong> {
         "owd" => {
             let payload = keys.read("size", |value| number(value, 0, MAX_PAYLOAD))?.unwrap_or(56) as u32;
             let every = every(&mut keys, Span::millis(100))?;
-            vec![make(kind, format!("one way, {who}"), 5002, 0, What::Udp { payload, every, pace: pace(&mut keys)? })]
+            vec![make(
+                kind,
+                format!("one way, {who}"),
+                5002,
+                0,
+                TrafficKind::Udp { payload, every, pace: pace(&mut keys)? },
+            )]
         }
         "ping" => {
             let payload = keys.read("size", |value| number(value, 0, MAX_PAYLOAD))?.unwrap_or(56) as u32;
             let count = keys.read("count", |value| number(value, 1, u64::from(u32::MAX)))?;
             let every = every(&mut keys, Span::secs(1))?;
-            vec![make(kind, format!("ping {who}"), 0, 0, What::Ping { payload, every, count })]
+            vec![make(kind, format!("ping {who}"), 0, 0, TrafficKind::Ping { payload, every, count })]
         }
         "request" => {
             let bytes = |value: Value<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
             let request = keys.read("question", bytes)?.unwrap_or(300);
             let reply = keys.read("reply", bytes)?.unwrap_or(10_000);
             let every = every(&mut keys, Span::secs(1))?;
-            vec![make(kind, format!("request {who}"), 80, 0, What::Request { every, request, reply })]
+            vec![make(kind, format!("request {who}"), 80, 0, TrafficKind::Request { every, request, reply })]
         }
         "dns" => {
             let every = every(&mut keys, Span::secs(1))?;
-            vec![make(kind, format!("DNS look-up {who}"), 53, 0, What::Dns { every })]
+            vec![make(kind, format!("DNS look-up {who}"), 53, 0, TrafficKind::Dns { every })]
         }
         "ssh" => {
             let every = every(&mut keys, Span::secs(5))?;
             // AF21, as OpenSSH marks interactive sessions.
-            vec![make(kind, format!("SSH login {who}"), 22, 0x48, What::Ssh { every })]
+            vec![make(kind, format!("SSH login {who}"), 22, 0x48, TrafficKind::Ssh { every })]
         }
         _ => {
             let every = every(&mut keys, Span::secs(12))?;
             let (shape, patience) = (shape(&mut keys)?, keys.read("patience", some_span)?);
             let port = if shape.is_some_and(|shape| !shape.tls) { 80 } else { 443 };
-            vec![make("web", format!("web page {who}"), port, 0, What::Web { every, shape, patience })]
+            vec![make("web", format!("web page {who}"), port, 0, TrafficKind::Web { every, shape, patience })]
         }
     };
     keys.finish()?;
     Ok(items)
 }
 
-fn transfer(keys: &mut Keys<'_>, login: bool, receiver_opens: bool) -> Result<What, Wrong> {
-    let tcp: Tcp = tcp_keys(keys)?;
-    Ok(What::Tcp {
+fn transfer(keys: &mut Keys<'_>, login: bool, receiver_opens: bool) -> Result<TrafficKind, Diagnostic> {
+    let tcp: TcpOptions = tcp_keys(keys)?;
+    Ok(TrafficKind::Tcp {
         count: keys.read("count", |value| number(value, 1, MAX_COUNT))?.unwrap_or(1) as u32,
         bytes: keys.read("bytes", size)?,
         tcp,
@@ -263,7 +269,7 @@ fn transfer(keys: &mut Keys<'_>, login: bool, receiver_opens: bool) -> Result<Wh
 }
 
 /// What a page is made of, if anything is said of that.
-fn shape(keys: &mut Keys<'_>) -> Result<Option<Shape>, Wrong> {
+fn shape(keys: &mut Keys<'_>) -> Result<Option<PageShape>, Diagnostic> {
     let bytes = |value: Value<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
     let document = keys.read("document", bytes)?;
     let objects = keys.read("objects", |value| number(value, 0, MAX_COUNT))?;
@@ -272,7 +278,7 @@ fn shape(keys: &mut Keys<'_>) -> Result<Option<Shape>, Wrong> {
     let think = keys.read("think", span)?;
     let tls = keys.read("tls", flag)?;
     let said = document.or(object).is_some() || objects.or(connections).is_some() || think.is_some() || tls.is_some();
-    Ok(said.then(|| Shape {
+    Ok(said.then(|| PageShape {
         document: document.unwrap_or(42_000),
         objects: objects.unwrap_or(23) as u32,
         object: object.unwrap_or(45_000),
@@ -283,7 +289,7 @@ fn shape(keys: &mut Keys<'_>) -> Result<Option<Shape>, Wrong> {
 }
 
 /// Datagrams: their size, and the interval that makes the rate.
-fn datagrams(keys: &mut Keys<'_>, kind: &str, value: Value<'_>) -> Result<(Option<u64>, What), Wrong> {
+fn datagrams(keys: &mut Keys<'_>, kind: &str, value: Value<'_>) -> Result<(Option<u64>, TrafficKind), Diagnostic> {
     let payload = keys.read("size", |value| number(value, 0, MAX_PAYLOAD))?.unwrap_or(1400) as u32;
     let bits = keys.read("rate", rate)?;
     let every = match (keys.read("every", some_span)?, bits) {
@@ -292,21 +298,21 @@ fn datagrams(keys: &mut Keys<'_>, kind: &str, value: Value<'_>) -> Result<(Optio
         (None, None) if kind == "udp" => Span::millis(20),
         _ => {
             let why = "how much is sent? ";
-            return Err(Wrong::new(
+            return Err(Diagnostic::new(
                 value.span(),
                 why.trim(),
                 "write `rate = \"2mbit\"` (of payload), or `every = \"10ms\"`",
             ));
         }
     };
-    Ok((bits, What::Udp { payload, every, pace: pace(keys)? }))
+    Ok((bits, TrafficKind::Udp { payload, every, pace: pace(keys)? }))
 }
 
 /// `uneven = "4ms"`: a program that sleeps between packets; `poisson = true`.
-fn pace(keys: &mut Keys<'_>) -> Result<Pace, Wrong> {
-    let late = keys.read("uneven", some_span)?.map(Pace::Late);
+fn pace(keys: &mut Keys<'_>) -> Result<DatagramPacing, Diagnostic> {
+    let late = keys.read("uneven", some_span)?.map(DatagramPacing::Late);
     let poisson = keys.read("poisson", flag)?.unwrap_or(false);
-    Ok(if poisson { Pace::Poisson } else { late.unwrap_or_default() })
+    Ok(if poisson { DatagramPacing::Poisson } else { late.unwrap_or_default() })
 }
 
 /// Between datagrams of a payload that make a rate of payload together; of those without payload, of their frames.
@@ -316,20 +322,25 @@ fn interval(payload: u32, bits: u64) -> Span {
 }
 
 /// `sizes = [0, 10, …], each = "5s"`: one item after the other.
-fn sweep(base: Item, bits: Option<u64>, sizes: Value<'_>, keys: &mut Keys<'_>) -> Result<Vec<Item>, Wrong> {
+fn sweep(
+    base: TrafficItem,
+    bits: Option<u64>,
+    sizes: Value<'_>,
+    keys: &mut Keys<'_>,
+) -> Result<Vec<TrafficItem>, Diagnostic> {
     let each = some_span(keys.need("each", "how long is each size sent? `each = \"5s\"`")?)?;
-    let What::Udp { every, pace, .. } = base.what else { return Ok(vec![base]) };
+    let TrafficKind::Udp { every, pace, .. } = base.what else { return Ok(vec![base]) };
     let mut items = Vec::new();
     for (number_of, value) in (0..).zip(list(sizes)?) {
         let payload = number(value, 0, MAX_PAYLOAD)? as u32;
         let start = base.start + Span(each.0 * number_of);
-        items.push(Item {
+        items.push(TrafficItem {
             id: format!("{}-{payload}", base.id),
             title: format!("{} ({payload} bytes)", base.title),
             start,
             anywhere: false,
             stop: Some(start + each),
-            what: What::Udp { payload, every: bits.map_or(every, |bits| interval(payload, bits)), pace },
+            what: TrafficKind::Udp { payload, every: bits.map_or(every, |bits| interval(payload, bits)), pace },
             ..base.clone()
         });
     }
@@ -340,13 +351,13 @@ fn sweep(base: Item, bits: Option<u64>, sizes: Value<'_>, keys: &mut Keys<'_>) -
 const RRUL: [(&str, u8); 4] = [("BE", 0), ("BK", 0x20), ("CS5", 0xa0), ("EF", 0xb8)];
 
 /// `test = "rrul", between = ["a", "server"]`: what flent's test of that name does.
-fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<Item>, Wrong> {
+fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagnostic> {
     let between = keys.need("between", "between whom? `between = [\"a\", \"server\"]`")?;
     let DeValue::Array(ends) = between.get_ref() else {
-        return Err(Wrong::new(between.span(), "here a list was expected", "write `[\"a\", \"server\"]`"));
+        return Err(Diagnostic::new(between.span(), "here a list was expected", "write `[\"a\", \"server\"]`"));
     };
     let [here, there] = &ends[..] else {
-        return Err(Wrong::new(between.span(), "a test is between two", "write `[\"a\", \"server\"]`"));
+        return Err(Diagnostic::new(between.span(), "a test is between two", "write `[\"a\", \"server\"]`"));
     };
     let here = network.known(text(here)?, here.span())?;
     let there = network.known(text(there)?, there.span())?;
@@ -354,23 +365,24 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<I
     let start = keys.read("start", span)?.unwrap_or_default();
     let rate = keys.read("rate", rate)?;
     keys.finish()?;
-    let item = |id: &str, title: String, (from, to): (usize, usize), dsfield: u8, port: u16, what: What| Item {
-        id: id.to_owned(),
-        title,
-        from,
-        to,
-        start,
-        anywhere: true,
-        stop: None,
-        dsfield,
-        port,
-        what,
-        at: value.span(),
-    };
-    let bulk = |count: u32| What::Tcp {
+    let item =
+        |id: &str, title: String, (from, to): (usize, usize), dsfield: u8, port: u16, what: TrafficKind| TrafficItem {
+            id: id.to_owned(),
+            title,
+            from,
+            to,
+            start,
+            anywhere: true,
+            stop: None,
+            dsfield,
+            port,
+            what,
+            at: value.span(),
+        };
+    let bulk = |count: u32| TrafficKind::Tcp {
         count,
         bytes: None,
-        tcp: Tcp::default(),
+        tcp: TcpOptions::default(),
         receiver_opens: false,
         login: false,
         record: true,
@@ -378,18 +390,19 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<I
     let (up, down) = ((here, there), (there, here));
     let ups = |n: u32, mark: u8, name: &str| item("upload", format!("upload{name}"), up, mark, 12865, bulk(n));
     let fetch = |n: u32| match bulk(n) {
-        What::Tcp { count, bytes, tcp, login, record, .. } => {
-            What::Tcp { count, bytes, tcp, login, record, receiver_opens: true }
+        TrafficKind::Tcp { count, bytes, tcp, login, record, .. } => {
+            TrafficKind::Tcp { count, bytes, tcp, login, record, receiver_opens: true }
         }
         other => other,
     };
     let downs = |n: u32, mark: u8, name: &str| item("download", format!("download{name}"), down, mark, 12865, fetch(n));
-    let ping =
-        || item("ping", "ping".into(), up, 0, 0, What::Ping { payload: 56, every: Span::millis(200), count: None });
+    let ping = || {
+        item("ping", "ping".into(), up, 0, 0, TrafficKind::Ping { payload: 56, every: Span::millis(200), count: None })
+    };
     let marked = |marks: &[(&str, u8)]| {
         let mut all = vec![ping()];
         for (n, (name, mark)) in (1..).zip(marks) {
-            let named = |item: Item, word: &str| Item { id: format!("{word}-{n}"), ..item };
+            let named = |item: TrafficItem, word: &str| TrafficItem { id: format!("{word}-{n}"), ..item };
             all.push(named(ups(1, *mark, &format!(" {n} {name}")), "upload"));
             all.push(named(downs(1, *mark, &format!(" {n} {name}")), "download"));
         }
@@ -407,7 +420,7 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<I
         "tcp_1down" => vec![ping(), downs(1, 0, "")],
         "ping" => vec![ping()],
         "voip" => {
-            let speech = || What::Udp { payload: SPEECH, every: Span::millis(20), pace: Pace::Even };
+            let speech = || TrafficKind::Udp { payload: SPEECH, every: Span::millis(20), pace: DatagramPacing::Even };
             vec![
                 ping(),
                 item("voip", "call, there".into(), up, VOICE, 16384, speech()),
@@ -416,7 +429,7 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<I
         }
         "udp_flood" => {
             let bits = rate.ok_or_else(|| {
-                Wrong::new(
+                Diagnostic::new(
                     value.span(),
                     "how much is the flood?",
                     "write `rate = \"2mbit\"`, more than the line carries",
@@ -430,7 +443,7 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<I
                     up,
                     0,
                     9,
-                    What::Udp { payload: 1400, every: interval(1400, bits), pace: Pace::Even },
+                    TrafficKind::Udp { payload: 1400, every: interval(1400, bits), pace: DatagramPacing::Even },
                 ),
             ]
         }
@@ -442,12 +455,12 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<I
                 up,
                 0,
                 443,
-                What::Web { every: Span::secs(12), shape: None, patience: None },
+                TrafficKind::Web { every: Span::secs(12), shape: None, patience: None },
             ),
         ],
         _ => {
             let known = "rrul, rrul_be, tcp_nup, tcp_ndown, tcp_1up, tcp_1down, voip, udp_flood, ping, web";
-            return Err(Wrong::new(value.span(), "no test is called so", format!("there are {known}")));
+            return Err(Diagnostic::new(value.span(), "no test is called so", format!("there are {known}")));
         }
     })
 }

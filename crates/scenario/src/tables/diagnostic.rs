@@ -8,7 +8,7 @@ use toml::de::DeTable;
 
 /// What is wrong with a file: where, why, what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct Diagnostic {
     /// The bytes of the text that it is about.
     pub at: Range<usize>,
     /// What is wrong, in one line.
@@ -17,18 +17,18 @@ pub struct Wrong {
     pub remedy: String,
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.reason, self.remedy)
     }
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for Diagnostic {}
 
-impl Wrong {
+impl Diagnostic {
     /// At a place of the file.
-    pub fn new(at: Range<usize>, reason: impl Into<String>, remedy: impl Into<String>) -> Wrong {
-        Wrong { at, reason: reason.into(), remedy: remedy.into() }
+    pub fn new(at: Range<usize>, reason: impl Into<String>, remedy: impl Into<String>) -> Diagnostic {
+        Diagnostic { at, reason: reason.into(), remedy: remedy.into() }
     }
 
     /// With its line, as compilers show it.
@@ -58,9 +58,9 @@ impl Wrong {
 ///
 /// # Errors
 /// What is no TOML.
-pub fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, Wrong> {
+pub fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, Diagnostic> {
     DeTable::parse(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
-        Wrong::new(at, error.message().to_owned(), "the file is TOML (toml.io): key = value, texts in quotes")
+        Diagnostic::new(at, error.message().to_owned(), "the file is TOML (toml.io): key = value, texts in quotes")
     })
 }

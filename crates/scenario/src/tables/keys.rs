@@ -1,6 +1,6 @@
 //! The keys of a table: each is asked for by name, and one that nobody asked for is a mistake.
 
-use super::diagnostic::Wrong;
+use super::diagnostic::Diagnostic;
 use std::ops::Range;
 use tidegate_lang::nearest;
 use toml::Spanned;
@@ -26,10 +26,10 @@ impl<'t> Keys<'t> {
     ///
     /// # Errors
     /// When it is none.
-    pub fn of(value: Value<'t>) -> Result<Keys<'t>, Wrong> {
+    pub fn of(value: Value<'t>) -> Result<Keys<'t>, Diagnostic> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(Keys::new(table, value.span())),
-            _ => Err(Wrong::new(
+            _ => Err(Diagnostic::new(
                 value.span(),
                 "here a table was expected",
                 "write `{ key = value, … }`, or a `[section]`",
@@ -55,8 +55,8 @@ impl<'t> Keys<'t> {
     pub fn read<T>(
         &mut self,
         key: &'static str,
-        how: impl FnOnce(Value<'t>) -> Result<T, Wrong>,
-    ) -> Result<Option<T>, Wrong> {
+        how: impl FnOnce(Value<'t>) -> Result<T, Diagnostic>,
+    ) -> Result<Option<T>, Diagnostic> {
         self.get(key).map(how).transpose()
     }
 
@@ -64,16 +64,16 @@ impl<'t> Keys<'t> {
     ///
     /// # Errors
     /// When it is not.
-    pub fn need(&mut self, key: &'static str, remedy: &str) -> Result<Value<'t>, Wrong> {
+    pub fn need(&mut self, key: &'static str, remedy: &str) -> Result<Value<'t>, Diagnostic> {
         let at = self.at.start..self.at.start + 1;
-        self.get(key).ok_or_else(|| Wrong::new(at, format!("`{key}` is missing"), remedy))
+        self.get(key).ok_or_else(|| Diagnostic::new(at, format!("`{key}` is missing"), remedy))
     }
 
     /// A key that looks like one of these and is not: a slip of the pen, where one of them must be there.
-    pub fn slip(&self, known: &[&'static str]) -> Option<Wrong> {
+    pub fn slip(&self, known: &[&'static str]) -> Option<Diagnostic> {
         in_order(self.table).into_iter().find_map(|(key, _)| {
             let near = nearest(key.get_ref(), known.iter().copied())?;
-            Some(Wrong::new(key.span(), "no key is called so", format!("did you mean `{near}`?")))
+            Some(Diagnostic::new(key.span(), "no key is called so", format!("did you mean `{near}`?")))
         })
     }
 
@@ -81,7 +81,7 @@ impl<'t> Keys<'t> {
     ///
     /// # Errors
     /// The first key that nobody asked for, and the nearest that somebody did.
-    pub fn finish(mut self) -> Result<(), Wrong> {
+    pub fn finish(mut self) -> Result<(), Diagnostic> {
         self.asked.sort_unstable();
         self.asked.dedup();
         for (key, _) in in_order(self.table) {
@@ -91,7 +91,7 @@ impl<'t> Keys<'t> {
                     Some(near) => format!("did you mean `{near}`? There are {}", self.asked.join(", ")),
                     None => format!("there are {}", self.asked.join(", ")),
                 };
-                return Err(Wrong::new(key.span(), "no key is called so", remedy));
+                return Err(Diagnostic::new(key.span(), "no key is called so", remedy));
             }
         }
         Ok(())

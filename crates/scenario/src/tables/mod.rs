@@ -5,7 +5,7 @@ mod keys;
 mod time;
 mod values;
 
-pub use diagnostic::{Wrong, parse};
+pub use diagnostic::{Diagnostic, parse};
 pub use keys::{Keys, Value, in_order};
 pub use time::parse_time;
 pub use values::*;

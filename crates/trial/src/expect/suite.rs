@@ -3,7 +3,7 @@
 use super::words::{self, Classes, Expected};
 use crate::settings::TrialSettings;
 use std::path::PathBuf;
-use tidegate_scenario::tables::{self, Value, Wrong, list, text as text_of};
+use tidegate_scenario::tables::{self, Diagnostic, Value, list, text as text_of};
 use toml::de::DeTable;
 
 /// A file of expectations.
@@ -41,16 +41,16 @@ const OTHERS: [&str; 5] = ["policy", "args", "probes", "ipv6", "expect"];
 /// The place of what is wrong, why, and what to write instead.
 pub fn parse<O>(
     text: &str,
-    options: impl FnOnce(&DeTable<'_>) -> Result<O, Wrong>,
+    options: impl FnOnce(&DeTable<'_>) -> Result<O, Diagnostic>,
     classes: impl FnOnce(&O) -> Classes,
-) -> Result<(O, Vec<Case>), Wrong> {
+) -> Result<(O, Vec<Case>), Diagnostic> {
     let parsed = tables::parse(text)?;
     let table = parsed.get_ref();
     for key in table.keys() {
         let name: &str = key.get_ref();
         if !OPTIONS.contains(&name) && !OTHERS.contains(&name) {
             let known: Vec<&str> = OTHERS.iter().chain(&OPTIONS).copied().collect();
-            return Err(Wrong::new(key.span(), "no key is called so", format!("there are {}", known.join(", "))));
+            return Err(Diagnostic::new(key.span(), "no key is called so", format!("there are {}", known.join(", "))));
         }
     }
     let trial = options(table)?;
@@ -63,7 +63,7 @@ pub fn parse<O>(
             // The words begin behind the quotes.
             let quotes = (item.span().len() - said.len().min(item.span().len())) / 2;
             let at = item.span().start + quotes;
-            Wrong::new(at + wrong.at.start..at + wrong.at.end, wrong.reason, wrong.remedy)
+            Diagnostic::new(at + wrong.at.start..at + wrong.at.end, wrong.reason, wrong.remedy)
         })?;
         let line = text[..item.span().start].matches('\n').count() + 1;
         cases.push(Case { text: said.to_owned(), line, expected });
@@ -75,6 +75,6 @@ pub fn parse<O>(
 ///
 /// # Errors
 /// When it is not.
-fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Wrong> {
-    table.get(key).ok_or_else(|| Wrong::new(0..0, format!("`{key}` is missing"), remedy))
+fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Diagnostic> {
+    table.get(key).ok_or_else(|| Diagnostic::new(0..0, format!("`{key}` is missing"), remedy))
 }

@@ -5,7 +5,7 @@ use crate::settings::TrialLoad;
 use std::collections::BTreeMap;
 use tidegate_insight::Packet;
 use tidegate_lang::units;
-use tidegate_scenario::tables::Wrong;
+use tidegate_scenario::tables::Diagnostic;
 
 /// What is expected.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,7 +133,7 @@ pub enum Ending {
     Lost,
 }
 
-type Read<T> = Result<T, Wrong>;
+type Read<T> = Result<T, Diagnostic>;
 
 const FORM: &str = "write `ping: p95 < 50 ms while 2 uploads`, or `packet 'udp 10.0.0.2 > 1.1.1.1:53': class 1:10`";
 const FIGURES: &str = "figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops";
@@ -160,7 +160,7 @@ impl<'t> Part<'t> {
     }
 
     fn wrong<T>(self, reason: impl Into<String>, remedy: impl Into<String>) -> Read<T> {
-        Err(Wrong { at: self.at..self.at + self.text.len(), reason: reason.into(), remedy: remedy.into() })
+        Err(Diagnostic { at: self.at..self.at + self.text.len(), reason: reason.into(), remedy: remedy.into() })
     }
 }
 

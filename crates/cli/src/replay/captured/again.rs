@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use std::fmt::Write as _;
 use tidegate_measure::experiment::{Experiment, Run};
 use tidegate_packet::header::proto;
-use tidegate_replay::captured::closed::{self, Conversations, Part};
+use tidegate_replay::captured::closed::{self, Conversation, Conversations};
 use tidegate_replay::captured::{Candidate, Surveyed};
 use tidegate_report::{Align, Table, percent, size, span};
 
@@ -63,9 +63,9 @@ fn policy_path(candidate: &Candidate) -> anyhow::Result<Option<String>> {
 }
 
 /// Each conversation under each policy.
-fn text(experiment: &Experiment, parts: &[Part]) -> String {
+fn text(experiment: &Experiment, parts: &[Conversation]) -> String {
     let mut out = String::from("The capture's conversations, made again: modelled, not captured.\n\n");
-    let of = |run: &Run, part: &Part| -> (String, String) {
+    let of = |run: &Run, part: &Conversation| -> (String, String) {
         if let Some(transfer) = run.transfers.iter().find(|one| one.id == part.id) {
             let took = transfer.finished.map(|at| span(at.saturating_sub(transfer.began)));
             return (took.unwrap_or_else(|| "not done".into()), transfer.lost.to_string());

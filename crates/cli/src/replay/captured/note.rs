@@ -3,7 +3,7 @@
 use crate::pcapng::{Diary, Entry, fate, queue, wait};
 use std::path::Path;
 use tidegate_packet::Time;
-use tidegate_replay::captured::{Gateway, Life, Named, Outside, PacketObserver};
+use tidegate_replay::captured::{CaptureNetwork, ClassLabel, Outside, PacketLife, PacketObserver};
 use tidegate_sim::Stay;
 use tidegate_trial::START;
 
@@ -22,7 +22,7 @@ impl Notes {
 
 impl PacketObserver for Notes {
     /// Describes the links.
-    fn begin(&mut self, gateway: &Gateway) {
+    fn begin(&mut self, gateway: &CaptureNetwork) {
         for (at, name) in &gateway.links {
             let description = match gateway.device(*at) {
                 Some(_) => "packets that were in its queues, when the line began to send them or they were lost",
@@ -33,7 +33,7 @@ impl PacketObserver for Notes {
     }
 
     /// A packet has ended.
-    fn left(&mut self, gateway: &Gateway, named: &Named, life: &Life, stay: &Stay) {
+    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay) {
         let interface = gateway.links.iter().position(|(_, name)| *name == named.device).unwrap_or(0);
         self.diary.note(Entry {
             number: u64::from(life.number),
@@ -54,7 +54,7 @@ impl PacketObserver for Notes {
 }
 
 /// `eth0 1:20 (port 22), fq_codel, flow 17: waited 12.4 ms (3.0 ms in modem), sent`.
-fn comment(gateway: &Gateway, named: &Named, life: &Life, stay: &Stay) -> String {
+fn comment(gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay) -> String {
     let flow = life.stood.and_then(|(_, stand)| stand.queue).map_or(String::new(), |queue| format!(", flow {queue}"));
     let waited = wait(stay.ended.since(life.arrived).0);
     let elsewhere: Vec<String> = life

@@ -22,9 +22,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_measure::experiment::Run;
 use tidegate_os::apart::{self, Ended};
-use tidegate_scenario::model::{At, Scenario};
+use tidegate_scenario::model::{Scenario, TimelineEntry};
 use tidegate_scenario::prepare::Prepared;
-use tidegate_scenario::run::{Observer, Watch};
+use tidegate_scenario::run::{RunObserver, RunWatch};
 use tidegate_scenario::{cases, run};
 
 /// Runs that take longer are announced, s.
@@ -73,7 +73,7 @@ fn carry_out(
     options: &Options,
     scenario: &Scenario,
     prepared: &Prepared,
-    asked: &[At],
+    asked: &[TimelineEntry],
     stop: &AtomicBool,
 ) -> anyhow::Result<Vec<Run>> {
     hosts::possible(scenario)?;
@@ -96,8 +96,8 @@ fn carry_out(
         }
         let traffic = Real::new(options, kernel::Plan::of(scenario, prepared, case.policy)?);
         let mut packets = packets.as_ref().map(Packets::new);
-        let observer = packets.as_mut().map(|packets| packets as &mut dyn Observer);
-        let watch = Watch { stop, seconds: &|n| bar.inc(n), observer };
+        let observer = packets.as_mut().map(|packets| packets as &mut dyn RunObserver);
+        let watch = RunWatch { stop, seconds: &|n| bar.inc(n), observer };
         let done = run(scenario, prepared, case, asked, watch, traffic);
         runs.push(done.map_err(|error| failed(scenario, error))?);
     }

@@ -23,9 +23,9 @@ use tidegate_lab::load::{self, Clock, ProgramPlan};
 use tidegate_lab::{Driver, Edges};
 use tidegate_os::apart;
 use tidegate_packet::{Span, Time};
-use tidegate_scenario::lay::{self, Laid, START};
+use tidegate_scenario::lay::{self, LaidOut, START};
 use tidegate_scenario::model::Scenario;
-use tidegate_scenario::run::{LinkCourse, Observer};
+use tidegate_scenario::run::{LinkReadings, RunObserver};
 
 /// What is wrong with the command line, or this machine.
 const WRONG: u8 = 2;
@@ -110,7 +110,7 @@ pub fn command(options: &Options) -> ExitCode {
 fn attempt(options: &Options) -> anyhow::Result<u8> {
     let text = described(options)?;
     let path = Path::new("the command line");
-    let wrong = |wrong: tidegate_scenario::tables::Wrong| anyhow::anyhow!(wrong.shown(path, &text));
+    let wrong = |wrong: tidegate_scenario::tables::Diagnostic| anyhow::anyhow!(wrong.shown(path, &text));
     let disk = Disk { sandbox: options.sandbox };
     let mut scenario = tidegate_scenario::parse(path, &text, &disk).map_err(wrong)?;
     let prepared = prepare::prepare(&mut scenario, &disk).map_err(wrong)?;
@@ -202,7 +202,7 @@ fn in_words(options: &Options) -> String {
 struct Session {
     driver: Driver,
     edges: Edges,
-    laid: Laid,
+    laid: LaidOut,
     meter: Meter,
     /// The packets, where they are written.
     packets: Option<Packets>,
@@ -239,14 +239,14 @@ impl Session {
 /// What the line does, on the terminal and in a file.
 struct Meter {
     /// Away and towards.
-    courses: Vec<LinkCourse>,
+    courses: Vec<LinkReadings>,
     on_terminal: bool,
     log: Option<BufWriter<ResultFile>>,
 }
 
 impl Meter {
-    fn new(options: &Options, scenario: &Scenario, laid: &Laid) -> anyhow::Result<Meter> {
-        let courses = LinkCourse::all(scenario, 0, &laid.world);
+    fn new(options: &Options, scenario: &Scenario, laid: &LaidOut) -> anyhow::Result<Meter> {
+        let courses = LinkReadings::all(scenario, 0, &laid.world);
         let line = scenario.cables.iter().position(|cable| cable.name == "dsl");
         let mut log = match &options.log {
             Some(path) => Some(BufWriter::new(crate::output::begin_growing(path)?)),
@@ -269,7 +269,7 @@ impl Meter {
         })
     }
 
-    fn tell(&mut self, laid: &mut Laid, now: Time) -> anyhow::Result<()> {
+    fn tell(&mut self, laid: &mut LaidOut, now: Time) -> anyhow::Result<()> {
         let mut shown = Vec::new();
         let mut row = format!("{:.1}", now.since(START).0 as f64 / 1e9);
         for course in &mut self.courses {

@@ -54,7 +54,7 @@ pub fn login() -> Transaction {
 
 /// What a page is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct PageShape {
     /// Payload bytes of the document.
     pub document: u32,
     /// What it names, fetched over `connections`.
@@ -87,8 +87,8 @@ pub fn page() -> Transaction {
 }
 
 /// A page of another shape.
-pub fn page_like(shape: Shape) -> Transaction {
-    let Shape { document, objects, object, connections, think, tls } = shape;
+pub fn page_like(shape: PageShape) -> Transaction {
+    let PageShape { document, objects, object, connections, think, tls } = shape;
     let over = |i: u32| (objects + connections - 1 - i) / connections;
     let parts = (0..connections).map(|i| vec![object; over(i) as usize]).filter(|parts| !parts.is_empty()).collect();
     // With nothing known of what it shows first, the document is what it shows.
