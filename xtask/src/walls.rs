@@ -133,6 +133,7 @@ fn check(root: &Path) -> Result<Vec<String>, String> {
     let metadata = metadata(root)?;
     let mut breaches = arrows(&metadata);
     breaches.extend(licences(&metadata));
+    breaches.extend(crate::circles::breaches(root));
     for (room, purity, _) in ROOMS {
         let dir = root.join("crates").join(room);
         if dir.is_dir() {
@@ -316,7 +317,7 @@ fn source(name: &Path, text: &str) -> Vec<String> {
 }
 
 /// The text with comments and string literals blanked, line by line.
-fn code_only(text: &str) -> String {
+pub(crate) fn code_only(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let mut code = String::with_capacity(text.len());
     let mut at = 0;
@@ -393,7 +394,7 @@ fn raw_string(rest: &[char], before: Option<&char>) -> Option<usize> {
 }
 
 /// All files of the tree, without what is built or git's.
-fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
+pub(crate) fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
     let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for entry in entries.flatten() {
         let name = entry.file_name();

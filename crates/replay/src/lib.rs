@@ -24,3 +24,8 @@
 
 pub mod captured;
 pub mod recorded;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,6 +1,7 @@
 //! What a scenario names outside of its own text, and who provides it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_packet::Dissector;
@@ -26,19 +27,40 @@ pub trait Files {
     ///
     /// # Errors
     /// Why it cannot be read, for its user.
-    fn text(&self, path: &Path) -> Result<String, String>;
+    fn text(&self, path: &Path) -> Result<String, FileError>;
 
     /// Loads the policy in a file, of whatever format.
     ///
     /// # Errors
     /// Why it cannot be loaded at all, for its user. What went wrong inside is in the answer.
-    fn policy(&self, file: &PolicyFile) -> Result<PolicyCommands, String>;
+    fn policy(&self, file: &PolicyFile) -> Result<PolicyCommands, FileError>;
 
     /// netem's distributions that are read from files, by name; those that can be computed need none.
     fn distributions(&self) -> Arc<BTreeMap<String, Table>> {
         Arc::default()
     }
 }
+
+/// Why a file cannot be read or loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    reason: String,
+}
+
+impl FileError {
+    /// For this reason, in words for its user.
+    pub fn new(reason: impl fmt::Display) -> FileError {
+        FileError { reason: reason.to_string() }
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for FileError {}
 
 /// A policy's file that a scenario names, and the machine it is meant for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,11 +114,11 @@ impl Files for NoFiles {
         false
     }
 
-    fn text(&self, path: &Path) -> Result<String, String> {
-        Err(format!("there is no file {}", path.display()))
+    fn text(&self, path: &Path) -> Result<String, FileError> {
+        Err(FileError::new(format!("there is no file {}", path.display())))
     }
 
-    fn policy(&self, file: &PolicyFile) -> Result<PolicyCommands, String> {
-        Err(format!("there is no file {}", file.path.display()))
+    fn policy(&self, file: &PolicyFile) -> Result<PolicyCommands, FileError> {
+        Err(FileError::new(format!("there is no file {}", file.path.display())))
     }
 }

@@ -62,6 +62,11 @@ pub mod transactions;
 pub use drive::run;
 pub use experiment::{can_be_simulated, cases, simulate, simulate_case};
 pub use file::{BadCommand, parse, parse_command};
-pub use files::{Files, NoFiles, PolicyCommands, PolicyEnd, PolicyFile};
+pub use files::{FileError, Files, NoFiles, PolicyCommands, PolicyEnd, PolicyFile};
 pub use judge::check;
 pub use simulated::Simulated;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -111,8 +111,9 @@ fn load(
         dissector: node.machine.dissector,
     };
     let wrong = |reason: String, remedy: &str| Diagnostic::new(at.clone(), reason, remedy);
-    let loaded =
-        files.policy(&file).map_err(|error| wrong(error, "name a script, or a file that `tidegate check` reads"))?;
+    let loaded = files
+        .policy(&file)
+        .map_err(|error| wrong(error.to_string(), "name a script, or a file that `tidegate check` reads"))?;
     if loaded.ended == PolicyEnd::Cut {
         return Err(wrong(format!("{} did not come to its end", path.display()), "`tidegate run` shows what it does"));
     }

@@ -70,3 +70,8 @@ pub use reach::DeviceClass;
 pub use settings::{ModemBuffer, TrialLoad, TrialProbe, TrialSettings};
 pub use state::Trial;
 pub use trial::measure;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tidegate_capture::Exit;
 use tidegate_loader::ReadOptions;
 use tidegate_policy::Table;
-use tidegate_scenario::{Files, PolicyCommands, PolicyEnd, PolicyFile};
+use tidegate_scenario::{FileError, Files, PolicyCommands, PolicyEnd, PolicyFile};
 
 /// The file system, and how scripts are confined.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,11 +21,11 @@ impl Files for Disk {
         path.exists()
     }
 
-    fn text(&self, path: &Path) -> Result<String, String> {
-        crate::input::policy(path).map_err(|error| error.to_string())
+    fn text(&self, path: &Path) -> Result<String, FileError> {
+        crate::input::policy(path).map_err(FileError::new)
     }
 
-    fn policy(&self, file: &PolicyFile) -> Result<PolicyCommands, String> {
+    fn policy(&self, file: &PolicyFile) -> Result<PolicyCommands, FileError> {
         let options = ReadOptions {
             args: file.args.clone(),
             sandbox: self.sandbox.into(),
@@ -33,8 +33,7 @@ impl Files for Disk {
             dissector: file.dissector,
             ..ReadOptions::default()
         };
-        let loaded =
-            tidegate_loader::read(std::slice::from_ref(&file.path), &options).map_err(|error| error.to_string())?;
+        let loaded = tidegate_loader::read(std::slice::from_ref(&file.path), &options).map_err(FileError::new)?;
         let calls = loaded.outcomes.iter().flat_map(|outcome| &outcome.calls);
         let words = |tool: &String, args: &[String]| std::iter::once(tool).chain(args).cloned().collect();
         let failed = loaded.outcomes.iter().any(|outcome| outcome.exit != Exit::Code(0));

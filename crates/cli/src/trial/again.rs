@@ -1,4 +1,4 @@
-//! The command that gives the same figures.
+//! From the command line to what a trial is told, and back to the command that gives the same figures.
 
 use super::options::Options;
 use crate::dissect::Dissect;
@@ -6,10 +6,34 @@ use std::fmt::Write as _;
 use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_packet::Span;
 use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
-use tidegate_trial::{ModemBuffer, TrialProbe};
+use tidegate_trial::{ModemBuffer, TrialProbe, TrialSettings};
+
+impl Options {
+    /// What the trial itself is told.
+    pub(crate) fn settings(&self) -> TrialSettings {
+        TrialSettings {
+            script: self.script.display().to_string(),
+            again: command(self),
+            up: self.up,
+            down: self.down,
+            rtt: self.rtt,
+            buffer: self.buffer,
+            duration: self.duration,
+            cable: self.cable,
+            ring: self.ring,
+            bql: self.bql,
+            load: self.load.clone(),
+            flows: self.flows,
+            probes: self.probes.clone(),
+            ipv6: self.ipv6,
+            seed: self.seed,
+            show: self.show.clone(),
+        }
+    }
+}
 
 /// The words of the command, what is left at its default not said.
-pub(super) fn command(o: &Options) -> String {
+fn command(o: &Options) -> String {
     let mut line = format!("tidegate try {}", quoted(&o.script.display().to_string()));
     // Words that look like options of ours would be taken for them: they stand at the end, behind `--`.
     let args: String = o.args.iter().map(|arg| format!(" {}", quoted(arg))).collect();

@@ -1,6 +1,5 @@
 //! What `tidegate try` is told.
 
-use super::again;
 use crate::dissect::Dissect;
 use crate::script_options::ScriptOptions;
 use crate::values::duration;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use tidegate_lang::units;
 use tidegate_loader::ReadOptions;
 use tidegate_packet::{Rate, Span};
-use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe, TrialSettings};
+use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe};
 
 /// The longest time that a link or a trial has.
 const HOUR: Duration = Duration::from_secs(3600);
@@ -98,28 +97,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// What the trial itself is told.
-    pub(crate) fn settings(&self) -> TrialSettings {
-        TrialSettings {
-            script: self.script.display().to_string(),
-            again: again::command(self),
-            up: self.up,
-            down: self.down,
-            rtt: self.rtt,
-            buffer: self.buffer,
-            duration: self.duration,
-            cable: self.cable,
-            ring: self.ring,
-            bql: self.bql,
-            load: self.load.clone(),
-            flows: self.flows,
-            probes: self.probes.clone(),
-            ipv6: self.ipv6,
-            seed: self.seed,
-            show: self.show.clone(),
-        }
-    }
-
     /// How the policy is taken in.
     pub(crate) fn how_to_read(&self) -> ReadOptions {
         ReadOptions {

@@ -1,6 +1,6 @@
 //! The files beside a scenario.
 
-use crate::files::Files;
+use crate::files::{FileError, Files};
 use std::path::{Path, PathBuf};
 
 /// Where a scenario's file stands, and who reads the files that it names.
@@ -29,7 +29,7 @@ impl<'f> Beside<'f> {
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub(super) fn text(&self, path: &Path) -> Result<String, String> {
+    pub(super) fn text(&self, path: &Path) -> Result<String, FileError> {
         self.files.text(path)
     }
 }
