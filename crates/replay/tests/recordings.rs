@@ -4,6 +4,9 @@
 //! What a recording's commands need of a shell beyond plain lines stands by name in the command line's own test, which runs
 //! all of them.
 
+// The recordings are files, and a test may read them.
+#![allow(clippy::disallowed_types, reason = "recordings are read from files")]
+
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::fs::File;
