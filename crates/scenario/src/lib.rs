@@ -64,6 +64,7 @@ pub use experiment::{can_be_simulated, cases, simulate, simulate_case};
 pub use file::{BadCommand, parse, parse_command};
 pub use files::{FileError, Files, NoFiles, PolicyCommands, PolicyEnd, PolicyFile};
 pub use judge::check;
+pub use run::RunError;
 pub use simulated::Simulated;
 
 /// The examples of the README are run, too.
