@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! Chores of the house: `cargo xtask TASK`.
 
+mod circles;
 mod fidelity;
 mod kernel_proof;
 mod oracle_fuzz;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask TASK
   walls    the dependency arrows, the purity of the pure crates, and other rules of the house
+  circles                the modules of each crate that need each other
   fidelity FILE          docs/fidelity.md, from the output of a test run
   validation FILE        docs/validation.md, likewise
   oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         Some("walls") => walls::run(root()),
+        Some("circles") => circles::run(root()),
         Some("fidelity") => fidelity::run(root(), &words[1..]),
         Some("validation") => validation::run(root(), &words[1..]),
         Some("kernel-proof") => kernel_proof::run(&words[1..]),

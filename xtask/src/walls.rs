@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 25] = [
+const ROOMS: [(&str, Purity, &[&str]); 28] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
@@ -30,6 +30,9 @@ const ROOMS: [(&str, Purity, &[&str]); 25] = [
     ("shims", Purity::Std, &["gateway", "classify", "policy", "packet", "lang"]),
     ("capture", Purity::Impure, &["shims", "sandbox", "os", "text"]),
     ("loader", Purity::Impure, &["capture", "shims", "insight", "gateway", "policy", "packet", "lang", "os"]),
+    ("scenario", Purity::Std, &["sim", "measure", "shims", "insight", "gateway", "policy", "packet", "lang"]),
+    ("trial", Purity::Std, &["scenario", "sim", "measure", "shims", "insight", "gateway", "policy", "packet", "lang"]),
+    ("replay", Purity::Std, &["trial", "sim", "measure", "shims", "insight", "gateway", "policy", "packet", "pcap"]),
     ("field", Purity::Impure, &["measure", "probe", "os", "text"]),
     (
         "lab",
@@ -43,7 +46,8 @@ const ROOMS: [(&str, Purity, &[&str]); 25] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "shims", "capture", "loader", "lab", "live", "web", "pcap", "probe", "field", "text",
+            "sandbox", "shims", "capture", "loader", "scenario", "trial", "replay", "lab", "live", "web", "pcap",
+            "probe", "field", "text",
         ],
     ),
     (
@@ -59,14 +63,15 @@ const ROOMS: [(&str, Purity, &[&str]); 25] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "shims", "capture", "loader", "lab", "live", "web", "pcap", "probe", "field", "text",
+            "sandbox", "shims", "capture", "loader", "scenario", "trial", "replay", "lab", "live", "web", "pcap",
+            "probe", "field", "text",
         ],
     ),
 ];
 
-/// Third-party crates that a pure room may use: mathematics, a keyed hash that should not be written anew, and JSON,
-/// which is text in and text out.
-const PURE_FRIENDS: [&str; 4] = ["libm", "hmac", "sha2", "serde_json"];
+/// Third-party crates that a pure room may use: mathematics, a keyed hash that should not be written anew, JSON and
+/// TOML, which are text in and text out.
+const PURE_FRIENDS: [&str; 5] = ["libm", "hmac", "sha2", "serde_json", "toml"];
 
 /// Licences that go with ours.
 const LICENCES: [&str; 13] = [
@@ -128,6 +133,7 @@ fn check(root: &Path) -> Result<Vec<String>, String> {
     let metadata = metadata(root)?;
     let mut breaches = arrows(&metadata);
     breaches.extend(licences(&metadata));
+    breaches.extend(crate::circles::breaches(root));
     for (room, purity, _) in ROOMS {
         let dir = root.join("crates").join(room);
         if dir.is_dir() {
@@ -311,7 +317,7 @@ fn source(name: &Path, text: &str) -> Vec<String> {
 }
 
 /// The text with comments and string literals blanked, line by line.
-fn code_only(text: &str) -> String {
+pub(crate) fn code_only(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let mut code = String::with_capacity(text.len());
     let mut at = 0;
@@ -388,7 +394,7 @@ fn raw_string(rest: &[char], before: Option<&char>) -> Option<usize> {
 }
 
 /// All files of the tree, without what is built or git's.
-fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
+pub(crate) fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
     let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for entry in entries.flatten() {
         let name = entry.file_name();
@@ -458,7 +464,7 @@ mod tests {
             arrows(&metadata),
             [
                 "tidegate-qdisc: must not depend on gateway: arrows point down only",
-                "tidegate-qdisc: a pure room uses none but libm, hmac, sha2, serde_json, not rand",
+                "tidegate-qdisc: a pure room uses none but libm, hmac, sha2, serde_json, toml, not rand",
                 "tidegate-sim: must not depend on os: arrows point down only",
                 "tidegate-shed: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see",
             ]

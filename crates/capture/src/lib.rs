@@ -49,7 +49,8 @@ pub use lines::{CallFrame, SourceLine, SourceWord};
 pub use run::{devices_of, run_in_turn, run_script};
 pub use sandbox::available;
 pub use shell::Shell;
-pub use shim::{TOOLS, dispatch};
+pub use shim::dispatch;
+pub use tidegate_shims::TOOLS;
 
 /// What becomes of what the script prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -9,9 +9,10 @@ use super::lines::Finder;
 use super::sandbox::executable;
 use super::scan::Script;
 use super::serve::{MAX_MEMORY, Run, Session};
-use super::shim::{TOOLS, WATCHED};
+use super::shim::WATCHED;
 use super::{CaptureError, CaptureOptions, Outcome, troubles};
 use tidegate_shims::Answer;
+use tidegate_shims::TOOLS;
 
 /// Runs a script in a sandbox, its calls answered by `answer`.
 ///

@@ -7,8 +7,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::CaptureError;
-use super::shim::TOOLS;
 use super::words::{self, Command};
+use tidegate_shims::TOOLS;
 
 /// The longest script that is read, in bytes.
 const MAX_SCRIPT: u64 = 8 << 20;

@@ -11,9 +11,9 @@ use tidegate_sandbox::Spec;
 use super::lines::Finder;
 use super::run::outcome;
 use super::serve::Session;
-use super::shim::TOOLS;
 use super::{CaptureError, CaptureOptions, Outcome};
 use tidegate_shims::Answer;
+use tidegate_shims::TOOLS;
 
 /// The directory in which lines run, empty at first.
 const DIR: &str = "/tmp";

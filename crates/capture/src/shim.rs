@@ -17,55 +17,7 @@ use tidegate_sandbox as sandbox;
 use super::effect;
 use super::wire::{self, Request};
 use tidegate_shims::sysctl_path;
-use tidegate_shims::{Call, Reply};
-
-/// The names under which a captured script finds us.
-pub const TOOLS: [&str; 43] = [
-    "tc",
-    "ip",
-    "iptables",
-    "ip6tables",
-    "iptables-legacy",
-    "ip6tables-legacy",
-    "iptables-nft",
-    "ip6tables-nft",
-    "iptables-save",
-    "ip6tables-save",
-    "iptables-restore",
-    "ip6tables-restore",
-    "iptables-legacy-save",
-    "ip6tables-legacy-save",
-    "iptables-legacy-restore",
-    "ip6tables-legacy-restore",
-    "iptables-nft-save",
-    "ip6tables-nft-save",
-    "iptables-nft-restore",
-    "ip6tables-nft-restore",
-    "modprobe",
-    "insmod",
-    "rmmod",
-    "lsmod",
-    "sudo",
-    "ifconfig",
-    "ethtool",
-    "sysctl",
-    "nft",
-    // What follows is not played: each call is refused by name, because doing it elsewhere or not at all would go unnoticed.
-    "ipset",
-    "conntrack",
-    "arptables",
-    "ebtables",
-    "brctl",
-    "vconfig",
-    "route",
-    "firewall-cmd",
-    "ufw",
-    "iw",
-    "iwconfig",
-    "mii-tool",
-    "tunctl",
-    "ipvsadm",
-];
+use tidegate_shims::{Call, Reply, TOOLS};
 
 /// Files that scripts write to instead of calling a tool.
 pub(super) const WATCHED: [&str; 3] =

@@ -1,8 +1,8 @@
 //! What a run showed to be wrong, in words.
 
 use super::lines::{Finder, SourceLine};
-use super::shim::TOOLS;
 use super::{Exit, Recorded, Trouble};
+use tidegate_shims::TOOLS;
 
 /// The most troubles listed: a loop that fails a thousand times tells nothing new.
 const MAX_TROUBLES: usize = 50;

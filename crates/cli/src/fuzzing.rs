@@ -31,7 +31,7 @@ pub fn recognised(bytes: &[u8]) {
 
 /// A scenario.
 pub fn scenario(text: &str) {
-    crate::sim::file::fuzz(Path::new("/nonexistent/scenario.toml"), text);
+    crate::sim::fuzz(Path::new("/nonexistent/scenario.toml"), text);
 }
 
 /// A file of expectations.

@@ -7,10 +7,8 @@ pub mod output;
 
 pub mod check;
 pub mod compare;
-mod courses;
 pub mod daemon;
 mod dissect;
-mod errands;
 pub mod expect;
 pub mod explain;
 #[doc(hidden)]
@@ -28,7 +26,6 @@ pub mod run;
 mod script_options;
 mod session;
 pub mod sim;
-mod tables;
 pub mod trial;
 mod values;
 pub mod watch;

@@ -6,9 +6,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tidegate_gateway::Why;
 use tidegate_packet::{Handle, Head, Stand, Time};
 use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
+use tidegate_replay::captured::reason;
 use tidegate_sim::{Fate, Stay};
 
 /// Octets that are gathered before they are written.
@@ -174,23 +174,5 @@ pub(crate) fn fate(stay: &Stay, in_device: bool) -> String {
     match stay.fate {
         Fate::Sent => format!("{marked}sent"),
         Fate::Lost(why) => format!("dropped: {}", reason(why, in_device)),
-    }
-}
-
-/// Why a packet was lost, in words; `in_device`: at a machine's device, not before a plain line.
-pub(crate) fn reason(why: Option<(Handle, Why)>, in_device: bool) -> &'static str {
-    match why.map(|(_, why)| why) {
-        None if in_device => "the machine has no way for it",
-        None => "the modem's buffer is full",
-        Some(Why::Full) => "the queue takes nothing",
-        Some(Why::Overflow) => "the queue is full",
-        Some(Why::Codel) => "CoDel",
-        Some(Why::Early) => "the queue's management",
-        Some(Why::TooLong) => "longer than the bucket holds",
-        Some(Why::Unclassified) => "no class would have it",
-        Some(Why::Policy) => "a filter",
-        Some(Why::Netfilter | Why::NetfilterLeaving) => "a rule of netfilter",
-        Some(Why::Superseded) => "later acknowledgements make it needless",
-        Some(Why::Purged(_) | Why::PurgedUnseen | Why::PurgedAtOnce | Why::Rehash) => "its queue was taken away",
     }
 }

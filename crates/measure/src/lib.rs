@@ -11,6 +11,7 @@ pub mod capacity;
 pub mod doctor;
 pub mod experiment;
 pub mod lost;
+pub mod numbers;
 pub mod oneway;
 pub mod overhead;
 pub mod paired;

@@ -11,7 +11,6 @@ mod figures;
 mod html;
 mod json;
 pub mod measuring;
-mod numbers;
 pub mod replayed;
 mod table;
 mod text;
@@ -20,6 +19,8 @@ pub mod watch;
 pub use chart::alone as svg;
 pub use html::{page as html, picture};
 pub use json::{ReadError, from_json, to_json as json};
-pub use numbers::{milliseconds, percent, rate, size, span};
 pub use table::{Align, Table};
 pub use text::text;
+pub use tidegate_measure::numbers::{milliseconds, percent, rate, size, span};
+
+use tidegate_measure::numbers;

@@ -37,12 +37,14 @@ mod modules;
 mod nft;
 mod sysctl;
 mod tc;
+mod tools;
 mod world;
 
 pub use call::{Answer, Call, Effect, FileChange, LinkChange, Reply};
 pub use host::Host;
 pub use machine::{Carried, Machine};
 pub use sysctl::sysctl_path;
+pub use tools::TOOLS;
 
 use std::path::PathBuf;
 use tidegate_gateway::World;

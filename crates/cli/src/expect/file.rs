@@ -1,36 +1,20 @@
 //! A file of expectations: the policy, the link, and what is expected, each with its place.
 
-use super::words::{self, Expected};
-use crate::tables::{self, Value, Wrong, list, plain, text as text_of};
 use crate::trial;
 use clap::Parser;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tidegate_lang::short::Short;
-use tidegate_loader;
 use tidegate_loader::short;
+use tidegate_scenario::tables::{Diagnostic, Value, list, plain, text as text_of};
+use tidegate_trial::expect::{self, Classes, OPTIONS, Suite};
 use toml::de::DeTable;
 
-/// A file of expectations.
-pub(super) struct Suite {
-    /// The file, as the user named it.
-    pub(super) path: PathBuf,
+/// A file of expectations, and how its policy is loaded.
+pub(super) struct Loaded {
+    pub(super) suite: Suite,
     pub(super) trial: Box<trial::Options>,
-    pub(super) cases: Vec<Case>,
 }
 
-/// One expectation.
-pub(super) struct Case {
-    /// Its words.
-    pub(super) text: String,
-    /// The line it stands in.
-    pub(super) line: usize,
-    pub(super) expected: Expected,
-}
-
-/// Keys that are options of `tidegate try` by the same name.
-const OPTIONS: [&str; 11] = ["up", "down", "rtt", "buffer", "duration", "dev", "over", "cable", "ring", "bql", "seed"];
-/// The other keys.
-const OTHERS: [&str; 5] = ["policy", "args", "probes", "ipv6", "expect"];
 /// How long each load is measured where nobody says.
 const DURATION: &str = "20s";
 
@@ -44,7 +28,7 @@ struct Line {
 ///
 /// # Errors
 /// Its place, underlined, why, and what to write instead.
-pub(super) fn read(path: &Path) -> anyhow::Result<Suite> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Loaded> {
     let text = crate::input::policy(path).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     parse(path, &text).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
@@ -56,41 +40,20 @@ pub(crate) fn fuzz(path: &Path, text: &str) {
     }
 }
 
-fn parse(path: &Path, text: &str) -> Result<Suite, Wrong> {
-    let parsed = tables::parse(text)?;
-    let table = parsed.get_ref();
-    for key in table.keys() {
-        let name: &str = key.get_ref();
-        if !OPTIONS.contains(&name) && !OTHERS.contains(&name) {
-            let known: Vec<&str> = OTHERS.iter().chain(&OPTIONS).copied().collect();
-            return Err(Wrong::new(key.span(), "no key is called so", format!("there are {}", known.join(", "))));
-        }
-    }
-    let trial = options(path, table)?;
-    let expect = required(table, "expect", "`expect = [\"ping: p95 < 50 ms while 2 uploads\"]`")?;
-    let classes = classes_of(&trial.script);
-    let mut cases = Vec::new();
-    for item in list(expect)? {
-        let said = text_of(item)?;
-        let expected = words::parse(said, &classes).map_err(|wrong| {
-            // The words begin behind the quotes.
-            let quotes = (item.span().len() - said.len().min(item.span().len())) / 2;
-            let at = item.span().start + quotes;
-            Wrong::new(at + wrong.at.start..at + wrong.at.end, wrong.reason, wrong.remedy)
-        })?;
-        let line = text[..item.span().start].matches('\n').count() + 1;
-        cases.push(Case { text: said.to_owned(), line, expected });
-    }
-    Ok(Suite { path: path.to_owned(), trial: Box::new(trial), cases })
+fn parse(path: &Path, text: &str) -> Result<Loaded, Diagnostic> {
+    let options = |table: &DeTable<'_>| options(path, table);
+    let (trial, cases) = expect::parse(text, options, |trial: &trial::Options| classes_of(&trial.script))?;
+    let suite = Suite { path: path.to_owned(), settings: trial.settings(), cases };
+    Ok(Loaded { suite, trial: Box::new(trial) })
 }
 
 /// The classes that a policy names: short policies do.
-fn classes_of(policy: &Path) -> words::Classes {
-    let Ok(text) = crate::input::policy(policy) else { return words::Classes::new() };
+fn classes_of(policy: &Path) -> Classes {
+    let Ok(text) = crate::input::policy(policy) else { return Classes::new() };
     let name = policy.to_string_lossy();
     let Some(format) = tidegate_loader::sniff(&name, text.as_bytes()).ok().filter(|format| short::is_short(*format))
     else {
-        return words::Classes::new();
+        return Classes::new();
     };
     let policies = short::policies(format, &name, &text).unwrap_or_default();
     let id = |short: &Short, class: &str| short.class_id(class).map(|id| (class.to_owned(), id.to_string()));
@@ -100,7 +63,7 @@ fn classes_of(policy: &Path) -> words::Classes {
 }
 
 /// What the file says of policy and link, as `tidegate try` takes it.
-fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
+fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnostic> {
     let policy = required(table, "policy", "name the policy's file: `policy = \"gateway.sh\"`")?;
     let beside = path.parent().unwrap_or(Path::new(""));
     let script = beside.join(text_of(policy)?);
@@ -120,7 +83,11 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
         if let Err(error) = Line::try_parse_from(alone) {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            return Err(Wrong::new(value.span(), reason, format!("`tidegate try --help` tells what --{key} takes")));
+            return Err(Diagnostic::new(
+                value.span(),
+                reason,
+                format!("`tidegate try --help` tells what --{key} takes"),
+            ));
         }
         args.extend(option);
     }
@@ -142,13 +109,13 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
     }
     let line = Line::try_parse_from(&args).map_err(|error| {
         let reason = error.to_string().lines().next().unwrap_or_default().to_owned();
-        Wrong::new(policy.span(), reason, "`tidegate try --help` tells what each takes")
+        Diagnostic::new(policy.span(), reason, "`tidegate try --help` tells what each takes")
     })?;
     Ok(line.options)
 }
 
-fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Wrong> {
-    table.get(key).ok_or_else(|| Wrong::new(0..0, format!("`{key}` is missing"), remedy))
+fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Diagnostic> {
+    table.get(key).ok_or_else(|| Diagnostic::new(0..0, format!("`{key}` is missing"), remedy))
 }
 
 #[cfg(test)]
@@ -169,7 +136,10 @@ mod tests {
     fn a_file_is_read() {
         let Ok(suite) = parse(Path::new("x/home.toml"), GOOD) else { panic!("{}", error(GOOD)) };
         assert_eq!((suite.trial.script.as_path(), suite.trial.seed), (Path::new("x/a.sh"), 7));
-        assert_eq!((suite.cases[0].line, suite.cases[0].text.as_str()), (6, "ping: p95 < 50 ms while 2 uploads"));
+        assert_eq!(
+            (suite.suite.cases[0].line, suite.suite.cases[0].text.as_str()),
+            (6, "ping: p95 < 50 ms while 2 uploads")
+        );
     }
 
     #[test]

@@ -6,15 +6,16 @@
 //! ```
 
 pub(crate) mod file;
-mod judge;
 mod options;
 mod output;
-mod words;
 
 pub use options::Options;
 
+use crate::trial;
 use anyhow::{Context, bail};
+use file::Loaded;
 use std::process::ExitCode;
+use tidegate_trial::expect::judge;
 
 /// An expectation does not hold.
 const FAILED: u8 = 1;
@@ -38,15 +39,19 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
     let mut suites = options.files.iter().map(|path| file::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
     for suite in &mut suites {
         suite.trial.sandbox = options.sandbox;
+        suite.suite.settings = suite.trial.settings();
     }
     if let Some(only) = options.only
-        && suites.iter().all(|suite| only == 0 || only > suite.cases.len())
+        && suites.iter().all(|suite| only == 0 || only > suite.suite.cases.len())
     {
         bail!("there is no expectation {only}; --only counts from 1");
     }
     let mut all = Vec::new();
-    for suite in &suites {
-        all.push(judge::judge(suite, options.only).with_context(|| suite.path.display().to_string())?);
+    for Loaded { suite, trial } in &suites {
+        let policy = || trial::load::take_in(trial).with_context(|| trial.script.display().to_string());
+        let reading =
+            || Ok(tidegate_loader::read(std::slice::from_ref(&trial.script), &trial.how_to_read())?.reading());
+        all.push(judge(suite, options.only, policy, reading).with_context(|| suite.path.display().to_string())?);
     }
     let text = if options.json {
         output::document(&all)

@@ -1,8 +1,8 @@
 //! What came of expectations: for people, as TAP, as JUnit's XML, as JSON.
 
-use super::judge::{Judged, Verdict};
 use serde_json::json;
 use std::fmt::Write as _;
+use tidegate_trial::expect::{Judged, Verdict};
 
 /// A line each, and a count.
 pub(super) fn text(all: &[Judged<'_>], show: bool) -> String {
@@ -120,30 +120,21 @@ pub(super) fn document(all: &[Judged<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file::{Case, Suite};
-    use super::super::words;
     use super::*;
-    use crate::trial;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        options: trial::Options,
-    }
+    use tidegate_packet::Rate;
+    use tidegate_trial::TrialSettings;
+    use tidegate_trial::expect::{Case, Suite, expectation};
 
     #[test]
     fn markup_and_directives_in_words_stay_words() {
-        let options =
-            Line::try_parse_from(["test", "a.sh", "--up", "1mbit", "--down", "1mbit"]).map(|line| line.options);
+        let settings = TrialSettings::new("a.sh", Rate::bits(1_000_000), Rate::bits(1_000_000));
         let text = "ping: p95 < 5 ms while 1 upload";
         let case = Case {
             text: "a < b & \"c\" # TODO".into(),
             line: 3,
-            expected: words::parse(text, &Default::default()).expect(text),
+            expected: expectation(text, &Default::default()).expect(text),
         };
-        let Ok(options) = options else { panic!("the options are right") };
-        let suite = Suite { path: "x.toml".into(), trial: Box::new(options), cases: vec![case] };
+        let suite = Suite { path: "x.toml".into(), settings, cases: vec![case] };
         let verdict = Verdict { holds: false, found: "7 \"ms\"".into(), again: "tidegate <again>".into() };
         let all = [Judged { suite: &suite, verdicts: vec![(1, verdict)], trial: None }];
         assert_eq!(

@@ -4,16 +4,14 @@
 //! `filters.txt` and, where the schedule's commands ask, `snap.txt`, in the form of the recordings. A folder without draws is a run that
 //! nobody recorded: a question to the engine, or a picture for a class.
 
-mod beside;
 pub(crate) mod captured;
-mod draws;
-mod files;
-mod frame;
+mod folder;
 mod lives;
-mod run;
 
+use folder::Folder;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tidegate_replay::recorded;
 use tidegate_shims::Machine;
 
 /// What `tidegate replay` is told.
@@ -95,21 +93,24 @@ fn captured(options: &Options) -> ExitCode {
 
 /// Does one recorded run again; tells what happened.
 fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<String> {
-    let recording = files::Recording::read(dir, options.seed)?;
+    let folder = Folder::read(dir, options.seed)?;
+    let recording = &folder.recording;
     let mut machine = Machine::recorded(recording.link.device(), recording.link.forward);
     machine.distributions = tidegate_loader::distributions::installed();
-    let done = run::Run::new(&recording, machine)?.finish()?;
+    let mut commands = folder.commands()?;
+    let done = recorded::replay(recording, machine, &mut commands).map_err(folder::failed)?;
+    let snapshot = commands.snapshot()?;
     if let Some(out) = out {
         std::fs::create_dir_all(out)?;
-        done.write(out)?;
+        folder::write(out, &done, snapshot.as_deref())?;
     }
     let mut told = done.summary() + "\n";
     if options.flows {
-        told.push_str(&format!("\n{}", done.lives.table()));
+        told.push_str(&format!("\n{}", lives::table(&done.lives)));
     }
     if let Some(path) = &options.picture {
         let title = dir.canonicalize()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let picture = done.lives.picture(&title, &recording.link).alone(0.0);
+        let picture = lives::picture(&done.lives, &title, &recording.link).alone(0.0);
         crate::output::file(path, picture)?;
     }
     done.check_draws()?;

@@ -6,40 +6,33 @@
 //! ```
 //! The same file and seed give the same document to the byte, however many processors work on it.
 
-mod begin;
-mod document;
-pub(crate) mod file;
+mod disk;
 mod files;
-mod judge;
 pub mod lab;
-mod lay;
 mod options;
 mod pace;
 mod packets;
-mod prepare;
-mod run;
-mod scenario;
-mod simulated;
 mod text;
-mod traffic;
 
 pub use options::Options;
 
-use crate::script_options::ScriptOptions;
-
-use crate::tables::Wrong;
+use disk::Disk;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pace::Pace;
-use prepare::Prepared;
-use run::Case;
-use scenario::{At, Command, Happening, Scenario};
-use simulated::Simulated;
+use packets::Packets;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tidegate_measure::experiment::{Experiment, Run};
 use tidegate_packet::Span;
+use tidegate_scenario::model::{MachineCommand, Scenario, TimelineEntry, TimelineEvent};
+use tidegate_scenario::prepare::{self, Prepared};
+use tidegate_scenario::run::{RunError, RunObserver, RunWatch};
+use tidegate_scenario::shell::quoted;
+use tidegate_scenario::tables::Diagnostic;
+use tidegate_scenario::{can_be_simulated, cases, document, simulate_case};
 
 /// An expectation failed.
 const FAILED: u8 = 1;
@@ -63,10 +56,13 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 /// Carries out all runs of a scenario.
-type CarryOut<'c> = &'c dyn Fn(&Scenario, &Prepared, &[At], &AtomicBool) -> anyhow::Result<Vec<Run>>;
+type CarryOut<'c> = &'c dyn Fn(&Scenario, &Prepared, &[TimelineEntry], &AtomicBool) -> anyhow::Result<Vec<Run>>;
 
 fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
-    experiment(options, ("sim", ""), &simulate)
+    let packets = options.pcapng.as_deref().map(packets::Wanted::parse);
+    experiment(options, ("sim", ""), &|scenario, prepared, asked, stop| {
+        simulate(scenario, prepared, asked, packets.as_ref(), stop)
+    })
 }
 
 /// Reads the scenario, has its runs carried out, and tells what came of them; `execution`: `sim`, `lab`.
@@ -75,13 +71,14 @@ fn experiment(
     (execution, own): (&str, &str),
     carry_out: CarryOut<'_>,
 ) -> anyhow::Result<(String, u8)> {
-    let mut scenario = file::read(&options.file)?;
+    let disk = Disk { sandbox: options.sandbox };
+    let mut scenario = read(&options.file, &disk)?;
     narrow(&mut scenario, options)?;
     if options.list {
         return Ok((text::listing(&scenario), 0));
     }
     let asked = asked(options)?;
-    let prepared = prepare::prepare(&mut scenario, options.sandbox).map_err(|wrong| shown(&scenario, &wrong))?;
+    let prepared = prepare::prepare(&mut scenario, &disk).map_err(|wrong| shown(&scenario, &wrong))?;
     if options.check {
         return Ok((format!("{}: nothing is wrong with it\n", options.file.display()), 0));
     }
@@ -89,7 +86,7 @@ fn experiment(
     let runs = carry_out(&scenario, &prepared, &asked, stop)?;
     let experiment =
         document::experiment(&scenario, &prepared, execution, again(options, (execution, own), &scenario), runs);
-    judge::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
+    tidegate_scenario::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
     let json = tidegate_report::experiment::to_json(&experiment);
     files::write(options, &experiment, &json)?;
     let text = if options.json { json } else { text::experiment(&experiment) };
@@ -97,15 +94,16 @@ fn experiment(
 }
 
 /// Carries out a scenario that another command made; places in its text mean nothing to whoever asked for that.
-pub(crate) fn of_text(path: &std::path::Path, text: &str) -> anyhow::Result<Experiment> {
-    let wrong = |wrong: Wrong| anyhow::anyhow!(wrong.shown(path, text));
-    let mut scenario = file::parse(path, text).map_err(wrong)?;
-    let prepared = prepare::prepare(&mut scenario, ScriptOptions::default()).map_err(wrong)?;
-    let runs = simulate(&scenario, &prepared, &[], tidegate_os::interrupt::notice())?;
+pub(crate) fn of_text(path: &Path, text: &str) -> anyhow::Result<Experiment> {
+    let wrong = |wrong: Diagnostic| anyhow::anyhow!(wrong.shown(path, text));
+    let disk = Disk::default();
+    let mut scenario = tidegate_scenario::parse(path, text, &disk).map_err(wrong)?;
+    let prepared = prepare::prepare(&mut scenario, &disk).map_err(wrong)?;
+    let runs = simulate(&scenario, &prepared, &[], None, tidegate_os::interrupt::notice())?;
     Ok(document::experiment(&scenario, &prepared, "sim", String::new(), runs))
 }
 
-fn shown(scenario: &Scenario, wrong: &Wrong) -> anyhow::Error {
+fn shown(scenario: &Scenario, wrong: &Diagnostic) -> anyhow::Error {
     anyhow::anyhow!(wrong.shown(&scenario.path, &scenario.text))
 }
 
@@ -136,32 +134,31 @@ fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     scenario.repeats = options.repeats.unwrap_or(scenario.repeats);
     scenario.duration = options.duration.unwrap_or(scenario.duration);
-    scenario.packets = options.pcapng.as_deref().map(packets::Wanted::parse);
-    packets::one_run(scenario.packets.as_ref(), scenario.cases.len() * scenario.repeats as usize)?;
+    packets::one_run(options.pcapng.is_some(), scenario.cases.len() * scenario.repeats as usize)?;
     Ok(())
 }
 
 /// `--at TIME -- COMMAND`: of every machine.
-fn asked(options: &Options) -> anyhow::Result<Vec<At>> {
+fn asked(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
     if options.command.is_empty() {
         return match options.at.first() {
             Some(_) => anyhow::bail!("--at needs a command: --at 60s -- tc -s class show dev eth0"),
             None => Ok(Vec::new()),
         };
     }
-    let line = options.command.iter().map(|word| crate::trial::quoted(word)).collect::<Vec<_>>().join(" ");
-    let words = file::parse_command(&line).map_err(|(why, remedy)| anyhow::anyhow!("{why}; {remedy}"))?;
-    let command = Command { words, at: 0..0 };
-    let what = Happening::Command { machine: usize::MAX, command };
-    Ok(options.at.iter().map(|time| At { time: *time, what: what.clone() }).collect())
+    let line = options.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let words = tidegate_scenario::parse_command(&line)?;
+    let command = MachineCommand { words, at: 0..0 };
+    let what = TimelineEvent::Command { machine: usize::MAX, command };
+    Ok(options.at.iter().map(|time| TimelineEntry { time: *time, what: what.clone() }).collect())
 }
 
 /// The command that gives the same document; `own`: what only this execution is told.
 fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario) -> String {
-    let mut line = format!("tidegate {execution} {}{own}", crate::trial::quoted(&options.file.display().to_string()));
+    let mut line = format!("tidegate {execution} {}{own}", quoted(&options.file.display().to_string()));
     for (flag, names) in [("policy", &options.policy), ("load", &options.load)] {
         for name in names {
-            line.push_str(&format!(" --{flag} {}", crate::trial::quoted(name)));
+            line.push_str(&format!(" --{flag} {}", quoted(name)));
         }
     }
     if let Some(repeats) = options.repeats {
@@ -176,7 +173,7 @@ fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario)
     }
     if !options.command.is_empty() {
         line.push_str(" -- ");
-        line.push_str(&options.command.iter().map(|word| crate::trial::quoted(word)).collect::<Vec<_>>().join(" "));
+        line.push_str(&options.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
     }
     line
 }
@@ -188,18 +185,38 @@ fn time(span: Span) -> String {
     fits.map_or_else(String::new, |(scale, unit)| format!("{}{unit}", span.0 / scale))
 }
 
-/// All runs: by policy, then by load, then by repeat.
-fn cases(scenario: &Scenario) -> Vec<Case> {
-    let repeats = |&(policy, load)| (0..scenario.repeats).map(move |repeat| Case { policy, load, repeat });
-    scenario.cases.iter().flat_map(repeats).collect()
+/// Reads a scenario's file.
+fn read(path: &Path, disk: &Disk) -> anyhow::Result<Scenario> {
+    let text = crate::input::policy(path)
+        .map_err(|error| anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()))?;
+    tidegate_scenario::parse(path, &text, disk).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
+}
+
+/// Parses a scenario and discards it: for the fuzzer.
+pub(crate) fn fuzz(path: &Path, text: &str) {
+    if let Err(wrong) = tidegate_scenario::parse(path, text, &Disk::default()) {
+        wrong.shown(path, text);
+    }
+}
+
+/// Why a run did not come to its end, with its place in the scenario if it has one.
+fn failed(scenario: &Scenario, error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Scenario(wrong) => shown(scenario, &wrong),
+        RunError::Outside(error) => anyhow::anyhow!(error),
+        other => other.into(),
+    }
 }
 
 /// Does all runs in virtual time, several at once.
-fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &AtomicBool) -> anyhow::Result<Vec<Run>> {
-    if let Some(program) = scenario.cases.iter().flat_map(|(_, load)| &scenario.loads[*load].programs).next() {
-        let how = "`tidegate lab` runs them on real hosts; for the rest of the file: `--load NAME` of a load without";
-        return Err(shown(scenario, &Wrong::new(program.at.clone(), "simulated hosts run no programs", how)));
-    }
+fn simulate(
+    scenario: &Scenario,
+    prepared: &Prepared,
+    asked: &[TimelineEntry],
+    packets: Option<&packets::Wanted>,
+    stop: &AtomicBool,
+) -> anyhow::Result<Vec<Run>> {
+    can_be_simulated(scenario).map_err(|wrong| shown(scenario, &wrong))?;
     let cases = cases(scenario);
     let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);
     let pace = Pace::new(progress("simulating", seconds));
@@ -213,9 +230,12 @@ fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &Atomi
             if at > 0 && stop.load(Ordering::Relaxed) {
                 break;
             }
-            let result = run::run(scenario, prepared, *case, asked, stop, &|n| pace.add(n), Simulated::default());
+            let mut packets = packets.map(Packets::new);
+            let observer = packets.as_mut().map(|packets| packets as &mut dyn RunObserver);
+            let watch = RunWatch { stop, seconds: &|n| pace.add(n), observer };
+            let result = simulate_case(scenario, prepared, *case, asked, watch);
             if let Ok(mut results) = results.lock() {
-                results[at] = Some(result);
+                results[at] = Some(result.map_err(|error| failed(scenario, error)));
             }
         }
     };

@@ -1,11 +1,12 @@
 //! The packets that leave a machine's devices, written for Wireshark while a run goes on: in virtual time or by the real clock.
 
-use super::lay::{Laid, START};
-use super::scenario::{Role, Scenario};
 use crate::pcapng::{Diary, Entry, fate, queue, wait};
 use anyhow::bail;
 use std::path::PathBuf;
 use tidegate_packet::{Handle, Head, Stand, Time};
+use tidegate_scenario::lay::{LaidOut, START};
+use tidegate_scenario::model::{NodeRole, Scenario};
+use tidegate_scenario::run::{Outside, RunObserver};
 use tidegate_sim::{LinkId, Stay};
 
 /// What is to be written: a file, and of which device; without one of all.
@@ -31,6 +32,12 @@ impl Wanted {
 
 /// A run's packets, being written.
 pub(super) struct Packets {
+    wanted: Wanted,
+    open: Option<Open>,
+}
+
+/// The file that they are written to, once the run has begun.
+struct Open {
     diary: Diary,
     links: Vec<Watched>,
     count: u64,
@@ -44,18 +51,39 @@ struct Watched {
 }
 
 impl Packets {
+    /// Of a run that is to begin.
+    pub(super) fn new(wanted: &Wanted) -> Packets {
+        Packets { wanted: wanted.clone(), open: None }
+    }
+}
+
+impl RunObserver for Packets {
     /// Begins to observe a run.
     ///
     /// # Errors
     /// There is no such device, or the file cannot be written.
-    pub(super) fn observe(wanted: &Wanted, scenario: &Scenario, laid: &mut Laid) -> anyhow::Result<Packets> {
+    fn begin(&mut self, scenario: &Scenario, laid: &mut LaidOut) -> Result<(), Outside> {
+        self.open = Some(Open::observe(&self.wanted, scenario, laid)?);
+        Ok(())
+    }
+
+    fn advanced(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), Outside> {
+        match &mut self.open {
+            Some(open) => Ok(open.write(laid, now)?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Open {
+    fn observe(wanted: &Wanted, scenario: &Scenario, laid: &mut LaidOut) -> anyhow::Result<Open> {
         let mut diary = Diary::create(&wanted.path, &scenario.title)?;
         let links = watched(wanted, scenario, laid);
         if links.is_empty() {
             let machines: Vec<&str> = scenario
                 .nodes
                 .iter()
-                .filter(|node| node.role == Role::Machine)
+                .filter(|node| node.role == NodeRole::Machine)
                 .map(|node| node.name.as_str())
                 .collect();
             bail!("no machine has the device whose packets --pcapng asks for; machines are {}", machines.join(", "));
@@ -64,12 +92,12 @@ impl Packets {
             laid.world.net.observe(watched.link);
             diary.interface(&watched.name, "packets that waited there, when their sending began or they were lost");
         }
-        Ok(Packets { diary, links, count: 0 })
+        Ok(Open { diary, links, count: 0 })
     }
 
     /// Writes what happened until now.
-    pub(super) fn write(&mut self, laid: &mut Laid, now: Time) -> anyhow::Result<()> {
-        let Packets { diary, links, count } = self;
+    fn write(&mut self, laid: &mut LaidOut, now: Time) -> anyhow::Result<()> {
+        let Open { diary, links, count } = self;
         for stay in laid.world.net.take_stays() {
             let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == stay.link) else { continue };
             *count += 1;
@@ -89,7 +117,7 @@ impl Packets {
 }
 
 /// The devices asked for, with their links.
-fn watched(wanted: &Wanted, scenario: &Scenario, laid: &mut Laid) -> Vec<Watched> {
+fn watched(wanted: &Wanted, scenario: &Scenario, laid: &mut LaidOut) -> Vec<Watched> {
     let mut links = Vec::new();
     for (number, devices) in laid.devices.iter().enumerate() {
         let machine = &scenario.nodes[laid.nodes[number]].name;
@@ -122,8 +150,8 @@ fn comment(name: &str, stay: &Stay) -> String {
 ///
 /// # Errors
 /// There are several.
-pub(super) fn one_run(wanted: Option<&Wanted>, runs: usize) -> anyhow::Result<()> {
-    if wanted.is_some() && runs > 1 {
+pub(super) fn one_run(wanted: bool, runs: usize) -> anyhow::Result<()> {
+    if wanted && runs > 1 {
         bail!("--pcapng is for one run and there are {runs}; choose one with --policy, --load and --repeats 1");
     }
     Ok(())

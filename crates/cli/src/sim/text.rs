@@ -1,10 +1,10 @@
 //! An experiment on a terminal.
 
-use super::scenario::Scenario;
 use std::fmt::Write as _;
 use tidegate_measure::experiment::{Case, Comparison, Experiment, Run};
 use tidegate_report::experiment::{Told, in_words, told};
 use tidegate_report::{Align, Table};
+use tidegate_scenario::model::Scenario;
 
 /// A table for each load, what was expected, what happened.
 pub(super) fn experiment(of: &Experiment) -> String {

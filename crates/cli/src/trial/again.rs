@@ -1,13 +1,39 @@
-//! The command that gives the same figures.
+//! From the command line to what a trial is told, and back to the command that gives the same figures.
 
-use super::options::{Buffer, Options, ProbeName};
+use super::options::Options;
 use crate::dissect::Dissect;
 use std::fmt::Write as _;
 use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_packet::Span;
+use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
+use tidegate_trial::{ModemBuffer, TrialProbe, TrialSettings};
+
+impl Options {
+    /// What the trial itself is told.
+    pub(crate) fn settings(&self) -> TrialSettings {
+        TrialSettings {
+            script: self.script.display().to_string(),
+            again: command(self),
+            up: self.up,
+            down: self.down,
+            rtt: self.rtt,
+            buffer: self.buffer,
+            duration: self.duration,
+            cable: self.cable,
+            ring: self.ring,
+            bql: self.bql,
+            load: self.load.clone(),
+            flows: self.flows,
+            probes: self.probes.clone(),
+            ipv6: self.ipv6,
+            seed: self.seed,
+            show: self.show.clone(),
+        }
+    }
+}
 
 /// The words of the command, what is left at its default not said.
-pub(super) fn command(o: &Options) -> String {
+fn command(o: &Options) -> String {
     let mut line = format!("tidegate try {}", quoted(&o.script.display().to_string()));
     // Words that look like options of ours would be taken for them: they stand at the end, behind `--`.
     let args: String = o.args.iter().map(|arg| format!(" {}", quoted(arg))).collect();
@@ -23,10 +49,10 @@ pub(super) fn command(o: &Options) -> String {
     };
     add("rtt", tc_time(o.rtt), o.rtt == Span::millis(30));
     let buffer = match o.buffer {
-        Buffer::Bytes(bytes) => bytes.to_string(),
-        Buffer::Time(span) => tc_time(span),
+        ModemBuffer::Bytes(bytes) => bytes.to_string(),
+        ModemBuffer::Time(span) => tc_time(span),
     };
-    add("buffer", buffer, o.buffer == Buffer::Time(Span::millis(1500)));
+    add("buffer", buffer, o.buffer == ModemBuffer::Time(Span::millis(1500)));
     add("duration", tc_time(o.duration), o.duration == Span::secs(60));
     add("dev", quoted(o.dev.as_deref().unwrap_or_default()), o.dev.is_none());
     add("over", o.over.as_ref().map_or_else(String::new, |(u, l)| quoted(&format!("{u}={l}"))), o.over.is_none());
@@ -36,7 +62,7 @@ pub(super) fn command(o: &Options) -> String {
     let names = |names: Vec<&str>| names.join(",");
     add("load", names(o.load.iter().map(|load| load.id()).collect()), o.load.is_empty());
     add("flows", o.flows.map_or_else(String::new, |n| n.to_string()), o.flows.is_none());
-    add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == ProbeName::ALL);
+    add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == TrialProbe::ALL);
     add("dissect", "legacy".to_owned(), o.dissect == Dissect::Modern);
     add("timeout", format!("{}s", o.sandbox.timeout.as_secs_f64()), o.sandbox.timeout == DEFAULT_TIMEOUT);
     let report = o.report.as_ref().map_or_else(String::new, |path| quoted(&path.display().to_string()));
@@ -56,30 +82,4 @@ pub(super) fn command(o: &Options) -> String {
         line.push_str(&args);
     }
     line
-}
-
-/// As a shell takes it for one word.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-pub(crate) fn tc_rate(bits: u64) -> String {
-    match bits {
-        b if b.is_multiple_of(1_000_000) => format!("{}mbit", b / 1_000_000),
-        b if b.is_multiple_of(1000) => format!("{}kbit", b / 1000),
-        b => format!("{b}bit"),
-    }
-}
-
-pub(crate) fn tc_time(span: Span) -> String {
-    match span.0 / 1000 {
-        us if us.is_multiple_of(1_000_000) => format!("{}s", us / 1_000_000),
-        us if us.is_multiple_of(1000) => format!("{}ms", us / 1000),
-        us => format!("{us}us"),
-    }
 }

@@ -3,11 +3,13 @@
 use crate::dissect::Dissect;
 use crate::script_options::ScriptOptions;
 use crate::values::duration;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_lang::units;
 use tidegate_loader::ReadOptions;
 use tidegate_packet::{Rate, Span};
+use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe};
 
 /// The longest time that a link or a trial has.
 const HOUR: Duration = Duration::from_secs(3600);
@@ -35,7 +37,7 @@ pub struct Options {
     pub rtt: Span,
     /// The modem's buffer for the uplink: bytes (24k) or time at the uplink's rate (1500ms).
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, default_value = "1500ms")]
-    pub buffer: Buffer,
+    pub buffer: ModemBuffer,
     /// How long each load is measured.
     #[arg(long, value_name = "TIME", value_parser = measured, default_value = "60s")]
     pub duration: Span,
@@ -58,14 +60,14 @@ pub struct Options {
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     pub(crate) dissect: Dissect,
     /// What loads the link, one or several. Default: empty,up,down,both.
-    #[arg(long, value_name = "LOAD", value_enum, value_delimiter = ',')]
-    pub load: Vec<LoadName>,
+    #[arg(long, value_name = "LOAD", value_parser = load_name(), value_delimiter = ',')]
+    pub load: Vec<TrialLoad>,
     /// Transfers of the load, each way. Default: 2 up, 3 down; 12 for tcp_nup and tcp_ndown.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub flows: Option<u16>,
     /// What people do and wait for meanwhile.
-    #[arg(long, value_name = "PROBE", value_enum, value_delimiter = ',', default_value = "ping,voip,dns,ssh,web")]
-    pub probes: Vec<ProbeName>,
+    #[arg(long, value_name = "PROBE", value_parser = probe_name(), value_delimiter = ',', default_value = "ping,voip,dns,ssh,web")]
+    pub probes: Vec<TrialProbe>,
     /// Everything goes over IPv6.
     #[arg(long)]
     pub ipv6: bool,
@@ -108,116 +110,21 @@ impl Options {
     }
 }
 
-/// What loads the link; named as flent's tests where they exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum LoadName {
-    /// Nothing.
-    Empty,
-    /// Two TCP uploads (from the gateway itself, when the script has rules for what that serves).
-    Up,
-    /// Three TCP downloads.
-    Down,
-    /// Both.
-    Both,
-    /// A web server on the gateway itself sends.
-    Server,
-    /// One computer uploads four times, another one once.
-    Hosts,
-    /// One upload.
-    #[value(name = "tcp_1up")]
-    Tcp1up,
-    /// One download.
-    #[value(name = "tcp_1down")]
-    Tcp1down,
-    /// So many uploads (--flows).
-    TcpNup,
-    /// So many downloads.
-    TcpNdown,
-    /// Four uploads and four downloads, marked BE, BK, CS5 and EF.
-    Rrul,
-    /// Four and four, unmarked.
-    RrulBe,
-    /// UDP at one and a half times the uplink's rate.
-    UdpFlood,
-    /// Nothing but the probes.
-    Ping,
+/// The names of a table, each with what it is.
+fn named<T: Copy + Send + Sync + 'static>(
+    table: impl IntoIterator<Item = (T, &'static str, &'static str)>,
+    named: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    let values = table.into_iter().map(|(_, id, about)| PossibleValue::new(id).help(about));
+    PossibleValuesParser::new(values).try_map(move |name| named(&name).ok_or("no such name"))
 }
 
-impl LoadName {
-    /// As it is written.
-    pub fn id(self) -> &'static str {
-        match self {
-            LoadName::Empty => "empty",
-            LoadName::Up => "up",
-            LoadName::Down => "down",
-            LoadName::Both => "both",
-            LoadName::Server => "server",
-            LoadName::Hosts => "hosts",
-            LoadName::Tcp1up => "tcp_1up",
-            LoadName::Tcp1down => "tcp_1down",
-            LoadName::TcpNup => "tcp_nup",
-            LoadName::TcpNdown => "tcp_ndown",
-            LoadName::Rrul => "rrul",
-            LoadName::RrulBe => "rrul_be",
-            LoadName::UdpFlood => "udp_flood",
-            LoadName::Ping => "ping",
-        }
-    }
+fn load_name() -> impl TypedValueParser<Value = TrialLoad> {
+    named(TrialLoad::TABLE, TrialLoad::named)
 }
 
-/// What people do and wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ProbeName {
-    /// ICMP echoes, five a second.
-    Ping,
-    /// A call.
-    Voip,
-    /// Names looked up, one a second.
-    Dns,
-    /// Logins over SSH, one every five seconds.
-    Ssh,
-    /// A web page, every twelve seconds.
-    Web,
-    /// Nothing.
-    None,
-}
-
-impl ProbeName {
-    /// What is done unless said otherwise.
-    pub const ALL: [ProbeName; 5] = [ProbeName::Ping, ProbeName::Voip, ProbeName::Dns, ProbeName::Ssh, ProbeName::Web];
-
-    /// As it is written.
-    pub fn id(self) -> &'static str {
-        match self {
-            ProbeName::Ping => "ping",
-            ProbeName::Voip => "voip",
-            ProbeName::Dns => "dns",
-            ProbeName::Ssh => "ssh",
-            ProbeName::Web => "web",
-            ProbeName::None => "none",
-        }
-    }
-}
-
-/// How much a modem holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Buffer {
-    /// So many bytes.
-    Bytes(u64),
-    /// What the uplink sends in this time.
-    Time(Span),
-}
-
-impl Buffer {
-    /// In bytes, before a link of this rate; room for one full frame at least.
-    pub fn bytes(self, rate: Rate) -> u64 {
-        let bytes = match self {
-            Buffer::Bytes(bytes) => bytes,
-            Buffer::Time(span) => (u128::from(rate.0) * u128::from(span.0) / 1_000_000_000) as u64,
-        };
-        bytes.max(1514)
-    }
+fn probe_name() -> impl TypedValueParser<Value = TrialProbe> {
+    named(TrialProbe::TABLE, TrialProbe::named)
 }
 
 pub(crate) fn stacked(text: &str) -> Result<(String, String), String> {
@@ -254,10 +161,10 @@ fn size(text: &str) -> Result<u32, String> {
     units::parse_size(text).filter(|bytes| *bytes > 0).ok_or_else(|| "not a size; write 3000, 3k, 30kb".into())
 }
 
-pub(crate) fn buffer(text: &str) -> Result<Buffer, String> {
+pub(crate) fn buffer(text: &str) -> Result<ModemBuffer, String> {
     // A bare number is bytes, and `2m` megabytes, as tc has it: minutes are `min` here.
     if let Some(bytes) = units::parse_size(text) {
-        return Ok(Buffer::Bytes(u64::from(bytes)));
+        return Ok(ModemBuffer::Bytes(u64::from(bytes)));
     }
-    span(text).map(Buffer::Time).map_err(|_| "neither a size (24k) nor a time (1500ms)".into())
+    span(text).map(ModemBuffer::Time).map_err(|_| "neither a size (24k) nor a time (1500ms)".into())
 }

@@ -7,50 +7,58 @@
 //! Packets arrive as they were captured, whatever becomes of those before them: nobody slows down. `closed` makes a scenario of the
 //! capture's connections instead, so that they do.
 
-mod account;
-mod arrivals;
-mod closed;
+mod again;
 pub(crate) mod file;
-pub(crate) mod frames;
-mod gateway;
+mod load;
 mod note;
 mod options;
-mod run;
-mod side;
-mod split;
 
 pub(super) use options::Options;
 
 use anyhow::{Context, bail};
-use gateway::Candidate;
+use file::CaptureFile;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use tidegate_measure::replayed::{Line, Replayed};
+use tidegate_replay::captured::{Candidate, CaptureRun, PacketObserver, Survey, Surveyed, is_silent, step_of};
 use tidegate_report::replayed as report;
+
+pub(crate) use tidegate_replay::captured::frames;
 
 /// Does what the command line asks; what comes back is for standard output.
 pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
     let path = options.file();
-    let surveyed = arrivals::survey(path, options).with_context(|| path.display().to_string())?;
+    let surveyed = survey(options).with_context(|| path.display().to_string())?;
     if options.closed {
-        return closed::replay(options, &surveyed, seed, again(options, seed));
+        return again::replay(options, &surveyed, seed, again(options, seed));
     }
-    let candidates = gateway::candidates(options, seed)?;
+    let candidates = load::candidates(options, seed)?;
     let written = written(options, &candidates)?;
     let bar = progress(&surveyed, candidates.len());
+    let settings = options.settings();
     let mut replayed = Replayed {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: again(options, seed),
-        line: Line { rate: options.rate.map(|rate| rate.as_bits()), buffer: options.modem().map(|(_, bytes)| bytes) },
-        step_ns: run::step_of(surveyed.duration),
+        line: Line {
+            rate: options.rate.map(|rate| rate.as_bits()),
+            buffer: options.settings().modem().map(|(_, bytes)| bytes),
+        },
+        step_ns: step_of(surveyed.duration),
         ..Replayed::default()
     };
     for (number, candidate) in candidates.iter().enumerate() {
         bar.set_message(candidate.name.clone());
         let notes = options.write.as_deref().filter(|_| number == written);
-        let notes = notes.map(|path| note::Notes::create(path, surveyed.began, &candidate.name)).transpose()?;
-        let (outcome, capture, late) = run::run(candidate, options, &surveyed, seed, &bar, notes)?;
+        let mut notes = notes.map(|path| note::Notes::create(path, surveyed.began, &candidate.name)).transpose()?;
+        let observer = notes.as_mut().map(|notes| notes as &mut dyn PacketObserver);
+        let mut run = CaptureRun::new(candidate, &settings, &surveyed, seed, observer);
+        CaptureFile::open(options.file())?.each(|packet, octets| {
+            run.packet(&packet).map_err(|error| anyhow::anyhow!(error))?;
+            bar.set_position(octets);
+            Ok(())
+        })?;
+        let (outcome, capture, late) = run.finish().map_err(|error| anyhow::anyhow!(error))?;
         replayed.policies.push(outcome);
         replayed.capture = capture;
         notes_of(&mut replayed, candidate, late);
@@ -65,6 +73,18 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
     Ok(if options.json { report::to_json(&replayed) } else { report::text(&replayed) })
 }
 
+/// Reads a capture for the first time.
+fn survey(options: &Options) -> anyhow::Result<Surveyed> {
+    let (mut survey, mut octets) = (Survey::default(), 0);
+    let broken = CaptureFile::open(options.file())?.each(|packet, so_far| {
+        octets = so_far;
+        survey.packet(&packet);
+        Ok(())
+    })?;
+    let format = CaptureFile::format(options.file())?;
+    Ok(survey.finish(&options.settings(), octets, format, broken.as_ref()))
+}
+
 fn left_out(replayed: &Replayed) -> String {
     let all: Vec<String> = replayed.capture.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();
     format!("{}; --from says who is here ({})", all.join(", "), replayed.capture.rule)
@@ -76,7 +96,7 @@ fn notes_of(replayed: &mut Replayed, candidate: &Candidate, late: u64) {
     if late > 0 {
         notes.push(format!("{late} packets stand behind later ones in the file; they arrive with those"));
     }
-    if !candidate.file.is_empty() && gateway::is_silent(&candidate.policy) {
+    if !candidate.file.is_empty() && is_silent(&candidate.policy) {
         notes.push(format!("{} configures no qdisc", candidate.name));
     }
     for note in notes {
@@ -98,7 +118,8 @@ fn written(options: &Options, candidates: &[Candidate]) -> anyhow::Result<usize>
 
 /// The command that makes the same document again.
 fn again(options: &Options, seed: u64) -> String {
-    use crate::trial::{Buffer, quoted, tc_rate, tc_time};
+    use crate::trial::{quoted, tc_rate, tc_time};
+    use tidegate_trial::ModemBuffer;
     let mut line = format!("tidegate replay --capture {}", quoted(&options.file().display().to_string()));
     let mut add = |flag: &str, value: String| {
         let _ = write!(line, " --{flag} {value}");
@@ -109,8 +130,8 @@ fn again(options: &Options, seed: u64) -> String {
         add(
             "buffer",
             match buffer {
-                Buffer::Bytes(bytes) => bytes.to_string(),
-                Buffer::Time(span) => tc_time(*span),
+                ModemBuffer::Bytes(bytes) => bytes.to_string(),
+                ModemBuffer::Time(span) => tc_time(*span),
             },
         );
     });
@@ -133,7 +154,7 @@ fn again(options: &Options, seed: u64) -> String {
 }
 
 /// A bar on the terminal; nothing in a pipe.
-fn progress(surveyed: &arrivals::Surveyed, policies: usize) -> ProgressBar {
+fn progress(surveyed: &Surveyed, policies: usize) -> ProgressBar {
     let target =
         if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(surveyed.octets), target);

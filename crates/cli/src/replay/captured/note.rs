@@ -1,12 +1,11 @@
 //! The packets of one policy's run, for Wireshark.
 
-use super::account::Life;
-use super::gateway::{Gateway, Named};
 use crate::pcapng::{Diary, Entry, fate, queue, wait};
-use crate::trial::START;
 use std::path::Path;
 use tidegate_packet::Time;
+use tidegate_replay::captured::{CaptureNetwork, ClassLabel, Outside, PacketLife, PacketObserver};
 use tidegate_sim::Stay;
+use tidegate_trial::START;
 
 /// A file in the making.
 pub(super) struct Notes {
@@ -19,9 +18,11 @@ impl Notes {
     pub(super) fn create(path: &Path, began: u64, policy: &str) -> anyhow::Result<Notes> {
         Ok(Notes { diary: Diary::create(path, &format!("policy {policy}"))?, began })
     }
+}
 
-    /// Describes the links; before any packet.
-    pub(super) fn describe(&mut self, gateway: &Gateway) {
+impl PacketObserver for Notes {
+    /// Describes the links.
+    fn begin(&mut self, gateway: &CaptureNetwork) {
         for (at, name) in &gateway.links {
             let description = match gateway.device(*at) {
                 Some(_) => "packets that were in its queues, when the line began to send them or they were lost",
@@ -32,7 +33,7 @@ impl Notes {
     }
 
     /// A packet has ended.
-    pub(super) fn note(&mut self, gateway: &Gateway, named: &Named, life: &Life, stay: &Stay) {
+    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay) {
         let interface = gateway.links.iter().position(|(_, name)| *name == named.device).unwrap_or(0);
         self.diary.note(Entry {
             number: u64::from(life.number),
@@ -47,13 +48,13 @@ impl Notes {
     }
 
     /// Writes what left until now.
-    pub(super) fn write(&mut self, now: Time) -> anyhow::Result<()> {
-        self.diary.write(now, (START, self.began))
+    fn advanced(&mut self, now: Time) -> Result<(), Outside> {
+        Ok(self.diary.write(now, (START, self.began))?)
     }
 }
 
 /// `eth0 1:20 (port 22), fq_codel, flow 17: waited 12.4 ms (3.0 ms in modem), sent`.
-fn comment(gateway: &Gateway, named: &Named, life: &Life, stay: &Stay) -> String {
+fn comment(gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay) -> String {
     let flow = life.stood.and_then(|(_, stand)| stand.queue).map_or(String::new(), |queue| format!(", flow {queue}"));
     let waited = wait(stay.ended.since(life.arrived).0);
     let elsewhere: Vec<String> = life

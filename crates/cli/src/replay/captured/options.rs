@@ -1,10 +1,11 @@
 //! What `tidegate replay --capture` is told.
 
-use super::side::Prefix;
 use crate::script_options::ScriptOptions;
-use crate::trial::{Buffer, buffer, rate, span, stacked};
+use crate::trial::{buffer, rate, span, stacked};
 use std::path::{Path, PathBuf};
 use tidegate_packet::{Rate, Span};
+use tidegate_replay::captured::{CaptureSettings, Prefix};
+use tidegate_trial::ModemBuffer;
 
 /// A capture, and policies to hold it against.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,7 +27,7 @@ pub(crate) struct Options {
     pub(super) rate: Option<Rate>,
     /// What the modem before the line holds: bytes (24k) or time at the line's rate. Default: 250ms.
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, requires = "rate")]
-    pub(super) buffer: Option<Buffer>,
+    pub(super) buffer: Option<ModemBuffer>,
     /// There is no modem: the policy's device itself sends at the line's rate.
     #[arg(long, requires = "rate", conflicts_with = "buffer")]
     pub(super) direct: bool,
@@ -69,9 +70,6 @@ pub(crate) struct Options {
     pub(super) html: Option<PathBuf>,
 }
 
-/// What a modem holds if nobody says.
-const USUAL_BUFFER: Buffer = Buffer::Time(Span::millis(250));
-
 impl Options {
     /// Is there a capture?
     pub(crate) fn is_asked(&self) -> bool {
@@ -92,9 +90,20 @@ impl Options {
         self.capture.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// What the modem holds, where there is one.
-    pub(super) fn modem(&self) -> Option<(Rate, u64)> {
-        let rate = self.rate.filter(|_| !self.direct)?;
-        Some((rate, self.buffer.unwrap_or(USUAL_BUFFER).bytes(rate)))
+    /// What the replay itself is told.
+    pub(super) fn settings(&self) -> CaptureSettings {
+        CaptureSettings {
+            file: self.file().display().to_string(),
+            rate: self.rate,
+            buffer: self.buffer,
+            direct: self.direct,
+            dev: self.dev.clone(),
+            over: self.over.clone(),
+            from: self.from.clone(),
+            local: self.local.clone(),
+            top: self.top,
+            down: self.down,
+            rtt: self.rtt,
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::names;
 use super::real::machines;
-use crate::sim::lay::{self, Laid};
-use crate::sim::scenario::{Item, Role, Scenario, Tcp, What};
 use std::net::IpAddr;
 use tidegate_lab::{Host, HostSpec, Party};
 use tidegate_os::tun::Tun;
+use tidegate_scenario::lay::{self, LaidOut};
+use tidegate_scenario::model::{NodeRole, Scenario, TcpOptions, TrafficItem, TrafficKind};
 use tidegate_sim::{CongestionControl, Ecn};
 
 /// Octets of a largest packet where no link says otherwise.
@@ -28,7 +28,7 @@ impl Hosts {
     /// Makes all hosts of a scenario; `segments`: how many of one size they may hand over as one, if that is not the kernel's.
     pub(super) fn new(
         scenario: &Scenario,
-        laid: &mut Laid,
+        laid: &mut LaidOut,
         segments: Option<u32>,
     ) -> anyhow::Result<(Hosts, Vec<Party>, Vec<Tun>)> {
         let addresses: Vec<_> = real(scenario).map(|node| (node, lay::address(scenario, laid, node, None))).collect();
@@ -53,13 +53,13 @@ impl Hosts {
 }
 
 /// The addresses of those that pass packets on: machines with one for each of their devices, relays.
-fn passing(scenario: &Scenario, laid: &mut Laid) -> impl Iterator<Item = (IpAddr, usize)> {
-    machines(scenario, laid).into_iter().filter(|(_, node)| scenario.nodes[*node].role != Role::Host)
+fn passing(scenario: &Scenario, laid: &mut LaidOut) -> impl Iterator<Item = (IpAddr, usize)> {
+    machines(scenario, laid).into_iter().filter(|(_, node)| scenario.nodes[*node].role != NodeRole::Host)
 }
 
 /// The nodes that real hosts are.
 fn real(scenario: &Scenario) -> impl Iterator<Item = usize> {
-    (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == Role::Host)
+    (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == NodeRole::Host)
 }
 
 fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
@@ -79,8 +79,8 @@ fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
     }
 }
 
-fn tcp_of(item: &Item) -> Option<Tcp> {
-    if let What::Tcp { tcp, .. } = &item.what { Some(*tcp) } else { None }
+fn tcp_of(item: &TrafficItem) -> Option<TcpOptions> {
+    if let TrafficKind::Tcp { tcp, .. } = &item.what { Some(*tcp) } else { None }
 }
 
 /// What Linux calls a congestion control.
@@ -102,9 +102,9 @@ pub(super) fn linux_name(control: CongestionControl) -> &'static str {
 pub(super) fn possible(scenario: &Scenario) -> anyhow::Result<()> {
     let known = std::fs::read_to_string(CONTROLS).unwrap_or_default();
     for item in scenario.loads.iter().flat_map(|load| &load.items) {
-        let ping = matches!(item.what, What::Ping { .. });
+        let ping = matches!(item.what, TrafficKind::Ping { .. });
         for (node, may_be_machine) in [(item.from, false), (item.to, ping)] {
-            if scenario.nodes[node].role == Role::Machine && !may_be_machine {
+            if scenario.nodes[node].role == NodeRole::Machine && !may_be_machine {
                 anyhow::bail!(
                     "`{}` begins or ends at the machine `{}`, which is a model: no program runs there; let a host do it, or use \
                      `tidegate sim`",
@@ -134,6 +134,6 @@ pub(super) fn possible(scenario: &Scenario) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn rate(line: &crate::sim::scenario::Line) -> u64 {
+fn rate(line: &tidegate_scenario::model::LinkDirection) -> u64 {
     line.rate.or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(u64::MAX / 4)
 }

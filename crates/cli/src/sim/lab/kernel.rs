@@ -8,9 +8,6 @@
 //! ```
 //! In the network's model the machine is not there: each of its devices is a node of its own, where a cable ends.
 
-use crate::sim::lay::Laid;
-use crate::sim::prepare::{self, Prepared};
-use crate::sim::scenario::{Happening, Policy, Role, Scenario};
 use crate::sim::shown;
 use anyhow::{Context, bail};
 use std::net::IpAddr;
@@ -20,6 +17,9 @@ use tidegate_live::{Kernel, Trouble};
 use tidegate_os::tun::Tun;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{LinkKind, Op};
+use tidegate_scenario::lay::LaidOut;
+use tidegate_scenario::model::{NodeRole, Scenario, ScenarioPolicy, TimelineEvent};
+use tidegate_scenario::prepare::{self, Prepared};
 
 /// What the kernel is told.
 pub(super) struct Plan {
@@ -40,8 +40,8 @@ pub(super) struct Arm {
 ///
 /// # Errors
 /// There is none, or what the scenario asks of it cannot be had of a kernel; with the way out.
-pub(super) fn machine(scenario: &Scenario) -> anyhow::Result<usize> {
-    let mut all = (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == Role::Machine);
+pub(super) fn machine(scenario: &Scenario, packets: bool) -> anyhow::Result<usize> {
+    let mut all = (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == NodeRole::Machine);
     let with_policy = |node: &usize| scenario.policies.iter().any(|policy| has(policy, *node));
     let mut told: Vec<usize> = all.clone().filter(with_policy).collect();
     if told.is_empty() {
@@ -67,22 +67,21 @@ pub(super) fn machine(scenario: &Scenario) -> anyhow::Result<usize> {
         );
     }
     let happenings = scenario.policies.iter().flat_map(|policy| &policy.at).chain(&scenario.at);
-    let commanded =
-        |at: &&crate::sim::scenario::At| matches!(&at.what, Happening::Command { machine, .. } if machine == node);
+    let commanded = |at: &&tidegate_scenario::model::TimelineEntry| matches!(&at.what, TimelineEvent::Command { machine, .. } if machine == node);
     if happenings.clone().any(|at| commanded(&at)) {
         bail!(
             "--router kernel: `{}` is told commands in the middle of a run, which the kernel is not yet; use the model",
             of.name
         );
     }
-    if scenario.packets.is_some() {
+    if packets {
         bail!("--router kernel: what waits in the kernel's queues cannot be written as packets; leave --pcapng out");
     }
     not_the_slowest(scenario, *node)?;
     Ok(*node)
 }
 
-fn has(policy: &Policy, node: usize) -> bool {
+fn has(policy: &ScenarioPolicy, node: usize) -> bool {
     policy.machines.iter().any(|(of, _)| *of == node)
 }
 
@@ -135,7 +134,7 @@ impl Plan {
     pub(super) fn set_up(
         &self,
         scenario: &Scenario,
-        laid: &mut Laid,
+        laid: &mut LaidOut,
         hosts: &[Party],
     ) -> anyhow::Result<(Arm, Vec<Party>, Vec<Tun>)> {
         let of = &scenario.nodes[self.node];

@@ -14,15 +14,18 @@ pub mod shell;
 
 pub use options::{Options, Who};
 
-use super::prepare::Prepared;
-use super::scenario::{At, Scenario};
-use super::{WRONG, cases, experiment, progress, run};
+use super::packets::{self, Packets};
+use super::{WRONG, experiment, failed, progress};
 use real::Real;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_measure::experiment::Run;
 use tidegate_os::apart::{self, Ended};
+use tidegate_scenario::model::{Scenario, TimelineEntry};
+use tidegate_scenario::prepare::Prepared;
+use tidegate_scenario::run::{RunObserver, RunWatch};
+use tidegate_scenario::{cases, run};
 
 /// Runs that take longer are announced, s.
 const LONG: u64 = 60;
@@ -70,13 +73,13 @@ fn carry_out(
     options: &Options,
     scenario: &Scenario,
     prepared: &Prepared,
-    asked: &[At],
+    asked: &[TimelineEntry],
     stop: &AtomicBool,
 ) -> anyhow::Result<Vec<Run>> {
     hosts::possible(scenario)?;
     let mut scenario = scenario.clone();
     if options.router == Who::Kernel {
-        scenario.kernel = Some(kernel::machine(&scenario)?);
+        scenario.kernel = Some(kernel::machine(&scenario, options.scenario.pcapng.is_some())?);
     }
     let scenario = &scenario;
     let cases = cases(scenario);
@@ -85,13 +88,18 @@ fn carry_out(
         eprintln!("tidegate lab: {} runs take {seconds} s; Ctrl-C writes what is done by then", cases.len());
     }
     let bar = progress("running", seconds);
+    let packets = options.scenario.pcapng.as_deref().map(packets::Wanted::parse);
     let mut runs = Vec::new();
     for case in cases {
         if !runs.is_empty() && stop.load(Ordering::Relaxed) {
             break;
         }
         let traffic = Real::new(options, kernel::Plan::of(scenario, prepared, case.policy)?);
-        runs.push(run::run(scenario, prepared, case, asked, stop, &|n| bar.inc(n), traffic)?);
+        let mut packets = packets.as_ref().map(Packets::new);
+        let observer = packets.as_mut().map(|packets| packets as &mut dyn RunObserver);
+        let watch = RunWatch { stop, seconds: &|n| bar.inc(n), observer };
+        let done = run(scenario, prepared, case, asked, watch, traffic);
+        runs.push(done.map_err(|error| failed(scenario, error))?);
     }
     bar.finish_and_clear();
     Ok(runs)

@@ -3,12 +3,6 @@
 use super::hosts::{Hosts, linux_name};
 use super::kernel;
 use super::options::{Effort, Options};
-use crate::errands;
-use crate::sim::document::{self, control_name, errand_probes, name, per_step, piece_id};
-use crate::sim::lay::{self, Laid, START};
-use crate::sim::run::Run;
-use crate::sim::scenario::{self, Item, Pace, Role, Scenario, What};
-use crate::sim::traffic::Traffic;
 use anyhow::Context;
 use std::net::{IpAddr, SocketAddr};
 use tidegate_lab::load::{
@@ -20,6 +14,11 @@ use tidegate_measure::experiment as doc;
 use tidegate_os::turn::Turn;
 use tidegate_packet::{Span, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_scenario::document::{self, control_name, errand_probes, name, per_step, piece_id};
+use tidegate_scenario::lay::{self, LaidOut, START};
+use tidegate_scenario::model::{self as scenario, DatagramPacing, NodeRole, Scenario, TrafficItem, TrafficKind};
+use tidegate_scenario::run::{Outside, ScenarioRun, TrafficDriver};
+use tidegate_scenario::transactions;
 use tidegate_sim::Transaction;
 
 /// The traffic of one run.
@@ -100,47 +99,23 @@ impl Drop for Real {
     }
 }
 
-impl Traffic for Real {
+impl TrafficDriver for Real {
     const GRACE: Span = Span::secs(3);
 
-    fn begin(run: &mut Run<'_, Real>) -> anyhow::Result<()> {
-        let scenario = run.scenario;
-        let (hosts, mut parties, mut tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
-        let arm = run.traffic.plan.as_ref().map(|plan| plan.set_up(scenario, &mut run.laid, &parties)).transpose()?;
-        let arm = arm.map(|(arm, ports, ends)| {
-            parties.extend(ports);
-            tuns.extend(ends);
-            arm
-        });
-        let turn = run.traffic.effort.begin()?;
-        let ports = (0..scenario.ports()).map(|device| scenario.port(device)).collect();
-        let driver = Driver::new(parties, &machines(scenario, &mut run.laid)).with_ports(ports);
-        let edges = Edges::new(tuns, START, run.traffic.effort.busy);
-        let clock = Clock::new(edges.began(), run.traffic.effort.realtime);
-        let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
-        let mut pieces = Vec::new();
-        for (number, item) in run.load().iter().enumerate() {
-            let began = begin_item(scenario, &mut run.laid, &hosts, &clock, item, seed.wrapping_add(number as u64));
-            let began = began.with_context(|| format!("`{}` could not begin", item.id))?;
-            let piece = |(n, going)| Piece { item: number, number: n, going, samples: Vec::new() };
-            pieces.extend((0..).zip(began).map(piece));
-        }
-        run.traffic.programs = begin_programs(scenario, run.case.load, &hosts, &clock)?;
-        run.traffic.stage = Some(Stage { arm, _hosts: hosts, _turn: turn, driver, edges, clock });
-        run.traffic.pieces = pieces;
-        Ok(())
+    fn begin(run: &mut ScenarioRun<'_, Real>) -> Result<(), Outside> {
+        Ok(set_up(run)?)
     }
 
     fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         self.stage.as_mut().and_then(|stage| stage.arm.as_mut()).map(kernel::Arm::standing).unwrap_or_default()
     }
 
-    fn advance(&mut self, laid: &mut Laid, to: Time) -> anyhow::Result<()> {
+    fn advance(&mut self, laid: &mut LaidOut, to: Time) -> Result<(), Outside> {
         let Stage { driver, edges, .. } = self.stage()?;
-        driver.run(&mut laid.world, edges, to).context("the hosts' devices are gone")
+        Ok(driver.run(&mut laid.world, edges, to).context("the hosts' devices are gone")?)
     }
 
-    fn step_ended(&mut self, _: &mut Laid, _: Time) {
+    fn step_ended(&mut self, _: &mut LaidOut, _: Time) {
         for piece in &mut self.pieces {
             if let Going::Flow(transfer) = &piece.going
                 && let Some(info) = transfer.look(piece.number as usize, |flow| flow.info)
@@ -150,7 +125,7 @@ impl Traffic for Real {
         }
     }
 
-    fn acked(&mut self, _: &Laid) -> Vec<u64> {
+    fn acked(&mut self, _: &LaidOut) -> Vec<u64> {
         let of = |piece: &Piece| match &piece.going {
             Going::Flow(transfer) => transfer.look(piece.number as usize, |flow| flow.info.acked).unwrap_or(0),
             _ => 0,
@@ -158,7 +133,7 @@ impl Traffic for Real {
         self.pieces.iter().map(of).collect()
     }
 
-    fn told(run: &mut Run<'_, Real>) -> (Vec<doc::Transfer>, Vec<doc::Probe>) {
+    fn told(run: &mut ScenarioRun<'_, Real>) -> (Vec<doc::Transfer>, Vec<doc::Probe>) {
         let (mut transfers, mut found) = (Vec::new(), Vec::new());
         for (at, piece) in run.traffic.pieces.iter().enumerate() {
             match &piece.going {
@@ -191,7 +166,7 @@ impl Traffic for Real {
 }
 
 /// The addresses of the model machines, which answer pings.
-pub(super) fn machines(scenario: &Scenario, laid: &mut Laid) -> Vec<(IpAddr, usize)> {
+pub(super) fn machines(scenario: &Scenario, laid: &mut LaidOut) -> Vec<(IpAddr, usize)> {
     let mut all = Vec::new();
     for number in 0..laid.nodes.len() {
         let node = laid.nodes[number];
@@ -201,7 +176,7 @@ pub(super) fn machines(scenario: &Scenario, laid: &mut Laid) -> Vec<(IpAddr, usi
             all.extend(machine.gateway.addresses(*device).iter().map(|(address, _)| (*address, node)));
         }
     }
-    let relays = scenario.nodes.iter().enumerate().filter(|(_, node)| node.role == Role::Relay);
+    let relays = scenario.nodes.iter().enumerate().filter(|(_, node)| node.role == NodeRole::Relay);
     all.extend(relays.filter_map(|(number, node)| Some((node.address?, number))));
     all
 }
@@ -213,7 +188,7 @@ fn begin_programs(
     hosts: &Hosts,
     clock: &Clock,
 ) -> anyhow::Result<Vec<(String, String, Program)>> {
-    let begun = |program: &scenario::Program| {
+    let begun = |program: &scenario::HostProgram| {
         let host = hosts.of(program.node).context("it runs on no host")?;
         let stop = program.stop.unwrap_or(scenario.end()).0;
         let plan = ProgramPlan { line: program.command.clone(), start: program.start.0, stop };
@@ -222,13 +197,42 @@ fn begin_programs(
     scenario.loads[load].programs.iter().map(begun).collect()
 }
 
+/// Makes the hosts of a run, and sets its load going.
+fn set_up(run: &mut ScenarioRun<'_, Real>) -> anyhow::Result<()> {
+    let scenario = run.scenario;
+    let (hosts, mut parties, mut tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
+    let arm = run.traffic.plan.as_ref().map(|plan| plan.set_up(scenario, &mut run.laid, &parties)).transpose()?;
+    let arm = arm.map(|(arm, ports, ends)| {
+        parties.extend(ports);
+        tuns.extend(ends);
+        arm
+    });
+    let turn = run.traffic.effort.begin()?;
+    let ports = (0..scenario.ports()).map(|device| scenario.port(device)).collect();
+    let driver = Driver::new(parties, &machines(scenario, &mut run.laid)).with_ports(ports);
+    let edges = Edges::new(tuns, START, run.traffic.effort.busy);
+    let clock = Clock::new(edges.began(), run.traffic.effort.realtime);
+    let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
+    let mut pieces = Vec::new();
+    for (number, item) in run.load().iter().enumerate() {
+        let began = begin_item(scenario, &mut run.laid, &hosts, &clock, item, seed.wrapping_add(number as u64));
+        let began = began.with_context(|| format!("`{}` could not begin", item.id))?;
+        let piece = |(n, going)| Piece { item: number, number: n, going, samples: Vec::new() };
+        pieces.extend((0..).zip(began).map(piece));
+    }
+    run.traffic.programs = begin_programs(scenario, run.case.load, &hosts, &clock)?;
+    run.traffic.stage = Some(Stage { arm, _hosts: hosts, _turn: turn, driver, edges, clock });
+    run.traffic.pieces = pieces;
+    Ok(())
+}
+
 /// Sets an item going; several pieces where it is several connections.
 fn begin_item(
     scenario: &Scenario,
-    laid: &mut Laid,
+    laid: &mut LaidOut,
     hosts: &Hosts,
     clock: &Clock,
-    item: &Item,
+    item: &TrafficItem,
     seed: u64,
 ) -> anyhow::Result<Vec<Going>> {
     // Beyond a router that the kernel is, ways are the kernel's.
@@ -245,11 +249,11 @@ fn begin_item(
     };
     let source = lay::address(scenario, laid, item.from, back.and_then(|back| back.last));
     Ok(match &item.what {
-        What::Tcp { .. } => transfers(scenario, clock, &talk, item, source)?,
-        What::Udp { payload, every, pace } => {
+        TrafficKind::Tcp { .. } => transfers(scenario, clock, &talk, item, source)?,
+        TrafficKind::Udp { payload, every, pace } => {
             vec![Going::Datagrams(talk.datagrams(clock, item, *payload, *every, *pace, seed)?)]
         }
-        What::Ping { payload, every, count } => {
+        TrafficKind::Ping { payload, every, count } => {
             let last = count.map_or(stop, |count| talk.start.saturating_add(every.0.saturating_mul(count)));
             let plan = PingPlan {
                 to: talk.address,
@@ -261,18 +265,21 @@ fn begin_item(
             };
             vec![Going::Ping(Ping::begin(clock, talk.from, plan)?)]
         }
-        What::Request { every, request, reply } => {
-            vec![talk.errand(clock, item, errands::request(*every, item.port, *request, *reply))?]
+        TrafficKind::Request { every, request, reply } => {
+            vec![talk.errand(clock, item, transactions::request(*every, item.port, *request, *reply))?]
         }
-        What::Dns { every } => vec![talk.errand(clock, item, Transaction { every: *every, ..errands::dns() })?],
-        What::Ssh { every } => {
-            vec![talk.errand(clock, item, Transaction { every: *every, port: item.port, ..errands::login() })?]
+        TrafficKind::Dns { every } => {
+            vec![talk.errand(clock, item, Transaction { every: *every, ..transactions::dns() })?]
         }
-        What::Web { every, shape, patience } => {
-            let page = shape.map_or_else(errands::page, errands::page_like);
+        TrafficKind::Ssh { every } => {
+            vec![talk.errand(clock, item, Transaction { every: *every, port: item.port, ..transactions::login() })?]
+        }
+        TrafficKind::Web { every, shape, patience } => {
+            let page = shape.map_or_else(transactions::page, transactions::page_like);
             let patience = patience.unwrap_or(page.patience);
             vec![talk.errand(clock, item, Transaction { every: *every, port: item.port, patience, ..page })?]
         }
+        _ => anyhow::bail!("real hosts cannot do that yet"),
     })
 }
 
@@ -280,10 +287,10 @@ fn transfers(
     scenario: &Scenario,
     clock: &Clock,
     talk: &Talk<'_>,
-    item: &Item,
+    item: &TrafficItem,
     source: IpAddr,
 ) -> anyhow::Result<Vec<Going>> {
-    let What::Tcp { count, bytes, tcp, receiver_opens, login, .. } = &item.what else { return Ok(Vec::new()) };
+    let TrafficKind::Tcp { count, bytes, tcp, receiver_opens, login, .. } = &item.what else { return Ok(Vec::new()) };
     let receiver = talk.to.context("it ends at no host")?;
     let called = if *receiver_opens { source } else { talk.address };
     let plan = TransferPlan {
@@ -292,7 +299,7 @@ fn transfers(
         receiver_opens: *receiver_opens,
         bytes: *bytes,
         control: Some(linux_name(tcp.or(scenario.nodes[item.from].tcp).control()).to_owned()),
-        login: login.then(|| Transaction { port: item.port, ..errands::login() }),
+        login: login.then(|| Transaction { port: item.port, ..transactions::login() }),
         dsfield: item.dsfield,
         start: talk.start,
         stop: talk.stop,
@@ -305,10 +312,10 @@ impl Talk<'_> {
     fn datagrams(
         &self,
         clock: &Clock,
-        item: &Item,
+        item: &TrafficItem,
         payload: u32,
         every: Span,
-        pace: Pace,
+        pace: DatagramPacing,
         seed: u64,
     ) -> anyhow::Result<Datagrams> {
         let plan = DatagramsPlan {
@@ -316,9 +323,9 @@ impl Talk<'_> {
             payload,
             every: every.0,
             pace: match pace {
-                Pace::Even => load::Pace::Even,
-                Pace::Late(late) => load::Pace::Late(late.0),
-                Pace::Poisson => load::Pace::Poisson,
+                DatagramPacing::Even => load::Pace::Even,
+                DatagramPacing::Late(late) => load::Pace::Late(late.0),
+                DatagramPacing::Poisson => load::Pace::Poisson,
             },
             start: self.start,
             stop: self.stop,
@@ -328,17 +335,17 @@ impl Talk<'_> {
         Ok(Datagrams::begin(clock, self.from, self.to.context("it ends at no host")?, plan)?)
     }
 
-    fn errand(&self, clock: &Clock, item: &Item, what: Transaction) -> anyhow::Result<Going> {
+    fn errand(&self, clock: &Clock, item: &TrafficItem, what: Transaction) -> anyhow::Result<Going> {
         let (server, start, stop) = (self.address, self.start, self.stop);
         let plan = ErrandPlan { what, server, start, stop, dsfield: item.dsfield };
         Ok(Going::Errand(Errand::begin(clock, self.from, self.to.context("it ends at no host")?, &plan)?))
     }
 }
 
-fn transfer(run: &Run<'_, Real>, at: usize, piece: &Piece, of: &Transfer) -> doc::Transfer {
+fn transfer(run: &ScenarioRun<'_, Real>, at: usize, piece: &Piece, of: &Transfer) -> doc::Transfer {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];
-    let What::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
+    let TrafficKind::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
     let number = piece.number as usize;
     let (began, finished, info) = of.look(number, |flow| (flow.began, flow.finished, flow.info)).unwrap_or_default();
     let (cwnd, srtt_us) = if *record { piece.samples.iter().copied().unzip() } else { Default::default() };
@@ -364,7 +371,7 @@ fn transfer(run: &Run<'_, Real>, at: usize, piece: &Piece, of: &Transfer) -> doc
 }
 
 /// What is asked again and again; a page is three: until its document, its first paint, and all of it.
-fn probes(run: &Run<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
+fn probes(run: &ScenarioRun<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];
     let base = |unit: &str, answers| document::probe(scenario, item, piece.number, unit, answers);
@@ -373,7 +380,7 @@ fn probes(run: &Run<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
         Going::Ping(ping) => vec![base("round trip", ping.answers())],
         Going::Datagrams(datagrams) => {
             let mut probe = base("one way", datagrams.journeys());
-            let payload = if let What::Udp { payload, .. } = item.what { payload } else { 0 };
+            let payload = if let TrafficKind::Udp { payload, .. } = item.what { payload } else { 0 };
             (probe.received, probe.packets) = arrivals(&probe.answers, payload.into(), run);
             vec![probe]
         }
@@ -386,7 +393,7 @@ fn probes(run: &Run<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
 }
 
 /// Payload bytes and packets that arrived in each step.
-fn arrivals(answers: &[(u64, Option<u64>)], payload: u64, run: &Run<'_, Real>) -> (Vec<u64>, Vec<u32>) {
+fn arrivals(answers: &[(u64, Option<u64>)], payload: u64, run: &ScenarioRun<'_, Real>) -> (Vec<u64>, Vec<u32>) {
     let arrived = answers.iter().filter_map(|(sent, took)| Some(sent + (*took)?));
     per_step(arrived, payload, run)
 }

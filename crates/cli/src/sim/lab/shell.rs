@@ -8,12 +8,9 @@ use super::real::machines;
 use super::set_apart;
 use crate::output::ResultFile;
 use crate::script_options::ScriptOptions;
-use crate::sim::file;
-use crate::sim::lay::{self, Laid, START};
+use crate::sim::disk::Disk;
 use crate::sim::packets::{self, Packets};
 use crate::sim::prepare;
-use crate::sim::run::LinkCourse;
-use crate::sim::scenario::Scenario;
 use anyhow::Context;
 use clap::Parser;
 use std::ffi::OsString;
@@ -26,6 +23,9 @@ use tidegate_lab::load::{self, Clock, ProgramPlan};
 use tidegate_lab::{Driver, Edges};
 use tidegate_os::apart;
 use tidegate_packet::{Span, Time};
+use tidegate_scenario::lay::{self, LaidOut, START};
+use tidegate_scenario::model::Scenario;
+use tidegate_scenario::run::{LinkReadings, RunObserver};
 
 /// What is wrong with the command line, or this machine.
 const WRONG: u8 = 2;
@@ -110,9 +110,10 @@ pub fn command(options: &Options) -> ExitCode {
 fn attempt(options: &Options) -> anyhow::Result<u8> {
     let text = described(options)?;
     let path = Path::new("the command line");
-    let wrong = |wrong: crate::tables::Wrong| anyhow::anyhow!(wrong.shown(path, &text));
-    let mut scenario = file::parse(path, &text).map_err(wrong)?;
-    let prepared = prepare::prepare(&mut scenario, options.sandbox).map_err(wrong)?;
+    let wrong = |wrong: tidegate_scenario::tables::Diagnostic| anyhow::anyhow!(wrong.shown(path, &text));
+    let disk = Disk { sandbox: options.sandbox };
+    let mut scenario = tidegate_scenario::parse(path, &text, &disk).map_err(wrong)?;
+    let prepared = prepare::prepare(&mut scenario, &disk).map_err(wrong)?;
     for note in &prepared.notes {
         eprintln!("tidegate shell: {note}");
     }
@@ -131,8 +132,10 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let child = host(YOU)?.start(program(options)).with_context(|| format!("cannot start {}", in_words(options)))?;
     let edges = Edges::new(tuns, START, options.effort.busy);
     let meter = Meter::new(options, &scenario, &laid)?;
-    let wanted = options.pcapng.as_deref().map(packets::Wanted::parse);
-    let packets = wanted.map(|wanted| Packets::observe(&wanted, &scenario, &mut laid)).transpose()?;
+    let mut packets = options.pcapng.as_deref().map(|file| Packets::new(&packets::Wanted::parse(file)));
+    if let Some(packets) = &mut packets {
+        packets.begin(&scenario, &mut laid).map_err(|error| anyhow::anyhow!(error))?;
+    }
     let status = Session { driver, edges, laid, meter, packets, child }.go()?;
     for (line, program) in &far {
         let fate = program.fate();
@@ -199,7 +202,7 @@ fn in_words(options: &Options) -> String {
 struct Session {
     driver: Driver,
     edges: Edges,
-    laid: Laid,
+    laid: LaidOut,
     meter: Meter,
     /// The packets, where they are written.
     packets: Option<Packets>,
@@ -215,7 +218,7 @@ impl Session {
             now += NOTICE;
             self.driver.run(&mut self.laid.world, &mut self.edges, now).context("the device is gone")?;
             if let Some(packets) = &mut self.packets {
-                packets.write(&mut self.laid, now)?;
+                packets.advanced(&mut self.laid, now).map_err(|error| anyhow::anyhow!(error))?;
             }
             if now >= step {
                 step += STEP;
@@ -226,7 +229,7 @@ impl Session {
             }
         };
         if let Some(packets) = &mut self.packets {
-            packets.write(&mut self.laid, Time::NEVER)?;
+            packets.advanced(&mut self.laid, Time::NEVER).map_err(|error| anyhow::anyhow!(error))?;
         }
         self.meter.end(&self.driver);
         Ok(status)
@@ -236,14 +239,14 @@ impl Session {
 /// What the line does, on the terminal and in a file.
 struct Meter {
     /// Away and towards.
-    courses: Vec<LinkCourse>,
+    courses: Vec<LinkReadings>,
     on_terminal: bool,
     log: Option<BufWriter<ResultFile>>,
 }
 
 impl Meter {
-    fn new(options: &Options, scenario: &Scenario, laid: &Laid) -> anyhow::Result<Meter> {
-        let courses = LinkCourse::all(scenario, 0, &laid.world);
+    fn new(options: &Options, scenario: &Scenario, laid: &LaidOut) -> anyhow::Result<Meter> {
+        let courses = LinkReadings::all(scenario, 0, &laid.world);
         let line = scenario.cables.iter().position(|cable| cable.name == "dsl");
         let mut log = match &options.log {
             Some(path) => Some(BufWriter::new(crate::output::begin_growing(path)?)),
@@ -266,7 +269,7 @@ impl Meter {
         })
     }
 
-    fn tell(&mut self, laid: &mut Laid, now: Time) -> anyhow::Result<()> {
+    fn tell(&mut self, laid: &mut LaidOut, now: Time) -> anyhow::Result<()> {
         let mut shown = Vec::new();
         let mut row = format!("{:.1}", now.since(START).0 as f64 / 1e9);
         for course in &mut self.courses {

@@ -1,0 +1,59 @@
+//! The policies that a capture is held against, loaded from their files.
+
+use super::options::Options;
+use crate::trial::load::of_taken;
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use tidegate_loader::ReadOptions;
+use tidegate_replay::captured::{Candidate, NONE};
+
+/// Takes the policies in; where the line has a rate, none at all is one of them.
+pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Candidate>> {
+    let mut all = Vec::new();
+    for path in options.policy.iter().filter(|path| path.as_os_str() != NONE) {
+        let candidate = read(path, options, seed).with_context(|| format!("policy {}", path.display()))?;
+        all.push(candidate);
+    }
+    let names: Vec<String> = all.iter().map(|one: &Candidate| one.name.clone()).collect();
+    for one in &mut all {
+        if names.iter().filter(|name| **name == one.name).count() > 1 {
+            one.name.clone_from(&one.file);
+        }
+    }
+    let asked = options.policy.iter().any(|path| path.as_os_str() == NONE);
+    if asked || options.rate.is_some() {
+        all.insert(0, Candidate::none(&all, &options.settings()));
+    }
+    if all.is_empty() {
+        bail!("no policy to hold the capture against: give one with --policy, or a line with --rate");
+    }
+    Ok(all)
+}
+
+fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> {
+    let (path, args) = with_args(path);
+    let devices = options.dev.iter().cloned().collect();
+    let how =
+        ReadOptions { args: args.clone(), devices, seed, sandbox: options.sandbox.into(), ..ReadOptions::default() };
+    let taken = tidegate_loader::read(std::slice::from_ref(&path), &how)?;
+    let troubles: Vec<String> = taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
+    if let Some(first) = troubles.first() {
+        bail!("a command in it failed, so it is not tried:\n{first}");
+    }
+    if !taken.ended() {
+        bail!("it did not come to its end; `tidegate run` shows what it does");
+    }
+    let policy = of_taken(taken, options.dev.as_deref(), options.over.as_ref())?;
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok(Candidate { name, file: path.display().to_string(), args, policy })
+}
+
+/// `SCRIPT ARG…`, unless a file is called so: words apart.
+fn with_args(path: &Path) -> (PathBuf, Vec<String>) {
+    let words = path.to_str().filter(|_| !path.exists()).unwrap_or_default();
+    let mut words = words.split_whitespace();
+    match words.next() {
+        Some(script) => (script.into(), words.map(str::to_owned).collect()),
+        None => (path.to_owned(), Vec::new()),
+    }
+}

@@ -1,0 +1,104 @@
+//! The folder of a recording, and a shell for its commands.
+
+use anyhow::bail;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tidegate_capture::{Outcome, Shell};
+use tidegate_replay::recorded::{Commands, Recording, ReplayError, ReplayedRun, Texts};
+use tidegate_shims::ToolShim;
+
+/// How long a command of the schedule may take.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+/// Where commands of recordings write what they show, and the most bytes of it that are kept.
+const SNAPSHOT: &str = "snap.txt";
+const MAX_SNAPSHOT: u64 = 64 << 20;
+
+/// A recording, read.
+pub(super) struct Folder {
+    pub(super) recording: Recording,
+    script: PathBuf,
+}
+
+impl Folder {
+    /// Reads a folder; without draws.csv what is random comes from `seed`.
+    pub(super) fn read(dir: &Path, seed: u64) -> anyhow::Result<Folder> {
+        let text = |name: &str| crate::input::result_text(&dir.join(name));
+        let draws = match text("draws.csv") {
+            Ok(text) => Some(text),
+            Err(_) if !dir.join("draws.csv").exists() => None,
+            Err(error) => return Err(error),
+        };
+        let script = dir.join("script.tc");
+        if !script.is_file() {
+            bail!("cannot read {}", script.display());
+        }
+        let (link, schedule) = (text("link")?, text("schedule.csv")?);
+        let has_frames = dir.join("frames.csv").exists();
+        let texts = Texts { link: &link, schedule: &schedule, draws: draws.as_deref(), has_frames };
+        Ok(Folder { recording: Recording::parse(&texts, seed)?, script: script.canonicalize()? })
+    }
+
+    /// Who carries out its commands.
+    pub(super) fn commands(&self) -> anyhow::Result<Sandboxed<'_>> {
+        let dir = self.script.parent().unwrap_or(Path::new("/"));
+        Ok(Sandboxed { shell: Shell::open(None, COMMAND_LIMIT, dir)?, script: &self.script })
+    }
+}
+
+/// A shell in a sandbox.
+pub(super) struct Sandboxed<'f> {
+    shell: Shell,
+    script: &'f Path,
+}
+
+impl Sandboxed<'_> {
+    /// What the commands wrote into [`SNAPSHOT`], if they did.
+    pub(super) fn snapshot(&mut self) -> anyhow::Result<Option<Vec<u8>>> {
+        Ok(self.shell.written(SNAPSHOT, MAX_SNAPSHOT)?)
+    }
+}
+
+impl Commands for Sandboxed<'_> {
+    fn script(&mut self, shim: &mut ToolShim<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        complain(&self.shell.run_file(self.script, shim)?);
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str, shim: &mut ToolShim<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        complain(&self.shell.run_line(line, shim)?);
+        Ok(())
+    }
+}
+
+fn complain(outcome: &Outcome) {
+    if !outcome.stderr.is_empty() {
+        eprint!("{}", String::from_utf8_lossy(&outcome.stderr));
+    }
+}
+
+/// Why a run could not be carried out again.
+pub(super) fn failed(error: ReplayError) -> anyhow::Error {
+    match error {
+        ReplayError::Commands(error) => anyhow::anyhow!(error),
+        other => other.into(),
+    }
+}
+
+/// Writes what came of a run, in the form of the recordings.
+pub(super) fn write(place: &Path, done: &ReplayedRun, snapshot: Option<&[u8]>) -> anyhow::Result<()> {
+    let files = [
+        ("egress.csv", Some(&done.egress)),
+        ("frames.csv", done.frames.as_ref()),
+        ("drops.csv", Some(&done.drops)),
+        ("stats.txt", Some(&done.stats)),
+        ("filters.txt", Some(&done.filters)),
+    ];
+    for (name, text) in files.into_iter().filter_map(|(name, text)| Some((name, text?))) {
+        crate::output::file(&place.join(name), text)?;
+    }
+    if let Some(snapshot) = snapshot {
+        crate::output::file(&place.join(SNAPSHOT), snapshot)?;
+    }
+    Ok(())
+}

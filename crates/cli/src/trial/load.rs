@@ -1,0 +1,58 @@
+//! From a script to its policy.
+
+use super::options::Options;
+use anyhow::bail;
+use tidegate_capture::{Exit, Outcome};
+use tidegate_loader::LoadedPolicy;
+use tidegate_trial::{Configured, TrialPolicy};
+
+/// Runs the script and gathers what it configured.
+///
+/// # Errors
+/// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go on).
+pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
+    let taken = tidegate_loader::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
+    if let Some(nothing) = taken.nothing_found() {
+        taken.troubles().for_each(|trouble| eprintln!("{trouble}"));
+        bail!("{nothing}");
+    }
+    taken.outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
+    if let Some(dev) = &options.dev {
+        taken.must_concern(dev)?;
+    }
+    of_taken(taken, options.dev.as_deref(), options.over.as_ref())
+}
+
+/// What was loaded, with the devices that lead to the modem and to the LAN: see [`TrialPolicy::new`].
+///
+/// # Errors
+/// When nobody says which they are, and several devices are configured or none.
+pub(crate) fn of_taken(
+    loaded: LoadedPolicy,
+    dev: Option<&str>,
+    over: Option<&(String, String)>,
+) -> anyhow::Result<TrialPolicy> {
+    let LoadedPolicy { machine, outcomes, wan, lan, .. } = loaded;
+    let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().collect();
+    let commands = outcomes.iter().map(|outcome| outcome.calls.len()).sum();
+    Ok(TrialPolicy::new(Configured { machine, commands, wan, lan, notes }, dev, over)?)
+}
+
+/// Says what went wrong in the script; an error unless it may go on.
+fn judge(outcome: &Outcome, options: &Options) -> anyhow::Result<()> {
+    for trouble in outcome.troubles.iter().filter(|trouble| !trouble.idle) {
+        eprintln!("{trouble}");
+    }
+    let how = match &outcome.exit {
+        Exit::Code(0) if outcome.troubles.iter().all(|trouble| trouble.idle) => return Ok(()),
+        Exit::Code(0) => "a command in it failed",
+        Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
+        // Half a policy is another policy: not even --keep-going simulates that.
+        _ => bail!("it did not come to its end, so nothing was simulated"),
+    };
+    if options.keep_going {
+        eprintln!("tidegate try: {how}; going on with what was understood");
+        return Ok(());
+    }
+    bail!("{how}, so nothing was simulated (--keep-going does it with what was understood)")
+}

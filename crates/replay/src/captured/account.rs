@@ -1,0 +1,309 @@
+//! What became of a capture's packets under one policy: packet by packet while they are there, then by class and flow.
+
+use super::arrivals::{Arrival, Flows};
+use super::network::{CaptureNetwork, ClassLabel};
+use super::words::reason;
+use std::collections::BTreeMap;
+use tidegate_measure::Spans;
+use tidegate_measure::replayed::{Class, Fates, Flow};
+use tidegate_packet::{Handle, Head, Stand, Time};
+use tidegate_pcap::Direction;
+use tidegate_sim::{Fate, LinkId, Stay};
+use tidegate_trial::{START, TrialPolicy};
+
+/// The bits of ECN, and what they are when congestion was met.
+const ECN: u8 = 3;
+
+/// Somebody who looks at every packet of a capture as it leaves.
+pub trait PacketObserver {
+    /// The links are there; no packet has arrived yet.
+    fn begin(&mut self, gateway: &CaptureNetwork);
+
+    /// A packet has left, or was dropped: where it stood, and how its last stay ended.
+    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay);
+
+    /// Time has passed until `now`; [`Time::NEVER`]: the last packet has left.
+    ///
+    /// # Errors
+    /// What keeps it from going on.
+    fn advanced(&mut self, now: Time) -> Result<(), Outside>;
+}
+
+/// What failed outside of this crate: a file.
+pub type Outside = Box<dyn std::error::Error + Send + Sync>;
+
+/// A packet under way.
+pub struct PacketLife {
+    /// Its number, from 1.
+    pub number: u32,
+    /// When it arrived.
+    pub arrived: Time,
+    /// The number of its flow.
+    pub flow: u32,
+    /// Which way it goes.
+    pub way: Direction,
+    /// The frame's length.
+    pub len: u32,
+    /// Where it stood, as far as that says most of it, and how much that says.
+    pub stood: Option<(LinkId, Stand)>,
+    rank: Rank,
+    /// How long it waited where: the links in turn.
+    pub waits: Vec<(LinkId, u64)>,
+    marked: bool,
+}
+
+/// Where packets stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// By the number of the observed link; `None`: the packet never waited.
+    link: Option<usize>,
+    /// The class, or the root's handle.
+    handle: Handle,
+    inward: bool,
+}
+
+/// A class's, or a flow's, packets.
+#[derive(Default)]
+struct Ledger {
+    fates: Fates,
+    waits: Vec<(u32, u64)>,
+    /// By step, packets and losses.
+    steps: Vec<(u32, u32)>,
+    dropped: BTreeMap<String, u64>,
+}
+
+/// All of them.
+pub(crate) struct Account<'p> {
+    policy: &'p TrialPolicy,
+    step_ns: u64,
+    lives: BTreeMap<u32, PacketLife>,
+    next: u32,
+    classes: BTreeMap<Key, (ClassLabel, Ledger)>,
+    flows: Vec<(Ledger, BTreeMap<Key, u64>)>,
+    both: [Ledger; 2],
+    pub(crate) observer: Option<&'p mut dyn PacketObserver>,
+}
+
+/// How a packet ended.
+pub(crate) enum End {
+    Sent,
+    Lost(String),
+}
+
+impl<'p> Account<'p> {
+    pub(crate) fn new(
+        policy: &'p TrialPolicy,
+        step_ns: u64,
+        observer: Option<&'p mut dyn PacketObserver>,
+    ) -> Account<'p> {
+        Account {
+            policy,
+            step_ns,
+            lives: BTreeMap::new(),
+            next: 0,
+            classes: BTreeMap::new(),
+            flows: Vec::new(),
+            both: Default::default(),
+            observer,
+        }
+    }
+
+    /// A packet arrives; returns its number.
+    pub(crate) fn arrives(&mut self, arrival: &Arrival) -> u32 {
+        self.next += 1;
+        let life = PacketLife {
+            number: self.next,
+            arrived: Time(START.0 + arrival.at),
+            flow: arrival.flow,
+            way: arrival.way,
+            len: arrival.len + Head::ETHERNET as u32,
+            stood: None,
+            rank: Rank::default(),
+            waits: Vec::new(),
+            marked: false,
+        };
+        self.lives.insert(self.next, life);
+        self.next
+    }
+
+    /// A packet's stay somewhere has ended.
+    pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, stay: &Stay) {
+        // What machines make of packets is nobody's of the capture.
+        let Some(number) = stay.owner.filter(|_| !stay.copy) else { return };
+        let Some(life) = self.lives.get_mut(&number) else { return };
+        life.marked |= stay.dsfield & ECN == ECN && stay.came_with & ECN != ECN;
+        life.waits.push((stay.link, stay.ended.0.saturating_sub(stay.came.0)));
+        let rank = rank(gateway, stay);
+        if rank >= life.rank {
+            (life.rank, life.stood) = (rank, Some((stay.link, stay.stand)));
+        }
+        let last = gateway.ways.last[usize::from(life.way == Direction::In)];
+        match stay.fate {
+            Fate::Lost(why) => self.ends(
+                gateway,
+                number,
+                stay.ended,
+                End::Lost(reason(why, gateway.device(stay.link).is_some()).to_owned()),
+                Some(stay),
+            ),
+            Fate::Sent if stay.link == last => self.ends(gateway, number, stay.ended, End::Sent, Some(stay)),
+            Fate::Sent => {}
+        }
+    }
+
+    /// A packet has come to the end of its way without having waited at its last link.
+    pub(crate) fn delivered(&mut self, gateway: &CaptureNetwork, number: u32, at: Time) {
+        self.ends(gateway, number, at, End::Sent, None);
+    }
+
+    /// There was no room for a packet.
+    pub(crate) fn refused(&mut self, gateway: &CaptureNetwork, number: u32, at: Time) {
+        self.ends(gateway, number, at, End::Lost("more packets wait than the simulator holds".into()), None);
+    }
+
+    fn ends(&mut self, gateway: &CaptureNetwork, number: u32, at: Time, end: End, stay: Option<&Stay>) {
+        let Some(life) = self.lives.remove(&number) else { return };
+        let inward = life.way == Direction::In;
+        let key = key(gateway, &life);
+        let policy = self.policy;
+        let (named, ledger) = self.classes.entry(key).or_insert_with(|| {
+            let none = ClassLabel { device: policy.wan.clone(), id: "no queue".into(), ..ClassLabel::default() };
+            let named = life.stood.map_or(none, |(link, stand)| gateway.class(policy, link, stand));
+            (named, Ledger::default())
+        });
+        if let (Some(observer), Some(stay)) = (&mut self.observer, stay) {
+            observer.left(gateway, named, &life, stay);
+        }
+        let (step, waited) = ((life.arrived.since(START).0 / self.step_ns) as u32, at.since(life.arrived).0);
+        if self.flows.len() <= life.flow as usize {
+            self.flows.resize_with(life.flow as usize + 1, Default::default);
+        }
+        let (flow, classes) = &mut self.flows[life.flow as usize];
+        *classes.entry(key).or_default() += 1;
+        for ledger in [ledger, flow, &mut self.both[usize::from(inward)]] {
+            ledger.book(&life, step, waited, &end);
+        }
+    }
+
+    /// Packets that still wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// What still waits stays so.
+    fn close(&mut self) {
+        for life in std::mem::take(&mut self.lives).into_values() {
+            let flow = self.flows.get_mut(life.flow as usize).map(|(flow, _)| flow);
+            for ledger in flow.into_iter().chain([&mut self.both[usize::from(life.way == Direction::In)]]) {
+                ledger.fates.packets += 1;
+                ledger.fates.bytes += u64::from(life.len);
+                ledger.fates.waiting += 1;
+            }
+        }
+    }
+
+    /// What became of what went out, of what came in, class by class, and the largest flows.
+    pub(crate) fn told(mut self, flows: &Flows, top: usize, steps: usize) -> (Fates, Fates, Vec<Class>, Vec<Flow>) {
+        self.close();
+        let names: BTreeMap<Key, String> = self.classes.iter().map(|(key, (named, _))| (*key, label(named))).collect();
+        let classes = self.classes.into_iter().map(|(key, (named, ledger))| ledger.class(named, key.inward, steps));
+        let mut largest: Vec<usize> = (0..self.flows.len()).collect();
+        largest.sort_by_key(|at| (std::cmp::Reverse(self.flows[*at].0.fates.bytes), *at));
+        largest.truncate(top);
+        let told = largest.into_iter().map(|at| {
+            let (ledger, classes) = std::mem::take(&mut self.flows[at]);
+            let most = classes.iter().max_by_key(|(key, count)| (**count, std::cmp::Reverse(**key)));
+            Flow {
+                name: flows.name(at as u32),
+                class: most.map_or_else(String::new, |(key, _)| names[key].clone()),
+                fates: ledger.fates(),
+            }
+        });
+        let (classes, told) = (classes.collect(), told.collect());
+        let [out, inward] = self.both;
+        (out.fates(), inward.fates(), classes, told)
+    }
+}
+
+fn label(named: &ClassLabel) -> String {
+    format!("{} {}", named.device, named.id)
+}
+
+/// How much a stay says of a packet: most where it was lost, then where a policy governs, then in a modem; a class says more than a root,
+/// and a longer wait more than a shorter one.
+type Rank = (u8, bool, u64);
+
+fn rank(gateway: &CaptureNetwork, stay: &Stay) -> Rank {
+    let is_device = gateway.device(stay.link).is_some();
+    let class = stay.stand.on != Handle::ROOT && stay.stand.on.minor() != 0;
+    let most = match stay.fate {
+        Fate::Lost(_) if is_device => 4,
+        _ if is_device && (class || !stay.stand.qdisc.is_none()) => 3,
+        _ if !is_device => 2,
+        _ => 1,
+    };
+    (most, class, stay.ended.0.saturating_sub(stay.came.0))
+}
+
+fn key(gateway: &CaptureNetwork, life: &PacketLife) -> Key {
+    let inward = life.way == Direction::In;
+    let Some((link, stand)) = life.stood else { return Key { link: None, handle: Handle::NONE, inward } };
+    let at = gateway.links.iter().position(|(known, _)| *known == link);
+    let class = stand.on != Handle::ROOT && stand.on.minor() != 0;
+    // The root and what is before any queue have handles that no class has.
+    let handle = match stand.on {
+        on if class => on,
+        Handle::NONE => Handle::ROOT,
+        _ => stand.qdisc,
+    };
+    Key { link: at, handle, inward }
+}
+
+impl Ledger {
+    fn book(&mut self, life: &PacketLife, step: u32, waited: u64, end: &End) {
+        let len = u64::from(life.len);
+        self.fates.packets += 1;
+        self.fates.bytes += len;
+        self.fates.marked += u64::from(life.marked);
+        if self.steps.len() <= step as usize {
+            self.steps.resize(step as usize + 1, (0, 0));
+        }
+        let (packets, dropped) = &mut self.steps[step as usize];
+        *packets += 1;
+        match end {
+            End::Sent => {
+                self.fates.sent += 1;
+                self.fates.sent_bytes += len;
+                self.waits.push((step, waited));
+            }
+            End::Lost(why) => {
+                *dropped += 1;
+                match self.dropped.get_mut(why) {
+                    Some(count) => *count += 1,
+                    None => drop(self.dropped.insert(why.clone(), 1)),
+                }
+            }
+        }
+    }
+
+    fn fates(self) -> Fates {
+        let Ledger { fates, waits, dropped, .. } = self;
+        let mut dropped: Vec<(String, u64)> = dropped.into_iter().collect();
+        dropped.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Fates { dropped, ..fates }.with_waits(waits.into_iter().map(|(_, waited)| waited).collect())
+    }
+
+    fn class(mut self, named: ClassLabel, inward: bool, steps: usize) -> Class {
+        self.waits.sort_unstable();
+        self.steps.resize(steps.max(self.steps.len()), (0, 0));
+        let (mut median, mut longest) = (vec![None; self.steps.len()], vec![None; self.steps.len()]);
+        for of_step in self.waits.chunk_by(|a, b| a.0 == b.0) {
+            let at = of_step[0].0 as usize;
+            let spans = Spans::new(of_step.iter().map(|(_, waited)| *waited).collect());
+            (median[at], longest[at]) = (spans.percentile(50.0), spans.max());
+        }
+        let (packets, dropped) = std::mem::take(&mut self.steps).into_iter().unzip();
+        let ClassLabel { device, id, title, queue } = named;
+        Class { device, id, title, queue, inward, fates: self.fates(), packets, dropped, median, longest }
+    }
+}

@@ -1,0 +1,18 @@
+//! Why a line of a recording cannot be read, put together from the inside out.
+
+use std::fmt::Display;
+
+/// What was read, or why not.
+pub(super) type Parsed<T> = Result<T, String>;
+
+/// Says what was being read.
+pub(super) trait Because<T> {
+    /// The same, with what was being read before the reason.
+    fn because(self, what: impl FnOnce() -> String) -> Parsed<T>;
+}
+
+impl<T, E: Display> Because<T> for Result<T, E> {
+    fn because(self, what: impl FnOnce() -> String) -> Parsed<T> {
+        self.map_err(|error| format!("{}: {error}", what()))
+    }
+}

@@ -1,0 +1,127 @@
+//! The devices beside the recorded one: where forwarded packets come in, what takes packets that are led away, and gives them back.
+
+use super::run::Run;
+use tidegate_gateway::{DeviceId, DeviceKind, Offer, Received, Route};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Pkt, Time};
+
+/// Where the recordings' forwarded packets come in.
+const CAME_IN: &str = "in1";
+/// Packets that filters may have arrive at devices in one go; the others wait for the next one.
+const MOST_ARRIVED: u32 = 64;
+
+impl Run<'_> {
+    /// All devices but the recorded one, as they are now.
+    pub(crate) fn look_around(&mut self) {
+        self.beside = self.machine.gateway.devices().filter(|id| *id != self.device).collect();
+    }
+
+    /// A packet of the schedule comes.
+    pub(crate) fn arrive(&mut self, now: Time, pkt: Pkt) {
+        let offer = if self.recording.link.forward {
+            self.come_in(now, pkt)
+        } else {
+            let device = self.device;
+            let (gateway, world) = self.gateway(now);
+            gateway.offer(world, device, Route::Direct, pkt)
+        };
+        self.served(now, offer);
+        self.route_arrived(now);
+    }
+
+    /// The devices go on after an offer to the link. What is lost or led away before the link does not wake it.
+    fn served(&mut self, now: Time, offer: Offer) {
+        let offered = self.serve_beside(now, None);
+        if offered || wakes(offer) {
+            self.send(now);
+        }
+    }
+
+    /// It is to be routed.
+    fn come_in(&mut self, now: Time, pkt: Pkt) -> Offer {
+        let Some(by) = self.machine.gateway.device(CAME_IN) else {
+            self.pool.release(pkt);
+            return Offer::Stopped;
+        };
+        let (gateway, world) = self.gateway(now);
+        let received = gateway.receive(world, by, pkt);
+        self.route_arrived(now);
+        match received {
+            Received::Passed(pkt, by) => self.route(now, by, pkt),
+            Received::Led(_) | Received::Lost => Offer::Stopped,
+        }
+    }
+
+    /// Routes what filters had arrive at devices.
+    fn route_arrived(&mut self, now: Time) {
+        for _ in 0..MOST_ARRIVED {
+            let Some((pkt, by)) = self.machine.gateway.take_arrived() else { return };
+            let mut offer = Offer::Stopped;
+            if self.recording.link.forward {
+                offer = self.route(now, by, pkt);
+            } else {
+                self.pool.release(pkt);
+            }
+            self.served(now, offer);
+        }
+    }
+
+    /// The machine has one way out. Those that recorded forwarded IPv4 only.
+    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> Offer {
+        if self.is_recorded() && self.pool.meta(&pkt).ethertype == ethertype::IPV6 {
+            self.pool.release(pkt);
+            return Offer::Stopped;
+        }
+        let device = self.device;
+        let (gateway, world) = self.gateway(now);
+        gateway.offer(world, device, Route::Forwarded(Some(by)), pkt)
+    }
+
+    /// Lets the devices go on, and what filters had arrive at them.
+    pub(crate) fn go_on(&mut self, now: Time, woke: Option<DeviceId>) {
+        let offered = self.serve_beside(now, woke);
+        if offered || woke == Some(self.device) {
+            self.send(now);
+        }
+        self.route_arrived(now);
+    }
+
+    /// Lets the devices do what they can to which packets were led, and the one that `woke`: they send in no time.
+    /// True if the link was offered something.
+    fn serve_beside(&mut self, now: Time, woke: Option<DeviceId>) -> bool {
+        let mut offered = false;
+        for at in 0..self.beside.len() {
+            let id = self.beside[at];
+            if !self.machine.gateway.take_led_to(id) && woke != Some(id) {
+                continue;
+            }
+            let returns = self.machine.gateway.spec(id).kind == DeviceKind::Ifb;
+            loop {
+                let (gateway, world) = self.gateway(now);
+                let Some(pkt) = gateway.poll(world, id) else { break };
+                match self.machine.gateway.given_back(&self.pool, &pkt).filter(|_| returns) {
+                    Some((from, false)) => {
+                        offered |= wakes(self.route(now, from, pkt));
+                    }
+                    Some((from, true)) => {
+                        let (gateway, world) = self.gateway(now);
+                        offered |= wakes(gateway.offer_back(world, from, pkt));
+                    }
+                    None => self.pool.release(pkt),
+                }
+            }
+        }
+        offered
+    }
+
+    /// When the first watchdog of a device beside is due.
+    pub(crate) fn watchdog_beside(&mut self) -> Option<(Time, DeviceId)> {
+        let gateway = &mut self.machine.gateway;
+        self.beside.iter().filter_map(|id| Some((gateway.timeout(*id)?, *id))).min()
+    }
+}
+
+/// Did a packet come to the device, which therefore goes on?
+fn wakes(offer: Offer) -> bool {
+    !matches!(offer, Offer::Stopped | Offer::Away)
+}

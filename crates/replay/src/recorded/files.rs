@@ -1,0 +1,139 @@
+//! The files of a recording.
+
+use super::because::{Because, Parsed};
+use super::draws::RecordedDraws;
+use super::error::RecordingError;
+use super::frame::Arrival;
+use tidegate_gateway::{DeviceSpec, Switches};
+
+/// Where recordings have their zero: 128 s after the machine started.
+pub(crate) const EPOCH: i64 = 128_000_000_000;
+/// When the script runs.
+pub(crate) const SCRIPT_AT: i64 = -8_000_000_000;
+/// How long after the last row statistics are taken.
+pub(crate) const DRAIN: i64 = 5_000_000_000;
+
+/// The texts of a recording's files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Texts<'t> {
+    /// `link`: `rate overhead mtu txqueuelen [forward]`, in bits per second, bytes, bytes, packets.
+    pub link: &'t str,
+    /// `schedule.csv`: packets and commands with their times.
+    pub schedule: &'t str,
+    /// `draws.csv`; `None`: nobody recorded the run.
+    pub draws: Option<&'t str>,
+    /// There is a `frames.csv`: the frames that leave are wanted, byte by byte.
+    pub has_frames: bool,
+}
+
+/// A recording, read.
+pub struct Recording {
+    /// The device and what is behind it.
+    pub link: RecordedLink,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) draws: RecordedDraws,
+    /// It has the frames that left, octet by octet.
+    pub(crate) has_frames: bool,
+}
+
+/// The device and what is behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedLink {
+    /// Bits per second; 0: infinitely fast.
+    pub rate: u64,
+    /// Bytes per frame beside its own.
+    pub overhead: u32,
+    /// Bytes of the largest network packet.
+    pub mtu: u32,
+    /// The device's `txqueuelen`, in packets.
+    pub tx_queue_len: u32,
+    /// Packets are routed through the machine.
+    pub forward: bool,
+}
+
+/// A row of the schedule: what happens when (ns, from the recording's zero).
+pub(crate) struct Row {
+    pub(crate) time: i64,
+    pub(crate) what: What,
+}
+
+/// What happens.
+pub(crate) enum What {
+    Packet(Box<Arrival>),
+    Command(String),
+}
+
+impl RecordedLink {
+    fn parse(text: &str) -> Result<RecordedLink, RecordingError> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [rate, overhead, mtu, tx_queue_len, rest @ ..] = words.as_slice() else {
+            let why = format!("expected `rate overhead mtu txqueuelen [forward]`, found `{}`", text.trim());
+            return Err(RecordingError::RecordedLink(why));
+        };
+        let number = |what: &str, word: &str| {
+            word.parse::<u64>().because(|| format!("{what} `{word}`")).map_err(RecordingError::RecordedLink)
+        };
+        Ok(RecordedLink {
+            rate: number("rate", rate)?,
+            overhead: number("overhead", overhead)? as u32,
+            mtu: number("mtu", mtu)? as u32,
+            tx_queue_len: number("txqueuelen", tx_queue_len)? as u32,
+            forward: rest.first() == Some(&"forward"),
+        })
+    }
+
+    /// The device that the recordings name `link0`. Their kernel ticks a thousand times a second.
+    pub fn device(&self) -> DeviceSpec {
+        let switches = Switches { no_bypass: true, ..Switches::default() };
+        DeviceSpec { mtu: self.mtu, tx_queue_len: self.tx_queue_len, hz: 1000, switches, ..DeviceSpec::default() }
+    }
+
+    /// Nanoseconds that a frame occupies the link.
+    pub fn frame_time(&self, len: u32) -> u64 {
+        (u64::from(len) + u64::from(self.overhead)) * 8_000_000_000 / self.rate
+    }
+}
+
+impl Recording {
+    /// Of the texts of its files; without draws what is random comes from `seed`.
+    ///
+    /// # Errors
+    /// Which file cannot be read, where, and why.
+    pub fn parse(texts: &Texts<'_>, seed: u64) -> Result<Recording, RecordingError> {
+        Ok(Recording {
+            draws: match texts.draws {
+                Some(text) => RecordedDraws::parse(text, EPOCH)?,
+                None => RecordedDraws::from_seed(seed),
+            },
+            link: RecordedLink::parse(texts.link)?,
+            rows: schedule(texts.schedule)?,
+            has_frames: texts.has_frames,
+        })
+    }
+}
+
+fn schedule(text: &str) -> Result<Vec<Row>, RecordingError> {
+    let mut lines = text.lines().enumerate();
+    let Some((_, head)) = lines.next() else { return Err(RecordingError::Empty) };
+    let columns: Vec<&str> = head.split(',').collect();
+    let mut rows: Vec<Row> = Vec::new();
+    for (n, line) in lines.filter(|(_, l)| !l.trim().is_empty()) {
+        let row = || -> Parsed<Row> {
+            let (time, rest) = line.split_once(',').ok_or("no comma")?;
+            let time: i64 = time.parse().because(|| format!("time `{time}`"))?;
+            let what = match rest.strip_prefix("!,") {
+                Some(command) => What::Command(command.to_owned()),
+                None => What::Packet(Box::new(Arrival::parse(&columns, line)?)),
+            };
+            Ok(Row { time, what })
+        };
+        rows.push(row().map_err(|why| RecordingError::line("schedule.csv", n + 1, line, why))?);
+    }
+    // Rows happen in the order of the file: one whose time is past happens at once.
+    let mut latest = i64::MIN;
+    for row in &mut rows {
+        latest = latest.max(row.time);
+        row.time = latest;
+    }
+    Ok(rows)
+}

@@ -1,0 +1,329 @@
+//! The run itself: arrivals, commands, watchdogs and the link, in the order of their times.
+
+use super::commands::Commands;
+use super::draws::RecordedDraws;
+use super::error::{DrawsError, ReplayError};
+use super::files::{DRAIN, EPOCH, RecordedLink, Recording, SCRIPT_AT, What as RowKind};
+use super::lives::RecordedPackets;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Head, Meta, Pkt, Pool, Span, Time};
+use tidegate_shims::Machine;
+
+/// Packets that may be under way at once.
+const POOL: usize = 1 << 20;
+
+/// Carries out a recording again: its script, then packets and commands in the order of their times.
+///
+/// # Errors
+/// The machine has no device `link0`, too many packets are under way, or who carries out commands fails.
+pub fn replay(
+    recording: &Recording,
+    machine: Machine,
+    commands: &mut dyn Commands,
+) -> Result<ReplayedRun, ReplayError> {
+    Run::new(recording, machine, commands)?.finish()
+}
+
+/// A run under way.
+pub(crate) struct Run<'r> {
+    pub(crate) recording: &'r Recording,
+    pub(crate) machine: Machine,
+    pub(crate) device: DeviceId,
+    /// The machine's other devices.
+    pub(crate) beside: Vec<DeviceId>,
+    commands: &'r mut dyn Commands,
+    pub(crate) pool: Pool,
+    draws: RecordedDraws,
+    /// When the link is free again; `None` = it is free.
+    busy_until: Option<Time>,
+    egress: String,
+    /// The frames themselves, where the recording has them.
+    frames: Option<String>,
+    drops: String,
+    counts: BTreeMap<&'static str, u64>,
+    lives: RecordedPackets,
+}
+
+/// A run that is over.
+pub struct ReplayedRun {
+    /// `egress.csv`: what left the link, when.
+    pub egress: String,
+    /// `frames.csv`: the frames themselves, where the recording has them.
+    pub frames: Option<String>,
+    /// `drops.csv`: what was dropped, when, and where in the kernel.
+    pub drops: String,
+    /// `stats.txt`: what tc lists of qdiscs and classes at the end.
+    pub stats: String,
+    /// `filters.txt`: what tc lists of filters at the end.
+    pub filters: String,
+    /// What became of each packet.
+    pub lives: RecordedPackets,
+    draws: RecordedDraws,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+fn at(ns: i64) -> Time {
+    Time((ns + EPOCH) as u64)
+}
+
+fn ns(time: Time) -> i64 {
+    time.0 as i64 - EPOCH
+}
+
+impl<'r> Run<'r> {
+    pub(crate) fn new(
+        recording: &'r Recording,
+        machine: Machine,
+        commands: &'r mut dyn Commands,
+    ) -> Result<Run<'r>, ReplayError> {
+        let device = machine.gateway.device("link0").ok_or(ReplayError::NoDevice)?;
+        Ok(Run {
+            recording,
+            machine,
+            device,
+            beside: Vec::new(),
+            commands,
+            pool: Pool::new(POOL),
+            draws: recording.draws.clone(),
+            busy_until: None,
+            egress: String::from("time_ns,id,len,dsfield\n"),
+            frames: recording.has_frames.then(|| String::from("time_ns,len,octets\n")),
+            drops: String::from("time_ns,id,len,dsfield,where\n"),
+            counts: BTreeMap::new(),
+            lives: RecordedPackets::default(),
+        })
+    }
+
+    pub(crate) fn finish(mut self) -> Result<ReplayedRun, ReplayError> {
+        self.run_script()?;
+        let recording = self.recording;
+        for row in &recording.rows {
+            self.until(at(row.time))?;
+            let now = at(row.time);
+            match &row.what {
+                RowKind::Command(command) => self.command(now, command)?,
+                // A frame that the device cannot carry is refused before any qdisc sees it.
+                RowKind::Packet(arrival) if arrival.meta.frame_len > self.longest_frame() => {}
+                RowKind::Packet(arrival) => {
+                    let pkt = self
+                        .pool
+                        .insert(arrival.meta.clone(), arrival.head.clone())
+                        .ok_or(ReplayError::TooManyPackets)?;
+                    *self.counts.entry("arrivals").or_default() += 1;
+                    let meta = &arrival.meta;
+                    self.lives.arrived(&arrival.flow, meta.ident, meta.frame_len, meta.dsfield, now);
+                    self.arrive(now, pkt);
+                }
+            }
+            self.note_drops();
+        }
+        let last = recording.rows.last().map_or(0, |row| row.time);
+        let end = at(last + DRAIN);
+        self.until(end)?;
+        self.machine.now = end;
+        let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"])
+            + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
+        let filters = self.filters(end);
+        Ok(ReplayedRun {
+            egress: self.egress,
+            frames: self.frames,
+            drops: self.drops,
+            stats,
+            filters,
+            draws: self.draws,
+            counts: self.counts,
+            lives: self.lives,
+        })
+    }
+
+    fn run_script(&mut self) -> Result<(), ReplayError> {
+        self.machine.now = at(SCRIPT_AT);
+        self.machine.gateway.late_timers(true);
+        let (pool, draws) = (&mut self.pool, &mut self.draws);
+        self.commands.script(&mut self.machine.shim(pool, draws)).map_err(ReplayError::Commands)?;
+        self.machine.gateway.late_timers(false);
+        self.look_around();
+        Ok(())
+    }
+
+    fn command(&mut self, now: Time, command: &str) -> Result<(), ReplayError> {
+        self.machine.now = now;
+        let (pool, draws) = (&mut self.pool, &mut self.draws);
+        self.commands.line(command, &mut self.machine.shim(pool, draws)).map_err(ReplayError::Commands)?;
+        self.look_around();
+        // A change may let something go at once, but nobody polls for it: the kernel does not either.
+        Ok(())
+    }
+
+    /// Lets time pass up to `end`, that moment included: the link's completions, then watchdogs, then whatever `end` brings.
+    fn until(&mut self, end: Time) -> Result<(), ReplayError> {
+        loop {
+            let watchdog = self.machine.gateway.timeout(self.device);
+            let beside = self.watchdog_beside();
+            let perturb = self.perturbation();
+            let Some(next) = [self.busy_until, watchdog, perturb, beside.map(|(time, _)| time)]
+                .into_iter()
+                .flatten()
+                .min()
+                .filter(|time| *time <= end)
+            else {
+                return Ok(());
+            };
+            if self.busy_until == Some(next) {
+                self.busy_until = None;
+                self.send(next);
+            } else if perturb == Some(next) {
+                self.machine.gateway.perturb(world(next, &mut self.pool, &mut self.draws));
+            } else {
+                let device = match beside {
+                    Some((time, device)) if time == next && watchdog != Some(next) => device,
+                    _ => self.device,
+                };
+                if self.machine.gateway.fire(next, device) {
+                    self.go_on(next, Some(device));
+                }
+            }
+            self.note_drops();
+        }
+    }
+
+    /// When a hash key changes next: deferrable timers fire when the recording drew the key, or as soon as they may.
+    fn perturbation(&mut self) -> Option<Time> {
+        let due = self.machine.gateway.perturb_due();
+        if self.draws.made_up() {
+            return Some(due).filter(|due| *due != Time::NEVER);
+        }
+        self.draws.next_by_timer().filter(|time| due <= *time)
+    }
+
+    /// What the device can carry now.
+    fn longest_frame(&self) -> u32 {
+        self.machine.gateway.spec(self.device).mtu + Head::ETHERNET as u32
+    }
+
+    /// Did a kernel answer this run before?
+    pub(crate) fn is_recorded(&self) -> bool {
+        !self.draws.made_up()
+    }
+
+    pub(crate) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::World<'_>) {
+        (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.draws))
+    }
+
+    /// Gives the link what it takes.
+    pub(crate) fn send(&mut self, now: Time) {
+        while self.busy_until.is_none() {
+            let world = world(now, &mut self.pool, &mut self.draws);
+            let Some(pkt) = self.machine.gateway.poll(world, self.device) else { return };
+            let meta = self.pool.meta(&pkt);
+            let (id, len, dsfield) = (meta.ident, meta.frame_len, meta.dsfield);
+            self.note_departure(now, &pkt);
+            *self.counts.entry("sent").or_default() += 1;
+            self.lives.left(id, dsfield, now);
+            self.pool.release(pkt);
+            let link: &RecordedLink = &self.recording.link;
+            if link.rate > 0 {
+                self.busy_until = Some(now + Span(link.frame_time(len)));
+            }
+        }
+    }
+
+    /// What the recording's listener at the link sees.
+    fn note_departure(&mut self, now: Time, pkt: &Pkt) {
+        let Meta { ident, frame_len, dsfield, rewritten, .. } = *self.pool.meta(pkt);
+        let told = if rewritten {
+            read_by_listener(&self.pool.settle(pkt).on_wire(), frame_len, ident)
+        } else {
+            Some((ident, dsfield))
+        };
+        if let Some((id, dsfield)) = told {
+            let _ = writeln!(self.egress, "{},{id},{frame_len},{dsfield}", ns(now));
+        }
+        if let Some(frames) = &mut self.frames {
+            let frame = self.pool.settle(pkt).on_wire();
+            let octets: String = frame.frame().iter().map(|octet| format!("{octet:02x}")).collect();
+            let _ = writeln!(frames, "{},{frame_len},{octets}", ns(now));
+        }
+    }
+
+    fn note_drops(&mut self) {
+        for Event { time, what, ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
+            let place = match what {
+                // The recordings do not see these.
+                What::Drop(Why::Netfilter) => continue,
+                What::Drop(Why::PurgedUnseen) => {
+                    self.lives.dropped(ident, time);
+                    *self.counts.entry("dropped").or_default() += 1;
+                    continue;
+                }
+                What::Drop(Why::NetfilterLeaving) => "nft_do_chain",
+                What::Drop(Why::Codel) => "drop_func",
+                What::Drop(Why::Purged(_)) => "__rtnl_unlock",
+                What::Drop(Why::PurgedAtOnce) => "qdisc_reset",
+                What::Drop(Why::Policy) => "__dev_queue_xmit",
+                What::Drop(_) | What::Led => "kfree_skb_list_reason",
+            };
+            // There it has no link header yet.
+            let len = if what == What::Drop(Why::NetfilterLeaving) { len - Head::ETHERNET as u32 } else { len };
+            // An acknowledgement left out was of use: the kernel does not call it dropped.
+            if what != What::Drop(Why::Superseded) {
+                let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
+            }
+            self.lives.dropped(ident, time);
+            *self.counts.entry(if what == What::Led { "led" } else { "dropped" }).or_default() += 1;
+        }
+    }
+
+    fn show(&mut self, words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+        let reply = self.machine.shim(&mut self.pool, &mut self.draws).tc(&words, None);
+        String::from_utf8_lossy(&reply.stdout).into_owned()
+    }
+
+    /// The filters of every qdisc, as the recordings list them: in the order of the listing.
+    fn filters(&mut self, now: Time) -> String {
+        let qdiscs = self.machine.gateway.qdiscs(now, self.device);
+        let parents: Vec<String> = qdiscs.iter().map(|q| q.handle.to_string()).collect();
+        parents
+            .iter()
+            .map(|parent| self.show(&["-s", "-d", "filter", "show", "dev", "link0", "parent", parent]))
+            .collect()
+    }
+}
+
+/// The number and the DS field of a frame; the listener knows only frames of IP. It takes IPv6's number from their last octets, which
+/// are kept of short ones.
+fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
+    let id = match (head.frame_ethertype(), head.network(), head.frame()) {
+        (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),
+        (ethertype::IPV6, _, [.., high, low]) if head.frame().len() == frame_len as usize => {
+            u32::from(*high) << 8 | u32::from(*low)
+        }
+        (ethertype::IPV6, ..) => ident,
+        _ => return None,
+    };
+    Some((id, head.frame_dsfield()))
+}
+
+fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut RecordedDraws) -> tidegate_gateway::World<'a> {
+    tidegate_gateway::World { now, pool, draws }
+}
+
+impl ReplayedRun {
+    /// `12 packets arrived, 10 sent, 2 dropped`.
+    pub fn summary(&self) -> String {
+        let count = |what: &str| self.counts.get(what).copied().unwrap_or(0);
+        format!("{} packets arrived, {} sent, {} dropped", count("arrivals"), count("sent"), count("dropped"))
+    }
+
+    /// Were all recorded draws used, and none other?
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn check_draws(&self) -> Result<(), DrawsError> {
+        self.draws.check()
+    }
+}

@@ -1,0 +1,67 @@
+//! A whole experiment in virtual time.
+
+use crate::document;
+use crate::drive::run;
+use crate::files::Files;
+use crate::judge;
+use crate::model::{Scenario, TimelineEntry};
+use crate::prepare::{Prepared, prepare};
+use crate::run::{CaseRun, RunError, RunWatch};
+use crate::simulated::Simulated;
+use crate::tables::Diagnostic;
+use std::sync::atomic::AtomicBool;
+use tidegate_measure::experiment::{Experiment, Run};
+
+/// All runs: by policy, then by load, then by repeat.
+pub fn cases(scenario: &Scenario) -> Vec<CaseRun> {
+    let repeats = |&(policy, load)| (0..scenario.repeats).map(move |repeat| CaseRun { policy, load, repeat });
+    scenario.cases.iter().flat_map(repeats).collect()
+}
+
+/// Can simulated hosts do all that goes on?
+///
+/// # Errors
+/// The first program: those run on real hosts only.
+pub fn can_be_simulated(scenario: &Scenario) -> Result<(), Diagnostic> {
+    match scenario.cases.iter().flat_map(|(_, load)| &scenario.loads[*load].programs).next() {
+        None => Ok(()),
+        Some(program) => {
+            let how =
+                "`tidegate lab` runs them on real hosts; for the rest of the file: `--load NAME` of a load without";
+            Err(Diagnostic::new(program.at.clone(), "simulated hosts run no programs", how))
+        }
+    }
+}
+
+/// Does one run of a scenario in virtual time.
+///
+/// # Errors
+/// What a machine refuses of a policy, and what fails of who looks on.
+pub fn simulate_case(
+    scenario: &Scenario,
+    prepared: &Prepared,
+    case: CaseRun,
+    asked: &[TimelineEntry],
+    watch: RunWatch<'_>,
+) -> Result<Run, RunError> {
+    run(scenario, prepared, case, asked, watch, Simulated::default())
+}
+
+/// Does all runs of a scenario in virtual time, one after the other, and judges them. A program with several
+/// processors does the same from the parts, with [`simulate_case`] on each: runs share nothing that changes.
+///
+/// # Errors
+/// What a machine refuses, a program that would have to run, or a figure that nothing measures; each with its place.
+pub fn simulate(scenario: &mut Scenario, files: &dyn Files) -> Result<Experiment, RunError> {
+    let prepared = prepare(scenario, files)?;
+    can_be_simulated(scenario)?;
+    let never = AtomicBool::new(false);
+    let mut runs = Vec::new();
+    for case in cases(scenario) {
+        let watch = RunWatch { stop: &never, seconds: &|_| {}, observer: None };
+        runs.push(simulate_case(scenario, &prepared, case, &[], watch)?);
+    }
+    let experiment = document::experiment(scenario, &prepared, "sim", String::new(), runs);
+    judge::check(scenario, &experiment)?;
+    Ok(experiment)
+}

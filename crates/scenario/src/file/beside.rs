@@ -1,0 +1,35 @@
+//! The files beside a scenario.
+
+use crate::files::{FileError, Files};
+use std::path::{Path, PathBuf};
+
+/// Where a scenario's file stands, and who reads the files that it names.
+pub(super) struct Beside<'f> {
+    dir: PathBuf,
+    files: &'f dyn Files,
+}
+
+impl<'f> Beside<'f> {
+    /// Beside a file.
+    pub(super) fn new(path: &Path, files: &'f dyn Files) -> Beside<'f> {
+        Beside { dir: path.parent().unwrap_or(Path::new("")).to_owned(), files }
+    }
+
+    /// The path of a file that is named in the scenario.
+    pub(super) fn join(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Is there such a file?
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        self.files.exists(path)
+    }
+
+    /// Its text.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(super) fn text(&self, path: &Path) -> Result<String, FileError> {
+        self.files.text(path)
+    }
+}

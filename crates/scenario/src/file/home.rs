@@ -1,0 +1,102 @@
+//! `[home]`: a home and its link, in one table.
+//!
+//! hosts - LAN - gateway - cable - modem = uplink = isp - Internet - server
+
+use super::beside::Beside;
+use super::lines::{direction, framing};
+use super::network::Network;
+use crate::model::{BufferSize, LinkDirection, LinkEnd, ScenarioLink};
+use crate::tables::{Diagnostic, Keys, Value, number, rate, size, some_span, text, texts};
+use tidegate_packet::Span;
+
+/// What wires carry, bits per second: LAN and the cable to the modem are the slowest that is faster than the line.
+const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000];
+
+/// Adds the nodes a, b, gateway, modem, isp, server and their links.
+pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>) -> Result<(), Diagnostic> {
+    let mut keys = Keys::of(value)?;
+    let up = rate(keys.need("up", "how fast is the line away from home? `up = \"768kbit\"`")?)?;
+    let down = rate(keys.need("down", "how fast is the line towards home? `down = \"4mbit\"`")?)?;
+    let rtt = keys.read("rtt", some_span)?.unwrap_or(Span::millis(20));
+    let wires = WIRES.into_iter().find(|wire| *wire > up.max(down)).unwrap_or(WIRES[3]);
+    let cable_rate = keys.read("cable", rate)?.unwrap_or(wires);
+    let ring = keys.read("ring", |value| number(value, 1, 65_536))?.map(|frames| frames as u32);
+    let bql = keys.read("bql", size)?.map(|bytes| bytes.clamp(1, u64::from(u32::MAX)) as u32);
+    let framing = keys.read("framing", framing)?;
+    let hosts = keys.read("hosts", texts)?.unwrap_or_else(|| vec!["a", "b"]);
+    let lan = keys.read("lan", text)?.unwrap_or("eth1");
+    let up_buffer = keys.read("buffer", size)?.unwrap_or(24_000);
+    let down_buffer = keys.read("down-buffer", size)?.unwrap_or((down / 32).max(64_000));
+    let shaped = |rate: u64, bytes| LinkDirection {
+        rate: Some(rate),
+        buffer: Some(BufferSize::Bytes(bytes)),
+        framing,
+        ..LinkDirection::default()
+    };
+    let upwards = direction(&mut keys, "up-line", &shaped(up, up_buffer), beside)?;
+    let downwards = direction(&mut keys, "down-line", &shaped(down, down_buffer), beside)?;
+    let (wan, beneath) = wan(&mut keys)?;
+    let place = keys.place();
+    keys.finish()?;
+
+    for name in ["lan", "cable", "dsl", "internet"] {
+        if network.cables.iter().any(|cable| cable.name == name) {
+            return Err(Diagnostic::new(
+                place,
+                format!("`[home]` has a link `{name}` of its own"),
+                "give yours another name",
+            ));
+        }
+    }
+    let wire = |rate: Option<u64>| LinkDirection { rate, ..LinkDirection::default() };
+    let mut lay = |name: &str, ends: &[String], up: LinkDirection, down: LinkDirection| {
+        let ends: Result<Vec<LinkEnd>, Diagnostic> =
+            ends.iter().map(|end| network.end(end, place.clone(), name)).collect();
+        network.cables.push(ScenarioLink { name: name.into(), ends: ends?, mtu: None, up, down });
+        Ok::<(), Diagnostic>(())
+    };
+    let mut lan_ends: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+    lan_ends.push(format!("gateway:{lan}"));
+    lay("lan", &lan_ends, wire(Some(wires)), wire(Some(wires)))?;
+    let card = LinkDirection { ring, bql, ..wire(Some(cable_rate)) };
+    let outside = beneath.as_deref().unwrap_or(wan.as_str());
+    lay("cable", &[format!("gateway:{outside}"), "modem".into()], card, wire(Some(cable_rate)))?;
+    lay("dsl", &["modem".into(), "isp".into()], upwards, downwards)?;
+    let far = LinkDirection { delay: Some(Span(rtt.0 / 2)), ..LinkDirection::default() };
+    lay("internet", &["isp".into(), "server".into()], far.clone(), far)?;
+
+    if let Some(lower) = beneath {
+        let gateway = network.node("gateway");
+        let at = network.device(gateway, &wan);
+        network.nodes[gateway].machine.devices[at].on = Some(lower);
+    }
+    addresses(network, &hosts);
+    Ok(())
+}
+
+/// `wan = "eth0"`, or `over = "ppp0 on eth2"`: the device of the policy, and the one it stands on.
+fn wan(keys: &mut Keys<'_>) -> Result<(String, Option<String>), Diagnostic> {
+    let wan = keys.read("wan", text)?.map(str::to_owned);
+    let Some(value) = keys.get("over") else { return Ok((wan.unwrap_or_else(|| "eth0".into()), None)) };
+    let words: Vec<&str> = text(value)?.split_whitespace().collect();
+    match words.as_slice() {
+        [upper, "on", lower] if upper != lower && wan.as_deref().is_none_or(|wan| wan == *upper) => {
+            Ok(((*upper).to_owned(), Some((*lower).to_owned())))
+        }
+        _ => Err(Diagnostic::new(
+            value.span(),
+            "which device stands on which?",
+            "write `over = \"ppp0 on eth2\"`, without `wan`",
+        )),
+    }
+}
+
+/// 192.168.1.2 and so on for the hosts, 198.51.100.7 for the server: what scripts are written for.
+fn addresses(network: &mut Network, hosts: &[&str]) {
+    for (number, name) in (2_u8..=254).zip(hosts) {
+        let at = network.node(name);
+        network.nodes[at].address = Some([192, 168, 1, number].into());
+    }
+    let server = network.node("server");
+    network.nodes[server].address = Some([198, 51, 100, 7].into());
+}

@@ -1,0 +1,201 @@
+//! What the directions of a link are like.
+
+use super::beside::Beside;
+use crate::model::{BufferSize, LinkDirection};
+use crate::tables::{
+    Diagnostic, Keys, Value, number, parse_size, parse_span, plain, rate, share, size, some_span, span, text,
+};
+use tidegate_sim::{Cells, Framing, Impairment, Loss, Reorder, Trace};
+use toml::de::DeValue;
+
+/// Both directions: what stands outside, or in `both`, holds for both, `up` and `down` for one.
+pub(crate) fn both(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<(LinkDirection, LinkDirection), Diagnostic> {
+    let mut common = line(keys, beside)?;
+    if let Some(value) = keys.get("both") {
+        let mut keys = Keys::of(value)?;
+        common = line(&mut keys, beside)?.or(&common);
+        keys.finish()?;
+    }
+    Ok((direction(keys, "up", &common, beside)?, direction(keys, "down", &common, beside)?))
+}
+
+/// What a key says of one direction, else what holds for both.
+pub(crate) fn direction(
+    keys: &mut Keys<'_>,
+    key: &'static str,
+    common: &LinkDirection,
+    beside: &Beside<'_>,
+) -> Result<LinkDirection, Diagnostic> {
+    let Some(value) = keys.get(key) else { return Ok(common.clone()) };
+    let mut keys = Keys::of(value)?;
+    let own = line(&mut keys, beside)?;
+    keys.finish()?;
+    Ok(own.or(common))
+}
+
+fn line(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<LinkDirection, Diagnostic> {
+    let frames = |value: Value<'_>| number(value, 1, 65_536).map(|frames| frames as u32);
+    Ok(LinkDirection {
+        rate: keys.read("rate", rate)?,
+        packet_rate: keys.read("packet-rate", |value| number(value, 0, 1_000_000_000))?,
+        delay: keys.read("delay", span)?,
+        jitter: keys.read("jitter", span)?,
+        buffer: keys.read("buffer", buffer)?,
+        framing: keys.read("framing", framing)?,
+        ring: keys.read("ring", frames)?,
+        bql: keys.read("bql", size)?.map(|bytes| bytes.clamp(1, u64::from(u32::MAX)) as u32),
+        impairment: impairment(keys)?,
+        trace: keys.read("trace", |value| trace(value, beside))?,
+    })
+}
+
+/// `24kB`, `100 packets`, `200ms`.
+fn buffer(value: Value<'_>) -> Result<BufferSize, Diagnostic> {
+    let said = plain(value)?;
+    let packets = said.strip_suffix("packets").or_else(|| said.strip_suffix("packet"));
+    let found = match packets {
+        Some(count) => count.trim().parse().ok().map(BufferSize::Packets),
+        None => parse_size(&said).map(BufferSize::Bytes).or_else(|| parse_span(&said).map(BufferSize::Time)),
+    };
+    found.ok_or_else(|| {
+        let how = "write bytes (24kB), packets (\"100 packets\"), or a time at the line's rate (200ms)";
+        Diagnostic::new(value.span(), format!("`{said}` is no size of a buffer"), how)
+    })
+}
+
+/// Bytes of each frame beside the 14 of its Ethernet header, the shortest frame, how it is carried; by name. The figures of DSL are those
+/// of RFC 2684 and its AAL5 trailer, and of IEEE 802.3 clause 61.
+const FRAMINGS: [(&str, i32, u32, Cells); 12] = [
+    ("none", 0, 0, Cells::None),
+    ("ethernet", 24, 84, Cells::None),
+    ("pppoe", 32, 84, Cells::None),
+    ("ptm", 8, 0, Cells::Ptm),
+    ("pppoe-ptm", 16, 0, Cells::Ptm),
+    ("atm-llc", 18, 0, Cells::Atm),
+    ("atm-vc", 10, 0, Cells::Atm),
+    ("ipoa-llc", 2, 0, Cells::Atm),
+    ("ipoa-vc", -6, 0, Cells::Atm),
+    ("pppoa-vc", -4, 0, Cells::Atm),
+    ("pppoe-atm-llc", 26, 0, Cells::Atm),
+    ("pppoe-atm-vc", 18, 0, Cells::Atm),
+];
+
+/// A framing by name, or by its figures.
+pub(crate) fn framing(value: Value<'_>) -> Result<Framing, Diagnostic> {
+    if let DeValue::Table(_) = value.get_ref() {
+        return framing_table(value);
+    }
+    let said = text(value)?;
+    let found = FRAMINGS.iter().find(|(name, ..)| *name == said);
+    found.map(|&(_, overhead, minimum, cells)| Framing { overhead, minimum, cells }).ok_or_else(|| {
+        let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
+        let remedy = format!("there are {}, or {{ overhead = 40, minimum = 64, cells = \"atm\" }}", names.join(", "));
+        Diagnostic::new(value.span(), "no framing is called so", remedy)
+    })
+}
+
+fn framing_table(value: Value<'_>) -> Result<Framing, Diagnostic> {
+    let mut keys = Keys::of(value)?;
+    let overhead = keys.read("overhead", |value| {
+        let number = plain(value)?.parse::<i32>().ok().filter(|bytes| (-64..=256).contains(bytes));
+        number.ok_or_else(|| Diagnostic::new(value.span(), "this is no overhead", "write bytes, -64 to 256"))
+    })?;
+    let minimum = keys.read("minimum", |value| number(value, 0, 1500))?;
+    let cells = keys.read("cells", |value| match text(value)? {
+        "none" => Ok(Cells::None),
+        "atm" => Ok(Cells::Atm),
+        "ptm" => Ok(Cells::Ptm),
+        _ => Err(Diagnostic::new(value.span(), "no cells are called so", "there are none, atm, ptm")),
+    })?;
+    keys.finish()?;
+    Ok(Framing {
+        overhead: overhead.unwrap_or(0),
+        minimum: minimum.unwrap_or(0) as u32,
+        cells: cells.unwrap_or_default(),
+    })
+}
+
+/// `loss`, `reorder`, `spread`.
+fn impairment(keys: &mut Keys<'_>) -> Result<Option<Impairment>, Diagnostic> {
+    let loss = keys.read("loss", loss)?;
+    let reorder = keys.read("reorder", reorder)?;
+    let spread = keys.read("spread", span)?;
+    if loss.is_none() && reorder.is_none() && spread.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Impairment {
+        loss: loss.unwrap_or_default(),
+        reorder: reorder.unwrap_or_default(),
+        spread: spread.unwrap_or_default(),
+    }))
+}
+
+fn loss(value: Value<'_>) -> Result<Loss, Diagnostic> {
+    let DeValue::Table(_) = value.get_ref() else { return share(value).map(Loss::Random) };
+    let mut keys = Keys::of(value)?;
+    let random = keys.read("random", share)?.map(Loss::Random);
+    let every = keys.read("every", |value| number(value, 1, u64::from(u32::MAX)))?.map(|n| Loss::Every(n as u32));
+    let pattern = keys.read("pattern", pattern)?.map(Loss::Pattern);
+    let burst = keys.read("burst", burst)?;
+    let place = keys.place();
+    keys.finish()?;
+    let mut all = [random, every, pattern, burst].into_iter().flatten();
+    match (all.next(), all.next()) {
+        (Some(one), None) => Ok(one),
+        _ => Err(Diagnostic::new(place, "one kind of loss was expected", "write random, every, pattern or burst")),
+    }
+}
+
+fn pattern(value: Value<'_>) -> Result<Vec<bool>, Diagnostic> {
+    let said = text(value)?;
+    let marks: Option<Vec<bool>> = said
+        .chars()
+        .map(|c| match c {
+            'x' | 'X' => Some(true),
+            '.' => Some(false),
+            _ => None,
+        })
+        .collect();
+    marks.filter(|marks| !marks.is_empty()).ok_or_else(|| {
+        Diagnostic::new(
+            value.span(),
+            "this is no pattern",
+            "write a point for each packet that passes, an x for one that is lost",
+        )
+    })
+}
+
+fn burst(value: Value<'_>) -> Result<Loss, Diagnostic> {
+    let mut keys = Keys::of(value)?;
+    let p = share(keys.need("p", "the probability that a good line turns bad: `p = \"1%\"`")?)?;
+    let r = share(keys.need("r", "the probability that a bad line turns good: `r = \"10%\"`")?)?;
+    // In Gilbert's and Elliott's words h and k are what passes in the bad and in the good state.
+    let bad = keys.read("h", share)?.map_or(1.0, |passes| 1.0 - passes);
+    let good = keys.read("k", share)?.map_or(0.0, |passes| 1.0 - passes);
+    keys.finish()?;
+    Ok(Loss::Burst { p, r, bad, good })
+}
+
+fn reorder(value: Value<'_>) -> Result<Reorder, Diagnostic> {
+    let mut keys = Keys::of(value)?;
+    let which = share(keys.need("share", "how many: `share = \"1%\"`")?)?;
+    let by = some_span(keys.need("delay", "how much longer they take: `delay = \"5ms\"`")?)?;
+    keys.finish()?;
+    Ok(Reorder { share: which, by })
+}
+
+/// A recorded rate, beside the scenario's file.
+fn trace(value: Value<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic> {
+    let path = beside.join(text(value)?);
+    let read = beside.text(&path).map_err(|error| {
+        let how = "name a file of mahimahi's, beside this one: a millisecond per line at which 1500 bytes could go";
+        Diagnostic::new(value.span(), format!("{}: {error}", path.display()), how)
+    })?;
+    Trace::parse(&read).map_err(|(line, why)| {
+        Diagnostic::new(
+            value.span(),
+            format!("{}:{line}: {why}", path.display()),
+            "one number of milliseconds per line",
+        )
+    })
+}

@@ -1,0 +1,25 @@
+//! Tables of tables.
+
+use crate::tables::{Diagnostic, Value, in_order};
+
+/// The entries of a table of tables, in the order of the file.
+pub(super) fn named<'t>(value: Option<Value<'t>>) -> Result<Vec<(&'t str, Value<'t>)>, Diagnostic> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    let toml::de::DeValue::Table(table) = value.get_ref() else {
+        return Err(Diagnostic::new(
+            value.span(),
+            "here a table was expected",
+            "write `[policies.NAME]`, `[loads.NAME]`",
+        ));
+    };
+    let entries = in_order(table).into_iter();
+    entries
+        .map(|(key, value)| {
+            let name: &str = key.get_ref();
+            if name.is_empty() || name.contains(['/', ',']) || name.contains(char::is_whitespace) {
+                return Err(Diagnostic::new(key.span(), "no name", "names are one word, without `/` and `,`"));
+            }
+            Ok((name, value))
+        })
+        .collect()
+}

@@ -1,0 +1,240 @@
+use super::*;
+use crate::files::NoFiles;
+
+const GOOD: &str = "\
+duration = '30s'
+
+[links.lan]
+between = ['a', 'b', 'gateway:eth0']
+rate = '100mbit'
+
+[links.dsl]
+between = ['gateway:eth1', 'isp']
+delay = '8ms'
+up = { rate = '128kbit' }
+down = { rate = '1mbit', buffer = '64kB' }
+
+[links.internet]
+between = ['isp', 'server']
+
+[policies.none]
+[policies.tbf]
+gateway = ['tc qdisc add dev eth1 root tbf rate 100kbit burst 2048 latency 50ms']
+
+[loads.upload]
+traffic = [{ tcp = 'a -> server', count = 2 }]
+
+[[traffic]]
+ping = 'b -> server'
+
+[[at]]
+time = '10s'
+run = 'tc qdisc show dev eth1'
+
+[[expect]]
+figure = 'ping.mean'
+of = 'tbf/upload'
+over = 'ping.max of none/upload'
+published = '0.5'
+tolerance = '10%'
+";
+
+fn read(text: &str) -> Result<Scenario, Diagnostic> {
+    parse(Path::new("x/home.toml"), text, &NoFiles)
+}
+
+/// Where a text is wrong, and why: the first line of the message, and what it underlines.
+fn error(text: &str) -> String {
+    match read(text) {
+        Ok(_) => "nothing".to_owned(),
+        Err(wrong) => {
+            let shown = wrong.shown(Path::new("f"), text);
+            let marked = text.get(wrong.at.clone()).unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+            format!("{} [{marked}] = {}", shown.lines().next().unwrap_or_default(), wrong.remedy)
+        }
+    }
+}
+
+#[test]
+fn a_scenario_is_understood() {
+    let scenario = read(GOOD).unwrap_or_else(|_| panic!("{}", error(GOOD)));
+    let nodes: Vec<String> =
+        scenario.nodes.iter().map(|node| format!("{} {:?} {:?}", node.name, node.role, node.address)).collect();
+    let expected = [
+        "a Host Some(10.0.0.2)",
+        "b Host Some(10.0.0.3)",
+        "gateway Machine None",
+        "isp Relay Some(198.51.100.1)",
+        "server Host Some(198.51.100.2)",
+    ];
+    assert_eq!(nodes, expected);
+    let dsl = &scenario.cables[1];
+    assert_eq!((dsl.up.rate, dsl.down.rate, dsl.up.delay), (Some(128_000), Some(1_000_000), Some(Span::millis(8))));
+    let ids: Vec<&str> = scenario.loads[0].items.iter().map(|item| item.id.as_str()).collect();
+    assert_eq!((ids, scenario.cases.len(), scenario.at.len()), (vec!["ping", "upload"], 2, 1));
+    let expected = &scenario.expect[0];
+    assert_eq!((expected.published, expected.within), (Some(0.5), (0.45, 0.55)));
+    let over = expected.over.as_ref().map(|over| (over.name.as_str(), over.policy));
+    assert_eq!((expected.figure.policy, over), (1, Some(("ping.max", 0))));
+}
+
+/// Each is the good file with one thing changed.
+#[test]
+fn what_is_wrong_has_its_place_and_a_remedy() {
+    let with = |from: &str, to: &str| {
+        assert!(GOOD.contains(from), "{from}");
+        error(&GOOD.replace(from, to))
+    };
+    let rows = [
+        (with("duration", "durration"), "f:1:1: no key is called so [durration] = did you mean `duration`?"),
+        (with("'30s'", "'30 parsecs'"), "f:1:12: `30 parsecs` is no time ['30 parsecs'] = write a number and its unit"),
+        (with("'100mbit'", "'fast'"), "f:5:8: `fast` is no rate ['fast'] = write 128kbit"),
+        (with("'100mbit'", "'0mbit'"), "f:5:8: a rate of nothing carries nothing ['0mbit'] = write what the line"),
+        (with("'100mbit'", "'100'"), "f:5:8: `100` is no rate ['100'] = write 128kbit"),
+        (with("['isp', 'server']", "['isq', 'server']"), "f:24:8: no links lead from `b` to `server` ['b -> server'"),
+        (
+            with("'gateway:eth1', 'isp'", "'gateway:eth0', 'isp'"),
+            "f:8:12: `gateway:eth0` has a cable in it: link `lan`",
+        ),
+        (with("'gateway:eth1', 'isp'", "'gateway', 'isp'"), "f:8:12: `gateway` is a machine, and which of its devices"),
+        (with("['isp', 'server']", "['isp']"), "f:14:11: a link has two ends, or more"),
+        (with("['isp', 'server']", "['isp', 'isp']"), "f:14:19: `isp` is at both ends of this link"),
+        (with("'64kB'", "'64 miles'"), "f:11:35: `64 miles` is no size of a buffer"),
+        (
+            with("'b -> server'", "'b -> sever'"),
+            "f:24:14: nobody is called `sever` [sever] = the links name a, b, gateway",
+        ),
+        (with("'b -> server'", "'b - server'"), "f:24:8: from whom to whom? ['b - server'] = write `\"a -> server\"`"),
+        (with("'b -> server'", "'b -> b'"), "f:24:14: `b` would talk with itself [b]"),
+        (with("tcp = ", "tpc = "), "f:21:14: no key is called so [tpc] = did you mean `tcp`?"),
+        (with("count = 2", "count = 0"), "f:21:43: this is no number that fits here [0] = write a whole number from 1"),
+        (with("gateway = [", "gatewy = ["), "f:18:1: no machine is called `gatewy` [gatewy]"),
+        (with("tc qdisc show", "tcc qdisc show"), "f:28:7: `tcc` is no tool that a machine has here"),
+        (with("tc qdisc show dev eth1", "tc qdisc show | head"), "f:28:7: only a shell understands this"),
+        (with("of = 'tbf/upload'", "of = 'tbb/upload'"), "f:32:6: no policy is called `tbb`"),
+        (with("of = 'tbf/upload'", "of = 'tbf/uplaod'"), "f:32:6: no load is called `uplaod`"),
+        (with("'10%'", "'some'"), "f:35:13: `some` is no figure"),
+        (with("[policies.none]\n", "[policies.none\n"), "f:16:15: "),
+        (error(""), "f:1:1: nothing joins anybody"),
+    ];
+    let others: Vec<String> = rows
+        .iter()
+        .filter(|(found, expected)| !found.starts_with(expected))
+        .map(|(found, expected)| format!("{found}\ninstead of\n{expected}"))
+        .collect();
+    assert!(others.is_empty(), "{}", others.join("\n\n"));
+}
+
+#[test]
+fn the_home_link_is_a_shortcut() {
+    let text = "[home]\nup = '768kbit'\ndown = '4mbit'\nover = 'ppp0 on eth2'\n[loads.up]\ntraffic = [{ tcp = 'a -> server' }]\n";
+    let scenario = read(text).unwrap_or_else(|_| panic!("{}", error(text)));
+    let names: Vec<&str> = scenario.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "gateway", "modem", "isp", "server"]);
+    let devices: Vec<(&str, Option<&str>)> =
+        scenario.nodes[2].machine.devices.iter().map(|d| (d.name.as_str(), d.on.as_deref())).collect();
+    assert_eq!(devices, [("eth1", None), ("eth2", None), ("ppp0", Some("eth2"))]);
+    let twice = format!("{text}[links.dsl]\nbetween = ['x', 'y']\n");
+    assert!(error(&twice).contains("has a link `dsl` of its own"), "{}", error(&twice));
+}
+
+#[test]
+fn a_sweep_is_one_size_after_the_other() {
+    let sweep = "[[traffic]]\nudp = 'a -> server'\nrate = '1mbit'\nsizes = [0, 100]\neach = '5s'\n[[at]]";
+    let text = GOOD.replacen("[[at]]", sweep, 1);
+    let scenario = read(&text).unwrap_or_else(|_| panic!("{}", error(&text)));
+    let items: Vec<(&str, Span, Option<Span>)> =
+        scenario.loads[0].items[1..3].iter().map(|item| (item.id.as_str(), item.start, item.stop)).collect();
+    let secs = Span::secs;
+    assert_eq!(items, [("udp-0", secs(0), Some(secs(5))), ("udp-100", secs(5), Some(secs(10)))]);
+}
+
+#[test]
+fn datagrams_leave_evenly_or_not() {
+    use crate::model::{DatagramPacing, TrafficKind};
+    for (said, pace) in [
+        ("rate = '1mbit'", DatagramPacing::Even),
+        ("rate = '1mbit'\nuneven = '4ms'", DatagramPacing::Late(Span::millis(4))),
+        ("every = '11200us'\npoisson = true", DatagramPacing::Poisson),
+    ] {
+        let text = GOOD.replacen("[[at]]", &format!("[[traffic]]\nudp = 'a -> server'\n{said}\n[[at]]"), 1);
+        let scenario = read(&text).unwrap_or_else(|_| panic!("{}", error(&text)));
+        let TrafficKind::Udp { payload, every, pace: found } = scenario.loads[0].items[1].what else {
+            panic!("datagrams")
+        };
+        assert_eq!((payload, every, found), (1400, Span::micros(11_200), pace));
+    }
+}
+
+#[test]
+fn lines_may_do_many_things() {
+    use crate::model::BufferSize;
+    use tidegate_sim::{Cells, Loss};
+    let with = |line: &str| GOOD.replace("up = { rate = '128kbit' }", &format!("up = {{ rate = '128kbit', {line} }}"));
+    let up = |line: &str| {
+        let text = with(line);
+        read(&text).unwrap_or_else(|_| panic!("{}", error(&text))).cables[1].up.clone()
+    };
+    assert_eq!(up("buffer = '100 packets'").buffer, Some(BufferSize::Packets(100)));
+    assert_eq!(up("buffer = '200ms'").buffer, Some(BufferSize::Time(Span::millis(200))));
+    let loss = |line: &str| up(line).impairment.map(|what| what.loss);
+    assert_eq!(loss("loss = '1%'"), Some(Loss::Random(0.01)));
+    assert_eq!(loss("loss = { pattern = '.x' }"), Some(Loss::Pattern(vec![false, true])));
+    let burst = Loss::Burst { p: 0.01, r: 0.1, bad: 0.75, good: 0.0 };
+    assert_eq!(loss("loss = { burst = { p = '1%', r = '10%', h = '25%' } }"), Some(burst));
+    let framing = |line: &str| up(line).framing.map(|f| (f.overhead, f.minimum, f.cells));
+    assert_eq!(framing("framing = 'pppoe-atm-llc'"), Some((26, 0, Cells::Atm)));
+    assert_eq!(framing("framing = { overhead = 40, minimum = 64, cells = 'ptm' }"), Some((40, 64, Cells::Ptm)));
+    for (line, why) in [
+        ("loss = { every = 3, random = '1%' }", "one kind of loss was expected"),
+        ("loss = '120%'", "`120%` is no share"),
+        ("framing = 'atm'", "no framing is called so"),
+        ("trace = 'nowhere.trace'", "nowhere.trace"),
+    ] {
+        assert!(error(&with(line)).contains(why), "{}", error(&with(line)));
+    }
+}
+
+#[test]
+fn cases_may_be_few() {
+    let case = GOOD.replace("[[expect]]", "[[case]]\npolicy = 'tbf'\n[[expect]]");
+    assert!(error(&case).contains("this case is not run"), "{}", error(&case));
+    let alone = case.replace("over = 'ping.max of none/upload'\n", "").replace("of = 'tbf/upload'\n", "");
+    let scenario = read(&alone).unwrap_or_else(|_| panic!("{}", error(&alone)));
+    assert_eq!((scenario.cases, scenario.expect[0].figure.policy), (vec![(1, 0)], 1));
+}
+
+#[test]
+fn flents_tests_by_their_names() {
+    for (test, count) in [("rrul", 9), ("tcp_nup", 2), ("voip", 3), ("ping", 1), ("web", 2)] {
+        let traffic = format!("traffic = [{{ test = '{test}', between = ['a', 'server'] }}]");
+        let text = GOOD.replace("traffic = [{ tcp = 'a -> server', count = 2 }]", &traffic);
+        let text = text.replace("[[traffic]]\nping = 'b -> server'\n", "");
+        let scenario = read(&text).unwrap_or_else(|_| panic!("{test}: {}", error(&text)));
+        let load = &scenario.loads[0];
+        assert_eq!((load.items.len(), load.test.as_deref()), (count, Some(test)));
+    }
+}
+
+#[test]
+fn programs_run_on_hosts() {
+    let with = |programs: &str| {
+        let traffic = "traffic = [{ tcp = 'a -> server', count = 2 }]";
+        GOOD.replace(traffic, &format!("{traffic}\nprograms = [{{ {programs} }}]"))
+    };
+    let text = with("on = 'a', run = 'iperf3 -c server', start = '1s', stop = '9s'");
+    let scenario = read(&text).unwrap_or_else(|_| panic!("{}", error(&text)));
+    let program = &scenario.loads[0].programs[0];
+    assert_eq!(
+        (program.command.as_str(), program.start, program.stop),
+        ("iperf3 -c server", Span::secs(1), Some(Span::secs(9)))
+    );
+    for (programs, why) in [
+        ("on = 'nobody', run = 'true'", "nobody is called `nobody`"),
+        ("on = 'gateway', run = 'true'", "no program runs there"),
+        ("on = 'a'", "what is run?"),
+        ("on = 'a', run = 'true', start = '2s', stop = '1s'", "it would stop before it starts"),
+    ] {
+        assert!(error(&with(programs)).contains(why), "{}", error(&with(programs)));
+    }
+}

@@ -1,0 +1,90 @@
+//! Commands, and what happens at its time.
+
+use super::beside::Beside;
+use super::commands::command;
+use super::lines;
+use super::network::{Network, strings};
+use crate::model::{LinkDirection, MachineCommand, TimelineEntry, TimelineEvent};
+use crate::tables::{Diagnostic, Keys, Value, list, span, text};
+use tidegate_packet::Span;
+use toml::de::DeValue;
+
+/// `[[at]]`; `usual` is the machine that is meant where none is named and there are several.
+pub(crate) fn read(
+    value: Value<'_>,
+    network: &Network,
+    usual: Option<usize>,
+    beside: &Beside<'_>,
+) -> Result<Vec<TimelineEntry>, Diagnostic> {
+    let mut all = Vec::new();
+    for entry in list(value)? {
+        let mut keys = Keys::of(entry)?;
+        let time = span(keys.need("time", "when? `time = \"30s\"`, from the beginning of the run")?)?;
+        let link = keys.get("link");
+        if link.is_none() {
+            all.extend(told(&mut keys, time, (network, usual), beside)?);
+        } else if let Some(link) = link {
+            let cable = network.known_link(text(link)?, link.span())?;
+            let (up, down) = lines::both(&mut keys, beside)?;
+            fixed(&up, link)?;
+            fixed(&down, link)?;
+            all.push(TimelineEntry { time, what: TimelineEvent::Link { cable, lines: Box::new([up, down]) } });
+        }
+        keys.finish()?;
+    }
+    all.sort_by_key(|at| at.time);
+    Ok(all)
+}
+
+/// What a machine is told.
+fn told(
+    keys: &mut Keys<'_>,
+    time: Span,
+    (network, usual): (&Network, Option<usize>),
+    beside: &Beside<'_>,
+) -> Result<Vec<TimelineEntry>, Diagnostic> {
+    let machine = match keys.get("on") {
+        Some(on) => network.known_machine(text(on)?, on.span())?,
+        None => match usual {
+            Some(machine) => machine,
+            None => network.only_machine(keys.place())?,
+        },
+    };
+    let pace = keys.read("pace", span)?.unwrap_or_default();
+    if let Some(script) = keys.get("script") {
+        let path = beside.join(text(script)?);
+        if !beside.exists(&path) {
+            let why = format!("there is no file {}", path.display());
+            return Err(Diagnostic::new(script.span(), why, "name a script beside this file"));
+        }
+        let args = keys.read("args", strings)?.unwrap_or_default();
+        return Ok(vec![TimelineEntry {
+            time,
+            what: TimelineEvent::Script { machine, path, args, pace, at: script.span() },
+        }]);
+    }
+    let how = "what is it told? `run = \"tc qdisc del dev eth0 root\"`, or `script = \"FILE\"`; a link changes with `link = \"NAME\"`";
+    let commands = commands(keys.need("run", how)?)?;
+    let told = (0..).zip(commands).map(|(number, command)| TimelineEntry {
+        time: time + Span(pace.0 * number),
+        what: TimelineEvent::Command { machine, command },
+    });
+    Ok(told.collect())
+}
+
+/// What a link keeps.
+fn fixed(line: &LinkDirection, link: Value<'_>) -> Result<(), Diagnostic> {
+    if line.framing.is_some() || line.trace.is_some() || line.jitter.is_some() {
+        let what = "a link's framing, jitter and trace stay as they are";
+        return Err(Diagnostic::new(link.span(), what, "rate, delay, buffer, packet-rate, ring, bql, loss may change"));
+    }
+    Ok(())
+}
+
+/// A command, or several.
+fn commands(value: Value<'_>) -> Result<Vec<MachineCommand>, Diagnostic> {
+    match value.get_ref() {
+        DeValue::Array(lines) => lines.iter().map(|line| command(text(line)?, line.span())).collect(),
+        _ => Ok(vec![command(text(value)?, value.span())?]),
+    }
+}

@@ -1,0 +1,107 @@
+//! What was expected against what was found.
+
+use crate::model::{Expectation, FigureRef, Scenario};
+use crate::tables::Diagnostic;
+use tidegate_measure::experiment::{Comparison, Experiment, NoSuchFigure, Run, Spread, figure};
+
+/// All expectations whose cases were run.
+pub(crate) fn comparisons(scenario: &Scenario, experiment: &Experiment) -> Vec<Comparison> {
+    scenario.expect.iter().filter_map(|expected| compare(scenario, experiment, expected)).collect()
+}
+
+/// The first expectation that asks for what is not measured; what it asks for is known only after a run.
+///
+/// # Errors
+/// Its place, and what can be asked for.
+pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnostic> {
+    let asked = scenario.expect.iter().flat_map(|expected| std::iter::once(&expected.figure).chain(&expected.over));
+    for asked in asked {
+        for run in runs(scenario, experiment, asked) {
+            if let Err(NoSuchFigure::Unknown { known }) = of_run(run, asked) {
+                let of = asked.name.rsplit_once('.').map_or(asked.name.as_str(), |(of, _)| of);
+                let near: Vec<&str> =
+                    known.iter().filter(|name| name.starts_with(of)).map(String::as_str).take(24).collect();
+                let groups = known.iter().filter_map(|name| name.rsplit_once('.').map(|(of, _)| of));
+                let mut things: Vec<&str> = groups.collect();
+                things.dedup();
+                let remedy = match near.as_slice() {
+                    [] => format!("what is measured is {} (each with .mean, .p95, .rate …)", things.join(", ")),
+                    near => format!("there are {}", near.join(", ")),
+                };
+                let why = format!("nothing is measured that is called `{}`", asked.name);
+                return Err(Diagnostic::new(asked.at.clone(), why, remedy));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn runs<'e>(scenario: &Scenario, experiment: &'e Experiment, asked: &FigureRef) -> Vec<&'e Run> {
+    let (policy, load) = (&scenario.policies[asked.policy].name, &scenario.loads[asked.load].name);
+    experiment.runs.iter().filter(|run| run.policy == *policy && run.load == *load).collect()
+}
+
+fn of_run(run: &Run, asked: &FigureRef) -> Result<tidegate_measure::experiment::Value, NoSuchFigure> {
+    let window = asked.between.map_or(run.window, |(from, to)| (from.0, to.0));
+    figure(run, &asked.name, window)
+}
+
+fn compare(scenario: &Scenario, experiment: &Experiment, expected: &Expectation) -> Option<Comparison> {
+    let found = runs(scenario, experiment, &expected.figure);
+    if found.is_empty() {
+        return None;
+    }
+    let (mut unit, mut numbers, mut missing) = ("", Vec::new(), None);
+    let under = expected.over.as_ref().map(|over| runs(scenario, experiment, over));
+    if under.as_ref().is_some_and(Vec::is_empty) {
+        return None;
+    }
+    for (at, run) in found.into_iter().enumerate() {
+        let value = of_run(run, &expected.figure);
+        // Repeats are compared with the same seed.
+        let over = match (&expected.over, &under) {
+            (Some(asked), Some(runs)) => runs.get(at).map(|run| of_run(run, asked)),
+            _ => None,
+        };
+        match (value, over) {
+            (Ok(value), None) if expected.over.is_none() => {
+                unit = value.unit;
+                numbers.push(value.number);
+            }
+            (Ok(value), Some(Ok(over))) if over.number != 0.0 => numbers.push(value.number / over.number),
+            (Err(NoSuchFigure::Nothing { why }), _) | (_, Some(Err(NoSuchFigure::Nothing { why }))) => {
+                missing = Some(why);
+            }
+            _ => {}
+        }
+    }
+    let spread = Spread::new(numbers, unit);
+    let (low, high) = expected.within;
+    let held = spread.is_some_and(|spread| (low..=high).contains(&spread.median));
+    let why = expected.why.clone().or_else(|| missing.filter(|_| spread.is_none()).map(str::to_owned));
+    Some(Comparison {
+        id: expected.id.clone(),
+        what: expected.what.clone(),
+        figure: words(scenario, expected),
+        unit: unit.to_owned(),
+        published: expected.published,
+        found: spread.map(|spread| spread.median),
+        spread: spread.map(|spread| (spread.least, spread.most)),
+        within: expected.within,
+        held,
+        gated: expected.gate,
+        why,
+    })
+}
+
+/// The figure in the scenario's words.
+fn words(scenario: &Scenario, expected: &Expectation) -> String {
+    let of = |asked: &FigureRef| {
+        let case = format!("{}/{}", scenario.policies[asked.policy].name, scenario.loads[asked.load].name);
+        format!("{} of {case}", asked.name)
+    };
+    match &expected.over {
+        Some(over) => format!("{} over {}", of(&expected.figure), of(over)),
+        None => of(&expected.figure),
+    }
+}

@@ -1,0 +1,11 @@
+//! Files of tidegate in TOML: what is wrong with one is reported with its place, the reason, and what to write instead.
+
+mod diagnostic;
+mod keys;
+mod time;
+mod values;
+
+pub use diagnostic::{Diagnostic, parse};
+pub use keys::{Keys, Value, in_order};
+pub use time::parse_time;
+pub use values::*;

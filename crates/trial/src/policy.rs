@@ -1,0 +1,305 @@
+//! A policy that is tried: what was configured, and which devices lead where.
+
+use std::fmt;
+use std::sync::OnceLock;
+use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
+use tidegate_insight::{CARRIED_OUT_AT, Given, Reached, Reading};
+use tidegate_packet::{Dissector, Handle, Pool, Seeded};
+use tidegate_policy::netfilter::{Condition, NfCommand, Rule};
+use tidegate_policy::{LinkKind, Op, Verb};
+use tidegate_shims::Machine;
+
+/// What a script configured.
+#[derive(Default)]
+pub struct TrialPolicy {
+    /// The operations that were carried out, in order.
+    pub ops: Vec<Op>,
+    /// The devices of the machine.
+    pub devices: Vec<String>,
+    /// The device whose policy governs the way to the modem.
+    pub wan: String,
+    /// The device that it stands on, if it does.
+    pub beneath: Option<String>,
+    /// The device towards the LAN.
+    pub lan: String,
+    /// Devices that give back what is redirected to them.
+    pub returning: Vec<String>,
+    /// How far the machine looks into packets.
+    pub dissector: Dissector,
+    /// Commands the script issued.
+    pub commands: usize,
+    /// What the reader should know about the capture.
+    pub notes: Vec<String>,
+    /// The rules whose marks no packet keeps, once somebody asked.
+    pub(crate) overwritten: OnceLock<Vec<Rule>>,
+}
+
+/// What a file or a script configured.
+pub struct Configured {
+    /// The machine, with what was carried out on it.
+    pub machine: Machine,
+    /// How many commands were issued.
+    pub commands: usize,
+    /// The device that a short policy says leads to the modem.
+    pub wan: Option<String>,
+    /// And the one towards the LAN.
+    pub lan: Option<String>,
+    /// What the reader should know about loading it.
+    pub notes: Vec<String>,
+}
+
+/// Why a policy cannot be tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// Packets are redirected to this device, which is down.
+    Down(String),
+    /// No device is configured that leads to the modem; but packets that arrive at these, if any, are redirected.
+    Nothing(Vec<String>),
+    /// These devices are configured, and nobody said which leads to the modem.
+    Several(Vec<String>),
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PolicyError::Down(name) => write!(
+                f,
+                "packets are redirected to {name}, which is down, and so dropped: nothing would come through. Set it up in the \
+                 script: ip link set dev {name} up"
+            ),
+            PolicyError::Nothing(given) if given.is_empty() => {
+                write!(f, "it hangs no qdisc at the root of any device, so there is nothing to try")
+            }
+            PolicyError::Nothing(given) => write!(
+                f,
+                "it hangs a qdisc at the root of {} only: what passes there comes from another device, by `action mirred egress \
+                 redirect`, and goes back to it. Give that device a qdisc or a filter in the script, or name the one that leads \
+                 to the modem with --dev",
+                given.join(", ")
+            ),
+            PolicyError::Several(several) => write!(
+                f,
+                "it configures several devices ({}); say which one leads to the modem with --dev",
+                several.join(", ")
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+impl TrialPolicy {
+    /// Has it rules for what the machine itself sends, from a TCP port? The port of the first.
+    pub(crate) fn server_port(&self) -> Option<u16> {
+        self.ops.iter().find_map(|op| {
+            let Op::Netfilter(nf) = op else { return None };
+            let (NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule)) = &nf.command else { return None };
+            if !chain.eq_ignore_ascii_case("output") {
+                return None;
+            }
+            rule.matches.iter().find_map(|m| match &m.what {
+                Condition::SourcePort(range) if !m.not => Some(range.0),
+                Condition::SourcePorts(ranges) if !m.not => ranges.first().map(|(low, _)| *low),
+                _ => None,
+            })
+        })
+    }
+
+    /// No policy, on a machine with these devices: `wan` leads to the modem, or stands on `beneath`, which does.
+    pub fn none(wan: String, beneath: Option<String>, lan: String) -> TrialPolicy {
+        let devices = [&wan, &lan].into_iter().chain(&beneath).cloned().collect();
+        TrialPolicy { devices, wan, beneath, lan, ..TrialPolicy::default() }
+    }
+
+    /// A machine with this policy, or without any.
+    pub fn machine(&self, with_policy: bool, seed: u64) -> Machine {
+        let mut machine = Machine::for_script(self.devices.iter().map(String::as_str));
+        machine.now = CARRIED_OUT_AT;
+        machine.gateway.set_dissector(self.dissector);
+        if with_policy {
+            let (mut pool, mut draws) = (Pool::new(0), Seeded::new(seed));
+            let mut shim = machine.shim(&mut pool, &mut draws);
+            for op in &self.ops {
+                // It was carried out once, so it will be again; were it refused, the table of classes would show it.
+                let _ = shim.apply(op.clone());
+            }
+        }
+        machine
+    }
+}
+
+impl TrialPolicy {
+    /// Does every packet lose what a rule writes on it before it comes to a queue?
+    pub(crate) fn is_overwritten(&self, rule: &Rule) -> bool {
+        let find = || {
+            let reading = self.reading();
+            Reached::of(&reading).map_or(Vec::new(), |mut reached| reached.overwritten(&reading))
+        };
+        self.overwritten.get_or_init(find).contains(rule)
+    }
+
+    /// The same for those who ask what it means: without the files, which they need not name.
+    pub(crate) fn reading(&self) -> Reading {
+        let spec = |name: &String| (name.clone(), TrialPolicy::device_spec(name));
+        Reading::new(Given {
+            sources: Vec::new(),
+            steps: Vec::new(),
+            ops: self.ops.clone(),
+            devices: self.devices.iter().map(spec).collect(),
+            down: Vec::new(),
+            dissector: self.dissector,
+            kernel_log: Vec::new(),
+            scripts: false,
+        })
+    }
+}
+
+impl TrialPolicy {
+    /// What a device of this name is taken for.
+    pub fn device_spec(name: &str) -> DeviceSpec {
+        DeviceSpec::of(&LinkKind::of_name(name))
+    }
+
+    /// The transmit ring of the device before the modem, if the script changed it.
+    pub(crate) fn asked_ring(&self, gateway: &Gateway, with_policy: bool) -> Option<u32> {
+        let name = self.beneath.as_ref().unwrap_or(&self.wan);
+        let ring = gateway.spec(gateway.device(name)?).ring;
+        (with_policy && ring != TrialPolicy::device_spec(name).ring).then_some(ring)
+    }
+
+    /// Puts the WAN device on the one beneath.
+    pub fn stack(&self, gateway: &mut Gateway) {
+        let lower = self.beneath.as_deref().and_then(|name| gateway.device(name));
+        if let (Some(upper), Some(lower)) = (gateway.device(&self.wan), lower) {
+            gateway.stack_by_kind(upper, lower);
+        }
+    }
+}
+
+impl TrialPolicy {
+    /// What was configured, with the devices that lead to the modem and to the LAN; `dev` leads to the modem, or the upper one of `over`, which
+    /// stands on the lower, if that was said.
+    ///
+    /// # Errors
+    /// When nobody says, and several devices are configured or none.
+    pub fn new(
+        configured: Configured,
+        dev: Option<&str>,
+        over: Option<&(String, String)>,
+    ) -> Result<TrialPolicy, PolicyError> {
+        let Configured { machine, commands, wan: said, lan: mut towards, mut notes } = configured;
+        let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
+        refuse_dead_redirects(&machine)?;
+        let wan = match (dev, over) {
+            (Some(dev), _) => dev.to_owned(),
+            (None, Some((upper, _))) => upper.clone(),
+            (None, None) => match said {
+                Some(wan) => wan,
+                // What a script made to try something out, and took away again, is not there any more.
+                None => match wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))? {
+                    name if is_lan(&name) => {
+                        notes.push(format!(
+                        "{name} is taken for the device towards the LAN, by its name, so that downloads leave by it; --dev {name} takes it \
+                         for the one that leads to the modem"
+                    ));
+                        towards = Some(name);
+                        UNNAMED_WAN.to_owned()
+                    }
+                    name => name,
+                },
+            },
+        };
+        let beneath = over.map(|(_, lower)| lower.clone());
+        let mut devices: Vec<String> =
+            machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
+        for name in std::iter::once(&wan).chain(&beneath) {
+            if !devices.contains(name) {
+                devices.push(name.clone());
+            }
+        }
+        let returning: Vec<String> =
+            devices.iter().filter(|name| kind(name) == Some(DeviceKind::Ifb)).cloned().collect();
+        let lan = devices
+            .iter()
+            .find(|name| **name != wan && Some(*name) != beneath.as_ref() && kind(name) == Some(DeviceKind::Ethernet));
+        let lan = towards.or_else(|| lan.cloned()).unwrap_or_else(|| "lan0".to_owned());
+        let warned = machine.kernel_log.iter().map(|line| format!("the kernel would warn: {line}"));
+        notes.extend(warned);
+        let dissector = machine.gateway.dissector();
+        let overwritten = OnceLock::new();
+        Ok(TrialPolicy {
+            ops: machine.log,
+            devices,
+            wan,
+            beneath,
+            lan,
+            returning,
+            dissector,
+            commands,
+            notes,
+            overwritten,
+        })
+    }
+}
+
+/// What the device to the modem is called where the policy names only the one towards the LAN.
+const UNNAMED_WAN: &str = "wan0";
+
+/// Does a device's name say that it leads to the LAN: a bridge, or OpenWrt's `lan1`?
+fn is_lan(name: &str) -> bool {
+    LinkKind::of_name(name) == LinkKind::Bridge || ["lan", "br-"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Refuses a policy that redirects packets to a device which is down: the kernel drops them, all of them.
+fn refuse_dead_redirects(machine: &Machine) -> Result<(), PolicyError> {
+    let down: Vec<&str> = machine.host.down().collect();
+    let mut targets = machine.log.iter().filter_map(|op| match op {
+        Op::Filter(filter) => {
+            filter.actions.iter().filter_map(|action| action.act.redirects_to()).find(|name| down.contains(name))
+        }
+        _ => None,
+    });
+    match targets.next() {
+        Some(name) => Err(PolicyError::Down(name.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// The device on whose root the script hangs a qdisc, those that give back (ifb) not counted; where there is none, the
+/// one whose arriving packets it governs.
+fn wan_of(ops: &[Op], gives_back: impl Fn(&str) -> bool) -> Result<String, PolicyError> {
+    let at = |hook: &dyn Fn(Handle) -> bool| {
+        let hung = ops.iter().filter_map(|op| match op {
+            Op::Qdisc(q) if q.verb != Verb::Delete && hook(q.parent) && !gives_back(&q.dev) => Some(q.dev.as_str()),
+            _ => None,
+        });
+        let mut names: Vec<&str> = hung.collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    let mut names = at(&|parent| parent == Handle::ROOT);
+    if names.is_empty() {
+        names = at(&|parent| parent == Handle::INGRESS);
+    }
+    match names.as_slice() {
+        [] => Err(PolicyError::Nothing(at_roots(ops))),
+        [one] => Ok((*one).to_owned()),
+        several => Err(PolicyError::Several(several.iter().map(|name| (*name).to_owned()).collect())),
+    }
+}
+
+/// All devices whose root has a qdisc.
+fn at_roots(ops: &[Op]) -> Vec<String> {
+    let mut given: Vec<String> = ops
+        .iter()
+        .filter_map(|op| match op {
+            Op::Qdisc(q) if q.verb != Verb::Delete && q.parent == Handle::ROOT => Some(q.dev.clone()),
+            _ => None,
+        })
+        .collect();
+    given.sort_unstable();
+    given.dedup();
+    given
+}

@@ -1,0 +1,69 @@
+//! A trial under way.
+
+use crate::home::{self, InstalledTrees, Run};
+use crate::loads::{self, Item, Load};
+use crate::policy::TrialPolicy;
+use crate::reach::{self, DeviceClass};
+use crate::settings::TrialSettings;
+use std::collections::BTreeMap;
+
+/// A trial under way.
+pub struct Trial<'o> {
+    pub(crate) options: &'o TrialSettings,
+    pub(crate) policy: &'o TrialPolicy,
+    pub(crate) loads: Vec<Load>,
+    pub(crate) probes: Vec<Item>,
+    /// Conversations for classes that nothing else reaches.
+    pub(crate) extras: Vec<Item>,
+    /// The leaf classes that each conversation takes, by its title.
+    pub(crate) taken: BTreeMap<String, Vec<DeviceClass>>,
+    /// Classes nothing was found for, and why.
+    pub(crate) unreached: BTreeMap<DeviceClass, String>,
+    pub(crate) trees: InstalledTrees,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl<'o> Trial<'o> {
+    /// Of a policy, with these settings; nothing is simulated yet but its empty trees.
+    pub fn new(options: &'o TrialSettings, policy: &'o TrialPolicy) -> Trial<'o> {
+        Trial {
+            options,
+            policy,
+            loads: loads::loads(options, policy),
+            probes: loads::probes(options),
+            extras: Vec::new(),
+            taken: BTreeMap::new(),
+            unreached: BTreeMap::new(),
+            trees: home::trees(policy, options.seed),
+            runs: Vec::new(),
+            notes: policy.notes.clone(),
+        }
+    }
+
+    /// Learns which classes the traffic takes.
+    pub(crate) fn ask(&mut self) {
+        let loads = self.loads.iter().flat_map(|load| &load.items);
+        for item in self.probes.iter().chain(loads) {
+            if !self.taken.contains_key(&item.title) {
+                self.taken.insert(item.title.clone(), reach::ask(self.policy, &item.traffic, self.options.seed));
+            }
+        }
+    }
+
+    /// The class that most of a conversation's bytes take.
+    pub(crate) fn class_of(&self, item: &Item) -> Option<String> {
+        let place = self.taken.get(&item.title)?.first()?;
+        Some(place.label(self.policy))
+    }
+
+    /// What a class carries, in a few words: what its filters ask for, else the conversations that take it.
+    pub(crate) fn title_of(&self, place: &DeviceClass) -> String {
+        if let Some(words) = self.policy.title_of(place, &self.trees.filters) {
+            return words;
+        }
+        let takes = |places: &Vec<DeviceClass>| places.first() == Some(place);
+        let titles: Vec<&str> = self.taken.iter().filter(|(_, p)| takes(p)).map(|(title, _)| title.as_str()).collect();
+        titles.join(", ")
+    }
+}

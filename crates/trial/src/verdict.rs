@@ -1,0 +1,610 @@
+//! What a trial comes to, in sentences.
+
+use tidegate_measure::Spans;
+use tidegate_measure::numbers::{milliseconds, percent, rate};
+use tidegate_measure::trial::{ClassSeries, Probe, Run, TreeNode, Trial};
+
+/// The sentences, the most important first.
+pub(super) fn sentences(trial: &Trial) -> Vec<String> {
+    let worst = loads(trial).max_by_key(|(without, _)| figure(without));
+    let mut sentences = Vec::new();
+    if let Some((without, with)) = worst {
+        sentences.push(latency(trial, without, with));
+        sentences.extend(people(without, with));
+        sentences.extend(remainder(trial, with));
+    }
+    let hardest = worst.map(|(without, _)| without.load.as_str());
+    sentences.extend(cost(trial, hardest));
+    sentences.extend(unreached(trial));
+    sentences
+}
+
+/// Loads that fill the link, each without and with the policy.
+fn loads(trial: &Trial) -> impl Iterator<Item = (&Run, &Run)> {
+    let without = trial.runs.iter().filter(|run| !run.policy && !run.flows.is_empty());
+    without.filter_map(|run| {
+        let with = trial.runs.iter().find(|other| other.policy && !other.witnesses && other.load == run.load)?;
+        Some((run, with))
+    })
+}
+
+/// The probe that stands for a run: the ping, else the first there is.
+fn speaker(run: &Run) -> Option<&Probe> {
+    run.probes.iter().find(|probe| probe.id == "ping").or(run.probes.first())
+}
+
+/// Its 95th percentile in ns.
+fn figure(run: &Run) -> Option<u64> {
+    speaker(run)?.figures(run.window).rtt.percentile(95.0)
+}
+
+/// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and a full
+/// frame each way.
+fn idle(trial: &Trial) -> u64 {
+    let measured = trial.runs.iter().find(|run| !run.policy && run.flows.is_empty()).and_then(figure);
+    let frame = |bits: u64| FULL_FRAME * 8_000_000_000 / bits.max(1);
+    measured.unwrap_or_else(|| trial.link.rtt_ns + frame(trial.link.up_bits) + frame(trial.link.down_bits))
+}
+
+/// Bytes of a full frame.
+const FULL_FRAME: u64 = 1514;
+
+/// How the ping fares under the load that hurts most.
+fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
+    let load = &without.title;
+    let Some(probe) = speaker(with) else { return format!("Nothing was asked under {load}.") };
+    let name = &probe.title;
+    let asked = probe.figures(with.window);
+    let lost = asked.loss();
+    let lose =
+        |word: &str| if lost > 0.02 { format!("; {word} {} of them are lost", percent(lost)) } else { String::new() };
+    let (and, but) = (lose("and"), lose("but"));
+    let (before, after) = match (figure(without), figure(with)) {
+        (Some(before), Some(after)) => (before, after),
+        (_, None) if asked.lost == 0 => return format!("Under {load} no {name} was sent while it was measured."),
+        (before, None) => {
+            let without = match before {
+                Some(before) => format!("; without it 95 % take at most {}", milliseconds(before)),
+                None => ", nor without it".to_owned(),
+            };
+            return format!("Under {load} no {name} of {} is answered with the policy{without}.", asked.lost);
+        }
+        (None, Some(after)) => {
+            return format!(
+                "Under {load} no {name} is answered without the policy; with it 95 % take at most {}{but}.",
+                milliseconds(after)
+            );
+        }
+    };
+    let (from, to) = (milliseconds(before), milliseconds(after));
+    let ratio = before as f64 / after.max(1) as f64;
+    if ratio >= 1.2 {
+        format!(
+            "Under {load} the policy cuts the {name}'s 95th percentile from {from} to {to} ({ratio:.1} times shorter){but}."
+        )
+    } else if ratio <= 0.83 {
+        format!("Under {load} the policy makes the {name} worse: its 95th percentile is {to} instead of {from}{and}.")
+    } else if before > 2 * idle(trial) {
+        format!(
+            "Under {load} the policy does not help: the {name}'s 95th percentile is {to} with it, {from} without{and}."
+        )
+    } else {
+        format!("{load} does not disturb the {name}: its 95th percentile is {to} with the policy, {from} without{but}.")
+    }
+}
+
+/// What people wait for, under the same load.
+fn people(without: &Run, with: &Run) -> Option<String> {
+    let told = without.probes.iter().filter(|probe| probe.id != "ping").filter_map(|before| {
+        let after = with.probes.iter().find(|probe| probe.id == before.id)?;
+        let said = |probe: &Probe, run: &Run| {
+            let figures = probe.figures(run.window);
+            match figures.rtt.percentile(50.0) {
+                Some(median) if figures.loss() > 0.05 => {
+                    format!("{} (and {} never)", seconds(median), percent(figures.loss()))
+                }
+                Some(median) => seconds(median),
+                None => "never".to_owned(),
+            }
+        };
+        let (a, b) = (said(before, without), said(after, with));
+        (a != b).then(|| format!("{} {b} instead of {a}", before.title))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("Typically: {}.", told.join("; ")))
+}
+
+/// Where packets still wait with the policy, and what to do about it: in a queue of its own, at the modem, at the
+/// provider.
+fn remainder(trial: &Trial, with: &Run) -> Vec<String> {
+    let mut sentences = Vec::new();
+    sentences.extend(own_queue(trial, with));
+    if let Some(ns) = waits(with, "modem", trial.link.up_bits) {
+        sentences.push(format!("The modem still holds {} of packets{}", milliseconds(ns), why_modem(trial, with)));
+    }
+    if let Some(ns) = waits(with, "provider", trial.link.down_bits) {
+        let elsewhere = trial.tree.iter().any(|node| node.device != trial.device);
+        let remedy = match elsewhere {
+            true => ".",
+            false => ": holding downloads below the link's rate, on an ifb, shortens that (examples/download.sh).",
+        };
+        sentences
+            .push(format!("At the provider, on the way towards you, {} of packets wait{remedy}", milliseconds(ns)));
+    }
+    sentences
+}
+
+/// The standing queue of a buffer that nobody governs, in ns of its link, if it is worth a word.
+fn waits(run: &Run, title: &str, bits: u64) -> Option<u64> {
+    let buffer = run.buffers.iter().find(|buffer| buffer.title == title)?;
+    let bytes = standing(run, &buffer.backlog)?;
+    let at_rate = |bytes: u64| bytes * 8_000_000_000 / bits.max(1);
+    Some(at_rate(bytes)).filter(|&ns| ns > NOTICED_NS.max(at_rate(NOTICED_BYTES)))
+}
+
+/// What waits half of the time while it is measured.
+fn standing(run: &Run, series: &[u64]) -> Option<u64> {
+    Spans::new(series.get(window_start(run)..)?.to_vec()).percentile(50.0)
+}
+
+/// The first step of the window.
+fn window_start(run: &Run) -> usize {
+    (run.window.0 / run.step_ns.max(1)) as usize
+}
+
+/// The policy's own queue that the probe stands in, where it is a FIFO: there a packet waits for all that is before
+/// it.
+fn own_queue(trial: &Trial, with: &Run) -> Option<String> {
+    let probe = speaker(with)?;
+    let class = match &probe.class {
+        Some(id) => with.classes.iter().find(|class| class.id == *id)?,
+        // A root without classes is the only queue there is.
+        None => with.classes.first().filter(|class| class.leaf && with.classes.len() == 1)?,
+    };
+    let fifo = fifo_of(trial, &class.id)?;
+    let sent: u64 = class.sent.get(window_start(with)..)?.iter().sum();
+    let bits = tidegate_measure::bits_per_second(sent, with.window.1.saturating_sub(with.window.0));
+    let bytes = standing(with, &class.backlog)?;
+    let ns = (bytes as f64 * 8e9 / bits.max(1.0)) as u64;
+    let packets: Vec<u64> = class.qlen.iter().map(|&packets| u64::from(packets)).collect();
+    let packets = standing(with, &packets)?;
+    (ns > NOTICED_NS && bytes > NOTICED_BYTES).then(|| {
+        format!(
+            "The {} waits in the policy's own queue {}: {packets} packets, {}, in {fifo}; a queue that keeps itself short, as fq_codel \
+             does, belongs there.",
+            probe.title,
+            class.id,
+            milliseconds(ns)
+        )
+    })
+}
+
+/// The FIFO that a class's packets wait in, by its kind; `None`: it is no FIFO.
+fn fifo_of(trial: &Trial, id: &str) -> Option<String> {
+    let here = |node: &&TreeNode| node.device == trial.device;
+    let node = trial.tree.iter().filter(here).find(|node| node.id == id)?;
+    let inside = trial.tree.iter().filter(here).find(|below| node.is_class && below.parent == node.id);
+    match inside {
+        Some(below) => FIFOS.contains(&below.kind.as_str()).then(|| format!("{} {}", below.kind, below.options)),
+        None if node.is_class => Some("the FIFO that a class has of itself".to_owned()),
+        None => FIFOS.contains(&node.kind.as_str()).then(|| format!("{} {}", node.kind, node.options)),
+    }
+}
+
+const FIFOS: [&str; 2] = ["pfifo", "bfifo"];
+
+/// Why packets wait in the modem although there is a policy, as far as it can be told, and what to do.
+fn why_modem(trial: &Trial, with: &Run) -> String {
+    let own: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == trial.device).collect();
+    let through: u64 = own_leaves(with).flat_map(|class| &class.packets).map(|&packets| u64::from(packets)).sum();
+    if with.direct_packets * DIRECT_SHARE > through {
+        return format!(
+            ": {} packets were sent past all classes of {}, at the device's full rate, because no filter leads them to a leaf class and \
+             htb has no default class that would take them. Make such a class, and name it as htb's default.",
+            with.direct_packets, trial.device
+        );
+    }
+    if !own.iter().any(|node| SHAPERS.contains(&node.kind.as_str()) || node.rate_bits.is_some()) {
+        return format!(
+            ": nothing in the policy holds {} to a rate below the link's, so the queue is there, where the policy cannot order it. Put \
+             a shaper (htb, hfsc, tbf, cake with bandwidth) at its root.",
+            trial.device
+        );
+    }
+    let held_to_nothing = unheld(&own, with);
+    if !held_to_nothing.is_empty() {
+        return format!(": nothing holds what goes through {} to a rate.", held_to_nothing.join(", "));
+    }
+    let bytes: u64 = own_leaves(with).flat_map(|class| class.sent.iter().skip(window_start(with))).sum();
+    let sent = tidegate_measure::bits_per_second(bytes, with.window.1.saturating_sub(with.window.0));
+    let (link, promised) = (trial.link.up_bits, promised(&own));
+    let fills = sent >= FILLS * link as f64;
+    match most(&own) {
+        Some((id, bits)) if bits >= link => {
+            let (bits, carried) = (rate(bits as f64), rate(link as f64));
+            let too_much = format!(": {id} may send {bits}, the link carries {carried}. Give it a rate below that");
+            match promised {
+                Some(promised) if promised >= link => format!(
+                    "{too_much}, and the classes below it rates that fit in it (they add up to {}).",
+                    rate(promised as f64)
+                ),
+                _ => format!("{too_much}."),
+            }
+        }
+        Some((id, bits)) if fills && promised.is_some_and(|promised| promised > bits) => format!(
+            ": the rates of the classes below {id} add up to {}, and htb sends these even where {id} may send {}. Give \
+             them rates that fit in it.",
+            rate(promised.unwrap_or(0) as f64),
+            rate(bits as f64)
+        ),
+        _ if fills => {
+            format!(": the policy sends {}, the link carries {}. Give it a lower rate.", rate(sent), rate(link as f64))
+        }
+        _ => format!(
+            ", though the policy sends {} and the link carries {}: why is not known.",
+            rate(sent),
+            rate(link as f64)
+        ),
+    }
+}
+
+/// What the classes without classes below them sent; those of other devices are called with their device.
+fn own_leaves(run: &Run) -> impl Iterator<Item = &ClassSeries> {
+    run.classes.iter().filter(|class| class.leaf && !class.id.contains(' '))
+}
+
+/// The leaves that sent something, and that nothing from themselves up to the root holds to a rate.
+fn unheld(own: &[&TreeNode], with: &Run) -> Vec<String> {
+    let node = |id: &str| own.iter().find(|node| node.id == id);
+    let holds = |node: &TreeNode| SHAPERS.contains(&node.kind.as_str()) || node.rate_bits.is_some();
+    let is_held = |id: &str| {
+        let mut at = node(id);
+        for _ in 0..DEEPEST {
+            let Some(here) = at else { break };
+            let shaper_below = own.iter().any(|below| !below.is_class && below.parent == here.id && holds(below));
+            if holds(here) || here.is_class && shaper_below {
+                return true;
+            }
+            at = node(&here.parent);
+        }
+        false
+    };
+    let sent = |class: &&ClassSeries| class.sent.iter().skip(window_start(with)).any(|&bytes| bytes > 0);
+    let free = own_leaves(with).filter(sent).filter(|class| node(&class.id).is_some() && !is_held(&class.id));
+    free.map(|class| class.id.clone()).collect()
+}
+
+/// Trees are less deep than this.
+const DEEPEST: usize = 64;
+
+/// What HTB sends of its leaves' own rates when all are busy, whatever the classes above may send in all.
+fn promised(own: &[&TreeNode]) -> Option<u64> {
+    let classes = || own.iter().filter(|node| node.is_class && node.kind == "htb");
+    let leaves = classes().filter(|node| !classes().any(|below| below.parent == node.id));
+    let rates = leaves.map(|leaf| Some(leaf.rate_bits?.min(leaf.ceil_bits.unwrap_or(u64::MAX))));
+    let rates: Option<Vec<u64>> = rates.collect();
+    rates.filter(|rates| rates.len() > 1).map(|rates| rates.iter().sum())
+}
+
+/// What limits a device as a whole: its root's rate, or of HTB's top class the ceiling where there is but one.
+fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
+    let root = own.iter().find(|node| node.parent.is_empty() && !node.is_class)?;
+    if let Some(bits) = root.rate_bits {
+        return Some((format!("{} {}", root.kind, root.id), bits));
+    }
+    let mut tops = own.iter().filter(|node| node.is_class && node.parent == root.id && root.kind == "htb");
+    let only = tops.next().filter(|_| tops.next().is_none())?;
+    Some((format!("class {}", only.id), only.ceil_bits.or(only.rate_bits)?))
+}
+
+/// Of the link's rate, this much is all of it.
+const FILLS: f64 = 0.97;
+/// Kinds that hold a device to a rate whatever their parameters.
+const SHAPERS: [&str; 3] = ["htb", "hfsc", "tbf"];
+/// One packet in so many past all classes is worth a word.
+const DIRECT_SHARE: u64 = 10;
+/// A queue shorter than this, or than two full frames, is not worth a word.
+const NOTICED_NS: u64 = 20_000_000;
+const NOTICED_BYTES: u64 = 2 * FULL_FRAME;
+
+/// Below a second in ms, above in s.
+fn seconds(ns: u64) -> String {
+    if ns < 1_000_000_000 { milliseconds(ns) } else { format!("{:.1} s", ns as f64 / 1e9) }
+}
+
+/// What the transfers pay, each way, under the first load that transfers in that direction only; "alone" where the
+/// sentences before are about another load.
+fn cost(trial: &Trial, hardest: Option<&str>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (up, word) in [(true, "up"), (false, "down")] {
+        let carried = |run: &Run| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
+        let pair = loads(trial).find(|(without, _)| without.flows.iter().all(|flow| flow.up == up));
+        let Some((without, with)) = pair else { continue };
+        let (a, b) = (carried(without), carried(with));
+        if a <= 0.0 {
+            continue;
+        }
+        let change = (b - a) / a * 100.0;
+        let how = match change {
+            c if c < -0.5 => format!("{:.0} % less", -c),
+            c if c > 0.5 => format!("{c:.0} % more"),
+            _ => "as much".to_owned(),
+        };
+        let carry = if without.flows.len() == 1 { "carries" } else { "carry" };
+        let alone = if hardest == Some(without.load.as_str()) { "" } else { "Alone, " };
+        sentences.push(format!("{alone}{} {carry} {how} {word}: {} instead of {}.", without.title, rate(b), rate(a)));
+    }
+    sentences
+}
+
+/// The classes nothing was found for: each with its reason, or, of many, their names.
+fn unreached(trial: &Trial) -> Vec<String> {
+    let unreached: Vec<_> = trial.tree.iter().filter_map(|node| Some((node, node.unreachable.as_ref()?))).collect();
+    if unreached.len() > MOST_NAMED {
+        let names: Vec<&str> = unreached.iter().map(|(node, _)| node.id.as_str()).collect();
+        return vec![format!("No packet was found that reaches any of {} classes: {}.", names.len(), names.join(", "))];
+    }
+    let told = unreached
+        .iter()
+        .map(|(node, why)| format!("No packet was found that reaches class {} on {}: {why}.", node.id, node.device));
+    told.collect()
+}
+
+/// More classes than this are only listed.
+const MOST_NAMED: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_measure::trial::{BufferSeries, Flow, LinkFacts};
+
+    const STEP: u64 = 100_000_000;
+    const MS: u64 = 1_000_000;
+
+    /// A run of ten seconds with a ping each 100 ms, all of which take as long, and one flow with a rate.
+    fn run(load: &str, policy: bool, rtt_ms: Option<u64>, mbit: u64) -> Run {
+        let answers = (0..100).map(|n| (n * STEP, rtt_ms.map(|ms| ms * MS))).collect();
+        let flow = Flow { title: "upload 1".into(), up: true, bytes: mbit * 1_250_000, ..Flow::default() };
+        let buffer =
+            |title: &str| BufferSeries { title: title.into(), backlog: vec![0; 100], ..BufferSeries::default() };
+        Run {
+            load: load.into(),
+            title: if load == "empty" { "nothing".into() } else { "1 upload".into() },
+            policy,
+            window: (0, 100 * STEP),
+            step_ns: STEP,
+            probes: vec![Probe {
+                id: "ping".into(),
+                title: "ping".into(),
+                class: Some("1:10".into()),
+                answers,
+                ..Probe::default()
+            }],
+            flows: if load == "empty" { Vec::new() } else { vec![flow] },
+            buffers: vec![buffer("modem"), buffer("provider")],
+            ..Run::default()
+        }
+    }
+
+    /// 10 Mbit/s up and 50 down behind HTB with one top class and a leaf.
+    fn trial(runs: Vec<Run>, top: u64, leaf_queue: &str) -> Trial {
+        let node = |id: &str, parent: &str, kind: &str, bits: Option<u64>| TreeNode {
+            device: "eth0".into(),
+            id: id.into(),
+            parent: parent.into(),
+            is_class: !id.ends_with(':'),
+            kind: kind.into(),
+            rate_bits: bits,
+            ceil_bits: bits,
+            ..TreeNode::default()
+        };
+        Trial {
+            device: "eth0".into(),
+            link: LinkFacts { up_bits: 10_000_000, down_bits: 50_000_000, rtt_ns: 30 * MS, ..LinkFacts::default() },
+            tree: vec![
+                node("1:", "", "htb", None),
+                node("1:1", "1:", "htb", Some(top)),
+                node("1:10", "1:1", "htb", Some(top)),
+                node("10:", "1:10", leaf_queue, None),
+            ],
+            runs,
+            ..Trial::default()
+        }
+    }
+
+    fn class(packets_waiting: u32) -> ClassSeries {
+        ClassSeries {
+            id: "1:10".into(),
+            leaf: true,
+            // 9 Mbit/s.
+            sent: vec![112_500; 100],
+            packets: vec![75; 100],
+            backlog: vec![u64::from(packets_waiting) * 1514; 100],
+            qlen: vec![packets_waiting; 100],
+            ..ClassSeries::default()
+        }
+    }
+
+    fn with(mut run: Run, change: impl FnOnce(&mut Run)) -> Run {
+        change(&mut run);
+        run
+    }
+
+    #[test]
+    fn without_an_idle_run_a_slow_ping_is_not_said_to_be_undisturbed() {
+        let told = |before, after| {
+            sentences(&trial(vec![run("up", false, before, 9), run("up", true, after, 9)], 9_000_000, "fq_codel"))
+                .remove(0)
+        };
+        assert!(told(Some(1528), Some(1500)).starts_with("Under 1 upload the policy does not help"));
+        assert!(told(Some(36), Some(34)).starts_with("1 upload does not disturb the ping"));
+        assert!(
+            told(Some(1528), Some(40)).contains("cuts the ping's 95th percentile from 1528 ms to 40.0 ms (38.2 times")
+        );
+        assert!(told(Some(40), Some(1528)).contains("makes the ping worse"));
+        assert_eq!(
+            told(Some(40), None),
+            "Under 1 upload no ping of 100 is answered with the policy; without it 95 % take at most 40.0 ms."
+        );
+        assert!(told(None, Some(40)).contains("no ping is answered without the policy"));
+    }
+
+    #[test]
+    fn what_is_lost_is_one_more_harm_where_the_policy_does_not_help() {
+        let lossy = |before, after| {
+            let with = with(run("up", true, Some(after), 9), |run| {
+                run.probes[0].answers.iter_mut().take(33).for_each(|answer| answer.1 = None);
+            });
+            sentences(&trial(vec![run("up", false, Some(before), 9), with], 9_000_000, "fq_codel")).remove(0)
+        };
+        assert!(lossy(40, 1528).ends_with("instead of 40.0 ms; and 33.0 % of them are lost."), "{}", lossy(40, 1528));
+        assert!(lossy(1528, 40).ends_with("times shorter); but 33.0 % of them are lost."));
+    }
+
+    #[test]
+    fn what_transfers_pay_says_when_they_are_alone() {
+        let runs = |hardest: u64| {
+            let mut runs = vec![run("up", false, Some(100), 9), run("up", true, Some(40), 8)];
+            for policy in [false, true] {
+                let mut both = run("both", policy, Some(hardest), 9);
+                both.flows.push(Flow { title: "download 1".into(), bytes: 1_000_000, ..Flow::default() });
+                runs.push(both);
+            }
+            sentences(&trial(runs, 9_000_000, "fq_codel")).join("\n")
+        };
+        assert!(runs(500).contains("\nAlone, 1 upload carries 11 % less up"), "{}", runs(500));
+        assert!(runs(50).contains("\n1 upload carries 11 % less up"), "{}", runs(50));
+    }
+
+    #[test]
+    fn an_idle_run_says_what_undisturbed_is() {
+        let runs = |ms| {
+            vec![
+                run("empty", false, Some(500), 0),
+                run("empty", true, Some(500), 0),
+                run("up", false, Some(ms), 9),
+                run("up", true, Some(ms), 9),
+            ]
+        };
+        let told = |ms| sentences(&trial(runs(ms), 9_000_000, "fq_codel")).remove(0);
+        assert!(told(900).contains("does not disturb") && told(1100).contains("does not help"));
+    }
+
+    #[test]
+    fn where_nothing_was_asked_nothing_is_said_of_it() {
+        let silent = |policy| with(run("up", policy, Some(30), 9), |run| run.window = (200 * STEP, 300 * STEP));
+        let told = sentences(&trial(vec![silent(false), silent(true)], 9_000_000, "fq_codel"));
+        assert_eq!(told[0], "Under 1 upload no ping was sent while it was measured.");
+    }
+
+    #[test]
+    fn what_is_sent_for_the_classes_sake_is_in_no_sentence() {
+        let mut runs = vec![run("up", false, Some(900), 9), run("up", true, Some(40), 1)];
+        let without = sentences(&trial(runs.clone(), 9_000_000, "fq_codel"));
+        runs.push(with(run("up", true, Some(2000), 10), |run| run.witnesses = true));
+        assert_eq!(sentences(&trial(runs, 9_000_000, "fq_codel")), without);
+        assert!(
+            without.iter().any(|said| said.contains("carries 89 % less up: 1.00 Mbit/s instead of 9.00 Mbit/s")),
+            "{without:?}"
+        );
+    }
+
+    #[test]
+    fn a_queue_of_the_policys_own_is_named_where_it_is_a_fifo() {
+        let told = |kind, packets| {
+            let shaped = with(run("up", true, Some(900), 9), |run| run.classes.push(class(packets)));
+            sentences(&trial(vec![run("up", false, Some(900), 9), shaped], 9_000_000, kind)).join("\n")
+        };
+        let said = "The ping waits in the policy's own queue 1:10: 1000 packets, 1346 ms, in pfifo ";
+        assert!(told("pfifo", 1000).contains(said), "{}", told("pfifo", 1000));
+        // In a fair queue the ping need not wait for the others' packets.
+        assert!(!told("sfq", 1000).contains("own queue") && !told("pfifo", 2).contains("own queue"));
+    }
+
+    /// The sentence about the modem, of a run in which a second of packets waits there.
+    fn at_the_modem(top: u64, change: impl FnOnce(&mut Run), rewrite: impl FnOnce(&mut Trial)) -> String {
+        let shaped = with(run("up", true, Some(900), 9), |run| {
+            run.classes.push(class(0));
+            run.buffers[0].backlog = vec![1_250_000; 100];
+            change(run);
+        });
+        let mut trial = trial(vec![run("up", false, Some(900), 9), shaped], top, "fq_codel");
+        rewrite(&mut trial);
+        sentences(&trial).into_iter().find(|said| said.contains("modem")).unwrap_or_default()
+    }
+
+    #[test]
+    fn packets_at_the_modem_are_explained_by_what_the_policy_is() {
+        assert_eq!(
+            at_the_modem(9_000_000, |_| (), |_| ()),
+            "The modem still holds 1000 ms of packets, though the policy sends 9.00 Mbit/s and the link carries 10.0 \
+             Mbit/s: why is not known."
+        );
+        let full = |run: &mut Run| run.classes[0].sent = vec![125_000; 100];
+        assert!(
+            at_the_modem(9_000_000, full, |_| ())
+                .ends_with(": the policy sends 10.0 Mbit/s, the link carries 10.0 Mbit/s. Give it a lower rate."),
+        );
+        let another = |trial: &mut Trial| {
+            let mut other = trial.tree[2].clone();
+            (other.id, other.rate_bits) = ("1:20".into(), Some(5_000_000));
+            trial.tree.push(other);
+        };
+        assert!(
+            at_the_modem(9_000_000, full, another).contains(
+                "the rates of the classes below class 1:1 add up to 14.0 Mbit/s, and htb sends these even where class \
+                 1:1 may send 9.00 Mbit/s"
+            ),
+            "{}",
+            at_the_modem(9_000_000, full, another)
+        );
+        assert!(at_the_modem(12_000_000, full, another).ends_with(
+            "Give it a rate below that, and the classes below it rates that fit in it (they add up to 17.0 Mbit/s)."
+        ));
+        // A band of prio beside one with a shaper.
+        let bands = |trial: &mut Trial| {
+            for node in &mut trial.tree {
+                (node.kind, node.rate_bits, node.ceil_bits) = ("prio".into(), None, None);
+            }
+            let mut held = trial.tree[2].clone();
+            (held.id, held.parent) = ("1:20".into(), "1:".into());
+            let mut shaper = trial.tree[3].clone();
+            (shaper.id, shaper.parent, shaper.kind) = ("20:".into(), "1:20".into(), "tbf".into());
+            trial.tree.extend([held, shaper]);
+        };
+        assert_eq!(
+            at_the_modem(9_000_000, |_| (), bands),
+            "The modem still holds 1000 ms of packets: nothing holds what goes through 1:10 to a rate."
+        );
+        assert!(
+            at_the_modem(12_000_000, |_| (), |_| ())
+                .contains(": class 1:1 may send 12.0 Mbit/s, the link carries 10.0")
+        );
+        let direct = |packets| at_the_modem(9_000_000, |run| run.direct_packets = packets, |_| ());
+        assert!(
+            direct(7000).contains("7000 packets were sent past all classes of eth0")
+                && !direct(70).contains("past all")
+        );
+        let shaperless = at_the_modem(
+            9_000_000,
+            |_| (),
+            |trial| {
+                trial.tree.truncate(1);
+                trial.tree[0].kind = "prio".into();
+            },
+        );
+        assert!(shaperless.contains("nothing in the policy holds eth0 to a rate"), "{shaperless}");
+    }
+
+    #[test]
+    fn the_providers_queue_is_told_with_a_remedy_only_where_the_policy_stands_on_one_device() {
+        let told = |device: &str| {
+            let late = with(run("down", true, Some(300), 9), |run| run.buffers[1].backlog = vec![1_250_000; 100]);
+            let mut trial = trial(vec![run("down", false, Some(300), 9), late], 9_000_000, "fq_codel");
+            trial.tree.push(TreeNode { device: device.into(), kind: "htb".into(), ..TreeNode::default() });
+            sentences(&trial).join("\n")
+        };
+        assert!(told("eth0").contains("At the provider, on the way towards you, 200 ms of packets wait: holding"));
+        assert!(told("ifb0").contains("200 ms of packets wait.") && !told("ifb0").contains("examples/download.sh"));
+    }
+}

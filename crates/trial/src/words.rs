@@ -1,0 +1,276 @@
+//! Rules and filters in a few words: `udp`, `tcp port 80, 443`, `tcp ACK, 40 to 64 bytes`.
+
+use tidegate_lang::tc::{Object, ShowFlags, ShowWhat};
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountMode, Match, Rule};
+use tidegate_policy::{FilterParams, FlowKeySet, U32Key, U32Params};
+
+/// What a rule asks of a packet, interfaces left out; `connection`: it marks whole connections, so that only the first packet need
+/// fit.
+pub(super) fn rule(rule: &Rule, connection: bool) -> String {
+    let asked = rule.matches.iter().filter(|m| !(connection && matches!(m.what, Condition::TcpFlags(..))));
+    let words: Vec<String> = asked.filter_map(condition).collect();
+    if words.is_empty() { "everything".to_owned() } else { words.join(" ") }
+}
+
+fn condition(m: &Match) -> Option<String> {
+    let not = if m.not { "not " } else { "" };
+    let words = match &m.what {
+        Condition::Protocol(0) | Condition::In(_) | Condition::Out(_) => return None,
+        Condition::Protocol(number) => protocol(*number),
+        Condition::Source(net, bits) => format!("from {}", network(net, *bits)),
+        Condition::Destination(net, bits) => format!("to {}", network(net, *bits)),
+        Condition::SourcePort(range) => format!("from port {}", ports(&[*range])),
+        Condition::DestinationPort(range) => format!("port {}", ports(&[*range])),
+        Condition::SourcePorts(ranges) => format!("from port {}", ports(ranges)),
+        Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => format!("port {}", ports(ranges)),
+        Condition::TcpFlags(mask, comp) => flags(*mask, *comp),
+        Condition::Mark(value, mask) => format!("mark {}", masked(*value, *mask)),
+        Condition::Length(low, high) => format!("of {low} to {high} bytes"),
+        Condition::Dscp(dscp) => format!("DSCP {}", dscp_name(*dscp)),
+        Condition::Tos(value, mask) => tos(*value, *mask),
+        Condition::Connmark(value, mask) => format!("of connections marked {}", masked(*value, *mask)),
+        Condition::Connstate(states) | Condition::State(states) => format!("of {} connections", state_names(*states)),
+        Condition::Connbytes(asked) => carried(asked),
+        Condition::IcmpType(kind, _) => format!("type {kind}"),
+        Condition::Comment(_) => return None,
+        Condition::Version6(v6) => if *v6 { "IPv6" } else { "IPv4" }.to_owned(),
+        Condition::Any(several) => {
+            let one = |what: &Condition| condition(&Match { not: false, what: what.clone() });
+            several.iter().filter_map(one).collect::<Vec<_>>().join(" or ")
+        }
+    };
+    Some(format!("{not}{words}"))
+}
+
+fn state_names(states: Connstates) -> String {
+    let all = [
+        (Connstate::New, "new"),
+        (Connstate::Established, "established"),
+        (Connstate::Related, "related"),
+        (Connstate::Invalid, "no"),
+        (Connstate::Untracked, "untracked"),
+    ];
+    all.iter().filter(|(state, _)| states.has(*state)).map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
+}
+
+/// What connbytes asks: `after 6.00 MB`.
+fn carried(asked: &Connbytes) -> String {
+    let amount = |n: u64| match asked.mode {
+        CountMode::Packets => format!("{n} packets"),
+        CountMode::Bytes => tidegate_measure::numbers::size(n),
+        CountMode::Average => format!("{n} bytes a packet"),
+    };
+    match (asked.from, asked.to) {
+        (from, u64::MAX) => format!("after {}", amount(from)),
+        (0, to) => format!("up to {}", amount(to)),
+        (from, to) => format!("between {} and {}", amount(from), amount(to)),
+    }
+}
+
+fn protocol(number: u8) -> String {
+    match number {
+        proto::TCP => "tcp".into(),
+        proto::UDP => "udp".into(),
+        proto::ICMP => "icmp".into(),
+        proto::ICMPV6 => "icmpv6".into(),
+        proto::GRE => "gre".into(),
+        proto::IPIP => "ip in ip".into(),
+        proto::IPV6 => "ipv6 in ip".into(),
+        50 => "esp".into(),
+        other => format!("protocol {other}"),
+    }
+}
+
+fn network(net: &[u8; 16], bits: u8) -> String {
+    let v4 = net[..12].iter().all(|&b| b == 0);
+    let address = if v4 {
+        std::net::Ipv4Addr::new(net[12], net[13], net[14], net[15]).to_string()
+    } else {
+        std::net::Ipv6Addr::from(*net).to_string()
+    };
+    if bits == if v4 { 32 } else { 128 } { address } else { format!("{address}/{bits}") }
+}
+
+fn ports(ranges: &[(u16, u16)]) -> String {
+    let range = |&(low, high): &(u16, u16)| if low == high { low.to_string() } else { format!("{low}-{high}") };
+    ranges.iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
+const FLAGS: [&str; 6] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG"];
+
+/// Flags that must be set; of those that must not, nothing is said.
+fn flags(mask: u8, comp: u8) -> String {
+    let names = FLAGS.iter().enumerate().filter(|(bit, _)| comp & mask & 1 << bit != 0).map(|(_, name)| *name);
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() { "without flags".into() } else { names.join("+") }
+}
+
+fn masked(value: u32, mask: u32) -> String {
+    if mask == u32::MAX { value.to_string() } else { format!("{value:#x}/{mask:#x}") }
+}
+
+fn masked8(value: u8, mask: u8) -> String {
+    if mask == u8::MAX { format!("{value:#04x}") } else { format!("{value:#04x}/{mask:#04x}") }
+}
+
+/// The name of a DSCP (RFC 2474, 2597, 3246), or its number.
+pub(super) fn dscp_name(dscp: u8) -> String {
+    match dscp {
+        46 => "EF".into(),
+        dscp if dscp & 7 == 0 => format!("CS{}", dscp >> 3),
+        dscp if dscp & 1 == 0 && (1..=4).contains(&(dscp >> 3)) => format!("AF{}{}", dscp >> 3, dscp >> 1 & 3),
+        dscp => dscp.to_string(),
+    }
+}
+
+/// A filter and what it asks; `mark` tells what gets a mark.
+pub(super) fn filter(dump: &FilterDump, mark: &dyn Fn(u32) -> Option<String>) -> Option<String> {
+    let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
+    Some(match params {
+        FilterParams::Fw(_) => {
+            let what = mark(*handle).map_or_else(String::new, |what| format!(": {what}"));
+            format!("mark {handle}{what}")
+        }
+        FilterParams::U32(u32) => format!("u32 {}", keys(u32, dump.protocol == ethertype::IPV6)),
+        FilterParams::Flow(flow) => {
+            let names = FlowKeySet::NAMES.iter().enumerate().filter(|(bit, _)| flow.keys.has(*bit as u32));
+            let names: Vec<&str> = names.map(|(_, name)| *name).collect();
+            format!("flow by {}", names.join(", "))
+        }
+        FilterParams::Matchall(_) => "everything".to_owned(),
+        FilterParams::Flower(flower) => {
+            // As tc lists them, without the protocol, which stands with every key of an address or a port.
+            let listed = tidegate_lang::tc::show_filters(
+                std::slice::from_ref(dump),
+                &ShowWhat::of(Object::Filter),
+                &ShowFlags::default(),
+            );
+            let words: Vec<&str> = listed.split_whitespace().collect();
+            let from = words.iter().position(|word| *word == "eth_type").map_or(0, |at| at + 2);
+            let keys = words.get(from..).unwrap_or_default();
+            let keys: Vec<&str> =
+                keys.iter().take(2 * flower.keys.len()).take_while(|w| **w != "not_in_hw").copied().collect();
+            if keys.is_empty() { "everything".to_owned() } else { keys.join(" ") }
+        }
+        FilterParams::Basic(_) => "basic".to_owned(),
+    })
+}
+
+/// What a u32 filter asks, in words where they are known; `v6`: of IPv6.
+pub(super) fn keys(params: &U32Params, v6: bool) -> String {
+    let mut words: Vec<String> = params.keys.iter().filter_map(|k| if v6 { key6(k) } else { key(k) }).collect();
+    if let Some((value, mask)) = params.mark {
+        words.push(format!("mark {}", masked(value, mask)));
+    }
+    if words.is_empty() { "everything".to_owned() } else { words.join(" ") }
+}
+
+fn key(key: &U32Key) -> Option<String> {
+    let (value, mask) = (key.value, key.mask);
+    let next = key.offset_mask != 0;
+    Some(match (key.offset, mask, next) {
+        (_, 0, _) => return None,
+        (0, mask, false) if mask & 0xff00_ffff == 0 => tos((value >> 16) as u8, (mask >> 16) as u8),
+        (8, 0x00ff_0000, false) => protocol((value >> 16) as u8),
+        (12, _, false) => format!("from {}", prefix(value, mask)),
+        (16, _, false) => format!("to {}", prefix(value, mask)),
+        (20, 0xffff_0000, false) | (0, 0xffff_0000, true) => format!("from port {}", value >> 16),
+        (20, 0x0000_ffff, false) | (0, 0x0000_ffff, true) => format!("port {value}"),
+        _ => raw(key),
+    })
+}
+
+fn key6(key: &U32Key) -> Option<String> {
+    let (value, mask) = (key.value, key.mask);
+    Some(match (key.offset, mask) {
+        (_, 0) => return None,
+        (0, mask) if mask & 0xf00f_ffff == 0 => tos((value >> 20) as u8, (mask >> 20) as u8),
+        (4, 0x0000_ff00) => protocol((value >> 8) as u8),
+        (40, 0xffff_0000) => format!("from port {}", value >> 16),
+        (40, 0x0000_ffff) => format!("port {value}"),
+        _ => raw(key),
+    })
+}
+
+fn raw(key: &U32Key) -> String {
+    let from = if key.offset_mask != 0 { "nexthdr+" } else { "" };
+    format!("{:#010x}/{:#010x} at {from}{}", key.value, key.mask, key.offset)
+}
+
+/// A TOS octet; where the mask takes all of a DSCP that has a name, that.
+fn tos(value: u8, mask: u8) -> String {
+    let name = dscp_name(value >> 2);
+    let named = mask == 0xfc && value & 3 == 0 && !name.starts_with(|c: char| c.is_ascii_digit());
+    if named { format!("DSCP {name}") } else { format!("TOS {}", masked8(value, mask)) }
+}
+
+fn prefix(value: u32, mask: u32) -> String {
+    let address = std::net::Ipv4Addr::from(value);
+    match mask.leading_ones() {
+        32 => address.to_string(),
+        ones if ones + mask.trailing_zeros() == 32 => format!("{address}/{ones}"),
+        _ => format!("{address}/{}", std::net::Ipv4Addr::from(mask)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(what: Condition) -> Match {
+        Match { not: false, what }
+    }
+
+    #[test]
+    fn rules_in_words() {
+        let all = |matches: Vec<Match>, connection| rule(&Rule { matches, ..Rule::default() }, connection);
+        let tcp = || asks(Condition::Protocol(6));
+        let rows = [
+            all(vec![], false),
+            all(vec![asks(Condition::Out("eth0".into())), asks(Condition::Protocol(17))], false),
+            all(vec![tcp(), asks(Condition::DestinationPorts(vec![(80, 80), (8000, 8100)]))], false),
+            all(vec![tcp(), asks(Condition::TcpFlags(2, 2)), asks(Condition::DestinationPort((22, 22)))], true),
+            all(vec![tcp(), asks(Condition::TcpFlags(0x3f, 0x10)), asks(Condition::Length(40, 64))], false),
+            all(vec![Match { not: true, what: Condition::Dscp(8) }, asks(Condition::Tos(0x10, 0x1c))], false),
+        ];
+        let expected = [
+            "everything",
+            "udp",
+            "tcp port 80, 8000-8100",
+            "tcp port 22",
+            "tcp ACK of 40 to 64 bytes",
+            "not DSCP CS1 TOS 0x10/0x1c",
+        ];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn keys_in_words() {
+        let one = |value, mask, offset, offset_mask| {
+            keys(&U32Params { keys: vec![U32Key { value, mask, offset, offset_mask }], ..U32Params::default() }, false)
+        };
+        let rows = [
+            one(0, 0, 0, 0),
+            one(0x0010_0000, 0x001c_0000, 0, 0),
+            one(0x00b8_0000, 0x00fc_0000, 0, 0),
+            one(0x0029_0000, 0x00ff_0000, 8, 0),
+            one(0xc0a8_0100, 0xffff_ff00, 12, 0),
+            one(80, 0xffff, 20, 0),
+            one(22 << 16, 0xffff_0000, 0, -1),
+            one(1, 7, 33, 0),
+        ];
+        let expected = [
+            "everything",
+            "TOS 0x10/0x1c",
+            "DSCP EF",
+            "ipv6 in ip",
+            "from 192.168.1.0/24",
+            "port 80",
+            "from port 22",
+            "0x00000001/0x00000007 at 33",
+        ];
+        assert_eq!(rows, expected);
+    }
+}
