@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes crates/live/tests/data/sent.txt.gz anew: xtask/record/record.sh OUT SCRIPT…
+# Makes crates/netlink/tests/data/sent.txt.gz anew: xtask/record/record.sh OUT SCRIPT…
 #
 # Each script is carried out by sh in a network namespace of its own making, where `tc` is the real one and writes down what it sends
 # (sent.c) and every other tool does nothing. The devices are always there and always have the same numbers.

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask kernel-proof KERNEL PROGRAM OUT SCRIPT…
   KERNEL   the directory with linux.oracle and inject, as the oracle's `ask` sets it up
-  PROGRAM  `tc` by our messages: target/debug/examples/kernel-tc of tidegate-live
+  PROGRAM  `tc` by our messages: target/debug/examples/kernel-tc of tidegate-netlink
   OUT      a directory for what both list
   SCRIPT   a folder with script.tc and schedule.csv, or a file of recorded sessions";
 

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 28] = [
+const ROOMS: [(&str, Purity, &[&str]); 27] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
@@ -20,6 +20,7 @@ const ROOMS: [(&str, Purity, &[&str]); 28] = [
     ("qdisc", Purity::NoStd, &["classify", "policy", "packet"]),
     ("gateway", Purity::NoStd, &["qdisc", "classify", "policy", "packet"]),
     ("insight", Purity::Std, &["gateway", "qdisc", "classify", "policy", "packet", "lang"]),
+    ("plan", Purity::Std, &["insight", "gateway", "qdisc", "classify", "policy", "packet", "lang"]),
     ("measure", Purity::Std, &[]),
     ("pcap", Purity::NoStd, &[]),
     ("probe", Purity::NoStd, &["measure"]),
@@ -39,23 +40,24 @@ const ROOMS: [(&str, Purity, &[&str]); 28] = [
         Purity::Impure,
         &["sim", "gateway", "qdisc", "classify", "policy", "packet", "lang", "measure", "report", "os"],
     ),
-    ("live", Purity::Impure, &["gateway", "qdisc", "classify", "policy", "packet", "lang", "measure", "report", "os"]),
+    ("netlink", Purity::Impure, &["policy", "packet", "os"]),
+    ("live", Purity::Impure, &["netlink", "gateway", "policy", "packet", "os"]),
     ("web", Purity::Impure, &["measure", "report", "os"]),
     (
         "cli",
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "shims", "capture", "loader", "scenario", "trial", "replay", "lab", "live", "web", "pcap",
-            "probe", "field", "text",
+            "sandbox", "shims", "capture", "loader", "lab", "plan", "netlink", "live", "web", "pcap", "probe", "field",
+            "text",
         ],
     ),
     (
         "fuzz",
         Purity::Impure,
         &[
-            "cli", "shims", "loader", "lang", "packet", "pcap", "insight", "report", "probe", "live", "os", "sim",
-            "field",
+            "cli", "shims", "loader", "lang", "packet", "pcap", "insight", "report", "probe", "netlink", "live", "os",
+            "sim", "field",
         ],
     ),
     (
@@ -63,8 +65,8 @@ const ROOMS: [(&str, Purity, &[&str]); 28] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "shims", "capture", "loader", "scenario", "trial", "replay", "lab", "live", "web", "pcap",
-            "probe", "field", "text",
+            "sandbox", "shims", "capture", "loader", "lab", "plan", "netlink", "live", "web", "pcap", "probe", "field",
+            "text",
         ],
     ),
 ];

@@ -20,7 +20,6 @@ pub mod live;
 pub mod measuring;
 mod pcapng;
 pub mod policy;
-mod rebind;
 pub mod replay;
 pub mod run;
 mod script_options;

@@ -17,6 +17,13 @@ pub(crate) struct Ssh {
     pub(crate) there: SocketAddr,
 }
 
+impl Ssh {
+    /// This machine's end, and the user's.
+    pub(crate) fn ends(self) -> (SocketAddr, SocketAddr) {
+        (self.here, self.there)
+    }
+}
+
 /// The session that we are in, if we are in one. `sudo` hides it from us: then a process above ours has it. (Said and empty: we are in none.)
 pub(crate) fn ssh() -> Option<Ssh> {
     let own = std::env::var(VARIABLE).ok();

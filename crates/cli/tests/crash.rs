@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
-use tidegate_live::plan::Stand;
+use tidegate_policy::dump::Installed;
 
 /// How long a guardian may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -129,7 +129,7 @@ impl Computer {
         self.place.go(move || command.output()).expect("the thread is there").expect("strace runs")
     }
 
-    fn all(&self) -> (Option<Stand>, Option<Stand>, Vec<String>) {
+    fn all(&self) -> (Option<Installed>, Option<Installed>, Vec<String>) {
         (self.stand("eth0"), self.stand("ifb0"), self.tables())
     }
 

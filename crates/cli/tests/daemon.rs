@@ -76,7 +76,7 @@ impl<'w> Daemon<'w> {
 /// Nothing of ours is on the near machine any more.
 fn nothing_is_left(wire: &Wire) {
     until("our devices are gone", || wire.links().iter().all(|link| !link.starts_with("tidegate")));
-    let tables = wire.near.go(|| tidegate_live::Netfilter::open().and_then(|mut door| door.tables()));
+    let tables = wire.near.go(|| tidegate_netlink::Netfilter::open().and_then(|mut door| door.tables()));
     assert!(tables.expect("place").expect("nftables").is_empty());
 }
 
@@ -589,9 +589,9 @@ fn a_standing_shaper_that_is_bypassed_is_said() {
     let Some(wire) = Wire::lay("standing") else { return };
     let standing = || {
         wire.near.go(|| {
-            let mut kernel = tidegate_live::Kernel::open().expect("netlink");
+            let mut kernel = tidegate_netlink::Kernel::open().expect("netlink");
             kernel
-                .standing(WIRE)
+                .qdiscs(WIRE)
                 .expect("it is there")
                 .qdiscs
                 .iter()
@@ -606,7 +606,7 @@ fn a_standing_shaper_that_is_bypassed_is_said() {
     let made = wire.near.go(move || {
         match tidegate_lang::tc::parse(&words, &tidegate_lang::Env::default()).map(|parsed| parsed.command) {
             Ok(tidegate_lang::tc::TcCommand::Apply(op)) => {
-                tidegate_live::Kernel::open().expect("netlink").apply(&op).map_err(|error| error.to_string())
+                tidegate_netlink::Kernel::open().expect("netlink").apply(&op).map_err(|error| error.to_string())
             }
             other => panic!("{other:?}"),
         }

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, TcCommand};
-use tidegate_live::plan::{HIDDEN, Item, Plan, SHARED, Stand, plan};
 use tidegate_packet::{Pool, Seeded, Time};
+use tidegate_plan::{HIDDEN, Item, Plan, SHARED, plan};
+use tidegate_policy::dump::Installed;
 use tidegate_policy::{LinkKind, Op, TcError};
 
 const DEV: &str = "link0";
@@ -37,8 +38,8 @@ impl Machine {
         done.map(drop)
     }
 
-    fn stand(&mut self) -> Stand {
-        Stand::of(&mut self.gateway, NOW, DEV)
+    fn stand(&mut self) -> Installed {
+        tidegate_plan::installed(&mut self.gateway, NOW, DEV)
     }
 
     fn log_of_device(&self) -> Vec<Op> {
@@ -73,7 +74,7 @@ fn go(from: &str, to: &str) -> Result<(), String> {
 }
 
 /// The first thing that is left to do, beside what stands there.
-fn differing(live: &Stand, left: &Plan) -> String {
+fn differing(live: &Installed, left: &Plan) -> String {
     let step = left.steps.last().expect("there is one");
     let stands = match &step.item {
         Item::Qdisc(wanted) => format!("{:?}", live.qdiscs.iter().find(|qdisc| qdisc.parent == wanted.parent)),

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, TcCommand};
-use tidegate_live::Kernel;
+use tidegate_netlink::Kernel;
 use tidegate_os::netlink::Links;
 use tidegate_os::place::Place;
 use tidegate_os::process::{self, die_with_parent};

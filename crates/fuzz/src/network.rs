@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use tidegate_live::daemon::control::{Answers, Tell, serve};
-use tidegate_live::decode;
+use tidegate_netlink::decode;
 use tidegate_os::service::Peer;
 use tidegate_probe::{Header, Message, Quotas, Sample, SessionKey, Sessions, Side, Sightings, Token};
 use tidegate_shims::Call;

@@ -109,6 +109,10 @@ impl Handle {
     pub const ROOT: Handle = Handle(0xffff_ffff);
     /// The parent of ingress and clsact qdiscs, `ffff:fff1`.
     pub const INGRESS: Handle = Handle(0xffff_fff1);
+    /// Parent of the filters that clsact's hook for arriving packets has (`TC_H_CLSACT`, `TC_H_MIN_INGRESS`).
+    pub const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
+    /// Parent of the filters that clsact's hook for leaving packets has (`TC_H_MIN_EGRESS`).
+    pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 
     /// From its two halves.
     pub const fn new(major: u16, minor: u16) -> Handle {

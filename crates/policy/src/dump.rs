@@ -389,3 +389,14 @@ pub struct PieStats {
     /// Packets marked instead of dropped.
     pub ecn_mark: u32,
 }
+
+/// Everything that is configured on one device, as its dumps: what a plan of changes begins with and ends at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Installed {
+    /// Its qdiscs, those that came without being asked for (no handle) included.
+    pub qdiscs: Vec<QdiscDump>,
+    /// Its classes.
+    pub classes: Vec<ClassDump>,
+    /// The filters of all its qdiscs and classes, each list in its order.
+    pub filters: Vec<FilterDump>,
+}

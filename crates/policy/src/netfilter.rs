@@ -532,3 +532,35 @@ impl Choice {
         }
     }
 }
+
+/// A table of iptables or nft with all its rules, as a machine holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleTable {
+    /// The family that it is for.
+    pub family: Family,
+    /// Its name.
+    pub name: String,
+    /// Its chains.
+    pub chains: Vec<RuleChain>,
+}
+
+impl RuleTable {
+    /// True if it has any rule, or a chain whose policy is to drop.
+    #[must_use]
+    pub fn does_anything(&self) -> bool {
+        self.chains.iter().any(|chain| !chain.rules.is_empty() || !chain.accepts)
+    }
+}
+
+/// A chain of a [`RuleTable`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleChain {
+    /// Its name.
+    pub name: String,
+    /// The hook that packets come to it by; `None`: only rules lead to it.
+    pub base: Option<Base>,
+    /// True if what reaches its end goes on, false if that is dropped.
+    pub accepts: bool,
+    /// Its rules, in order.
+    pub rules: Vec<Rule>,
+}

@@ -1,7 +1,6 @@
 //! Which door packets come by.
 
 use super::options::{DoorKind, Options};
-use crate::rebind::real_devices;
 use anyhow::{Context, ensure};
 use std::fs::File;
 use std::io;
@@ -14,6 +13,7 @@ use tidegate_live::door::tun::{End, TunDoor};
 use tidegate_live::door::{Direction, Door, Spot};
 use tidegate_os::netlink::Links;
 use tidegate_os::{news, place};
+use tidegate_plan::rebind::real_devices;
 use tidegate_policy::Op;
 
 /// What the device inside is called, what it is called where there is one of that name, and the octets of its largest packet.

@@ -3,11 +3,11 @@
 use anyhow::{Context, bail, ensure};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_live::door::{Direction, Spot};
-use tidegate_live::encode::nft::{self, Table};
-use tidegate_live::plan::Stand;
 use tidegate_os::news::{self, Link};
 use tidegate_packet::{Pool, Seeded, Time};
+use tidegate_policy::dump::Installed;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{Act, Kind, LinkKind, LinkOp, Op};
 
 /// Where the engine's clock begins: what runs in jiffies must not begin before time does.
@@ -19,7 +19,7 @@ pub(super) struct Wanted {
     /// What the model machine is told: commands of tc, and of ip where they make an ifb.
     pub(super) ops: Vec<Op>,
     /// Tables of netfilter that the kernel is to have: marks are set there.
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<RuleTable>,
     /// The devices that are there.
     pub(super) devices: Vec<(Link, DeviceSpec)>,
     /// Where packets are taken from the kernel.
@@ -99,13 +99,13 @@ impl Wanted {
 }
 
 /// What rules leave behind.
-fn netfilter(rules: &[Op]) -> anyhow::Result<Vec<Table>> {
+fn netfilter(rules: &[Op]) -> anyhow::Result<Vec<RuleTable>> {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
     for rule in rules {
         let told = gateway.apply(World { now: START, pool: &mut pool, draws: &mut draws }, rule);
         told.map_err(|error| anyhow::anyhow!("{error}: {rule:?}"))?;
     }
-    Ok(nft::tables(&gateway))
+    Ok(tidegate_plan::rule_tables(&gateway))
 }
 
 /// What the machine knows of a link.
@@ -131,7 +131,7 @@ fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> anyhow::Resul
     let (mut egress, mut ingress) = (Vec::new(), Vec::new());
     for (link, _) in devices {
         let Some(device) = machine.device(&link.name) else { continue };
-        let stand = Stand::of(machine, START, &link.name);
+        let stand = tidegate_plan::installed(machine, START, &link.name);
         let qdiscs = &stand.qdiscs;
         let hook = |dump: &&QdiscDump| matches!(dump.kind, Kind::Ingress | Kind::Clsact);
         let hooked = qdiscs.iter().find(hook).map(|dump| dump.kind);
@@ -147,7 +147,7 @@ fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> anyhow::Resul
 }
 
 /// A door gives frames back as long as they came: tags are the kernel's business.
-fn refuse_tags(stand: &Stand, name: &str) -> anyhow::Result<()> {
+fn refuse_tags(stand: &Installed, name: &str) -> anyhow::Result<()> {
     let tags = |dump: &FilterDump| match &dump.entry {
         FilterEntry::Filter { actions, .. } => actions.iter().any(|action| matches!(action.action.act, Act::Vlan(_))),
         _ => false,

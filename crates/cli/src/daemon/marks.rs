@@ -3,8 +3,8 @@
 use super::machine::Wanted;
 use anyhow::Context;
 use std::sync::Mutex;
-use tidegate_live::Netfilter;
-use tidegate_live::encode::nft;
+use tidegate_netlink::Netfilter;
+use tidegate_netlink::encode::nft;
 
 const COMMENT: &str = "marks for tidegate's daemon, with which they go";
 

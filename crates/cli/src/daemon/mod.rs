@@ -22,7 +22,6 @@ pub(crate) mod words;
 pub use options::{DoorKind, Options};
 pub(crate) use start::{reload, start};
 
-use crate::rebind::on_device;
 use crate::session::{self, Ssh};
 use answers::Counter;
 use anyhow::{Context, ensure};
@@ -47,6 +46,7 @@ use tidegate_os::service::{self, Alone};
 use tidegate_os::turn::Turn;
 use tidegate_os::{interrupt, output_file, poll};
 use tidegate_packet::{Rate, Seeded};
+use tidegate_plan::rebind::on_device;
 use tidegate_policy::Op;
 use tidegate_shims::Machine;
 

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use tidegate_gateway::World;
 use tidegate_live::daemon::{Gone, Running};
-use tidegate_live::plan::{Plan, Stand, plan};
 use tidegate_packet::{Pool, Seeded};
+use tidegate_plan::{Plan, plan};
+use tidegate_policy::dump::Installed;
 use tidegate_policy::{LinkKind, LinkOp, Op};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
@@ -43,7 +44,7 @@ fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
 }
 
 /// A device: its name, whether the machine has it, and what stands there.
-type Found = (String, bool, Stand);
+type Found = (String, bool, Installed);
 
 /// Has the daemon run this from now on, or leaves all as it was.
 ///
@@ -100,7 +101,7 @@ fn carry_out(
 /// Brings back what was found, from wherever the machine is now.
 fn undo(running: &mut Running<'_>, found: &[Found], log: &[Op]) -> anyhow::Result<()> {
     for (name, _, stood) in found {
-        let stands = running.visit(|gateway, World { now, .. }| Stand::of(gateway, now, name))?;
+        let stands = running.visit(|gateway, World { now, .. }| tidegate_plan::installed(gateway, now, name))?;
         let back: Vec<Op> = plan(&stands, stood, log)?.ops().cloned().collect();
         running.apply(&back)?.map_err(|(at, error)| anyhow::anyhow!("{error}: {:?}", back[at]))?;
     }
@@ -124,9 +125,9 @@ pub(super) fn drift(counter: &Counter) -> anyhow::Result<Vec<String>> {
     for (name, _, runs) in
         found(counter, &current, &current)?.into_iter().filter(|(name, there, _)| *there && known.contains(name))
     {
-        let back = plan(&runs, &Stand::of(&mut machine, START, &name), &current.ops)?;
+        let back = plan(&runs, &tidegate_plan::installed(&mut machine, START, &name), &current.ops)?;
         if !back.is_empty() {
-            texts.push(crate::live::diff::drift(&name, &back));
+            texts.push(tidegate_plan::text::drift(&name, &back));
         }
     }
     Ok(texts)
@@ -141,7 +142,7 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> anyhow::Result
         running.visit(|gateway, World { now, .. }| {
             let there: BTreeSet<String> = gateway.devices().map(|id| gateway.name(id).to_owned()).collect();
             names.extend(there.iter().cloned());
-            let one = |name: String| (there.contains(&name), Stand::of(gateway, now, &name), name);
+            let one = |name: String| (there.contains(&name), tidegate_plan::installed(gateway, now, &name), name);
             names.into_iter().map(one).map(|(is_there, stands, name)| (name, is_there, stands)).collect()
         })
     });
@@ -162,7 +163,7 @@ fn plans(found: &[Found], wanted: &Wanted) -> anyhow::Result<(Vec<Op>, Vec<Plan>
             );
             made.push(Op::Link(LinkOp::Add { name: name.clone(), kind }));
         }
-        plans.push(plan(stands, &Stand::of(&mut machine, START, name), &wanted.ops)?);
+        plans.push(plan(stands, &tidegate_plan::installed(&mut machine, START, name), &wanted.ops)?);
     }
     Ok((made, plans))
 }

@@ -6,15 +6,16 @@ use super::kernel::{self, Arm, Before, Way};
 use super::options::{Apply, Backend};
 use super::state::{self, State};
 use super::wanted::Wanted;
-use super::{UNDONE, UNREAD, control, diff, guard, kept, undone, user};
+use super::{UNDONE, UNREAD, guard, kept, undone, user};
 use crate::daemon::room::Room;
 use crate::session;
 use anyhow::{bail, ensure};
 use serde_json::{Value, json};
 use std::process::ExitCode;
-use tidegate_live::plan::{Plan, Stand, plan};
 use tidegate_os::boot;
 use tidegate_os::service::Alone;
+use tidegate_plan::{Plan, essential, plan, text as diff};
+use tidegate_policy::dump::Installed;
 
 /// How long a policy waits to be confirmed over SSH, seconds.
 const OVER_SSH: u64 = 60;
@@ -427,7 +428,7 @@ fn others(room: &Room, wanted: &Wanted, name: &str) -> anyhow::Result<()> {
 
 /// What keeps the network alive must get through.
 fn safe(options: &Apply, wanted: &Wanted) -> anyhow::Result<()> {
-    let dangers = control::dangers(&wanted.reading);
+    let dangers = essential::dangers(&wanted.reading, session::ssh().map(session::Ssh::ends));
     for danger in &dangers {
         eprintln!("tidegate apply: {danger}");
     }
@@ -463,7 +464,7 @@ fn shown(way: &Way) -> String {
 fn anew(wanted: &Wanted) -> anyhow::Result<String> {
     let mut out = String::new();
     for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
-        out += &diff::text(dev, &plan(&Stand::default(), stand, &wanted.log)?);
+        out += &diff::text(dev, &plan(&Installed::default(), stand, &wanted.log)?);
     }
     Ok(out)
 }

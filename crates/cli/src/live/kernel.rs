@@ -6,13 +6,15 @@ use super::wanted::Wanted;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tidegate_live::encode::nft::{Batch, Table, ruleset};
-use tidegate_live::plan::{self, Plan, Stand};
-use tidegate_live::{Kernel, Netfilter, Told, Trouble};
+use tidegate_netlink::encode::nft::{Batch, ruleset};
+use tidegate_netlink::{Kernel, KernelError, Netfilter, RawDump};
 use tidegate_os::netlink::{Change, Links};
 use tidegate_os::news::{self, Link};
 use tidegate_os::place::Place;
 use tidegate_packet::Handle;
+use tidegate_plan::{self as plan, Plan};
+use tidegate_policy::dump::Installed;
+use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
 /// What the kernel says of a kind that it does not know.
@@ -22,7 +24,7 @@ const ENOENT: i32 = 2;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Before {
     /// What each device's kernel told; `None`: it was not there.
-    pub(super) devices: Vec<(String, Option<Told>)>,
+    pub(super) devices: Vec<(String, Option<RawDump>)>,
     /// How long packets and queues of links were: maximal packet, transmit queue.
     links: Vec<(String, u32, u32)>,
     /// Messages that make our table of rules as it was, if there was one.
@@ -75,26 +77,26 @@ impl Before {
 /// What is to be on a device.
 struct Target {
     dev: String,
-    stand: Stand,
+    stand: Installed,
     /// What hangs on its ingress hook is somebody else's, and not looked at.
     leaves_ingress: bool,
 }
 
 impl Target {
     /// What is compared with what is wanted.
-    fn part(&self, live: Stand) -> Stand {
+    fn part(&self, live: Installed) -> Installed {
         if self.leaves_ingress { split_ingress(live).0 } else { live }
     }
 }
 
 /// What is on a device's root, and what is on its hooks for arriving packets (`ingress`, `clsact`).
-fn split_ingress(stand: Stand) -> (Stand, Stand) {
+fn split_ingress(stand: Installed) -> (Installed, Installed) {
     let (ingress_qdiscs, qdiscs) = stand.qdiscs.into_iter().partition(|qdisc| qdisc.parent == Handle::INGRESS);
     let on_hooks = |on: Handle| on.major() == Handle::INGRESS.major() && on != Handle::ROOT;
     let (ingress_classes, classes) = stand.classes.into_iter().partition(|class| on_hooks(class.classid));
     let (ingress_filters, filters) = stand.filters.into_iter().partition(|filter| on_hooks(filter.parent));
-    let ingress = Stand { qdiscs: ingress_qdiscs, classes: ingress_classes, filters: ingress_filters };
-    (Stand { qdiscs, classes, filters }, ingress)
+    let ingress = Installed { qdiscs: ingress_qdiscs, classes: ingress_classes, filters: ingress_filters };
+    (Installed { qdiscs, classes, filters }, ingress)
 }
 
 /// What is to be done.
@@ -164,8 +166,8 @@ impl Arm {
     }
 
     /// What stands on a device.
-    fn stand(&mut self, dev: &str) -> anyhow::Result<Stand> {
-        let (stand, unread) = self.kernel.stand(dev).with_context(|| dev.to_owned())?;
+    fn stand(&mut self, dev: &str) -> anyhow::Result<Installed> {
+        let (stand, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         anyhow::ensure!(unread.is_empty(), "{dev} has what is not read by us: {}", list(&unread));
         Ok(stand)
     }
@@ -187,13 +189,13 @@ impl Arm {
         for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
             let target = self.target(wanted, prior, dev, stand)?;
             let told = if links.iter().any(|link| link.name == *dev) {
-                Some(self.kernel.told(dev).with_context(|| dev.clone())?)
+                Some(self.kernel.raw(dev).with_context(|| dev.clone())?)
             } else {
                 None
             };
             let live = match &told {
                 Some(told) => self.noted(dev, told, &mut doubts)?,
-                None => Stand::default(),
+                None => Installed::default(),
             };
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
             plans.push((dev.clone(), plan::plan(&target.part(live), &target.stand, &log)?));
@@ -216,7 +218,13 @@ impl Arm {
 
     /// What is to be on a device. A policy that says nothing about arriving packets leaves what was on the device's ingress hook alone; what an
     /// earlier policy of ours put there goes, and what was there before that one comes back.
-    fn target(&mut self, wanted: &Wanted, prior: Option<&State>, dev: &str, stand: &Stand) -> anyhow::Result<Target> {
+    fn target(
+        &mut self,
+        wanted: &Wanted,
+        prior: Option<&State>,
+        dev: &str,
+        stand: &Installed,
+    ) -> anyhow::Result<Target> {
         let mut target = Target { dev: dev.to_owned(), stand: stand.clone(), leaves_ingress: false };
         if wanted.says_ingress(dev) {
             return Ok(target);
@@ -236,7 +244,7 @@ impl Arm {
     }
 
     /// What stands on a device, with doubts about what could not be brought back.
-    fn noted(&mut self, dev: &str, told: &Told, doubts: &mut Vec<String>) -> anyhow::Result<Stand> {
+    fn noted(&mut self, dev: &str, told: &RawDump, doubts: &mut Vec<String>) -> anyhow::Result<Installed> {
         let (live, unread) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
         if !unread.is_empty() {
             doubts.push(format!("{dev} has what is not read by us and could not be brought back: {}", list(&unread)));
@@ -305,7 +313,7 @@ impl Arm {
     pub(super) fn installed(&mut self, wanted: &Wanted, name: &str) -> anyhow::Result<Value> {
         let mut devices = Vec::new();
         for dev in &wanted.devices {
-            let told = self.kernel.told(dev).with_context(|| dev.clone())?;
+            let told = self.kernel.raw(dev).with_context(|| dev.clone())?;
             devices.push(json!({"dev": dev, "told": state::kept(&told)}));
         }
         Ok(json!({"devices": devices, "rules": self.rule_numbers(&table_of(name))?}))
@@ -335,12 +343,12 @@ impl Arm {
                 continue;
             }
             let leaves_ingress = !ours.iter().any(|known| known == dev);
-            let target = Target { dev: dev.to_owned(), stand: Stand::default(), leaves_ingress };
+            let target = Target { dev: dev.to_owned(), stand: Installed::default(), leaves_ingress };
             let then = target.part(self.kernel.read(dev, &state::told(&one["told"])?)?.0);
-            let now = target.part(self.kernel.stand(dev).with_context(|| dev.to_owned())?.0);
+            let now = target.part(self.kernel.installed(dev).with_context(|| dev.to_owned())?.0);
             match plan::plan(&now, &then, &[]) {
                 Ok(back) if back.is_empty() => {}
-                Ok(back) => drift.lines.push(super::diff::drift(dev, &back)),
+                Ok(back) => drift.lines.push(tidegate_plan::text::drift(dev, &back)),
                 Err(incomplete) => drift.lines.push(format!("{dev}: not as it was applied; {incomplete}\n")),
             }
         }
@@ -384,7 +392,7 @@ impl Arm {
     fn look(&mut self, wanted: &Wanted, targets: &[Target]) -> anyhow::Result<()> {
         for target in targets {
             let dev = target.dev.as_str();
-            let (live, unread) = self.kernel.stand(dev).with_context(|| dev.to_owned())?;
+            let (live, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
             let unread = if target.leaves_ingress { BTreeSet::new() } else { unread };
             anyhow::ensure!(unread.is_empty(), "{dev} has what is not read by us: {}", list(&unread));
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
@@ -396,7 +404,7 @@ impl Arm {
                 bail!(
                     "{place}the kernel took everything, but what stands on {dev} is not what was asked for; it lacks\n    {}\n  \
                      (this kernel cannot do it and does not say so; --backend user can)",
-                    super::diff::line(step)
+                    tidegate_plan::text::line(step)
                 );
             }
         }
@@ -447,10 +455,10 @@ impl Arm {
             };
             if !self.is_gone(dev, told)? {
                 let (then, _) = self.kernel.read(dev, told)?;
-                let (now, _) = self.kernel.stand(dev).with_context(|| dev.clone())?;
+                let (now, _) = self.kernel.installed(dev).with_context(|| dev.clone())?;
                 let left = plan::plan(&now, &then, &[])?;
                 if let Some(step) = left.steps.first() {
-                    bail!("{dev} lacks `{}`", super::diff::line(step));
+                    bail!("{dev} lacks `{}`", tidegate_plan::text::line(step));
                 }
             }
         }
@@ -469,7 +477,7 @@ impl Arm {
     ///
     /// # Errors
     /// It is there, under another name.
-    fn is_gone(&mut self, dev: &str, told: &Told) -> anyhow::Result<bool> {
+    fn is_gone(&mut self, dev: &str, told: &RawDump) -> anyhow::Result<bool> {
         if self.links.index(dev).is_ok() {
             return Ok(false);
         }
@@ -479,10 +487,10 @@ impl Arm {
         Ok(true)
     }
 
-    fn bring_back(&mut self, dev: &str, told: &Told) -> anyhow::Result<()> {
+    fn bring_back(&mut self, dev: &str, told: &RawDump) -> anyhow::Result<()> {
         let (before, _) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
         // What we cannot read goes with the root that it stands below.
-        let (now, _) = self.kernel.stand(dev).with_context(|| dev.to_owned())?;
+        let (now, _) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         let back = plan::plan(&now, &before, &[])?;
         let ops: Vec<&Op> = back.ops().collect();
         if let Err((at, trouble)) = self.kernel.carry_out(ops.iter().copied()) {
@@ -546,7 +554,7 @@ pub(super) struct Drift {
 }
 
 /// Whose fault it was: the command, the kernel's words, and what may help.
-fn blame(wanted: &Wanted, plan: &Plan, at: usize, trouble: &Trouble, dev: &str) -> String {
+fn blame(wanted: &Wanted, plan: &Plan, at: usize, trouble: &KernelError, dev: &str) -> String {
     let mut before = 0;
     let step = plan.steps.iter().find(|step| {
         before += step.ops.len();
@@ -555,20 +563,20 @@ fn blame(wanted: &Wanted, plan: &Plan, at: usize, trouble: &Trouble, dev: &str) 
     let Some(step) = step else { return format!("{dev}: {trouble}") };
     let place = wanted.place(&step.item).map(|place| format!("{place}\n  ")).unwrap_or_default();
     let remedy = match trouble {
-        Trouble::Refused(refused) if matches!(refused.errno, 2 | 95) => {
+        KernelError::Refused(refused) if matches!(refused.errno, 2 | 95) => {
             "; this kernel may lack it (`modprobe`), and --backend user needs none of it"
         }
-        Trouble::Refused(refused) if refused.errno == 1 => "; it takes root (CAP_NET_ADMIN)",
+        KernelError::Refused(refused) if refused.errno == 1 => "; it takes root (CAP_NET_ADMIN)",
         _ => "",
     };
-    format!("{place}{trouble}{remedy}\n    {}", super::diff::line(step))
+    format!("{place}{trouble}{remedy}\n    {}", tidegate_plan::text::line(step))
 }
 
 /// What of a policy is tried in another namespace.
 struct Tried {
-    devices: Vec<(String, Stand)>,
+    devices: Vec<(String, Installed)>,
     log: Vec<Op>,
-    tables: Vec<Table>,
+    tables: Vec<RuleTable>,
 }
 
 /// Can this kernel do what the policy asks? Tried in a namespace of its own, which nobody else sees; in the words of what it lacks.
@@ -607,21 +615,21 @@ impl Tried {
         Ok(arm.carry_out(made).err().map(|error| format!("does not take the rules that set marks ({error:#})")))
     }
 
-    fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Stand) -> anyhow::Result<Option<String>> {
+    fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Installed) -> anyhow::Result<Option<String>> {
         let log: Vec<Op> = self.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-        for step in &plan::plan(&Stand::default(), stand, &log)?.steps {
+        for step in &plan::plan(&Installed::default(), stand, &log)?.steps {
             if let Err((_, trouble)) = arm.kernel.carry_out(&step.ops) {
                 return Ok(Some(lacking(step, &trouble)));
             }
         }
         let left = plan::plan(&arm.stand(dev)?, stand, &log)?;
         let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove).or(left.steps.first());
-        Ok(lacks.map(|step| format!("takes `{}` without a word and does not do it", super::diff::line(step))))
+        Ok(lacks.map(|step| format!("takes `{}` without a word and does not do it", tidegate_plan::text::line(step))))
     }
 }
 
 /// What a kernel lacks that refuses a step.
-fn lacking(step: &plan::Step, trouble: &Trouble) -> String {
+fn lacking(step: &plan::Step, trouble: &KernelError) -> String {
     let kind = match &step.item {
         plan::Item::Qdisc(dump) => dump.kind.name().to_owned(),
         plan::Item::Class(dump) => dump.kind.name().to_owned(),
@@ -629,8 +637,8 @@ fn lacking(step: &plan::Step, trouble: &Trouble) -> String {
     };
     match trouble {
         // The kernel knows no such kind.
-        Trouble::Refused(refused) if refused.errno == ENOENT => format!("has no {kind}"),
-        trouble => format!("does not do `{}` ({trouble})", super::diff::line(step)),
+        KernelError::Refused(refused) if refused.errno == ENOENT => format!("has no {kind}"),
+        trouble => format!("does not do `{}` ({trouble})", tidegate_plan::text::line(step)),
     }
 }
 
@@ -639,7 +647,7 @@ pub(super) fn shapers(devices: &[String]) -> Vec<(String, String)> {
     let Ok(mut kernel) = Kernel::open() else { return Vec::new() };
     let mut all = Vec::new();
     for dev in devices {
-        let Ok(standing) = kernel.standing(dev) else { continue };
+        let Ok(standing) = kernel.qdiscs(dev) else { continue };
         let on_device = |parent: Handle| parent == Handle::ROOT || parent == Handle::INGRESS;
         // One without a handle came by itself.
         let told = standing.qdiscs.iter().filter(|qdisc| on_device(qdisc.parent) && !qdisc.handle.is_none());

@@ -7,8 +7,6 @@
 //! ```
 
 mod apply;
-pub(crate) mod control;
-pub(crate) mod diff;
 mod guard;
 mod job;
 mod kept;

@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
-use tidegate_live::Told;
+use tidegate_netlink::RawDump;
 use tidegate_os::{boot, output_file};
 
 /// A policy of ours, as it was applied.
@@ -145,7 +145,7 @@ fn octets(text: &str) -> Option<Vec<u8>> {
 }
 
 /// What a kernel told of a device, kept.
-pub(super) fn kept(told: &Told) -> Value {
+pub(super) fn kept(told: &RawDump) -> Value {
     let list = |all: &[Vec<u8>]| all.iter().map(|octets| hex(octets)).collect::<Vec<_>>();
     json!({
         "number": told.number,
@@ -159,13 +159,13 @@ pub(super) fn kept(told: &Told) -> Value {
 ///
 /// # Errors
 /// It was not kept by us.
-pub(super) fn told(kept: &Value) -> anyhow::Result<Told> {
+pub(super) fn told(kept: &Value) -> anyhow::Result<RawDump> {
     let list = |name: &str| -> Option<Vec<Vec<u8>>> {
         kept[name].as_array()?.iter().map(|text| octets(text.as_str()?)).collect()
     };
     let number = kept["number"].as_u64().and_then(|number| u32::try_from(number).ok());
     match (number, list("qdiscs"), list("classes"), list("filters")) {
-        (Some(number), Some(qdiscs), Some(classes), Some(filters)) => Ok(Told { number, qdiscs, classes, filters }),
+        (Some(number), Some(qdiscs), Some(classes), Some(filters)) => Ok(RawDump { number, qdiscs, classes, filters }),
         _ => bail!("what stood there before was not kept as it should be"),
     }
 }
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn what_was_told_comes_back() {
         let before =
-            Told { number: 7, qdiscs: vec![vec![0, 255, 16]], classes: vec![], filters: vec![vec![1], vec![]] };
+            RawDump { number: 7, qdiscs: vec![vec![0, 255, 16]], classes: vec![], filters: vec![vec![1], vec![]] };
         assert_eq!(told(&kept(&before)).expect("it was kept"), before);
         assert!(told(&json!({"number": 7, "qdiscs": ["0"]})).is_err());
         let messages = vec![(1, 2, vec![3, 4]), (5, 6, vec![])];

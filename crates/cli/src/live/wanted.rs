@@ -1,17 +1,18 @@
 //! What a policy wants of this computer's kernel: devices, what stands on each, and netfilter's rules.
 
 use crate::daemon::machine::spec;
-use crate::rebind::{on_device, real_devices};
 use anyhow::{Context, bail, ensure};
 use std::collections::BTreeSet;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_insight::{CARRIED_OUT_AT, Reading};
-use tidegate_live::encode::nft::{self, Table};
-use tidegate_live::plan::{Item, Stand};
 use tidegate_loader::ReadOptions;
 use tidegate_os::netlink::Change;
 use tidegate_os::news::Link;
 use tidegate_packet::{Handle, Pool, Seeded};
+use tidegate_plan::Item;
+use tidegate_plan::rebind::{on_device, real_devices};
+use tidegate_policy::dump::Installed;
+use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{LinkKind, LinkOp, Op, QdiscOp, SharedBlocks};
 
 use super::options::Apply;
@@ -31,9 +32,9 @@ pub(super) struct Wanted {
     /// What else of links is set.
     pub(super) settings: Vec<(String, Change)>,
     /// What is to stand on each of the devices.
-    pub(super) stands: Vec<Stand>,
+    pub(super) stands: Vec<Installed>,
     /// netfilter's tables with rules in them.
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<RuleTable>,
 }
 
 impl Wanted {
@@ -69,8 +70,8 @@ impl Wanted {
             "the policy queues nothing on any device and sets no marks; there is nothing to apply"
         );
         let mut machine = machine(&log, links, &made)?;
-        let stands = devices.iter().map(|dev| Stand::of(&mut machine, CARRIED_OUT_AT, dev)).collect();
-        let tables = nft::tables(&machine);
+        let stands = devices.iter().map(|dev| tidegate_plan::installed(&mut machine, CARRIED_OUT_AT, dev)).collect();
+        let tables = tidegate_plan::rule_tables(&machine);
         Ok(Wanted { reading, commands, settings: settings(&log)?, log, devices, made, stands, tables })
     }
 

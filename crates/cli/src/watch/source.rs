@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tidegate_live::Kernel;
 use tidegate_live::engine::link_rate;
+use tidegate_netlink::Kernel;
 use tidegate_report::watch::Snapshot;
 
 /// Somebody who tells snapshots.
@@ -101,7 +101,7 @@ pub(crate) fn sources(devices: &[String], healths: &[Health]) -> anyhow::Result<
     let rest: Vec<String> = rest.into_iter().filter(|dev| !taken.contains(dev)).collect();
     let shaped: Vec<String> = rest.iter().filter(|dev| is_shaped(&mut kernel, dev)).cloned().collect();
     if let Some(plain) = rest.iter().find(|dev| named && !shaped.contains(dev)) {
-        match kernel.standing(plain) {
+        match kernel.qdiscs(plain) {
             Ok(_) => {
                 bail!("nothing was configured on `{plain}`; `tidegate apply POLICY --dev {plain}` puts a policy there")
             }
@@ -142,7 +142,7 @@ fn links() -> Vec<String> {
 
 /// Did anybody configure something there? What the kernel puts there by itself has no handle.
 fn is_shaped(kernel: &mut Kernel, dev: &str) -> bool {
-    kernel.standing(dev).is_ok_and(|standing| {
+    kernel.qdiscs(dev).is_ok_and(|standing| {
         !standing.unread.is_empty() || standing.qdiscs.iter().any(|qdisc| !qdisc.handle.is_none())
     })
 }
@@ -151,7 +151,7 @@ fn of_kernel(kernel: &mut Kernel, devices: &[String], began: Instant) -> anyhow:
     let mut told = Vec::new();
     for dev in devices {
         // A device that went away meanwhile is left out.
-        let Ok(standing) = kernel.standing(dev) else { continue };
+        let Ok(standing) = kernel.qdiscs(dev) else { continue };
         let rate = link_rate(&standing.qdiscs, &standing.classes);
         told.push(device_told(dev, rate, &standing.qdiscs, &standing.classes));
     }

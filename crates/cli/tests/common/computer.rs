@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 use std::process::{Command, Output};
-use tidegate_live::plan::Stand;
-use tidegate_live::{Kernel, Netfilter};
+use tidegate_netlink::{Kernel, Netfilter};
 use tidegate_os::netlink::Links;
 use tidegate_os::place::Place;
 use tidegate_policy::Op;
+use tidegate_policy::dump::Installed;
 
 /// A computer of its own: a namespace with a device, files, and a place for what runs.
 pub(crate) struct Computer {
@@ -56,10 +56,10 @@ impl Computer {
     }
 
     /// What stands on a device; `None`: there is no such.
-    pub(crate) fn stand(&self, dev: &'static str) -> Option<Stand> {
+    pub(crate) fn stand(&self, dev: &'static str) -> Option<Installed> {
         let looked = self.place.go(move || {
             let mut kernel = Kernel::open().expect("netlink");
-            kernel.stand(dev).ok().map(|(stand, _)| stand)
+            kernel.installed(dev).ok().map(|(stand, _)| stand)
         });
         looked.expect("the thread is there").map(without_counts)
     }
@@ -81,7 +81,7 @@ impl Computer {
 }
 
 /// Counters change by themselves, and who made a class first is nobody's business.
-pub(crate) fn without_counts(mut stand: Stand) -> Stand {
+pub(crate) fn without_counts(mut stand: Installed) -> Installed {
     stand.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
     stand.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());
     stand.qdiscs.sort_by_key(|qdisc| (qdisc.parent, qdisc.handle));

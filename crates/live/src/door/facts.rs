@@ -5,7 +5,7 @@ use std::io;
 use tidegate_os::netlink::Links;
 use tidegate_os::talk::Talk;
 
-use crate::attribute;
+use tidegate_netlink::attribute;
 
 const RTM_GETLINK: u16 = 18;
 const IFLA_MTU: u16 = 4;

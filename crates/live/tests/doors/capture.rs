@@ -97,8 +97,8 @@ fn nothing_is_left_behind() {
 
 /// How many clsact there are.
 fn qdiscs_of_traffic_control() -> usize {
-    let mut kernel = tidegate_live::Kernel::open().expect("netlink");
-    let standing = kernel.standing(WIRE).expect("what stands there is told");
+    let mut kernel = tidegate_netlink::Kernel::open().expect("netlink");
+    let standing = kernel.qdiscs(WIRE).expect("what stands there is told");
     standing.qdiscs.iter().filter(|qdisc| format!("{qdisc:?}").to_lowercase().contains("clsact")).count()
 }
 

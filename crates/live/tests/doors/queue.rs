@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::mpsc;
 
-use tidegate_live::Netfilter;
 use tidegate_live::door::capture::Capture;
 use tidegate_live::door::queue::{Options, QueueDoor};
 use tidegate_live::door::{Came, Direction, Door, Leaving, Spot};
-use tidegate_live::encode::nft::{Batch, Expressions, Meta};
+use tidegate_netlink::Netfilter;
+use tidegate_netlink::encode::nft::{Batch, Expressions, Meta};
 use tidegate_os::netlink::Links;
 use tidegate_os::poll;
 use tidegate_policy::netfilter::{Base, ChainType, Hook};
@@ -233,7 +233,7 @@ fn a_queue_has_one_owner_and_nothing_is_left_behind() {
     beside.expect("there are others");
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "the first goes on");
     keeper.end().expect("the door stands");
-    let tables = wire.near.go(|| tidegate_live::Netfilter::open()?.tables()).expect("place").expect("they are told");
+    let tables = wire.near.go(|| tidegate_netlink::Netfilter::open()?.tables()).expect("place").expect("they are told");
     assert_eq!(tables.keys().collect::<Vec<_>>(), Vec::<&String>::new());
 }
 

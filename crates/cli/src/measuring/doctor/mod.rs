@@ -21,8 +21,8 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use system::Counters;
-use tidegate_live::{Kernel, Netfilter};
 use tidegate_measure::doctor::{Device, Diagnosis, Facts, FlowTable, Severity, judge};
+use tidegate_netlink::{Kernel, Netfilter};
 use tidegate_os::{interrupt, poll};
 use tidegate_report::measuring::doctor::{text, to_json};
 
@@ -132,7 +132,7 @@ fn wait(until: Instant, stop: &AtomicBool) -> std::io::Result<()> {
 /// Ways past the chains. Kernels without nft have none; who may not ask is told so.
 fn flow_tables(unknown: &mut Vec<String>) -> Vec<FlowTable> {
     let told = Netfilter::open().and_then(|mut netfilter| netfilter.flow_tables());
-    let table = |table: tidegate_live::FlowTable| FlowTable {
+    let table = |table: tidegate_netlink::FlowTable| FlowTable {
         name: table.name,
         devices: table.devices,
         is_hardware: table.is_hardware,

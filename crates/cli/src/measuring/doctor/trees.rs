@@ -1,16 +1,17 @@
 //! What stands on devices: shapers and their classes, what is led where, and what the policy means.
 
 use crate::daemon::SPLIT_BELOW;
-use crate::live::control;
+use crate::session;
 use crate::watch::source::Source;
 use std::fmt::Write as _;
 use tidegate_insight::{CLSACT_INGRESS, Finding, Level, check};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
-use tidegate_live::Kernel;
 use tidegate_live::engine::link_rate;
 use tidegate_loader::ReadOptions;
 use tidegate_measure::doctor::{Class, Device, Facts, Inwards, Shaper};
+use tidegate_netlink::Kernel;
 use tidegate_packet::{Handle, Rate};
+use tidegate_plan::essential;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_report::watch::{self, Snapshot};
 
@@ -43,7 +44,7 @@ pub(super) fn note_shaper(device: &mut Device, before: &[Snapshot], after: &[Sna
         device.inwards = Inwards::Handled;
     }
     if let Some(shaper) = device.shaper.as_mut().filter(|shaper| shaper.backend != "kernel")
-        && let Ok(standing) = kernel.standing(&device.name)
+        && let Ok(standing) = kernel.qdiscs(&device.name)
     {
         shaper.beneath_bps = link_rate(&standing.qdiscs, &standing.classes).map(Rate::as_bits);
     }
@@ -86,7 +87,7 @@ fn class_of(device: &watch::Device, class: &watch::Class) -> Class {
 
 /// Notes what becomes of what comes in by a device.
 pub(super) fn note_inwards(device: &mut Device, kernel: &mut Kernel) {
-    let Ok((stand, _)) = kernel.stand(&device.name) else { return };
+    let Ok((stand, _)) = kernel.installed(&device.name) else { return };
     let inwards = |filter: &&FilterDump| [INGRESS, CLSACT_INGRESS].contains(&filter.parent);
     let filters: Vec<&FilterDump> = stand.filters.iter().filter(inwards).collect();
     let led = filters.iter().find_map(|filter| match &filter.entry {
@@ -116,7 +117,7 @@ pub(super) fn note_meaning(facts: &mut Facts, kernel: &mut Kernel) {
         }
     };
     let mut reading = taken.reading();
-    facts.starved = control::dangers(&reading);
+    facts.starved = essential::dangers(&reading, session::ssh().map(session::Ssh::ends));
     let found: Vec<_> = check(&mut reading).into_iter().filter(|finding| finding.level >= Level::Warning).collect();
     let told = |finding: &Finding| (finding.rule.id().to_owned(), finding.what.clone());
     facts.checked = (found.iter().take(MOST_CHECKED).map(told).collect(), found.len());
@@ -129,7 +130,7 @@ fn is_ours(device: &Device) -> bool {
 
 /// What stands on a device, as tc lists it.
 fn listing(kernel: &mut Kernel, name: &str) -> Option<String> {
-    let (stand, unread) = kernel.stand(name).ok()?;
+    let (stand, unread) = kernel.installed(name).ok()?;
     if !unread.is_empty() {
         return None;
     }

@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use std::net::IpAddr;
 use tidegate_gateway::DeviceSpec;
 use tidegate_lab::{Party, Router, RouterSpec, Wire};
-use tidegate_live::{Kernel, Trouble};
+use tidegate_netlink::{Kernel, KernelError};
 use tidegate_os::tun::Tun;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{LinkKind, Op};
@@ -180,7 +180,7 @@ fn what(op: &Op) -> String {
     }
 }
 
-fn in_words(trouble: &Trouble) -> String {
+fn in_words(trouble: &KernelError) -> String {
     format!("{trouble}; use a kernel that can, or the model (without --router kernel)")
 }
 
@@ -189,7 +189,7 @@ impl Arm {
     pub(super) fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         let Arm { devices, kernel, .. } = self;
         let read = |(number, name): &(usize, String)| {
-            let standing = kernel.standing(name).ok()?;
+            let standing = kernel.qdiscs(name).ok()?;
             Some((*number, standing.qdiscs, standing.classes))
         };
         devices.iter().filter_map(read).collect()

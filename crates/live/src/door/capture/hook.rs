@@ -11,7 +11,7 @@ use tidegate_os::bpf::{Instruction, Jump, Link, Program, Reg};
 use tidegate_os::talk::Talk;
 use tidegate_os::tap::Tap;
 
-use crate::attribute::{self, Attributes, words};
+use tidegate_netlink::attribute::{self, Attributes, words};
 
 /// How a program is hung into a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

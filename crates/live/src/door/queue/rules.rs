@@ -5,8 +5,8 @@ use std::io;
 use tidegate_policy::netfilter::{Base, ChainType, Hook};
 
 use super::super::{Direction, Spot};
-use crate::encode::nft::{Batch, Compare, Expressions, Header, Meta, Payload, Queue, Verdict};
-use crate::netfilter::Netfilter;
+use tidegate_netlink::Netfilter;
+use tidegate_netlink::encode::nft::{Batch, Compare, Expressions, Header, Meta, Payload, Queue, Verdict};
 
 /// Behind source translation (100), so that what leaves has the addresses it leaves with.
 const LEAVING: i32 = 200;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, TcCommand};
-use tidegate_live::encode::{self, Message};
+use tidegate_netlink::encode::{self, Message};
 
 const SENT: &[u8] = include_bytes!("data/sent.txt.gz");
 /// Octets of a netlink head, and of what stands before the attributes in messages about actions.

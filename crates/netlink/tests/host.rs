@@ -6,7 +6,7 @@
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
-use tidegate_live::{Kernel, Trouble};
+use tidegate_netlink::{Kernel, KernelError};
 use tidegate_os::netlink::Links;
 use tidegate_os::place::{self, Place};
 use tidegate_packet::{Handle, Pool, Seeded, Time};
@@ -60,12 +60,12 @@ fn of_kernel(commands: Vec<String>) -> Seen {
     for command in commands {
         match kernel.apply(&op(&command)) {
             Ok(()) => {}
-            Err(Trouble::Refused(refused)) => seen.refused.push((command, Some(refused.errno), refused.message)),
+            Err(KernelError::Refused(refused)) => seen.refused.push((command, Some(refused.errno), refused.message)),
             Err(trouble) => panic!("{command}: {trouble}"),
         }
     }
     for device in DEVICES {
-        let standing = kernel.standing(device).expect("what stands there is told");
+        let standing = kernel.qdiscs(device).expect("what stands there is told");
         assert!(standing.unread.is_empty(), "{:?}", standing.unread);
         let places = places(&standing.qdiscs, &standing.classes);
         let filters: Vec<_> = places.iter().map(|at| kernel.filters(device, *at).expect("filters are read")).collect();

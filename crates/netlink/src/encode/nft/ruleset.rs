@@ -5,33 +5,7 @@ mod target;
 
 use super::{Batch, Expressions, Verdict};
 use std::fmt;
-use tidegate_classify::netfilter as model;
-use tidegate_gateway::Gateway;
-use tidegate_policy::netfilter::{Base, Condition, Family, Match, Rule, Target};
-
-/// A table of iptables or nft, as the model machine holds it.
-#[derive(Clone, Debug)]
-pub struct Table {
-    /// Of which family.
-    pub family: Family,
-    /// Its name.
-    pub name: String,
-    /// Its chains.
-    pub chains: Vec<Chain>,
-}
-
-/// A chain of it.
-#[derive(Clone, Debug)]
-pub struct Chain {
-    /// Its name.
-    pub name: String,
-    /// Where it stands, if packets come to it by themselves.
-    pub base: Option<Base>,
-    /// What reaches its end goes on.
-    pub accepts: bool,
-    /// Its rules.
-    pub rules: Vec<Rule>,
-}
+use tidegate_policy::netfilter::{Condition, Family, Match, Rule, RuleChain, RuleTable, Target};
 
 /// A rule that is not set here: which, and what of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +45,7 @@ fn unknown(what: impl Into<String>, remedy: &'static str) -> Unknown {
 ///
 /// # Errors
 /// A rule asks or does what has no expression here.
-pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[Table]) -> Result<Batch, Refusal> {
+pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[RuleTable]) -> Result<Batch, Refusal> {
     let mut batch = Batch::new(name);
     if replaces {
         batch.delete_table();
@@ -84,7 +58,7 @@ pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[Table]) -> R
 ///
 /// # Errors
 /// As for [`ruleset`].
-pub fn ruleset_of_ours(name: &str, comment: &str, replaces: bool, tables: &[Table]) -> Result<Batch, Refusal> {
+pub fn ruleset_of_ours(name: &str, comment: &str, replaces: bool, tables: &[RuleTable]) -> Result<Batch, Refusal> {
     let mut batch = Batch::new(name);
     if replaces {
         batch.delete_table();
@@ -93,7 +67,7 @@ pub fn ruleset_of_ours(name: &str, comment: &str, replaces: bool, tables: &[Tabl
     filled(batch, tables)
 }
 
-fn filled(mut batch: Batch, tables: &[Table]) -> Result<Batch, Refusal> {
+fn filled(mut batch: Batch, tables: &[RuleTable]) -> Result<Batch, Refusal> {
     // Chains first: rules may lead to any of them.
     for table in tables {
         for chain in table.chains.iter().filter(|chain| is_wanted(chain)) {
@@ -111,36 +85,12 @@ fn filled(mut batch: Batch, tables: &[Table]) -> Result<Batch, Refusal> {
 }
 
 /// Base chains in which nothing is done are left out.
-fn is_wanted(chain: &Chain) -> bool {
+fn is_wanted(chain: &RuleChain) -> bool {
     chain.base.is_none() || !chain.rules.is_empty() || !chain.accepts
 }
 
-/// The tables of a model machine that do anything.
-pub fn tables(machine: &Gateway) -> Vec<Table> {
-    let chain = |chain: &model::Chain| Chain {
-        name: chain.name.clone(),
-        base: chain.base,
-        accepts: chain.policy.unwrap_or(true),
-        rules: chain.rules.iter().map(|counted| counted.rule.clone()).collect(),
-    };
-    let table = |table: &model::Table| Table {
-        family: table.family(),
-        name: table.name().to_owned(),
-        chains: table.chains().iter().map(chain).collect(),
-    };
-    machine.all_tables().iter().map(table).filter(Table::does_anything).collect()
-}
-
-impl Table {
-    /// Has it any rule, or a policy that drops?
-    #[must_use]
-    pub fn does_anything(&self) -> bool {
-        self.chains.iter().any(|chain| !chain.rules.is_empty() || !chain.accepts)
-    }
-}
-
 /// Chains of all tables stand in one: their names tell whose they are.
-fn chain_name(table: &Table, chain: &str) -> String {
+fn chain_name(table: &RuleTable, chain: &str) -> String {
     let version = match table.family {
         Family::Ipv4 => "ip",
         Family::Ipv6 => "ip6",
@@ -149,7 +99,7 @@ fn chain_name(table: &Table, chain: &str) -> String {
     format!("{version}_{}_{chain}", table.name)
 }
 
-fn fill(batch: &mut Batch, table: &Table, chain: &Chain) -> Result<(), Refusal> {
+fn fill(batch: &mut Batch, table: &RuleTable, chain: &RuleChain) -> Result<(), Refusal> {
     let name = chain_name(table, &chain.name);
     for (number, rule) in (1..).zip(&chain.rules) {
         let put = if rule.matches.iter().any(|one| matches!(one.what, Condition::Ports(_)) && !one.not) {
@@ -175,7 +125,7 @@ fn fill(batch: &mut Batch, table: &Table, chain: &Chain) -> Result<(), Refusal> 
 }
 
 /// Which version of IP a rule is for; `None`: both.
-fn version(table: &Table, rule: &Rule) -> Option<bool> {
+fn version(table: &RuleTable, rule: &Rule) -> Option<bool> {
     match table.family {
         Family::Ipv4 => Some(false),
         Family::Ipv6 => Some(true),
@@ -187,7 +137,7 @@ fn version(table: &Table, rule: &Rule) -> Option<bool> {
 }
 
 /// The beginning of every rule: the family that its table had.
-fn begin(table: &Table) -> Expressions {
+fn begin(table: &RuleTable) -> Expressions {
     let mut steps = Expressions::default();
     if table.family != Family::Inet {
         condition::version(&mut steps, table.family == Family::Ipv6, false);
@@ -209,7 +159,7 @@ fn mixed(batch: &mut Batch, chain: &str, number: usize, rule: &Rule) {
 }
 
 /// A rule as one of ours; `aside`: the chain that was made for it, if it needs one.
-fn one(batch: &mut Batch, table: &Table, rule: &Rule, aside: &str) -> Result<Expressions, Unknown> {
+fn one(batch: &mut Batch, table: &RuleTable, rule: &Rule, aside: &str) -> Result<Expressions, Unknown> {
     let mut steps = begin(table);
     let v6 = version(table, rule);
     for one in &rule.matches {
@@ -220,14 +170,14 @@ fn one(batch: &mut Batch, table: &Table, rule: &Rule, aside: &str) -> Result<Exp
     Ok(steps)
 }
 
-fn targets(steps: &mut Expressions, table: &Table, rule: &Rule, aside: &str) -> Result<(), Unknown> {
+fn targets(steps: &mut Expressions, table: &RuleTable, rule: &Rule, aside: &str) -> Result<(), Unknown> {
     let to = target::Way { v6: version(table, rule), names: &|chain| chain_name(table, chain), aside };
     rule.first.iter().try_for_each(|target| target::put(steps, target, false, &to))?;
     rule.target.iter().try_for_each(|target| target::put(steps, target, true, &to))
 }
 
 /// A rule that holds for either of two ports, as two rules that lead to a chain of its own; the second only where the first did not hold.
-fn either(batch: &mut Batch, table: &Table, chain: &str, number: usize, rule: &Rule) -> Result<(), Unknown> {
+fn either(batch: &mut Batch, table: &RuleTable, chain: &str, number: usize, rule: &Rule) -> Result<(), Unknown> {
     let aside = aside(chain, number);
     batch.chain(&aside, None, true);
     mixed(batch, &aside, number, rule);

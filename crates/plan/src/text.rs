@@ -1,8 +1,8 @@
 //! A plan as people read it: the commands of tc that would do the same, with `+`, `-` and `~`.
 
+use crate::{Item, Plan, Sign, Step};
 use std::fmt::Write as _;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
-use tidegate_live::plan::{Item, Plan, Sign, Step};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
 
@@ -19,8 +19,8 @@ const fn sign(sign: Sign) -> char {
     }
 }
 
-/// What a step does, as a word.
-pub(super) const fn word(sign: Sign) -> &'static str {
+/// What a step does, as a word: `add`, `change`, `delete`.
+pub const fn word(sign: Sign) -> &'static str {
     match sign {
         Sign::Make => "add",
         Sign::Change => "change",
@@ -29,7 +29,7 @@ pub(super) const fn word(sign: Sign) -> &'static str {
 }
 
 /// A plan of a device, a line for each step.
-pub(super) fn text(dev: &str, plan: &Plan) -> String {
+pub fn text(dev: &str, plan: &Plan) -> String {
     let mut out = format!("--- {dev}: as it stands\n+++ {dev}: as it is wanted\n");
     for step in plan.steps.iter().take(MOST) {
         let _ = writeln!(out, "{} {}", sign(step.sign), line(step));
@@ -44,7 +44,7 @@ pub(super) fn text(dev: &str, plan: &Plan) -> String {
 }
 
 /// How a device differs from what was applied to it: what would bring that back, a line for each step.
-pub(crate) fn drift(dev: &str, back: &Plan) -> String {
+pub fn drift(dev: &str, back: &Plan) -> String {
     let shown = text(dev, back);
     // The head says what is compared with what.
     let steps = shown.lines().skip(2).filter(|line| !line.starts_with('=')).map(|line| format!("{line}\n"));
@@ -52,7 +52,7 @@ pub(crate) fn drift(dev: &str, back: &Plan) -> String {
 }
 
 /// The command that does what a step does.
-pub(super) fn line(step: &Step) -> String {
+pub fn line(step: &Step) -> String {
     let (dev, listing) = told(&step.item);
     let verb = match step.sign {
         Sign::Make => "add",

@@ -1,11 +1,40 @@
 //! Binding a policy to another device than it names.
 
-use anyhow::{bail, ensure};
 use std::collections::BTreeSet;
+use std::fmt;
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
+/// Why a policy cannot be bound to another device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RebindError {
+    /// It queues nothing on any device.
+    NoDevice {
+        /// The device it was to be bound to.
+        to: String,
+    },
+    /// It is for several devices.
+    Several(Vec<String>),
+}
+
+impl fmt::Display for RebindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RebindError::NoDevice { to } => {
+                write!(f, "the policy queues nothing on any device, so it cannot be bound to `{to}`")
+            }
+            RebindError::Several(devices) => {
+                let devices = devices.join(" and ");
+                write!(f, "the policy is for {devices}; one for a single device can be bound to another with --dev")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RebindError {}
+
 /// The devices that a policy queues on and does not make itself: neither an ifb nor lo. In the order of their names.
-pub(crate) fn real_devices(ops: &[Op]) -> Vec<String> {
+pub fn real_devices(ops: &[Op]) -> Vec<String> {
     let made = |op: &Op| match op {
         Op::Link(LinkOp::Add { name, .. }) => Some(name.clone()),
         _ => None,
@@ -21,11 +50,19 @@ pub(crate) fn real_devices(ops: &[Op]) -> Vec<String> {
 ///
 /// # Errors
 /// It is for several devices, or for none.
-pub(crate) fn on_device(ops: &[Op], to: &str) -> anyhow::Result<Vec<Op>> {
+///
+/// ```
+/// use tidegate_plan::rebind::{RebindError, on_device};
+///
+/// assert_eq!(on_device(&[], "wan7"), Err(RebindError::NoDevice { to: "wan7".into() }));
+/// ```
+pub fn on_device(ops: &[Op], to: &str) -> Result<Vec<Op>, RebindError> {
     let real = real_devices(ops);
     let [from] = real.as_slice() else {
-        ensure!(!real.is_empty(), "the policy queues nothing on any device, so it cannot be bound to `{to}`");
-        bail!("the policy is for {}; one for a single device can be bound to another with --dev", real.join(" and "));
+        return Err(match real.is_empty() {
+            true => RebindError::NoDevice { to: to.to_owned() },
+            false => RebindError::Several(real),
+        });
     };
     let mut ops = ops.to_vec();
     let mut rename = |name: &mut String| {

@@ -20,7 +20,7 @@ pub struct Incomplete {
 }
 
 impl Incomplete {
-    pub(super) fn of(qdisc: &QdiscDump) -> Incomplete {
+    pub(crate) fn of(qdisc: &QdiscDump) -> Incomplete {
         let missing = missing(qdisc).unwrap_or("how it was changed");
         Incomplete { dev: qdisc.dev.clone(), kind: qdisc.kind.name(), handle: qdisc.handle, missing }
     }
@@ -64,7 +64,7 @@ fn missing(qdisc: &QdiscDump) -> Option<&'static str> {
 
 /// The operations that qdiscs and classes came of, by what they are about.
 #[derive(Debug, Default)]
-pub(super) struct Makers<'l> {
+pub(crate) struct Makers<'l> {
     by_handle: BTreeMap<Handle, Vec<&'l QdiscOp>>,
     by_place: BTreeMap<Handle, Vec<&'l QdiscOp>>,
     class_estimators: BTreeMap<Handle, Estimator>,
@@ -72,7 +72,7 @@ pub(super) struct Makers<'l> {
 
 impl<'l> Makers<'l> {
     /// Of one device's operations.
-    pub(super) fn new(log: &'l [Op]) -> Makers<'l> {
+    pub(crate) fn new(log: &'l [Op]) -> Makers<'l> {
         let mut makers = Makers::default();
         for op in log {
             match op {
@@ -109,12 +109,12 @@ impl<'l> Makers<'l> {
         if of_kind.iter().any(|op| op.kind.as_deref().is_some_and(|kind| Some(kind) != name)) { &[] } else { of_kind }
     }
 
-    pub(super) fn class_estimator(&self, class: Handle) -> Option<Estimator> {
+    pub(crate) fn class_estimator(&self, class: Handle) -> Option<Estimator> {
         self.class_estimators.get(&class).copied()
     }
 
     /// The operations that make a qdisc.
-    pub(super) fn make(&self, wanted: &QdiscDump, parent: Handle, handle: Handle) -> Result<Vec<Op>, Incomplete> {
+    pub(crate) fn make(&self, wanted: &QdiscDump, parent: Handle, handle: Handle) -> Result<Vec<Op>, Incomplete> {
         let known = self.of(wanted);
         if missing(wanted).is_none() {
             let estimator = known.iter().rev().find_map(|op| op.estimator);
@@ -130,7 +130,7 @@ impl<'l> Makers<'l> {
     }
 
     /// The operations that give a qdisc other values where it stands; `None`: it must be made anew.
-    pub(super) fn change(&self, live: &QdiscDump, wanted: &QdiscDump) -> Option<Vec<Op>> {
+    pub(crate) fn change(&self, live: &QdiscDump, wanted: &QdiscDump) -> Option<Vec<Op>> {
         let change = |op: QdiscOp| QdiscOp { verb: Verb::Change, parent: live.parent, handle: live.handle, ..op };
         match live.kind {
             Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::Skbprio | Kind::Tbf | Kind::Codel => {}

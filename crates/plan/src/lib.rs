@@ -1,4 +1,5 @@
-//! From what stands on a device to what is wanted there: the smallest sequence of operations, and what it comes to for people.
+#![forbid(unsafe_code)]
+//! From the traffic control that a device has to the one that is wanted there: the smallest sequence of operations, and what it comes to for people.
 //!
 //! ```text
 //! live (dumps of the kernel) ──┐
@@ -7,30 +8,50 @@
 //! ```
 //! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the same function plans the way to a policy,
 //! the way back, and, with nothing left to do, says that the kernel did what it was told.
+//!
+//! [`text`] shows a plan as commands of tc, [`rebind`] binds a policy to another device than it names, [`essential`] finds what keeps the network alive
+//! and would be cut off. Pure: no clock, no IO.
+//!
+//! ```
+//! use tidegate_gateway::{DeviceSpec, Gateway, World};
+//! use tidegate_packet::{Pool, Seeded, Time};
+//! use tidegate_plan::{installed, plan, text};
+//!
+//! let machine = |commands: &[&str]| {
+//!     let mut gateway = Gateway::new();
+//!     gateway.add_device("eth0", DeviceSpec::default());
+//!     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+//!     for command in commands {
+//!         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+//!         let parsed = tidegate_lang::tc::parse(&words, &tidegate_lang::Env::default()).unwrap();
+//!         let tidegate_lang::tc::TcCommand::Apply(op) = parsed.command else { unreachable!() };
+//!         gateway.apply(World { now: Time(0), pool: &mut pool, draws: &mut draws }, &op).unwrap();
+//!     }
+//!     installed(&mut gateway, Time(0), "eth0")
+//! };
+//! let now = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent 1: classid 1:1 htb rate 1mbit"]);
+//! let wanted = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent 1: classid 1:1 htb rate 2mbit"]);
+//! let plan = plan(&now, &wanted, &[]).unwrap();
+//! assert_eq!((plan.steps.len(), plan.kept), (1, 1));
+//! assert!(text::line(&plan.steps[0]).starts_with("tc class change dev eth0 parent 1: classid 1:1 htb"));
+//! ```
 
+pub mod essential;
 mod filters;
 mod model;
+pub mod rebind;
 mod remake;
 mod settled;
+pub mod text;
 
+pub use model::{installed, rule_tables};
 pub use remake::Incomplete;
 
 use remake::Makers;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::dump::{ClassDump, FilterDump, Installed, QdiscDump};
 use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Verb};
-
-/// What stands on a device.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stand {
-    /// Its qdiscs.
-    pub qdiscs: Vec<QdiscDump>,
-    /// Its classes.
-    pub classes: Vec<ClassDump>,
-    /// The filters of all its qdiscs and classes, each list in its order.
-    pub filters: Vec<FilterDump>,
-}
 
 /// What a step does to what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,12 +108,12 @@ impl Plan {
     }
 }
 
-/// The way from what stands on a device to what is wanted there. `log` holds the operations that the wanted came of, if they are known: dumps do not
+/// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the wanted came of, if they are known: dumps do not
 /// tell everything (tables, distributions).
 ///
 /// # Errors
 /// Something wanted cannot be made of what its dump tells.
-pub fn plan(live: &Stand, wanted: &Stand, log: &[Op]) -> Result<Plan, Incomplete> {
+pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<Plan, Incomplete> {
     for stand in [live, wanted] {
         hidden(stand)?;
         filters::shared(stand)?;
@@ -104,7 +125,7 @@ pub fn plan(live: &Stand, wanted: &Stand, log: &[Op]) -> Result<Plan, Incomplete
 }
 
 /// Linux does not tell the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred): those cannot be compared.
-fn hidden(stand: &Stand) -> Result<(), Incomplete> {
+fn hidden(stand: &Installed) -> Result<(), Incomplete> {
     let classes: BTreeSet<Handle> = stand.classes.iter().map(|class| class.classid).collect();
     let kinds: BTreeMap<u16, Kind> = stand.qdiscs.iter().map(|qdisc| (qdisc.handle.major(), qdisc.kind)).collect();
     let made =
@@ -123,8 +144,8 @@ pub const HIDDEN: &str = "the classes below a qdisc that drops early";
 ///
 /// # Errors
 /// As for [`plan`].
-pub fn remade(stand: &Stand) -> Result<Vec<Op>, Incomplete> {
-    Ok(plan(&Stand::default(), stand, &[])?.ops().cloned().collect())
+pub fn remade(stand: &Installed) -> Result<Vec<Op>, Incomplete> {
+    Ok(plan(&Installed::default(), stand, &[])?.ops().cloned().collect())
 }
 
 /// A qdisc that somebody asked for: the others come by themselves.
@@ -163,8 +184,8 @@ impl Same {
 }
 
 struct Planner<'p> {
-    live: &'p Stand,
-    wanted: &'p Stand,
+    live: &'p Installed,
+    wanted: &'p Installed,
     makers: &'p Makers<'p>,
     plan: Plan,
     same: Same,
@@ -189,7 +210,7 @@ impl<'p> Planner<'p> {
 
     /// What stands at a place where only one qdisc can be.
     fn root(&mut self, place: Handle) -> Result<(), Incomplete> {
-        let at = |stand: &'p Stand| stand.qdiscs.iter().find(|qdisc| qdisc.parent == place && is_asked_for(qdisc));
+        let at = |stand: &'p Installed| stand.qdiscs.iter().find(|qdisc| qdisc.parent == place && is_asked_for(qdisc));
         let (live, wanted) = (at(self.live), at(self.wanted));
         match (live, wanted) {
             (Some(live), Some(wanted)) if self.stays(live, wanted) => self.keep_or_change(live, wanted),
@@ -214,7 +235,7 @@ impl<'p> Planner<'p> {
 
     /// Does every qdisc with a handle that is wanted stand where it is wanted? One cannot be made while another has its handle.
     fn all_stay_in_place(&self) -> bool {
-        let places = |stand: &'p Stand| {
+        let places = |stand: &'p Installed| {
             stand
                 .qdiscs
                 .iter()
@@ -410,13 +431,13 @@ fn below(qdisc: &QdiscDump) -> bool {
 }
 
 /// How many classes stand above one.
-fn steps_up(stand: &Stand, class: &ClassDump) -> usize {
+fn steps_up(stand: &Installed, class: &ClassDump) -> usize {
     let parents: BTreeMap<Handle, Handle> = stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
     std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied()).take(parents.len()).count()
 }
 
 /// The wanted classes of a qdisc, those above first.
-fn ordered(stand: &Stand, qdisc: Handle) -> Vec<&ClassDump> {
+fn ordered(stand: &Installed, qdisc: Handle) -> Vec<&ClassDump> {
     let of = stand.classes.iter().filter(|class| is_made(class) && class.classid.qdisc() == qdisc);
     let parents: BTreeMap<Handle, Handle> = stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
     let up = |class: &ClassDump| {
@@ -429,7 +450,7 @@ fn ordered(stand: &Stand, qdisc: Handle) -> Vec<&ClassDump> {
 }
 
 /// Are there classes below a class?
-fn is_inner(stand: &Stand, class: Handle) -> bool {
+fn is_inner(stand: &Installed, class: Handle) -> bool {
     stand.classes.iter().any(|other| is_made(other) && other.parent == class)
 }
 

@@ -2,30 +2,26 @@
 
 use crate::decode::{self, Unread};
 use crate::encode::{self, Message, Unsent};
-use crate::plan::Stand;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use tidegate_os::netlink::{Change, Links};
 use tidegate_os::talk::{Refused, Talk};
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, Installed, QdiscDump};
 use tidegate_policy::{Kind, LinkKind, LinkOp, Op};
 
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
 const RTM_GETTFILTER: u16 = 46;
 const RTM_GETACTION: u16 = 50;
-/// The hooks of clsact as parents of filters.
-pub(crate) const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
-pub(crate) const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;
 const IFB_QUEUE: u32 = 32;
 
 /// Why an operation was not carried out.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum KernelError {
     /// It cannot be sent.
     Unsent(Unsent),
     /// The kernel refused it.
@@ -36,22 +32,22 @@ pub enum Trouble {
     Broken(io::Error),
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for KernelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Unsent(unsent) => unsent.fmt(f),
-            Trouble::Refused(refused) => write!(f, "the kernel refused it: {refused}"),
-            Trouble::Link(error) => write!(f, "the link: {error}"),
-            Trouble::Broken(error) => write!(f, "netlink: {error}"),
+            KernelError::Unsent(unsent) => unsent.fmt(f),
+            KernelError::Refused(refused) => write!(f, "the kernel refused it: {refused}"),
+            KernelError::Link(error) => write!(f, "the link: {error}"),
+            KernelError::Broken(error) => write!(f, "netlink: {error}"),
         }
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for KernelError {}
 
 /// What stands on a device.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct InstalledQdiscs {
     /// Its qdiscs, those that nobody asked for included.
     pub qdiscs: Vec<QdiscDump>,
     /// Its classes.
@@ -62,7 +58,7 @@ pub struct Standing {
 
 /// What the kernel tells of a device, as it tells it: for [`Kernel::read`], now or later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct RawDump {
     /// The device's number.
     pub number: u32,
     /// Messages about its qdiscs,
@@ -73,14 +69,14 @@ pub struct Told {
     pub filters: Vec<Vec<u8>>,
 }
 
-impl Told {
+impl RawDump {
     /// Where filters may hang.
     fn places(&self, dev: &str) -> Result<Vec<Handle>, Unread> {
         let (qdiscs, _) = decode::qdiscs(dev, self.number, &self.qdiscs)?;
         let (classes, _) = decode::classes(dev, self.number, &self.classes)?;
         let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
             // It has a list for each direction, and none of its own.
-            Kind::Clsact => vec![CLSACT_INGRESS, CLSACT_EGRESS],
+            Kind::Clsact => vec![Handle::CLSACT_INGRESS, Handle::CLSACT_EGRESS],
             _ => vec![qdisc.handle],
         };
         let on_classes = classes.iter().filter(|class| matches!(class.kind, Kind::Htb | Kind::Hfsc));
@@ -112,12 +108,12 @@ impl Kernel {
     ///
     /// # Errors
     /// That trouble.
-    pub fn carry_out<'o>(&mut self, ops: impl IntoIterator<Item = &'o Op>) -> Result<(), (usize, Trouble)> {
+    pub fn carry_out<'o>(&mut self, ops: impl IntoIterator<Item = &'o Op>) -> Result<(), (usize, KernelError)> {
         ops.into_iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|trouble| (at, trouble)))
     }
 
     /// The message for an operation of traffic control; one look-up for each device, however many operations name it.
-    fn message(&mut self, op: &Op) -> Result<Message, Trouble> {
+    fn message(&mut self, op: &Op) -> Result<Message, KernelError> {
         let Kernel { links, numbers, .. } = self;
         let names = std::cell::RefCell::new(numbers);
         let number = |name: &str| {
@@ -128,28 +124,28 @@ impl Kernel {
                 Some(number)
             })
         };
-        encode::message(op, &number).map_err(Trouble::Unsent)
+        encode::message(op, &number).map_err(KernelError::Unsent)
     }
 
     /// Carries out an operation.
     ///
     /// # Errors
     /// Why it was not.
-    pub fn apply(&mut self, op: &Op) -> Result<(), Trouble> {
+    pub fn apply(&mut self, op: &Op) -> Result<(), KernelError> {
         match op {
-            Op::Link(op) => self.on_link(op).map_err(Trouble::Link),
+            Op::Link(op) => self.on_link(op).map_err(KernelError::Link),
             Op::TxQueueLen { dev, packets } => self.change(dev, Change { txqlen: Some(*packets), ..Change::default() }),
             Op::Mtu { dev, bytes } => self.change(dev, Change { mtu: Some(*bytes), ..Change::default() }),
             op => {
                 let message = self.message(op)?;
-                let answer = self.talk.ask(message.kind, message.flags, &message.body).map_err(Trouble::Broken)?;
-                answer.map_err(Trouble::Refused)
+                let answer = self.talk.ask(message.kind, message.flags, &message.body).map_err(KernelError::Broken)?;
+                answer.map_err(KernelError::Refused)
             }
         }
     }
 
-    fn change(&mut self, dev: &str, change: Change) -> Result<(), Trouble> {
-        self.links.change(dev, &change).map_err(Trouble::Link)
+    fn change(&mut self, dev: &str, change: Change) -> Result<(), KernelError> {
+        self.links.change(dev, &change).map_err(KernelError::Link)
     }
 
     fn on_link(&mut self, op: &LinkOp) -> io::Result<()> {
@@ -176,25 +172,25 @@ impl Kernel {
     ///
     /// # Errors
     /// There is no such device, or what is told of it is not as it should be.
-    pub fn standing(&mut self, dev: &str) -> Result<Standing, Unread> {
+    pub fn qdiscs(&mut self, dev: &str) -> Result<InstalledQdiscs, Unread> {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
         let classes = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
         let (qdiscs, mut unread) = decode::qdiscs(dev, number, &qdiscs)?;
         let (classes, others) = decode::classes(dev, number, &classes)?;
         unread.extend(others);
-        Ok(Standing { qdiscs, classes, unread })
+        Ok(InstalledQdiscs { qdiscs, classes, unread })
     }
 
     /// All that stands on a device, filters included, as the kernel tells it.
     ///
     /// # Errors
     /// There is no such device, or what is told of it is not as it should be.
-    pub fn told(&mut self, dev: &str) -> Result<Told, Unread> {
+    pub fn raw(&mut self, dev: &str) -> Result<RawDump, Unread> {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
         let classes = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
-        let mut told = Told { number, qdiscs, classes, filters: Vec::new() };
+        let mut told = RawDump { number, qdiscs, classes, filters: Vec::new() };
         for place in told.places(dev)? {
             // Kinds without filters say so.
             told.filters.extend(self.dump(RTM_GETTFILTER, number, place).unwrap_or_default());
@@ -205,9 +201,9 @@ impl Kernel {
     /// The same, read; beside it the kinds of what cannot be.
     ///
     /// # Errors
-    /// As for [`Kernel::told`].
-    pub fn stand(&mut self, dev: &str) -> Result<(Stand, BTreeSet<String>), Unread> {
-        let told = self.told(dev)?;
+    /// As for [`Kernel::raw`].
+    pub fn installed(&mut self, dev: &str) -> Result<(Installed, BTreeSet<String>), Unread> {
+        let told = self.raw(dev)?;
         self.read(dev, &told)
     }
 
@@ -215,7 +211,7 @@ impl Kernel {
     ///
     /// # Errors
     /// It is not as it should be.
-    pub fn read(&self, dev: &str, told: &Told) -> Result<(Stand, BTreeSet<String>), Unread> {
+    pub fn read(&self, dev: &str, told: &RawDump) -> Result<(Installed, BTreeSet<String>), Unread> {
         let (qdiscs, mut unread) = decode::qdiscs(dev, told.number, &told.qdiscs)?;
         let (classes, others) = decode::classes(dev, told.number, &told.classes)?;
         unread.extend(others);
@@ -228,13 +224,13 @@ impl Kernel {
                 Err(other) => return Err(other),
             }
         }
-        Ok((Stand { qdiscs, classes, filters }, unread))
+        Ok((Installed { qdiscs, classes, filters }, unread))
     }
 
     /// The filters of a qdisc or class; those of the root qdisc for [`Handle::NONE`].
     ///
     /// # Errors
-    /// As for [`Kernel::standing`]; or one of them is of a kind that is not read.
+    /// As for [`Kernel::qdiscs`]; or one of them is of a kind that is not read.
     pub fn filters(&mut self, dev: &str, parent: Handle) -> Result<Vec<FilterDump>, Unread> {
         let number = self.number(dev)?;
         let told = self.dump(RTM_GETTFILTER, number, parent)?;

@@ -1,7 +1,7 @@
 //! How long 3,333 commands take: one by one, in pieces, as a whole plan with its looking before and after, and by the real `tc -batch`; side by side in
 //! network namespaces, each of its own. Needs root.
 //!
-//! `cargo run --profile ci -p tidegate-live --example bulk [ROUNDS]`
+//! `cargo run --profile ci -p tidegate-netlink --example bulk [ROUNDS]`
 
 use std::io;
 use std::process::Command;
@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, TcCommand};
-use tidegate_live::Kernel;
-use tidegate_live::plan::{Stand, plan};
+use tidegate_netlink::Kernel;
 use tidegate_os::netlink::Links;
 use tidegate_os::place::Place;
 use tidegate_packet::{Pool, Seeded, Time};
+use tidegate_plan::plan;
+use tidegate_policy::dump::Installed;
 use tidegate_policy::{LinkKind, Op};
 
 const CLASSES: u32 = 1666;
@@ -41,13 +42,13 @@ fn op(line: &str) -> Op {
 }
 
 /// What stands after these commands on the model machine.
-fn wanted(ops: &[Op]) -> Stand {
+fn wanted(ops: &[Op]) -> Installed {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
     gateway.add_device("link0", DeviceSpec { tx_queue_len: 1000, ..DeviceSpec::of(&LinkKind::Ifb) });
     for op in ops {
         gateway.apply(World { now: NOW, pool: &mut pool, draws: &mut draws }, op).expect("the model takes it");
     }
-    Stand::of(&mut gateway, NOW, "link0")
+    tidegate_plan::installed(&mut gateway, NOW, "link0")
 }
 
 /// Does something in a namespace with the device in it, and takes the time of that.
@@ -66,10 +67,10 @@ fn round(ops: &[Op], lines: &[String]) -> io::Result<[Duration; 3]> {
     let stand = wanted(ops);
     let one = timed(move |kernel| kernel.carry_out(&one).expect("the kernel takes it"))?;
     let whole = timed(move |kernel| {
-        let (live, _) = kernel.stand("link0").expect("what stands is told");
+        let (live, _) = kernel.installed("link0").expect("what stands is told");
         let way = plan(&live, &stand, &whole).expect("there is a way");
         kernel.carry_out(way.ops()).expect("the kernel takes it");
-        let (live, _) = kernel.stand("link0").expect("what stands is told");
+        let (live, _) = kernel.installed("link0").expect("what stands is told");
         assert!(plan(&live, &stand, &whole).expect("there is a way").is_empty());
     })?;
     let file = std::env::temp_dir().join(format!("tidegate-bulk-{}.batch", std::process::id()));

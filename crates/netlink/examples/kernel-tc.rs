@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
-use tidegate_live::Kernel;
-use tidegate_live::plan::{Incomplete, Stand, plan};
+use tidegate_netlink::Kernel;
 use tidegate_packet::Handle;
+use tidegate_plan::{Incomplete, plan};
 use tidegate_policy::Table;
+use tidegate_policy::dump::Installed;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -50,11 +51,11 @@ fn remake_all(devices: &[String]) -> Result<(), String> {
 fn remade(kernel: &mut Kernel, dev: &str) -> Result<usize, String> {
     let differs = |error: String| format!("differs {dev}: {error}");
     let stand =
-        |kernel: &mut Kernel| kernel.stand(dev).map(|(stand, _)| stand).map_err(|error| differs(error.to_string()));
+        |kernel: &mut Kernel| kernel.installed(dev).map(|(stand, _)| stand).map_err(|error| differs(error.to_string()));
     let before = stand(kernel)?;
     let cannot = |incomplete: Incomplete| format!("cannot {}: {}", incomplete.kind, incomplete.missing);
-    let back = plan(&Stand::default(), &before, &[]).map_err(cannot)?;
-    for way in [plan(&before, &Stand::default(), &[]).map_err(cannot)?, back] {
+    let back = plan(&Installed::default(), &before, &[]).map_err(cannot)?;
+    for way in [plan(&before, &Installed::default(), &[]).map_err(cannot)?, back] {
         let ops: Vec<_> = way.ops().collect();
         let gone = kernel.carry_out(ops.iter().copied());
         gone.map_err(|(at, trouble)| differs(format!("{trouble}: {:?}", ops[at])))?;
@@ -111,13 +112,13 @@ fn one(kernel: &mut Kernel, words: &[String], flags: ShowFlags) -> Result<(), St
     Ok(())
 }
 
-fn shown(kernel: &mut Kernel, what: &ShowWhat, flags: &ShowFlags) -> Result<String, tidegate_live::decode::Unread> {
+fn shown(kernel: &mut Kernel, what: &ShowWhat, flags: &ShowFlags) -> Result<String, tidegate_netlink::decode::Unread> {
     let Some(dev) = &what.dev else { return Ok(String::new()) };
     if what.object == Object::Filter {
         let filters = kernel.filters(dev, what.parent.unwrap_or(Handle::NONE))?;
         return Ok(tc::show_filters(&filters, what, flags));
     }
-    let standing = kernel.standing(dev)?;
+    let standing = kernel.qdiscs(dev)?;
     Ok(match what.object {
         Object::Qdisc => tc::show_qdiscs(&standing.qdiscs, what, flags),
         _ => tc::show_classes(&standing.classes, what, flags),

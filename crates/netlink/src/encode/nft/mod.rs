@@ -9,7 +9,7 @@ mod sets;
 mod words;
 
 pub use expression::{Compare, Ct, Expressions, Header, Meta, Payload, Queue, Verdict};
-pub use ruleset::{Chain, Refusal, Table, ruleset, ruleset_of_ours, tables};
+pub use ruleset::{Refusal, ruleset, ruleset_of_ours};
 pub use sets::Member;
 
 use super::Message;

@@ -6,7 +6,7 @@ use tidegate_policy::{
 };
 
 /// Those of a qdisc.
-pub(super) fn qdisc(params: &QdiscParams) -> QdiscParams {
+pub(crate) fn qdisc(params: &QdiscParams) -> QdiscParams {
     let mut params = params.clone();
     match &mut params {
         QdiscParams::Tbf(params) => (params.burst, params.peak_burst) = (0, 0),
@@ -39,7 +39,7 @@ fn netem(params: &mut NetemParams) {
 }
 
 /// Those of a class; `inner`: there are others below it.
-pub(super) fn class(params: &ClassParams, inner: bool) -> ClassParams {
+pub(crate) fn class(params: &ClassParams, inner: bool) -> ClassParams {
     let mut params = params.clone();
     if let (ClassParams::Htb(params), true) = (&mut params, inner) {
         (params.quantum, params.prio) = (0, 0);
@@ -48,12 +48,12 @@ pub(super) fn class(params: &ClassParams, inner: bool) -> ClassParams {
 }
 
 /// A table of sizes without its entries, which nobody is told.
-pub(super) fn size_table(table: Option<&SizeTable>) -> Option<SizeTable> {
+pub(crate) fn size_table(table: Option<&SizeTable>) -> Option<SizeTable> {
     table.map(|table| SizeTable { data: Vec::new(), ..table.clone() })
 }
 
 /// Those of a filter.
-pub(super) fn filter(params: &FilterParams) -> FilterParams {
+pub(crate) fn filter(params: &FilterParams) -> FilterParams {
     let mut params = params.clone();
     if let Some(indev) = params.indev_mut() {
         indev.device = Act::NOWHERE;
@@ -73,12 +73,12 @@ pub(super) fn filter(params: &FilterParams) -> FilterParams {
 }
 
 /// A table of u32 that the kernel numbered is a preference's root, whatever its number.
-pub(super) const fn named_table(handle: u32) -> u32 {
+pub(crate) const fn named_table(handle: u32) -> u32 {
     if handle >> 20 >= 0x800 { 0 } else { handle }
 }
 
 /// An action; the number that it has among those of its kind is the machine's.
-pub(super) fn action(action: &Action) -> Action {
+pub(crate) fn action(action: &Action) -> Action {
     let mut action = Action { index: 0, ..action.clone() };
     match &mut action.act {
         Act::Mirred(mirred) => mirred.device = Act::NOWHERE,

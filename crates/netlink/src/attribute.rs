@@ -154,7 +154,7 @@ impl<'f> Found<'f> {
 }
 
 /// Numbers of 32 bits one after another.
-pub(crate) fn words(numbers: &[u32]) -> Vec<u8> {
+pub fn words(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 

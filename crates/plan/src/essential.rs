@@ -1,6 +1,7 @@
 //! What keeps the network alive, asked of the policy before it is applied: where ARP, neighbour discovery, DHCP and the user's own SSH session go.
 
-use crate::session::{self, Ssh};
+use crate::rebind::real_devices;
+use std::net::SocketAddr;
 use tidegate_insight::{Explainer, Packet, Reading, Story};
 use tidegate_packet::Rate;
 use tidegate_policy::ClassParams;
@@ -18,14 +19,29 @@ const NEEDED: [(&str, &str); 6] = [
     ("udp [fe80::1]:546 > [ff02::1:2]:547", "DHCP of IPv6"),
 ];
 
-/// What would be lost or starve, in sentences.
-pub(crate) fn dangers(reading: &Reading) -> Vec<String> {
+/// What keeps the network alive and would be dropped or starve under a policy, a sentence for each packet and device; empty: everything gets through.
+/// `session`: the ends of the SSH session to be kept, this machine's first.
+///
+/// Each packet is sent through the engine on a model machine with the policy; the class it ends in starves it if that guarantees less than 8 kbit/s.
+///
+/// ```
+/// use tidegate_loader::{ReadOptions, read_text};
+///
+/// let batch = "qdisc add dev eth0 root handle 1: htb\n\
+///              class add dev eth0 parent 1: classid 1:1 htb rate 1kbit\n\
+///              filter add dev eth0 parent 1: protocol all pref 1 u32 match u32 0 0 flowid 1:1\n";
+/// let policy = read_text("starving.batch", batch, &ReadOptions::default()).unwrap();
+/// let dangers = tidegate_plan::essential::dangers(&policy.reading(), None);
+/// assert_eq!(dangers[0], "ARP (addresses of neighbours) would not get through eth0: its class 1:1 is sure of 1000 bit/s only");
+/// ```
+pub fn dangers(reading: &Reading, session: Option<(SocketAddr, SocketAddr)>) -> Vec<String> {
     let mut explainer = Explainer::new(reading);
     let mut all = Vec::new();
-    let ssh = session();
+    let ssh = session
+        .map(|(here, there)| (format!("tcp {here} > {there} ack"), format!("your SSH session to {}", there.ip())));
     let needed = NEEDED.iter().map(|(words, what)| ((*words).to_owned(), (*what).to_owned())).chain(ssh);
     for (words, what) in needed {
-        for dev in devices(reading) {
+        for dev in real_devices(&reading.ops) {
             let Ok(packet) = Packet::parse(&format!("{words} in lo out {dev}")) else { continue };
             let Ok(course) = explainer.course(&packet) else { continue };
             let story = explainer.explain(&packet, course);
@@ -38,17 +54,6 @@ pub(crate) fn dangers(reading: &Reading) -> Vec<String> {
         }
     }
     all
-}
-
-/// The devices that the policy names, as the reading knows them.
-fn devices(reading: &Reading) -> Vec<String> {
-    crate::rebind::real_devices(&reading.ops)
-}
-
-/// The packets that this machine sends to whoever sits at the other end of the user's session.
-fn session() -> Option<(String, String)> {
-    let Ssh { here, there } = session::ssh()?;
-    Some((format!("tcp {here} > {there} ack"), format!("your SSH session to {}", there.ip())))
 }
 
 fn danger(reading: &Reading, story: &Story) -> Option<String> {

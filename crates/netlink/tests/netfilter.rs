@@ -6,14 +6,12 @@ use std::process::{Command, Stdio};
 use tidegate_gateway::{Gateway, World};
 use tidegate_lang::iptables::{self, IptCommand};
 use tidegate_lang::nft::{self, Ask};
-use tidegate_live::Netfilter;
-use tidegate_live::encode::nft::{
-    Batch, Expressions, Queue, Table, Verdict, ruleset, ruleset_of_ours, tables as nft_tables,
-};
+use tidegate_netlink::Netfilter;
+use tidegate_netlink::encode::nft::{Batch, Expressions, Queue, Verdict, ruleset, ruleset_of_ours};
 use tidegate_os::place::Place;
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::Op;
-use tidegate_policy::netfilter::{Base, ChainType, Hook, NfOp};
+use tidegate_policy::netfilter::{Base, ChainType, Hook, NfOp, RuleTable};
 
 /// A namespace, or the reason why there is none.
 fn place() -> Option<Place> {
@@ -43,7 +41,7 @@ fn real(args: &[&str], input: &str) -> Option<String> {
 }
 
 /// The model's tables after these commands of nft, and these of iptables.
-fn tables(text: &str, iptables_lines: &[&str]) -> Vec<Table> {
+fn tables(text: &str, iptables_lines: &[&str]) -> Vec<RuleTable> {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
     let mut ops = Vec::new();
     for command in nft::parse(text, None).unwrap_or_else(|refusal| panic!("{refusal:?}\n{text}")) {
@@ -55,7 +53,7 @@ fn tables(text: &str, iptables_lines: &[&str]) -> Vec<Table> {
         let world = World { now: Time(1), pool: &mut pool, draws: &mut draws };
         gateway.apply(world, &Op::Netfilter(op)).expect("the model takes it");
     }
-    nft_tables(&gateway)
+    tidegate_plan::rule_tables(&gateway)
 }
 
 fn iptables_op(line: &str) -> NfOp {

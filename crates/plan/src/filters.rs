@@ -1,10 +1,10 @@
 //! Filters: lists by preference. What is alike stays; where something goes or comes at the end, the others stay too.
 
 use super::remake::Incomplete;
-use super::{Item, Planner, Sign, Stand, settled};
+use super::{Item, Planner, Sign, settled};
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::dump::{FilterDump, FilterEntry, Installed};
 use tidegate_policy::{Action, FilterOp, FilterParams, Op, U32Params, Verb};
 
 /// Where a list stands: on what, in which chain, with which preference.
@@ -31,7 +31,7 @@ fn counts(filter: &FilterDump) -> bool {
 }
 
 /// Lists of u32 of one qdisc and its classes may use each other's tables, but the kernel tells a table wherever it likes: such lists cannot be made again.
-pub(super) fn shared(stand: &Stand) -> Result<(), Incomplete> {
+pub(crate) fn shared(stand: &Installed) -> Result<(), Incomplete> {
     let mut tables: BTreeMap<(u16, u32), Place> = BTreeMap::new();
     let place = |filter: &FilterDump| (filter.parent, filter.chain, filter.pref);
     let broken = |filter: &FilterDump| {
@@ -56,7 +56,7 @@ pub(super) fn shared(stand: &Stand) -> Result<(), Incomplete> {
 }
 
 /// Plans all lists: new ones and those that change first, then those that go.
-pub(super) fn plan(planner: &mut Planner<'_>) -> Result<(), Incomplete> {
+pub(crate) fn plan(planner: &mut Planner<'_>) -> Result<(), Incomplete> {
     let live = lists(&planner.live.filters, |parent| planner.same.wanted(parent));
     let wanted = lists(&planner.wanted.filters, Some);
     // Filters may lead to tables of any preference.
