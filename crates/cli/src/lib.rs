@@ -23,7 +23,6 @@ pub mod policy;
 pub mod replay;
 pub mod run;
 mod script_options;
-mod session;
 pub mod sim;
 pub mod trial;
 mod values;

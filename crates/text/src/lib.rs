@@ -36,6 +36,21 @@ pub fn json(text: &str) -> Visible<'_> {
     Visible { text, breaks: true, form: Form::Json }
 }
 
+/// A word as a POSIX shell takes it for one word: in single quotes, unless it is harmless without.
+///
+/// ```
+/// assert_eq!(tidegate_text::shell_word("eth0"), "eth0");
+/// assert_eq!(tidegate_text::shell_word("it's"), r"'it'\''s'");
+/// ```
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into()
+    } else {
+        alloc::format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// Text that displays control and invisible characters as escapes.
 #[derive(Debug, Clone, Copy)]
 pub struct Visible<'a> {

@@ -1,12 +1,9 @@
 //! What may be said to `tidegate daemon`.
 
 use crate::script_options::ScriptOptions;
-use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::PathBuf;
-
-/// Packets held at once, if nobody says otherwise.
-const MEMORY: usize = 100_000;
+use tidegate_daemon::{DaemonOptions, PacketIo};
 
 /// What may be said.
 #[derive(clap::Args, Clone, Debug)]
@@ -41,7 +38,7 @@ pub struct Options {
     #[arg(long, value_name = "HERE,THERE", value_delimiter = ',')]
     pub addresses: Vec<IpAddr>,
     /// The most packets held at once, over all queues (each takes some 300 octets beside its own).
-    #[arg(long, value_name = "PACKETS", default_value_t = MEMORY)]
+    #[arg(long, value_name = "PACKETS", default_value_t = DaemonOptions::MEMORY)]
     pub memory: usize,
     /// Queue everything as the policy says. Otherwise what holds the link up passes by the queues, up to 100 packets a second of each kind: ARP, neighbour and router
     /// discovery, DHCP, 802.1X, PPP's control, and the SSH session from which this was started.
@@ -55,45 +52,22 @@ pub struct Options {
     pub started_for: Option<String>,
 }
 
-impl Options {
-    /// These files, all else as it is by itself.
-    pub(crate) fn usual(files: Vec<PathBuf>, args: Vec<String>, dev: Option<String>, door: DoorKind) -> Options {
-        Options {
-            files,
-            args,
-            dev,
-            door,
-            pid: None,
-            inside: None,
-            addresses: Vec::new(),
-            memory: MEMORY,
-            strict: false,
-            realtime: false,
-            sandbox: ScriptOptions::default(),
-            started_for: None,
+impl From<&Options> for DaemonOptions {
+    fn from(options: &Options) -> DaemonOptions {
+        DaemonOptions {
+            files: options.files.clone(),
+            args: options.args.clone(),
+            sandbox: options.sandbox.into(),
+            dev: options.dev.clone(),
+            pid: options.pid,
+            packet_io: options.door.into(),
+            inside: options.inside.clone(),
+            addresses: options.addresses.clone(),
+            memory: options.memory,
+            strict: options.strict,
+            realtime: options.realtime,
+            started_for: options.started_for.clone(),
         }
-    }
-
-    /// As words of a command line.
-    pub(super) fn words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = Vec::new();
-        let mut say = |name: &str, value: &OsStr| words.extend([name.into(), value.to_owned()]);
-        self.args.iter().for_each(|arg| say("--arg", arg.as_ref()));
-        self.dev.iter().for_each(|dev| say("--dev", dev.as_ref()));
-        say("--door", self.door.name().as_ref());
-        self.inside.iter().for_each(|inside| say("--inside", inside.as_ref()));
-        if !self.addresses.is_empty() {
-            let all: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();
-            say("--addresses", all.join(",").as_ref());
-        }
-        say("--timeout", format!("{}us", self.sandbox.timeout.as_micros()).as_ref());
-        say("--memory", self.memory.to_string().as_ref());
-        self.started_for.iter().for_each(|job| say("--started-for", job.as_ref()));
-        let switches = [(self.strict, "--strict"), (self.realtime, "--realtime"), (self.sandbox.private, "--private")];
-        words.extend(switches.into_iter().filter(|(on, _)| *on).map(|(_, name)| name.into()));
-        words.push("--".into());
-        words.extend(self.files.iter().map(|file| file.into()));
-        words
     }
 }
 
@@ -111,21 +85,13 @@ pub enum DoorKind {
     Tun,
 }
 
-impl DoorKind {
-    /// The one of this name.
-    pub(crate) fn named(name: &str) -> Option<DoorKind> {
-        [DoorKind::Auto, DoorKind::Capture, DoorKind::Nfqueue, DoorKind::Tun]
-            .into_iter()
-            .find(|kind| kind.name() == name)
-    }
-
-    /// Its name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            DoorKind::Auto => "auto",
-            DoorKind::Capture => "capture",
-            DoorKind::Nfqueue => "nfqueue",
-            DoorKind::Tun => "tun",
+impl From<DoorKind> for PacketIo {
+    fn from(door: DoorKind) -> PacketIo {
+        match door {
+            DoorKind::Auto => PacketIo::Auto,
+            DoorKind::Capture => PacketIo::Capture,
+            DoorKind::Nfqueue => PacketIo::Nfqueue,
+            DoorKind::Tun => PacketIo::Tun,
         }
     }
 }

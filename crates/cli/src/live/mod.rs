@@ -1,27 +1,14 @@
-//! `tidegate apply`, `status`, `confirm`, `revert` and `down`: a policy onto this computer's devices, and away again.
-//!
-//! ```text
-//! files ─▶ loader ─▶ Wanted ─┬─▶ kernel::lacks? ─▶ user: a daemon of ours
-//!                            └─▶ kernel::Arm: what stands is noted ─▶ plan ─▶ guardian ─▶ State with a job ─▶ go ─▶ look ─▶ State
-//!                                                                                └─▶ undoes what did not end, reverts what is not confirmed
-//! ```
+//! `tidegate apply`, `status`, `confirm`, `revert` and `down`: a policy onto this computer's devices, and away again. What they do is `tidegate_apply`'s.
 
 mod apply;
-mod guard;
-mod job;
-mod kept;
-mod kernel;
 mod options;
-mod revert;
-mod state;
-pub(crate) mod status;
-mod undone;
-mod user;
-mod wanted;
+mod status;
 
 pub use options::{Apply, Backend, Revert, Which};
 
+use serde_json::json;
 use std::process::ExitCode;
+use tidegate_apply::{Down, Notice, status::where_to};
 
 /// The exit codes of `tidegate status`, for its help.
 pub const STATUS_CODES: &str = "\
@@ -48,24 +35,87 @@ pub fn status(which: &Which) -> ExitCode {
 
 /// Plays `tidegate confirm`.
 pub fn confirm(which: &Which) -> ExitCode {
-    ended("confirm", guard::confirm(which))
+    ended("confirm", tidegate_apply::confirm(which.dev.as_deref()).map(|confirmed| told_confirmed(&confirmed, which)))
+}
+
+fn told_confirmed(confirmed: &[String], which: &Which) -> bool {
+    if which.json {
+        println!("{:#}", json!({"confirmed": confirmed}));
+    } else if confirmed.is_empty() {
+        eprintln!("tidegate confirm: nothing waits to be confirmed");
+    } else {
+        println!("confirmed: {}", confirmed.join(", "));
+    }
+    !confirmed.is_empty()
 }
 
 /// Plays `tidegate revert`.
 pub fn revert(options: &Revert) -> ExitCode {
     let done = match &options.dev {
-        Some(name) if options.guard => guard::watch(name),
-        dev => revert::revert(dev.as_deref(), options.json),
+        Some(name) if options.guard => tidegate_apply::guard(name, &mut crate::output::stdout()).map(|()| true),
+        dev => tidegate_apply::revert(dev.as_deref(), &|notice| tell("revert", &notice, options.json)).map(|name| {
+            if options.json {
+                println!("{:#}", json!({"reverted": [name]}));
+            } else {
+                println!("reverted: {name}");
+            }
+            true
+        }),
     };
     ended("revert", done)
 }
 
 /// Plays `tidegate down`.
 pub fn down(which: &Which) -> ExitCode {
-    ended("down", revert::down(which))
+    match tidegate_apply::down(which.dev.as_deref(), &|notice| tell("down", &notice, which.json)) {
+        Ok(down) => told_down(&down, which),
+        Err(error) => ended("down", Err(error)),
+    }
 }
 
-fn ended(command: &str, done: anyhow::Result<bool>) -> ExitCode {
+fn told_down(down: &Down, which: &Which) -> ExitCode {
+    let Down { gone, followers, left_alone, failed, .. } = down;
+    if !failed.is_empty() {
+        if which.json {
+            println!("{:#}", json!({"down": gone, "failed": failed}));
+        }
+        eprintln!("tidegate down: {}", failed.join("\n"));
+        return UNDONE.into();
+    }
+    let is_nothing = gone.is_empty() && followers.is_empty();
+    if which.json {
+        println!("{:#}", json!({"down": gone, "followers": followers}));
+    } else if is_nothing {
+        eprintln!("tidegate down: tidegate applied nothing {}", where_to(which.dev.as_deref()));
+    } else {
+        if !gone.is_empty() {
+            println!("down: {}", gone.join(", "));
+        }
+        for pid in followers {
+            println!("ended: the daemon that follows devices (pid {pid})");
+        }
+        for (name, pid) in left_alone {
+            println!(
+                "the daemon that follows devices (pid {pid}) leaves {name} alone until {name} comes again or that daemon is started again; \
+                 `tidegate down` ends it"
+            );
+        }
+    }
+    if is_nothing { UNDONE.into() } else { ExitCode::SUCCESS }
+}
+
+/// Prints a notice; with `--json`, only if it is a warning.
+fn tell(command: &str, notice: &Notice, json: bool) {
+    match notice {
+        Notice::Policy(words) => eprintln!("{words}"),
+        Notice::Daemon(words) => eprintln!("tidegate daemon: {words}"),
+        warning if !warning.is_progress() => eprintln!("tidegate {command}: {warning}"),
+        _ if json => {}
+        progress => print!("{progress}"),
+    }
+}
+
+fn ended(command: &str, done: tidegate_apply::Result<bool>) -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => UNDONE.into(),

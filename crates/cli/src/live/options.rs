@@ -5,6 +5,7 @@ use crate::script_options::ScriptOptions;
 use crate::values::whole_seconds;
 use clap::ValueEnum;
 use std::path::PathBuf;
+use tidegate_apply::ApplyOptions;
 
 /// What `tidegate apply` is told.
 #[derive(clap::Args, Clone, Debug)]
@@ -67,6 +68,33 @@ pub enum Backend {
     Kernel,
     /// Our own, in a process of ours.
     User,
+}
+
+impl From<Backend> for tidegate_apply::Backend {
+    fn from(backend: Backend) -> tidegate_apply::Backend {
+        match backend {
+            Backend::Auto => tidegate_apply::Backend::Auto,
+            Backend::Kernel => tidegate_apply::Backend::Kernel,
+            Backend::User => tidegate_apply::Backend::User,
+        }
+    }
+}
+
+impl From<&Apply> for ApplyOptions {
+    fn from(options: &Apply) -> ApplyOptions {
+        ApplyOptions {
+            files: options.files.clone(),
+            args: options.args.clone(),
+            sandbox: options.sandbox.into(),
+            dev: options.dev.clone(),
+            backend: options.backend.into(),
+            packet_io: options.door.into(),
+            realtime: options.realtime,
+            confirm: options.confirm,
+            dry_run: options.dry_run,
+            force: options.force,
+        }
+    }
 }
 
 /// What `tidegate status`, `confirm` and `down` are told.

@@ -16,10 +16,10 @@ mod routes;
 pub mod serve;
 pub mod verify;
 
-use crate::trial::quoted;
 use anyhow::Context;
 use std::process::ExitCode;
 use tidegate_insight::CODE_POINTS;
+use tidegate_text::shell_word as quoted;
 
 /// How a command ends: with its code, or with its error told and that one's.
 fn ended(command: &str, done: anyhow::Result<u8>) -> ExitCode {

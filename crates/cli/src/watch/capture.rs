@@ -1,9 +1,6 @@
 //! `tidegate capture`: the packets of a class as they leave a running daemon, or are lost: what waited how long, for Wireshark or in words.
 
 use super::{failed, is_closed_pipe};
-use crate::daemon::client::Client;
-use crate::daemon::presence::Daemon;
-use crate::daemon::room::Room;
 use crate::pcapng::wait;
 use crate::values;
 use anyhow::bail;
@@ -13,6 +10,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tidegate_daemon::Client;
+use tidegate_daemon::Daemon;
+use tidegate_daemon::RuntimeDir;
 use tidegate_lang::units::parse_classid;
 use tidegate_os::interrupt;
 use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
@@ -58,7 +58,7 @@ enum Sink {
 }
 
 fn follow(options: &Options) -> anyhow::Result<()> {
-    if let Daemon::Silent(silence) = Daemon::of(&Room::here()?, &options.device) {
+    if let Daemon::Silent(silence) = Daemon::of(&RuntimeDir::here()?, &options.device) {
         bail!("{}: {silence}", options.device);
     }
     let mut client = Client::open(&options.device)?;

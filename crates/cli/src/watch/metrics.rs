@@ -1,8 +1,6 @@
 //! `tidegate metrics`: for Prometheus, over HTTP or into a file of node_exporter's textfile collector.
 
-use super::source::sources;
-use super::{failed, is_closed_pipe};
-use crate::live::status::{self, Health};
+use super::{failed, is_closed_pipe, snapshot};
 use anyhow::Context;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,6 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tidegate_apply::sources;
+use tidegate_apply::status::{self, Health};
 use tidegate_os::namespace::NetworkNamespace;
 use tidegate_os::until::Until;
 use tidegate_report::watch::{Policy, Snapshot, exposition};
@@ -64,8 +64,8 @@ fn figures(devices: &[String]) -> anyhow::Result<String> {
     let mut told: Vec<Snapshot> = Vec::new();
     if devices.is_empty() || !heard.is_empty() {
         match sources(&heard, &healths) {
-            Ok(sources) => told.extend(sources.into_iter().filter_map(|mut source| source.snapshot().ok())),
-            Err(error) if policies.is_empty() => return Err(error),
+            Ok(sources) => told.extend(sources.into_iter().filter_map(|mut source| snapshot(&mut source).ok())),
+            Err(error) if policies.is_empty() => return Err(error.into()),
             Err(_) => {}
         }
     }

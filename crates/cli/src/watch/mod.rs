@@ -2,11 +2,12 @@
 
 pub mod capture;
 pub mod metrics;
-pub(crate) mod source;
 pub mod tc;
 pub mod top;
 
 use std::process::ExitCode;
+use tidegate_apply::Source;
+use tidegate_report::watch::Snapshot;
 
 /// Says what went wrong, as `tidegate NAME`.
 fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
@@ -17,5 +18,14 @@ fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
 /// Is this whoever reads having had enough? That is no error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    let kind = kind.or_else(|| error.downcast_ref::<tidegate_daemon::Error>()?.io_kind());
     kind == Some(std::io::ErrorKind::BrokenPipe)
+}
+
+/// What a source has counted by now.
+///
+/// # Errors
+/// Whoever is asked is gone, or says what is no snapshot.
+pub(crate) fn snapshot(source: &mut Source) -> anyhow::Result<Snapshot> {
+    Ok(Snapshot::read(&source.snapshot()?.to_string())?)
 }

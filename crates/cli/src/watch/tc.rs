@@ -1,12 +1,12 @@
 //! `tidegate tc`: tc's words for the disciplines of a running daemon, answered in tc's words.
 
 use super::failed;
-use super::source::daemons;
-use crate::daemon::client::Client;
-use crate::daemon::presence::{self, Daemon};
-use crate::daemon::room::Room;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
+use tidegate_apply::daemons;
+use tidegate_daemon::Client;
+use tidegate_daemon::Daemon;
+use tidegate_daemon::RuntimeDir;
 
 use std::process::ExitCode;
 use tidegate_lang::Env;
@@ -43,11 +43,11 @@ fn ask(words: &[String]) -> anyhow::Result<u8> {
         _ => None,
     };
     let devices = asked(words, parsed.is_ok_and(|parsed| matches!(parsed.command, TcCommand::Show(_))))?;
-    let room = Room::here()?;
+    let room = RuntimeDir::here()?;
     let mut silent = Vec::new();
     let mut code = 0;
     // Whether a daemon answers at all is known soon; a long batch may take its time.
-    for (dev, daemon) in devices.iter().zip(presence::each(&devices, |dev| Daemon::of(&room, dev))) {
+    for (dev, daemon) in devices.iter().zip(tidegate_daemon::each(&devices, |dev| Daemon::of(&room, dev))) {
         if let Daemon::Silent(silence) = daemon {
             silent.push(format!("{dev}: {silence}"));
             continue;

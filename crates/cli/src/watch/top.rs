@@ -1,8 +1,6 @@
 //! `tidegate top`: classes as they are at work, on the terminal or line by line.
 
-use super::source::{Source, sources};
-use super::{failed, is_closed_pipe};
-use crate::live::status::{self, Health};
+use super::{failed, is_closed_pipe, snapshot};
 use crate::values;
 use anyhow::ensure;
 use std::io::{self, IsTerminal};
@@ -10,6 +8,8 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tidegate_apply::status::{self, Health};
+use tidegate_apply::{Source, sources};
 use tidegate_os::terminal::{self, Keys};
 use tidegate_os::{interrupt, poll};
 use tidegate_report::watch::{Course, Snapshot, courses, line, screen};
@@ -59,7 +59,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     let mut told = match sources(&options.devices, &healths) {
         Ok(told) => told,
         // Why it is dead tells more than that nobody answers.
-        Err(error) => return gone().and(Err(error)),
+        Err(error) => return gone().and(Err(error.into())),
     };
     if told.is_empty() {
         gone()?;
@@ -90,7 +90,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
 }
 
 fn all(told: &mut [Source]) -> anyhow::Result<Vec<Snapshot>> {
-    told.iter_mut().map(Source::snapshot).collect()
+    told.iter_mut().map(snapshot).collect()
 }
 
 /// Waits; false: somebody has seen enough.

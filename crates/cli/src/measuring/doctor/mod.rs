@@ -12,9 +12,9 @@ mod trees;
 
 use super::far::PARTIAL;
 use super::routes;
-use crate::live::status;
 use crate::values;
-use crate::watch::source;
+use tidegate_apply::status;
+
 use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -93,7 +93,7 @@ fn gather(options: &Options) -> anyhow::Result<(Facts, bool)> {
         ensure!(facts.device(dev).is_some(), "there is no device `{dev}`; `ip link` lists them");
     }
     let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
-    let mut told = source::sources(&[], &status::healths(None).unwrap_or_default())?;
+    let mut told = tidegate_apply::sources(&[], &status::healths(None).unwrap_or_default())?;
     let stop = interrupt::notice();
     let (counters, trees, began) = (Counters::now(), trees::look(&mut told)?, Instant::now());
     facts.ecn = options.host.as_deref().map(|host| ecn::ask(host, &mut facts.unknown)).transpose()?;

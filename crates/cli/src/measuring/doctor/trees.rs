@@ -1,9 +1,10 @@
 //! What stands on devices: shapers and their classes, what is led where, and what the policy means.
 
-use crate::daemon::SPLIT_BELOW;
-use crate::session;
-use crate::watch::source::Source;
+use crate::watch::snapshot;
 use std::fmt::Write as _;
+use tidegate_apply::Source;
+use tidegate_daemon::SPLIT_BELOW;
+use tidegate_daemon::ssh;
 use tidegate_insight::{CLSACT_INGRESS, Finding, Level, check};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_live::engine::link_rate;
@@ -27,7 +28,7 @@ const MOST_CHECKED: usize = 5;
 /// # Errors
 /// Whoever is asked is gone.
 pub(super) fn look(sources: &mut [Source]) -> anyhow::Result<Vec<Snapshot>> {
-    sources.iter_mut().map(Source::snapshot).collect()
+    sources.iter_mut().map(snapshot).collect()
 }
 
 /// Notes what shapes what leaves by a device.
@@ -117,7 +118,7 @@ pub(super) fn note_meaning(facts: &mut Facts, kernel: &mut Kernel) {
         }
     };
     let mut reading = taken.reading();
-    facts.starved = essential::dangers(&reading, session::ssh().map(session::Ssh::ends));
+    facts.starved = essential::dangers(&reading, ssh::session().map(ssh::Ssh::ends));
     let found: Vec<_> = check(&mut reading).into_iter().filter(|finding| finding.level >= Level::Warning).collect();
     let told = |finding: &Finding| (finding.rule.id().to_owned(), finding.what.clone());
     facts.checked = (found.iter().take(MOST_CHECKED).map(told).collect(), found.len());

@@ -2,16 +2,15 @@
 //!
 //! A policy that waits to be confirmed is not among them: if the machine restarts meanwhile, `tidegate apply --at-boot` applies what was confirmed last.
 
-use super::options::{Apply, Backend};
-use super::state::{State, strings, write_whole};
-use super::user;
-use crate::daemon::DoorKind;
-use crate::script_options::ScriptOptions;
-use anyhow::{Context, ensure};
+use crate::options::{ApplyOptions, Backend};
+use crate::state::{State, strings, write_whole};
+use crate::user;
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use tidegate_daemon::PacketIo;
+use tidegate_daemon::{Context, Result, ensure};
 use tidegate_os::namespace::NetworkNamespace;
 
 /// Where they are kept, unless the environment says otherwise.
@@ -32,7 +31,7 @@ fn path(directory: &Path, name: &str) -> PathBuf {
 }
 
 /// Keeps a policy that was applied for good, instead of what was kept under its name.
-pub(super) fn keep(name: &str, state: &State) -> anyhow::Result<()> {
+pub(crate) fn keep(name: &str, state: &State) -> Result<()> {
     let Some(directory) = directory() else { return Ok(()) };
     let path = path(&directory, name);
     let mut kept = json!({});
@@ -47,7 +46,7 @@ pub(super) fn keep(name: &str, state: &State) -> anyhow::Result<()> {
 }
 
 /// Keeps none under this name.
-pub(super) fn forget(name: &str) -> anyhow::Result<()> {
+pub(crate) fn forget(name: &str) -> Result<()> {
     let Some(directory) = directory() else { return Ok(()) };
     for path in [path(&directory, name), directory.join(format!("{name}.sh"))] {
         match fs::remove_file(&path) {
@@ -64,7 +63,7 @@ pub(super) fn forget(name: &str) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// A file is not what tidegate wrote.
-pub(super) fn all() -> anyhow::Result<Vec<(String, Apply)>> {
+pub fn all() -> Result<Vec<(String, ApplyOptions)>> {
     let directory = directory()
         .context("this network namespace does not come back after a restart (TIDEGATE_STATE names a place)")?;
     let mut all = Vec::new();
@@ -81,9 +80,9 @@ pub(super) fn all() -> anyhow::Result<Vec<(String, Apply)>> {
     Ok(all)
 }
 
-fn of(directory: &Path, name: &str, path: &Path) -> anyhow::Result<Apply> {
+fn of(directory: &Path, name: &str, path: &Path) -> Result<ApplyOptions> {
     let kept: Value = serde_json::from_str(&fs::read_to_string(path)?)?;
-    ensure!(kept["commands"].as_array().is_some_and(|commands| !commands.is_empty()), "it has no commands");
+    ensure!(kept["commands"].as_array().is_some_and(|commands| !commands.is_empty()), State, "it has no commands");
     let script = directory.join(format!("{name}.sh"));
     let from = strings(&kept["policy"]).join(" ");
     let text = user::script_of(&kept["commands"]).replacen(
@@ -92,18 +91,16 @@ fn of(directory: &Path, name: &str, path: &Path) -> anyhow::Result<Apply> {
         1,
     );
     write_whole(&script, &text)?;
-    Ok(Apply {
+    Ok(ApplyOptions {
         files: vec![script],
         args: Vec::new(),
         dev: kept["dev"].as_str().map(str::to_owned),
         backend: if kept["backend"] == "user" { Backend::User } else { Backend::Kernel },
-        door: DoorKind::named(kept["door"].as_str().unwrap_or_default()).unwrap_or_default(),
+        packet_io: PacketIo::named(kept["door"].as_str().unwrap_or_default()).unwrap_or_default(),
         realtime: kept["realtime"] == true,
-        sandbox: ScriptOptions::default(),
+        sandbox: tidegate_loader::Sandbox::default(),
         confirm: Some(0),
-        at_boot: false,
         dry_run: false,
         force: kept["force"] == true,
-        json: false,
     })
 }

@@ -1,7 +1,8 @@
 //! Which door packets come by.
 
-use super::options::{DoorKind, Options};
-use anyhow::{Context, ensure};
+use crate::error::{Context, Result};
+use crate::options::{DaemonOptions, PacketIo};
+use crate::{bail, ensure};
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
@@ -22,12 +23,12 @@ const BESIDE: &str = "tidegate0";
 const MTU: u32 = 1500;
 
 /// Opens the door of a daemon.
-pub(super) struct Opener {
-    kind: DoorKind,
+pub(crate) struct Opener {
+    kind: PacketIo,
     /// The door between two namespaces, which is there before anything else is known.
     between: Option<Between>,
     /// The name of the door that was opened.
-    pub(super) opened: Arc<Mutex<&'static str>>,
+    pub(crate) opened: Arc<Mutex<&'static str>>,
 }
 
 impl Opener {
@@ -35,16 +36,16 @@ impl Opener {
     ///
     /// # Errors
     /// The TUN door cannot be opened.
-    pub(super) fn new(options: &Options, log: &[Op]) -> anyhow::Result<Opener> {
-        let between = match options.door {
-            DoorKind::Tun => Some(Between::new(options, log)?),
+    pub(crate) fn new(options: &DaemonOptions, log: &[Op]) -> Result<Opener> {
+        let between = match options.packet_io {
+            PacketIo::Tun => Some(Between::new(options, log)?),
             _ => None,
         };
-        Ok(Opener { kind: options.door, between, opened: Arc::default() })
+        Ok(Opener { kind: options.packet_io, between, opened: Arc::default() })
     }
 
     /// The places of the door: for those that the policy needs.
-    pub(super) fn spots(&self, needed: Vec<Spot>) -> Vec<Spot> {
+    pub(crate) fn spots(&self, needed: Vec<Spot>) -> Vec<Spot> {
         match &self.between {
             // What passes it passes it both ways.
             Some(between) => [Direction::Egress, Direction::Ingress]
@@ -58,16 +59,16 @@ impl Opener {
     ///
     /// # Errors
     /// The door's.
-    pub(super) fn open(&mut self, spots: &[Spot]) -> io::Result<Box<dyn Door>> {
+    pub(crate) fn open(&mut self, spots: &[Spot]) -> io::Result<Box<dyn Door>> {
         let (name, door): (_, Box<dyn Door>) = match self.kind {
-            DoorKind::Capture => ("capture", Box::new(Capture::open(spots)?)),
-            DoorKind::Nfqueue => ("nfqueue", Box::new(QueueDoor::anywhere(spots)?)),
-            DoorKind::Tun => {
+            PacketIo::Capture => ("capture", Box::new(Capture::open(spots)?)),
+            PacketIo::Nfqueue => ("nfqueue", Box::new(QueueDoor::anywhere(spots)?)),
+            PacketIo::Tun => {
                 let between = self.between.as_mut().ok_or(io::ErrorKind::InvalidInput)?;
                 let door = between.opened.take().map_or_else(|| between.open(), Ok)?;
                 ("tun", Box::new(door))
             }
-            DoorKind::Auto => match Capture::open(spots) {
+            PacketIo::Auto => match Capture::open(spots) {
                 Ok(door) => ("capture", Box::new(door)),
                 // No BPF, or none for us: what is IP comes by netfilter.
                 Err(first) if first.kind() != io::ErrorKind::NotFound => match QueueDoor::anywhere(spots) {
@@ -90,11 +91,11 @@ struct Between {
 }
 
 impl Between {
-    fn new(options: &Options, log: &[Op]) -> anyhow::Result<Between> {
+    fn new(options: &DaemonOptions, log: &[Op]) -> Result<Between> {
         let need =
             "--door tun needs --inside (a process, or a file of its network namespace) and --addresses HERE,THERE";
         let inside = options.inside.as_ref().context(need)?;
-        let [here, there] = options.addresses.as_slice() else { anyhow::bail!(need) };
+        let [here, there] = options.addresses.as_slice() else { bail!(Policy, "{need}") };
         let name = options
             .dev
             .clone()
@@ -102,6 +103,7 @@ impl Between {
             .context("the policy names no device")?;
         ensure!(
             news::links()?.iter().all(|link| link.name != name),
+            Device,
             "there is a device `{name}` already; --door tun makes its own: name another with --dev"
         );
         let inside = match inside.parse::<u32>() {

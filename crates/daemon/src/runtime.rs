@@ -25,29 +25,29 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The files of one network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Room(PathBuf);
+pub struct RuntimeDir(PathBuf);
 
-impl Room {
+impl RuntimeDir {
     /// That of the calling thread's namespace; it may not be there yet.
     ///
     /// # Errors
     /// There is no `/proc`.
-    pub(crate) fn here() -> io::Result<Room> {
+    pub fn here() -> io::Result<RuntimeDir> {
         let root = std::env::var_os(ELSEWHERE).map_or_else(|| PathBuf::from(ROOT), PathBuf::from);
-        Ok(Room::of(&root, &NetworkNamespace::current()?))
+        Ok(RuntimeDir::of(&root, &NetworkNamespace::current()?))
     }
 
     /// That of a namespace. Its number alone is not enough: the next namespace may have the same, and must not be
     /// taken for this one.
-    fn of(root: &Path, namespace: &NetworkNamespace) -> Room {
-        Room(root.join(format!("net-{namespace}")))
+    fn of(root: &Path, namespace: &NetworkNamespace) -> RuntimeDir {
+        RuntimeDir(root.join(format!("net-{namespace}")))
     }
 
     /// Makes it, for its owner to change and everybody to look into.
     ///
     /// # Errors
     /// It cannot be made here.
-    pub(crate) fn make(&self) -> io::Result<()> {
+    pub fn make(&self) -> io::Result<()> {
         std::fs::create_dir_all(&self.0)?;
         std::fs::set_permissions(&self.0, std::fs::Permissions::from_mode(0o755))?;
         self.remove_predecessors();
@@ -70,74 +70,74 @@ impl Room {
     }
 
     /// What was applied to a device.
-    pub(crate) fn state(&self, dev: &str) -> PathBuf {
+    pub fn state(&self, dev: &str) -> PathBuf {
         self.file(dev, "json")
     }
 
     /// The control socket of who shapes a device.
-    pub(crate) fn socket(&self, dev: &str) -> PathBuf {
+    pub fn socket(&self, dev: &str) -> PathBuf {
         self.file(dev, "sock")
     }
 
     /// Locked by who shapes a device.
-    pub(crate) fn lock(&self, dev: &str) -> PathBuf {
+    pub fn lock(&self, dev: &str) -> PathBuf {
         self.file(dev, "lock")
     }
 
     /// Locked by whoever applies, confirms or goes back, one at a time in a namespace. (No device has a colon in its name.)
-    pub(crate) fn work(&self) -> PathBuf {
+    pub fn work(&self) -> PathBuf {
         self.file(":work", "lock")
     }
 
     /// Locked by a daemon that follows devices as they come and go, as long as it does.
-    pub(crate) fn follower(&self, pid: u32) -> PathBuf {
+    pub fn follower(&self, pid: u32) -> PathBuf {
         self.file(&format!("{FOLLOWER}{pid}"), "lock")
     }
 
     /// The processes of those.
-    pub(crate) fn followers(&self) -> Vec<u32> {
+    pub fn followers(&self) -> Vec<u32> {
         let locks = self.devices("lock").into_iter().filter(|name| name.starts_with(FOLLOWER));
-        locks.filter_map(|name| Room::holder(&self.file(&name, "lock"))).collect()
+        locks.filter_map(|name| RuntimeDir::holder(&self.file(&name, "lock"))).collect()
     }
 
     /// There while `tidegate down DEV` keeps a daemon that follows devices from starting another one for this device.
-    pub(crate) fn kept_down(&self, dev: &str) -> PathBuf {
+    pub fn kept_down(&self, dev: &str) -> PathBuf {
         self.file(dev, "down")
     }
 
     /// Commands that a daemon is started with again when its own files may be others by now.
-    pub(crate) fn kept_policy(&self, dev: &str) -> PathBuf {
+    pub fn kept_policy(&self, dev: &str) -> PathBuf {
         self.file(dev, "sh")
     }
 
     /// The number of times that a daemon of a device was started since the machine was.
-    pub(crate) fn starts(&self, dev: &str) -> PathBuf {
+    pub fn starts(&self, dev: &str) -> PathBuf {
         self.file(dev, "starts")
     }
 
     /// How many those were; `None`: it is not known.
-    pub(crate) fn count_of_starts(&self, dev: &str) -> Option<u64> {
+    pub fn count_of_starts(&self, dev: &str) -> Option<u64> {
         std::fs::read_to_string(self.starts(dev)).ok()?.trim().parse().ok()
     }
 
     /// The job that a device's policy is in the middle of, by its token.
-    pub(crate) fn job(&self, dev: &str) -> Option<String> {
+    pub fn job(&self, dev: &str) -> Option<String> {
         let state: serde_json::Value = serde_json::from_slice(&std::fs::read(self.state(dev)).ok()?).ok()?;
         Some(state["job"]["token"].as_str()?.to_owned())
     }
 
     /// The last policy of a device that was undone though nobody asked for it.
-    pub(crate) fn undone(&self, dev: &str) -> PathBuf {
+    pub fn undone(&self, dev: &str) -> PathBuf {
         self.file(dev, "undone")
     }
 
     /// Locked by the guardian that waits until a device's policy is confirmed.
-    pub(crate) fn watch(&self, dev: &str) -> PathBuf {
+    pub fn watch(&self, dev: &str) -> PathBuf {
         self.file(dev, "watch")
     }
 
     /// What the guardian of a device's policy says.
-    pub(crate) fn guard_log(&self, dev: &str) -> PathBuf {
+    pub fn guard_log(&self, dev: &str) -> PathBuf {
         self.file(dev, "guard")
     }
 
@@ -145,15 +145,15 @@ impl Room {
     ///
     /// # Errors
     /// The file cannot be opened or written.
-    pub(crate) fn take(path: &Path) -> io::Result<Option<Alone>> {
-        Room::take_within(path, MOMENT)
+    pub fn take(path: &Path) -> io::Result<Option<Alone>> {
+        RuntimeDir::take_within(path, MOMENT)
     }
 
     /// The same, waiting for so long.
     ///
     /// # Errors
-    /// As for [`Room::take`].
-    pub(crate) fn take_within(path: &Path, patience: Duration) -> io::Result<Option<Alone>> {
+    /// As for [`RuntimeDir::take`].
+    pub fn take_within(path: &Path, patience: Duration) -> io::Result<Option<Alone>> {
         // Whoever can open a file can lock it, to read it is enough: nobody else is to.
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
@@ -171,7 +171,7 @@ impl Room {
     }
 
     /// The process that has a lock; `None`: nobody has it, or this user may not know. (0: it does not say who it is.)
-    pub(crate) fn holder(path: &Path) -> Option<u32> {
+    pub fn holder(path: &Path) -> Option<u32> {
         // It is had for an instant, which is why those who take it try again.
         match path.exists().then(|| Alone::take(path)) {
             Some(Ok(None)) => {
@@ -190,12 +190,12 @@ impl Room {
     }
 
     /// What a daemon in the background says.
-    pub(crate) fn log(&self, dev: &str) -> PathBuf {
+    pub fn log(&self, dev: &str) -> PathBuf {
         self.file(dev, "log")
     }
 
     /// The devices that have a file of this kind (`sock`, `json`), in order.
-    pub(crate) fn devices(&self, kind: &str) -> Vec<String> {
+    pub fn devices(&self, kind: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(&self.0) else { return Vec::new() };
         let of_kind = |path: &Path| path.extension().is_some_and(|extension| extension == kind);
         let paths = entries.flatten().map(|entry| entry.path()).filter(|path| of_kind(path));
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn what_a_namespace_left_is_not_its_successors() {
         let root = std::env::temp_dir().join(format!("tidegate-rooms-{}", std::process::id()));
-        let room = |inode, cookie| Room::of(&root, &NetworkNamespace { inode, cookie });
+        let room = |inode, cookie| RuntimeDir::of(&root, &NetworkNamespace { inode, cookie });
         let (gone, another, unnamed) = (room(70, Some(1)), room(7, Some(1)), room(70, None));
         for room in [&gone, &another, &unnamed] {
             room.make().expect("a directory");
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn devices_are_found_by_their_files() {
-        let room = Room(std::env::temp_dir().join(format!("tidegate-room-{}", std::process::id())));
+        let room = RuntimeDir(std::env::temp_dir().join(format!("tidegate-room-{}", std::process::id())));
         assert!(room.devices("sock").is_empty());
         room.make().expect("a directory");
         for dev in ["eth0.7", "eth0"] {

@@ -1,7 +1,8 @@
 //! The policy's marks, which the kernel sets: a table of netfilter that goes with the daemon.
 
-use super::machine::Wanted;
-use anyhow::Context;
+use crate::error;
+use crate::error::{Context, Result};
+use crate::machine::Wanted;
 use std::sync::Mutex;
 use tidegate_netlink::Netfilter;
 use tidegate_netlink::encode::nft;
@@ -10,14 +11,14 @@ const COMMENT: &str = "marks for tidegate's daemon, with which they go";
 
 /// The table, if the policy has rules, and the socket that it lives by.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Mutex<Option<Netfilter>>);
+pub(crate) struct Marks(Mutex<Option<Netfilter>>);
 
 impl Marks {
     /// Those of a policy.
     ///
     /// # Errors
     /// The kernel has no nftables, or refuses a rule.
-    pub(super) fn set(wanted: &Wanted) -> anyhow::Result<Marks> {
+    pub(crate) fn set(wanted: &Wanted) -> Result<Marks> {
         let marks = Marks::default();
         marks.tell(wanted, false)?;
         Ok(marks)
@@ -27,21 +28,21 @@ impl Marks {
     ///
     /// # Errors
     /// As for [`Marks::set`]; then those of the old one stand.
-    pub(super) fn replace(&self, current: &Wanted, wanted: &Wanted) -> anyhow::Result<()> {
+    pub(crate) fn replace(&self, current: &Wanted, wanted: &Wanted) -> Result<()> {
         if wanted.tables.is_empty() {
-            *self.0.lock().map_err(|_| anyhow::anyhow!("an earlier change failed"))? = None;
+            *self.0.lock().map_err(|_| error!(Kernel, "an earlier change failed"))? = None;
             return Ok(());
         }
         self.tell(wanted, !current.tables.is_empty())
     }
 
-    fn tell(&self, wanted: &Wanted, replaces: bool) -> anyhow::Result<()> {
+    fn tell(&self, wanted: &Wanted, replaces: bool) -> Result<()> {
         if wanted.tables.is_empty() {
             return Ok(());
         }
         let name = format!("tidegate-{}", wanted.name());
         let batch = nft::ruleset_of_ours(&name, COMMENT, replaces, &wanted.tables)?;
-        let mut held = self.0.lock().map_err(|_| anyhow::anyhow!("an earlier change failed"))?;
+        let mut held = self.0.lock().map_err(|_| error!(Kernel, "an earlier change failed"))?;
         let netfilter = match &mut *held {
             Some(netfilter) => netfilter,
             None => {
@@ -50,7 +51,7 @@ impl Marks {
         };
         let told = netfilter.carry_out(batch).context("nftables")?;
         told.map_err(|(_, refused)| {
-            anyhow::anyhow!("the kernel refuses the rules that set the policy's marks: {refused}")
+            error!(Kernel, "the kernel refuses the rules that set the policy's marks: {refused}")
         })
     }
 }

@@ -1,9 +1,11 @@
 //! Starting a daemon in the background.
 
-use super::client::Client;
-use super::room::Room;
-use super::{Options, read, taken};
-use anyhow::{Context, bail};
+use crate::DaemonOptions;
+use crate::bail;
+use crate::client::Client;
+use crate::error::{Context, Result};
+use crate::run::{Say, read, taken};
+use crate::runtime::RuntimeDir;
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,16 +21,20 @@ const LOOK: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// The policy cannot be run here, its device is another's already, or the daemon ended: in its words.
-pub(crate) fn start(options: &Options) -> anyhow::Result<Value> {
-    let name = read(options)?.name().to_owned();
-    let room = Room::here()?;
+pub fn start(options: &DaemonOptions, say: Say<'_>) -> Result<Value> {
+    let name = read(options, say)?.name().to_owned();
+    let room = RuntimeDir::here()?;
     room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
-    if let Some(pid) = Room::holder(&room.lock(&name)) {
-        bail!("`{name}` is shaped by another tidegate already (process {pid}); `tidegate down {name}` ends that one");
+    if let Some(pid) = RuntimeDir::holder(&room.lock(&name)) {
+        bail!(
+            Busy,
+            "`{name}` is shaped by another tidegate already (process {pid}); `tidegate down {name}` ends that one"
+        );
     }
     let path = room.log(&name);
-    let log =
-        OutputFile::create_growing(&path).with_context(|| crate::output::cannot_write(&path))?.try_clone_file()?;
+    let log = OutputFile::create_growing(&path)
+        .with_context(|| format!("cannot write {}", path.display()))?
+        .try_clone_file()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("daemon").args(options.words()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let mut child = service::detached(&mut command).spawn().context("the daemon cannot be started")?;
@@ -39,11 +45,11 @@ pub(crate) fn start(options: &Options) -> anyhow::Result<Value> {
 }
 
 /// Waits until a daemon answers.
-fn ready(child: &mut Child, name: &str) -> anyhow::Result<Value> {
+fn ready(child: &mut Child, name: &str) -> Result<Value> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         if let Some(ended) = child.try_wait()? {
-            bail!("it ended ({ended})");
+            bail!(Daemon, "it ended ({ended})");
         }
         if let Ok(status) = Client::open(name).and_then(|mut client| client.ask(&json!({"ask": "status"})))
             && status["openings"].as_u64() > Some(0)
@@ -53,19 +59,19 @@ fn ready(child: &mut Child, name: &str) -> anyhow::Result<Value> {
         std::thread::sleep(LOOK);
     }
     let _ = child.kill();
-    bail!("it was not ready after {} s", PATIENCE.as_secs())
+    bail!(Daemon, "it was not ready after {} s", PATIENCE.as_secs())
 }
 
 /// Has the daemon of a device run another policy, or the same files as they are now: what it says.
 ///
 /// # Errors
 /// There is none, or it cannot: then what ran before still runs.
-pub(crate) fn reload(dev: &str, options: &Options) -> anyhow::Result<Value> {
+pub fn reload(dev: &str, options: &DaemonOptions, say: Say<'_>) -> Result<Value> {
     // The daemon has given up the privileges that a script's sandbox may need: it is told what the script came to.
-    let commands: Vec<Vec<String>> = taken(options)?.carried.into_iter().map(|carried| carried.words).collect();
+    let commands: Vec<Vec<String>> = taken(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
     let request = json!({
         "ask": "reload", "files": options.files, "args": options.args, "dev": options.dev, "commands": commands,
-        "door": options.door.name(), "realtime": options.realtime,
+        "door": options.packet_io.name(), "realtime": options.realtime,
     });
     Client::open(dev)?.ask(&request)
 }

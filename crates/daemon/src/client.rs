@@ -1,7 +1,8 @@
 //! Whoever asks a running daemon something.
 
-use super::room::Room;
-use anyhow::{Context, bail};
+use crate::bail;
+use crate::error::{Context, Result};
+use crate::runtime::RuntimeDir;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -12,10 +13,10 @@ use tidegate_os::until::Until;
 /// How long a daemon may take for an answer, unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a daemon may take to say how it is before it counts as not answering.
-pub(crate) const ANSWER: Duration = Duration::from_secs(2);
+pub const ANSWER: Duration = Duration::from_secs(2);
 
 /// A conversation with the daemon of a device.
-pub(crate) struct Client {
+pub struct Client {
     dev: String,
     /// How long each answer may take; the first one together with the call.
     patience: Duration,
@@ -28,7 +29,7 @@ impl Client {
     ///
     /// # Errors
     /// None does, or we may not.
-    pub(crate) fn open(dev: &str) -> anyhow::Result<Client> {
+    pub fn open(dev: &str) -> Result<Client> {
         Client::within(dev, PATIENCE)
     }
 
@@ -37,8 +38,8 @@ impl Client {
     ///
     /// # Errors
     /// As for [`Client::open`].
-    pub(crate) fn within(dev: &str, patience: Duration) -> anyhow::Result<Client> {
-        let path = Room::here()?.socket(dev);
+    pub fn within(dev: &str, patience: Duration) -> Result<Client> {
+        let path = RuntimeDir::here()?.socket(dev);
         let end = Instant::now() + patience;
         let stream = unix::connect(&path, patience).with_context(|| {
             format!("no daemon of tidegate answers for `{dev}` ({}); `tidegate status` tells what runs", path.display())
@@ -51,7 +52,7 @@ impl Client {
     ///
     /// # Errors
     /// The daemon is gone, or refuses: in its words.
-    pub(crate) fn ask(&mut self, request: &Value) -> anyhow::Result<Value> {
+    pub fn ask(&mut self, request: &Value) -> Result<Value> {
         self.say(request)?;
         self.next()?.with_context(|| format!("the daemon of `{}` ended in the middle of its answer", self.dev))
     }
@@ -60,7 +61,7 @@ impl Client {
     ///
     /// # Errors
     /// The daemon is gone.
-    pub(crate) fn say(&mut self, request: &Value) -> anyhow::Result<()> {
+    pub fn say(&mut self, request: &Value) -> Result<()> {
         if std::mem::replace(&mut self.has_asked, true) {
             self.wait_anew();
         }
@@ -75,7 +76,7 @@ impl Client {
     ///
     /// # Errors
     /// The daemon says nothing in time, no JSON, or why it refuses.
-    pub(crate) fn next(&mut self) -> anyhow::Result<Option<Value>> {
+    pub fn next(&mut self) -> Result<Option<Value>> {
         let mut line = String::new();
         let told = self.stream.read_line(&mut line);
         if told.with_context(|| format!("the daemon of `{}` does not answer", self.dev))? == 0 {
@@ -86,7 +87,7 @@ impl Client {
             serde_json::from_str(&line).with_context(|| format!("the daemon of `{}` speaks no JSON", self.dev))?;
         if let Some(error) = value["error"].as_str() {
             let remedy = value["remedy"].as_str().map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            bail!("{error}{remedy}");
+            bail!(Daemon, "{error}{remedy}");
         }
         Ok(Some(value))
     }

@@ -1,8 +1,9 @@
 //! Another policy for a daemon that runs: only what differs is changed, and no packet that waits is lost by it.
 
-use super::answers::Counter;
-use super::machine::{START, Wanted};
-use anyhow::{Context, ensure};
+use crate::answers::Counter;
+use crate::error::{Context, Error, Result};
+use crate::machine::{START, Wanted};
+use crate::{ensure, error};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -19,7 +20,7 @@ use tidegate_shims::{Answer, Call};
 ///
 /// # Errors
 /// One of them is refused.
-pub(super) fn log(commands: &[Vec<String>]) -> anyhow::Result<Vec<Op>> {
+pub(crate) fn log(commands: &[Vec<String>]) -> Result<Vec<Op>> {
     let taken_for_granted = taken_for_granted(commands);
     let mut machine = Machine::for_script(taken_for_granted.iter().map(String::as_str));
     machine.distributions = tidegate_loader::distributions::installed();
@@ -29,7 +30,7 @@ pub(super) fn log(commands: &[Vec<String>]) -> anyhow::Result<Vec<Op>> {
         let [tool, args @ ..] = words.as_slice() else { continue };
         let call = Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: "/".into() };
         let reply = shim.answer(&call);
-        ensure!(reply.code == 0, "`{}`: {}", words.join(" "), String::from_utf8_lossy(&reply.stderr).trim());
+        ensure!(reply.code == 0, Policy, "`{}`: {}", words.join(" "), String::from_utf8_lossy(&reply.stderr).trim());
     }
     Ok(machine.log)
 }
@@ -50,10 +51,14 @@ type Found = (String, bool, Installed);
 ///
 /// # Errors
 /// What the machine or the kernel refuses, or why the policy cannot be reached from the one that runs.
-pub(super) fn reload(counter: &Counter, wanted: &Wanted) -> anyhow::Result<Value> {
-    let mut current = counter.wanted.lock().map_err(|_| anyhow::anyhow!("an earlier change failed"))?;
+pub(crate) fn reload(counter: &Counter, wanted: &Wanted) -> Result<Value> {
+    let mut current = counter.wanted.lock().map_err(|_| error!(Policy, "an earlier change failed"))?;
     let (old, new) = (current.name(), wanted.name());
-    ensure!(new == old, "the policy is for `{new}`, and this daemon shapes `{old}`; `tidegate down {old}` ends it");
+    ensure!(
+        new == old,
+        Policy,
+        "the policy is for `{new}`, and this daemon shapes `{old}`; `tidegate down {old}` ends it"
+    );
     let found = found(counter, &current, wanted)?;
     let (made, plans) = plans(&found, wanted)?;
     counter.marks.replace(&current, wanted)?;
@@ -69,20 +74,14 @@ pub(super) fn reload(counter: &Counter, wanted: &Wanted) -> anyhow::Result<Value
 }
 
 /// Carries out all operations between two packets, or brings back what was found.
-fn carry_out(
-    counter: &Counter,
-    found: Vec<Found>,
-    ops: Vec<Op>,
-    current: &Wanted,
-    wanted: &Wanted,
-) -> anyhow::Result<()> {
+fn carry_out(counter: &Counter, found: Vec<Found>, ops: Vec<Op>, current: &Wanted, wanted: &Wanted) -> Result<()> {
     let moved = (wanted.spots != current.spots).then(|| wanted.spots.clone());
     let (places, log) = (counter.places.clone(), current.ops.clone());
-    let told = counter.desk.ask(move |running| -> anyhow::Result<()> {
+    let told = counter.desk.ask(move |running| -> Result<()> {
         if let Err((at, error)) = running.apply(&ops)? {
             let told = format!("{error}: {:?}", ops[at]);
             return match undo(running, &found, &log) {
-                Ok(()) => Err(anyhow::anyhow!("{told}; everything is as it was")),
+                Ok(()) => Err(error!(Policy, "{told}; everything is as it was")),
                 Err(trouble) => Err(trouble.context(format!(
                     "{told}; and it could not be undone: `tidegate down` and `tidegate apply` begin anew"
                 ))),
@@ -99,25 +98,25 @@ fn carry_out(
 }
 
 /// Brings back what was found, from wherever the machine is now.
-fn undo(running: &mut Running<'_>, found: &[Found], log: &[Op]) -> anyhow::Result<()> {
+fn undo(running: &mut Running<'_>, found: &[Found], log: &[Op]) -> Result<()> {
     for (name, _, stood) in found {
         let stands = running.visit(|gateway, World { now, .. }| tidegate_plan::installed(gateway, now, name))?;
         let back: Vec<Op> = plan(&stands, stood, log)?.ops().cloned().collect();
-        running.apply(&back)?.map_err(|(at, error)| anyhow::anyhow!("{error}: {:?}", back[at]))?;
+        running.apply(&back)?.map_err(|(at, error)| error!(Policy, "{error}: {:?}", back[at]))?;
     }
     Ok(())
 }
 
-fn gone(_: Gone) -> anyhow::Error {
-    anyhow::anyhow!("the daemon is ending")
+fn gone(_: Gone) -> Error {
+    error!(Policy, "the daemon is ending")
 }
 
 /// How what runs differs from the policy that was given, a text for each device: `tidegate tc` can change it.
 ///
 /// # Errors
 /// The daemon is ending, or its door is broken.
-pub(super) fn drift(counter: &Counter) -> anyhow::Result<Vec<String>> {
-    let current = counter.wanted.lock().map_err(|_| anyhow::anyhow!("an earlier change failed"))?.clone();
+pub(crate) fn drift(counter: &Counter) -> Result<Vec<String>> {
+    let current = counter.wanted.lock().map_err(|_| error!(Policy, "an earlier change failed"))?.clone();
     let mut machine = current.machine()?;
     let known: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
     let mut texts = Vec::new();
@@ -134,7 +133,7 @@ pub(super) fn drift(counter: &Counter) -> anyhow::Result<Vec<String>> {
 }
 
 /// What stands on the devices that run and on those of another policy.
-fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> anyhow::Result<Vec<Found>> {
+fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Found>> {
     let machine = wanted.machine()?;
     let mut names: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
     names.extend(current.devices.iter().map(|(link, _)| link.name.clone()));
@@ -150,7 +149,7 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> anyhow::Result
 }
 
 /// The way on each device, and what makes an ifb that is new.
-fn plans(found: &[Found], wanted: &Wanted) -> anyhow::Result<(Vec<Op>, Vec<Plan>)> {
+fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<Plan>)> {
     let mut machine = wanted.machine()?;
     let mut made = Vec::new();
     let mut plans = Vec::new();
@@ -159,6 +158,7 @@ fn plans(found: &[Found], wanted: &Wanted) -> anyhow::Result<(Vec<Op>, Vec<Plan>
             let kind = LinkKind::of_name(name);
             ensure!(
                 kind == LinkKind::Ifb,
+                Policy,
                 "`{name}` is new in this policy; `tidegate down` and `tidegate apply` begin anew with it"
             );
             made.push(Op::Link(LinkOp::Add { name: name.clone(), kind }));

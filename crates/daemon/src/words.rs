@@ -1,11 +1,11 @@
 //! The command line that applies a policy by a daemon, for people to paste.
 
-use crate::trial::quoted;
 use serde_json::Value;
+use tidegate_text::shell_word as quoted;
 
 /// `tidegate apply --backend user …` for these files, as `asked` has it: a state of `tidegate apply`, or its request to a daemon (`args`, `dev`, `door`,
 /// `realtime`, `force`).
-pub(crate) fn apply_command(files: &[String], asked: &Value) -> String {
+pub fn apply_command(files: &[String], asked: &Value) -> String {
     let mut words: Vec<String> = ["tidegate", "apply", "--backend", "user"].map(String::from).to_vec();
     let mut option = |name: &str, value: &Value| {
         words.extend(value.as_str().into_iter().flat_map(|value| [name.to_owned(), value.to_owned()]));

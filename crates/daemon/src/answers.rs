@@ -1,9 +1,9 @@
 //! What a running daemon answers: its state, its trees as tc lists them, packets of a class; and what it changes.
 
-use super::machine::Wanted;
-use super::marks::Marks;
-use super::words::apply_command;
-use super::{DoorKind, Options};
+use crate::machine::Wanted;
+use crate::marks::Marks;
+use crate::words::apply_command;
+use crate::{DaemonOptions, PacketIo};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
@@ -28,23 +28,23 @@ const WAITING: usize = 4096;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The desk, for whoever calls at the control socket.
-pub(super) struct Counter {
+pub(crate) struct Counter {
     /// Where errands are given.
-    pub(super) desk: Desk,
+    pub(crate) desk: Desk,
     /// What runs.
-    pub(super) wanted: Mutex<Wanted>,
+    pub(crate) wanted: Mutex<Wanted>,
     /// Where the door stands, or is to stand.
-    pub(super) places: Arc<Mutex<Vec<Spot>>>,
+    pub(crate) places: Arc<Mutex<Vec<Spot>>>,
     /// The kernel's part of it.
-    pub(super) marks: Marks,
+    pub(crate) marks: Marks,
     /// The name of the door that is open.
-    pub(super) door: Arc<Mutex<&'static str>>,
+    pub(crate) door: Arc<Mutex<&'static str>>,
     /// How it was asked for.
-    pub(super) options: Mutex<Options>,
+    pub(crate) options: Mutex<DaemonOptions>,
     /// The commands that it came of.
-    pub(super) commands: Mutex<Vec<Vec<String>>>,
+    pub(crate) commands: Mutex<Vec<Vec<String>>>,
     /// How often a daemon was started for this device since the machine was.
-    pub(super) starts: u64,
+    pub(crate) starts: u64,
 }
 
 impl Answers for Counter {
@@ -91,7 +91,7 @@ fn not_you(who: Peer) -> Value {
 }
 
 impl Counter {
-    fn options(&self) -> Options {
+    fn options(&self) -> DaemonOptions {
         // Whoever panicked with it in his hands did not change it.
         self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -107,7 +107,7 @@ impl Counter {
     /// Why packets cannot come by the door that is asked for; `None`: they do already, or it is all the same.
     fn other_door(&self, wanted: &str) -> Option<String> {
         let open = self.door();
-        let same = wanted == open || wanted == DoorKind::Auto.name();
+        let same = wanted == open || wanted == PacketIo::Auto.name();
         (!same).then(|| format!("the daemon takes packets by {open} and cannot change to {wanted} while it runs"))
     }
 
@@ -126,7 +126,7 @@ impl Counter {
             "door": self.door(),
             "policy": options.files,
             "places": spots.collect::<Vec<_>>(),
-            "running_ns": now.0 - super::machine::START.0,
+            "running_ns": now.0 - crate::machine::START.0,
             "epoch_ns": epoch(now),
             "holds": holds,
             "trouble": state.trouble,
@@ -143,7 +143,7 @@ impl Counter {
         Ok(json!({
             "version": 1,
             "at_ns": now.0,
-            "since_ns": super::machine::START.0,
+            "since_ns": crate::machine::START.0,
             "epoch_ns": epoch(now),
             "backend": "user",
             "door": self.door(),
@@ -234,7 +234,7 @@ impl Counter {
             return refusal("no commands", "\"commands\": [[\"tc\", \"qdisc\", \"add\", …], …]");
         };
         let before = self.options();
-        let options = Options {
+        let options = DaemonOptions {
             files: texts(&request["files"])
                 .map_or(before.files.clone(), |files| files.into_iter().map(Into::into).collect()),
             args: texts(&request["args"]).unwrap_or(before.args.clone()),
@@ -250,12 +250,12 @@ impl Counter {
         }
         let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();
         let done =
-            super::reload::log(&commands).and_then(|log| super::wanted(&options, &log)).and_then(|mut wanted| {
-                if options.door == DoorKind::Tun {
+            crate::reload::log(&commands).and_then(|log| crate::run::wanted(&options, &log)).and_then(|mut wanted| {
+                if options.packet_io == PacketIo::Tun {
                     // What passes it passes it both ways, whatever the policy.
                     wanted.spots = self.wanted().spots;
                 }
-                super::reload::reload(self, &wanted)
+                crate::reload::reload(self, &wanted)
             });
         match done {
             Ok(told) => {
@@ -280,7 +280,7 @@ impl Counter {
 
     /// How what runs differs from what was given.
     fn drift(&self) -> Value {
-        match super::reload::drift(self) {
+        match crate::reload::drift(self) {
             Ok(lines) => json!({"drift": lines}),
             Err(error) => refusal(&format!("{error:#}"), "try again"),
         }
@@ -294,7 +294,7 @@ impl Counter {
         let options = self.options();
         let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone();
         json!({
-            "files": options.files, "args": options.args, "dev": options.dev, "commands": commands, "door": options.door.name(),
+            "files": options.files, "args": options.args, "dev": options.dev, "commands": commands, "door": options.packet_io.name(),
             "realtime": options.realtime,
         })
     }
@@ -309,7 +309,7 @@ impl Counter {
 }
 
 /// Has the shims of the tools work with a machine that is running.
-pub(super) fn with_machine<R>(
+pub(crate) fn with_machine<R>(
     gateway: &mut Gateway,
     world: World<'_>,
     work: impl FnOnce(&mut tidegate_shims::ToolShim<'_>) -> R,
@@ -408,14 +408,14 @@ impl Seen {
                 "sojourn_sum_ns": seen.sojourn.total(),
             })
         });
-        let mut told = device_told(&self.name, self.rate, &self.qdiscs, &self.classes);
+        let mut told = device_snapshot(&self.name, self.rate, &self.qdiscs, &self.classes);
         told["seen"] = seen.collect();
         told
     }
 }
 
 /// A device of a snapshot: what its disciplines let through, and tc's listings.
-pub(crate) fn device_told(name: &str, rate: Option<Rate>, qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Value {
+pub fn device_snapshot(name: &str, rate: Option<Rate>, qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Value {
     let flags = ShowFlags { json: true, stats: true, ..ShowFlags::FULL };
     let on = |object| ShowWhat::on(object, name);
     let listed = |text: String| serde_json::from_str::<Value>(&text).unwrap_or_else(|_| json!([]));

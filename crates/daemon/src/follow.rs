@@ -3,9 +3,11 @@
 //! A policy for machines inside a host ("the edge moves into the host") is written for one device; which device that is, is known only when the container
 //! or the virtual machine is started.
 
-use super::room::Room;
-use super::{Options, say};
-use anyhow::{Context, ensure};
+use crate::DaemonOptions;
+use crate::ensure;
+use crate::error::{Context, Result};
+use crate::run::Say;
+use crate::runtime::RuntimeDir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,7 +26,7 @@ const OURS: &str = "tidegate";
 
 /// Which devices are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(crate) enum Which {
     /// Those whose name fits: `*` stands for any letters, `?` for one.
     Named(String),
     /// The outer ends of the veth devices of this process's network namespace.
@@ -33,13 +35,13 @@ pub(super) enum Which {
 
 impl Which {
     /// What the options ask for; `None`: one device, or the policy's own.
-    pub(super) fn of(options: &Options) -> Option<Which> {
+    pub(crate) fn of(options: &DaemonOptions) -> Option<Which> {
         let pattern = || options.dev.clone().filter(|name| name.contains(['*', '?'])).map(Which::Named);
         options.pid.map(Which::Of).or_else(pattern)
     }
 
     /// The names of those that are here now.
-    fn here(&self) -> anyhow::Result<Vec<String>> {
+    fn here(&self) -> Result<Vec<String>> {
         let links = news::links().context("the kernel does not tell its links")?;
         let up = links.into_iter().filter(|link| link.up && !link.name.starts_with(OURS));
         Ok(match self {
@@ -53,7 +55,7 @@ impl Which {
 }
 
 /// The numbers, out here, of the other ends of a process's veth devices; none once it is gone.
-fn ends(pid: u32) -> anyhow::Result<Vec<u32>> {
+fn ends(pid: u32) -> Result<Vec<u32>> {
     let path = format!("/proc/{pid}/ns/net");
     let Ok(namespace) = File::open(&path) else { return Ok(Vec::new()) };
     let inside = place::inside(namespace, news::links).with_context(|| format!("{path} cannot be entered"))??;
@@ -81,14 +83,15 @@ fn first(text: &str) -> usize {
 ///
 /// # Errors
 /// The policy cannot be bound to a device, or nothing more is heard of links.
-pub(super) fn follow(options: &Options, which: &Which) -> anyhow::Result<()> {
+pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Result<()> {
     ensure!(
         !matches!(which, Which::Of(pid) if !alive(*pid)),
+        Device,
         "there is no process {}; a container's is told by `docker inspect -f '{{{{.State.Pid}}}}' NAME`",
         options.pid.unwrap_or_default()
     );
     let bell = interrupt::bell()?;
-    let room = Room::here()?;
+    let room = RuntimeDir::here()?;
     room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _known = Known::new(&room)?;
     // The user who starts this wants all of them, whatever was taken down before.
@@ -103,7 +106,7 @@ pub(super) fn follow(options: &Options, which: &Which) -> anyhow::Result<()> {
         // A device that is gone and comes again is another one.
         seen.iter().filter(|name| !here.contains(name)).for_each(|name| comes_back(&room, name));
         seen = here.iter().cloned().collect();
-        running.retain(|name, child| goes_on(&room, name, child, here.contains(name)));
+        running.retain(|name, child| goes_on(&room, (name, child), here.contains(name), say));
         for name in here {
             if !running.contains_key(&name) && !room.kept_down(&name).exists() {
                 say(&format!("{name} is here"));
@@ -137,9 +140,9 @@ struct Known {
 }
 
 impl Known {
-    fn new(room: &Room) -> anyhow::Result<Known> {
+    fn new(room: &RuntimeDir) -> Result<Known> {
         let path = room.follower(std::process::id());
-        let lock = Room::take(&path).with_context(|| path.display().to_string())?;
+        let lock = RuntimeDir::take(&path).with_context(|| path.display().to_string())?;
         Ok(Known { _lock: lock.with_context(|| format!("{} is locked", path.display()))?, path })
     }
 }
@@ -151,13 +154,13 @@ impl Drop for Known {
 }
 
 /// A device that was taken down is followed again.
-fn comes_back(room: &Room, name: &str) {
+fn comes_back(room: &RuntimeDir, name: &str) {
     // It is not there as a rule.
     let _ = std::fs::remove_file(room.kept_down(name));
 }
 
 /// Does the daemon of a device go on? One whose device is gone is ended, one that has ended by itself is told of.
-fn goes_on(room: &Room, name: &str, child: &mut Child, here: bool) -> bool {
+fn goes_on(room: &RuntimeDir, (name, child): (&str, &mut Child), here: bool, say: Say<'_>) -> bool {
     match child.try_wait() {
         Ok(None) if here => true,
         Ok(None) => {
@@ -185,8 +188,8 @@ fn alive(pid: u32) -> bool {
 }
 
 /// Starts the daemon of one device.
-fn one(options: &Options, name: &str) -> anyhow::Result<Child> {
-    let words: Vec<OsString> = Options { dev: Some(name.to_owned()), pid: None, ..options.clone() }.words();
+fn one(options: &DaemonOptions, name: &str) -> Result<Child> {
+    let words: Vec<OsString> = DaemonOptions { dev: Some(name.to_owned()), pid: None, ..options.clone() }.words();
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("daemon").args(words).env_remove("NOTIFY_SOCKET");
     process::die_with_parent(&mut command).spawn().context("a daemon cannot be started")

@@ -4,12 +4,10 @@
 //! dies. What is to be done then, the state says: a job that did not end is undone, a policy that waits to be confirmed is reverted when its time is over. It
 //! tries again until it has succeeded.
 
-use super::job::{self, Does, Job, since_1970};
-use super::options::Which;
-use super::state::State;
-use super::{kept, status, undone};
-use crate::daemon::room::Room;
-use anyhow::{Context, bail};
+use crate::job::{self, Does, Job};
+use crate::state::State;
+use crate::time::since_1970;
+use crate::{kept, status, undone};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -17,6 +15,8 @@ use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
+use tidegate_daemon::RuntimeDir;
+use tidegate_daemon::{Context, Result, bail};
 use tidegate_os::service::{self, Alone};
 use tidegate_os::{boot, interrupt, poll, process};
 
@@ -35,13 +35,13 @@ const READY: &str = "ready";
 const LONGEST_LOG: u64 = 64 << 10;
 
 /// What a state says of a policy that waits.
-pub(super) fn awaited(seconds: u64) -> Value {
+pub(crate) fn awaited(seconds: u64) -> Value {
     let until = boot::uptime().saturating_add(Duration::from_secs(seconds));
     json!({"seconds": seconds, "until_uptime_ms": u64::try_from(until.as_millis()).unwrap_or(u64::MAX)})
 }
 
 /// The guardian of a policy, as whoever started it holds it: when this goes, the guardian looks what is to be done.
-pub(super) struct Guardian {
+pub(crate) struct Guardian {
     child: Child,
     /// Held, not written to.
     _line: Option<ChildStdin>,
@@ -52,7 +52,7 @@ impl Guardian {
     ///
     /// # Errors
     /// It cannot be started, or does not say so.
-    pub(super) fn start(name: &str) -> anyhow::Result<Guardian> {
+    pub(crate) fn start(name: &str) -> Result<Guardian> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["revert", name, "--guard"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -69,13 +69,13 @@ impl Guardian {
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();
-                bail!("the guardian that would undo the policy does not run, so nothing was changed")
+                bail!(Other, "the guardian that would undo the policy does not run, so nothing was changed")
             }
         }
     }
 
     /// Its process.
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
@@ -83,31 +83,34 @@ impl Guardian {
     ///
     /// # Errors
     /// It does not.
-    pub(super) fn watches(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn watches(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
-            Some(ended) => bail!("the guardian that would undo the policy ended ({ended})"),
+            Some(ended) => bail!(Other, "the guardian that would undo the policy ended ({ended})"),
         }
     }
 }
 
-/// Plays the guardian of a policy.
-pub(super) fn watch(name: &str) -> anyhow::Result<bool> {
-    let room = Room::here()?;
+/// Is the guardian of a policy: the process that [`apply`](crate::apply()) starts as `tidegate revert NAME --guard`. Says so on `out`, waits until its
+/// standard input ends, and then does what the policy's state asks for, until nothing is left to do.
+///
+/// # Errors
+/// Nobody waits for it, or it cannot wait.
+pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
+    let room = RuntimeDir::here()?;
     let mut log = Log::open(&room, name);
     // Who asks it to end has it do at once what it would do later; a policy without a guardian would stay for good.
     let bell = interrupt::bell()?;
     // One waits for a confirmation, however many changes there were meanwhile.
     room.make()?;
-    let mut watch = Room::take_within(&room.watch(name), Duration::ZERO)?;
-    let mut out = crate::output::stdout();
+    let mut watch = RuntimeDir::take_within(&room.watch(name), Duration::ZERO)?;
     writeln!(out, "{READY}").and_then(|()| out.flush()).context("nobody waits for a guardian")?;
     wait_for_end()?;
     let mut hurry = false;
     let mut pause = FIRST_PAUSE;
     loop {
         let wait = match look(&room, name, hurry, &mut log) {
-            Ok(Look::Nothing) => return Ok(true),
+            Ok(Look::Nothing) => return Ok(()),
             Ok(Look::Later(after)) => {
                 pause = FIRST_PAUSE;
                 after
@@ -115,10 +118,10 @@ pub(super) fn watch(name: &str) -> anyhow::Result<bool> {
             Ok(Look::Waits(after)) => {
                 pause = FIRST_PAUSE;
                 if watch.is_none() {
-                    watch = Room::take(&room.watch(name))?;
+                    watch = RuntimeDir::take(&room.watch(name))?;
                 }
                 if watch.is_none() {
-                    return Ok(true);
+                    return Ok(());
                 }
                 after
             }
@@ -138,7 +141,7 @@ pub(super) fn watch(name: &str) -> anyhow::Result<bool> {
 }
 
 /// Waits until whoever started this process closes its end, or is dead.
-fn wait_for_end() -> anyhow::Result<()> {
+fn wait_for_end() -> Result<()> {
     let mut stdin = io::stdin();
     loop {
         match stdin.read(&mut [0; 16]) {
@@ -162,7 +165,7 @@ enum Look {
 }
 
 /// Looks what the state asks for, and does it. `hurry`: a policy that waits to be confirmed is not waited for.
-fn look(room: &Room, name: &str, hurry: bool, log: &mut Log) -> anyhow::Result<Look> {
+fn look(room: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Look> {
     let Some(state) = State::read(room, name)? else { return Ok(Look::Nothing) };
     match (state.job(), state.left_to_confirm()) {
         (None, None) => return Ok(Look::Nothing),
@@ -177,7 +180,7 @@ fn look(room: &Room, name: &str, hurry: bool, log: &mut Log) -> anyhow::Result<L
         (None, None) => Ok(Look::Nothing),
         (Some(job), _) => {
             let does = Job::of(job)?.does;
-            job::go_back(room, name, &state)?;
+            job::go_back(room, name, &state, &|_| {})?;
             log.say(&format!("`tidegate {}` did not end; everything is as it was before it", does.name()));
             if does == Does::Apply {
                 undone::note(room, name, &state, "`tidegate apply` was interrupted");
@@ -191,8 +194,8 @@ fn look(room: &Room, name: &str, hurry: bool, log: &mut Log) -> anyhow::Result<L
                 (true, Some(seconds)) => format!("it was not confirmed within {seconds} s"),
                 _ => "its guardian was asked to end (SIGTERM) while it waited to be confirmed".to_owned(),
             };
-            let state = super::revert::begun(room, name, &state, Does::Revert)?;
-            job::go_back(room, name, &state)?;
+            let state = crate::revert::begun(room, name, &state, Does::Revert)?;
+            job::go_back(room, name, &state, &|_| {})?;
             log.say("the policy was not confirmed; everything is as it was before it");
             undone::note(room, name, &state, &why);
             Ok(Look::Later(Duration::ZERO))
@@ -204,7 +207,7 @@ fn look(room: &Room, name: &str, hurry: bool, log: &mut Log) -> anyhow::Result<L
 struct Log(Option<File>);
 
 impl Log {
-    fn open(room: &Room, name: &str) -> Log {
+    fn open(room: &RuntimeDir, name: &str) -> Log {
         let path = room.guard_log(name);
         let long = std::fs::metadata(&path).is_ok_and(|known| known.len() > LONGEST_LOG);
         // That nothing can be written down is no reason not to watch.
@@ -214,25 +217,29 @@ impl Log {
 
     fn say(&mut self, text: &str) {
         if let Some(file) = &mut self.0 {
-            let _ = writeln!(file, "{} guardian {}: {text}", status::utc(since_1970().as_secs()), std::process::id());
+            let _ =
+                writeln!(file, "{} guardian {}: {text}", crate::time::utc(since_1970().as_secs()), std::process::id());
         }
     }
 }
 
 /// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for those who may not know who has a lock.
-pub(super) fn of(room: &Room, name: &str, started: u32) -> Option<u32> {
+pub(crate) fn of(room: &RuntimeDir, name: &str, started: u32) -> Option<u32> {
     let is_guardian = |pid: &u32| process::words_of(*pid).last().is_some_and(|word| word == "--guard");
-    Room::holder(&room.watch(name)).or(Some(started).filter(is_guardian))
+    RuntimeDir::holder(&room.watch(name)).or(Some(started).filter(is_guardian))
 }
 
-/// Plays `tidegate confirm`.
-pub(super) fn confirm(which: &Which) -> anyhow::Result<bool> {
-    let room = Room::here()?;
+/// Keeps what waits to be confirmed, on a device or on all: the names of what was confirmed.
+///
+/// # Errors
+/// tidegate applied nothing there, or something is in progress.
+pub fn confirm(dev: Option<&str>) -> Result<Vec<String>> {
+    let room = RuntimeDir::here()?;
     let _alone = job::alone(&room)?;
     let mut confirmed = Vec::new();
-    for (name, state) in status::chosen(&room, which.dev.as_deref())? {
+    for (name, state) in status::chosen(&room, dev)? {
         if state.job().is_some() {
-            bail!("`{name}` is in progress, so there is nothing to confirm yet; `tidegate status` shows more");
+            bail!(Busy, "`{name}` is in progress, so there is nothing to confirm yet; `tidegate status` shows more");
         }
         if state.left_to_confirm().is_some() {
             let mut state = state;
@@ -244,12 +251,5 @@ pub(super) fn confirm(which: &Which) -> anyhow::Result<bool> {
             confirmed.push(name);
         }
     }
-    if which.json {
-        println!("{:#}", json!({"confirmed": confirmed}));
-    } else if confirmed.is_empty() {
-        eprintln!("tidegate confirm: nothing waits to be confirmed");
-    } else {
-        println!("confirmed: {}", confirmed.join(", "));
-    }
-    Ok(!confirmed.is_empty())
+    Ok(confirmed)
 }

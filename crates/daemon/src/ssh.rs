@@ -10,22 +10,22 @@ const MOST: usize = 32;
 
 /// Both ends of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ssh {
+pub struct Ssh {
     /// This machine's.
-    pub(crate) here: SocketAddr,
+    pub here: SocketAddr,
     /// The user's.
-    pub(crate) there: SocketAddr,
+    pub there: SocketAddr,
 }
 
 impl Ssh {
     /// This machine's end, and the user's.
-    pub(crate) fn ends(self) -> (SocketAddr, SocketAddr) {
+    pub fn ends(self) -> (SocketAddr, SocketAddr) {
         (self.here, self.there)
     }
 }
 
 /// The session that we are in, if we are in one. `sudo` hides it from us: then a process above ours has it. (Said and empty: we are in none.)
-pub(crate) fn ssh() -> Option<Ssh> {
+pub fn session() -> Option<Ssh> {
     let own = std::env::var(VARIABLE).ok();
     own.or_else(from_above).as_deref().and_then(read)
 }

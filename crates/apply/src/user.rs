@@ -1,16 +1,17 @@
 //! Our own disciplines on the device: a daemon in the background.
 
-use super::options::Apply;
-use crate::daemon::client::{ANSWER, Client};
-use crate::daemon::presence::Daemon;
-use crate::daemon::room::Room;
-use crate::daemon::{self, DoorKind};
-use crate::trial::quoted;
-use anyhow::{Context, bail, ensure};
+use crate::notice::{Notice, Report};
+use crate::options::ApplyOptions;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tidegate_daemon::Daemon;
+use tidegate_daemon::RuntimeDir;
+use tidegate_daemon::{ANSWER, Client};
+use tidegate_daemon::{Context, Result, bail, ensure};
+use tidegate_daemon::{DaemonOptions, PacketIo};
 use tidegate_os::{output_file, process};
+use tidegate_text::shell_word as quoted;
 
 /// How long it may take to end when it is asked to, to end when it gets SIGTERM, and to be gone after SIGKILL.
 const END: Duration = Duration::from_secs(10);
@@ -23,14 +24,21 @@ const LOOK: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// It cannot be run here, in the daemon's words.
-pub(super) fn apply(options: &Apply, room: &Room, dev: &str, token: &str) -> anyhow::Result<Value> {
-    let Apply { files, args, dev: bound, door, realtime, sandbox, .. } = options.clone();
-    let usual = daemon::Options::usual(files, args, bound, door);
-    let options = daemon::Options { realtime, sandbox, started_for: Some(token.to_owned()), ..usual };
+pub(crate) fn apply(
+    options: &ApplyOptions,
+    room: &RuntimeDir,
+    dev: &str,
+    token: &str,
+    report: Report<'_>,
+) -> Result<Value> {
+    let ApplyOptions { files, args, dev: bound, packet_io, realtime, sandbox, .. } = options.clone();
+    let usual = DaemonOptions { args, dev: bound, packet_io, ..DaemonOptions::of(files) };
+    let options = DaemonOptions { realtime, sandbox, started_for: Some(token.to_owned()), ..usual };
+    let say = |words: &str| report(Notice::Daemon(words.to_owned()));
     match Daemon::of(room, dev) {
-        Daemon::Answers(_) => daemon::reload(dev, &options),
-        Daemon::Dead => daemon::start(&options),
-        Daemon::Silent(silence) => bail!("{silence}; `tidegate down {dev}` ends it"),
+        Daemon::Answers(_) => tidegate_daemon::reload(dev, &options, &say),
+        Daemon::Dead => tidegate_daemon::start(&options, &say),
+        Daemon::Silent(silence) => bail!(Daemon, "{silence}; `tidegate down {dev}` ends it"),
     }
 }
 
@@ -38,8 +46,8 @@ pub(super) fn apply(options: &Apply, room: &Room, dev: &str, token: &str) -> any
 ///
 /// # Errors
 /// There is one, and it does not say.
-pub(super) fn policy(room: &Room, dev: &str) -> anyhow::Result<Option<Value>> {
-    if Room::holder(&room.lock(dev)).is_none() {
+pub(crate) fn policy(room: &RuntimeDir, dev: &str) -> Result<Option<Value>> {
+    if RuntimeDir::holder(&room.lock(dev)).is_none() {
         return Ok(None);
     }
     let told = Client::within(dev, END)?.ask(&json!({"ask": "policy"}));
@@ -47,7 +55,7 @@ pub(super) fn policy(room: &Room, dev: &str) -> anyhow::Result<Option<Value>> {
 }
 
 /// How packets come to the daemon of a device, if it says.
-pub(super) fn door(room: &Room, dev: &str) -> Option<String> {
+pub(crate) fn door(room: &RuntimeDir, dev: &str) -> Option<String> {
     match Daemon::of(room, dev) {
         Daemon::Answers(status) => status["door"].as_str().map(str::to_owned),
         _ => None,
@@ -55,7 +63,7 @@ pub(super) fn door(room: &Room, dev: &str) -> Option<String> {
 }
 
 /// The devices of this namespace whose daemons left a socket, running or dead.
-pub(super) fn running(room: &Room) -> Vec<String> {
+pub(crate) fn running(room: &RuntimeDir) -> Vec<String> {
     room.devices("sock")
 }
 
@@ -63,10 +71,10 @@ pub(super) fn running(room: &Room) -> Vec<String> {
 ///
 /// # Errors
 /// It does not end.
-pub(super) fn end(room: &Room, dev: &str) -> anyhow::Result<()> {
+pub(crate) fn end(room: &RuntimeDir, dev: &str) -> Result<()> {
     let lock = room.lock(dev);
-    let gone = |pid: u32| Room::holder(&lock).is_none() && !is_alive(pid);
-    let Some(pid) = Room::holder(&lock) else { return clear(room, dev) };
+    let gone = |pid: u32| RuntimeDir::holder(&lock).is_none() && !is_alive(pid);
+    let Some(pid) = RuntimeDir::holder(&lock) else { return clear(room, dev) };
     if follower(room, pid).is_some() {
         // Before the daemon ends: its follower would start another one at once.
         output_file::write(&room.kept_down(dev), b"")
@@ -78,7 +86,7 @@ pub(super) fn end(room: &Room, dev: &str) -> anyhow::Result<()> {
     }
     // Only a process that has the lock, and is a daemon of ours, gets a signal.
     let ours = || {
-        Room::holder(&lock) == Some(pid)
+        RuntimeDir::holder(&lock) == Some(pid)
             && pid > 1
             && process::words_of(pid).get(1).is_some_and(|word| word == "daemon")
     };
@@ -90,12 +98,12 @@ pub(super) fn end(room: &Room, dev: &str) -> anyhow::Result<()> {
             return clear(room, dev);
         }
     }
-    bail!("the daemon of `{dev}` (process {pid}) does not end, not by SIGKILL either")
+    bail!(Daemon, "the daemon of `{dev}` (process {pid}) does not end, not by SIGKILL either")
 }
 
 /// The process that started the daemon with this one and would start it again: `tidegate daemon` with a name pattern
 /// or `--pid`.
-pub(super) fn follower(room: &Room, daemon: u32) -> Option<u32> {
+pub(crate) fn follower(room: &RuntimeDir, daemon: u32) -> Option<u32> {
     let parent = process::parent_of(daemon)?;
     room.followers().contains(&parent).then_some(parent)
 }
@@ -104,29 +112,33 @@ pub(super) fn follower(room: &Room, daemon: u32) -> Option<u32> {
 ///
 /// # Errors
 /// It does not end.
-pub(super) fn end_follower(room: &Room, pid: u32) -> anyhow::Result<()> {
+pub(crate) fn end_follower(room: &RuntimeDir, pid: u32) -> Result<()> {
     let gone = || !room.followers().contains(&pid) || !is_alive(pid);
     process::signal_to_end(pid);
     if within(END, gone) {
         return Ok(());
     }
     process::kill_tree(pid);
-    ensure!(within(KILL, gone), "the daemon that follows devices (pid {pid}) does not end, not by SIGKILL either");
+    ensure!(
+        within(KILL, gone),
+        Daemon,
+        "the daemon that follows devices (pid {pid}) does not end, not by SIGKILL either"
+    );
     Ok(())
 }
 
 /// Takes away what a daemon that is gone has left behind.
-fn clear(room: &Room, dev: &str) -> anyhow::Result<()> {
+fn clear(room: &RuntimeDir, dev: &str) -> Result<()> {
     let path = room.lock(dev);
     // A daemon that is just starting has it, and its own socket.
-    if let Some(_alone) = Room::take(&path).with_context(|| path.display().to_string())? {
+    if let Some(_alone) = RuntimeDir::take(&path).with_context(|| path.display().to_string())? {
         let _ = std::fs::remove_file(room.socket(dev));
     }
     Ok(())
 }
 
 /// Is a process running? One that ended and that nobody asked about is not.
-pub(super) fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     process::state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
@@ -147,7 +159,12 @@ fn within(patience: Duration, is: impl Fn() -> bool) -> bool {
 ///
 /// # Errors
 /// They do not.
-pub(super) fn go_back(room: &Room, dev: &str, devices: &[String], before: Option<&Value>) -> anyhow::Result<()> {
+pub(crate) fn go_back(
+    (room, dev): (&RuntimeDir, &str),
+    devices: &[String],
+    before: Option<&Value>,
+    report: Report<'_>,
+) -> Result<()> {
     let Some(before) = before else {
         for of in devices.iter().map(String::as_str).chain([dev]) {
             end(room, of)?;
@@ -160,15 +177,15 @@ pub(super) fn go_back(room: &Room, dev: &str, devices: &[String], before: Option
                 Client::within(dev, END)?.ask(&request(before)).map(drop)?;
             }
         }
-        Daemon::Dead => start_again(room, dev, before)?,
+        Daemon::Dead => start_again(room, dev, before, report)?,
         // One that is stuck runs nothing, and cannot be told anything.
         Daemon::Silent(..) => {
             end(room, dev)?;
-            start_again(room, dev, before)?;
+            start_again(room, dev, before, report)?;
         }
     }
     let now = policy(room, dev)?.with_context(|| format!("the daemon of `{dev}` is gone"))?;
-    ensure!(now["commands"] == before["commands"], "the daemon of `{dev}` does not run what it ran before");
+    ensure!(now["commands"] == before["commands"], Daemon, "the daemon of `{dev}` does not run what it ran before");
     Ok(())
 }
 
@@ -180,21 +197,21 @@ fn request(before: &Value) -> Value {
 }
 
 /// Starts a daemon with what another one ran that is gone, word by word, whatever became of its files.
-fn start_again(room: &Room, dev: &str, before: &Value) -> anyhow::Result<()> {
+fn start_again(room: &RuntimeDir, dev: &str, before: &Value, report: Report<'_>) -> Result<()> {
     let path = room.kept_policy(dev);
     output_file::write(&path, script_of(&before["commands"]).as_bytes())
-        .with_context(|| crate::output::cannot_write(&path))?;
-    let bound = before["dev"].as_str().map(str::to_owned);
-    let door = DoorKind::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    let dev_of = before["dev"].as_str().map(str::to_owned);
+    let packet_io = PacketIo::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
     let realtime = before["realtime"] == true;
-    let options = daemon::Options { realtime, ..daemon::Options::usual(vec![path], Vec::new(), bound, door) };
-    daemon::start(&options)?;
+    let options = DaemonOptions { realtime, dev: dev_of, packet_io, ..DaemonOptions::of(vec![path]) };
+    tidegate_daemon::start(&options, &|words| report(Notice::Daemon(words.to_owned())))?;
     // It is to be known by its own files.
     Client::within(dev, END)?.ask(&request(before)).map(drop)
 }
 
 /// Commands, word by word, as a script.
-pub(super) fn script_of(commands: &Value) -> String {
+pub(crate) fn script_of(commands: &Value) -> String {
     let line = |words: &Value| {
         let words = words.as_array().into_iter().flatten().filter_map(Value::as_str);
         words.map(quoted).collect::<Vec<_>>().join(" ")
@@ -204,7 +221,7 @@ pub(super) fn script_of(commands: &Value) -> String {
 }
 
 /// Files as whoever stands elsewhere finds them.
-pub(super) fn absolute(files: &[PathBuf]) -> Vec<String> {
+pub(crate) fn absolute(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| std::path::absolute(file).unwrap_or(file.clone()).display().to_string()).collect()
 }
 

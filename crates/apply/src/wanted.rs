@@ -1,8 +1,8 @@
 //! What a policy wants of this computer's kernel: devices, what stands on each, and netfilter's rules.
 
-use crate::daemon::machine::spec;
-use anyhow::{Context, bail, ensure};
 use std::collections::BTreeSet;
+use tidegate_daemon::device_spec;
+use tidegate_daemon::{Context, Result, bail, ensure, error};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_insight::{CARRIED_OUT_AT, Reading};
 use tidegate_loader::ReadOptions;
@@ -15,68 +15,92 @@ use tidegate_policy::dump::Installed;
 use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{LinkKind, LinkOp, Op, QdiscOp, SharedBlocks};
 
-use super::options::Apply;
+use crate::notice::{Notice, Report};
+use crate::options::ApplyOptions;
 
-/// A policy for the kernel.
-pub(super) struct Wanted {
+/// A policy that is to be applied: its operations, and what they come to on this computer's devices.
+pub struct Wanted {
     /// What was read.
-    pub(super) reading: Reading,
+    pub(crate) reading: Reading,
     /// What it comes to, on the device that it is bound to.
-    pub(super) log: Vec<Op>,
+    pub(crate) log: Vec<Op>,
     /// The commands that it came of, word by word.
-    pub(super) commands: Vec<Vec<String>>,
+    pub(crate) commands: Vec<Vec<String>>,
     /// The devices that it is about: those that lead nowhere else first.
-    pub(super) devices: Vec<String>,
+    pub(crate) devices: Vec<String>,
     /// Those of them that must be made.
-    pub(super) made: Vec<(String, LinkKind)>,
+    pub(crate) made: Vec<(String, LinkKind)>,
     /// What else of links is set.
-    pub(super) settings: Vec<(String, Change)>,
+    pub(crate) settings: Vec<(String, Change)>,
     /// What is to stand on each of the devices.
-    pub(super) stands: Vec<Installed>,
+    pub(crate) stands: Vec<Installed>,
+    /// The links of this computer when it was read.
+    pub(crate) links: Vec<Link>,
     /// netfilter's tables with rules in them.
-    pub(super) tables: Vec<RuleTable>,
+    pub(crate) tables: Vec<RuleTable>,
 }
 
 impl Wanted {
-    /// Reads the policy, for a computer with these links.
+    /// The devices that it is about, those that lead nowhere else first.
+    pub fn devices(&self) -> &[String] {
+        &self.devices
+    }
+
+    /// Reads a policy for this computer, with the links that it has now. Its scripts run in a sandbox; nothing is changed.
     ///
     /// # Errors
     /// It cannot be read, or asks for what is not there or not set by us.
-    pub(super) fn read(options: &Apply, links: &[Link]) -> anyhow::Result<Wanted> {
-        let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox.into(), ..ReadOptions::default() };
+    pub fn read(options: &ApplyOptions, report: Report<'_>) -> Result<Wanted> {
+        let links = crate::kernel::links()?;
+        let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
         let taken = tidegate_loader::read(&options.files, &how)?;
         for trouble in taken.troubles() {
-            eprintln!("{trouble}");
+            report(Notice::Policy(trouble.to_string()));
         }
-        ensure!(taken.ended(), "the policy was not carried out to its end; nothing is applied");
+        ensure!(taken.ended(), Policy, "the policy was not carried out to its end; nothing is applied");
         let reading = taken.reading();
         let commands = taken.machine.carried.into_iter().map(|carried| carried.words).collect();
         let log = taken.machine.log;
         let log = options.dev.as_ref().map_or_else(|| Ok(log.clone()), |dev| on_device(&log, dev))?;
-        Wanted::of(reading, commands, log, links)
+        Wanted::of(reading, commands, log, links, report)
     }
 
-    fn of(reading: Reading, commands: Vec<Vec<String>>, log: Vec<Op>, links: &[Link]) -> anyhow::Result<Wanted> {
-        let made = to_be_made(&log, links)?;
+    fn of(
+        reading: Reading,
+        commands: Vec<Vec<String>>,
+        log: Vec<Op>,
+        links: Vec<Link>,
+        report: Report<'_>,
+    ) -> Result<Wanted> {
+        let made = to_be_made(&log, &links)?;
         let there = |name: &String| links.iter().any(|link| link.name == *name);
         if let Some(name) = real_devices(&log).into_iter().find(|name| !there(name)) {
             let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).filter(|name| *name != "lo").collect();
-            ensure!(!names.is_empty(), "there is no device `{name}` here, nor any other but the loopback device");
-            bail!("there is no device `{name}` here; there are {}. --dev binds a policy to another", names.join(", "));
+            ensure!(
+                !names.is_empty(),
+                Device,
+                "there is no device `{name}` here, nor any other but the loopback device"
+            );
+            bail!(
+                Device,
+                "there is no device `{name}` here; there are {}. --dev binds a policy to another",
+                names.join(", ")
+            );
         }
         let devices = devices(&log);
         ensure!(
             !devices.is_empty() || log.iter().any(|op| matches!(op, Op::Netfilter(_))),
+            Policy,
             "the policy queues nothing on any device and sets no marks; there is nothing to apply"
         );
-        let mut machine = machine(&log, links, &made)?;
+        let mut machine = machine(&log, &links, &made)?;
         let stands = devices.iter().map(|dev| tidegate_plan::installed(&mut machine, CARRIED_OUT_AT, dev)).collect();
         let tables = tidegate_plan::rule_tables(&machine);
-        Ok(Wanted { reading, commands, settings: settings(&log)?, log, devices, made, stands, tables })
+        Ok(Wanted { reading, commands, settings: settings(&log, report)?, log, links, devices, made, stands, tables })
     }
 
     /// Does the policy say what becomes of packets that arrive by a device?
-    pub(super) fn says_ingress(&self, dev: &str) -> bool {
+    pub(crate) fn says_ingress(&self, dev: &str) -> bool {
         let on_hooks = |parent: Handle| parent.major() == Handle::INGRESS.major() && parent != Handle::ROOT;
         self.log.iter().filter(|op| op.device() == Some(dev)).any(|op| match op {
             Op::Qdisc(op) => on_hooks(op.parent) || on_hooks(op.handle),
@@ -86,7 +110,7 @@ impl Wanted {
     }
 
     /// Where the words stand that something came of: `file:line: command`.
-    pub(super) fn place(&self, item: &Item) -> Option<String> {
+    pub(crate) fn place(&self, item: &Item) -> Option<String> {
         let maker = match item {
             Item::Qdisc(dump) => self.reading.maker_of_qdisc(dump),
             Item::Class(dump) => self.reading.maker_of_class(&dump.dev, dump.classid),
@@ -100,7 +124,7 @@ impl Wanted {
 }
 
 /// The links that the policy makes, or takes for granted as an ifb, and that are not there.
-fn to_be_made(log: &[Op], links: &[Link]) -> anyhow::Result<Vec<(String, LinkKind)>> {
+fn to_be_made(log: &[Op], links: &[Link]) -> Result<Vec<(String, LinkKind)>> {
     let mut named: Vec<(String, LinkKind)> = Vec::new();
     for op in log {
         if let Op::Link(LinkOp::Add { name, kind }) = op {
@@ -118,6 +142,7 @@ fn to_be_made(log: &[Op], links: &[Link]) -> anyhow::Result<Vec<(String, LinkKin
     for (name, kind) in &named {
         ensure!(
             matches!(kind, LinkKind::Ifb | LinkKind::Dummy | LinkKind::Bridge),
+            Policy,
             "the policy makes `{name}`, a {kind:?}, which is not made by us: make it before"
         );
     }
@@ -133,7 +158,7 @@ fn devices(log: &[Op]) -> Vec<String> {
     first.into_iter().chain(then).map(str::to_owned).collect()
 }
 
-fn settings(log: &[Op]) -> anyhow::Result<Vec<(String, Change)>> {
+fn settings(log: &[Op], report: Report<'_>) -> Result<Vec<(String, Change)>> {
     let mut all = Vec::new();
     for op in log {
         match op {
@@ -141,26 +166,29 @@ fn settings(log: &[Op]) -> anyhow::Result<Vec<(String, Change)>> {
                 all.push((dev.clone(), Change { txqlen: Some(*packets), ..Change::default() }));
             }
             Op::Mtu { dev, bytes } => all.push((dev.clone(), Change { mtu: Some(*bytes), ..Change::default() })),
-            Op::Ring { dev, .. } => {
-                eprintln!("tidegate: the ring of {dev}'s card is left as it is; ethtool -G sets it")
-            }
+            Op::Ring { dev, .. } => report(Notice::Policy(format!(
+                "tidegate: the ring of {dev}'s card is left as it is; ethtool -G sets it"
+            ))),
             Op::Link(LinkOp::Rename { name, to }) => {
-                bail!("the policy calls `{name}` `{to}`; names are not changed by us: change it before")
+                bail!(Policy, "the policy calls `{name}` `{to}`; names are not changed by us: change it before")
             }
             Op::Qdisc(QdiscOp { blocks, .. }) if *blocks != SharedBlocks::default() => {
                 let number = if blocks.ingress == 0 { blocks.egress } else { blocks.ingress };
                 bail!(
+                    Policy,
                     "the policy has devices share a block of filters (`ingress_block {number}`), which tidegate apply neither sets nor brings back; \
                      give each device the filters: tc filter add dev NAME ingress ..."
                 )
             }
             Op::Chain(_) => {
                 bail!(
+                    Policy,
                     "the policy makes chains by themselves (`tc chain`), which tidegate does not bring back; a filter makes its own"
                 )
             }
             Op::Actions(_) => {
                 bail!(
+                    Policy,
                     "the policy sets actions by themselves (`tc actions`), which is not brought back by us; write each where it is used"
                 )
             }
@@ -171,10 +199,10 @@ fn settings(log: &[Op]) -> anyhow::Result<Vec<(String, Change)>> {
 }
 
 /// A machine like this computer that was told all of it.
-fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> anyhow::Result<Gateway> {
+fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> Result<Gateway> {
     let mut gateway = Gateway::new();
     for link in links {
-        let known = spec(link);
+        let known = device_spec(link);
         // Of an ifb the driver knows more than its frames show.
         let of_kind = if link.kind == "ifb" { DeviceSpec::of(&LinkKind::Ifb) } else { known };
         gateway.add_device(&link.name, DeviceSpec { mtu: known.mtu, tx_queue_len: known.tx_queue_len, ..of_kind });
@@ -191,7 +219,7 @@ fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> anyhow::R
             continue;
         }
         let told = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, op);
-        told.map_err(|error| anyhow::anyhow!("{error}: {op:?}")).context("on a machine with these links")?;
+        told.map_err(|error| error!(Policy, "{error}: {op:?}")).context("on a machine with these links")?;
     }
     Ok(gateway)
 }

@@ -1,21 +1,20 @@
 //! Where snapshots come from: the daemons of this network namespace, and its kernel.
 
-use crate::daemon::answers::device_told;
-use crate::daemon::client::{ANSWER, Client};
-use crate::daemon::presence::Daemon;
-use crate::daemon::room::Room;
-use crate::live::status::{self, Condition, Health};
-use anyhow::{Context, anyhow, bail, ensure};
+use crate::status::{self, Condition, Health};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tidegate_daemon::Daemon;
+use tidegate_daemon::RuntimeDir;
+use tidegate_daemon::device_snapshot;
+use tidegate_daemon::{ANSWER, Client};
+use tidegate_daemon::{Context, Error, Result, bail, ensure, error};
 use tidegate_live::engine::link_rate;
 use tidegate_netlink::Kernel;
-use tidegate_report::watch::Snapshot;
 
 /// Somebody who tells snapshots.
-pub(crate) enum Source {
+pub enum Source {
     /// A daemon, by its device.
     Daemon(String, Client),
     /// The kernel, of these devices.
@@ -26,9 +25,9 @@ impl Source {
     /// What is now, as `docs/live.md` describes it.
     ///
     /// # Errors
-    /// Whoever is asked is gone, or says what is no snapshot.
-    pub(crate) fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
-        let told = match self {
+    /// Whoever is asked is gone, or does not answer.
+    pub fn snapshot(&mut self) -> Result<Value> {
+        match self {
             Source::Daemon(dev, client) => {
                 let request = json!({"ask": "snapshot"});
                 // A daemon closes connections that say nothing for a while. One that is asked in vain is asked once.
@@ -39,21 +38,20 @@ impl Source {
                     }),
                     told => told,
                 };
-                told.map_err(|error| why_not(dev, error))?
+                told.map_err(|error| why_not(dev, error))
             }
-            Source::Kernel(kernel, devices, began) => of_kernel(kernel, devices, *began)?,
-        };
-        Ok(Snapshot::read(&told.to_string())?)
+            Source::Kernel(kernel, devices, began) => of_kernel(kernel, devices, *began),
+        }
     }
 }
 
 /// Why the daemon of a device says nothing any more: it does not answer, or is gone.
-fn why_not(dev: &str, error: anyhow::Error) -> anyhow::Error {
-    let Ok(room) = Room::here() else { return error };
-    if Room::holder(&room.lock(dev)).is_some() {
+fn why_not(dev: &str, error: Error) -> Error {
+    let Ok(room) = RuntimeDir::here() else { return error };
+    if RuntimeDir::holder(&room.lock(dev)).is_some() {
         // Why it does not, is found out by asking once more.
         return match Daemon::of(&room, dev) {
-            Daemon::Silent(silence) => anyhow!("{dev}: {silence}"),
+            Daemon::Silent(silence) => error!(Daemon, "{dev}: {silence}"),
             _ => error.context(format!("the daemon of `{dev}` did not answer in time")),
         };
     }
@@ -61,8 +59,8 @@ fn why_not(dev: &str, error: anyhow::Error) -> anyhow::Error {
     error.context(format!("the daemon of `{dev}` is gone{said}"))
 }
 
-fn timed_out(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+fn timed_out(error: &Error) -> bool {
+    error.io_kind() == Some(io::ErrorKind::TimedOut)
 }
 
 /// What shapes these devices; nothing named: all that are shaped. Who does not answer, as `healths` has it, is not
@@ -70,12 +68,12 @@ fn timed_out(error: &anyhow::Error) -> bool {
 ///
 /// # Errors
 /// A device is not there, or not shaped, or its daemon does not answer.
-pub(crate) fn sources(devices: &[String], healths: &[Health]) -> anyhow::Result<Vec<Source>> {
+pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<Source>> {
     let (named, mut found) = (!devices.is_empty(), Vec::new());
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for dev in daemons(devices)? {
         if let Some(silent) = silent(&dev, healths)? {
-            ensure!(!named, "{silent}");
+            ensure!(!named, Daemon, "{silent}");
             taken.insert(dev);
             continue;
         }
@@ -103,9 +101,12 @@ pub(crate) fn sources(devices: &[String], healths: &[Health]) -> anyhow::Result<
     if let Some(plain) = rest.iter().find(|dev| named && !shaped.contains(dev)) {
         match kernel.qdiscs(plain) {
             Ok(_) => {
-                bail!("nothing was configured on `{plain}`; `tidegate apply POLICY --dev {plain}` puts a policy there")
+                bail!(
+                    Device,
+                    "nothing was configured on `{plain}`; `tidegate apply POLICY --dev {plain}` puts a policy there"
+                )
             }
-            Err(error) => bail!("{plain}: {error}"),
+            Err(error) => bail!(Device, "{plain}: {error}"),
         }
     }
     if !shaped.is_empty() {
@@ -115,17 +116,17 @@ pub(crate) fn sources(devices: &[String], healths: &[Health]) -> anyhow::Result<
 }
 
 /// Why the daemon of a device is not asked: it did not answer just now.
-fn silent(dev: &str, healths: &[Health]) -> anyhow::Result<Option<String>> {
+fn silent(dev: &str, healths: &[Health]) -> Result<Option<String>> {
     // A daemon of several devices has the lock of each.
-    let holder = Room::holder(&Room::here()?.lock(dev));
+    let holder = RuntimeDir::holder(&RuntimeDir::here()?.lock(dev));
     let is_it = |health: &&Health| health.name == dev || health.silent_pid.is_some() && health.silent_pid == holder;
     let silent = healths.iter().filter(|health| health.condition == Condition::DaemonSilent).find(is_it);
     Ok(silent.and_then(Health::daemon_failure))
 }
 
 /// One name for each daemon that shapes one of these devices, or any.
-pub(crate) fn daemons(devices: &[String]) -> anyhow::Result<Vec<String>> {
-    let room = Room::here()?;
+pub fn daemons(devices: &[String]) -> Result<Vec<String>> {
+    let room = RuntimeDir::here()?;
     let mut seen = BTreeSet::new();
     let mut names = room.devices("sock");
     names.retain(|name| devices.is_empty() || devices.contains(name));
@@ -147,13 +148,13 @@ fn is_shaped(kernel: &mut Kernel, dev: &str) -> bool {
     })
 }
 
-fn of_kernel(kernel: &mut Kernel, devices: &[String], began: Instant) -> anyhow::Result<Value> {
+fn of_kernel(kernel: &mut Kernel, devices: &[String], began: Instant) -> Result<Value> {
     let mut told = Vec::new();
     for dev in devices {
         // A device that went away meanwhile is left out.
         let Ok(standing) = kernel.qdiscs(dev) else { continue };
         let rate = link_rate(&standing.qdiscs, &standing.classes);
-        told.push(device_told(dev, rate, &standing.qdiscs, &standing.classes));
+        told.push(device_snapshot(dev, rate, &standing.qdiscs, &standing.classes));
     }
     let at_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! How the daemons of devices are: asked all at once, each for so long only, so that one that hangs holds up nobody.
 
-use super::client::{ANSWER, Client};
-use super::room::Room;
+use crate::client::{ANSWER, Client};
+use crate::error::Error;
+use crate::runtime::RuntimeDir;
 use serde_json::{Value, json};
 use std::fmt;
 use std::fs::OpenOptions;
@@ -9,11 +10,11 @@ use std::io;
 use tidegate_os::process;
 
 /// Daemons that are asked at the same time at most; where there are more, so many wait for the others' [`ANSWER`].
-pub(crate) const MOST_AT_ONCE: usize = 64;
+pub const MOST_AT_ONCE: usize = 64;
 
 /// How the daemon of a device is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Daemon {
+pub enum Daemon {
     /// There is none.
     Dead,
     /// There is one, and it does not answer.
@@ -24,9 +25,9 @@ pub(crate) enum Daemon {
 
 /// A daemon that does not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Silence {
+pub struct Silence {
     /// Its process; `None`: only root may know.
-    pub(crate) pid: Option<u32>,
+    pub pid: Option<u32>,
     why: String,
 }
 
@@ -40,9 +41,9 @@ impl fmt::Display for Silence {
 }
 
 impl Silence {
-    fn new(pid: Option<u32>, error: &anyhow::Error) -> Silence {
+    fn new(pid: Option<u32>, error: &Error) -> Silence {
         let stopped = pid.filter(|pid| process::state_of(*pid) == Some('T'));
-        let why = match (stopped, kind(error)) {
+        let why = match (stopped, error.io_kind()) {
             (Some(pid), _) => format!("it was stopped (SIGSTOP); `kill -CONT {pid}` lets it go on"),
             (None, Some(io::ErrorKind::TimedOut)) => format!("it said nothing for {} s", ANSWER.as_secs()),
             (None, _) => format!("{error:#}"),
@@ -53,9 +54,9 @@ impl Silence {
 
 impl Daemon {
     /// That of a device.
-    pub(crate) fn of(room: &Room, dev: &str) -> Daemon {
+    pub fn of(room: &RuntimeDir, dev: &str) -> Daemon {
         let told = Client::within(dev, ANSWER).and_then(|mut client| client.ask(&json!({"ask": "status"})));
-        match (told, Room::holder(&room.lock(dev))) {
+        match (told, RuntimeDir::holder(&room.lock(dev))) {
             (Ok(status), _) => Daemon::Answers(status),
             (Err(error), Some(pid)) => Daemon::Silent(Silence::new(Some(pid).filter(|pid| *pid != 0), &error)),
             // Only root knows who has a lock; others know whether somebody listens.
@@ -70,7 +71,7 @@ impl Daemon {
 }
 
 /// Does something for each, [`MOST_AT_ONCE`] at the same time: what came of it, in their order.
-pub(crate) fn each<T: Sync, R: Send>(all: &[T], does: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn each<T: Sync, R: Send>(all: &[T], does: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let mut done = Vec::with_capacity(all.len());
     for some in all.chunks(MOST_AT_ONCE) {
         done.extend(std::thread::scope(|scope| {
@@ -82,18 +83,15 @@ pub(crate) fn each<T: Sync, R: Send>(all: &[T], does: impl Fn(&T) -> R + Sync) -
     done
 }
 
-fn kind(error: &anyhow::Error) -> Option<io::ErrorKind> {
-    error.downcast_ref::<io::Error>().map(io::Error::kind)
-}
-
 /// Does somebody listen at the socket that this came of?
-fn is_listening(error: &anyhow::Error) -> bool {
-    !matches!(kind(error), Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
+fn is_listening(error: &Error) -> bool {
+    !matches!(error.io_kind(), Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error;
 
     #[test]
     fn many_are_done_in_their_order() {
@@ -103,13 +101,13 @@ mod tests {
 
     #[test]
     fn why_nobody_answers_is_said_with_the_process() {
-        let timed_out = anyhow::Error::from(io::Error::from(io::ErrorKind::TimedOut));
+        let timed_out = Error::from(io::Error::from(io::ErrorKind::TimedOut));
         let own = std::process::id();
         assert_eq!(
             Silence::new(Some(own), &timed_out).to_string(),
             format!("the daemon (pid {own}) does not answer: it said nothing for 2 s")
         );
-        let unknown = Silence::new(None, &anyhow::anyhow!("too many are here")).to_string();
+        let unknown = Silence::new(None, &error!(Daemon, "too many are here")).to_string();
         assert_eq!(unknown, "the daemon (root may know its pid) does not answer: too many are here");
     }
 }

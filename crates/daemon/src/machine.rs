@@ -1,6 +1,7 @@
 //! What a policy is to an engine: the devices that are there, what the model machine is told, and where a door must stand.
 
-use anyhow::{Context, bail, ensure};
+use crate::error::{Context, Result};
+use crate::{bail, ensure, error};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_live::door::{Direction, Spot};
 use tidegate_os::news::{self, Link};
@@ -11,19 +12,19 @@ use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{Act, Kind, LinkKind, LinkOp, Op};
 
 /// Where the engine's clock begins: what runs in jiffies must not begin before time does.
-pub(super) const START: Time = Time(1_000_000_000);
+pub(crate) const START: Time = Time(1_000_000_000);
 
 /// A policy for an engine.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// What the model machine is told: commands of tc, and of ip where they make an ifb.
-    pub(super) ops: Vec<Op>,
+    pub(crate) ops: Vec<Op>,
     /// Tables of netfilter that the kernel is to have: marks are set there.
-    pub(super) tables: Vec<RuleTable>,
+    pub(crate) tables: Vec<RuleTable>,
     /// The devices that are there.
-    pub(super) devices: Vec<(Link, DeviceSpec)>,
+    pub(crate) devices: Vec<(Link, DeviceSpec)>,
     /// Where packets are taken from the kernel.
-    pub(super) spots: Vec<Spot>,
+    pub(crate) spots: Vec<Spot>,
 }
 
 impl Wanted {
@@ -31,13 +32,13 @@ impl Wanted {
     ///
     /// # Errors
     /// A device is not there, or an operation asks for what no door can do.
-    pub(super) fn new(log: &[Op]) -> anyhow::Result<Wanted> {
+    pub(crate) fn new(log: &[Op]) -> Result<Wanted> {
         let links = news::links().context("the kernel does not tell its links")?;
         Wanted::on(log, &links)
     }
 
     /// The same, on a computer with these links.
-    fn on(log: &[Op], links: &[Link]) -> anyhow::Result<Wanted> {
+    fn on(log: &[Op], links: &[Link]) -> Result<Wanted> {
         let (rules, ops): (Vec<Op>, Vec<Op>) = log.iter().cloned().partition(|op| matches!(op, Op::Netfilter(_)));
         let made = |op: &Op| match op {
             Op::Link(LinkOp::Add { name, .. }) => Some(name.clone()),
@@ -56,8 +57,9 @@ impl Wanted {
                 _ if LinkKind::of_name(name) == LinkKind::Ifb => {
                     own.push(Op::Link(LinkOp::Add { name: name.to_owned(), kind: LinkKind::Ifb }));
                 }
-                Some(link) => devices.push((link.clone(), spec(link))),
+                Some(link) => devices.push((link.clone(), device_spec(link))),
                 None => bail!(
+                    Policy,
                     "there is no device `{name}` here; there are {}. Bind the policy to one of them with --dev",
                     names(links)
                 ),
@@ -71,7 +73,7 @@ impl Wanted {
         };
         let mut machine = wanted.machine()?;
         wanted.spots = spots(&mut machine, &wanted.devices)?;
-        ensure!(!wanted.spots.is_empty(), "the policy queues nothing on any device; there is nothing to run");
+        ensure!(!wanted.spots.is_empty(), Policy, "the policy queues nothing on any device; there is nothing to run");
         Ok(wanted)
     }
 
@@ -79,7 +81,7 @@ impl Wanted {
     ///
     /// # Errors
     /// An operation is refused there.
-    pub(super) fn machine(&self) -> anyhow::Result<Gateway> {
+    pub(crate) fn machine(&self) -> Result<Gateway> {
         let mut gateway = Gateway::new();
         for (link, spec) in &self.devices {
             gateway.add_device(&link.name, *spec);
@@ -87,29 +89,29 @@ impl Wanted {
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
         for op in &self.ops {
             let told = gateway.apply(World { now: START, pool: &mut pool, draws: &mut draws }, op);
-            told.map_err(|error| anyhow::anyhow!("{error}: {op:?}"))?;
+            told.map_err(|error| error!(Policy, "{error}: {op:?}"))?;
         }
         Ok(gateway)
     }
 
     /// The device whose name stands for all of them: the first that packets leave by.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.spots[0].dev
     }
 }
 
 /// What rules leave behind.
-fn netfilter(rules: &[Op]) -> anyhow::Result<Vec<RuleTable>> {
+fn netfilter(rules: &[Op]) -> Result<Vec<RuleTable>> {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
     for rule in rules {
         let told = gateway.apply(World { now: START, pool: &mut pool, draws: &mut draws }, rule);
-        told.map_err(|error| anyhow::anyhow!("{error}: {rule:?}"))?;
+        told.map_err(|error| error!(Policy, "{error}: {rule:?}"))?;
     }
     Ok(tidegate_plan::rule_tables(&gateway))
 }
 
 /// What the machine knows of a link.
-pub(crate) fn spec(link: &Link) -> DeviceSpec {
+pub fn device_spec(link: &Link) -> DeviceSpec {
     let of_kind = match link.kind.as_str() {
         "" if link.ethernet => LinkKind::Ethernet,
         "veth" => LinkKind::Veth { peer: String::new() },
@@ -127,7 +129,7 @@ fn names(links: &[Link]) -> String {
 }
 
 /// Where a door must stand for what was told to a machine.
-fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> anyhow::Result<Vec<Spot>> {
+fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> Result<Vec<Spot>> {
     let (mut egress, mut ingress) = (Vec::new(), Vec::new());
     for (link, _) in devices {
         let Some(device) = machine.device(&link.name) else { continue };
@@ -147,13 +149,14 @@ fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> anyhow::Resul
 }
 
 /// A door gives frames back as long as they came: tags are the kernel's business.
-fn refuse_tags(stand: &Installed, name: &str) -> anyhow::Result<()> {
+fn refuse_tags(stand: &Installed, name: &str) -> Result<()> {
     let tags = |dump: &FilterDump| match &dump.entry {
         FilterEntry::Filter { actions, .. } => actions.iter().any(|action| matches!(action.action.act, Act::Vlan(_))),
         _ => false,
     };
     if let Some(dump) = stand.filters.iter().find(|dump| tags(dump)) {
         bail!(
+            Policy,
             "a filter at {} of {name} pushes or pops VLAN tags, which only the kernel's back end does: use --backend kernel, or a VLAN device",
             dump.parent
         );

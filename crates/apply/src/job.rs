@@ -6,13 +6,15 @@
 //! ```
 //! Going back compares what is there with what was there, so it can be interrupted anywhere and begun again.
 
-use super::kernel::{Arm, Before};
-use super::state::State;
-use super::{kept, user};
-use crate::daemon::room::Room;
-use anyhow::{Context, bail};
+use crate::kernel::{Arm, Before};
+use crate::notice::Report;
+use crate::state::State;
+use crate::time::since_1970;
+use crate::{kept, user};
 use serde_json::{Value, json};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+use tidegate_daemon::RuntimeDir;
+use tidegate_daemon::{Context, Result, bail, error};
 use tidegate_os::service::Alone;
 
 /// How long a command waits for another one that is at work in the same namespace.
@@ -20,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(crate) enum Does {
     /// A policy is applied; if that does not end, it is undone.
     Apply,
     /// Back to what was there before the policy.
@@ -31,7 +33,7 @@ pub(super) enum Does {
 
 impl Does {
     /// As it is written, and shown.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Does::Apply => "apply",
             Does::Revert => "revert",
@@ -42,17 +44,17 @@ impl Does {
 
 /// A job of a process that may have died meanwhile.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Job {
-    pub(super) does: Does,
+pub(crate) struct Job {
+    pub(crate) does: Does,
     /// Tells it from every other.
-    pub(super) token: String,
+    pub(crate) token: String,
     /// The state when it was gone back; `None`: nothing of tidegate's is left.
-    pub(super) then: Option<State>,
+    pub(crate) then: Option<State>,
 }
 
 impl Job {
     /// A new one, of this process.
-    pub(super) fn new(does: Does, then: Option<State>) -> Job {
+    pub(crate) fn new(does: Does, then: Option<State>) -> Job {
         Job { does, token: format!("{}-{}", std::process::id(), since_1970().as_nanos()), then }
     }
 
@@ -60,12 +62,12 @@ impl Job {
     ///
     /// # Errors
     /// It is not what tidegate wrote.
-    pub(super) fn of(kept: &Value) -> anyhow::Result<Job> {
+    pub(crate) fn of(kept: &Value) -> Result<Job> {
         let does = match kept["does"].as_str() {
             Some("apply") => Does::Apply,
             Some("revert") => Does::Revert,
             Some("down") => Does::Down,
-            _ => bail!("its job is none"),
+            _ => bail!(State, "its job is none"),
         };
         let token = kept["token"].as_str().context("its job has no name")?.to_owned();
         let then = Some(&kept["then"]).filter(|then| !then.is_null()).map(|then| State(then.clone()));
@@ -73,7 +75,7 @@ impl Job {
     }
 
     /// For a state.
-    pub(super) fn kept(&self) -> Value {
+    pub(crate) fn kept(&self) -> Value {
         json!({
             "does": self.does.name(), "token": self.token, "pid": std::process::id(), "since": since_1970().as_secs(),
             "then": self.then.as_ref().map(|then| then.0.clone()),
@@ -81,22 +83,17 @@ impl Job {
     }
 }
 
-/// The time since 1970, by the wall clock.
-pub(super) fn since_1970() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
 /// The right to change something in this namespace, which one process has at a time.
 ///
 /// # Errors
 /// Another one has it, for longer than somebody may wait.
-pub(super) fn alone(room: &Room) -> anyhow::Result<Alone> {
+pub(crate) fn alone(room: &RuntimeDir) -> Result<Alone> {
     room.make().context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
     let path = room.work();
-    let taken = Room::take_within(&path, PATIENCE).with_context(|| path.display().to_string())?;
-    taken.with_context(|| match Room::holder(&path) {
-        Some(pid) => format!("another tidegate (process {pid}) is at work here; wait for it"),
-        None => "another tidegate was at work here; try again".to_owned(),
+    let taken = RuntimeDir::take_within(&path, PATIENCE).with_context(|| path.display().to_string())?;
+    taken.ok_or_else(|| match RuntimeDir::holder(&path) {
+        Some(pid) => error!(Busy, "another tidegate (process {pid}) is at work here; wait for it"),
+        None => error!(Busy, "another tidegate was at work here; try again"),
     })
 }
 
@@ -104,8 +101,8 @@ pub(super) fn alone(room: &Room) -> anyhow::Result<Alone> {
 ///
 /// # Errors
 /// Not everything is as it was; the job is still there, for the next one to try.
-pub(super) fn go_back(room: &Room, name: &str, state: &State) -> anyhow::Result<()> {
-    went_back(room, name, state).inspect_err(|error| {
+pub(crate) fn go_back(room: &RuntimeDir, name: &str, state: &State, report: Report<'_>) -> Result<()> {
+    went_back(room, name, state, report).inspect_err(|error| {
         // For `status`, until it has succeeded. What cannot be written down is in the guardian's log all the same.
         let error = json!(format!("{error:#}"));
         if state.0["job"]["error"] != error && state.0["job"].is_object() {
@@ -116,12 +113,12 @@ pub(super) fn go_back(room: &Room, name: &str, state: &State) -> anyhow::Result<
     })
 }
 
-fn went_back(room: &Room, name: &str, state: &State) -> anyhow::Result<()> {
+fn went_back(room: &RuntimeDir, name: &str, state: &State, report: Report<'_>) -> Result<()> {
     let job = Job::of(state.job().context("nothing was begun")?)?;
     if state.backend() == "user" {
         let daemon = &state.0["before"]["daemon"];
         let before = Some(daemon).filter(|daemon| job.does != Does::Down && !daemon.is_null());
-        user::go_back(room, name, &state.devices(), before)?;
+        user::go_back((room, name), &state.devices(), before, report)?;
     } else {
         let before = match job.does {
             Does::Down => &state.0["original"],
@@ -154,11 +151,11 @@ fn went_back(room: &Room, name: &str, state: &State) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// As for [`go_back`].
-pub(super) fn resume(room: &Room, name: &str) -> anyhow::Result<Option<Does>> {
+pub(crate) fn resume(room: &RuntimeDir, name: &str, report: Report<'_>) -> Result<Option<Does>> {
     let Some(state) = State::read(room, name)? else { return Ok(None) };
     let Some(job) = state.job() else { return Ok(None) };
     let does = Job::of(job)?.does;
-    go_back(room, name, &state).with_context(|| {
+    go_back(room, name, &state, report).with_context(|| {
         format!("`tidegate {}` was interrupted on `{name}`, and what it did could not be undone", does.name())
     })?;
     Ok(Some(does))

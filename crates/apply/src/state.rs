@@ -2,31 +2,31 @@
 //!
 //! It is kept in `/run`, as are the kernel's queues: after a restart of the machine neither is there.
 
-use super::job::Job;
-use super::kernel::Before;
-use crate::daemon::room::Room;
-use anyhow::{Context, bail, ensure};
+use crate::job::Job;
+use crate::kernel::Before;
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
+use tidegate_daemon::RuntimeDir;
+use tidegate_daemon::{Context, Result, bail, ensure};
 use tidegate_netlink::RawDump;
 use tidegate_os::{boot, output_file};
 
 /// A policy of ours, as it was applied.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct State(pub(super) Value);
+pub(crate) struct State(pub(crate) Value);
 
 /// A message of netlink: its type, its flags, and what follows its head.
-pub(super) type Raw = (u16, u16, Vec<u8>);
+pub(crate) type Raw = (u16, u16, Vec<u8>);
 
 impl State {
     /// What is kept for a device; `None`: tidegate applied nothing there since the machine was started.
     ///
     /// # Errors
     /// The file cannot be read, or is not what tidegate wrote.
-    pub(super) fn read(room: &Room, dev: &str) -> anyhow::Result<Option<State>> {
+    pub(crate) fn read(room: &RuntimeDir, dev: &str) -> Result<Option<State>> {
         let path = room.state(dev);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -41,15 +41,15 @@ impl State {
     }
 
     /// A state, if it has all that it takes to go back.
-    fn of(value: Value) -> anyhow::Result<State> {
+    fn of(value: Value) -> Result<State> {
         let state = State(value);
         match state.0["backend"].as_str() {
             Some("kernel") => {
                 Before::of(&state.0["before"]).context("`before`")?;
                 Before::of(&state.0["original"]).context("`original`")?;
             }
-            Some("user") => ensure!(!state.devices().is_empty(), "it names no devices"),
-            _ => bail!("it does not say which back end was used"),
+            Some("user") => ensure!(!state.devices().is_empty(), State, "it names no devices"),
+            _ => bail!(State, "it does not say which back end was used"),
         }
         if let Some(job) = state.job() {
             Job::of(job)?;
@@ -58,7 +58,7 @@ impl State {
     }
 
     /// The one that a device is part of, whatever device it is kept under.
-    pub(super) fn of_device(room: &Room, dev: &str) -> anyhow::Result<Option<(String, State)>> {
+    pub(crate) fn of_device(room: &RuntimeDir, dev: &str) -> Result<Option<(String, State)>> {
         for name in room.devices("json") {
             if let Some(state) = State::read(room, &name)?
                 && (name == dev || state.devices().iter().any(|known| known == dev))
@@ -70,7 +70,7 @@ impl State {
     }
 
     /// All of them, by the names they are kept under.
-    pub(super) fn all(room: &Room) -> anyhow::Result<Vec<(String, State)>> {
+    pub(crate) fn all(room: &RuntimeDir) -> Result<Vec<(String, State)>> {
         let mut all = Vec::new();
         for name in room.devices("json") {
             all.extend(State::read(room, &name)?.map(|state| (name, state)));
@@ -82,7 +82,7 @@ impl State {
     ///
     /// # Errors
     /// The disk is full, or we may not.
-    pub(super) fn write(&self, room: &Room, dev: &str) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, room: &RuntimeDir, dev: &str) -> Result<()> {
         room.make().context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
         let path = room.state(dev);
         write_whole(&path, &format!("{:#}\n", self.0))
@@ -90,27 +90,27 @@ impl State {
     }
 
     /// Forgets it.
-    pub(super) fn forget(room: &Room, dev: &str) -> anyhow::Result<()> {
+    pub(crate) fn forget(room: &RuntimeDir, dev: &str) -> Result<()> {
         remove(&room.state(dev))
     }
 
     /// The devices that the policy stands on.
-    pub(super) fn devices(&self) -> Vec<String> {
+    pub(crate) fn devices(&self) -> Vec<String> {
         strings(&self.0["devices"])
     }
 
     /// `kernel` or `user`.
-    pub(super) fn backend(&self) -> &str {
+    pub(crate) fn backend(&self) -> &str {
         self.0["backend"].as_str().unwrap_or("kernel")
     }
 
     /// What was begun and has not ended.
-    pub(super) fn job(&self) -> Option<&Value> {
+    pub(crate) fn job(&self) -> Option<&Value> {
         self.0.get("job").filter(|job| !job.is_null())
     }
 
     /// How long it still waits to be confirmed; `None`: it does not wait.
-    pub(super) fn left_to_confirm(&self) -> Option<Duration> {
+    pub(crate) fn left_to_confirm(&self) -> Option<Duration> {
         let until = self.0["confirm"]["until_uptime_ms"].as_u64()?;
         Some(Duration::from_millis(until).saturating_sub(boot::uptime()))
     }
@@ -118,12 +118,12 @@ impl State {
 
 /// Writes a file so that after a crash at any moment either the old or the new content is there, whole. Only one
 /// process at a time may do so.
-pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     output_file::remove_unfinished(path);
     output_file::write(path, text.as_bytes())
 }
 
-fn remove(path: &Path) -> anyhow::Result<()> {
+fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(|| path.display().to_string()),
         _ => Ok(()),
@@ -131,7 +131,7 @@ fn remove(path: &Path) -> anyhow::Result<()> {
 }
 
 /// The texts of a list.
-pub(super) fn strings(list: &Value) -> Vec<String> {
+pub fn strings(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
@@ -145,7 +145,7 @@ fn octets(text: &str) -> Option<Vec<u8>> {
 }
 
 /// What a kernel told of a device, kept.
-pub(super) fn kept(told: &RawDump) -> Value {
+pub(crate) fn kept(told: &RawDump) -> Value {
     let list = |all: &[Vec<u8>]| all.iter().map(|octets| hex(octets)).collect::<Vec<_>>();
     json!({
         "number": told.number,
@@ -159,24 +159,24 @@ pub(super) fn kept(told: &RawDump) -> Value {
 ///
 /// # Errors
 /// It was not kept by us.
-pub(super) fn told(kept: &Value) -> anyhow::Result<RawDump> {
+pub(crate) fn told(kept: &Value) -> Result<RawDump> {
     let list = |name: &str| -> Option<Vec<Vec<u8>>> {
         kept[name].as_array()?.iter().map(|text| octets(text.as_str()?)).collect()
     };
     let number = kept["number"].as_u64().and_then(|number| u32::try_from(number).ok());
     match (number, list("qdiscs"), list("classes"), list("filters")) {
         (Some(number), Some(qdiscs), Some(classes), Some(filters)) => Ok(RawDump { number, qdiscs, classes, filters }),
-        _ => bail!("what stood there before was not kept as it should be"),
+        _ => bail!(State, "what stood there before was not kept as it should be"),
     }
 }
 
 /// Messages, kept.
-pub(super) fn kept_raw(all: &[Raw]) -> Value {
+pub(crate) fn kept_raw(all: &[Raw]) -> Value {
     Value::from(all.iter().map(|(kind, flags, body)| json!([kind, flags, hex(body)])).collect::<Vec<_>>())
 }
 
 /// The same, back again; what was not kept by us is left out.
-pub(super) fn raw(kept: &Value) -> Vec<Raw> {
+pub(crate) fn raw(kept: &Value) -> Vec<Raw> {
     let one = |one: &Value| {
         let number = |at: usize| one[at].as_u64().and_then(|number| u16::try_from(number).ok());
         Some((number(0)?, number(1)?, octets(one[2].as_str()?)?))

@@ -1,11 +1,11 @@
 //! The kernel's disciplines on the devices: what stands is noted, what differs is changed, what came of it is looked at, and whatever goes wrong is
 //! undone as a whole.
 
-use super::state::{self, Raw, State};
-use super::wanted::Wanted;
-use anyhow::{Context, bail};
+use crate::state::{self, Raw, State};
+use crate::wanted::Wanted;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use tidegate_daemon::{Context, Result, bail, ensure, error};
 use tidegate_netlink::encode::nft::{Batch, ruleset};
 use tidegate_netlink::{Kernel, KernelError, Netfilter, RawDump};
 use tidegate_os::netlink::{Change, Links};
@@ -22,9 +22,9 @@ const ENOENT: i32 = 2;
 
 /// What stood on the devices, and what else would be changed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Before {
+pub(crate) struct Before {
     /// What each device's kernel told; `None`: it was not there.
-    pub(super) devices: Vec<(String, Option<RawDump>)>,
+    pub(crate) devices: Vec<(String, Option<RawDump>)>,
     /// How long packets and queues of links were: maximal packet, transmit queue.
     links: Vec<(String, u32, u32)>,
     /// Messages that make our table of rules as it was, if there was one.
@@ -35,7 +35,7 @@ pub(super) struct Before {
 
 impl Before {
     /// For a state file.
-    pub(super) fn kept(&self) -> Value {
+    pub(crate) fn kept(&self) -> Value {
         let devices =
             self.devices.iter().map(|(dev, told)| json!({"dev": dev, "told": told.as_ref().map(state::kept)}));
         let links = self.links.iter().map(|(dev, mtu, queue)| json!({"dev": dev, "mtu": mtu, "txqueuelen": queue}));
@@ -51,7 +51,7 @@ impl Before {
     ///
     /// # Errors
     /// It was not kept by us.
-    pub(super) fn of(kept: &Value) -> anyhow::Result<Before> {
+    pub(crate) fn of(kept: &Value) -> Result<Before> {
         let missing = |what: &'static str| move || format!("`{what}` is missing or is not what tidegate wrote");
         let list = |what: &'static str| kept[what].as_array().with_context(missing(what));
         let name = |value: &Value| Some(value["dev"].as_str()?.to_owned());
@@ -64,7 +64,7 @@ impl Before {
         let link = |one: &Value| Some((name(one)?, number(&one["mtu"])?, number(&one["txqueuelen"])?));
         let links: Option<Vec<_>> = list("links")?.iter().map(link).collect();
         let rules = state::raw(&kept["rules"]);
-        anyhow::ensure!(rules.len() == list("rules")?.len(), missing("rules")());
+        ensure!(rules.len() == list("rules")?.len(), State, "{}", missing("rules")());
         Ok(Before {
             devices,
             links: links.with_context(missing("links"))?,
@@ -100,16 +100,16 @@ fn split_ingress(stand: Installed) -> (Installed, Installed) {
 }
 
 /// What is to be done.
-pub(super) struct Way {
+pub(crate) struct Way {
     targets: Vec<Target>,
     /// What stood there before.
-    pub(super) before: Before,
+    pub(crate) before: Before,
     /// For each device.
-    pub(super) plans: Vec<(String, Plan)>,
+    pub(crate) plans: Vec<(String, Plan)>,
     /// Rules: what makes our table, if it must be made or made anew; a batch that takes it away, if it must go.
     rules: Rules,
     /// What could not be brought back.
-    pub(super) doubts: Vec<String>,
+    pub(crate) doubts: Vec<String>,
 }
 
 /// What is done about our table of rules.
@@ -124,12 +124,12 @@ enum Rules {
 
 impl Way {
     /// Is nothing to be done?
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.plans.iter().all(|(_, plan)| plan.is_empty()) && matches!(self.rules, Rules::Stay)
     }
 
     /// What is done about netfilter's rules, for people.
-    pub(super) fn about_rules(&self) -> Option<String> {
+    pub(crate) fn about_rules(&self) -> Option<String> {
         let table = &self.before.table;
         match &self.rules {
             Rules::Stay => None,
@@ -143,12 +143,12 @@ impl Way {
 }
 
 /// The table that is ours.
-pub(super) fn table_of(name: &str) -> String {
+pub(crate) fn table_of(name: &str) -> String {
     format!("tidegate-{name}")
 }
 
 /// A door to all that is changed.
-pub(super) struct Arm {
+pub(crate) struct Arm {
     kernel: Kernel,
     netfilter: Option<Netfilter>,
     links: Links,
@@ -159,16 +159,16 @@ impl Arm {
     ///
     /// # Errors
     /// No socket can be had.
-    pub(super) fn open() -> anyhow::Result<Arm> {
+    pub(crate) fn open() -> Result<Arm> {
         // A kernel without netfilter is good enough for policies without marks.
         let netfilter = Netfilter::open().ok();
         Ok(Arm { kernel: Kernel::open().context("netlink")?, netfilter, links: Links::open().context("netlink")? })
     }
 
     /// What stands on a device.
-    fn stand(&mut self, dev: &str) -> anyhow::Result<Installed> {
+    fn stand(&mut self, dev: &str) -> Result<Installed> {
         let (stand, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
-        anyhow::ensure!(unread.is_empty(), "{dev} has what is not read by us: {}", list(&unread));
+        ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
         Ok(stand)
     }
 
@@ -176,19 +176,13 @@ impl Arm {
     ///
     /// # Errors
     /// The kernel does not tell, or the policy has rules that are not set by us.
-    pub(super) fn way(
-        &mut self,
-        wanted: &Wanted,
-        name: &str,
-        prior: Option<&State>,
-        links: &[Link],
-    ) -> anyhow::Result<Way> {
+    pub(crate) fn way(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<Way> {
         let known: Vec<Raw> = prior.map(|prior| state::raw(&prior.0["table"])).unwrap_or_default();
         let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
         let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
             let target = self.target(wanted, prior, dev, stand)?;
-            let told = if links.iter().any(|link| link.name == *dev) {
+            let told = if wanted.links.iter().any(|link| link.name == *dev) {
                 Some(self.kernel.raw(dev).with_context(|| dev.clone())?)
             } else {
                 None
@@ -203,7 +197,7 @@ impl Arm {
             targets.push(target);
         }
         for (dev, _) in &wanted.settings {
-            if let Some(link) = links.iter().find(|link| link.name == *dev) {
+            if let Some(link) = wanted.links.iter().find(|link| link.name == *dev) {
                 before.links.push((dev.clone(), link.mtu, link.txqlen));
             }
         }
@@ -218,13 +212,7 @@ impl Arm {
 
     /// What is to be on a device. A policy that says nothing about arriving packets leaves what was on the device's ingress hook alone; what an
     /// earlier policy of ours put there goes, and what was there before that one comes back.
-    fn target(
-        &mut self,
-        wanted: &Wanted,
-        prior: Option<&State>,
-        dev: &str,
-        stand: &Installed,
-    ) -> anyhow::Result<Target> {
+    fn target(&mut self, wanted: &Wanted, prior: Option<&State>, dev: &str, stand: &Installed) -> Result<Target> {
         let mut target = Target { dev: dev.to_owned(), stand: stand.clone(), leaves_ingress: false };
         if wanted.says_ingress(dev) {
             return Ok(target);
@@ -244,7 +232,7 @@ impl Arm {
     }
 
     /// What stands on a device, with doubts about what could not be brought back.
-    fn noted(&mut self, dev: &str, told: &RawDump, doubts: &mut Vec<String>) -> anyhow::Result<Installed> {
+    fn noted(&mut self, dev: &str, told: &RawDump, doubts: &mut Vec<String>) -> Result<Installed> {
         let (live, unread) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
         if !unread.is_empty() {
             doubts.push(format!("{dev} has what is not read by us and could not be brought back: {}", list(&unread)));
@@ -255,7 +243,7 @@ impl Arm {
         Ok(live)
     }
 
-    fn rules(&mut self, wanted: &Wanted, table: &str, known: &[Raw]) -> anyhow::Result<Rules> {
+    fn rules(&mut self, wanted: &Wanted, table: &str, known: &[Raw]) -> Result<Rules> {
         let present = match &mut self.netfilter {
             Some(netfilter) => netfilter.tables().unwrap_or_default(),
             None => Default::default(),
@@ -277,7 +265,7 @@ impl Arm {
     ///
     /// # Errors
     /// It has rules that are not set by us.
-    pub(super) fn table_made(wanted: &Wanted, name: &str) -> anyhow::Result<Vec<Raw>> {
+    pub(crate) fn table_made(wanted: &Wanted, name: &str) -> Result<Vec<Raw>> {
         if wanted.tables.is_empty() {
             return Ok(Vec::new());
         }
@@ -288,7 +276,7 @@ impl Arm {
     ///
     /// # Errors
     /// It did not: the command, the kernel's words, and what may help. What was done up to there stands.
-    pub(super) fn go(&mut self, wanted: &Wanted, way: Way) -> anyhow::Result<()> {
+    pub(crate) fn go(&mut self, wanted: &Wanted, way: Way) -> Result<()> {
         for (name, kind) in &wanted.made {
             let op = Op::Link(LinkOp::Add { name: name.clone(), kind: kind.clone() });
             self.kernel.apply(&op).with_context(|| format!("`{name}` could not be made"))?;
@@ -300,7 +288,7 @@ impl Arm {
         for (dev, plan) in &way.plans {
             let ops: Vec<&Op> = plan.ops().collect();
             if let Err((at, trouble)) = self.kernel.carry_out(ops.iter().copied()) {
-                bail!("{}", blame(wanted, plan, at, &trouble, dev));
+                bail!(Kernel, "{}", blame(wanted, plan, at, &trouble, dev));
             }
         }
         self.look(wanted, &way.targets)
@@ -310,7 +298,7 @@ impl Arm {
     ///
     /// # Errors
     /// The kernel does not tell.
-    pub(super) fn installed(&mut self, wanted: &Wanted, name: &str) -> anyhow::Result<Value> {
+    pub(crate) fn installed(&mut self, wanted: &Wanted, name: &str) -> Result<Value> {
         let mut devices = Vec::new();
         for dev in &wanted.devices {
             let told = self.kernel.raw(dev).with_context(|| dev.clone())?;
@@ -320,7 +308,7 @@ impl Arm {
     }
 
     /// The rules of our table by their numbers; null, if there is no such table.
-    fn rule_numbers(&mut self, table: &str) -> anyhow::Result<Value> {
+    fn rule_numbers(&mut self, table: &str) -> Result<Value> {
         let Some(netfilter) = &mut self.netfilter else { return Ok(Value::Null) };
         if !netfilter.tables().unwrap_or_default().contains_key(table) {
             return Ok(Value::Null);
@@ -332,7 +320,7 @@ impl Arm {
     ///
     /// # Errors
     /// The kernel does not tell, or the state is none of an applied policy.
-    pub(super) fn drift(&mut self, name: &str, state: &State) -> anyhow::Result<Drift> {
+    pub(crate) fn drift(&mut self, name: &str, state: &State) -> Result<Drift> {
         let mut drift = Drift::default();
         let ours = state::strings(&state.0["ingress"]);
         let installed = &state.0["installed"];
@@ -361,7 +349,7 @@ impl Arm {
         Ok(drift)
     }
 
-    fn set_rules(&mut self, rules: Rules, table: &str) -> anyhow::Result<()> {
+    fn set_rules(&mut self, rules: Rules, table: &str) -> Result<()> {
         let batch = match rules {
             Rules::Stay => return Ok(()),
             Rules::Make(batch, ..) => batch,
@@ -376,25 +364,26 @@ impl Arm {
         )
     }
 
-    fn carry_out(&mut self, messages: Vec<Raw>) -> anyhow::Result<()> {
+    fn carry_out(&mut self, messages: Vec<Raw>) -> Result<()> {
         let Some(netfilter) = &mut self.netfilter else {
             bail!(
+                Kernel,
                 "this kernel has no netfilter, and the policy sets marks; filters of tc can match addresses and ports"
             )
         };
         let done = netfilter.carry_out_raw(&messages).context("netfilter")?;
         done.map_err(|(_, refused)| {
-            anyhow::anyhow!("the kernel refused the policy's rules: {refused}; its nftables lacks what they ask")
+            error!(Kernel, "the kernel refused the policy's rules: {refused}; its nftables lacks what they ask")
         })
     }
 
     /// Is there what was asked for? Some kernels take what they cannot do without a word.
-    fn look(&mut self, wanted: &Wanted, targets: &[Target]) -> anyhow::Result<()> {
+    fn look(&mut self, wanted: &Wanted, targets: &[Target]) -> Result<()> {
         for target in targets {
             let dev = target.dev.as_str();
             let (live, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
             let unread = if target.leaves_ingress { BTreeSet::new() } else { unread };
-            anyhow::ensure!(unread.is_empty(), "{dev} has what is not read by us: {}", list(&unread));
+            ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
             let left = plan::plan(&target.part(live), &target.stand, &log)?;
             // What lacks tells more than what is there in its place.
@@ -402,6 +391,7 @@ impl Arm {
             if let Some(step) = lacks.or(left.steps.first()) {
                 let place = wanted.place(&step.item).map(|place| format!("{place}\n  ")).unwrap_or_default();
                 bail!(
+                    Kernel,
                     "{place}the kernel took everything, but what stands on {dev} is not what was asked for; it lacks\n    {}\n  \
                      (this kernel cannot do it and does not say so; --backend user can)",
                     tidegate_plan::text::line(step)
@@ -415,7 +405,7 @@ impl Arm {
     ///
     /// # Errors
     /// What could not be brought back.
-    pub(super) fn undo(&mut self, before: &Before) -> anyhow::Result<()> {
+    pub(crate) fn undo(&mut self, before: &Before) -> Result<()> {
         let mut failed: Vec<String> = Vec::new();
         // What leads to an ifb goes before it.
         for (dev, told) in before.devices.iter().rev() {
@@ -438,7 +428,7 @@ impl Arm {
             failed.extend(self.links.change(dev, &change).err().map(|error| format!("{dev}: {error}")));
         }
         failed.extend(self.rules_back(before).err().map(|error| format!("{error:#}")));
-        anyhow::ensure!(failed.is_empty(), "{}", failed.join("; "));
+        ensure!(failed.is_empty(), Kernel, "{}", failed.join("; "));
         Ok(())
     }
 
@@ -446,11 +436,11 @@ impl Arm {
     ///
     /// # Errors
     /// What is not.
-    pub(super) fn look_back(&mut self, before: &Before) -> anyhow::Result<()> {
+    pub(crate) fn look_back(&mut self, before: &Before) -> Result<()> {
         for (dev, told) in &before.devices {
             let there = self.links.index(dev).is_ok();
             let Some(told) = told else {
-                anyhow::ensure!(!there, "`{dev}`, which was made for the policy, is still there");
+                ensure!(!there, Kernel, "`{dev}`, which was made for the policy, is still there");
                 continue;
             };
             if !self.is_gone(dev, told)? {
@@ -458,14 +448,15 @@ impl Arm {
                 let (now, _) = self.kernel.installed(dev).with_context(|| dev.clone())?;
                 let left = plan::plan(&now, &then, &[])?;
                 if let Some(step) = left.steps.first() {
-                    bail!("{dev} lacks `{}`", tidegate_plan::text::line(step));
+                    bail!(Kernel, "{dev} lacks `{}`", tidegate_plan::text::line(step));
                 }
             }
         }
         let Some(netfilter) = &mut self.netfilter else { return Ok(()) };
         let there = netfilter.tables().unwrap_or_default().contains_key(&before.table);
-        anyhow::ensure!(
+        ensure!(
             there != before.rules.is_empty(),
+            Kernel,
             "the nft table `{}` {}",
             before.table,
             if there { "is still there" } else { "is missing" }
@@ -477,37 +468,37 @@ impl Arm {
     ///
     /// # Errors
     /// It is there, under another name.
-    fn is_gone(&mut self, dev: &str, told: &RawDump) -> anyhow::Result<bool> {
+    fn is_gone(&mut self, dev: &str, told: &RawDump) -> Result<bool> {
         if self.links.index(dev).is_ok() {
             return Ok(false);
         }
         if let Some(link) = links()?.into_iter().find(|link| link.index == told.number) {
-            bail!("`{dev}` is called `{0}` now; rename it back: ip link set {0} name {dev}", link.name);
+            bail!(Kernel, "`{dev}` is called `{0}` now; rename it back: ip link set {0} name {dev}", link.name);
         }
         Ok(true)
     }
 
-    fn bring_back(&mut self, dev: &str, told: &RawDump) -> anyhow::Result<()> {
+    fn bring_back(&mut self, dev: &str, told: &RawDump) -> Result<()> {
         let (before, _) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
         // What we cannot read goes with the root that it stands below.
         let (now, _) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         let back = plan::plan(&now, &before, &[])?;
         let ops: Vec<&Op> = back.ops().collect();
         if let Err((at, trouble)) = self.kernel.carry_out(ops.iter().copied()) {
-            bail!("{dev}: {trouble}: {:?}", ops[at.min(ops.len() - 1)]);
+            bail!(Kernel, "{dev}: {trouble}: {:?}", ops[at.min(ops.len() - 1)]);
         }
         Ok(())
     }
 
     /// Takes away a link that was not there before.
-    fn unmake(&mut self, dev: &str) -> anyhow::Result<()> {
+    fn unmake(&mut self, dev: &str) -> Result<()> {
         if self.links.index(dev).is_err() {
             return Ok(());
         }
         self.links.delete(dev).with_context(|| dev.to_owned())
     }
 
-    fn rules_back(&mut self, before: &Before) -> anyhow::Result<()> {
+    fn rules_back(&mut self, before: &Before) -> Result<()> {
         let Some(netfilter) = &mut self.netfilter else { return Ok(()) };
         let there = netfilter.tables().unwrap_or_default().contains_key(&before.table);
         let mut messages = Vec::new();
@@ -546,11 +537,11 @@ fn list(all: &BTreeSet<String>) -> String {
 
 /// How what is there differs from what was applied.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Drift {
+pub(crate) struct Drift {
     /// Devices that are not there any more.
-    pub(super) gone: Vec<String>,
+    pub(crate) gone: Vec<String>,
     /// What brings it back, for people.
-    pub(super) lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
 }
 
 /// Whose fault it was: the command, the kernel's words, and what may help.
@@ -583,7 +574,7 @@ struct Tried {
 ///
 /// # Errors
 /// It cannot be tried.
-pub(super) fn lacks(wanted: &Wanted) -> anyhow::Result<Option<String>> {
+pub(crate) fn lacks(wanted: &Wanted) -> Result<Option<String>> {
     let place = Place::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
     let devices = wanted.devices.iter().cloned().zip(wanted.stands.iter().cloned()).collect();
     let tried = Tried { devices, log: wanted.log.clone(), tables: wanted.tables.clone() };
@@ -591,7 +582,7 @@ pub(super) fn lacks(wanted: &Wanted) -> anyhow::Result<Option<String>> {
 }
 
 impl Tried {
-    fn lacks(&self) -> anyhow::Result<Option<String>> {
+    fn lacks(&self) -> Result<Option<String>> {
         let mut arm = Arm::open()?;
         let mut named: BTreeSet<String> = self.devices.iter().map(|(dev, _)| dev.clone()).collect();
         for op in &self.log {
@@ -615,7 +606,7 @@ impl Tried {
         Ok(arm.carry_out(made).err().map(|error| format!("does not take the rules that set marks ({error:#})")))
     }
 
-    fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Installed) -> anyhow::Result<Option<String>> {
+    fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Installed) -> Result<Option<String>> {
         let log: Vec<Op> = self.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
         for step in &plan::plan(&Installed::default(), stand, &log)?.steps {
             if let Err((_, trouble)) = arm.kernel.carry_out(&step.ops) {
@@ -643,7 +634,7 @@ fn lacking(step: &plan::Step, trouble: &KernelError) -> String {
 }
 
 /// What the kernel has been told to queue by on these devices: each device, with its qdisc.
-pub(super) fn shapers(devices: &[String]) -> Vec<(String, String)> {
+pub(crate) fn shapers(devices: &[String]) -> Vec<(String, String)> {
     let Ok(mut kernel) = Kernel::open() else { return Vec::new() };
     let mut all = Vec::new();
     for dev in devices {
@@ -658,6 +649,6 @@ pub(super) fn shapers(devices: &[String]) -> Vec<(String, String)> {
 }
 
 /// All links there are.
-pub(super) fn links() -> anyhow::Result<Vec<Link>> {
+pub(crate) fn links() -> Result<Vec<Link>> {
     news::links().context("the kernel does not tell its links")
 }

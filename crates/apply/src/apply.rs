@@ -1,0 +1,432 @@
+//! Applying a policy.
+
+use crate::guard::Guardian;
+use crate::job::{self, Does, Job};
+use crate::kernel::{self, Arm, Before, Way};
+use crate::notice::{Notice, Report};
+use crate::options::{ApplyOptions, Backend};
+use crate::state::{self, State};
+use crate::time::since_1970;
+use crate::wanted::Wanted;
+use crate::{guard, kept, undone, user};
+use serde_json::{Value, json};
+use tidegate_daemon::RuntimeDir;
+use tidegate_daemon::ssh;
+use tidegate_daemon::{Error, Result, bail, ensure};
+use tidegate_os::boot;
+use tidegate_os::service::Alone;
+use tidegate_plan::{Plan, essential, plan, text as diff};
+use tidegate_policy::dump::Installed;
+
+/// How long a policy waits to be confirmed over SSH, seconds.
+const OVER_SSH: u64 = 60;
+
+/// Applies a policy that was read by [`Wanted::read`]: what was done, as `tidegate apply --json` prints it. `report` takes what people are to be told
+/// meanwhile. Before the first change a guardian process is started, which goes back if this process dies, or if the policy is not confirmed in time.
+///
+/// # Errors
+/// The kernel or the daemon refuses something; then all of it was undone, or the guardian goes on trying to. Or nothing was changed: the devices are
+/// somebody else's, or the policy is [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and not forced.
+pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<Value> {
+    let (backend, why) = backend(options, wanted, report)?;
+    match backend {
+        Backend::User => by_daemon(options, wanted, &why, report),
+        _ => by_kernel(options, wanted, &why, report),
+    }
+}
+
+/// Why a policy is not applied again now: another one of the same device waits to be confirmed.
+///
+/// # Errors
+/// A state cannot be read.
+pub fn waiting(name: &str) -> Result<Option<String>> {
+    let known = State::of_device(&RuntimeDir::here()?, name)?;
+    Ok(known.and_then(|(known, state)| {
+        let left = state.left_to_confirm()?.as_secs();
+        Some(format!(
+            "`{known}` has a policy that waits to be confirmed ({left} s left), so nothing was changed there; \
+             `tidegate confirm {known}` keeps it, `tidegate revert {known}` undoes it, then `tidegate apply --at-boot`"
+        ))
+    }))
+}
+
+/// Ends or undoes what earlier processes did not end: what is there now is to be looked at afterwards. With `dry_run`, only says what there is.
+///
+/// # Errors
+/// A state cannot be read, or what an earlier process did cannot be undone.
+pub fn put_in_order(dry_run: bool, report: Report<'_>) -> Result<()> {
+    let room = RuntimeDir::here()?;
+    for (name, _) in State::all(&room)?.into_iter().filter(|(_, state)| state.job().is_some()) {
+        if dry_run {
+            warn(
+                report,
+                format!("`{name}` is in progress; `tidegate apply` without --dry-run puts that in order first"),
+            );
+            continue;
+        }
+        let _alone = job::alone(&room)?;
+        if let Some(does) = job::resume(&room, &name, report)? {
+            warn(
+                report,
+                format!("`tidegate {}` was interrupted on `{name}`; that was put in order first", does.name()),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whose disciplines it is to be, and why.
+fn backend(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<(Backend, String)> {
+    let chosen = match options.backend {
+        Backend::Auto => match kernel::lacks(wanted) {
+            // Whoever may not try may not apply either, but may ask what would be done.
+            Err(error) if options.dry_run => (
+                Backend::Kernel,
+                format!("the kernel's own disciplines, if it has them: that cannot be tried ({error:#})"),
+            ),
+            Err(error) => return Err(error),
+            Ok(None) => {
+                (Backend::Kernel, "the kernel's own disciplines: it has all that the policy asks for".to_owned())
+            }
+            Ok(Some(what)) => (Backend::User, format!("tidegate's own disciplines: this kernel {what}")),
+        },
+        Backend::Kernel => (Backend::Kernel, "the kernel's own disciplines, as asked".to_owned()),
+        Backend::User => (Backend::User, "tidegate's own disciplines, as asked".to_owned()),
+    };
+    report(Notice::Backend { devices: wanted.devices.clone(), why: chosen.1.clone() });
+    Ok(chosen)
+}
+
+/// The device whose name stands for the policy: the last, to which any ifb leads.
+fn name(wanted: &Wanted) -> &str {
+    wanted.devices.last().map_or("rules", String::as_str)
+}
+
+/// How long it waits to be confirmed; `None`: it does not.
+fn patience(options: &ApplyOptions) -> Option<u64> {
+    let usual = ssh::session().map(|_| OVER_SSH);
+    options.confirm.or(usual).filter(|seconds| *seconds > 0)
+}
+
+fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_>) -> Result<Value> {
+    safe(options, wanted, report)?;
+    let (room, name) = (RuntimeDir::here()?, name(wanted));
+    if options.dry_run {
+        report(Notice::Plan(anew(wanted)?));
+        say_standing(report, &kernel::shapers(&wanted.devices), None);
+        return Ok(json!({"applied": false, "dry_run": true, "backend": "user", "why": why}));
+    }
+    let mut begun = Begun::new(options, &room, name, report)?;
+    let standing = kernel::shapers(&wanted.devices);
+    let prior = State::of_device(&room, name)?;
+    if let Some((known, state)) = &prior
+        && state.backend() == "kernel"
+    {
+        bail!(
+            Busy,
+            "the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes them away first"
+        );
+    }
+    let prior = prior.map(|(_, prior)| prior);
+    // What ran before can be gone back to, whatever becomes of its files.
+    let before = user::policy(&room, name)?;
+    let by_hand = before.is_some() && prior.as_ref().is_none_or(|prior| prior.0["by_hand"] == true);
+    let previous = before.as_ref().and_then(|before| Some(before_last(prior.as_ref()?, before)));
+    let mut state = json!({
+        "backend": "user", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
+        "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
+        "previous": previous, "before": {"daemon": before}, "confirm": null, "door": options.packet_io.name(),
+        "by_hand": by_hand,
+        "realtime": options.realtime, "force": options.force,
+    });
+    let token = begun.write(&mut state, prior)?;
+    let status = match user::apply(options, &room, name, &token, report) {
+        Ok(status) => status,
+        Err(error) => return Err(begun.undone(&error)),
+    };
+    if let Err(error) = begun.end(&mut state) {
+        return Err(begun.undone(&error));
+    }
+    // A daemon that ran before may have put something there itself, and has said so before.
+    let standing = if state["before"]["daemon"].is_null() { standing } else { Vec::new() };
+    say_standing(report, &standing, user::door(&room, name));
+    report(applied(&state, patience(options), name));
+    Ok(json!({"applied": true, "state": state, "daemon": status}))
+}
+
+/// A policy that is being applied: from the guardian's start on, before anything is changed, until all of it is there.
+struct Begun<'o> {
+    options: &'o ApplyOptions,
+    report: Report<'o>,
+    room: &'o RuntimeDir,
+    name: String,
+    guardian: Guardian,
+    alone: Option<Alone>,
+}
+
+impl<'o> Begun<'o> {
+    /// Starts the guardian, and ends or undoes what an earlier process did not end.
+    fn new(options: &'o ApplyOptions, room: &'o RuntimeDir, name: &str, report: Report<'o>) -> Result<Begun<'o>> {
+        let alone = job::alone(room)?;
+        let guardian = Guardian::start(name)?;
+        if State::read(room, name)?.is_some_and(|state| state.job().is_some()) {
+            bail!(Busy, "`{name}` is in progress, as another command left it just now; `tidegate status` shows more");
+        }
+        Ok(Begun { options, report, room, name: name.to_owned(), guardian, alone: Some(alone) })
+    }
+
+    /// Writes down what is about to be changed, and how to go back; the job's token.
+    fn write(&self, state: &mut Value, prior: Option<State>) -> Result<String> {
+        let job = Job::new(Does::Apply, prior);
+        state["job"] = job.kept();
+        State(state.clone()).write(self.room, &self.name)?;
+        Ok(job.token)
+    }
+
+    /// Everything is there: from now on it stays, unless it is to be confirmed.
+    fn end(&mut self, state: &mut Value) -> Result<()> {
+        if let Some(seconds) = patience(self.options) {
+            // Without it nobody would go back.
+            self.guardian.watches()?;
+            state["confirm"] = guard::awaited(seconds);
+            state["guardian"] = json!(self.guardian.pid());
+        }
+        state["job"] = Value::Null;
+        let last = State(state.clone());
+        last.write(self.room, &self.name)?;
+        // What a service manager runs is its own business after a restart.
+        if last.left_to_confirm().is_none()
+            && last.0["by_hand"] != true
+            && let Err(error) = kept::keep(&self.name, &last)
+        {
+            warn(self.report, format!("{error:#}"));
+        }
+        undone::forget(self.room, &self.name);
+        self.alone = None;
+        Ok(())
+    }
+
+    /// Undoes all of it: the error, with what came of that.
+    fn undone(&self, error: &Error) -> Error {
+        match job::resume(self.room, &self.name, self.report) {
+            Ok(_) => Error::new(error.kind(), format!("{error:#}\n  everything stands as it stood before")),
+            Err(left) => Error::new(
+                error.kind(),
+                format!(
+                    "{error:#}\n  and it could not be undone: {left:#}\n  the guardian (process {}) goes on trying, and logs to {}",
+                    self.guardian.pid(),
+                    self.room.guard_log(&self.name).display()
+                ),
+            ),
+        }
+    }
+}
+
+/// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them. `packet_io`: how packets come to it, if that is known.
+fn say_standing(report: Report<'_>, standing: &[(String, String)], packet_io: Option<String>) {
+    for (dev, qdisc) in standing {
+        report(Notice::Bypassed { dev: dev.clone(), qdisc: qdisc.clone(), packet_io: packet_io.clone() });
+    }
+}
+
+fn warn(report: Report<'_>, words: String) {
+    report(Notice::Warning(words));
+}
+
+fn now() -> u64 {
+    since_1970().as_secs()
+}
+
+fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_>) -> Result<Value> {
+    let (room, name) = (RuntimeDir::here()?, name(wanted));
+    others(&room, wanted, name)?;
+    if options.dry_run {
+        return dry_run(options, wanted, why, report);
+    }
+    if options.realtime {
+        warn(report, "--realtime is for tidegate's daemon; the kernel's disciplines do not need it".to_owned());
+    }
+    let mut begun = Begun::new(options, &room, name, report)?;
+    let prior = State::read(&room, name)?;
+    others(&room, wanted, name)?;
+    let mut arm = Arm::open()?;
+    let way = arm.way(wanted, name, prior.as_ref())?;
+    report(Notice::Plan(shown(&way)));
+    safe(options, wanted, report)?;
+    doubts(options, &way, report)?;
+    if way.is_empty() && prior.is_some() {
+        undone::forget(&room, name);
+        if let Some(left) = prior.as_ref().and_then(State::left_to_confirm) {
+            warn(
+                report,
+                format!(
+                    "it still waits to be confirmed, and is undone in {} s unless you say: tidegate confirm {name}",
+                    left.as_secs()
+                ),
+            );
+        }
+        return Ok(json!({"applied": true, "changed": false, "backend": "kernel", "why": why}));
+    }
+    let plan = listed(&way);
+    let mut state = noted(options, wanted, prior.as_ref(), &way.before, why)?;
+    begun.write(&mut state, prior)?;
+    let done = arm.go(wanted, way).and_then(|()| {
+        state["table"] = state::kept_raw(&Arm::table_made(wanted, name)?);
+        state["installed"] = arm.installed(wanted, name)?;
+        begun.end(&mut state)
+    });
+    if let Err(error) = done {
+        return Err(begun.undone(&error));
+    }
+    report(applied(&state, patience(options), name));
+    Ok(
+        json!({"applied": true, "changed": true, "backend": "kernel", "why": why, "devices": wanted.devices, "plan": plan,
+        "confirm": state["confirm"]}),
+    )
+}
+
+/// What would be done, and whether this kernel would refuse it.
+fn dry_run(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_>) -> Result<Value> {
+    let (room, name) = (RuntimeDir::here()?, name(wanted));
+    let way = Arm::open()?.way(wanted, name, State::read(&room, name)?.as_ref())?;
+    report(Notice::Plan(shown(&way)));
+    safe(options, wanted, report)?;
+    doubts(options, &way, report)?;
+    let lacks = kernel::lacks(wanted);
+    if let Err(error) = &lacks {
+        warn(report, format!("whether this kernel takes all of it cannot be tried ({error:#})"));
+    }
+    let lacks = lacks.ok().flatten();
+    if let Some(what) = &lacks {
+        warn(report, format!("this would be refused: this kernel {what}; --backend user needs none of it"));
+    }
+    Ok(json!({
+        "applied": false, "dry_run": true, "backend": "kernel", "why": why, "plan": listed(&way), "refused": lacks,
+    }))
+}
+
+/// What is kept of it.
+fn noted(options: &ApplyOptions, wanted: &Wanted, prior: Option<&State>, before: &Before, why: &str) -> Result<Value> {
+    let kept = before.kept();
+    // What stood there before anything of ours.
+    let original = prior.map_or_else(|| kept.clone(), |prior| with_new(&prior.0["original"], &kept));
+    let previous = prior.map(|prior| {
+        let mut previous = prior.0.clone();
+        // What waits to be confirmed goes on waiting when it is gone back to: from it the way leads further back.
+        if prior.left_to_confirm().is_none() {
+            previous["previous"] = Value::Null;
+        }
+        previous
+    });
+    let ingress: Vec<&String> = wanted.devices.iter().filter(|dev| wanted.says_ingress(dev)).collect();
+    Ok(json!({
+        "backend": "kernel", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
+        "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
+        "before": kept, "original": original, "previous": previous, "table": [], "confirm": null, "ingress": ingress,
+        "force": options.force,
+    }))
+}
+
+/// The state of a policy that is gone back to: from it the way leads no further back, unless it waits to be
+/// confirmed. `before`: what its daemon ran.
+fn before_last(prior: &State, before: &Value) -> Value {
+    let waits = prior.left_to_confirm().is_some();
+    let mut prior = prior.0.clone();
+    if !waits {
+        (prior["previous"], prior["before"]) = (Value::Null, json!({"daemon": null}));
+    }
+    prior["commands"] = before["commands"].clone();
+    prior
+}
+
+/// What was noted first, and devices that were not yet known then.
+fn with_new(original: &Value, kept: &Value) -> Value {
+    let mut all = original.clone();
+    for part in ["devices", "links"] {
+        let known: Vec<String> = names(&all[part]);
+        let more = kept[part].as_array().cloned().unwrap_or_default();
+        let new = more
+            .into_iter()
+            .filter(|one| one["dev"].as_str().is_some_and(|dev| !known.iter().any(|known| known == dev)));
+        if let Some(list) = all[part].as_array_mut() {
+            list.extend(new);
+        }
+    }
+    all
+}
+
+fn names(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(|one| one["dev"].as_str()).map(str::to_owned).collect()
+}
+
+/// A device may be part of one policy of ours, and nobody else's daemon may have it.
+fn others(room: &RuntimeDir, wanted: &Wanted, name: &str) -> Result<()> {
+    for dev in &wanted.devices {
+        if let Some((known, _)) = State::of_device(room, dev)?.filter(|(known, _)| known != name) {
+            bail!(
+                Busy,
+                "`{dev}` is part of what was applied to `{known}`; `tidegate down {known}` takes that away first"
+            );
+        }
+        if let Some(pid) = RuntimeDir::holder(&room.lock(dev)) {
+            bail!(
+                Busy,
+                "`{dev}` is shaped by a daemon of tidegate's (process {pid}); `tidegate down {dev}` ends it first"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What keeps the network alive must get through.
+fn safe(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<()> {
+    let dangers = essential::dangers(&wanted.reading, ssh::session().map(ssh::Ssh::ends));
+    dangers.iter().for_each(|danger| warn(report, danger.clone()));
+    ensure!(
+        dangers.is_empty() || options.force || options.dry_run,
+        Unsafe,
+        "nothing was changed: the policy would cut off what keeps the network alive (above); --force applies it all the same"
+    );
+    Ok(())
+}
+
+fn doubts(options: &ApplyOptions, way: &Way, report: Report<'_>) -> Result<()> {
+    way.doubts.iter().for_each(|doubt| warn(report, doubt.clone()));
+    ensure!(
+        way.doubts.is_empty() || options.force || options.dry_run,
+        Unsafe,
+        "nothing was changed: not all that stands now could be brought back (above); --force applies it all the same"
+    );
+    Ok(())
+}
+
+fn shown(way: &Way) -> String {
+    if way.is_empty() {
+        return "everything stands already as it is wanted\n".into();
+    }
+    let plans = way.plans.iter().filter(|(_, plan)| !plan.is_empty() || plan.kept > 0);
+    let mut out: String = plans.map(|(dev, plan)| diff::text(dev, plan)).collect();
+    out.extend(way.about_rules());
+    out
+}
+
+/// All of a policy, as a daemon's machine is told it.
+fn anew(wanted: &Wanted) -> Result<String> {
+    let mut out = String::new();
+    for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
+        out += &diff::text(dev, &plan(&Installed::default(), stand, &wanted.log)?);
+    }
+    Ok(out)
+}
+
+fn listed(way: &Way) -> Value {
+    let steps = |plan: &Plan| -> Vec<Value> {
+        plan.steps.iter().map(|step| json!({"sign": diff::word(step.sign), "command": diff::line(step)})).collect()
+    };
+    let devices = way.plans.iter().map(|(dev, plan)| json!({"dev": dev, "steps": steps(plan), "kept": plan.kept}));
+    json!({"devices": devices.collect::<Vec<_>>(), "rules": way.about_rules().map(|text| text.trim_end().to_owned())})
+}
+
+fn applied(state: &Value, confirm: Option<u64>, name: &str) -> Notice {
+    Notice::Applied { devices: state::strings(&state["devices"]), name: name.to_owned(), confirm }
+}

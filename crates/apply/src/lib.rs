@@ -1,0 +1,50 @@
+#![forbid(unsafe_code)]
+//! A traffic-control policy onto this computer's devices, and away again.
+//!
+//! ```text
+//! files ─▶ loader ─▶ Wanted ─┬─▶ kernel::lacks? ─▶ user: a daemon (tidegate-daemon)
+//!                            └─▶ kernel::Arm: what is there is noted ─▶ plan ─▶ guardian ─▶ State with a job ─▶ go ─▶ look ─▶ State
+//!                                                                                  └─▶ undoes what did not end, reverts what is not confirmed
+//! ```
+//!
+//! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm`] keeps it, [`revert`] and [`down`] take it back, [`status::healths`] says how it is,
+//! [`Source`] counts what it does. What people are told meanwhile comes as [`Notice`]s; nothing is printed here.
+//!
+//! The process that uses this must be able to play the guardian and the daemon: [`apply()`] starts the running executable as
+//! `revert NAME --guard`, which is to call [`guard`], and as `daemon …`, which is to call `tidegate_daemon::run`.
+
+mod apply;
+mod guard;
+mod job;
+mod kept;
+mod kernel;
+mod notice;
+mod options;
+mod revert;
+mod source;
+mod state;
+pub mod status;
+pub mod time;
+mod undone;
+mod user;
+mod wanted;
+
+pub use apply::{apply, put_in_order, waiting};
+pub use guard::{confirm, guard};
+pub use kept::all as kept;
+pub use notice::{Notice, Report};
+pub use options::{ApplyOptions, Backend};
+pub use revert::{Down, down, revert};
+pub use source::{Source, daemons, sources};
+pub use state::strings;
+pub use tidegate_daemon::{Error, ErrorKind, Result};
+pub use wanted::Wanted;
+
+/// The policies of this network namespace that were undone though nobody asked for it at that moment, by name, each as its document (`at`, `why`, `policy`,
+/// `devices`).
+///
+/// # Errors
+/// There is no `/proc`.
+pub fn undone() -> Result<Vec<(String, serde_json::Value)>> {
+    Ok(undone::all(&tidegate_daemon::RuntimeDir::here()?))
+}

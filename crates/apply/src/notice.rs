@@ -1,0 +1,83 @@
+//! What people are told while a policy is applied.
+
+use std::fmt;
+
+/// Something to be told while a policy is applied. Its `Display` is the text, whole lines for what is progress, one sentence without a line's end for
+/// what is a warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// Whose qdiscs will hold the packets, and why.
+    Backend {
+        /// The devices.
+        devices: Vec<String>,
+        /// The reason, in words.
+        why: String,
+    },
+    /// What will be changed, a line for each step, as commands of tc.
+    Plan(String),
+    /// A qdisc of the kernel's stays on a device whose packets a daemon queues.
+    Bypassed {
+        /// The device.
+        dev: String,
+        /// The kernel's qdisc and its handle.
+        qdisc: String,
+        /// How packets come to the daemon, where that is known.
+        packet_io: Option<String>,
+    },
+    /// The policy is applied.
+    Applied {
+        /// To these devices.
+        devices: Vec<String>,
+        /// The name that it is kept under.
+        name: String,
+        /// Seconds until it is undone unless it is confirmed.
+        confirm: Option<u64>,
+    },
+    /// A warning about applying.
+    Warning(String),
+    /// A warning about the policy's own files.
+    Policy(String),
+    /// A warning of a daemon that is started.
+    Daemon(String),
+}
+
+/// Takes notices as they come.
+pub type Report<'r> = &'r dyn Fn(Notice);
+
+impl Notice {
+    /// True for what tells how it goes, false for warnings.
+    pub fn is_progress(&self) -> bool {
+        !matches!(self, Notice::Warning(_) | Notice::Policy(_) | Notice::Daemon(_))
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Backend { devices, why } => writeln!(f, "{}: {why}", devices.join(", ")),
+            Notice::Plan(text) | Notice::Warning(text) | Notice::Policy(text) | Notice::Daemon(text) => {
+                f.write_str(text)
+            }
+            Notice::Bypassed { dev, qdisc, packet_io } => {
+                let effect = match packet_io.as_deref() {
+                    Some("nfqueue") => "packets pass it after tidegate's daemon, so they are queued twice".to_owned(),
+                    Some(door) => format!("packets bypass it while tidegate's daemon has the device ({door})"),
+                    None => "packets would bypass it with --door capture, and be queued twice with --door nfqueue"
+                        .to_owned(),
+                };
+                writeln!(
+                    f,
+                    "{dev} has the kernel's {qdisc}: {effect}; it is left as it is, and is in force again after `tidegate down`"
+                )
+            }
+            Notice::Applied { devices, name, confirm } => {
+                writeln!(f, "applied to {}", devices.join(", "))?;
+                if let Some(seconds) = confirm {
+                    writeln!(f, "it is undone in {seconds} s unless you say: tidegate confirm {name}")?;
+                }
+                writeln!(f, "at work: tidegate top {name}; back: tidegate revert {name}")
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What is to be applied, and how.
+
+use std::path::PathBuf;
+use tidegate_daemon::PacketIo;
+use tidegate_loader::Sandbox;
+
+/// A policy that is to be applied to this computer's devices.
+#[derive(Clone, Debug)]
+pub struct ApplyOptions {
+    /// The files that hold the policy: whatever `tidegate_loader::read` takes.
+    pub files: Vec<PathBuf>,
+    /// Arguments for a script.
+    pub args: Vec<String>,
+    /// The sandbox that scripts run in.
+    pub sandbox: Sandbox,
+    /// The device that it is applied to instead of the one that it names.
+    pub dev: Option<String>,
+    /// Whose qdiscs are to hold the packets.
+    pub backend: Backend,
+    /// How packets come to tidegate's daemon, where that runs the policy.
+    pub packet_io: PacketIo,
+    /// Use real-time scheduling (SCHED_FIFO) for the daemon.
+    pub realtime: bool,
+    /// Seconds until it is undone unless it is confirmed. `None`: 60 over SSH, otherwise it stays; `Some(0)`: it stays.
+    pub confirm: Option<u64>,
+    /// Find out what would be done, and do nothing.
+    pub dry_run: bool,
+    /// Apply it although something could not be brought back, or what keeps the network alive would be cut off.
+    pub force: bool,
+}
+
+impl ApplyOptions {
+    /// These files, with everything else as it is by default.
+    pub fn of(files: Vec<PathBuf>) -> ApplyOptions {
+        ApplyOptions {
+            files,
+            args: Vec::new(),
+            sandbox: Sandbox::default(),
+            dev: None,
+            backend: Backend::Auto,
+            packet_io: PacketIo::Auto,
+            realtime: false,
+            confirm: None,
+            dry_run: false,
+            force: false,
+        }
+    }
+}
+
+/// Whose qdiscs are to hold the packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backend {
+    /// The kernel's, if it has all of them; otherwise tidegate's own.
+    #[default]
+    Auto,
+    /// The kernel's.
+    Kernel,
+    /// tidegate's own, in a daemon.
+    User,
+}
+
+impl Backend {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Auto => "auto",
+            Backend::Kernel => "kernel",
+            Backend::User => "user",
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Going back: to what was there before the last policy, or before tidegate applied anything.
+
+use crate::guard::Guardian;
+use crate::job::{self, Does, Job};
+use crate::notice::Report;
+use crate::state::State;
+use crate::{status, user};
+use tidegate_daemon::RuntimeDir;
+use tidegate_daemon::{Context, Result, bail};
+
+/// Writes down that a policy is to go, before anything does.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn begun(room: &RuntimeDir, name: &str, state: &State, does: Does) -> Result<State> {
+    let previous = state.0.get("previous").filter(|previous| !previous.is_null() && does == Does::Revert);
+    let mut state = state.clone();
+    state.0["job"] = Job::new(does, previous.map(|previous| State(previous.clone()))).kept();
+    state.write(room, name)?;
+    Ok(state)
+}
+
+/// Goes back, watched by a guardian, which goes on if this process dies on the way or does not succeed.
+fn go(room: &RuntimeDir, name: &str, does: Does, report: Report<'_>) -> Result<()> {
+    let guardian = Guardian::start(name)?;
+    let _alone = job::alone(room)?;
+    let Some(state) = State::read(room, name)? else { return Ok(()) };
+    let state = match (state.job(), does) {
+        // What was interrupted is undone, or ended, which is what is wanted.
+        (Some(_), Does::Revert | Does::Apply) => state,
+        _ => begun(room, name, &state, does)?,
+    };
+    job::go_back(room, name, &state, report).with_context(|| {
+        format!(
+            "`{name}` is not as it was before; its guardian (process {}) goes on trying, and logs to {}",
+            guardian.pid(),
+            room.guard_log(name).display()
+        )
+    })
+}
+
+/// Back to what was there before the policy of a device (the only one, if none is named) was applied: the name that it was kept under.
+///
+/// # Errors
+/// tidegate applied nothing there, or several policies and no device is named; or not everything could be brought back, then its guardian goes on trying.
+pub fn revert(dev: Option<&str>, report: Report<'_>) -> Result<String> {
+    let room = RuntimeDir::here()?;
+    let chosen = status::chosen(&room, dev)?;
+    let [(name, _)] = chosen.as_slice() else {
+        let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
+        bail!(Busy, "tidegate applied policies to {}; say which is to go: tidegate revert DEV", names.join(", "));
+    };
+    go(&room, name, Does::Revert, report)?;
+    Ok(name.clone())
+}
+
+/// What [`down`] came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Down {
+    /// The policies and daemons that are gone, by name.
+    pub gone: Vec<String>,
+    /// The processes of those that followed devices, which ended.
+    pub followers: Vec<u32>,
+    /// Devices that a process which goes on following others leaves alone, with that process.
+    pub left_alone: Vec<(String, u32)>,
+    /// What could not be taken away, in words.
+    pub failed: Vec<String>,
+}
+
+/// Takes away all that tidegate applied or runs on a device, or on all, and brings back what was there before.
+///
+/// # Errors
+/// What is applied cannot be read. What could not be taken away is told in [`Down::failed`].
+pub fn down(dev: Option<&str>, report: Report<'_>) -> Result<Down> {
+    let room = RuntimeDir::here()?;
+    let mut gone = Vec::new();
+    let mut failed = Vec::new();
+    let mut left_alone = Vec::new();
+    let chosen = State::all(&room)?
+        .into_iter()
+        .filter(|(name, state)| dev.is_none_or(|dev| dev == name || state.devices().iter().any(|known| known == dev)));
+    for (name, _) in chosen {
+        match go(&room, &name, Does::Down, report) {
+            Ok(()) => gone.push(name),
+            Err(error) => failed.push(format!("{error:#}")),
+        }
+    }
+    // Those that start daemons as devices come and go would start the next one.
+    let mut followers = Vec::new();
+    for pid in room.followers().into_iter().filter(|_| dev.is_none()) {
+        let is_its = |name: &String| follower_of(&room, name) == Some(pid);
+        let names: Vec<String> = user::running(&room).into_iter().filter(is_its).collect();
+        let ended = job::alone(&room).and_then(|_alone| {
+            user::end_follower(&room, pid)?;
+            // One that had to be killed with it has left its socket behind.
+            names.iter().try_for_each(|name| user::end(&room, name))
+        });
+        match ended {
+            Ok(()) => {
+                gone.extend(names);
+                followers.push(pid);
+            }
+            Err(error) => failed.push(format!("{error:#}")),
+        }
+    }
+    // Daemons that were started by hand, and what those left that are dead.
+    for name in user::running(&room).into_iter().filter(|name| dev.is_none_or(|dev| dev == name)) {
+        if gone.contains(&name) {
+            continue;
+        }
+        let follower = follower_of(&room, &name);
+        match job::alone(&room).and_then(|_alone| user::end(&room, &name)) {
+            Ok(()) => {
+                left_alone.extend(follower.map(|pid| (name.clone(), pid)));
+                gone.push(name);
+            }
+            Err(error) => failed.push(format!("{error:#}")),
+        }
+    }
+    Ok(Down { gone, followers, left_alone, failed })
+}
+
+/// The process that would start the daemon of a device again.
+fn follower_of(room: &RuntimeDir, name: &str) -> Option<u32> {
+    RuntimeDir::holder(&room.lock(name)).and_then(|pid| user::follower(room, pid))
+}

@@ -1,0 +1,413 @@
+//! What tidegate applied, and whether it is still there: the state beside the kernel and the daemon.
+
+use crate::guard;
+use crate::kernel::{Arm, Drift};
+use crate::state::{State, strings};
+use crate::{undone, user};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tidegate_daemon::Client;
+use tidegate_daemon::Daemon;
+use tidegate_daemon::RuntimeDir;
+use tidegate_daemon::apply_command;
+use tidegate_daemon::{Result, ensure};
+use tidegate_os::news;
+
+/// A packet later than this makes a warning: behind it the engine gives up on making up for what it missed.
+pub const LATE_NS: u64 = tidegate_live::engine::CREDIT.0;
+/// How long a daemon may take to compare what it runs with what it was given.
+const COMPARE: Duration = Duration::from_secs(10);
+/// The exit code of `tidegate status` where tidegate applied nothing.
+pub const NOTHING: u8 = 1;
+
+/// How a policy is. The exit code of `status` is that of the worst one; what is further down is worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Condition {
+    /// As it was applied.
+    Installed,
+    /// As it was applied, and undone unless somebody confirms it.
+    Waiting,
+    /// Something was begun and has not ended.
+    InProgress,
+    /// Not as it was applied.
+    Drifted,
+    /// Its device is not there.
+    DeviceGone,
+    /// Its daemon does not run: packets pass unqueued.
+    DaemonDead,
+    /// Its daemon runs and does not answer.
+    DaemonSilent,
+    /// Something else is wrong: packets do not come to the daemon, or nobody watches over a policy that waits.
+    Trouble,
+}
+
+impl Condition {
+    /// As it is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Condition::Installed => "installed",
+            Condition::Waiting => "waiting for confirmation",
+            Condition::InProgress => "in progress",
+            Condition::Drifted => "drifted",
+            Condition::DeviceGone => "device gone",
+            Condition::DaemonDead => "daemon dead",
+            Condition::DaemonSilent => "daemon not answering",
+            Condition::Trouble => "in trouble",
+        }
+    }
+
+    /// Is the policy at work, for all that is known? Not: is everything as it should be, which a job that was
+    /// interrupted leaves open.
+    pub fn is_up(self) -> bool {
+        self < Condition::Drifted
+    }
+
+    /// Is everything as it should be?
+    pub fn is_well(self) -> bool {
+        matches!(self, Condition::Installed | Condition::Waiting)
+    }
+
+    /// The exit code. (2 is wrong usage.)
+    pub fn code(self) -> u8 {
+        match self {
+            Condition::Installed => 0,
+            Condition::Waiting => 3,
+            Condition::InProgress => 4,
+            Condition::Drifted => 5,
+            Condition::DeviceGone => 6,
+            Condition::DaemonDead => 7,
+            Condition::DaemonSilent => 8,
+            Condition::Trouble => 9,
+        }
+    }
+}
+
+/// A policy as it is now.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// The name that it is kept under: a device's.
+    pub name: String,
+    /// How it is.
+    pub condition: Condition,
+    /// Its devices.
+    pub devices: Vec<String>,
+    /// `kernel` or `user`.
+    pub backend: String,
+    /// Milliseconds until it is undone unless it is confirmed.
+    pub revert_in: Option<Duration>,
+    /// What differs from what was applied, for people.
+    pub drift: Vec<String>,
+    /// What went wrong last.
+    pub last_error: Option<String>,
+    /// How often its daemon was started since the machine was.
+    pub starts: Option<u64>,
+    /// What the daemon says of itself.
+    daemon: Value,
+    /// The process of a daemon that does not answer, where that is known.
+    pub silent_pid: Option<u32>,
+    /// The process that goes back unless the policy is confirmed.
+    guardian: Option<u32>,
+    /// An earlier policy that was undone though nobody asked for it then.
+    undone: Option<Value>,
+    state: Value,
+}
+
+/// What was applied to a device, or to all.
+///
+/// # Errors
+/// Nothing of ours stands there.
+pub(crate) fn chosen(room: &RuntimeDir, dev: Option<&str>) -> Result<Vec<(String, State)>> {
+    let all = State::all(room)?;
+    let chosen: Vec<(String, State)> = all
+        .into_iter()
+        .filter(|(name, state)| dev.is_none_or(|dev| dev == name || state.devices().iter().any(|known| known == dev)))
+        .collect();
+    ensure!(!chosen.is_empty(), NotApplied, "tidegate applied nothing {}", where_to(dev));
+    Ok(chosen)
+}
+
+/// Where nothing was applied.
+pub fn where_to(dev: Option<&str>) -> String {
+    dev.map_or("here".into(), |dev| format!("to `{dev}`"))
+}
+
+/// What is to be looked at: a policy by its state, or a daemon that was started by hand.
+enum Target {
+    Applied(String, State),
+    ByHand(String),
+}
+
+/// All policies of this network namespace, or those of a device, and daemons that were started by hand. All are
+/// looked at together, so those that do not answer take [`ANSWER`](ANSWER) once, not once
+/// each.
+///
+/// # Errors
+/// A state cannot be read.
+pub fn healths(dev: Option<&str>) -> Result<Vec<Health>> {
+    let room = RuntimeDir::here()?;
+    let fits =
+        |name: &str, devices: &[String]| dev.is_none_or(|dev| dev == name || devices.iter().any(|known| known == dev));
+    let applied = State::all(&room)?.into_iter().filter(|(name, state)| fits(name, &state.devices()));
+    let mut targets: Vec<Target> = applied.map(|(name, state)| Target::Applied(name, state)).collect();
+    let known = |name: &String| {
+        targets.iter().any(|target| matches!(target, Target::Applied(_, state) if state.devices().contains(name)))
+    };
+    // A second name of the same socket is no second daemon.
+    let is_another = |name: &String| std::fs::symlink_metadata(room.socket(name)).is_ok_and(|at| at.is_symlink());
+    let by_hand: Vec<String> =
+        user::running(&room).into_iter().filter(|name| fits(name, &[]) && !known(name) && !is_another(name)).collect();
+    targets.extend(by_hand.into_iter().map(Target::ByHand));
+    Ok(tidegate_daemon::each(&targets, |target| match target {
+        Target::Applied(name, state) => Health::of(&room, name.clone(), state),
+        Target::ByHand(name) => Health::by_hand(&room, name.clone()),
+    }))
+}
+
+impl Health {
+    /// One of which nothing is known yet.
+    fn new(name: String, devices: Vec<String>, backend: &str) -> Health {
+        Health {
+            name,
+            condition: Condition::Installed,
+            devices,
+            backend: backend.to_owned(),
+            revert_in: None,
+            drift: Vec::new(),
+            last_error: None,
+            starts: None,
+            daemon: Value::Null,
+            silent_pid: None,
+            guardian: None,
+            undone: None,
+            state: Value::Null,
+        }
+    }
+
+    fn of(room: &RuntimeDir, name: String, state: &State) -> Health {
+        let mut health = Health {
+            revert_in: state.left_to_confirm(),
+            undone: undone::of(room, &name),
+            state: state.0.clone(),
+            ..Health::new(name, state.devices(), state.backend())
+        };
+        if let Some(job) = state.job() {
+            health.worse(Condition::InProgress);
+            // What earlier jobs could not do is no error of this one.
+            health.last_error = job["error"].as_str().map(str::to_owned);
+            return health;
+        }
+        if state.backend() == "user" {
+            health.look_at_daemon(room);
+        } else {
+            health.look_at_kernel(state);
+        }
+        if state.left_to_confirm().is_some() {
+            health.worse(Condition::Waiting);
+            let guardian = state.0["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
+            health.guardian = guard::of(room, &health.name, guardian);
+            if health.guardian.is_none() {
+                health.worse(Condition::Trouble);
+                health.last_error = Some(format!(
+                    "its guardian (process {guardian}) is gone, so it will not be undone by itself: `tidegate confirm {0}` or `tidegate revert {0}`",
+                    health.name
+                ));
+            }
+        }
+        health
+    }
+
+    /// A daemon that nobody applied.
+    fn by_hand(room: &RuntimeDir, name: String) -> Health {
+        let undone = undone::of(room, &name);
+        let mut health = Health { undone, ..Health::new(name.clone(), vec![name], "user") };
+        health.look_at_daemon(room);
+        health
+    }
+
+    fn worse(&mut self, condition: Condition) {
+        self.condition = self.condition.max(condition);
+    }
+
+    fn look_at_kernel(&mut self, state: &State) {
+        match Arm::open().and_then(|mut arm| arm.drift(&self.name, state)) {
+            Ok(Drift { gone, lines }) => {
+                self.drift = lines;
+                if !self.drift.is_empty() {
+                    self.worse(Condition::Drifted);
+                }
+                self.gone(&gone);
+            }
+            Err(error) => {
+                self.last_error = Some(format!("{error:#}"));
+                self.worse(Condition::Trouble);
+            }
+        }
+    }
+
+    fn gone(&mut self, gone: &[String]) {
+        if !gone.is_empty() {
+            self.last_error = Some(format!("there is no device {}", gone.join(", ")));
+            self.worse(Condition::DeviceGone);
+        }
+    }
+
+    fn look_at_daemon(&mut self, room: &RuntimeDir) {
+        self.starts = room.count_of_starts(&self.name);
+        match Daemon::of(room, &self.name) {
+            Daemon::Dead => {
+                self.last_error = last_line(room, &self.name);
+                self.worse(Condition::DaemonDead);
+            }
+            Daemon::Silent(silence) => {
+                self.last_error = Some(silence.to_string());
+                self.silent_pid = silence.pid;
+                self.worse(Condition::DaemonSilent);
+            }
+            Daemon::Answers(status) => {
+                self.daemon = status;
+                self.look_at_answer();
+            }
+        }
+    }
+
+    fn look_at_answer(&mut self) {
+        if let Some(trouble) = self.daemon["trouble"].as_str() {
+            self.last_error = Some(trouble.to_owned());
+            let places = self.daemon["places"].as_array().into_iter().flatten();
+            let mut names: Vec<String> =
+                places.filter_map(|place| place["device"].as_str()).map(str::to_owned).collect();
+            names.dedup();
+            let links = news::links().unwrap_or_default();
+            names.retain(|name| links.iter().all(|link| link.name != *name));
+            if names.is_empty() {
+                self.worse(Condition::Trouble);
+            } else {
+                self.worse(Condition::DeviceGone);
+            }
+        }
+        let told = Client::within(&self.name, COMPARE).and_then(|mut client| client.ask(&json!({"ask": "drift"})));
+        match told {
+            Ok(told) => self.drift = strings(&told["drift"]),
+            // Whether it runs what it was given is not known, which is not the same as that it does.
+            Err(error) => {
+                self.last_error = Some(format!("what it runs cannot be compared: {error:#}"));
+                self.worse(Condition::Trouble);
+            }
+        }
+        if !self.drift.is_empty() {
+            self.worse(Condition::Drifted);
+        }
+    }
+
+    /// Is it on one of these devices? (None are named: yes.)
+    pub fn is_on(&self, devices: &[String]) -> bool {
+        devices.is_empty() || self.devices.iter().any(|dev| devices.contains(dev))
+    }
+
+    /// Why its daemon is of no use now; `None`: it has none, or it answers.
+    pub fn daemon_failure(&self) -> Option<String> {
+        let why = self.last_error.as_deref();
+        match self.condition {
+            Condition::DaemonDead => {
+                let said = why.map(|said| format!(" (it said last: {said})")).unwrap_or_default();
+                Some(format!("the daemon of `{}` died{said}; packets pass unqueued", self.name))
+            }
+            Condition::DaemonSilent => Some(format!("{}: {}", self.name, why.unwrap_or("the daemon does not answer"))),
+            _ => None,
+        }
+    }
+
+    /// How late the engine was at most, ns.
+    pub fn lateness(&self) -> Option<u64> {
+        self.daemon["counts"]["latest_ns"].as_u64()
+    }
+
+    /// The document of `--json`.
+    pub fn document(&self) -> Value {
+        let mut told = json!({
+            "name": self.name, "condition": self.condition.name(), "code": self.condition.code(), "backend": self.backend,
+            "packet_io": self.daemon["door"], "devices": self.devices, "drift": self.drift, "last_error": self.last_error,
+            "lateness_ns": self.lateness(), "starts": self.starts, "undone": self.undone,
+            "start_again": start_again(&self.state).filter(|_| self.condition == Condition::DaemonDead),
+        });
+        for part in ["why", "policy", "applied_at"] {
+            told[part] = self.state[part].clone();
+        }
+        if told["policy"].is_null() {
+            told["policy"] = self.daemon["policy"].clone();
+        }
+        told["confirm"] = match self.revert_in {
+            Some(left) => json!({
+                "seconds": self.state["confirm"]["seconds"], "left_s": left.as_secs_f64(), "guardian": self.guardian,
+            }),
+            None => Value::Null,
+        };
+        let job = &self.state["job"];
+        if !job.is_null() {
+            let alive = user::is_alive(job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
+            told["job"] = json!({
+                "does": job["does"], "pid": job["pid"], "since": job["since"], "alive": alive, "error": job["error"],
+            });
+        }
+        told["daemon"] = self.daemon.clone();
+        told
+    }
+}
+
+/// The command that starts the daemon of a policy again; `None`: it was not applied, or one of its files is gone.
+fn start_again(state: &Value) -> Option<String> {
+    let files = strings(&state["policy"]);
+    if files.is_empty() || files.iter().any(|file| !std::path::Path::new(file).exists()) {
+        return None;
+    }
+    Some(apply_command(&files, state))
+}
+
+/// The last line of a daemon's log.
+pub fn last_line(room: &RuntimeDir, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(room.log(name)).ok()?;
+    let line = text.lines().rfind(|line| !line.trim().is_empty())?;
+    Some(line.trim().trim_start_matches("tidegate daemon: ").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_up_and_well_follows_from_the_condition() {
+        use Condition::*;
+        for (condition, up, well) in [
+            (Installed, true, true),
+            (Waiting, true, true),
+            (InProgress, true, false),
+            (Drifted, false, false),
+            (DeviceGone, false, false),
+            (DaemonDead, false, false),
+            (DaemonSilent, false, false),
+            (Trouble, false, false),
+        ] {
+            assert_eq!((condition.is_up(), condition.is_well()), (up, well), "{condition:?}");
+        }
+    }
+
+    #[test]
+    fn a_daemon_whose_files_are_gone_is_not_started_again_by_them() {
+        let known = |file: &str| start_again(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
+        assert_eq!(known("/dev/null").as_deref(), Some("tidegate apply --backend user /dev/null"));
+        assert_eq!(known("/nowhere/at/all.sh"), None);
+        assert_eq!(start_again(&Value::Null), None);
+    }
+
+    #[test]
+    fn every_condition_has_a_code_of_its_own() {
+        use Condition::*;
+        let all = [Installed, Waiting, InProgress, Drifted, DeviceGone, DaemonDead, DaemonSilent, Trouble];
+        let mut codes: Vec<u8> = all.iter().map(|one| one.code()).chain([NOTHING, 2]).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), all.len() + 2);
+        assert!(all.is_sorted_by_key(|one| one.code()), "worse ones have larger codes");
+    }
+}

@@ -1,0 +1,40 @@
+#![forbid(unsafe_code)]
+//! A policy run by tidegate's own queueing disciplines (qdiscs) on real devices, in a process of its own; and starting, asking, changing and ending such
+//! a process.
+//!
+//! ```text
+//! files ──▶ loader ──▶ Wanted (machine.rs) ──▶ live::Engine ◀──▶ live::door
+//!                                                  ▲
+//! apply, top, tc, capture ── Client ──▶ DEV.sock ──┘ answers.rs
+//! ```
+//!
+//! [`run`] is the process itself. [`start`] runs `tidegate daemon` (this executable, with [`DaemonOptions::words`]) in the background and waits until
+//! packets pass through it; [`Client`] asks it in JSON, a line each way; [`reload`] has it run another policy without losing a packet. [`Daemon`] tells
+//! how the daemon of a device is, [`RuntimeDir`] where it keeps its files.
+
+mod answers;
+mod client;
+mod doors;
+mod error;
+mod follow;
+mod machine;
+mod marks;
+mod options;
+mod presence;
+mod reload;
+mod run;
+mod runtime;
+pub mod ssh;
+mod start;
+mod words;
+
+pub use answers::device_snapshot;
+pub use client::{ANSWER, Client};
+pub use error::{Context, Error, ErrorKind, Result};
+pub use machine::device_spec;
+pub use options::{DaemonOptions, PacketIo};
+pub use presence::{Daemon, MOST_AT_ONCE, Silence, each};
+pub use run::{SPLIT_BELOW, Say, run};
+pub use runtime::RuntimeDir;
+pub use start::{reload, start};
+pub use words::apply_command;

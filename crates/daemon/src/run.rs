@@ -1,0 +1,254 @@
+//! A daemon: a policy, its devices, the engine, and who may ask.
+
+use crate::DaemonOptions;
+use crate::answers::Counter;
+use crate::doors::Opener;
+use crate::error::{Context, Result};
+use crate::follow::{Which, follow};
+use crate::machine::{START, Wanted};
+use crate::marks::Marks;
+use crate::runtime::RuntimeDir;
+use crate::ssh::{self, Ssh};
+use crate::{ensure, error};
+use std::fs::File;
+use std::io::{self};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tidegate_live::daemon::{self, Clock, Desk, control};
+use tidegate_live::door::Spot;
+use tidegate_live::engine::{Engine, Session, link_rate};
+use tidegate_loader::ReadOptions;
+use tidegate_os::service::{self, Alone};
+use tidegate_os::turn::Turn;
+use tidegate_os::{interrupt, output_file, poll};
+use tidegate_packet::{Rate, Seeded};
+use tidegate_plan::rebind::on_device;
+use tidegate_policy::Op;
+use tidegate_shims::Machine;
+
+/// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
+pub const SPLIT_BELOW: Rate = Rate::bits(200_000_000);
+/// How long somebody waits at once for what may never come.
+const DAY: Duration = Duration::from_secs(86_400);
+/// Goes before others, if it may.
+const PRIORITY: i32 = 50;
+
+/// Says a sentence to whoever started the daemon: what became of a device that is followed, what went wrong in a script.
+pub type Say<'s> = &'s dyn Fn(&str);
+
+/// Runs a policy until SIGINT, SIGTERM or `tidegate down` ends it; on every device that the options describe, as they come and go, where those
+/// name a pattern or a process. The process gives up all privileges but those for the network.
+///
+/// # Errors
+/// The policy, a device or the privileges are not as needed.
+pub fn run(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
+    match Which::of(options) {
+        Some(which) => follow(options, &which, say),
+        None => run_one(options, say),
+    }
+}
+
+/// Runs a policy on the devices that it names.
+fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
+    let Machine { log, carried, .. } = taken(options, say)?;
+    let mut opener = Opener::new(options, &log)?;
+    let mut wanted = wanted(options, &log)?;
+    wanted.spots = opener.spots(wanted.spots);
+    let room = RuntimeDir::here()?;
+    room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
+    let _alone = locks(&room, &wanted)?;
+    // Whoever undoes an apply changes its state first and then looks who has the lock; this is the other way round, so one of the two notices the other.
+    if let Some(job) = &options.started_for {
+        ensure!(
+            room.job(wanted.name()).as_ref() == Some(job),
+            Policy,
+            "the `tidegate apply` that started this was undone"
+        );
+    }
+    let starts = count_start(&room, wanted.name());
+    let marks = Marks::set(&wanted)?;
+    let mut engine = engine(&wanted, options.memory);
+    if !options.strict {
+        engine.never_starve(ssh::session().map(|Ssh { here, there }| Session { here, there }));
+    }
+    let (desk, errands) = Desk::new()?;
+    ends_when_asked(desk.clone())?;
+    let places = Arc::new(Mutex::new(wanted.spots.clone()));
+    let counter = Counter {
+        desk: desk.clone(),
+        wanted: Mutex::new(wanted.clone()),
+        places: places.clone(),
+        marks,
+        options: Mutex::new(DaemonOptions { started_for: None, ..options.clone() }),
+        commands: Mutex::new(carried.into_iter().map(|carried| carried.words).collect()),
+        starts,
+        door: opener.opened.clone(),
+    };
+    let sockets = Sockets::open(&room, &wanted)?;
+    if options.realtime {
+        Turn::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
+    }
+    // What the door is opened by may be needed again; nothing else is.
+    service::keep_only_network(options.realtime).context("privileges cannot be given up")?;
+    control::serve(sockets.listener()?, Arc::new(counter))?;
+    let split = split(&wanted)?;
+    let clock = Clock::new(START);
+    told(&mut engine, &wanted)?;
+    let mut opened = || {
+        // A service manager that cannot be told is no reason to stop.
+        let _ = service::notify("READY=1\nSTATUS=packets pass through tidegate");
+    };
+    let mut open = || {
+        let spots = places.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut door = opener.open(&spots)?;
+        if split {
+            // A door that cannot takes them whole.
+            let _ = door.split(true);
+        }
+        Ok(door)
+    };
+    daemon::run(&mut engine, clock, &mut open, &errands, &mut opened)
+        .with_context(|| format!("no door at {}", names(&wanted.spots)))?;
+    let _ = service::notify("STOPPING=1");
+    Ok(())
+}
+
+fn names(spots: &[Spot]) -> String {
+    let names: Vec<&str> = spots.iter().map(|spot| spot.dev.as_str()).collect();
+    names.join(", ")
+}
+
+/// The policy of some files, for an engine.
+pub(crate) fn read(options: &DaemonOptions, say: Say<'_>) -> Result<Wanted> {
+    wanted(options, &taken(options, say)?.log)
+}
+
+/// The machine that the files of a policy configure.
+pub(crate) fn taken(options: &DaemonOptions, say: Say<'_>) -> Result<Machine> {
+    let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
+    let taken = tidegate_loader::read(&options.files, &how)?;
+    for trouble in taken.troubles() {
+        say(&trouble.to_string());
+    }
+    ensure!(taken.ended(), Policy, "the policy was not carried out to its end; nothing is run");
+    Ok(taken.machine)
+}
+
+/// What was carried out on that machine, for an engine on the device that the options name.
+pub(crate) fn wanted(options: &DaemonOptions, log: &[Op]) -> Result<Wanted> {
+    match &options.dev {
+        Some(dev) => Wanted::new(&on_device(log, dev)?),
+        None => Wanted::new(log),
+    }
+}
+
+/// One daemon for each device.
+fn locks(room: &RuntimeDir, wanted: &Wanted) -> Result<Vec<Alone>> {
+    let mut names: Vec<&str> = wanted.spots.iter().map(|spot| spot.dev.as_str()).collect();
+    names.dedup();
+    names.sort_unstable();
+    names.dedup();
+    let take = |name: &str| {
+        let path = room.lock(name);
+        let taken = RuntimeDir::take(&path).with_context(|| path.display().to_string())?;
+        taken.ok_or_else(|| {
+            error!(Busy, "`{name}` is shaped by another tidegate already; `tidegate down {name}` ends that one")
+        })
+    };
+    names.into_iter().map(take).collect()
+}
+
+/// Counts this start of the daemon of a device: how many there were since the machine was started.
+fn count_start(room: &RuntimeDir, name: &str) -> u64 {
+    let path = room.starts(name);
+    let starts = room.count_of_starts(name).unwrap_or(0).saturating_add(1);
+    // What cannot be written down is not counted the next time; the daemon runs all the same.
+    let _ = output_file::write(&path, format!("{starts}\n").as_bytes());
+    starts
+}
+
+fn engine(wanted: &Wanted, memory: usize) -> Engine {
+    let devices: Vec<_> = wanted.devices.iter().map(|(link, spec)| (link.name.clone(), *spec)).collect();
+    let mut engine = Engine::new(&devices, &wanted.spots, memory, seed());
+    // From the first packet on: whoever asks later wants to know of the longest waits, which began before.
+    engine.watch();
+    engine
+}
+
+/// What nobody outside can guess: who knows the keys of hashes can have flows meet in one queue.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    Seeded::new(RandomState::new().hash_one(std::process::id())).next()
+}
+
+/// Tells the engine the policy, before any packet comes.
+fn told(engine: &mut Engine, wanted: &Wanted) -> Result<()> {
+    let told = engine.apply(&mut daemon::Closed, START, &wanted.ops)?;
+    told.map_err(|(at, error)| error!(Policy, "{error}: {:?}", wanted.ops[at]))
+}
+
+/// Are super-packets too long for the rate of these devices?
+fn split(wanted: &Wanted) -> Result<bool> {
+    let mut machine = wanted.machine()?;
+    let rates: Vec<Option<Rate>> = machine
+        .devices()
+        .map(|device| link_rate(&machine.qdiscs(START, device), &machine.classes(START, device)))
+        .collect();
+    Ok(rates.into_iter().flatten().any(|rate| rate < SPLIT_BELOW))
+}
+
+/// Who asks this process to end has the daemon end in order.
+fn ends_when_asked(desk: Desk) -> Result<()> {
+    let bell = File::from(interrupt::bell()?);
+    let wait = move || {
+        // Signals that mean something else interrupt the wait, and mean nothing here.
+        while let Ok(rung) = poll::readable(&[bell.as_fd()], DAY) {
+            if rung == [true] {
+                let _ = desk.ask(|running| running.end());
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("end".into()).spawn(wait)?;
+    Ok(())
+}
+
+/// The control socket, under the name of each device; gone with this.
+struct Sockets {
+    listener: UnixListener,
+    paths: Vec<std::path::PathBuf>,
+}
+
+impl Sockets {
+    fn open(room: &RuntimeDir, wanted: &Wanted) -> Result<Sockets> {
+        let path = room.socket(wanted.name());
+        // Whoever left it behind is gone: we have the lock.
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).with_context(|| path.display().to_string())?;
+        // Everybody may look; who may change is decided by who he is.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))?;
+        let mut sockets = Sockets { listener, paths: vec![path.clone()] };
+        for spot in wanted.spots.iter().filter(|spot| spot.dev != wanted.name()) {
+            let other = room.socket(&spot.dev);
+            let _ = std::fs::remove_file(&other);
+            symlink(&path, &other).with_context(|| other.display().to_string())?;
+            sockets.paths.push(other);
+        }
+        Ok(sockets)
+    }
+
+    fn listener(&self) -> io::Result<UnixListener> {
+        self.listener.try_clone()
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
