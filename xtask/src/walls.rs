@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 29] = [
+const ROOMS: [(&str, Purity, &[&str]); 30] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
@@ -51,6 +51,14 @@ const ROOMS: [(&str, Purity, &[&str]); 29] = [
         "apply",
         Purity::Impure,
         &["daemon", "live", "plan", "netlink", "loader", "insight", "gateway", "policy", "packet", "os", "text"],
+    ),
+    (
+        "sessions",
+        Purity::Impure,
+        &[
+            "apply", "daemon", "live", "plan", "netlink", "loader", "insight", "field", "probe", "measure", "report",
+            "lang", "policy", "packet", "os",
+        ],
     ),
     ("web", Purity::Impure, &["measure", "report", "os"]),
     (

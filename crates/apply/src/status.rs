@@ -21,6 +21,13 @@ const COMPARE: Duration = Duration::from_secs(10);
 pub const NOTHING: u8 = 1;
 
 /// How a policy is. The exit code of `status` is that of the worst one; what is further down is worse.
+///
+/// ```
+/// use tidegate_apply::status::Condition;
+///
+/// let worst = [Condition::Waiting, Condition::Drifted, Condition::Installed].into_iter().max().unwrap();
+/// assert_eq!((worst.name(), worst.code(), worst.is_up()), ("drifted", 5, false));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Condition {

@@ -6,6 +6,15 @@ const NESTED: u16 = 0x8000;
 const HEAD: usize = 4;
 
 /// Attributes one after another.
+///
+/// ```
+/// use tidegate_netlink::attribute::{Attributes, read};
+///
+/// let mut attributes = Attributes::default();
+/// attributes.text(1, "htb").u32(2, 10);
+/// let found = read(attributes.bytes());
+/// assert_eq!((found.text(1), found.u32(2), found.u32(3)), (Some("htb"), Some(10), None));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes(Vec<u8>);
 

@@ -1,14 +1,16 @@
 //! `tidegate calibrate`: the rates to write into a policy.
 
 use super::far::{FarOptions, PARTIAL};
-use super::kept::{Kept, tell};
 use super::overhead::{now_ns, ways};
+use super::tell;
 use anyhow::bail;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_measure::calibrate::{Document, calibrate};
 use tidegate_measure::capacity::Way;
+use tidegate_os::interrupt;
 use tidegate_report::measuring::calibrate::{text, to_json};
+use tidegate_sessions::KeptPath;
 
 /// No rate stood.
 const NONE: u8 = 1;
@@ -82,7 +84,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
 
 fn measure(options: &Options) -> anyhow::Result<Document> {
     let (began_ns, is_quiet) = (now_ns(), options.quiet || options.json);
-    let mut far = Kept::connect(&options.far, &options.host)?;
+    let mut far = KeptPath::connect(&options.far.target(&options.host)?, interrupt::notice)?;
     tell(is_quiet, "flooding");
     let found = calibrate(&mut far, ways(options.up, options.down), options.margin, &mut |way, step| {
         let stood = if step.stands { "stood" } else { "too much" };

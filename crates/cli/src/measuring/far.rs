@@ -66,7 +66,8 @@ pub(crate) fn token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
 
 /// The exit code of an error: what was begun and broke off is partial.
 pub fn code(error: &anyhow::Error) -> u8 {
-    match error.downcast_ref::<Error>() {
+    let measured = || error.downcast_ref::<tidegate_sessions::Error>()?.field();
+    match error.downcast_ref::<Error>().or_else(measured) {
         Some(Error::Gone(_)) => PARTIAL,
         _ => WRONG,
     }

@@ -1,22 +1,21 @@
-//! Measuring real links, a file or folder for each command, and what they have in common: how a command ends, the far end (`far.rs`, `kept.rs`), routes,
-//! and what the simulator says of a line as it was measured (`predict.rs`).
+//! Measuring real links, a file or folder for each command (what is measured is `tidegate_sessions`'), and what they have in common: how a command ends,
+//! how the far end is reached (`far.rs`), and what the simulator says of a line as it was measured (`predict.rs`).
 
 pub mod calibrate;
 pub mod doctor;
 mod family;
 pub mod far;
-mod kept;
 pub mod loss;
 pub mod measure;
 pub mod overhead;
 pub mod ping;
 mod predict;
 pub mod quick;
-mod routes;
 pub mod serve;
 pub mod verify;
 
 use anyhow::Context;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use tidegate_insight::CODE_POINTS;
 use tidegate_text::shell_word as quoted;
@@ -29,6 +28,13 @@ fn ended(command: &str, done: anyhow::Result<u8>) -> ExitCode {
             eprintln!("tidegate {command}: {error:#}");
             far::code(&error).into()
         }
+    }
+}
+
+/// A line on the terminal that says how far it is; nothing in a pipe.
+fn tell(quiet: bool, words: &str) {
+    if !quiet && crate::output::stderr().is_terminal() {
+        crate::output::draw(&format!("\r\x1b[K{}", tidegate_text::line(words)));
     }
 }
 

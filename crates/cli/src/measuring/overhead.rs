@@ -1,14 +1,16 @@
 //! `tidegate overhead`: what a line adds to each packet, and the words for it.
 
 use super::far::{FarOptions, PARTIAL};
-use super::kept::{Kept, tell};
+use super::tell;
 use anyhow::bail;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_measure::capacity::{HEADERS, Way};
 use tidegate_measure::overhead::{Document, Size, Sweep, Swept, sweep};
+use tidegate_os::interrupt;
 use tidegate_report::measuring::overhead::{page, text, to_json};
+use tidegate_sessions::KeptPath;
 
 /// Nothing could be told of the line.
 const UNKNOWN: u8 = 1;
@@ -89,7 +91,7 @@ pub(super) fn ways(up: bool, down: bool) -> &'static [Way] {
 
 fn measure(options: &Options, host: &str) -> anyhow::Result<Document> {
     let began_ns = now_ns();
-    let mut far = Kept::connect(&options.far, host)?;
+    let mut far = KeptPath::connect(&options.far.target(host)?, interrupt::notice)?;
     let swept = sweep(&mut far, ways(options.up, options.down), &mut |share| {
         let words = if share > 0.0 { format!("swept {:.0} %", share * 100.0) } else { "looking for the rate".into() };
         tell(options.quiet || options.json, &words);

@@ -1,87 +1,32 @@
-//! `tidegate measure HOST [TEST]`: what a path does each way, idle and under load.
-//!
-//! ```text
-//! plan (a test of flent's name) ─▶ carry: probes both ways (field::Far), TCP flows (field::Flow), echo requests (field::ping)
-//!                                     └─ each load ─▶ document: all exchanges read together ─▶ Experiment ─▶ text, JSON, page, flent
-//! ```
+//! `tidegate measure HOST [TEST]`: what a path does each way, idle and under load. What is measured is `tidegate_sessions::measure`'s.
 
-mod carry;
-mod document;
 mod options;
 mod output;
-mod plan;
 mod progress;
 
 pub use options::Options;
 pub(super) use output::{check, write};
 
-use super::far::{FarOptions, PARTIAL};
-use anyhow::bail;
-use document::{Done, HERE, Ways};
-use plan::Plan;
+use super::far::PARTIAL;
+use std::any::Any;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tidegate_field::{Error, Far, Target};
-use tidegate_measure::experiment::{Cable, Experiment, Load, Node, Policy};
-
-/// Between two loads queues may empty.
-const REST: Duration = Duration::from_millis(500);
+use std::time::Duration;
+use tidegate_os::interrupt;
 
 /// Plays `tidegate measure`.
 pub fn command(options: &Options) -> ExitCode {
     super::ended("measure", attempt(options))
 }
 
-/// A load of a test, measured once: what `tidegate verify` does in turns.
-pub(super) struct Turn {
-    options: Options,
-    plan: Plan,
-    target: Target,
-}
-
-impl Turn {
-    /// A test by its name.
-    ///
-    /// # Errors
-    /// There is no such test, or no token where one was said to be.
-    pub(super) fn new(host: &str, test: &str, length: Duration, far: &FarOptions, quiet: bool) -> anyhow::Result<Turn> {
-        let options = Options::of(host, test, length, far, quiet);
-        let plan = plan::plan(options.test.as_deref(), &options.wishes()?)?;
-        let target = far.target(host)?;
-        Ok(Turn { options, plan, target })
-    }
-
-    /// How long it takes.
-    pub(super) fn length(&self) -> Duration {
-        self.plan.loads.iter().map(|load| load.length + REST).sum()
-    }
-
-    /// Its loads that TCP makes: name, flows up, flows down.
-    pub(super) fn flows(&self) -> impl Iterator<Item = (&str, usize, usize)> {
-        let flows = self.plan.loads.iter().map(|load| (load.name.as_str(), load.up.len(), load.down.len()));
-        flows.filter(|(_, up, down)| up + down > 0)
-    }
-
-    /// Measures what is called `name` now.
-    ///
-    /// # Errors
-    /// Nothing was measured, or not all of it.
-    pub(super) fn measure(&self, name: &str) -> anyhow::Result<Experiment> {
-        let options = Options { name: name.to_owned(), ..self.options.clone() };
-        let experiment = measure(&options, &self.plan, &self.target)?;
-        match experiment.runs.iter().any(|run| run.cut) {
-            true => bail!("a run ended early: {}", experiment.notes.join("; ")),
-            false => Ok(experiment),
-        }
-    }
+/// Shows how far a load is, on a terminal.
+pub(super) fn progress(quiet: bool) -> impl Fn(&str, Duration) -> Box<dyn Any> {
+    move |title, length| Box::new(progress::show(title, length, quiet))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<u8> {
     output::check(&options.output)?;
-    let plan = plan::plan(options.test.as_deref(), &options.wishes()?)?;
-    let target = options.far.target(&options.host)?;
-    let experiment = measure(options, &plan, &target)?;
+    let measurement = options.measurement()?;
+    let experiment = measurement.carry_out(interrupt::notice(), &progress(options.quiet))?;
     output::write(&options.output, &experiment)?;
     let text = if options.json {
         tidegate_report::experiment::to_json(&experiment)
@@ -90,103 +35,4 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     };
     crate::output::text(&text);
     Ok(if experiment.runs.iter().any(|run| run.cut) { PARTIAL } else { 0 })
-}
-
-/// Carries all of it out; what was done before it broke off is the result.
-fn measure(options: &Options, plan: &Plan, target: &Target) -> anyhow::Result<Experiment> {
-    let stop = tidegate_os::interrupt::notice();
-    let mut far = Far::connect(target)?;
-    far.stop_on(stop);
-    let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let mut done: Vec<Done<'_>> = Vec::new();
-    let mut broke: Option<Error> = None;
-    let all = (0..options.repeat).flat_map(|repeat| plan.loads.iter().map(move |load| (repeat, load)));
-    for (repeat, load) in all {
-        if !done.is_empty() {
-            std::thread::sleep(REST);
-        }
-        let shown = progress::show(&load.title, load.length, options.quiet);
-        let carried = carry::carry(&mut far, target, load, &options.control, stop);
-        drop(shown);
-        match carried {
-            Ok(carried) => {
-                let is_cut = carried.outcome.cut.is_some();
-                done.push(Done { plan: load, repeat, load: carried });
-                if is_cut {
-                    break;
-                }
-            }
-            Err(error) if done.is_empty() => return Err(error.into()),
-            Err(error) => {
-                broke = Some(error);
-                break;
-            }
-        }
-    }
-    if done.iter().all(|one| one.load.outcome.up.sent() == 0 && one.load.outcome.down.arrived() == 0) {
-        bail!("nothing was sent and nothing came");
-    }
-    let mut experiment = experiment(options, plan, &far, &done, began_ns);
-    if let Some(error) = broke {
-        experiment.notes.push(format!("partial: {error}"));
-        experiment.runs.iter_mut().for_each(|run| run.cut |= run.repeat + 1 == options.repeat);
-    }
-    if stop.load(Ordering::Relaxed) {
-        experiment.notes.push("partial: it was stopped".to_owned());
-    }
-    Ok(experiment)
-}
-
-fn experiment(options: &Options, plan: &Plan, far: &Far, done: &[Done<'_>], began_ns: u64) -> Experiment {
-    let ways = Ways::of(done);
-    let server = options.host.clone();
-    let mut runs = document::runs(done, &ways, &options.name, &server);
-    let place = |name: &str| plan.loads.iter().position(|load| load.name == name);
-    runs.sort_by_key(|run| (place(&run.load), run.repeat));
-    let load =
-        |load: &plan::LoadPlan| Load { name: load.name.clone(), title: load.title.clone(), test: load.test.clone() };
-    let node = |name: &str| Node { name: name.to_owned(), kind: "host".to_owned(), devices: Vec::new() };
-    Experiment {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        again: crate::measuring::again(),
-        execution: "field".to_owned(),
-        scenario: options.test.clone().unwrap_or_else(|| "measure".to_owned()),
-        title: format!("{}, {}", options.host, plan.title),
-        about: format!("Measured with `tidegate serve` at {} ({}).", options.host, far.address()),
-        began_ns: Some(began_ns),
-        nodes: vec![node(HERE), node(&server)],
-        links: vec![Cable { name: "path".to_owned(), from: HERE.to_owned(), to: server, ..Cable::default() }],
-        policies: vec![Policy { name: options.name.clone(), title: options.name.clone(), commands: Vec::new() }],
-        loads: plan.loads.iter().map(load).collect(),
-        notes: notes(far, done, &ways, &runs),
-        runs,
-        ..Experiment::default()
-    }
-}
-
-/// What the reader should know.
-fn notes(far: &Far, done: &[Done<'_>], ways: &Ways, runs: &[tidegate_measure::experiment::Run]) -> Vec<String> {
-    let mut notes = vec![
-        "delays one way are counted so that the least is the same both ways: nobody can know better whose clocks do not agree; round trips, \
-         and how delays change, need no such assumption"
-            .to_owned(),
-    ];
-    let cuts = done.iter().filter_map(|one| one.load.outcome.cut.as_ref().map(|why| (one.plan, why)));
-    notes.extend(cuts.map(|(plan, why)| {
-        format!("partial: {} ended early, {why}; what became of packets upwards then is not known", plan.title)
-    }));
-    // What is cut was told above.
-    notes.extend(ways.reading.doubts.iter().filter(|doubt| !doubt.starts_with("only part")).cloned());
-    notes.extend(far.doubts());
-    if done.iter().any(|one| one.plan.icmp && one.load.icmp.is_none()) {
-        notes.push("no echo requests beside: this user may not send any (sysctl net.ipv4.ping_group_range)".to_owned());
-    }
-    let late =
-        |run: &&tidegate_measure::experiment::Run| run.events.iter().any(|event| event.what.contains(" ended: "));
-    for run in runs.iter().filter(late) {
-        for event in &run.events {
-            notes.push(format!("{}: {}", run.load, event.what));
-        }
-    }
-    notes
 }

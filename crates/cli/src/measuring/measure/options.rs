@@ -1,13 +1,14 @@
 //! What may be said to `tidegate measure`.
 
-use super::plan::{TESTS, Wishes};
-use crate::measuring::ds_field;
 use crate::measuring::far::FarOptions;
+use crate::measuring::{again, ds_field};
 use crate::values::{duration, duration_or_seconds};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_lang::units;
+use tidegate_sessions::measure::Measurement;
+use tidegate_sessions::measure::plan::{TESTS, Wishes, plan};
 
 /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
 #[derive(Clone, Debug, clap::Args)]
@@ -63,7 +64,7 @@ pub struct Options {
 
 impl Options {
     /// A test, and all else as usual.
-    pub(super) fn of(host: &str, test: &str, length: Duration, far: &FarOptions, quiet: bool) -> Options {
+    pub(in crate::measuring) fn of(host: &str, test: &str, length: Duration, far: &FarOptions, quiet: bool) -> Options {
         Options {
             host: host.to_owned(),
             test: Some(test.to_owned()),
@@ -83,11 +84,28 @@ impl Options {
         }
     }
 
+    /// What is to be carried out.
+    ///
+    /// # Errors
+    /// There is no such test, something makes no sense, or there is no token where one was said to be.
+    pub(in crate::measuring) fn measurement(&self) -> anyhow::Result<Measurement> {
+        let plan = plan(self.test.as_deref(), &self.wishes()?)?;
+        Ok(Measurement {
+            target: self.far.target(&self.host)?,
+            test: self.test.clone(),
+            plan,
+            name: self.name.clone(),
+            control: self.control.clone(),
+            repeat: self.repeat,
+            again: again(),
+        })
+    }
+
     /// What the test may make use of.
     ///
     /// # Errors
     /// Something makes no sense.
-    pub(super) fn wishes(&self) -> anyhow::Result<Wishes> {
+    fn wishes(&self) -> anyhow::Result<Wishes> {
         if self.interval < Duration::from_millis(1) {
             bail!("--interval: at least 1ms; what loads the path is a test's business ({TESTS})");
         }

@@ -1,9 +1,11 @@
 //! What the simulator would have said, from what was measured without the policy.
 
-use super::{NAMES, Options, measure};
+use super::Options;
 use crate::measuring::predict::{Line, Traffic, Way, predict};
 use tidegate_measure::experiment::{Experiment, Run, Spread, figure};
 use tidegate_report::measuring::verify::Predicted;
+use tidegate_sessions::measure::Measurement;
+use tidegate_sessions::verify::NAMES;
 
 /// IP packets of what TCP carried: full ones, 52 of 1,500 bytes heads.
 const WITH_HEADS: f64 = 1500.0 / 1448.0;
@@ -11,7 +13,7 @@ const WITH_HEADS: f64 = 1500.0 / 1448.0;
 /// The medians and 95th percentiles of the round trips under each load; the reason if there are none.
 pub(super) fn of(
     options: &Options,
-    turn: &measure::Turn,
+    measurement: &Measurement,
     device: Option<&str>,
     experiment: &Experiment,
 ) -> Result<Vec<Predicted>, String> {
@@ -22,7 +24,7 @@ pub(super) fn of(
     let probe = before.iter().flat_map(|run| &run.probes).find(|probe| !probe.there.is_empty());
     let probe = probe.map(|probe| probe.id.clone()).ok_or("no round trips were measured")?;
     let mut all = Vec::new();
-    for (load, up, down) in turn.flows() {
+    for (load, up, down) in measurement.flows() {
         let line = line(&before, load, &probe).ok_or("the line's rates are not known")?;
         let traffic = Traffic { name: load.to_owned(), up, down };
         let said = predict(&line, policy, device, &[traffic]).map_err(|error| format!("{error:#}"))?;

@@ -5,6 +5,7 @@ use crate::measuring::far::FarOptions;
 use crate::values::duration;
 use std::path::PathBuf;
 use std::time::Duration;
+use tidegate_sessions::verify::VerifyOptions;
 
 /// What `tidegate verify` is told.
 #[derive(clap::Args, Clone, Debug)]
@@ -59,4 +60,19 @@ pub struct Options {
     /// Do not show how far it is.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl From<&Options> for VerifyOptions {
+    fn from(options: &Options) -> VerifyOptions {
+        VerifyOptions {
+            policy: options.policy.clone(),
+            dev: options.dev.clone(),
+            backend: options.backend.into(),
+            with: options.with.clone(),
+            without: options.without.clone(),
+            test: options.test.clone(),
+            rounds: options.rounds,
+            settle: options.settle,
+        }
+    }
 }

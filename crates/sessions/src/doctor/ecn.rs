@@ -1,6 +1,6 @@
 //! What becomes of the ECN field on the way to a host.
 
-use anyhow::Context;
+use crate::error::{Context, Result};
 use std::net::IpAddr;
 use std::time::Duration;
 use tidegate_field::ping::{Pinger, Plan};
@@ -19,7 +19,7 @@ const MOST_HOPS: u8 = 8;
 ///
 /// # Errors
 /// It has no address, there is no way, or we may not ask.
-pub(super) fn ask(host: &str, unknown: &mut Vec<String>) -> anyhow::Result<Ecn> {
+pub(super) fn ask(host: &str, unknown: &mut Vec<String>) -> Result<Ecn> {
     let mut plan = Plan::new(host, Family::Any)?;
     (plan.ds_field, plan.interval, plan.count) = (SENT, BETWEEN, Some(TRIES));
     let address = plan.address;
@@ -32,7 +32,7 @@ pub(super) fn ask(host: &str, unknown: &mut Vec<String>) -> anyhow::Result<Ecn> 
 }
 
 /// Who quoted a request on the way, and the DS field that it had there.
-fn on_the_way(address: IpAddr, unknown: &mut Vec<String>) -> anyhow::Result<Vec<(String, u8)>> {
+fn on_the_way(address: IpAddr, unknown: &mut Vec<String>) -> Result<Vec<(String, u8)>> {
     match quoted::find(address, SENT, MOST_HOPS) {
         Ok(found) => Ok(found.into_iter().map(|(by, field)| (by.to_string(), field)).collect()),
         Err(Error::NotAllowed { .. }) => {

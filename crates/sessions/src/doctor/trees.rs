@@ -1,6 +1,6 @@
 //! What stands on devices: shapers and their classes, what is led where, and what the policy means.
 
-use crate::watch::snapshot;
+use crate::error::{Error, Result};
 use std::fmt::Write as _;
 use tidegate_apply::Source;
 use tidegate_daemon::SPLIT_BELOW;
@@ -27,7 +27,11 @@ const MOST_CHECKED: usize = 5;
 ///
 /// # Errors
 /// Whoever is asked is gone.
-pub(super) fn look(sources: &mut [Source]) -> anyhow::Result<Vec<Snapshot>> {
+pub(super) fn look(sources: &mut [Source]) -> Result<Vec<Snapshot>> {
+    let snapshot = |source: &mut Source| {
+        let told = source.snapshot()?;
+        Snapshot::read(&told.to_string()).map_err(|error| Error::Invalid(error.to_string()))
+    };
     sources.iter_mut().map(snapshot).collect()
 }
 

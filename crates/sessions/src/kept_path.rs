@@ -1,47 +1,45 @@
 //! A session with a far end whose results are kept when it breaks off.
 
-use super::far::FarOptions;
-use std::io::IsTerminal;
-use tidegate_field::{Error, Far};
+use std::sync::atomic::AtomicBool;
+use tidegate_field::{Error, Far, Target};
 use tidegate_measure::stream::{Course, Exchange, Journey, Outcome, Path, Stream};
-use tidegate_os::interrupt;
 
 /// A far end. Once an exchange was cut, or the far end is gone after one that was carried out, those that follow send nothing and say why:
 /// whoever estimates then ends by himself with what he has.
-pub(crate) struct Kept {
+pub struct KeptPath {
     far: Far,
     cut: Option<String>,
     is_begun: bool,
 }
 
-impl Kept {
-    /// Begins a session; Ctrl-C ends what goes on.
+impl KeptPath {
+    /// Begins a session; setting the flag that `stop` gives ends what goes on.
     ///
     /// # Errors
-    /// Nobody is there, or he does not want us, or there is no token where one was said to be.
-    pub(crate) fn connect(options: &FarOptions, host: &str) -> anyhow::Result<Kept> {
-        let mut far = Far::connect(&options.target(host)?)?;
-        far.stop_on(interrupt::notice());
-        Ok(Kept { far, cut: None, is_begun: false })
+    /// The server cannot be reached, or refuses.
+    pub fn connect(target: &Target, stop: fn() -> &'static AtomicBool) -> Result<KeptPath, Error> {
+        let mut far = Far::connect(target)?;
+        far.stop_on(stop());
+        Ok(KeptPath { far, cut: None, is_begun: false })
     }
 
     /// Are its packets those of IPv6?
-    pub(crate) fn is_ipv6(&self) -> bool {
+    pub fn is_ipv6(&self) -> bool {
         self.far.address().is_ipv6()
     }
 
     /// Why it broke off, if it did.
-    pub(crate) fn cut(&self) -> Option<String> {
+    pub fn cut(&self) -> Option<String> {
         self.cut.clone()
     }
 
     /// What this machine did to the measurement.
-    pub(crate) fn doubts(&self) -> Vec<String> {
+    pub fn doubts(&self) -> Vec<String> {
         self.far.doubts()
     }
 }
 
-impl Path for Kept {
+impl Path for KeptPath {
     type Error = Error;
 
     fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Error> {
@@ -70,11 +68,4 @@ fn unsent(exchange: &Exchange, cut: Option<String>) -> Outcome {
         journeys: vec![Journey::default(); usize::try_from(stream.packets()).unwrap_or(0)],
     };
     Outcome { up: course(&exchange.up), down: course(&exchange.down), cut }
-}
-
-/// A line on the terminal that says how far it is; nothing in a pipe.
-pub(crate) fn tell(quiet: bool, words: &str) {
-    if !quiet && crate::output::stderr().is_terminal() {
-        crate::output::draw(&format!("\r\x1b[K{}", tidegate_text::line(words)));
-    }
 }

@@ -1,7 +1,7 @@
 //! The policy on and off, and as it was before in the end.
 
-use super::Options;
-use anyhow::{Context, bail, ensure};
+use super::VerifyOptions;
+use crate::error::{Context, Error, Result, invalid};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -19,24 +19,26 @@ enum How {
 }
 
 /// A policy that is off when this is gone.
-pub(super) struct Switch {
+pub(super) struct Switch<'s> {
     program: PathBuf,
     how: How,
     is_on: bool,
+    /// Told what goes wrong when it is dropped.
+    say: &'s dyn Fn(&str),
 }
 
-impl Switch {
+impl<'s> Switch<'s> {
     /// For a policy that is off now. `turn`: how long it is left on at most.
     ///
     /// # Errors
     /// This program cannot be found again.
-    pub(super) fn new(options: &Options, turn: Duration) -> anyhow::Result<Switch> {
+    pub(super) fn new(options: &VerifyOptions, turn: Duration, say: &'s dyn Fn(&str)) -> Result<Switch<'s>> {
         let program = std::env::current_exe().context("this program's own file")?;
         let how = match (&options.with, &options.without) {
             (Some(with), Some(without)) => How::Commands { with: with.clone(), without: without.clone() },
             _ => How::Ours { words: words(options, turn), device: None },
         };
-        Ok(Switch { program, how, is_on: false })
+        Ok(Switch { program, how, is_on: false, say })
     }
 
     /// The device whose name stands for the policy, once it has been on.
@@ -48,7 +50,7 @@ impl Switch {
     ///
     /// # Errors
     /// What `apply`, `revert` or the command said.
-    pub(super) fn turn(&mut self, on: bool) -> anyhow::Result<()> {
+    pub(super) fn turn(&mut self, on: bool) -> Result<()> {
         if on == self.is_on {
             return Ok(());
         }
@@ -61,8 +63,8 @@ impl Switch {
                 let told = ours(&self.program, words)?;
                 if told["changed"] == false {
                     self.is_on = false;
-                    bail!(
-                        "this policy stands already, so there is nothing to compare it with: take it away first (`tidegate revert`)"
+                    return invalid(
+                        "this policy stands already, so there is nothing to compare it with: take it away first (`tidegate revert`)",
                     );
                 }
                 *device = name(&told);
@@ -78,27 +80,26 @@ impl Switch {
     }
 }
 
-impl Drop for Switch {
+impl Drop for Switch<'_> {
     fn drop(&mut self) {
         let is_ours_there = !matches!(&self.how, How::Ours { device: None, .. });
         if self.is_on
             && is_ours_there
             && let Err(error) = self.turn(false)
         {
-            eprintln!("tidegate verify: the policy could not be taken away: {error:#}");
+            (self.say)(&format!("the policy could not be taken away: {}", chain(&error)));
         }
     }
 }
 
-fn words(options: &Options, turn: Duration) -> Vec<String> {
+fn words(options: &VerifyOptions, turn: Duration) -> Vec<String> {
     let seconds = (turn + FORGOTTEN).as_secs();
     let mut words: Vec<String> = ["apply", "--json", "--confirm"].map(str::to_owned).into();
     words.push(seconds.to_string());
     if let Some(dev) = &options.dev {
         words.extend(["--dev".to_owned(), dev.clone()]);
     }
-    let backend = clap::ValueEnum::to_possible_value(&options.backend).map(|value| value.get_name().to_owned());
-    words.extend(backend.into_iter().flat_map(|name| ["--backend".to_owned(), name]));
+    words.extend(["--backend", options.backend.name()].map(str::to_owned));
     words.extend(options.policy.iter().map(|file| file.display().to_string()));
     words
 }
@@ -110,16 +111,33 @@ fn name(told: &Value) -> Option<String> {
 }
 
 /// Another command of this program; what it said.
-fn ours(program: &PathBuf, words: &[String]) -> anyhow::Result<Value> {
+fn ours(program: &PathBuf, words: &[String]) -> Result<Value> {
     let done = Command::new(program).args(words).stdin(Stdio::null()).output().context("this program's own file")?;
     let said = String::from_utf8_lossy(&done.stderr);
-    ensure!(done.status.success(), "`tidegate {}`: {}", words.join(" "), said.trim().trim_start_matches("tidegate "));
-    serde_json::from_slice(&done.stdout).with_context(|| format!("what `tidegate {}` said", words.join(" ")))
+    if !done.status.success() {
+        let said = said.trim().trim_start_matches("tidegate ");
+        return invalid(format!("`tidegate {}`: {said}", words.join(" ")));
+    }
+    let told = serde_json::from_slice(&done.stdout).map_err(std::io::Error::from);
+    told.context(format!("what `tidegate {}` said", words.join(" ")))
 }
 
-fn shell(line: &str) -> anyhow::Result<()> {
+fn shell(line: &str) -> Result<()> {
     let done = Command::new("/bin/sh").args(["-c", line]).stdin(Stdio::null()).output().context("/bin/sh")?;
     let said = String::from_utf8_lossy(&done.stderr);
-    ensure!(done.status.success(), "`{line}` failed ({}): {}", done.status, said.trim());
-    Ok(())
+    match done.status.success() {
+        true => Ok(()),
+        false => invalid(format!("`{line}` failed ({}): {}", done.status, said.trim())),
+    }
+}
+
+/// A failure with its causes, on one line.
+pub(super) fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
 }

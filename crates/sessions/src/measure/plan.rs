@@ -1,57 +1,70 @@
 //! What the tests are made of: what is asked meanwhile, and what loads the path. Names are flent's.
 
-use anyhow::{Context, bail};
+use crate::error::{Error, Result};
 use std::time::Duration;
 
 /// A test: loads, one after the other.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// What is done, in a few words.
-    pub(crate) title: String,
-    pub(crate) loads: Vec<LoadPlan>,
+    pub title: String,
+    /// Its loads, in order.
+    pub loads: Vec<LoadPlan>,
 }
 
 /// What goes on at the same time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct LoadPlan {
-    pub(crate) name: String,
-    pub(crate) title: String,
+pub struct LoadPlan {
+    /// Its name in results.
+    pub name: String,
+    /// What it is, in a few words.
+    pub title: String,
     /// The test of flent's that it is.
-    pub(crate) test: Option<String>,
-    pub(crate) length: Duration,
-    pub(crate) probes: Vec<ProbePlan>,
-    /// TCP flows, each with its code point.
-    pub(crate) up: Vec<u8>,
-    pub(crate) down: Vec<u8>,
+    pub test: Option<String>,
+    /// How long it lasts.
+    pub length: Duration,
+    /// What is asked meanwhile.
+    pub probes: Vec<ProbePlan>,
+    /// TCP flows towards the server, each with its code point.
+    pub up: Vec<u8>,
+    /// TCP flows from the server, each with its code point.
+    pub down: Vec<u8>,
     /// UDP that floods upwards, bits per second.
-    pub(crate) flood: Option<f64>,
+    pub flood: Option<f64>,
     /// Echo requests beside, if we may send any.
-    pub(crate) icmp: bool,
+    pub icmp: bool,
 }
 
 /// Packets sent both ways at the same times.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct ProbePlan {
-    /// `udp-ef`, `voip`.
-    pub(crate) id: String,
-    pub(crate) title: String,
-    pub(crate) dscp: u8,
-    pub(crate) payload: u16,
-    pub(crate) every: Duration,
+pub struct ProbePlan {
+    /// Its name in results: `udp-ef`, `voip`.
+    pub id: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// The code point of its packets, 0 to 63.
+    pub dscp: u8,
+    /// Bytes of UDP payload.
+    pub payload: u16,
+    /// From one packet to the next.
+    pub every: Duration,
 }
 
-/// What the command line says about all of it.
+/// What whoever asks for a test wants of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Wishes {
-    pub(crate) length: Option<Duration>,
-    pub(crate) idle: Duration,
-    pub(crate) every: Duration,
+pub struct Wishes {
+    /// How long each load lasts; `None`: as the test has it.
+    pub length: Option<Duration>,
+    /// How long the idle path is looked at before.
+    pub idle: Duration,
+    /// From one probe to the next.
+    pub every: Duration,
     /// Flows of the tests that do not say how many.
-    pub(crate) streams: u32,
+    pub streams: u32,
     /// Code points beside each other; empty: as the test has it.
-    pub(crate) marks: Vec<(String, u8)>,
+    pub marks: Vec<(String, u8)>,
     /// Bits per second of `udp_flood`.
-    pub(crate) flood: f64,
+    pub flood: f64,
 }
 
 /// Classes of rrul's flows: best effort, background, video, voice.
@@ -64,14 +77,26 @@ const CALL_EVERY: Duration = Duration::from_millis(20);
 const SHORT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(30);
 /// The tests, for messages.
-pub(crate) const TESTS: &str =
+pub const TESTS: &str =
     "rrul, rrul_be, tcp_up, tcp_down, tcp_Nup, tcp_Ndown, tcp_nup, tcp_ndown, bidirectional, voip, udp_flood, ping";
 
 /// The plan of a test; without a name: idle, uploads, downloads, both.
 ///
 /// # Errors
 /// There is no such test.
-pub(crate) fn plan(name: Option<&str>, wishes: &Wishes) -> anyhow::Result<Plan> {
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate_sessions::measure::plan::{Wishes, plan};
+///
+/// let (idle, every) = (Duration::from_secs(5), Duration::from_millis(50));
+/// let wishes = Wishes { length: None, idle, every, streams: 4, marks: Vec::new(), flood: 20e6 };
+/// let rrul = plan(Some("rrul"), &wishes).unwrap();
+/// assert_eq!(rrul.loads.iter().map(|load| load.name.as_str()).collect::<Vec<_>>(), ["idle", "rrul"]);
+/// assert_eq!((rrul.loads[1].up.len(), rrul.loads[1].probes.len()), (4, 3));
+/// assert!(plan(Some("tcp_0up"), &wishes).is_err());
+/// ```
+pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
     let best = |count: u32| vec![0; count as usize];
     let streams = wishes.streams;
     let loaded = |name: &str, title: String, up: Vec<u8>, down: Vec<u8>| LoadPlan {
@@ -113,8 +138,8 @@ pub(crate) fn plan(name: Option<&str>, wishes: &Wishes) -> anyhow::Result<Plan> 
         }
         "ping" => loaded(name, "nothing but probes".into(), vec![], vec![]),
         _ => {
-            let (up, count) =
-                counted(name, streams).with_context(|| format!("`{name}` is no test; there are {TESTS}"))?;
+            let (up, count) = counted(name, streams)
+                .ok_or_else(|| Error::Invalid(format!("`{name}` is no test; there are {TESTS}")))?;
             match up {
                 true => loaded(name, format!("{count} uploads"), best(count), vec![]),
                 false => loaded(name, format!("{count} downloads"), vec![], best(count)),
@@ -130,19 +155,16 @@ pub(crate) fn plan(name: Option<&str>, wishes: &Wishes) -> anyhow::Result<Plan> 
     Ok(Plan { title, loads: if has_load { vec![idle, load] } else { vec![load] } })
 }
 
-/// `tcp_4up`, `tcp_nup`: whether it goes up, and how many flows.
-fn counted(name: &str, streams: u32) -> anyhow::Result<(bool, u32)> {
-    let rest = name.strip_prefix("tcp_").context("another name")?;
+/// `tcp_4up`, `tcp_nup`: whether it goes up, and how many flows, 1 to 128.
+fn counted(name: &str, streams: u32) -> Option<(bool, u32)> {
+    let rest = name.strip_prefix("tcp_")?;
     let (digits, up) = match (rest.strip_suffix("up"), rest.strip_suffix("down")) {
         (Some(digits), _) => (digits, true),
         (_, Some(digits)) => (digits, false),
-        _ => bail!("neither way"),
+        _ => return None,
     };
-    let count = if digits == "n" { streams } else { digits.parse()? };
-    if count == 0 || count > 128 {
-        bail!("1 to 128 flows");
-    }
-    Ok((up, count))
+    let count = if digits == "n" { streams } else { digits.parse().ok()? };
+    (1..=128).contains(&count).then_some((up, count))
 }
 
 /// What flent calls a test that it would know under another name.

@@ -1,6 +1,7 @@
 //! What loads the line, one after the other, and what went through meanwhile.
 
 use super::watch::{Watch, median};
+use crate::error::Result;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -73,7 +74,7 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// They cannot be sent.
-    pub(super) fn echoes(&self, length: u64) -> anyhow::Result<(Phase, Option<String>)> {
+    pub(super) fn echoes(&self, length: u64) -> Result<(Phase, Option<String>)> {
         (self.tell)("both ways, by echo requests");
         let begin = self.watch.now();
         let load = load::echoes(self.watch.far, self.most, self.watch.began)?;
@@ -101,7 +102,7 @@ impl Stage<'_> {
         idle: (u64, u64),
         most: f64,
         length: u64,
-    ) -> anyhow::Result<(Phase, Option<String>)> {
+    ) -> Result<(Phase, Option<String>)> {
         (self.tell)("the way up, by datagrams that end near by");
         let places = self.watch.places();
         let usual = places.get(place).and_then(|place| median(place, idle)).unwrap_or(0);
@@ -141,12 +142,7 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// The server has no address.
-    pub(super) fn downloads(
-        &self,
-        page: &Page,
-        family: Family,
-        length: u64,
-    ) -> anyhow::Result<(Phase, Option<String>)> {
+    pub(super) fn downloads(&self, page: &Page, family: Family, length: u64) -> Result<(Phase, Option<String>)> {
         (self.tell)("the way down, by downloads");
         let begin = self.watch.now();
         let load = load::downloads(page, family, CONNECTIONS, self.watch.began)?;
@@ -202,6 +198,6 @@ pub(super) fn behind_queue(quick: &tidegate_measure::quick::Quick, phase: usize)
 }
 
 /// The address that a reflector's name means.
-pub(super) fn address(host: &str, family: Family) -> anyhow::Result<IpAddr> {
+pub(super) fn address(host: &str, family: Family) -> Result<IpAddr> {
     Ok(tidegate_field::ping::Plan::new(host, family)?.address)
 }

@@ -1,6 +1,6 @@
 //! Who stands on the way, and how long they take to answer.
 
-use anyhow::Context;
+use crate::error::{Context, Result};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,8 +33,8 @@ impl Watch {
     ///
     /// # Errors
     /// No permission, no way.
-    pub(super) fn begin(name: &str, far: IpAddr) -> anyhow::Result<Watch> {
-        let found = hops::find(far, Way::Icmp, HOPS).with_context(|| format!("looking for the way to {name}"))?;
+    pub(super) fn begin(name: &str, far: IpAddr) -> Result<Watch> {
+        let found = hops::find(far, Way::Icmp, HOPS).context(format!("looking for the way to {name}"))?;
         let mut plans: Vec<(Plan, String, Option<u8>)> = Vec::new();
         for hop in found.iter().filter(|hop| !hop.is_host) {
             let (Some(plan), Some(address)) = (hops::watch(hop, far, Way::Icmp, OFTEN), hop.address) else { continue };

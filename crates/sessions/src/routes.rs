@@ -9,7 +9,7 @@ const UP: u32 = 1;
 
 /// A route of this network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Route {
+pub struct Route {
     to: IpAddr,
     prefix: u8,
     metric: u32,
@@ -17,14 +17,14 @@ pub(super) struct Route {
 }
 
 /// All of them that are in use.
-pub(super) fn all() -> Vec<Route> {
+pub fn all() -> Vec<Route> {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
     let (v4, v6) = (read("route"), read("ipv6_route"));
     v4.lines().skip(1).take(MOST).filter_map(ipv4).chain(v6.lines().take(MOST).filter_map(ipv6)).collect()
 }
 
 /// The devices of default routes, the best first.
-pub(super) fn defaults(routes: &[Route]) -> Vec<String> {
+pub fn defaults(routes: &[Route]) -> Vec<String> {
     let mut found: Vec<&Route> = routes.iter().filter(|route| route.prefix == 0 && route.device != "lo").collect();
     found.sort_by_key(|route| route.metric);
     let mut names: Vec<String> = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn defaults(routes: &[Route]) -> Vec<String> {
 }
 
 /// The device that leads to an address: of the longest prefix, then of the least metric.
-pub(super) fn device(routes: &[Route], to: IpAddr) -> Option<String> {
+pub fn device(routes: &[Route], to: IpAddr) -> Option<String> {
     let best = routes
         .iter()
         .filter(|route| route.takes(to))

@@ -1,8 +1,8 @@
-//! `tidegate doctor`: is it really shaping? Two looks at this computer, and what follows.
+//! Two looks at this computer: what is configured, what counts, and what follows is `tidegate_measure::doctor`'s to judge.
 //!
 //! ```text
 //! /sys, /proc, ethtool, nft (system.rs) ─┐
-//! trees of devices, twice (trees.rs)     ├─▶ measure::doctor::Facts ─▶ judge ─▶ Diagnosis ─▶ report
+//! trees of devices, twice (trees.rs)     ├─▶ measure::doctor::Facts
 //! ECN on the way to a host (ecn.rs)      ┘
 //! ```
 
@@ -10,93 +10,68 @@ mod ecn;
 mod system;
 mod trees;
 
-use super::far::PARTIAL;
-use super::routes;
-use crate::values;
-use tidegate_apply::status;
-
-use anyhow::{Context, ensure};
+use crate::error::{Context, Result, invalid};
+use crate::routes;
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use system::Counters;
-use tidegate_measure::doctor::{Device, Diagnosis, Facts, FlowTable, Severity, judge};
+use tidegate_apply::status;
+use tidegate_measure::doctor::{Device, Diagnosis, Facts, FlowTable, judge};
 use tidegate_netlink::{Kernel, Netfilter};
-use tidegate_os::{interrupt, poll};
-use tidegate_report::measuring::doctor::{text, to_json};
+use tidegate_os::poll;
 
-/// Something is wrong.
-const FOUND: u8 = 1;
-
-/// What may be said.
-#[derive(clap::Args, Clone, Debug)]
-#[command(after_help = "\
-Looks twice, and says what keeps this computer from shaping as it was told: how large, and what mends it. Look while the link is loaded: whether \
-a shaper limits can only be seen then. Nothing is changed. Without root some of it cannot be looked at, which is said.
-
-  tidegate doctor
-  tidegate doctor --dev eth0 --seconds 20 --host example.org
-
-Exit codes: 0 nothing worse than a note; 1 something is wrong; 2 wrong use, or nothing could be looked at; 3 ended before its time.")]
-pub struct Options {
-    /// Look at this device only, and those that belong to it.
-    #[arg(long, value_name = "DEV")]
-    pub dev: Option<String>,
-    /// From the first look to the second; a number alone is seconds.
-    #[arg(long, value_name = "TIME", value_parser = values::seconds, default_value = "3s")]
+/// What is looked at.
+pub struct DoctorOptions<'d> {
+    /// This device only, and those that belong to it.
+    pub dev: Option<&'d str>,
+    /// From the first look to the second, seconds: 0.1 to 3600.
     pub seconds: f64,
-    /// Ask this host whether packets that may be marked (ECN) arrive as such; needs a way to it, and root to see who changes them.
-    #[arg(long, value_name = "HOST")]
-    pub host: Option<String>,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
+    /// A host on the way to which the ECN field is looked at.
+    pub host: Option<&'d str>,
+    /// The command line that looks again, for the document.
+    pub again: String,
+    /// The flag that ends the wait for the second look when it is set; asked for before the first look.
+    pub stop: fn() -> &'static AtomicBool,
 }
 
-/// Plays `tidegate doctor`.
-pub fn command(options: &Options) -> ExitCode {
-    super::ended("doctor", attempt(options))
-}
-
-fn attempt(options: &Options) -> anyhow::Result<u8> {
-    ensure!((0.1..=3600.0).contains(&options.seconds), "--seconds is from 0.1 to 3600");
+/// Looks at this computer and judges what was seen; and whether the second look came early, because somebody did not want to wait.
+///
+/// # Errors
+/// There is no such device, the kernel cannot be asked, or the host cannot be.
+pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
+    if !(0.1..=3600.0).contains(&options.seconds) {
+        return invalid("--seconds is from 0.1 to 3600");
+    }
     let (facts, is_stopped) = gather(options)?;
     let (findings, mut doubts) = judge(&facts);
     if is_stopped {
         doubts
             .push(format!("stopped after {}: counters are of that time only", tidegate_report::span(facts.seconds_ns)));
     }
-    let worst = findings.iter().map(|finding| finding.severity).max();
     let diagnosis = Diagnosis {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        again: crate::measuring::again(),
+        again: options.again.clone(),
         looked_at: looked_at(&facts),
         findings,
         doubts,
         facts,
     };
-    let shown = if options.json { to_json(&diagnosis) } else { text(&diagnosis) };
-    crate::output::text(&shown);
-    Ok(match worst {
-        _ if is_stopped => PARTIAL,
-        Some(Severity::Warning | Severity::Bad) => FOUND,
-        _ => 0,
-    })
+    Ok((diagnosis, is_stopped))
 }
 
 /// The facts, and whether somebody did not want to wait for all of them.
-fn gather(options: &Options) -> anyhow::Result<(Facts, bool)> {
+fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
     let mut facts =
         Facts { devices: system::devices(), default_routes: routes::defaults(&routes::all()), ..Facts::default() };
-    if let Some(dev) = &options.dev {
-        ensure!(facts.device(dev).is_some(), "there is no device `{dev}`; `ip link` lists them");
+    if let Some(dev) = options.dev.filter(|dev| facts.device(dev).is_none()) {
+        return invalid(format!("there is no device `{dev}`; `ip link` lists them"));
     }
     let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
     let mut told = tidegate_apply::sources(&[], &status::healths(None).unwrap_or_default())?;
-    let stop = interrupt::notice();
+    let stop = (options.stop)();
     let (counters, trees, began) = (Counters::now(), trees::look(&mut told)?, Instant::now());
-    facts.ecn = options.host.as_deref().map(|host| ecn::ask(host, &mut facts.unknown)).transpose()?;
+    facts.ecn = options.host.map(|host| ecn::ask(host, &mut facts.unknown)).transpose()?;
     wait(began + Duration::from_secs_f64(options.seconds), stop)?;
     let (now, later) = (Counters::now(), trees::look(&mut told)?);
     facts.seconds_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -110,7 +85,7 @@ fn gather(options: &Options) -> anyhow::Result<(Facts, bool)> {
     facts.processors = now.processors_since(&counters);
     facts.softnet = now.softnet_since(&counters);
     facts.flow_tables = flow_tables(&mut facts.unknown);
-    if let Some(dev) = &options.dev {
+    if let Some(dev) = options.dev {
         keep(&mut facts, dev);
     }
     trees::note_meaning(&mut facts, &mut kernel);

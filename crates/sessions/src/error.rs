@@ -1,0 +1,116 @@
+//! Why something could not be measured.
+
+use std::fmt;
+use std::io;
+
+/// Why something could not be measured. `{}` shows the outermost message, [`std::error::Error::source`] leads to its causes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Sockets, servers, names: what measures with real sockets says.
+    Field(tidegate_field::Error),
+    /// This computer's devices, policies and daemons.
+    Computer(tidegate_apply::Error),
+    /// A system call.
+    Io(io::Error),
+    /// What was asked for cannot be: there is no such test, or a policy is applied already.
+    Invalid(String),
+    /// Not all was measured that was to be.
+    Partial(String),
+    /// Another failure, with what was being done.
+    During {
+        /// What was being done.
+        doing: String,
+        /// What failed.
+        cause: Box<Error>,
+    },
+}
+
+/// What comes of something that may fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// The failure of sockets or of a server that this comes of.
+    pub fn field(&self) -> Option<&tidegate_field::Error> {
+        match self {
+            Error::Field(error) => Some(error),
+            Error::During { cause, .. } => cause.field(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Field(error) => error.fmt(f),
+            Error::Computer(error) => write!(f, "{error}"),
+            Error::Io(error) => error.fmt(f),
+            Error::Invalid(words) | Error::Partial(words) => f.write_str(words),
+            Error::During { doing, .. } => f.write_str(doing),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // They say what these are.
+            Error::Field(error) => error.source(),
+            Error::Computer(error) => error.source(),
+            Error::Io(error) => error.source(),
+            Error::Invalid(_) | Error::Partial(_) => None,
+            Error::During { cause, .. } => Some(cause.as_ref()),
+        }
+    }
+}
+
+impl From<tidegate_field::Error> for Error {
+    fn from(error: tidegate_field::Error) -> Error {
+        Error::Field(error)
+    }
+}
+
+impl From<tidegate_apply::Error> for Error {
+    fn from(error: tidegate_apply::Error) -> Error {
+        Error::Computer(error)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::Io(error)
+    }
+}
+
+/// Puts what was being done before a failure.
+pub(crate) trait Context<T> {
+    fn context(self, doing: impl Into<String>) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> Context<T> for Result<T, E> {
+    fn context(self, doing: impl Into<String>) -> Result<T> {
+        self.map_err(|error| Error::During { doing: doing.into(), cause: Box::new(error.into()) })
+    }
+}
+
+/// What was asked for cannot be.
+pub(crate) fn invalid<T>(words: impl Into<String>) -> Result<T> {
+    Err(Error::Invalid(words.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn a_failure_of_a_server_is_found_behind_its_context() {
+        let gone: Result<(), _> = Err(tidegate_field::Error::Gone("it is gone".into()));
+        let error = gone.context("a turn").expect_err("it failed");
+        assert_eq!(error.to_string(), "a turn");
+        assert!(matches!(error.field(), Some(tidegate_field::Error::Gone(_))));
+        assert!(error.source().is_some_and(|cause| cause.to_string().contains("it is gone")));
+        assert!(Error::Invalid("no".into()).field().is_none());
+    }
+}

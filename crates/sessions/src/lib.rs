@@ -1,0 +1,23 @@
+#![forbid(unsafe_code)]
+//! Measurements of a real line, from start to the document that tables, pages and comparisons are made of.
+//!
+//! | module | what it measures | with what at the far end |
+//! |---|---|---|
+//! | [`measure`] | delays, losses and rates each way, idle and under load, by flent's tests | `tidegate serve` |
+//! | [`quick`] | half a minute: latency under load, rates, where the queue is | `tidegate serve`, a page, or any host that answers pings |
+//! | [`verify`] | the same load with and without a policy, in turns | `tidegate serve` |
+//! | [`doctor`] | what keeps this computer from shaping as it was told | nothing |
+//!
+//! [`KeptPath`] is a server whose results are kept when it breaks off, for whoever estimates over a path. Nothing is printed here, and nothing asks the
+//! command line; a flag that somebody sets ends a measurement early.
+
+pub mod doctor;
+mod error;
+mod kept_path;
+pub mod measure;
+pub mod quick;
+pub mod routes;
+pub mod verify;
+
+pub use error::{Error, Result};
+pub use kept_path::KeptPath;

@@ -1,0 +1,143 @@
+//! The same load with and without a policy, in turns.
+//!
+//! ```text
+//! turns (ABBA) ─▶ Switch (apply, revert) ─▶ a turn of a Measurement ──▶ one Experiment, two policies ──▶ measure::paired
+//! ```
+
+mod switch;
+
+use crate::error::{Error, Result};
+use crate::measure::{Measurement, Progress};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use switch::Switch;
+use tidegate_apply::Backend;
+use tidegate_measure::experiment::{Experiment, Policy};
+use tidegate_measure::paired;
+
+/// What the two are called in results: without the policy, with it.
+///
+/// ```
+/// // The order of the turns is that of `tidegate_measure::paired`: drifts of the line cancel out.
+/// let turns = tidegate_measure::paired::turns(2).map(|with| tidegate_sessions::verify::NAMES[usize::from(with)]);
+/// assert_eq!(turns.collect::<Vec<_>>(), ["without", "with", "with", "without"]);
+/// ```
+pub const NAMES: [&str; 2] = ["without", "with"];
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct VerifyOptions {
+    /// The policy: the files that `tidegate apply` takes.
+    pub policy: Vec<PathBuf>,
+    /// The device it is for, instead of the one that it names.
+    pub dev: Option<String>,
+    /// Whose qdiscs.
+    pub backend: Backend,
+    /// Instead: a command that puts the policy on.
+    pub with: Option<String>,
+    /// And one that takes it away.
+    pub without: Option<String>,
+    /// The test's name, for the document.
+    pub test: String,
+    /// How often each of the two.
+    pub rounds: u32,
+    /// How long it may settle after each change.
+    pub settle: Duration,
+}
+
+/// What turns came to.
+#[derive(Debug)]
+pub struct Turns {
+    /// All runs, of both.
+    pub experiment: Experiment,
+    /// Why not all of them were carried out.
+    pub trouble: Option<Error>,
+    /// The device whose name stands for the policy that was applied.
+    pub device: Option<String>,
+}
+
+/// All turns; what was done before it broke off is the result, unless that is nothing.
+///
+/// The policy is put on and taken away by this executable, as `apply --json --confirm SECONDS …` and `revert --json …`, or by the options' commands; at the
+/// end, and if this is dropped on the way, it is taken away. `say` is told if that fails then.
+///
+/// # Errors
+/// Nothing was measured, or the policy cannot be taken away.
+pub fn turns(
+    options: &VerifyOptions,
+    measurement: &Measurement,
+    stop: &'static AtomicBool,
+    (progress, say): (Progress<'_>, &dyn Fn(&str)),
+) -> Result<Turns> {
+    let mut switch = Switch::new(options, measurement.length() + options.settle, say)?;
+    let mut whole: Option<Experiment> = None;
+    let mut trouble = None;
+    for (n, with) in (0..).zip(paired::turns(options.rounds as usize)) {
+        let measure = || measurement.turn(NAMES[usize::from(with)], stop, progress);
+        match one(&mut switch, with, options.settle, measure) {
+            Ok(run) => whole = Some(joined(whole, run, with, n / 2)),
+            Err(error) if whole.is_none() => return Err(error),
+            Err(error) => trouble = Some(error),
+        }
+        if stop.load(Ordering::Relaxed) {
+            trouble.get_or_insert_with(|| Error::Partial("it was stopped".to_owned()));
+        }
+        if trouble.is_some() {
+            break;
+        }
+    }
+    let device = switch.device().map(str::to_owned);
+    switch.turn(false)?;
+    let mut experiment = whole.unwrap_or_default();
+    experiment.scenario = "verify".into();
+    experiment.title = format!("{}, {} without and with {}", measurement.target.host, options.test, named(options));
+    experiment.again = measurement.again.clone();
+    experiment.notes.extend(trouble.iter().map(|why| format!("partial: {}", switch::chain(why))));
+    experiment.notes.dedup();
+    drop(switch);
+    Ok(Turns { experiment, trouble, device })
+}
+
+fn one(
+    switch: &mut Switch<'_>,
+    with: bool,
+    settle: Duration,
+    measure: impl FnOnce() -> Result<Experiment>,
+) -> Result<Experiment> {
+    switch.turn(with)?;
+    std::thread::sleep(settle);
+    measure()
+}
+
+/// What the policy is called.
+fn named(options: &VerifyOptions) -> String {
+    match &options.with {
+        Some(command) => format!("`{command}`"),
+        None => options.policy.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// One more run: of the policy that it was measured with, in its round.
+fn joined(whole: Option<Experiment>, mut run: Experiment, with: bool, round: u32) -> Experiment {
+    let policy = NAMES[usize::from(with)];
+    run.runs.iter_mut().for_each(|run| {
+        run.policy = policy.to_owned();
+        run.repeat = round;
+    });
+    let policies = NAMES.map(|name| Policy { name: name.into(), title: name.into(), commands: Vec::new() });
+    match whole {
+        None => Experiment { policies: policies.into(), ..run },
+        Some(mut whole) => {
+            whole.runs.extend(run.runs);
+            // By policy, then by load, then by round, as documents have it.
+            let place = |name: &str, all: &[String]| all.iter().position(|known| known == name);
+            let loads: Vec<String> = whole.loads.iter().map(|load| load.name.clone()).collect();
+            let names = NAMES.map(str::to_owned);
+            whole.runs.sort_by_key(|run| (place(&run.policy, &names), place(&run.load, &loads), run.repeat));
+            let new: Vec<String> = run.notes.into_iter().filter(|note| !whole.notes.contains(note)).collect();
+            whole.notes.extend(new);
+            whole
+        }
+    }
+}
