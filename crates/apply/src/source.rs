@@ -10,7 +10,7 @@ use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::device_snapshot;
 use tidegate_daemon::{ANSWER, Client};
 use tidegate_daemon::{Context, Error, Result, bail, ensure, error};
-use tidegate_live::engine::link_rate;
+use tidegate_dataplane::engine::link_rate;
 use tidegate_netlink::Kernel;
 
 /// Somebody who tells snapshots.

@@ -14,7 +14,7 @@ use tidegate_daemon::{Result, ensure};
 use tidegate_os::news;
 
 /// A packet later than this makes a warning: behind it the engine gives up on making up for what it missed.
-pub const LATE_NS: u64 = tidegate_live::engine::CREDIT.0;
+pub const LATE_NS: u64 = tidegate_dataplane::engine::CREDIT.0;
 /// How long a daemon may take to compare what it runs with what it was given.
 const COMPARE: Duration = Duration::from_secs(10);
 /// The exit code of `tidegate status` where tidegate applied nothing.

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tidegate_dataplane::daemon::control::{Answers, Tell};
+use tidegate_dataplane::daemon::{Desk, Gone, Running};
+use tidegate_dataplane::door::Spot;
+use tidegate_dataplane::engine::{Captured, ClassSeen, Counts, Fate, link_rate};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
-use tidegate_live::daemon::control::{Answers, Tell};
-use tidegate_live::daemon::{Desk, Gone, Running};
-use tidegate_live::door::Spot;
-use tidegate_live::engine::{Captured, ClassSeen, Counts, Fate, link_rate};
 use tidegate_os::process;
 use tidegate_os::service::Peer;
 use tidegate_packet::{Handle, Rate, Time};
@@ -340,10 +340,10 @@ fn changes(words: &[String]) -> bool {
     !tc::parse(words, &Env::default()).is_ok_and(|parsed| shows(&parsed.command))
 }
 
-fn direction(direction: tidegate_live::door::Direction) -> &'static str {
+fn direction(direction: tidegate_dataplane::door::Direction) -> &'static str {
     match direction {
-        tidegate_live::door::Direction::Egress => "egress",
-        tidegate_live::door::Direction::Ingress => "ingress",
+        tidegate_dataplane::door::Direction::Egress => "egress",
+        tidegate_dataplane::door::Direction::Ingress => "ingress",
     }
 }
 

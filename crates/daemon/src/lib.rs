@@ -3,7 +3,7 @@
 //! a process.
 //!
 //! ```text
-//! files ──▶ loader ──▶ Wanted (machine.rs) ──▶ live::Engine ◀──▶ live::door
+//! files ──▶ loader ──▶ Wanted (machine.rs) ──▶ dataplane::Engine ◀──▶ dataplane::door
 //!                                                  ▲
 //! apply, top, tc, capture ── Client ──▶ DEV.sock ──┘ answers.rs
 //! ```

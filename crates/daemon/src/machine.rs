@@ -2,8 +2,8 @@
 
 use crate::error::{Context, Result};
 use crate::{bail, ensure, error};
+use tidegate_dataplane::door::{Direction, Spot};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_live::door::{Direction, Spot};
 use tidegate_os::news::{self, Link};
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::dump::Installed;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
-use tidegate_live::daemon::control::{Answers, Tell, serve};
+use tidegate_dataplane::daemon::control::{Answers, Tell, serve};
 use tidegate_netlink::decode;
 use tidegate_os::service::Peer;
 use tidegate_probe::{Header, Message, Quotas, Sample, SessionKey, Sessions, Side, Sightings, Token};

@@ -6,15 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use tidegate_os::netlink::{Change, Links};
+use tidegate_os::numbers::{RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER};
 use tidegate_os::talk::{Refused, Talk};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, Installed, QdiscDump};
 use tidegate_policy::{Kind, LinkKind, LinkOp, Op};
 
-const RTM_GETQDISC: u16 = 38;
-const RTM_GETTCLASS: u16 = 42;
-const RTM_GETTFILTER: u16 = 46;
-const RTM_GETACTION: u16 = 50;
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;
 const IFB_QUEUE: u32 = 32;

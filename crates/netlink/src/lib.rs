@@ -15,11 +15,12 @@
 //! assert_eq!((message.kind, message.body.len()), (36, 20 + 12 + 8));
 //! ```
 
-pub mod attribute;
 pub mod decode;
 pub mod encode;
 mod kernel;
 mod netfilter;
+
+pub use tidegate_os::attribute;
 
 pub use kernel::{InstalledQdiscs, Kernel, KernelError, RawDump};
 pub use netfilter::{FlowTable, Netfilter};

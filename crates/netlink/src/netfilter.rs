@@ -1,9 +1,9 @@
 //! nftables of a network namespace: batches in, tables and rules out.
 
-use crate::attribute::read;
 use crate::encode::nft::{self, Batch};
 use std::collections::BTreeMap;
 use std::io;
+use tidegate_os::attribute::read;
 use tidegate_os::talk::{Refused, Talk};
 
 /// NFT_MSG_GETFLOWTABLE, of nftables' subsystem.
@@ -153,7 +153,7 @@ fn flow_table(body: &[u8]) -> Option<FlowTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribute::Attributes;
+    use tidegate_os::attribute::Attributes;
 
     #[test]
     fn a_flow_table_as_the_kernel_tells_it() {

@@ -23,6 +23,7 @@ compile_error!("tidegate-os does not support x32, whose system calls mix 32-bit 
 
 mod address;
 pub mod apart;
+pub mod attribute;
 pub mod boot;
 pub mod bpf;
 pub mod confine;
@@ -40,6 +41,7 @@ pub mod namespace;
 pub mod netlink;
 pub mod news;
 pub mod nfqueue;
+pub mod numbers;
 pub mod offload;
 pub mod output_file;
 pub mod packet_socket;

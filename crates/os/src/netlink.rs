@@ -1,5 +1,11 @@
 //! Links through rtnetlink (RFC 3549): create one, change it, delete it, give it an address and the way to everybody.
 
+use crate::attribute::{put, put_head};
+use crate::numbers::{
+    IFF_UP, IFLA_ADDRESS, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, LINK_HEAD,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ERROR, NLMSG_HEAD, RTM_DELLINK, RTM_NEWADDR, RTM_NEWLINK,
+    RTM_NEWROUTE,
+};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,28 +19,9 @@ pub const MAX_NAME: usize = 15;
 /// Kinds of link that can stand for any other, best first: not every kernel has every kind.
 const STAND_INS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
 
-const RTM_NEWLINK: u16 = 16;
-const RTM_DELLINK: u16 = 17;
-const RTM_NEWADDR: u16 = 20;
-const RTM_NEWROUTE: u16 = 24;
-const NLMSG_ERROR: u16 = 2;
-const NLM_F_REQUEST: u16 = 0x1;
-const NLM_F_ACK: u16 = 0x4;
-const NLM_F_EXCL: u16 = 0x200;
-const NLM_F_CREATE: u16 = 0x400;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_ADDRESS: u16 = 1;
-const IFLA_MTU: u16 = 4;
-const IFLA_TXQLEN: u16 = 13;
-const IFLA_LINKINFO: u16 = 18;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_NET_NS_FD: u16 = 28;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
-/// Octets of `ifinfomsg`.
-const INFO: usize = 16;
-const IFF_UP: u32 = 1;
 /// Nobody on it is asked for his address.
 const IFF_NOARP: u32 = 0x80;
 const IFA_ADDRESS: u16 = 1;
@@ -48,8 +35,6 @@ const RTA_PRIORITY: u16 = 6;
 const ROUTE: [u8; 4] = [254, 3, 253, 1];
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
-/// Bytes of `nlmsghdr`.
-const HEADER: usize = 16;
 
 /// What is changed of a link; `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -90,10 +75,10 @@ impl Links {
     pub fn create(&mut self, name: &str, kind: &str, txqlen: u32) -> io::Result<()> {
         let mut attributes = Vec::new();
         name_attribute(&mut attributes, name)?;
-        attribute(&mut attributes, IFLA_TXQLEN, &txqlen.to_ne_bytes());
+        put(&mut attributes, IFLA_TXQLEN, &txqlen.to_ne_bytes());
         let mut info = Vec::new();
-        attribute(&mut info, IFLA_INFO_KIND, kind.as_bytes());
-        attribute(&mut attributes, IFLA_LINKINFO, &info);
+        put(&mut info, IFLA_INFO_KIND, kind.as_bytes());
+        put(&mut attributes, IFLA_LINKINFO, &info);
         self.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
     }
 
@@ -111,15 +96,15 @@ impl Links {
     /// # Errors
     /// As for [`Links::create`].
     pub fn pair(&mut self, name: &str, other: &str, there: &impl AsFd) -> io::Result<()> {
-        let mut peer = vec![0; INFO];
+        let mut peer = vec![0; LINK_HEAD];
         name_attribute(&mut peer, other)?;
-        attribute(&mut peer, IFLA_NET_NS_FD, &there.as_fd().as_raw_fd().to_ne_bytes());
+        put(&mut peer, IFLA_NET_NS_FD, &there.as_fd().as_raw_fd().to_ne_bytes());
         let (mut data, mut info, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
-        attribute(&mut data, VETH_INFO_PEER, &peer);
-        attribute(&mut info, IFLA_INFO_KIND, b"veth");
-        attribute(&mut info, IFLA_INFO_DATA, &data);
+        put(&mut data, VETH_INFO_PEER, &peer);
+        put(&mut info, IFLA_INFO_KIND, b"veth");
+        put(&mut info, IFLA_INFO_DATA, &data);
         name_attribute(&mut attributes, name)?;
-        attribute(&mut attributes, IFLA_LINKINFO, &info);
+        put(&mut attributes, IFLA_LINKINFO, &info);
         self.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
     }
 
@@ -140,13 +125,13 @@ impl Links {
         let index = self.index(name)?;
         let mut attributes = Vec::new();
         if let Some(mtu) = change.mtu {
-            attribute(&mut attributes, IFLA_MTU, &mtu.to_ne_bytes());
+            put(&mut attributes, IFLA_MTU, &mtu.to_ne_bytes());
         }
         if let Some(packets) = change.txqlen {
-            attribute(&mut attributes, IFLA_TXQLEN, &packets.to_ne_bytes());
+            put(&mut attributes, IFLA_TXQLEN, &packets.to_ne_bytes());
         }
         if let Some(segments) = change.segments {
-            attribute(&mut attributes, IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes());
+            put(&mut attributes, IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes());
         }
         if let Some(name) = &change.name {
             name_attribute(&mut attributes, name)?;
@@ -188,8 +173,8 @@ impl Links {
         let flags = if family == AF_INET6 { IFA_F_NODAD } else { 0 };
         let mut body = vec![family, (octets.len() * 8) as u8, flags, 0];
         body.extend(index.to_ne_bytes());
-        attribute(&mut body, IFA_LOCAL, &octets);
-        attribute(&mut body, IFA_ADDRESS, &octets);
+        put(&mut body, IFA_LOCAL, &octets);
+        put(&mut body, IFA_ADDRESS, &octets);
         self.request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
@@ -203,10 +188,10 @@ impl Links {
         let mut body = vec![octets(like).0, 0, 0, 0];
         body.extend(ROUTE);
         body.extend(0_u32.to_ne_bytes());
-        attribute(&mut body, RTA_OIF, &index.to_ne_bytes());
+        put(&mut body, RTA_OIF, &index.to_ne_bytes());
         if like.is_ipv6() {
             // Before those that are made by hand (1024).
-            attribute(&mut body, RTA_PRIORITY, &1_u32.to_ne_bytes());
+            put(&mut body, RTA_PRIORITY, &1_u32.to_ne_bytes());
         }
         // Without NLM_F_EXCL, a route of IPv4 is put before others alike.
         self.request(RTM_NEWROUTE, NLM_F_CREATE, &body)
@@ -222,8 +207,8 @@ impl Links {
         let mut body = vec![family, (octets.len() * 8) as u8, 0, 0];
         body.extend(ROUTE);
         body.extend(0_u32.to_ne_bytes());
-        attribute(&mut body, RTA_DST, &octets);
-        attribute(&mut body, RTA_OIF, &index.to_ne_bytes());
+        put(&mut body, RTA_DST, &octets);
+        put(&mut body, RTA_OIF, &index.to_ne_bytes());
         self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
@@ -237,7 +222,7 @@ impl Links {
         body.extend(index.to_ne_bytes());
         body.extend(IFF_NOARP.to_ne_bytes());
         body.extend(IFF_NOARP.to_ne_bytes());
-        attribute(&mut body, IFLA_ADDRESS, &address);
+        put(&mut body, IFLA_ADDRESS, &address);
         self.request(RTM_NEWLINK, 0, &body)
     }
 
@@ -253,13 +238,9 @@ impl Links {
 
     fn request(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         self.sequence += 1;
-        let length = u32::try_from(HEADER + body.len()).map_err(io::Error::other)?;
-        let mut message = Vec::with_capacity(HEADER + body.len());
-        message.extend(length.to_ne_bytes());
-        message.extend(kind.to_ne_bytes());
-        message.extend((NLM_F_REQUEST | NLM_F_ACK | flags).to_ne_bytes());
-        message.extend(self.sequence.to_ne_bytes());
-        message.extend(0_u32.to_ne_bytes());
+        let length = u32::try_from(NLMSG_HEAD + body.len()).map_err(io::Error::other)?;
+        let mut message = Vec::with_capacity(NLMSG_HEAD + body.len());
+        put_head(&mut message, length, kind, NLM_F_REQUEST | NLM_F_ACK | flags, self.sequence);
         message.extend(body);
         rustix::net::sendto(&self.socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         self.answer()
@@ -292,17 +273,8 @@ fn name_attribute(to: &mut Vec<u8>, name: &str) -> io::Result<()> {
     }
     let mut zero_ended = name.as_bytes().to_vec();
     zero_ended.push(0);
-    attribute(to, IFLA_IFNAME, &zero_ended);
+    put(to, IFLA_IFNAME, &zero_ended);
     Ok(())
-}
-
-/// Appends one attribute, padded to four bytes.
-fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    to.extend(length.to_ne_bytes());
-    to.extend(kind.to_ne_bytes());
-    to.extend(value);
-    to.resize(to.len().next_multiple_of(4), 0);
 }
 
 #[cfg(test)]
@@ -316,13 +288,5 @@ mod tests {
             let error = links.create(name, "dummy", 1000).expect_err(name);
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name}");
         }
-    }
-
-    #[test]
-    fn an_attribute_is_padded_to_four_bytes() {
-        let mut bytes = Vec::new();
-        attribute(&mut bytes, 3, b"lo\0");
-        assert_eq!(bytes.len(), 8);
-        assert_eq!(&bytes[4..], b"lo\0\0");
     }
 }

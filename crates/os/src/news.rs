@@ -1,5 +1,10 @@
 //! The links of a network namespace, and news of them: made, changed, renamed, gone.
 
+use crate::attribute::each;
+use crate::numbers::{
+    IFF_UP, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, LINK_HEAD, RTM_DELLINK,
+    RTM_GETLINK, RTM_NEWLINK,
+};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -9,20 +14,8 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 
 use crate::talk::{Talk, messages};
 
-const RTM_NEWLINK: u16 = 16;
-const RTM_DELLINK: u16 = 17;
-const RTM_GETLINK: u16 = 18;
 /// The group of those who want to hear of links.
 const RTMGRP_LINK: u32 = 1;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_MTU: u16 = 4;
-const IFLA_LINK: u16 = 5;
-const IFLA_TXQLEN: u16 = 13;
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_INFO_KIND: u16 = 1;
-const IFF_UP: u32 = 1;
-/// Octets of `ifinfomsg`.
-const HEAD: usize = 16;
 /// What `ifi_type` says of links whose frames have an Ethernet header.
 const ETHERNET: u16 = 1;
 const LOOPBACK: u16 = 772;
@@ -64,7 +57,7 @@ pub enum News {
 /// # Errors
 /// The kernel does not say.
 pub fn links() -> io::Result<Vec<Link>> {
-    let told = Talk::open()?.dump(RTM_GETLINK, &[0; HEAD])?;
+    let told = Talk::open()?.dump(RTM_GETLINK, &[0; LINK_HEAD])?;
     Ok(told.iter().filter(|told| told.kind == RTM_NEWLINK).filter_map(|told| link(&told.body)).collect())
 }
 
@@ -129,7 +122,7 @@ fn link(body: &[u8]) -> Option<Link> {
         ethernet: matches!(kind, ETHERNET | LOOPBACK),
         ..Link::default()
     };
-    for (number, value) in attributes(body.get(HEAD..)?) {
+    for (number, value) in each(body.get(LINK_HEAD..)?) {
         let number_of = |value: &[u8]| value.try_into().ok().map(u32::from_ne_bytes);
         match number {
             IFLA_IFNAME => link.name = text(value),
@@ -137,7 +130,7 @@ fn link(body: &[u8]) -> Option<Link> {
             IFLA_LINK => link.on = number_of(value),
             IFLA_TXQLEN => link.txqlen = number_of(value)?,
             IFLA_LINKINFO => {
-                let kind = attributes(value).find(|(number, _)| *number == IFLA_INFO_KIND);
+                let kind = each(value).find(|(number, _)| *number == IFLA_INFO_KIND);
                 link.kind = kind.map(|(_, value)| text(value)).unwrap_or_default();
             }
             _ => {}
@@ -148,17 +141,6 @@ fn link(body: &[u8]) -> Option<Link> {
 
 fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
-}
-
-/// Attributes: number and value, each beginning at a multiple of four octets.
-fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let length = usize::from(u16::from_ne_bytes(octets.get(..2)?.try_into().ok()?));
-        let number = u16::from_ne_bytes(octets.get(2..4)?.try_into().ok()?) & 0x3fff;
-        let value = octets.get(4..length)?;
-        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some((number, value))
-    })
 }
 
 pub(crate) fn fuzz(bytes: &[u8]) {

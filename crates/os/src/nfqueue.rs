@@ -1,5 +1,7 @@
 //! Netfilter's queues: packets that wait in the kernel for a program's verdict, of which the program sees the front.
 
+use crate::attribute::{each as each_attribute, put, put_head};
+use crate::numbers::{NLM_F_ACK, NLM_F_REQUEST, NLMSG_ERROR, NLMSG_HEAD};
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,9 +15,6 @@ use crate::sockopt;
 const PACKET: u16 = 3 << 8;
 const VERDICT: u16 = 3 << 8 | 1;
 const CONFIG: u16 = 3 << 8 | 2;
-const NLMSG_ERROR: u16 = 2;
-const REQUEST: u16 = 0x1;
-const ACKNOWLEDGE: u16 = 0x4;
 const CFG_COMMAND: u16 = 1;
 const CFG_PARAMETERS: u16 = 2;
 const CFG_LONGEST: u16 = 3;
@@ -41,9 +40,7 @@ const DROP: u32 = 0;
 const ACCEPT: u32 = 1;
 /// Octets of what waits for us to read it.
 const ROOM: usize = 32 << 20;
-/// Octets of `nlmsghdr` and of `nfgenmsg`.
-const HEAD: usize = 16;
-const BOTH_HEADS: usize = HEAD + 4;
+const BOTH_HEADS: usize = NLMSG_HEAD + 4;
 /// Octets of a packet that are copied: link headers are not among them.
 pub const COPIED: usize = 128;
 /// Room for one message: the octets copied and what is told beside them.
@@ -121,12 +118,12 @@ impl Queues {
     /// Somebody has it, the kernel has no such queues, or we may not.
     pub fn take(&mut self, queue: u16, keeping: Keeping) -> io::Result<()> {
         let mut body = Vec::new();
-        attribute(&mut body, CFG_COMMAND, &[COMMAND_BIND, 0, 0, 0]);
+        put(&mut body, CFG_COMMAND, &[COMMAND_BIND, 0, 0, 0]);
         self.ask(queue, &body)?;
         let mut body = Vec::new();
         let copied = (COPIED as u32).to_be_bytes();
-        attribute(&mut body, CFG_PARAMETERS, &[copied[0], copied[1], copied[2], copied[3], COPY_PACKET]);
-        attribute(&mut body, CFG_LONGEST, &keeping.longest.to_be_bytes());
+        put(&mut body, CFG_PARAMETERS, &[copied[0], copied[1], copied[2], copied[3], COPY_PACKET]);
+        put(&mut body, CFG_LONGEST, &keeping.longest.to_be_bytes());
         self.ask(queue, &body)?;
         self.keep(queue, keeping)
     }
@@ -139,8 +136,8 @@ impl Queues {
         let flag = |flag: u32, on: bool| if on { flag } else { 0 };
         let flags = flag(FLAG_FAIL_OPEN, keeping.fail_open) | flag(FLAG_GSO, keeping.whole);
         let mut body = Vec::new();
-        attribute(&mut body, CFG_FLAGS, &flags.to_be_bytes());
-        attribute(&mut body, CFG_MASK, &(FLAG_FAIL_OPEN | FLAG_GSO).to_be_bytes());
+        put(&mut body, CFG_FLAGS, &flags.to_be_bytes());
+        put(&mut body, CFG_MASK, &(FLAG_FAIL_OPEN | FLAG_GSO).to_be_bytes());
         self.ask(queue, &body)
     }
 
@@ -149,13 +146,13 @@ impl Queues {
     fn ask(&mut self, queue: u16, attributes: &[u8]) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let mut octets = Vec::new();
-        message(&mut octets, CONFIG, REQUEST | ACKNOWLEDGE, self.sequence, queue, attributes);
+        message(&mut octets, CONFIG, NLM_F_REQUEST | NLM_F_ACK, self.sequence, queue, attributes);
         self.send(&octets)?;
         let mut answer = [0_u8; MESSAGE];
         // Nothing is taken that is not the answer: packets stay for `receive`.
         let peeked = rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT | RecvFlags::PEEK);
         match peeked {
-            Ok((octets, _)) if octets >= HEAD + 4 && half(&answer, 4) == NLMSG_ERROR => {
+            Ok((octets, _)) if octets >= NLMSG_HEAD + 4 && half(&answer, 4) == NLMSG_ERROR => {
                 rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT)?;
                 refused(&answer)
             }
@@ -227,7 +224,7 @@ impl Queues {
             put_attribute(&mut body[12..], MARK, &[mark.to_be_bytes()]);
             octets = 20;
         }
-        message(&mut self.verdicts, VERDICT, REQUEST, 0, queue, &body[..octets]);
+        message(&mut self.verdicts, VERDICT, NLM_F_REQUEST, 0, queue, &body[..octets]);
         if self.verdicts.len() >= FULL { self.flush() } else { Ok(()) }
     }
 
@@ -293,11 +290,9 @@ fn waiting(octets: &[u8]) -> Option<Waiting<'_>> {
         len: 0,
         is_super: false,
     };
-    let (mut rest, mut whole, mut known) = (octets.get(BOTH_HEADS..)?, None, false);
-    while rest.len() >= 4 {
-        let length = usize::from(half(rest, 0));
-        let Some(value) = rest.get(4..length) else { break };
-        match half(rest, 2) & 0x3fff {
+    let (mut whole, mut known) = (None, false);
+    for (number, value) in each_attribute(octets.get(BOTH_HEADS..)?) {
+        match number {
             PACKET_HEAD if value.len() >= 7 => {
                 waiting.id = word(value)?;
                 waiting.protocol = u16::from_be_bytes([value[4], value[5]]);
@@ -310,7 +305,6 @@ fn waiting(octets: &[u8]) -> Option<Waiting<'_>> {
             INFO => waiting.is_super = word(value)? & INFO_GSO != 0,
             _ => {}
         }
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     waiting.len = whole.unwrap_or(waiting.front.len() as u32);
     known.then_some(waiting)
@@ -333,13 +327,10 @@ fn refused(octets: &[u8]) -> io::Result<()> {
 
 /// Appends a message about a queue.
 fn message(to: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32, queue: u16, attributes: &[u8]) {
-    let mut head = [0_u8; BOTH_HEADS];
-    head[..4].copy_from_slice(&((BOTH_HEADS + attributes.len()) as u32).to_ne_bytes());
-    head[4..6].copy_from_slice(&kind.to_ne_bytes());
-    head[6..8].copy_from_slice(&flags.to_ne_bytes());
-    head[8..12].copy_from_slice(&sequence.to_ne_bytes());
-    head[18..20].copy_from_slice(&queue.to_be_bytes());
-    to.extend_from_slice(&head);
+    put_head(to, (BOTH_HEADS + attributes.len()) as u32, kind, flags, sequence);
+    // Any family, version 0, and the number of the queue (`nfgenmsg`).
+    to.extend([0, 0]);
+    to.extend(queue.to_be_bytes());
     to.extend_from_slice(attributes);
 }
 
@@ -352,15 +343,6 @@ fn put_attribute<const N: usize>(to: &mut [u8], kind: u16, words: &[[u8; 4]; N])
     }
 }
 
-/// Appends one attribute, padded to four octets.
-fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    to.extend(length.to_ne_bytes());
-    to.extend(kind.to_ne_bytes());
-    to.extend(value);
-    to.resize(to.len().next_multiple_of(4), 0);
-}
-
 pub(crate) fn fuzz(bytes: &[u8]) {
     each(bytes, &mut |_| {});
 }
@@ -371,11 +353,11 @@ mod tests {
 
     fn packet(front: &[u8]) -> Vec<u8> {
         let mut attributes = Vec::new();
-        attribute(&mut attributes, PACKET_HEAD, &[0, 0, 0, 7, 0x08, 0x00, 4]);
-        attribute(&mut attributes, MARK, &9_u32.to_be_bytes());
-        attribute(&mut attributes, INFO, &INFO_GSO.to_be_bytes());
-        attribute(&mut attributes, WHOLE_LENGTH, &64_000_u32.to_be_bytes());
-        attribute(&mut attributes, PAYLOAD, front);
+        put(&mut attributes, PACKET_HEAD, &[0, 0, 0, 7, 0x08, 0x00, 4]);
+        put(&mut attributes, MARK, &9_u32.to_be_bytes());
+        put(&mut attributes, INFO, &INFO_GSO.to_be_bytes());
+        put(&mut attributes, WHOLE_LENGTH, &64_000_u32.to_be_bytes());
+        put(&mut attributes, PAYLOAD, front);
         let mut octets = Vec::new();
         message(&mut octets, PACKET, 0, 0, 40, &attributes);
         octets

@@ -1,5 +1,7 @@
 //! A conversation with the kernel over rtnetlink: messages whose octets others make, acknowledged one by one, and dumps.
 
+use crate::attribute::{each, put_head};
+use crate::numbers::{NLM_F_ACK, NLM_F_ACK_TLVS, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NLMSG_HEAD};
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,16 +12,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use crate::sockopt;
 
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-const NLM_F_REQUEST: u16 = 0x1;
-const NLM_F_ACK: u16 = 0x4;
-const NLM_F_DUMP: u16 = 0x300;
-/// The answer has attributes behind the refused message's head.
-const NLM_F_ACK_TLVS: u16 = 0x200;
 const NLMSGERR_ATTR_MSG: u16 = 1;
-/// Octets of `nlmsghdr`.
-const HEAD: usize = 16;
 /// The most octets that the kernel puts into one answer.
 const ANSWER: usize = 1 << 16;
 
@@ -203,7 +196,7 @@ impl Talk {
     }
 
     fn send(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
-        let mut message = Vec::with_capacity(HEAD + body.len());
+        let mut message = Vec::with_capacity(NLMSG_HEAD + body.len());
         self.write(&mut message, kind, flags, body)?;
         rustix::net::sendto(&self.socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         Ok(())
@@ -212,12 +205,8 @@ impl Talk {
     /// Writes a message behind others, with the next number.
     fn write(&mut self, message: &mut Vec<u8>, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
-        let length = u32::try_from(HEAD + body.len()).map_err(io::Error::other)?;
-        message.extend(length.to_ne_bytes());
-        message.extend(kind.to_ne_bytes());
-        message.extend(flags.to_ne_bytes());
-        message.extend(self.sequence.to_ne_bytes());
-        message.extend(0_u32.to_ne_bytes());
+        let length = u32::try_from(NLMSG_HEAD + body.len()).map_err(io::Error::other)?;
+        put_head(message, length, kind, flags, self.sequence);
         message.extend(body);
         message.resize(message.len().next_multiple_of(4), 0);
         Ok(())
@@ -235,9 +224,9 @@ pub(crate) struct Answer<'b> {
 /// The messages of an answer; what is cut short ends them.
 pub(crate) fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     std::iter::from_fn(move || {
-        let head = octets.get(..HEAD)?;
+        let head = octets.get(..NLMSG_HEAD)?;
         let length = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
-        let body = octets.get(HEAD..length)?;
+        let body = octets.get(NLMSG_HEAD..length)?;
         let answer = Answer {
             kind: u16::from_ne_bytes([head[4], head[5]]),
             flags: u16::from_ne_bytes([head[6], head[7]]),
@@ -255,22 +244,15 @@ fn refusal(answer: &Answer<'_>) -> Option<Refused> {
     if code == 0 {
         return None;
     }
-    let told = (answer.flags & NLM_F_ACK_TLVS != 0).then(|| answer.body.get(4 + HEAD..)).flatten();
+    let told = (answer.flags & NLM_F_ACK_TLVS != 0).then(|| answer.body.get(4 + NLMSG_HEAD..)).flatten();
     Some(Refused { errno: code.saturating_neg(), message: told.and_then(words) })
 }
 
 /// The kernel's words among the attributes behind a refusal.
-fn words(mut octets: &[u8]) -> Option<String> {
-    loop {
-        let head = octets.get(..4)?;
-        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
-        let value = octets.get(4..length)?;
-        if u16::from_ne_bytes([head[2], head[3]]) == NLMSGERR_ATTR_MSG {
-            let text = value.split(|octet| *octet == 0).next()?;
-            return Some(String::from_utf8_lossy(text).into_owned());
-        }
-        octets = octets.get(length.next_multiple_of(4)..)?;
-    }
+fn words(octets: &[u8]) -> Option<String> {
+    let (_, value) = each(octets).find(|(number, _)| *number == NLMSGERR_ATTR_MSG)?;
+    let text = value.split(|octet| *octet == 0).next()?;
+    Some(String::from_utf8_lossy(text).into_owned())
 }
 
 pub(crate) fn fuzz(bytes: &[u8]) {
@@ -282,11 +264,8 @@ mod tests {
     use super::*;
 
     fn message(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
-        let mut octets = ((HEAD + body.len()) as u32).to_ne_bytes().to_vec();
-        octets.extend(kind.to_ne_bytes());
-        octets.extend(flags.to_ne_bytes());
-        octets.extend(sequence.to_ne_bytes());
-        octets.extend([0; 4]);
+        let mut octets = Vec::new();
+        put_head(&mut octets, (NLMSG_HEAD + body.len()) as u32, kind, flags, sequence);
         octets.extend(body);
         octets.resize(octets.len().next_multiple_of(4), 0);
         octets
@@ -295,7 +274,7 @@ mod tests {
     #[test]
     fn a_refusal_has_its_number_and_the_kernels_words() {
         let mut body = (-17_i32).to_ne_bytes().to_vec();
-        body.extend([0; HEAD]);
+        body.extend([0; NLMSG_HEAD]);
         body.extend([12, 0, 1, 0]);
         body.extend(*b"in use\0\0");
         let octets = message(NLMSG_ERROR, NLM_F_ACK_TLVS, 1, &body);

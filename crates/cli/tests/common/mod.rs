@@ -97,22 +97,3 @@ impl Drop for Unpacked {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
-
-/// The commands of every folder of an archive: its name, and `script.tc`.
-pub(crate) fn scripts(archive: &str) -> Vec<(String, String)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(archive);
-    let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
-    let mut all = Vec::new();
-    for entry in archive.entries().expect("an archive") {
-        let mut entry = entry.expect("an entry");
-        let path = entry.path().expect("a path").into_owned();
-        if path.file_name().is_some_and(|name| name == "script.tc") {
-            let mut text = String::new();
-            std::io::Read::read_to_string(&mut entry, &mut text).expect("text");
-            let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-            all.push((folder.unwrap_or_default(), text));
-        }
-    }
-    all
-}

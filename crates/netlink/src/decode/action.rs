@@ -2,8 +2,11 @@
 
 use super::params::{SPEC, rate};
 use super::{Names, Unread, counted, numbers};
-use crate::attribute::{Found, read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tidegate_os::attribute::{Found, read};
+use tidegate_os::numbers::{
+    TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS,
+};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
@@ -12,12 +15,6 @@ use tidegate_policy::{
     Vlan, VlanHow, VlanTag,
 };
 
-const TCA_ACT_KIND: u16 = 1;
-const TCA_ACT_OPTIONS: u16 = 2;
-const TCA_ACT_STATS: u16 = 4;
-const TCA_ACT_COOKIE: u16 = 6;
-const TCA_ACT_FLAGS: u16 = 7;
-const TCA_ACT_HW_STATS: u16 = 8;
 /// Nanoseconds of a clock tick that actions tell their ages in (hundredths of a second).
 const TICK: u64 = 10_000_000;
 /// Octets of how most actions' structures begin.

@@ -8,26 +8,19 @@ mod params;
 mod qdisc;
 mod xstats;
 
-use crate::attribute::{Found, read};
 use std::collections::BTreeSet;
 use std::fmt;
+use tidegate_os::attribute::{Found, read};
+use tidegate_os::numbers::{
+    TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_OPTIONS, TCA_STAB, TCA_STATS2, TCA_XSTATS,
+};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump, QueueStats, RateSample};
 use tidegate_policy::{Kind, SharedBlocks};
 
 /// Octets of the part that messages about qdiscs, classes and filters begin with (`tcmsg`).
 const HEAD: usize = 20;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-const TCA_XSTATS: u16 = 4;
-const TCA_STATS2: u16 = 7;
 const TCA_STATS_APP: u16 = 4;
-const TCA_STAB: u16 = 8;
-const TCA_CHAIN: u16 = 11;
-const TCA_INGRESS_BLOCK: u16 = 13;
-const TCA_EGRESS_BLOCK: u16 = 14;
-/// Instead of a device's number: the message is about a shared block.
-const TCM_IFINDEX_MAGIC_BLOCK: u32 = 0xffff_ffff;
 
 /// Why what stands on a device cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq)]

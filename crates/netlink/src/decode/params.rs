@@ -2,7 +2,7 @@
 
 use super::qdisc::{self};
 use super::{Unread, numbers};
-use crate::attribute::{Found, read};
+use tidegate_os::attribute::{Found, read};
 use tidegate_packet::Rate;
 use tidegate_policy::{
     ClassParams, DrrClassParams, EtsClassParams, FifoParams, HfscClassParams, HfscParams, HtbClassParams, Kind,

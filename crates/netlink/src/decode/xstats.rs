@@ -2,7 +2,7 @@
 
 use super::params;
 use super::{Message, numbers};
-use crate::attribute::{Found, read};
+use tidegate_os::attribute::{Found, read};
 use tidegate_packet::Rate;
 use tidegate_policy::Kind;
 use tidegate_policy::dump::{

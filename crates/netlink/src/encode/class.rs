@@ -1,7 +1,8 @@
 //! Classes.
 
-use super::{TCA_OPTIONS, rate};
-use crate::attribute::{Attributes, words};
+use super::rate;
+use tidegate_os::attribute::{Attributes, words};
+use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_policy::{ClassParams, HfscClassParams, HtbClassParams, ServiceCurve};
 
 const TCA_HTB_PARMS: u16 = 1;

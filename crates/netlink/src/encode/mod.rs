@@ -9,35 +9,15 @@ mod rate;
 
 pub(crate) use filter::meta_number;
 
-use crate::attribute::{Attributes, words};
 use std::fmt;
+use tidegate_os::attribute::{Attributes, words};
+use tidegate_os::numbers::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NLM_F_ROOT, RTM_DELACTION, RTM_DELQDISC,
+    RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWACTION, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN,
+    TCA_DUMP_INVISIBLE, TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_RATE, TCM_IFINDEX_MAGIC_BLOCK,
+};
 use tidegate_packet::Handle;
 use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Op, QdiscOp, Verb};
-
-const RTM_NEWQDISC: u16 = 36;
-const RTM_DELQDISC: u16 = 37;
-const RTM_NEWTCLASS: u16 = 40;
-const RTM_DELTCLASS: u16 = 41;
-const RTM_NEWTFILTER: u16 = 44;
-const RTM_DELTFILTER: u16 = 45;
-const RTM_NEWACTION: u16 = 48;
-const RTM_DELACTION: u16 = 49;
-const NLM_F_REQUEST: u16 = 0x1;
-pub(crate) const NLM_F_ACK: u16 = 0x4;
-const NLM_F_ROOT: u16 = 0x100;
-const NLM_F_REPLACE: u16 = 0x100;
-const NLM_F_EXCL: u16 = 0x200;
-const NLM_F_CREATE: u16 = 0x400;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-const TCA_RATE: u16 = 5;
-/// Tell of the qdiscs too that nobody asked for.
-const TCA_DUMP_INVISIBLE: u16 = 10;
-const TCA_CHAIN: u16 = 11;
-const TCA_INGRESS_BLOCK: u16 = 13;
-const TCA_EGRESS_BLOCK: u16 = 14;
-/// Instead of a device's number: the message is about a shared block.
-const TCM_IFINDEX_MAGIC_BLOCK: u32 = 0xffff_ffff;
 
 /// A message: its type, its flags, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,14 +93,15 @@ const fn in_place(verb: Verb) -> u16 {
     }
 }
 
-/// The part that messages about qdiscs, classes and filters begin with (`tcmsg`).
-fn head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
+/// The part that messages about qdiscs, classes and filters begin with (`tcmsg`): the number of the device, the handle of what they are about, what that
+/// hangs on, and for filters preference and protocol.
+pub fn tc_head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
     words(&[0, device, handle, parent.0, info])
 }
 
 /// What stands behind the head of a message that asks for qdiscs, classes or filters.
 pub(crate) fn question(device: u32, parent: Handle) -> Vec<u8> {
-    let mut body = head(device, 0, parent, 0);
+    let mut body = tc_head(device, 0, parent, 0);
     let mut invisible = Attributes::default();
     invisible.octets(TCA_DUMP_INVISIBLE, &[]);
     body.extend(invisible.bytes());
@@ -164,7 +145,7 @@ fn on_qdisc(op: &QdiscOp, devices: Devices<'_>) -> Result<Message, Unsent> {
             to.u32(attribute, block);
         }
     }
-    let mut body = head(number(devices, &op.dev)?, op.handle.0, op.parent, 0);
+    let mut body = tc_head(number(devices, &op.dev)?, op.handle.0, op.parent, 0);
     body.extend(to.bytes());
     let kind = if op.verb == Verb::Delete { RTM_DELQDISC } else { RTM_NEWQDISC };
     Ok(Message { kind, flags: flags(op.verb), body })
@@ -177,7 +158,7 @@ fn on_class(op: &ClassOp, devices: Devices<'_>) -> Result<Message, Unsent> {
     if let Some(params) = &op.params {
         class::options(&mut to, params);
     }
-    let mut body = head(number(devices, &op.dev)?, op.classid.0, op.parent, 0);
+    let mut body = tc_head(number(devices, &op.dev)?, op.classid.0, op.parent, 0);
     body.extend(to.bytes());
     let kind = if op.verb == Verb::Delete { RTM_DELTCLASS } else { RTM_NEWTCLASS };
     Ok(Message { kind, flags: in_place(op.verb), body })
@@ -199,7 +180,7 @@ fn on_filter(op: &FilterOp, devices: Devices<'_>) -> Result<Message, Unsent> {
         // The number of the block stands in the place of the parent.
         block => (TCM_IFINDEX_MAGIC_BLOCK, Handle(block)),
     };
-    let mut body = head(device, op.handle, parent, info);
+    let mut body = tc_head(device, op.handle, parent, info);
     body.extend(to.bytes());
     let kind = if op.verb == Verb::Delete { RTM_DELTFILTER } else { RTM_NEWTFILTER };
     Ok(Message { kind, flags: in_place(op.verb), body })

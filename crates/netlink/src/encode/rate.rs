@@ -1,9 +1,9 @@
 //! Rates with their tables, and tables of sizes.
 
-use crate::attribute::{Attributes, words};
+use tidegate_os::attribute::{Attributes, words};
+use tidegate_os::numbers::TCA_STAB;
 use tidegate_policy::{LinkLayer, RateSpec, SizeTable};
 
-const TCA_STAB: u16 = 8;
 const TCA_STAB_BASE: u16 = 1;
 const TCA_STAB_DATA: u16 = 2;
 /// Ticks of 64 ns.

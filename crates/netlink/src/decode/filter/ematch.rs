@@ -2,7 +2,7 @@
 
 use super::super::numbers;
 use super::key;
-use crate::attribute::{Found, read};
+use tidegate_os::attribute::{Found, read};
 use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
 
 /// How deep parentheses may stand in one another, and how many conditions there may be: what tc writes stays far below.

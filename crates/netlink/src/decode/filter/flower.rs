@@ -1,6 +1,6 @@
 //! flower: the attributes of its fields, as in [`crate::encode`].
 
-use crate::attribute::Found;
+use tidegate_os::attribute::Found;
 use tidegate_packet::Handle;
 use tidegate_policy::{FlowerField as F, FlowerKey, FlowerParams, Indev};
 

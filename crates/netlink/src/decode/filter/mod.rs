@@ -4,8 +4,9 @@ mod ematch;
 mod flower;
 
 use super::action::{actions, old_policer};
-use super::{Message, Names, TCA_CHAIN, TCM_IFINDEX_MAGIC_BLOCK, Unread, numbers};
-use crate::attribute::Found;
+use super::{Message, Names, Unread, numbers};
+use tidegate_os::attribute::Found;
+use tidegate_os::numbers::{TCA_CHAIN, TCM_IFINDEX_MAGIC_BLOCK};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
 use tidegate_policy::{

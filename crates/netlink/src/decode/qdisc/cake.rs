@@ -1,6 +1,6 @@
 //! cake.
 
-use crate::attribute::Found;
+use tidegate_os::attribute::Found;
 use tidegate_packet::Rate;
 use tidegate_policy::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
 

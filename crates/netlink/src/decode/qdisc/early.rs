@@ -1,7 +1,7 @@
 //! Kinds that drop early: red, choke, sfb, gred.
 
 use super::super::numbers;
-use crate::attribute::{Found, read};
+use tidegate_os::attribute::{Found, read};
 use tidegate_policy::{GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup, RedCurve, RedParams, SfbParams};
 
 /// Octets of what is told of one queue of gred (`tc_gred_qopt`).

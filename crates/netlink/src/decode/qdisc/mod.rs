@@ -10,7 +10,7 @@ pub(super) use netem::netem;
 
 use super::numbers;
 use super::params::{SPEC, rate};
-use crate::attribute::Found;
+use tidegate_os::attribute::Found;
 use tidegate_policy::{
     CodelParams, DualPi2Params, EtsParams, FqCodelParams, FqParams, FqPieParams, HhfParams, HtbParams, PieParams,
     PrioParams, RedCurve, SfqParams, SfqRed, StepThreshold, TbfParams, Ticks,

@@ -1,7 +1,7 @@
 //! netem: a structure, and attributes behind it.
 
 use super::super::numbers;
-use crate::attribute::{Found, read};
+use tidegate_os::attribute::{Found, read};
 use tidegate_policy::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot};
 
 const STRUCTURE: usize = 24;

@@ -4,7 +4,10 @@ mod police;
 mod rewrite;
 
 use super::{Devices, Unsent, number};
-use crate::attribute::{Attributes, words};
+use tidegate_os::attribute::{Attributes, words};
+use tidegate_os::numbers::{
+    TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_INDEX, TCA_ACT_KIND, TCA_ACT_OPTIONS,
+};
 use tidegate_policy::{
     Act, Action, ActionId, CardCounts, Connmark, Control, Ct, CtNat, Ctinfo, Gact, Mirred, Only, Skbedit,
 };
@@ -14,12 +17,6 @@ pub(super) use police::policer;
 /// Where a message about the machine's actions has its list.
 pub(super) const OF_MACHINE: u16 = 1;
 const TCA_ROOT_FLAGS: u16 = 2;
-const TCA_ACT_KIND: u16 = 1;
-const TCA_ACT_OPTIONS: u16 = 2;
-const TCA_ACT_INDEX: u16 = 3;
-const TCA_ACT_COOKIE: u16 = 6;
-const TCA_ACT_FLAGS: u16 = 7;
-const TCA_ACT_HW_STATS: u16 = 8;
 /// What simple's text has, with the zeros that end it.
 const SIMPLE_OCTETS: usize = 32;
 const NO_PERCPU: u32 = 1;

@@ -2,7 +2,7 @@
 
 use super::super::rate;
 use super::control;
-use crate::attribute::{Attributes, words};
+use tidegate_os::attribute::{Attributes, words};
 use tidegate_policy::{Act, Action, Control, Police, RateSpec};
 
 const RESULT: u16 = 5;

@@ -1,8 +1,8 @@
 //! Actions that rewrite packets.
 
 use super::general;
-use crate::attribute::{Attributes, words};
 use std::net::IpAddr;
+use tidegate_os::attribute::{Attributes, words};
 use tidegate_policy::{Csum, Nat, Pedit, PeditHeader, PeditKey, Skbmod, Vlan, VlanHow, VlanTag};
 
 /// An address as it stands in a packet.

@@ -1,6 +1,6 @@
 //! Conditions: a list in which a parenthesis is a reference to where its inside begins.
 
-use crate::attribute::{Attributes, words};
+use tidegate_os::attribute::{Attributes, words};
 use tidegate_policy::{Compare, Ematch, MetaId, MetaValue, Term, Width};
 
 const CONTAINER: u16 = 0;

@@ -1,6 +1,6 @@
 //! flower: each field has an attribute for its value and most have one for the bits compared.
 
-use crate::attribute::Attributes;
+use tidegate_os::attribute::Attributes;
 use tidegate_policy::{FlowerField, FlowerKey, FlowerParams};
 
 const TCA_FLOWER_CLASSID: u16 = 1;

@@ -5,8 +5,9 @@ mod flower;
 
 pub(crate) use ematch::meta_number;
 
-use super::{Devices, TCA_OPTIONS, Unsent, action};
-use crate::attribute::{Attributes, words};
+use super::{Devices, Unsent, action};
+use tidegate_os::attribute::{Attributes, words};
+use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_packet::Handle;
 use tidegate_policy::{
     Action, BasicParams, FilterOp, FilterParams, FlowMode, FlowParams, FwParams, Indev, MatchallParams, U32Offset,

@@ -13,7 +13,8 @@ pub use ruleset::{Refusal, ruleset, ruleset_of_ours};
 pub use sets::Member;
 
 use super::Message;
-use crate::attribute::Attributes;
+use tidegate_os::attribute::Attributes;
+use tidegate_os::numbers::{NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST};
 use tidegate_policy::netfilter::Base;
 
 /// The part of nfnetlink that is nftables.
@@ -29,10 +30,6 @@ const NEWRULE: u16 = 6;
 const DELRULE: u16 = 8;
 const NEWSET: u16 = 9;
 const NEWSETELEM: u16 = 12;
-const NLM_F_REQUEST: u16 = 0x1;
-const NLM_F_ACK: u16 = 0x4;
-const NLM_F_CREATE: u16 = 0x400;
-const NLM_F_APPEND: u16 = 0x800;
 /// IPv4 and IPv6 in one table.
 const INET: u8 = 1;
 pub(crate) const TABLE_NAME: u16 = 1;

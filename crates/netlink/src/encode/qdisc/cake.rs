@@ -1,6 +1,6 @@
 //! cake.
 
-use crate::attribute::Attributes;
+use tidegate_os::attribute::Attributes;
 use tidegate_policy::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
 
 /// What is said of a cake.

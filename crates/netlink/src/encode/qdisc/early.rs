@@ -1,6 +1,6 @@
 //! Kinds that drop early: red, choke, sfb, gred.
 
-use crate::attribute::{Attributes, words};
+use tidegate_os::attribute::{Attributes, words};
 use tidegate_policy::{GredFlags, GredParams, GredQueue, GredSetup, IdleTable, RedCurve, RedParams, SfbParams};
 
 /// The flags that red has: ecn, harddrop, adaptive, nodrop.

@@ -4,8 +4,9 @@ mod cake;
 mod early;
 mod netem;
 
-use super::{TCA_OPTIONS, rate};
-use crate::attribute::{Attributes, words};
+use super::rate;
+use tidegate_os::attribute::{Attributes, words};
+use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_policy::{
     CodelParams, DualPi2Params, EtsParams, FqCodelParams, FqParams, FqPieParams, HhfParams, HtbParams, PieParams,
     PrioParams, QdiscParams, SfqParams, StepThreshold, TbfParams,

@@ -1,7 +1,7 @@
 //! netem: a structure, and attributes behind it.
 
-use super::TCA_OPTIONS;
-use crate::attribute::{Attributes, words};
+use tidegate_os::attribute::{Attributes, words};
+use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_policy::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, Table};
 
 const RATE_FULL: u64 = u32::MAX as u64;

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::mpsc;
 
-use tidegate_live::door::capture::Capture;
-use tidegate_live::door::queue::{Options, QueueDoor};
-use tidegate_live::door::{Came, Direction, Door, Leaving, Spot};
+use tidegate_dataplane::door::capture::Capture;
+use tidegate_dataplane::door::queue::{Options, QueueDoor};
+use tidegate_dataplane::door::{Came, Direction, Door, Leaving, Spot};
 use tidegate_netlink::Netfilter;
 use tidegate_netlink::encode::nft::{Batch, Expressions, Meta};
 use tidegate_os::netlink::Links;

@@ -1,14 +1,47 @@
-//! Attributes of netlink: a length, a number, octets, and padding to four.
+//! Attributes of netlink: a length, a number, bytes, and padding to four. Everything that this program says to the kernel by netlink is put together
+//! here, and everything that the kernel says is taken apart here.
 
-/// Says that what is inside are attributes again. Older kinds do not say so.
+/// Says that what is inside are attributes again (`NLA_F_NESTED`). Older kinds do not say so.
 const NESTED: u16 = 0x8000;
-/// Octets of an attribute's head.
+/// What of an attribute's number is its number: not whether it is nested, nor its order of bytes (`NLA_TYPE_MASK`).
+const NUMBER: u16 = 0x3fff;
+/// Bytes of an attribute's head.
 const HEAD: usize = 4;
+
+/// Appends the head of a message (`nlmsghdr`): how long it is with its head, its type, its flags, and its number among those of its sender.
+pub(crate) fn put_head(to: &mut Vec<u8>, length: u32, kind: u16, flags: u16, sequence: u32) {
+    to.extend(length.to_ne_bytes());
+    to.extend(kind.to_ne_bytes());
+    to.extend(flags.to_ne_bytes());
+    to.extend(sequence.to_ne_bytes());
+    to.extend(0_u32.to_ne_bytes());
+}
+
+/// Appends an attribute of these bytes, padded to four.
+pub fn put(to: &mut Vec<u8>, number: u16, value: &[u8]) {
+    let length = u16::try_from(HEAD + value.len()).unwrap_or(u16::MAX);
+    to.extend(length.to_ne_bytes());
+    to.extend(number.to_ne_bytes());
+    to.extend(value);
+    to.resize(to.len().next_multiple_of(4), 0);
+}
+
+/// The attributes in these bytes, in order: number and value. What is cut short ends them.
+pub fn each(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let head = octets.get(..HEAD)?;
+        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
+        let value = octets.get(HEAD..length)?;
+        let number = u16::from_ne_bytes([head[2], head[3]]) & NUMBER;
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((number, value))
+    })
+}
 
 /// Attributes one after another.
 ///
 /// ```
-/// use tidegate_netlink::attribute::{Attributes, read};
+/// use tidegate_os::attribute::{Attributes, read};
 ///
 /// let mut attributes = Attributes::default();
 /// attributes.text(1, "htb").u32(2, 10);
@@ -21,11 +54,7 @@ pub struct Attributes(Vec<u8>);
 impl Attributes {
     /// An attribute of these octets.
     pub fn octets(&mut self, number: u16, octets: &[u8]) -> &mut Attributes {
-        let length = u16::try_from(HEAD + octets.len()).unwrap_or(u16::MAX);
-        self.0.extend(length.to_ne_bytes());
-        self.0.extend(number.to_ne_bytes());
-        self.0.extend(octets);
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        put(&mut self.0, number, octets);
         self
     }
 
@@ -102,15 +131,8 @@ impl Attributes {
 pub struct Found<'f>(Vec<(u16, &'f [u8])>);
 
 /// Reads attributes; what is cut short ends them.
-pub fn read(mut octets: &[u8]) -> Found<'_> {
-    let mut all = Vec::new();
-    while let Some(head) = octets.get(..HEAD) {
-        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
-        let Some(value) = octets.get(HEAD..length) else { break };
-        all.push((u16::from_ne_bytes([head[2], head[3]]) & !NESTED, value));
-        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    Found(all)
+pub fn read(octets: &[u8]) -> Found<'_> {
+    Found(each(octets).collect())
 }
 
 impl<'f> Found<'f> {
@@ -182,5 +204,9 @@ mod tests {
         let found = read(outer.bytes());
         assert_eq!((found.nest(3).get(1), found.nest(3).text(2)), (Some(&[7][..]), Some("lo")));
         assert_eq!(read(&outer.bytes()[..19]).get(3), None);
+        let mut flagged = Vec::new();
+        put(&mut flagged, 0xc000 | 3, b"lo\0");
+        assert_eq!(flagged, [7, 0, 3, 0xc0, b'l', b'o', 0, 0]);
+        assert_eq!(each(&flagged).collect::<Vec<_>>(), [(3, &b"lo\0"[..])]);
     }
 }

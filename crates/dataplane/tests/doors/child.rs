@@ -4,9 +4,9 @@ use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use tidegate_live::door::Door;
-use tidegate_live::door::capture::{Capture, Way};
-use tidegate_live::door::queue::{Options, QueueDoor};
+use tidegate_dataplane::door::Door;
+use tidegate_dataplane::door::capture::{Capture, Way};
+use tidegate_dataplane::door::queue::{Options, QueueDoor};
 use tidegate_os::place::Place;
 
 use crate::capture::both;

@@ -11,7 +11,13 @@ use tidegate_os::bpf::{Instruction, Jump, Link, Program, Reg};
 use tidegate_os::talk::Talk;
 use tidegate_os::tap::Tap;
 
-use tidegate_netlink::attribute::{self, Attributes, words};
+use tidegate_netlink::encode::tc_head as head;
+use tidegate_os::attribute::{self, Attributes, words};
+use tidegate_os::numbers::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, RTM_DELQDISC, RTM_DELTFILTER, RTM_GETTFILTER, RTM_NEWQDISC,
+    RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS,
+};
+use tidegate_packet::Handle;
 
 /// How a program is hung into a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +49,7 @@ pub(super) enum Hook {
 #[derive(Debug)]
 pub(super) struct Filter {
     root: Arc<Root>,
-    parent: u32,
+    parent: Handle,
 }
 
 /// A device's clsact; it goes after the last filter of ours if it was us who made it.
@@ -53,28 +59,14 @@ struct Root {
     ours: bool,
 }
 
-const RTM_NEWQDISC: u16 = 36;
-const RTM_DELQDISC: u16 = 37;
-const RTM_NEWTFILTER: u16 = 44;
-const RTM_DELTFILTER: u16 = 45;
-const RTM_GETTFILTER: u16 = 46;
 const RTM_GETSTATS: u16 = 94;
-/// A request that is acknowledged.
-const ASK: u16 = 0x5;
-const CREATE: u16 = 0x400;
-const EXCLUSIVE: u16 = 0x200;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
 const TCA_BPF_FD: u16 = 6;
 const TCA_BPF_NAME: u16 = 7;
 const TCA_BPF_FLAGS: u16 = 8;
 /// What the program answers is what becomes of the packet.
 const DIRECT_ACTION: u32 = 1;
-/// Where clsact hangs.
-const CLSACT: u32 = 0xffff_fff1;
-const CLSACT_HANDLE: u32 = 0xffff_0000;
-const INGRESS: u32 = 0xffff_fff2;
-const EGRESS: u32 = 0xffff_fff3;
+/// clsact's own handle.
+const CLSACT: Handle = Handle::new(0xffff, 0);
 /// The preference of our filter: behind those of others.
 const PREFERENCE: u32 = 49_000;
 /// Preference and protocol (all of them) of our filter.
@@ -124,7 +116,7 @@ impl Gate {
         if let Some(root) = self.roots.iter().find(|root| root.device == device) {
             return Ok(Arc::clone(root));
         }
-        let made = ask(&mut Talk::open()?, RTM_NEWQDISC, CREATE | EXCLUSIVE, &clsact(device));
+        let made = ask(&mut Talk::open()?, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &clsact(device));
         // If there is none and none can be made, the filter will say so.
         let root = Arc::new(Root { device, ours: made.is_ok() });
         self.roots.push(Arc::clone(&root));
@@ -135,10 +127,10 @@ impl Gate {
 impl Filter {
     fn hang(root: Arc<Root>, egress: bool, program: &Program) -> io::Result<Filter> {
         let mut talk = Talk::open()?;
-        let (device, parent) = (root.device, if egress { EGRESS } else { INGRESS });
+        let (device, parent) = (root.device, if egress { Handle::CLSACT_EGRESS } else { Handle::CLSACT_INGRESS });
         // One that is left of a door whose owner was killed.
         let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(device, 0, parent, NUMBER));
-        ask(&mut talk, RTM_NEWTFILTER, CREATE | EXCLUSIVE, &bpf(device, parent, program))?;
+        ask(&mut talk, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &bpf(device, parent, program))?;
         Ok(Filter { root, parent })
     }
 }
@@ -162,7 +154,7 @@ impl Drop for Root {
 
 /// Whether filters hang in a device's clsact.
 fn others(talk: &mut Talk, device: u32) -> bool {
-    [INGRESS, EGRESS].into_iter().any(|parent| {
+    [Handle::CLSACT_INGRESS, Handle::CLSACT_EGRESS].into_iter().any(|parent| {
         // What cannot be listed is not taken for nothing.
         talk.dump(RTM_GETTFILTER, &head(device, 0, parent, 0)).map_or(true, |filters| !filters.is_empty())
     })
@@ -185,22 +177,17 @@ fn jump(table: &Jump, to: u32) -> io::Result<Program> {
 }
 
 fn ask(talk: &mut Talk, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
-    talk.ask(kind, ASK | flags, body)?
+    talk.ask(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body)?
         .map_err(|refused| io::Error::new(io::Error::from_raw_os_error(refused.errno).kind(), refused.to_string()))
 }
 
-/// `tcmsg`
-fn head(device: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
-    words(&[0, device, handle, parent, info])
-}
-
 fn clsact(device: u32) -> Vec<u8> {
-    let mut body = head(device, CLSACT_HANDLE, CLSACT, 0);
+    let mut body = head(device, CLSACT.0, Handle::INGRESS, 0);
     body.extend(Attributes::default().text(TCA_KIND, "clsact").bytes());
     body
 }
 
-fn bpf(device: u32, parent: u32, program: &Program) -> Vec<u8> {
+fn bpf(device: u32, parent: Handle, program: &Program) -> Vec<u8> {
     let mut options = Attributes::default();
     options.u32(TCA_BPF_FD, program.as_fd().as_raw_fd().unsigned_abs()).text(TCA_BPF_NAME, NAME);
     options.u32(TCA_BPF_FLAGS, DIRECT_ACTION);

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
+use tidegate_dataplane::door::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot};
+use tidegate_dataplane::engine::{CREDIT, Engine, Fate, link_rate};
 use tidegate_gateway::{DeviceSpec, World};
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, TcCommand};
-use tidegate_live::door::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot};
-use tidegate_live::engine::{CREDIT, Engine, Fate, link_rate};
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::{LinkKind, Op};
 

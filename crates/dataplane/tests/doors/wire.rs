@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tidegate_live::door::{Came, Door, DoorCounts, Leaving};
+use tidegate_dataplane::door::{Came, Door, DoorCounts, Leaving};
 use tidegate_os::netlink::Links;
 use tidegate_os::place::{self, Place};
 use tidegate_os::poll;

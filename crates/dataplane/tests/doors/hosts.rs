@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tidegate_live::door::{Came, Door, DoorCounts};
+use tidegate_dataplane::door::{Came, Door, DoorCounts};
 use tidegate_os::offload::OCTETS;
 use tidegate_os::place::Place;
 use tidegate_os::poll;

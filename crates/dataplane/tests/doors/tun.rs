@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc;
 
-use tidegate_live::door::tun::{End, TunDoor};
+use tidegate_dataplane::door::tun::{End, TunDoor};
 use tidegate_os::netlink::Links;
 use tidegate_os::place::Place;
 
@@ -21,7 +21,7 @@ fn namespace(place: &Place) -> PathBuf {
 }
 
 /// Opens the door between both machines of a wire, from the near one.
-fn open(wire: &Wire, decide: impl FnMut(&tidegate_live::door::Came<'_>) -> Fate + Send + 'static) -> Keeper {
+fn open(wire: &Wire, decide: impl FnMut(&tidegate_dataplane::door::Came<'_>) -> Fate + Send + 'static) -> Keeper {
     let there = namespace(&wire.far);
     let open = move || {
         let end = |namespace, name: &str| End { namespace, name: name.into(), mtu: 1500 };

@@ -1,16 +1,13 @@
 //! What a door must know of a device.
 
 use std::io;
+use tidegate_os::numbers::{IFLA_MTU, LINK_HEAD, RTM_GETLINK};
 
 use tidegate_os::netlink::Links;
 use tidegate_os::talk::Talk;
 
-use tidegate_netlink::attribute;
+use tidegate_os::attribute;
 
-const RTM_GETLINK: u16 = 18;
-const IFLA_MTU: u16 = 4;
-/// Octets of `ifinfomsg`.
-const HEAD: usize = 16;
 /// Kinds of hardware whose frames begin with Ethernet's header: Ethernet and the loopback.
 const ETHERNET: [u16; 2] = [1, 772];
 /// Those that carry IP and nothing before it: PPP, raw IP, tunnels, TUN.
@@ -30,11 +27,11 @@ impl Facts {
     /// Of a device in the network namespace of the calling thread.
     pub(super) fn of(dev: &str) -> io::Result<Facts> {
         let number = Links::open()?.index(dev)?;
-        let mut question = [0; HEAD];
+        let mut question = [0; LINK_HEAD];
         question[4..8].copy_from_slice(&number.to_ne_bytes());
         let told = Talk::open()?.get(RTM_GETLINK, &question)?.body;
         let hardware = told.get(2..4).map_or(0, |octets| u16::from_ne_bytes([octets[0], octets[1]]));
-        let mtu = attribute::read(told.get(HEAD..).unwrap_or_default()).u32(IFLA_MTU).unwrap_or(0);
+        let mtu = attribute::read(told.get(LINK_HEAD..).unwrap_or_default()).u32(IFLA_MTU).unwrap_or(0);
         Ok(Facts { number, link_header: link_header(hardware)?, mtu })
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::mpsc;
 
-use tidegate_live::door::capture::{Capture, Way};
-use tidegate_live::door::{Direction, Spot};
+use tidegate_dataplane::door::capture::{Capture, Way};
+use tidegate_dataplane::door::{Direction, Spot};
 use tidegate_os::netlink::Links;
 use tidegate_os::offload::Offload;
 use tidegate_os::packet_socket::{Frame, Sender};
@@ -129,7 +129,7 @@ fn what_is_lost_does_not_arrive() {
     let Some(wire) = Wire::lay() else { return };
     // The first echo request from anywhere.
     let mut first = true;
-    let lose_one = move |came: &tidegate_live::door::Came<'_>| {
+    let lose_one = move |came: &tidegate_dataplane::door::Came<'_>| {
         let is_request = came.frame.get(23) == Some(&1) && came.frame.get(34) == Some(&8);
         if is_request && std::mem::take(&mut first) { Fate::Lose } else { Fate::Pass }
     };
@@ -144,7 +144,7 @@ fn super_packets_come_cut_when_asked_for() {
     let Some(wire) = Wire::lay() else { return };
     let (tell, told) = mpsc::channel();
     let open = || {
-        use tidegate_live::door::Door;
+        use tidegate_dataplane::door::Door;
         let mut door = Capture::open(&both())?;
         door.split(true).map(|()| door)
     };
