@@ -54,7 +54,7 @@ impl Client {
     /// The daemon is gone, or refuses: in its words.
     pub fn ask(&mut self, request: &Value) -> Result<Value> {
         self.say(request)?;
-        self.next()?.with_context(|| format!("the daemon of `{}` ended in the middle of its answer", self.dev))
+        self.next_line()?.with_context(|| format!("the daemon of `{}` ended in the middle of its answer", self.dev))
     }
 
     /// Says something, whose answer is taken line by line.
@@ -76,7 +76,7 @@ impl Client {
     ///
     /// # Errors
     /// The daemon says nothing in time, no JSON, or why it refuses.
-    pub fn next(&mut self) -> Result<Option<Value>> {
+    pub fn next_line(&mut self) -> Result<Option<Value>> {
         let mut line = String::new();
         let told = self.stream.read_line(&mut line);
         if told.with_context(|| format!("the daemon of `{}` does not answer", self.dev))? == 0 {

@@ -71,7 +71,7 @@ fn follow(options: &Options) -> anyhow::Result<()> {
     let (began, mut left) = (Instant::now(), options.count.unwrap_or(u64::MAX));
     while left > 0 && !stop.load(Ordering::Relaxed) && end.is_none_or(|end| began.elapsed() < end) {
         // What says nothing comes twice a second, so that the time and Ctrl-C are noticed.
-        let Some(told) = client.next()? else { break };
+        let Some(told) = client.next_line()? else { break };
         if let Some(packet) = Packet::read(&told, epoch) {
             sink.take(&packet)?;
             left -= 1;
