@@ -400,9 +400,29 @@ fn output(name: &Path, code: &str) -> Vec<String> {
         .collect()
 }
 
+/// Libraries that print nothing: what there is to say goes to whoever uses them.
+const QUIET: [&str; 6] = ["plan", "netlink", "dataplane", "daemon", "apply", "sessions"];
+
+/// What prints. (`println!` ends in `print!` too.)
+const PRINTS: [&str; 4] = ["print!(", "println!(", "io::stdout()", "io::stderr()"];
+
+/// Printing where nothing is printed.
+fn quiet(name: &Path, code: &str) -> Vec<String> {
+    if !QUIET.iter().any(|room| name.starts_with(Path::new("crates").join(room).join("src"))) {
+        return Vec::new();
+    }
+    // What follows is the file's tests.
+    let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = code.lines().enumerate().filter(|(_, line)| PRINTS.iter().any(|call| line.contains(call)));
+    lines
+        .map(|(number, _)| format!("{}:{}: a library prints nothing: report it", name.display(), number + 1))
+        .collect()
+}
+
 /// What a source file may not hold.
 fn source(name: &Path, text: &str) -> Vec<String> {
     let mut breaches = output(name, &code_only(text));
+    breaches.extend(quiet(name, &code_only(text)));
     let lines = text.lines().count();
     if lines > MAX_LINES {
         breaches.push(format!("{}: {lines} lines: split it, {MAX_LINES} is the limit", name.display()));
@@ -608,6 +628,14 @@ mod tests {
         let shown = format!("let a = '\\'';\n{word} {{ }}\n");
         assert_eq!(source(Path::new("x.rs"), &shown).len(), 1);
         assert_eq!(source(Path::new("crates/os/src/x.rs"), &shown).len(), 0);
+    }
+
+    #[test]
+    fn libraries_that_print_are_seen() {
+        let text = "// println!(1)\nfn a() { eprintln!(\"x\"); }\n#[cfg(test)]\nfn b() { println!(); }\n";
+        let found = source(Path::new("crates/apply/src/x.rs"), text);
+        assert_eq!(found, ["crates/apply/src/x.rs:2: a library prints nothing: report it"]);
+        assert!(source(Path::new("crates/lab/src/x.rs"), text).is_empty());
     }
 
     #[test]

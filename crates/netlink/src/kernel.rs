@@ -18,6 +18,7 @@ const IFB_QUEUE: u32 = 32;
 
 /// Why an operation was not carried out.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum KernelError {
     /// It cannot be sent.
     Unsent(Unsent),

@@ -24,6 +24,7 @@ const TCA_STATS_APP: u16 = 4;
 
 /// Why what stands on a device cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unread {
     /// There is no such device.
     NoDevice(String),

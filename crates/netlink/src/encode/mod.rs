@@ -32,6 +32,7 @@ pub struct Message {
 
 /// Why an operation cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unsent {
     /// There is no such device.
     NoDevice(String),
