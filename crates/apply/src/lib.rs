@@ -7,11 +7,11 @@
 //!                                                                                  └─▶ undoes what did not end, reverts what is not confirmed
 //! ```
 //!
-//! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm`] keeps it, [`revert`] and [`down`] take it back, [`status::healths`] says how it is,
+//! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm`] keeps it, [`revert()`] and [`down`] take it back, [`status::healths`] says how it is,
 //! [`Source`] counts what it does. What people are told meanwhile comes as [`Notice`]s; nothing is printed here.
 //!
 //! The process that uses this must be able to play the guardian and the daemon: [`apply()`] starts the running executable as
-//! `revert NAME --guard`, which is to call [`guard`], and as `daemon …`, which is to call `tidegate_daemon::run`.
+//! `revert NAME --guard`, which is to call [`guard()`], and as `daemon …`, which is to call `tidegate_daemon::run`.
 
 mod apply;
 mod guard;

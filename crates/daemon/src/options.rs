@@ -113,7 +113,7 @@ impl PacketIo {
             .find(|kind| kind.name() == name)
     }
 
-    /// Its name, as the command line and [`start`](crate::start) have it.
+    /// Its name, as the command line and [`start`](crate::start()) have it.
     pub fn name(self) -> &'static str {
         match self {
             PacketIo::Auto => "auto",
