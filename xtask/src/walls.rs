@@ -414,9 +414,7 @@ fn quiet(name: &Path, code: &str) -> Vec<String> {
     // What follows is the file's tests.
     let code = code.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = code.lines().enumerate().filter(|(_, line)| PRINTS.iter().any(|call| line.contains(call)));
-    lines
-        .map(|(number, _)| format!("{}:{}: a library prints nothing: report it", name.display(), number + 1))
-        .collect()
+    lines.map(|(number, _)| format!("{}:{}: a library prints nothing: report it", name.display(), number + 1)).collect()
 }
 
 /// What a source file may not hold.
