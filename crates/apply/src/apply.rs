@@ -1,14 +1,16 @@
 //! Applying a policy.
 
-use crate::guard::Guardian;
-use crate::job::{self, Does, Job};
-use crate::kernel::{self, Arm, Before, Way};
+use crate::before::Before;
+use crate::guardian::{self, Guardian};
+use crate::job;
+use crate::kernel::{self, Arm, Way};
 use crate::notice::{Notice, Report};
 use crate::options::{ApplyOptions, Backend};
-use crate::state::{self, State};
+use crate::record;
+use crate::state::{Does, Job, State};
 use crate::time::since_1970;
 use crate::wanted::Wanted;
-use crate::{guard, kept, undone, user};
+use crate::{kept, undone, user};
 use serde_json::{Value, json};
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::ssh;
@@ -188,7 +190,7 @@ impl<'o> Begun<'o> {
         if let Some(seconds) = patience(self.options) {
             // Without it nobody would go back.
             self.guardian.watches()?;
-            state["confirm"] = guard::awaited(seconds);
+            state["confirm"] = guardian::awaited(seconds);
             state["guardian"] = json!(self.guardian.pid());
         }
         state["job"] = Value::Null;
@@ -271,7 +273,7 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
     let mut state = noted(options, wanted, prior.as_ref(), &way.before, why)?;
     begun.write(&mut state, prior)?;
     let done = arm.go(wanted, way).and_then(|()| {
-        state["table"] = state::kept_raw(&Arm::table_made(wanted, name)?);
+        state["table"] = record::kept_raw(&Arm::table_made(wanted, name)?);
         state["installed"] = arm.installed(wanted, name)?;
         begun.end(&mut state)
     });
@@ -428,5 +430,5 @@ fn listed(way: &Way) -> Value {
 }
 
 fn applied(state: &Value, confirm: Option<u64>, name: &str) -> Notice {
-    Notice::Applied { devices: state::strings(&state["devices"]), name: name.to_owned(), confirm }
+    Notice::Applied { devices: record::strings(&state["devices"]), name: name.to_owned(), confirm }
 }

@@ -4,92 +4,29 @@
 //! dies. What is to be done then, the state says: a job that did not end is undone, a policy that waits to be confirmed is reverted when its time is over. It
 //! tries again until it has succeeded.
 
-use crate::job::{self, Does, Job};
-use crate::state::State;
+use crate::guardian::READY;
+use crate::job;
+use crate::state::{Does, Job, State};
 use crate::time::since_1970;
-use crate::{kept, status, undone};
-use serde_json::{Value, json};
+use crate::undone;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::{Context, Result, bail};
-use tidegate_os::service::{self, Alone};
-use tidegate_os::{boot, interrupt, poll, process};
+use tidegate_daemon::{Context, Result};
+use tidegate_os::service::Alone;
+use tidegate_os::{interrupt, poll};
 
 /// How often it is looked whether a confirmation came, or whether whoever is at work has ended.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long the next attempt is put off at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How long a guardian may take to say that it is there.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it waits at once for what may never come.
 const HOUR: Duration = Duration::from_secs(3600);
-/// What it says when it is there.
-const READY: &str = "ready";
 /// A log longer than this begins anew.
 const LONGEST_LOG: u64 = 64 << 10;
-
-/// What a state says of a policy that waits.
-pub(crate) fn awaited(seconds: u64) -> Value {
-    let until = boot::uptime().saturating_add(Duration::from_secs(seconds));
-    json!({"seconds": seconds, "until_uptime_ms": u64::try_from(until.as_millis()).unwrap_or(u64::MAX)})
-}
-
-/// The guardian of a policy, as whoever started it holds it: when this goes, the guardian looks what is to be done.
-pub(crate) struct Guardian {
-    child: Child,
-    /// Held, not written to.
-    _line: Option<ChildStdin>,
-}
-
-impl Guardian {
-    /// Starts one, and returns when it has said that it is there.
-    ///
-    /// # Errors
-    /// It cannot be started, or does not say so.
-    pub(crate) fn start(name: &str) -> Result<Guardian> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["revert", name, "--guard"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = service::detached(&mut command).spawn().context("no guardian can be started")?;
-        let (line, said) = (child.stdin.take(), child.stdout.take());
-        let (tell, told) = mpsc::sync_channel(1);
-        std::thread::Builder::new().name("guardian".into()).spawn(move || {
-            let mut first = String::new();
-            let _ = said.map(|said| BufReader::new(said).read_line(&mut first));
-            let _ = tell.send(first);
-        })?;
-        match told.recv_timeout(PATIENCE) {
-            Ok(first) if first.trim() == READY => Ok(Guardian { child, _line: line }),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                bail!(Other, "the guardian that would undo the policy does not run, so nothing was changed")
-            }
-        }
-    }
-
-    /// Its process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Does it still run?
-    ///
-    /// # Errors
-    /// It does not.
-    pub(crate) fn watches(&mut self) -> Result<()> {
-        match self.child.try_wait()? {
-            None => Ok(()),
-            Some(ended) => bail!(Other, "the guardian that would undo the policy ended ({ended})"),
-        }
-    }
-}
 
 /// Is the guardian of a policy: the process that [`apply`](crate::apply()) starts as `tidegate revert NAME --guard`. Says so on `out`, waits until its
 /// standard input ends, and then does what the policy's state asks for, until nothing is left to do.
@@ -194,7 +131,7 @@ fn look(room: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Loo
                 (true, Some(seconds)) => format!("it was not confirmed within {seconds} s"),
                 _ => "its guardian was asked to end (SIGTERM) while it waited to be confirmed".to_owned(),
             };
-            let state = crate::revert::begun(room, name, &state, Does::Revert)?;
+            let state = job::begun(room, name, &state, Does::Revert)?;
             job::go_back(room, name, &state, &|_| {})?;
             log.say("the policy was not confirmed; everything is as it was before it");
             undone::note(room, name, &state, &why);
@@ -221,35 +158,4 @@ impl Log {
                 writeln!(file, "{} guardian {}: {text}", crate::time::utc(since_1970().as_secs()), std::process::id());
         }
     }
-}
-
-/// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for those who may not know who has a lock.
-pub(crate) fn of(room: &RuntimeDir, name: &str, started: u32) -> Option<u32> {
-    let is_guardian = |pid: &u32| process::words_of(*pid).last().is_some_and(|word| word == "--guard");
-    RuntimeDir::holder(&room.watch(name)).or(Some(started).filter(is_guardian))
-}
-
-/// Keeps what waits to be confirmed, on a device or on all: the names of what was confirmed.
-///
-/// # Errors
-/// tidegate applied nothing there, or something is in progress.
-pub fn confirm(dev: Option<&str>) -> Result<Vec<String>> {
-    let room = RuntimeDir::here()?;
-    let _alone = job::alone(&room)?;
-    let mut confirmed = Vec::new();
-    for (name, state) in status::chosen(&room, dev)? {
-        if state.job().is_some() {
-            bail!(Busy, "`{name}` is in progress, so there is nothing to confirm yet; `tidegate status` shows more");
-        }
-        if state.left_to_confirm().is_some() {
-            let mut state = state;
-            state.0["confirm"] = Value::Null;
-            state.write(&room, &name)?;
-            if state.0["by_hand"] != true {
-                kept::keep(&name, &state)?;
-            }
-            confirmed.push(name);
-        }
-    }
-    Ok(confirmed)
 }

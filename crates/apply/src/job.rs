@@ -6,82 +6,19 @@
 //! ```
 //! Going back compares what is there with what was there, so it can be interrupted anywhere and begun again.
 
-use crate::kernel::{Arm, Before};
+use crate::before::Before;
+use crate::kernel::Arm;
 use crate::notice::Report;
-use crate::state::State;
-use crate::time::since_1970;
+use crate::state::{Does, Job, State};
 use crate::{kept, user};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::{Context, Result, bail, error};
+use tidegate_daemon::{Context, Result, error};
 use tidegate_os::service::Alone;
 
 /// How long a command waits for another one that is at work in the same namespace.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What was begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Does {
-    /// A policy is applied; if that does not end, it is undone.
-    Apply,
-    /// Back to what was there before the policy.
-    Revert,
-    /// Back to what was there before tidegate applied anything.
-    Down,
-}
-
-impl Does {
-    /// As it is written, and shown.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Does::Apply => "apply",
-            Does::Revert => "revert",
-            Does::Down => "down",
-        }
-    }
-}
-
-/// A job of a process that may have died meanwhile.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Job {
-    pub(crate) does: Does,
-    /// Tells it from every other.
-    pub(crate) token: String,
-    /// The state when it was gone back; `None`: nothing of tidegate's is left.
-    pub(crate) then: Option<State>,
-}
-
-impl Job {
-    /// A new one, of this process.
-    pub(crate) fn new(does: Does, then: Option<State>) -> Job {
-        Job { does, token: format!("{}-{}", std::process::id(), since_1970().as_nanos()), then }
-    }
-
-    /// Out of a state.
-    ///
-    /// # Errors
-    /// It is not what tidegate wrote.
-    pub(crate) fn of(kept: &Value) -> Result<Job> {
-        let does = match kept["does"].as_str() {
-            Some("apply") => Does::Apply,
-            Some("revert") => Does::Revert,
-            Some("down") => Does::Down,
-            _ => bail!(State, "its job is none"),
-        };
-        let token = kept["token"].as_str().context("its job has no name")?.to_owned();
-        let then = Some(&kept["then"]).filter(|then| !then.is_null()).map(|then| State(then.clone()));
-        Ok(Job { does, token, then })
-    }
-
-    /// For a state.
-    pub(crate) fn kept(&self) -> Value {
-        json!({
-            "does": self.does.name(), "token": self.token, "pid": std::process::id(), "since": since_1970().as_secs(),
-            "then": self.then.as_ref().map(|then| then.0.clone()),
-        })
-    }
-}
 
 /// The right to change something in this namespace, which one process has at a time.
 ///
@@ -161,18 +98,14 @@ pub(crate) fn resume(room: &RuntimeDir, name: &str, report: Report<'_>) -> Resul
     Ok(Some(does))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_job_is_read_as_it_was_written() {
-        let then = State(json!({"backend": "user", "devices": ["eth0"]}));
-        for (does, then) in [(Does::Apply, Some(then)), (Does::Revert, None), (Does::Down, None)] {
-            let job = Job::new(does, then);
-            assert_eq!(Job::of(&job.kept()).expect("it was written"), job);
-        }
-        assert!(Job::of(&json!({"does": "dance", "token": "1"})).is_err());
-        assert!(Job::of(&json!({"does": "apply"})).is_err());
-    }
+/// Writes down that a policy is to go, before anything does.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn begun(room: &RuntimeDir, name: &str, state: &State, does: Does) -> Result<State> {
+    let previous = state.0.get("previous").filter(|previous| !previous.is_null() && does == Does::Revert);
+    let mut state = state.clone();
+    state.0["job"] = Job::new(does, previous.map(|previous| State(previous.clone()))).kept();
+    state.write(room, name)?;
+    Ok(state)
 }

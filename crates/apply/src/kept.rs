@@ -3,7 +3,8 @@
 //! A policy that waits to be confirmed is not among them: if the machine restarts meanwhile, `tidegate apply --at-boot` applies what was confirmed last.
 
 use crate::options::{ApplyOptions, Backend};
-use crate::state::{State, strings, write_whole};
+use crate::record::{strings, write_whole};
+use crate::state::State;
 use crate::user;
 use serde_json::{Value, json};
 use std::fs;

@@ -1,15 +1,16 @@
 //! The kernel's disciplines on the devices: what stands is noted, what differs is changed, what came of it is looked at, and whatever goes wrong is
 //! undone as a whole.
 
-use crate::state::{self, Raw, State};
-use crate::wanted::Wanted;
+use crate::before::Before;
+use crate::record::{self, Raw};
+use crate::state::State;
+use crate::wanted::{Wanted, links};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tidegate_daemon::{Context, Result, bail, ensure, error};
 use tidegate_netlink::encode::nft::{Batch, ruleset};
 use tidegate_netlink::{Kernel, KernelError, Netfilter, RawDump};
 use tidegate_os::netlink::{Change, Links};
-use tidegate_os::news::{self, Link};
 use tidegate_os::place::Place;
 use tidegate_packet::Handle;
 use tidegate_plan::{self as plan, Plan};
@@ -19,60 +20,6 @@ use tidegate_policy::{LinkKind, LinkOp, Op};
 
 /// What the kernel says of a kind that it does not know.
 const ENOENT: i32 = 2;
-
-/// What stood on the devices, and what else would be changed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Before {
-    /// What each device's kernel told; `None`: it was not there.
-    pub(crate) devices: Vec<(String, Option<RawDump>)>,
-    /// How long packets and queues of links were: maximal packet, transmit queue.
-    links: Vec<(String, u32, u32)>,
-    /// Messages that make our table of rules as it was, if there was one.
-    rules: Vec<Raw>,
-    /// The table's name.
-    table: String,
-}
-
-impl Before {
-    /// For a state file.
-    pub(crate) fn kept(&self) -> Value {
-        let devices =
-            self.devices.iter().map(|(dev, told)| json!({"dev": dev, "told": told.as_ref().map(state::kept)}));
-        let links = self.links.iter().map(|(dev, mtu, queue)| json!({"dev": dev, "mtu": mtu, "txqueuelen": queue}));
-        json!({
-            "devices": devices.collect::<Vec<_>>(),
-            "links": links.collect::<Vec<_>>(),
-            "rules": state::kept_raw(&self.rules),
-            "table": self.table,
-        })
-    }
-
-    /// Out of a state file.
-    ///
-    /// # Errors
-    /// It was not kept by us.
-    pub(crate) fn of(kept: &Value) -> Result<Before> {
-        let missing = |what: &'static str| move || format!("`{what}` is missing or is not what tidegate wrote");
-        let list = |what: &'static str| kept[what].as_array().with_context(missing(what));
-        let name = |value: &Value| Some(value["dev"].as_str()?.to_owned());
-        let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
-        let mut devices = Vec::new();
-        for one in list("devices")? {
-            let told = if one["told"].is_null() { None } else { Some(state::told(&one["told"])?) };
-            devices.push((name(one).with_context(missing("devices"))?, told));
-        }
-        let link = |one: &Value| Some((name(one)?, number(&one["mtu"])?, number(&one["txqueuelen"])?));
-        let links: Option<Vec<_>> = list("links")?.iter().map(link).collect();
-        let rules = state::raw(&kept["rules"]);
-        ensure!(rules.len() == list("rules")?.len(), State, "{}", missing("rules")());
-        Ok(Before {
-            devices,
-            links: links.with_context(missing("links"))?,
-            rules,
-            table: kept["table"].as_str().with_context(missing("table"))?.to_owned(),
-        })
-    }
-}
 
 /// What is to be on a device.
 struct Target {
@@ -177,7 +124,7 @@ impl Arm {
     /// # Errors
     /// The kernel does not tell, or the policy has rules that are not set by us.
     pub(crate) fn way(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<Way> {
-        let known: Vec<Raw> = prior.map(|prior| state::raw(&prior.0["table"])).unwrap_or_default();
+        let known: Vec<Raw> = prior.map(|prior| record::raw(&prior.0["table"])).unwrap_or_default();
         let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
         let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
@@ -217,7 +164,7 @@ impl Arm {
         if wanted.says_ingress(dev) {
             return Ok(target);
         }
-        let by_prior = prior.is_some_and(|prior| state::strings(&prior.0["ingress"]).iter().any(|known| known == dev));
+        let by_prior = prior.is_some_and(|prior| record::strings(&prior.0["ingress"]).iter().any(|known| known == dev));
         target.leaves_ingress = !by_prior;
         if let Some(prior) = prior.filter(|_| by_prior) {
             let original = Before::of(&prior.0["original"])?;
@@ -302,7 +249,7 @@ impl Arm {
         let mut devices = Vec::new();
         for dev in &wanted.devices {
             let told = self.kernel.raw(dev).with_context(|| dev.clone())?;
-            devices.push(json!({"dev": dev, "told": state::kept(&told)}));
+            devices.push(json!({"dev": dev, "told": record::kept(&told)}));
         }
         Ok(json!({"devices": devices, "rules": self.rule_numbers(&table_of(name))?}))
     }
@@ -322,7 +269,7 @@ impl Arm {
     /// The kernel does not tell, or the state is none of an applied policy.
     pub(crate) fn drift(&mut self, name: &str, state: &State) -> Result<Drift> {
         let mut drift = Drift::default();
-        let ours = state::strings(&state.0["ingress"]);
+        let ours = record::strings(&state.0["ingress"]);
         let installed = &state.0["installed"];
         for one in installed["devices"].as_array().context("the state does not say what was installed")? {
             let dev = one["dev"].as_str().unwrap_or_default();
@@ -332,7 +279,7 @@ impl Arm {
             }
             let leaves_ingress = !ours.iter().any(|known| known == dev);
             let target = Target { dev: dev.to_owned(), stand: Installed::default(), leaves_ingress };
-            let then = target.part(self.kernel.read(dev, &state::told(&one["told"])?)?.0);
+            let then = target.part(self.kernel.read(dev, &record::told(&one["told"])?)?.0);
             let now = target.part(self.kernel.installed(dev).with_context(|| dev.to_owned())?.0);
             match plan::plan(&now, &then, &[]) {
                 Ok(back) if back.is_empty() => {}
@@ -646,9 +593,4 @@ pub(crate) fn shapers(devices: &[String]) -> Vec<(String, String)> {
         all.extend(standing.unread.into_iter().map(|kind| (dev.clone(), kind)));
     }
     all
-}
-
-/// All links there are.
-pub(crate) fn links() -> Result<Vec<Link>> {
-    news::links().context("the kernel does not tell its links")
 }

@@ -7,19 +7,23 @@
 //!                                                                                  └─▶ undoes what did not end, reverts what is not confirmed
 //! ```
 //!
-//! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm`] keeps it, [`revert()`] and [`down`] take it back, [`status::healths`] says how it is,
+//! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`] take it back, [`status::healths`] says how it is,
 //! [`Source`] counts what it does. What people are told meanwhile comes as [`Notice`]s; nothing is printed here.
 //!
 //! The process that uses this must be able to play the guardian and the daemon: [`apply()`] starts the running executable as
 //! `revert NAME --guard`, which is to call [`guard()`], and as `daemon …`, which is to call `tidegate_daemon::run`.
 
 mod apply;
+mod before;
+mod confirm;
 mod guard;
+mod guardian;
 mod job;
 mod kept;
 mod kernel;
 mod notice;
 mod options;
+mod record;
 mod revert;
 mod source;
 mod state;
@@ -30,13 +34,14 @@ mod user;
 mod wanted;
 
 pub use apply::{apply, put_in_order, waiting};
-pub use guard::{confirm, guard};
+pub use confirm::confirm;
+pub use guard::guard;
 pub use kept::all as kept;
 pub use notice::{Notice, Report};
 pub use options::{ApplyOptions, Backend};
+pub use record::strings;
 pub use revert::{Down, down, revert};
 pub use source::{Source, daemons, sources};
-pub use state::strings;
 pub use tidegate_daemon::{Error, ErrorKind, Result};
 pub use wanted::Wanted;
 

@@ -1,24 +1,12 @@
 //! Going back: to what was there before the last policy, or before tidegate applied anything.
 
-use crate::guard::Guardian;
-use crate::job::{self, Does, Job};
+use crate::guardian::Guardian;
+use crate::job;
 use crate::notice::Report;
-use crate::state::State;
+use crate::state::{Does, State};
 use crate::{status, user};
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{Context, Result, bail};
-
-/// Writes down that a policy is to go, before anything does.
-///
-/// # Errors
-/// It cannot be written.
-pub(crate) fn begun(room: &RuntimeDir, name: &str, state: &State, does: Does) -> Result<State> {
-    let previous = state.0.get("previous").filter(|previous| !previous.is_null() && does == Does::Revert);
-    let mut state = state.clone();
-    state.0["job"] = Job::new(does, previous.map(|previous| State(previous.clone()))).kept();
-    state.write(room, name)?;
-    Ok(state)
-}
 
 /// Goes back, watched by a guardian, which goes on if this process dies on the way or does not succeed.
 fn go(room: &RuntimeDir, name: &str, does: Does, report: Report<'_>) -> Result<()> {
@@ -28,7 +16,7 @@ fn go(room: &RuntimeDir, name: &str, does: Does, report: Report<'_>) -> Result<(
     let state = match (state.job(), does) {
         // What was interrupted is undone, or ended, which is what is wanted.
         (Some(_), Does::Revert | Does::Apply) => state,
-        _ => begun(room, name, &state, does)?,
+        _ => job::begun(room, name, &state, does)?,
     };
     job::go_back(room, name, &state, report).with_context(|| {
         format!(

@@ -2,8 +2,9 @@
 //!
 //! It is kept in `/run`, as are the kernel's queues: after a restart of the machine neither is there.
 
-use crate::job::Job;
-use crate::kernel::Before;
+use crate::before::Before;
+use crate::record::{strings, write_whole};
+use crate::time::since_1970;
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
@@ -11,15 +12,11 @@ use std::path::Path;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{Context, Result, bail, ensure};
-use tidegate_netlink::RawDump;
-use tidegate_os::{boot, output_file};
+use tidegate_os::boot;
 
 /// A policy of ours, as it was applied.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State(pub(crate) Value);
-
-/// A message of netlink: its type, its flags, and what follows its head.
-pub(crate) type Raw = (u16, u16, Vec<u8>);
 
 impl State {
     /// What is kept for a device; `None`: tidegate applied nothing there since the machine was started.
@@ -116,13 +113,6 @@ impl State {
     }
 }
 
-/// Writes a file so that after a crash at any moment either the old or the new content is there, whole. Only one
-/// process at a time may do so.
-pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    output_file::remove_unfinished(path);
-    output_file::write(path, text.as_bytes())
-}
-
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(|| path.display().to_string()),
@@ -130,58 +120,67 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// The texts of a list.
-pub fn strings(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+/// What was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// A policy is applied; if that does not end, it is undone.
+    Apply,
+    /// Back to what was there before the policy.
+    Revert,
+    /// Back to what was there before tidegate applied anything.
+    Down,
 }
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
-}
-
-fn octets(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
-}
-
-/// What a kernel told of a device, kept.
-pub(crate) fn kept(told: &RawDump) -> Value {
-    let list = |all: &[Vec<u8>]| all.iter().map(|octets| hex(octets)).collect::<Vec<_>>();
-    json!({
-        "number": told.number,
-        "qdiscs": list(&told.qdiscs),
-        "classes": list(&told.classes),
-        "filters": list(&told.filters),
-    })
-}
-
-/// The same, back again.
-///
-/// # Errors
-/// It was not kept by us.
-pub(crate) fn told(kept: &Value) -> Result<RawDump> {
-    let list = |name: &str| -> Option<Vec<Vec<u8>>> {
-        kept[name].as_array()?.iter().map(|text| octets(text.as_str()?)).collect()
-    };
-    let number = kept["number"].as_u64().and_then(|number| u32::try_from(number).ok());
-    match (number, list("qdiscs"), list("classes"), list("filters")) {
-        (Some(number), Some(qdiscs), Some(classes), Some(filters)) => Ok(RawDump { number, qdiscs, classes, filters }),
-        _ => bail!(State, "what stood there before was not kept as it should be"),
+impl Does {
+    /// As it is written, and shown.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Does::Apply => "apply",
+            Does::Revert => "revert",
+            Does::Down => "down",
+        }
     }
 }
 
-/// Messages, kept.
-pub(crate) fn kept_raw(all: &[Raw]) -> Value {
-    Value::from(all.iter().map(|(kind, flags, body)| json!([kind, flags, hex(body)])).collect::<Vec<_>>())
+/// A job of a process that may have died meanwhile.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Job {
+    pub(crate) does: Does,
+    /// Tells it from every other.
+    pub(crate) token: String,
+    /// The state when it was gone back; `None`: nothing of tidegate's is left.
+    pub(crate) then: Option<State>,
 }
 
-/// The same, back again; what was not kept by us is left out.
-pub(crate) fn raw(kept: &Value) -> Vec<Raw> {
-    let one = |one: &Value| {
-        let number = |at: usize| one[at].as_u64().and_then(|number| u16::try_from(number).ok());
-        Some((number(0)?, number(1)?, octets(one[2].as_str()?)?))
-    };
-    kept.as_array().into_iter().flatten().filter_map(one).collect()
+impl Job {
+    /// A new one, of this process.
+    pub(crate) fn new(does: Does, then: Option<State>) -> Job {
+        Job { does, token: format!("{}-{}", std::process::id(), since_1970().as_nanos()), then }
+    }
+
+    /// Out of a state.
+    ///
+    /// # Errors
+    /// It is not what tidegate wrote.
+    pub(crate) fn of(kept: &Value) -> Result<Job> {
+        let does = match kept["does"].as_str() {
+            Some("apply") => Does::Apply,
+            Some("revert") => Does::Revert,
+            Some("down") => Does::Down,
+            _ => bail!(State, "its job is none"),
+        };
+        let token = kept["token"].as_str().context("its job has no name")?.to_owned();
+        let then = Some(&kept["then"]).filter(|then| !then.is_null()).map(|then| State(then.clone()));
+        Ok(Job { does, token, then })
+    }
+
+    /// For a state.
+    pub(crate) fn kept(&self) -> Value {
+        json!({
+            "does": self.does.name(), "token": self.token, "pid": std::process::id(), "since": since_1970().as_secs(),
+            "then": self.then.as_ref().map(|then| then.0.clone()),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -189,12 +188,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_told_comes_back() {
-        let before =
-            RawDump { number: 7, qdiscs: vec![vec![0, 255, 16]], classes: vec![], filters: vec![vec![1], vec![]] };
-        assert_eq!(told(&kept(&before)).expect("it was kept"), before);
-        assert!(told(&json!({"number": 7, "qdiscs": ["0"]})).is_err());
-        let messages = vec![(1, 2, vec![3, 4]), (5, 6, vec![])];
-        assert_eq!(raw(&kept_raw(&messages)), messages);
+    fn a_job_is_read_as_it_was_written() {
+        let then = State(json!({"backend": "user", "devices": ["eth0"]}));
+        for (does, then) in [(Does::Apply, Some(then)), (Does::Revert, None), (Does::Down, None)] {
+            let job = Job::new(does, then);
+            assert_eq!(Job::of(&job.kept()).expect("it was written"), job);
+        }
+        assert!(Job::of(&json!({"does": "dance", "token": "1"})).is_err());
+        assert!(Job::of(&json!({"does": "apply"})).is_err());
     }
 }

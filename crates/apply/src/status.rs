@@ -1,8 +1,9 @@
 //! What tidegate applied, and whether it is still there: the state beside the kernel and the daemon.
 
-use crate::guard;
+use crate::guardian;
 use crate::kernel::{Arm, Drift};
-use crate::state::{State, strings};
+use crate::record::strings;
+use crate::state::State;
 use crate::{undone, user};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -212,7 +213,7 @@ impl Health {
         if state.left_to_confirm().is_some() {
             health.worse(Condition::Waiting);
             let guardian = state.0["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
-            health.guardian = guard::of(room, &health.name, guardian);
+            health.guardian = guardian::of(room, &health.name, guardian);
             if health.guardian.is_none() {
                 health.worse(Condition::Trouble);
                 health.last_error = Some(format!(

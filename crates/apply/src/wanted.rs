@@ -7,7 +7,7 @@ use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_insight::{CARRIED_OUT_AT, Reading};
 use tidegate_loader::ReadOptions;
 use tidegate_os::netlink::Change;
-use tidegate_os::news::Link;
+use tidegate_os::news::{self, Link};
 use tidegate_packet::{Handle, Pool, Seeded};
 use tidegate_plan::Item;
 use tidegate_plan::rebind::{on_device, real_devices};
@@ -51,7 +51,7 @@ impl Wanted {
     /// # Errors
     /// It cannot be read, or asks for what is not there or not set by us.
     pub fn read(options: &ApplyOptions, report: Report<'_>) -> Result<Wanted> {
-        let links = crate::kernel::links()?;
+        let links = links()?;
         let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
         let taken = tidegate_loader::read(&options.files, &how)?;
         for trouble in taken.troubles() {
@@ -222,4 +222,9 @@ fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> Result<Ga
         told.map_err(|error| error!(Policy, "{error}: {op:?}")).context("on a machine with these links")?;
     }
     Ok(gateway)
+}
+
+/// All links there are.
+pub(crate) fn links() -> Result<Vec<Link>> {
+    news::links().context("the kernel does not tell its links")
 }

@@ -1,17 +1,16 @@
 //! What a running daemon answers: its state, its trees as tc lists them, packets of a class; and what it changes.
 
+use crate::counter::Counter;
 use crate::machine::Wanted;
-use crate::marks::Marks;
+use crate::options::{DaemonOptions, PacketIo};
 use crate::words::apply_command;
-use crate::{DaemonOptions, PacketIo};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_dataplane::daemon::control::{Answers, Tell};
-use tidegate_dataplane::daemon::{Desk, Gone, Running};
-use tidegate_dataplane::door::Spot;
+use tidegate_dataplane::daemon::{Gone, Running};
 use tidegate_dataplane::engine::{Captured, ClassSeen, Counts, Fate, link_rate};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_lang::Env;
@@ -26,26 +25,6 @@ use tidegate_shims::Machine;
 const WAITING: usize = 4096;
 /// How long nothing may come before it is looked whether who captures is still there.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// The desk, for whoever calls at the control socket.
-pub(crate) struct Counter {
-    /// Where errands are given.
-    pub(crate) desk: Desk,
-    /// What runs.
-    pub(crate) wanted: Mutex<Wanted>,
-    /// Where the door stands, or is to stand.
-    pub(crate) places: Arc<Mutex<Vec<Spot>>>,
-    /// The kernel's part of it.
-    pub(crate) marks: Marks,
-    /// The name of the door that is open.
-    pub(crate) door: Arc<Mutex<&'static str>>,
-    /// How it was asked for.
-    pub(crate) options: Mutex<DaemonOptions>,
-    /// The commands that it came of.
-    pub(crate) commands: Mutex<Vec<Vec<String>>>,
-    /// How often a daemon was started for this device since the machine was.
-    pub(crate) starts: u64,
-}
 
 impl Answers for Counter {
     fn answer(&self, request: &Value, who: Peer, tell: &mut Tell<'_>) -> io::Result<()> {
@@ -249,14 +228,15 @@ impl Counter {
             return refusal(why, &self.afresh(request));
         }
         let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();
-        let done =
-            crate::reload::log(&commands).and_then(|log| crate::run::wanted(&options, &log)).and_then(|mut wanted| {
+        let done = crate::reload::log(&commands).and_then(|log| crate::policy::wanted(&options, &log)).and_then(
+            |mut wanted| {
                 if options.packet_io == PacketIo::Tun {
                     // What passes it passes it both ways, whatever the policy.
                     wanted.spots = self.wanted().spots;
                 }
                 crate::reload::reload(self, &wanted)
-            });
+            },
+        );
         match done {
             Ok(told) => {
                 *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;

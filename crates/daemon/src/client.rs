@@ -1,6 +1,5 @@
 //! Whoever asks a running daemon something.
 
-use crate::bail;
 use crate::error::{Context, Result};
 use crate::runtime::RuntimeDir;
 use serde_json::Value;

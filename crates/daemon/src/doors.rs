@@ -2,7 +2,6 @@
 
 use crate::error::{Context, Result};
 use crate::options::{DaemonOptions, PacketIo};
-use crate::{bail, ensure};
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;

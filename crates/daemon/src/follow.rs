@@ -3,10 +3,9 @@
 //! A policy for machines inside a host ("the edge moves into the host") is written for one device; which device that is, is known only when the container
 //! or the virtual machine is started.
 
-use crate::DaemonOptions;
-use crate::ensure;
 use crate::error::{Context, Result};
-use crate::run::Say;
+use crate::options::DaemonOptions;
+use crate::policy::Say;
 use crate::runtime::RuntimeDir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

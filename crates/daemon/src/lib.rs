@@ -12,14 +12,19 @@
 //! packets pass through it; [`Client`] asks it in JSON, a line each way; [`reload()`] has it run another policy without losing a packet. [`Daemon`] tells
 //! how the daemon of a device is, [`RuntimeDir`] where it keeps its files.
 
+// First: its macros are for all that follows.
+#[macro_use]
+pub mod error;
+
 mod answers;
 mod client;
+mod counter;
 mod doors;
-mod error;
 mod follow;
 mod machine;
 mod marks;
 mod options;
+mod policy;
 mod presence;
 mod reload;
 mod run;
@@ -33,8 +38,9 @@ pub use client::{ANSWER, Client};
 pub use error::{Context, Error, ErrorKind, Result};
 pub use machine::device_spec;
 pub use options::{DaemonOptions, PacketIo};
+pub use policy::Say;
 pub use presence::{Daemon, MOST_AT_ONCE, Silence, each};
-pub use run::{SPLIT_BELOW, Say, run};
+pub use run::{SPLIT_BELOW, run};
 pub use runtime::RuntimeDir;
 pub use start::{reload, start};
 pub use words::apply_command;

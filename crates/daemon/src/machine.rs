@@ -1,7 +1,6 @@
 //! What a policy is to an engine: the devices that are there, what the model machine is told, and where a door must stand.
 
 use crate::error::{Context, Result};
-use crate::{bail, ensure, error};
 use tidegate_dataplane::door::{Direction, Spot};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_os::news::{self, Link};

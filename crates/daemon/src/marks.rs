@@ -1,6 +1,5 @@
 //! The policy's marks, which the kernel sets: a table of netfilter that goes with the daemon.
 
-use crate::error;
 use crate::error::{Context, Result};
 use crate::machine::Wanted;
 use std::sync::Mutex;

@@ -91,7 +91,6 @@ fn is_listening(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error;
 
     #[test]
     fn many_are_done_in_their_order() {

@@ -1,9 +1,8 @@
 //! Another policy for a daemon that runs: only what differs is changed, and no packet that waits is lost by it.
 
-use crate::answers::Counter;
+use crate::counter::Counter;
 use crate::error::{Context, Error, Result};
 use crate::machine::{START, Wanted};
-use crate::{ensure, error};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::PoisonError;

@@ -1,15 +1,15 @@
 //! A daemon: a policy, its devices, the engine, and who may ask.
 
-use crate::DaemonOptions;
-use crate::answers::Counter;
+use crate::counter::Counter;
 use crate::doors::Opener;
 use crate::error::{Context, Result};
 use crate::follow::{Which, follow};
 use crate::machine::{START, Wanted};
 use crate::marks::Marks;
+use crate::options::DaemonOptions;
+use crate::policy::{Say, taken, wanted};
 use crate::runtime::RuntimeDir;
 use crate::ssh::{self, Ssh};
-use crate::{ensure, error};
 use std::fs::File;
 use std::io::{self};
 use std::os::fd::AsFd;
@@ -20,13 +20,10 @@ use std::time::Duration;
 use tidegate_dataplane::daemon::{self, Clock, Desk, control};
 use tidegate_dataplane::door::Spot;
 use tidegate_dataplane::engine::{Engine, Session, link_rate};
-use tidegate_loader::ReadOptions;
 use tidegate_os::service::{self, Alone};
 use tidegate_os::turn::Turn;
 use tidegate_os::{interrupt, output_file, poll};
 use tidegate_packet::{Rate, Seeded};
-use tidegate_plan::rebind::on_device;
-use tidegate_policy::Op;
 use tidegate_shims::Machine;
 
 /// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
@@ -35,9 +32,6 @@ pub const SPLIT_BELOW: Rate = Rate::bits(200_000_000);
 const DAY: Duration = Duration::from_secs(86_400);
 /// Goes before others, if it may.
 const PRIORITY: i32 = 50;
-
-/// Says a sentence to whoever started the daemon: what became of a device that is followed, what went wrong in a script.
-pub type Say<'s> = &'s dyn Fn(&str);
 
 /// Runs a policy until SIGINT, SIGTERM or `tidegate down` ends it; on every device that the options describe, as they come and go, where those
 /// name a pattern or a process. The process gives up all privileges but those for the network.
@@ -119,30 +113,6 @@ fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
 fn names(spots: &[Spot]) -> String {
     let names: Vec<&str> = spots.iter().map(|spot| spot.dev.as_str()).collect();
     names.join(", ")
-}
-
-/// The policy of some files, for an engine.
-pub(crate) fn read(options: &DaemonOptions, say: Say<'_>) -> Result<Wanted> {
-    wanted(options, &taken(options, say)?.log)
-}
-
-/// The machine that the files of a policy configure.
-pub(crate) fn taken(options: &DaemonOptions, say: Say<'_>) -> Result<Machine> {
-    let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
-    let taken = tidegate_loader::read(&options.files, &how)?;
-    for trouble in taken.troubles() {
-        say(&trouble.to_string());
-    }
-    ensure!(taken.ended(), Policy, "the policy was not carried out to its end; nothing is run");
-    Ok(taken.machine)
-}
-
-/// What was carried out on that machine, for an engine on the device that the options name.
-pub(crate) fn wanted(options: &DaemonOptions, log: &[Op]) -> Result<Wanted> {
-    match &options.dev {
-        Some(dev) => Wanted::new(&on_device(log, dev)?),
-        None => Wanted::new(log),
-    }
 }
 
 /// One daemon for each device.

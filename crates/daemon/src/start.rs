@@ -1,10 +1,9 @@
 //! Starting a daemon in the background.
 
-use crate::DaemonOptions;
-use crate::bail;
 use crate::client::Client;
 use crate::error::{Context, Result};
-use crate::run::{Say, read, taken};
+use crate::options::DaemonOptions;
+use crate::policy::{Say, read, taken};
 use crate::runtime::RuntimeDir;
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};

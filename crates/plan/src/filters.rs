@@ -1,7 +1,8 @@
 //! Filters: lists by preference. What is alike stays; where something goes or comes at the end, the others stay too.
 
 use super::remake::Incomplete;
-use super::{Item, Planner, Sign, settled};
+use super::settled;
+use super::steps::{Item, Plan, SHARED, Same, Sign};
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry, Installed};
@@ -35,7 +36,7 @@ pub(crate) fn shared(stand: &Installed) -> Result<(), Incomplete> {
     let mut tables: BTreeMap<(u16, u32), Place> = BTreeMap::new();
     let place = |filter: &FilterDump| (filter.parent, filter.chain, filter.pref);
     let broken = |filter: &FilterDump| {
-        Err(Incomplete { dev: filter.dev.clone(), kind: "u32", handle: filter.parent, missing: super::SHARED })
+        Err(Incomplete { dev: filter.dev.clone(), kind: "u32", handle: filter.parent, missing: SHARED })
     };
     for filter in &stand.filters {
         if let FilterEntry::U32Table { table, .. } = filter.entry
@@ -55,8 +56,16 @@ pub(crate) fn shared(stand: &Installed) -> Result<(), Incomplete> {
     Ok(())
 }
 
+/// The lists of filters on both sides, and the plan they are part of.
+pub(crate) struct Lists<'l> {
+    pub(crate) live: &'l Installed,
+    pub(crate) wanted: &'l Installed,
+    pub(crate) same: &'l Same,
+    pub(crate) plan: &'l mut Plan,
+}
+
 /// Plans all lists: new ones and those that change first, then those that go.
-pub(crate) fn plan(planner: &mut Planner<'_>) -> Result<(), Incomplete> {
+pub(crate) fn plan(planner: &mut Lists<'_>) -> Result<(), Incomplete> {
     let live = lists(&planner.live.filters, |parent| planner.same.wanted(parent));
     let wanted = lists(&planner.wanted.filters, Some);
     // Filters may lead to tables of any preference.
@@ -78,7 +87,7 @@ pub(crate) fn plan(planner: &mut Planner<'_>) -> Result<(), Incomplete> {
 }
 
 /// A list; `live` is empty where there is none.
-fn list(planner: &mut Planner<'_>, live: &[&FilterDump], wanted: &[&FilterDump]) {
+fn list(planner: &mut Lists<'_>, live: &[&FilterDump], wanted: &[&FilterDump]) {
     let (gone, kept) = match without(live, wanted) {
         Some(way) if !live.is_empty() => way,
         _ => {
@@ -91,7 +100,7 @@ fn list(planner: &mut Planner<'_>, live: &[&FilterDump], wanted: &[&FilterDump])
     wanted[kept..].iter().for_each(|filter| make(planner, filter));
     for filter in gone {
         let op = named(filter);
-        planner.step(Sign::Remove, Item::Filter(filter.clone()), vec![Op::Filter(op)]);
+        planner.plan.step(Sign::Remove, Item::Filter(filter.clone()), vec![Op::Filter(op)]);
     }
 }
 
@@ -144,12 +153,12 @@ fn has_own_handle(kind: &str) -> bool {
     matches!(kind, "fw" | "flow")
 }
 
-fn remove_all(planner: &mut Planner<'_>, (_, chain, pref): Place, live: &[&FilterDump]) {
+fn remove_all(planner: &mut Lists<'_>, (_, chain, pref): Place, live: &[&FilterDump]) {
     for (at, filter) in live.iter().enumerate() {
         let op = FilterOp { chain, pref, ..bare(filter, Verb::Delete) };
         // One command takes the whole list.
         let ops = if at == 0 { vec![Op::Filter(op)] } else { Vec::new() };
-        planner.step(Sign::Remove, Item::Filter((*filter).clone()), ops);
+        planner.plan.step(Sign::Remove, Item::Filter((*filter).clone()), ops);
     }
 }
 
@@ -175,7 +184,7 @@ fn named(filter: &FilterDump) -> FilterOp {
     FilterOp { handle, kind: Some(filter.kind.to_owned()), ..bare(filter, Verb::Delete) }
 }
 
-fn make(planner: &mut Planner<'_>, filter: &FilterDump) {
+fn make(planner: &mut Lists<'_>, filter: &FilterDump) {
     let parent = planner.same.live(filter.parent);
     let op = FilterOp { parent, kind: Some(filter.kind.to_owned()), ..bare(filter, Verb::Add) };
     let op = match &filter.entry {
@@ -187,14 +196,14 @@ fn make(planner: &mut Planner<'_>, filter: &FilterDump) {
         FilterEntry::Filter { handle, params, actions, .. } => {
             let actions: Vec<Action> = actions.iter().map(|dump| Action { index: 0, ..dump.action.clone() }).collect();
             let handle = if has_own_handle(filter.kind) { *handle } else { 0 };
-            FilterOp { handle, params: Some(said(params, &planner.same)), actions, ..op }
+            FilterOp { handle, params: Some(said(params, planner.same)), actions, ..op }
         }
     };
-    planner.step(Sign::Make, Item::Filter(filter.clone()), vec![Op::Filter(op)]);
+    planner.plan.step(Sign::Make, Item::Filter(filter.clone()), vec![Op::Filter(op)]);
 }
 
 /// The parameters as a command says them.
-fn said(params: &FilterParams, same: &super::Same) -> FilterParams {
+fn said(params: &FilterParams, same: &Same) -> FilterParams {
     let mut params = settled::filter(params);
     match &mut params {
         FilterParams::Flow(flow) => {

@@ -42,71 +42,20 @@ mod model;
 pub mod rebind;
 mod remake;
 mod settled;
+mod steps;
 pub mod text;
 
 pub use model::{installed, rule_tables};
 pub use remake::Incomplete;
+pub use steps::{HIDDEN, Item, Plan, SHARED, Sign, Step};
 
+use filters::Lists;
 use remake::Makers;
 use std::collections::{BTreeMap, BTreeSet};
+use steps::Same;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{ClassDump, FilterDump, Installed, QdiscDump};
+use tidegate_policy::dump::{ClassDump, Installed, QdiscDump};
 use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Verb};
-
-/// What a step does to what it is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
-    /// It is made.
-    Make,
-    /// It gets other values; what waits in it stays.
-    Change,
-    /// It is taken away.
-    Remove,
-}
-
-/// What a step is about.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Item {
-    /// A qdisc, with all that hangs on it.
-    Qdisc(QdiscDump),
-    /// A class.
-    Class(ClassDump),
-    /// A filter.
-    Filter(FilterDump),
-}
-
-/// A part of the way.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// What is done
-    pub sign: Sign,
-    /// to what, as it is afterwards (before, where it is taken away),
-    pub item: Item,
-    /// by these operations. What goes with something else has none of its own.
-    pub ops: Vec<Op>,
-}
-
-/// The whole way.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
-    /// Its parts, in order.
-    pub steps: Vec<Step>,
-    /// How many qdiscs, classes and filters stay as they are.
-    pub kept: usize,
-}
-
-impl Plan {
-    /// Is nothing to be done?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
-    /// All operations, in order.
-    pub fn ops(&self) -> impl Iterator<Item = &Op> {
-        self.steps.iter().flat_map(|step| &step.ops)
-    }
-}
 
 /// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the wanted came of, if they are known: dumps do not
 /// tell everything (tables, distributions).
@@ -134,12 +83,6 @@ fn hidden(stand: &Installed) -> Result<(), Incomplete> {
     lost.map_or(Ok(()), |qdisc| Err(Incomplete { missing: HIDDEN, ..Incomplete::of(qdisc) }))
 }
 
-/// What is not told of filters that use one table of u32 from several lists.
-pub const SHARED: &str = "to which list of filters a shared table belongs";
-
-/// What is not told of a qdisc on such a class.
-pub const HIDDEN: &str = "the classes below a qdisc that drops early";
-
 /// Everything on a device as operations that make it where nothing stands.
 ///
 /// # Errors
@@ -163,26 +106,6 @@ fn is_automatic(handle: Handle) -> bool {
     handle.major() >= 0x8000 && handle.major() < 0xff00
 }
 
-/// Qdiscs that stay: what each is called there, by what it is called here. Automatic handles differ from machine to machine.
-#[derive(Debug, Default)]
-struct Same(BTreeMap<u16, u16>);
-
-impl Same {
-    /// A handle or class as it is called in what is wanted; `None`: its qdisc goes.
-    fn wanted(&self, live: Handle) -> Option<Handle> {
-        match live {
-            Handle::ROOT | Handle::INGRESS | Handle::NONE => Some(live),
-            live => self.0.get(&live.major()).map(|major| Handle::new(*major, live.minor())),
-        }
-    }
-
-    /// The other way round; what is made anew is called as it is wanted.
-    fn live(&self, wanted: Handle) -> Handle {
-        let found = self.0.iter().find(|(_, known)| **known == wanted.major());
-        found.map_or(wanted, |(live, _)| Handle::new(*live, wanted.minor()))
-    }
-}
-
 struct Planner<'p> {
     live: &'p Installed,
     wanted: &'p Installed,
@@ -199,13 +122,10 @@ impl<'p> Planner<'p> {
         for place in [Handle::ROOT, Handle::INGRESS] {
             self.below(place)?;
         }
-        filters::plan(self)?;
+        let (live, wanted, same) = (self.live, self.wanted, &self.same);
+        filters::plan(&mut Lists { live, wanted, same, plan: &mut self.plan })?;
         self.removals();
         Ok(())
-    }
-
-    fn step(&mut self, sign: Sign, item: Item, ops: Vec<Op>) {
-        self.plan.steps.push(Step { sign, item, ops });
     }
 
     /// What stands at a place where only one qdisc can be.
@@ -273,7 +193,7 @@ impl<'p> Planner<'p> {
             return Ok(());
         }
         let ops = self.makers.change(live, wanted).ok_or_else(|| Incomplete::of(wanted))?;
-        self.step(Sign::Change, Item::Qdisc(wanted.clone()), ops);
+        self.plan.step(Sign::Change, Item::Qdisc(wanted.clone()), ops);
         Ok(())
     }
 
@@ -282,7 +202,7 @@ impl<'p> Planner<'p> {
         let handle =
             if is_automatic(wanted.handle) && !self.is_named(wanted.handle) { Handle::NONE } else { wanted.handle };
         let ops = self.makers.make(wanted, parent, handle)?;
-        self.step(Sign::Make, Item::Qdisc(wanted.clone()), ops);
+        self.plan.step(Sign::Make, Item::Qdisc(wanted.clone()), ops);
         Ok(())
     }
 
@@ -306,7 +226,7 @@ impl<'p> Planner<'p> {
             estimator: None,
             blocks: SharedBlocks::default(),
         };
-        self.step(Sign::Remove, Item::Qdisc(live.clone()), vec![Op::Qdisc(op)]);
+        self.plan.step(Sign::Remove, Item::Qdisc(live.clone()), vec![Op::Qdisc(op)]);
     }
 
     /// What hangs on the qdisc at a place: its classes, those above before those below, then the qdiscs on them with what hangs on those.
@@ -349,7 +269,7 @@ impl<'p> Planner<'p> {
             None => (Sign::Make, Verb::Add),
         };
         let op = self.class_op(verb, class);
-        self.step(sign, Item::Class(class.clone()), vec![Op::Class(op)]);
+        self.plan.step(sign, Item::Class(class.clone()), vec![Op::Class(op)]);
     }
 
     fn class_op(&self, verb: Verb, class: &ClassDump) -> ClassOp {
@@ -420,7 +340,7 @@ impl<'p> Planner<'p> {
                 params: None,
                 estimator: None,
             };
-            self.step(Sign::Remove, Item::Class(class.clone()), vec![Op::Class(op)]);
+            self.plan.step(Sign::Remove, Item::Class(class.clone()), vec![Op::Class(op)]);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A plan as people read it: the commands of tc that would do the same, with `+`, `-` and `~`.
 
-use crate::{Item, Plan, Sign, Step};
+use crate::steps::{Item, Plan, Sign, Step};
 use std::fmt::Write as _;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_packet::Handle;

@@ -4,15 +4,16 @@
 //! turns (ABBA) ─▶ Switch (apply, revert) ─▶ a turn of a Measurement ──▶ one Experiment, two policies ──▶ measure::paired
 //! ```
 
+mod options;
 mod switch;
+
+pub use options::VerifyOptions;
 
 use crate::error::{Error, Result};
 use crate::measure::{Measurement, Progress};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use switch::Switch;
-use tidegate_apply::Backend;
 use tidegate_measure::experiment::{Experiment, Policy};
 use tidegate_measure::paired;
 
@@ -24,27 +25,6 @@ use tidegate_measure::paired;
 /// assert_eq!(turns.collect::<Vec<_>>(), ["without", "with", "with", "without"]);
 /// ```
 pub const NAMES: [&str; 2] = ["without", "with"];
-
-/// What is compared.
-#[derive(Clone, Debug)]
-pub struct VerifyOptions {
-    /// The policy: the files that `tidegate apply` takes.
-    pub policy: Vec<PathBuf>,
-    /// The device it is for, instead of the one that it names.
-    pub dev: Option<String>,
-    /// Whose qdiscs.
-    pub backend: Backend,
-    /// Instead: a command that puts the policy on.
-    pub with: Option<String>,
-    /// And one that takes it away.
-    pub without: Option<String>,
-    /// The test's name, for the document.
-    pub test: String,
-    /// How often each of the two.
-    pub rounds: u32,
-    /// How long it may settle after each change.
-    pub settle: Duration,
-}
 
 /// What turns came to.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The policy on and off, and as it was before in the end.
 
-use super::VerifyOptions;
+use super::options::VerifyOptions;
 use crate::error::{Context, Error, Result, invalid};
 use serde_json::Value;
 use std::path::PathBuf;

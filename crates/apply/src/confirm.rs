@@ -1,0 +1,30 @@
+//! Keeping what waits to be confirmed.
+
+use crate::{job, kept, status};
+use serde_json::Value;
+use tidegate_daemon::{Result, RuntimeDir, bail};
+
+/// Keeps what waits to be confirmed, on a device or on all: the names of what was confirmed.
+///
+/// # Errors
+/// tidegate applied nothing there, or something is in progress.
+pub fn confirm(dev: Option<&str>) -> Result<Vec<String>> {
+    let room = RuntimeDir::here()?;
+    let _alone = job::alone(&room)?;
+    let mut confirmed = Vec::new();
+    for (name, state) in status::chosen(&room, dev)? {
+        if state.job().is_some() {
+            bail!(Busy, "`{name}` is in progress, so there is nothing to confirm yet; `tidegate status` shows more");
+        }
+        if state.left_to_confirm().is_some() {
+            let mut state = state;
+            state.0["confirm"] = Value::Null;
+            state.write(&room, &name)?;
+            if state.0["by_hand"] != true {
+                kept::keep(&name, &state)?;
+            }
+            confirmed.push(name);
+        }
+    }
+    Ok(confirmed)
+}

@@ -1,0 +1,87 @@
+//! How things are written down: files that are whole after a crash, what the kernel told, and messages of netlink, as JSON.
+
+use serde_json::{Value, json};
+use std::io;
+use std::path::Path;
+use tidegate_daemon::{Result, bail};
+use tidegate_netlink::RawDump;
+use tidegate_os::output_file;
+
+/// A message of netlink: its type, its flags, and what follows its head.
+pub(crate) type Raw = (u16, u16, Vec<u8>);
+
+/// Writes a file so that after a crash at any moment either the old or the new content is there, whole. Only one
+/// process at a time may do so.
+pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    output_file::remove_unfinished(path);
+    output_file::write(path, text.as_bytes())
+}
+
+/// The texts of a list.
+pub fn strings(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+fn octets(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// What a kernel told of a device, kept.
+pub(crate) fn kept(told: &RawDump) -> Value {
+    let list = |all: &[Vec<u8>]| all.iter().map(|octets| hex(octets)).collect::<Vec<_>>();
+    json!({
+        "number": told.number,
+        "qdiscs": list(&told.qdiscs),
+        "classes": list(&told.classes),
+        "filters": list(&told.filters),
+    })
+}
+
+/// The same, back again.
+///
+/// # Errors
+/// It was not kept by us.
+pub(crate) fn told(kept: &Value) -> Result<RawDump> {
+    let list = |name: &str| -> Option<Vec<Vec<u8>>> {
+        kept[name].as_array()?.iter().map(|text| octets(text.as_str()?)).collect()
+    };
+    let number = kept["number"].as_u64().and_then(|number| u32::try_from(number).ok());
+    match (number, list("qdiscs"), list("classes"), list("filters")) {
+        (Some(number), Some(qdiscs), Some(classes), Some(filters)) => Ok(RawDump { number, qdiscs, classes, filters }),
+        _ => bail!(State, "what stood there before was not kept as it should be"),
+    }
+}
+
+/// Messages, kept.
+pub(crate) fn kept_raw(all: &[Raw]) -> Value {
+    Value::from(all.iter().map(|(kind, flags, body)| json!([kind, flags, hex(body)])).collect::<Vec<_>>())
+}
+
+/// The same, back again; what was not kept by us is left out.
+pub(crate) fn raw(kept: &Value) -> Vec<Raw> {
+    let one = |one: &Value| {
+        let number = |at: usize| one[at].as_u64().and_then(|number| u16::try_from(number).ok());
+        Some((number(0)?, number(1)?, octets(one[2].as_str()?)?))
+    };
+    kept.as_array().into_iter().flatten().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_comes_back() {
+        let before =
+            RawDump { number: 7, qdiscs: vec![vec![0, 255, 16]], classes: vec![], filters: vec![vec![1], vec![]] };
+        assert_eq!(told(&kept(&before)).expect("it was kept"), before);
+        assert!(told(&json!({"number": 7, "qdiscs": ["0"]})).is_err());
+        let messages = vec![(1, 2, vec![3, 4]), (5, 6, vec![])];
+        assert_eq!(raw(&kept_raw(&messages)), messages);
+    }
+}

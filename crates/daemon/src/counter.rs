@@ -1,0 +1,28 @@
+//! What a running daemon shares with those who ask it.
+
+use crate::machine::Wanted;
+use crate::marks::Marks;
+use crate::options::DaemonOptions;
+use std::sync::{Arc, Mutex};
+use tidegate_dataplane::daemon::Desk;
+use tidegate_dataplane::door::Spot;
+
+/// The desk, for whoever calls at the control socket.
+pub(crate) struct Counter {
+    /// Where errands are given.
+    pub(crate) desk: Desk,
+    /// What runs.
+    pub(crate) wanted: Mutex<Wanted>,
+    /// Where the door stands, or is to stand.
+    pub(crate) places: Arc<Mutex<Vec<Spot>>>,
+    /// The kernel's part of it.
+    pub(crate) marks: Marks,
+    /// The name of the door that is open.
+    pub(crate) door: Arc<Mutex<&'static str>>,
+    /// How it was asked for.
+    pub(crate) options: Mutex<DaemonOptions>,
+    /// The commands that it came of.
+    pub(crate) commands: Mutex<Vec<Vec<String>>>,
+    /// How often a daemon was started for this device since the machine was.
+    pub(crate) starts: u64,
+}

@@ -1,0 +1,36 @@
+//! The policy of a daemon's files.
+
+use crate::error::Result;
+use crate::machine::Wanted;
+use crate::options::DaemonOptions;
+use tidegate_loader::ReadOptions;
+use tidegate_plan::rebind::on_device;
+use tidegate_policy::Op;
+use tidegate_shims::Machine;
+
+/// Says a sentence to whoever started the daemon: what became of a device that is followed, what went wrong in a script.
+pub type Say<'s> = &'s dyn Fn(&str);
+
+/// The policy of some files, for an engine.
+pub(crate) fn read(options: &DaemonOptions, say: Say<'_>) -> Result<Wanted> {
+    wanted(options, &taken(options, say)?.log)
+}
+
+/// The machine that the files of a policy configure.
+pub(crate) fn taken(options: &DaemonOptions, say: Say<'_>) -> Result<Machine> {
+    let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
+    let taken = tidegate_loader::read(&options.files, &how)?;
+    for trouble in taken.troubles() {
+        say(&trouble.to_string());
+    }
+    ensure!(taken.ended(), Policy, "the policy was not carried out to its end; nothing is run");
+    Ok(taken.machine)
+}
+
+/// What was carried out on that machine, for an engine on the device that the options name.
+pub(crate) fn wanted(options: &DaemonOptions, log: &[Op]) -> Result<Wanted> {
+    match &options.dev {
+        Some(dev) => Wanted::new(&on_device(log, dev)?),
+        None => Wanted::new(log),
+    }
+}

@@ -1,0 +1,92 @@
+//! What a plan is made of.
+
+use std::collections::BTreeMap;
+use tidegate_packet::Handle;
+use tidegate_policy::Op;
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+
+/// What a step does to what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// It is made.
+    Make,
+    /// It gets other values; what waits in it stays.
+    Change,
+    /// It is taken away.
+    Remove,
+}
+
+/// What a step is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A qdisc, with all that hangs on it.
+    Qdisc(QdiscDump),
+    /// A class.
+    Class(ClassDump),
+    /// A filter.
+    Filter(FilterDump),
+}
+
+/// A part of the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What is done
+    pub sign: Sign,
+    /// to what, as it is afterwards (before, where it is taken away),
+    pub item: Item,
+    /// by these operations. What goes with something else has none of its own.
+    pub ops: Vec<Op>,
+}
+
+/// The whole way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Its parts, in order.
+    pub steps: Vec<Step>,
+    /// How many qdiscs, classes and filters stay as they are.
+    pub kept: usize,
+}
+
+impl Plan {
+    /// Is nothing to be done?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// One step more.
+    pub(crate) fn step(&mut self, sign: Sign, item: Item, ops: Vec<Op>) {
+        self.steps.push(Step { sign, item, ops });
+    }
+
+    /// All operations, in order.
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.steps.iter().flat_map(|step| &step.ops)
+    }
+}
+
+/// What is not told of filters that use one table of u32 from several lists.
+pub const SHARED: &str = "to which list of filters a shared table belongs";
+
+/// What is not told of a qdisc on such a class.
+pub const HIDDEN: &str = "the classes below a qdisc that drops early";
+
+/// Qdiscs that stay: what each is called there, by what it is called here. Automatic handles differ from machine to machine.
+#[derive(Debug, Default)]
+pub(crate) struct Same(pub(crate) BTreeMap<u16, u16>);
+
+impl Same {
+    /// A handle or class as it is called in what is wanted; `None`: its qdisc goes.
+    pub(crate) fn wanted(&self, live: Handle) -> Option<Handle> {
+        match live {
+            Handle::ROOT | Handle::INGRESS | Handle::NONE => Some(live),
+            live => self.0.get(&live.major()).map(|major| Handle::new(*major, live.minor())),
+        }
+    }
+
+    /// The other way round; what is made anew is called as it is wanted.
+    pub(crate) fn live(&self, wanted: Handle) -> Handle {
+        let found = self.0.iter().find(|(_, known)| **known == wanted.major());
+        found.map_or(wanted, |(live, _)| Handle::new(*live, wanted.minor()))
+    }
+}
