@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 30] = [
+const ROOMS: [(&str, Purity, &[&str]); 33] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
@@ -106,6 +106,9 @@ const ROOMS: [(&str, Purity, &[&str]); 30] = [
             "shims",
             "capture",
             "loader",
+            "scenario",
+            "trial",
+            "replay",
             "lab",
             "plan",
             "netlink",
@@ -159,6 +162,9 @@ const ROOMS: [(&str, Purity, &[&str]); 30] = [
             "shims",
             "capture",
             "loader",
+            "scenario",
+            "trial",
+            "replay",
             "lab",
             "plan",
             "netlink",
