@@ -59,7 +59,7 @@ fn a_plan_is_told_and_nothing_is_changed() {
     assert_eq!((told["applied"].as_bool(), told["backend"].as_str()), (Some(false), Some("kernel")));
     assert!(matches!(&notices[0], Notice::Backend { devices, .. } if devices == &["wan0"]), "{notices:?}");
     let plan = notices.iter().find(|notice| matches!(notice, Notice::Plan(_))).expect("a plan").to_string();
-    assert!(plan.contains("+ tc qdisc add dev wan0 root handle 7: pfifo limit 77p"), "{plan}");
+    assert!(plan.contains("+ tc qdisc add dev wan0 root handle 7: pfifo limit 77\n"), "{plan}");
     assert!(qdiscs.iter().all(|qdisc| qdisc.handle.is_none()), "what nobody asked for: {qdiscs:?}");
 }
 

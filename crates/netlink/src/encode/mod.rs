@@ -96,6 +96,14 @@ const fn in_place(verb: Verb) -> u16 {
 
 /// The part that messages about qdiscs, classes and filters begin with (`tcmsg`): the number of the device, the handle of what they are about, what that
 /// hangs on, and for filters preference and protocol.
+///
+/// ```
+/// use tidegate_netlink::encode::tc_head;
+/// use tidegate_packet::Handle;
+///
+/// let head = tc_head(2, Handle::new(1, 0).0, Handle::ROOT, 0);
+/// assert_eq!((head.len(), &head[12..16]), (20, &[0xff; 4][..]));
+/// ```
 pub fn tc_head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
     words(&[0, device, handle, parent.0, info])
 }
