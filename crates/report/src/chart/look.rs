@@ -8,7 +8,7 @@ pub struct Look(pub usize);
 pub const LOOKS: usize = 6;
 
 /// Colours and dashes. The first four lie far apart in colour for everybody, because dots have no dashes; so do those with the same
-/// dashes (tests/colours.rs).
+/// dashes (tests/suite/colours.rs).
 const TABLE: [(usize, &str, &str); LOOKS] = [
     (1, "s1", "f1"),
     (2, "s2", "f2"),

@@ -1,0 +1,136 @@
+//! `tidegate overhead` and `tidegate calibrate`: what is right on which line stands in docs/measure-grid.md, exactly and in virtual time; here
+//! real hosts measure through a simulated link by the real clock, so bounds are wide.
+
+use crate::common;
+
+use common::{Place, TIDEGATE, skip};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::process::{Command, Output};
+
+fn tidegate(words: &[&str]) -> Output {
+    Command::new(TIDEGATE).args(words).env_remove("TIDEGATE_TOKEN").output().expect("tidegate runs")
+}
+
+fn told(output: &Output) -> (String, String) {
+    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+fn json(output: &Output) -> Value {
+    let (out, err) = told(output);
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
+}
+
+fn shell<'w>(link: &[&'w str], far: &'w str, words: &[&'w str]) -> Output {
+    let mut all = vec!["shell"];
+    all.extend(link);
+    all.extend(["--far", far, "--", TIDEGATE]);
+    all.extend(words);
+    tidegate(&all)
+}
+
+/// Siemon's line: 6.5 Mbit/s, PPPoE over PTM with 53 bytes counted as bytes, 4,750 packets a second; sizes are payloads.
+fn siemon() -> String {
+    let mut text = "# iperf -l, packets per second at the other end\n".to_owned();
+    for size in (0..=300).step_by(10).chain([400, 500, 1000, 1400]) {
+        let rate = (6_500_000.0 / 8.0 / f64::from(size + 28 + 53)).min(4750.0);
+        writeln!(text, "{size}\t{rate:.1}").expect("a string");
+    }
+    text
+}
+
+#[test]
+fn a_sweep_that_somebody_else_measured() {
+    let place = Place::new("overhead-from");
+    let file = place.file("sweep.txt", siemon());
+    let file = file.to_string_lossy();
+    let run = tidegate(&["overhead", "--from", &file, "--payload"]);
+    let (out, err) = told(&run);
+    assert_eq!(run.status.code(), Some(0), "{err}");
+    let wanted = [
+        "up: 53 bytes over IP (53 to 53 with 95 % confidence), byte by byte",
+        "at most 4750 packets in a second",
+        "  cake                   overhead 53 noatm\n",
+        "  tc on eth0             overhead 39 linklayer ethernet\n",
+        "  tc on ppp0, a tunnel   overhead 53 linklayer ethernet\n",
+    ];
+    for words in wanted {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let document = json(&tidegate(&["overhead", "--from", &file, "--payload", "--json"]));
+    let line = &document["up"]["line"];
+    assert_eq!(
+        (&document["tidegate_overhead"], &line["overhead"], &line["coding"]),
+        (&1.into(), &53.into(), &"bytes".into())
+    );
+    assert_eq!((document["down"].is_null(), line["packets_per_second"].as_f64().map(f64::round)), (true, Some(4750.0)));
+}
+
+#[test]
+fn what_is_no_sweep_is_told_with_its_place() {
+    let place = Place::new("overhead-wrong");
+    let file = place.file("sweep.txt", "100 4489\n200 many\n");
+    let run = tidegate(&["overhead", "--from", &file.to_string_lossy()]);
+    let (_, err) = told(&run);
+    assert_eq!(run.status.code(), Some(2), "{err}");
+    assert!(err.contains("sweep.txt:2: `200 many`: a size in bytes and packets per second"), "{err}");
+    let few = place.file("few.txt", "100 4489\n200 3200\n");
+    let run = tidegate(&["overhead", "--from", &few.to_string_lossy()]);
+    let (out, err) = told(&run);
+    assert_eq!(run.status.code(), Some(1), "{err}");
+    assert!(out.contains("doubt: too little was measured to tell anything"), "{out}");
+}
+
+#[test]
+fn nobody_is_there() {
+    for command in ["overhead", "calibrate"] {
+        let run = tidegate(&[command, "nobody.invalid"]);
+        let (out, err) = told(&run);
+        assert_eq!((run.status.code(), out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.starts_with(&format!("tidegate {command}: ")) && err.contains("nobody.invalid"), "{err}");
+    }
+}
+
+/// The rate as tc counts it is the shell's; a machine that is late makes it less, never much more.
+#[test]
+fn a_real_host_calibrates_a_link() {
+    if skip() {
+        return;
+    }
+    let far = format!("{TIDEGATE} serve --open --quiet");
+    let run = shell(
+        &["--up", "4mbit", "--down", "20mbit", "--buffer", "100kB"],
+        &far,
+        &["calibrate", "server", "--up", "--json"],
+    );
+    let document = json(&run);
+    assert_eq!(run.status.code(), Some(0), "{document}");
+    let up = &document["up"];
+    let rate = up["as_tc_counts"].as_f64().unwrap_or(0.0);
+    assert!((2.0e6..4.4e6).contains(&rate), "{document}");
+    assert!(up["to_write"].as_f64().unwrap_or(0.0) < rate, "{document}");
+    assert!(up["steps"].as_array().is_some_and(|steps| steps.len() >= 2), "{document}");
+}
+
+/// What the line adds, through real sockets; the server goes away in the middle of the other direction, and what was found is partial.
+#[test]
+fn a_real_host_sweeps_a_link_until_the_server_is_gone() {
+    if skip() {
+        return;
+    }
+    let link = ["--up", "4mbit", "--down", "20mbit", "--up-line", "framing = \"pppoe-atm-llc\""];
+    let far = format!("{TIDEGATE} serve --open --quiet");
+    let document = json(&shell(&link, &far, &["overhead", "server", "--up", "--json"]));
+    let line = &document["up"]["line"];
+    let (rate, overhead) = (line["bits_per_second"].as_f64().unwrap_or(0.0), line["overhead"].as_u64().unwrap_or(0));
+    assert!((3.0e6..4.6e6).contains(&rate), "{document}");
+    let is_doubted = document["up"]["doubts"].as_array().is_some_and(|doubts| !doubts.is_empty());
+    assert!(is_doubted || (30..=50).contains(&overhead), "{document}");
+
+    let far = format!("timeout 7 {TIDEGATE} serve --open --quiet");
+    let run = shell(&link, &far, &["overhead", "server", "--up", "--json"]);
+    let document = json(&run);
+    assert_eq!(run.status.code(), Some(3), "{document}");
+    assert!(document["partial"].as_str().is_some_and(|why| !why.is_empty()), "{document}");
+}

@@ -1,0 +1,163 @@
+//! `tidegate import`: what a machine lists makes the same machine again.
+
+use crate::common;
+
+use common::{Place, TIDEGATE, skip};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn tidegate(args: &[&str]) -> Output {
+    Command::new(TIDEGATE).args(args).output().expect("runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+/// A listing by its headings. Qdiscs and classes come in the order in which they were made, which says nothing; filters in the order in
+/// which they are asked.
+fn sections(listing: &str) -> BTreeMap<String, Vec<String>> {
+    let mut sections: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut heading = String::new();
+    for line in listing.lines() {
+        if line.starts_with('#') {
+            line.clone_into(&mut heading);
+        } else {
+            sections.entry(heading.clone()).or_default().push(line.to_owned());
+        }
+    }
+    for (_, lines) in sections.iter_mut().filter(|(heading, _)| !heading.contains("parent")) {
+        lines.sort();
+    }
+    sections
+}
+
+/// Everything that tc lists of the machine that a file comes to.
+fn listing(place: &Place, setup: &str, devices: &[&str]) -> String {
+    let mut script = format!("#!/bin/sh\n{setup}\ntc -d qdisc show\n");
+    for dev in devices {
+        script.push_str(&format!("echo '# dev {dev}'\ntc -d class show dev {dev}\n"));
+        // Every qdisc and class is asked for its filters.
+        script.push_str(&format!(
+            "for parent in $(tc qdisc show dev {dev} | cut -d' ' -f3) $(tc class show dev {dev} | cut -d' ' -f3); do\n\
+             echo \"# dev {dev} parent $parent\"\ntc -d filter show dev {dev} parent $parent 2>/dev/null\ndone\n"
+        ));
+    }
+    let path = place.script("list.sh", script);
+    let output = tidegate(&["run", path.to_str().expect("a name")]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    stdout(&output)
+}
+
+#[test]
+fn listings_make_the_same_machine_again() {
+    if skip() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let examples: [(&str, &[&str]); 5] = [
+        ("home-gateway.sh", &["eth0"]),
+        ("per-host.sh", &["eth0"]),
+        ("three-bands.sh", &["eth0"]),
+        ("dual-stack.sh", &["eth0"]),
+        ("modem.sh", &["eth1"]),
+    ];
+    for (example, devices) in examples {
+        let place = Place::new(&format!("import-{example}"));
+        let source = root.join("examples").join(example);
+        let first = listing(&place, &format!("sh {} >/dev/null 2>&1", source.display()), devices);
+        let listed = place.file("listed", &first);
+        let imported = tidegate(&["import", listed.to_str().expect("a name")]);
+        let errors = String::from_utf8_lossy(&imported.stderr);
+        assert!(imported.status.success(), "{example}: {errors}");
+        let second = listing(&place, &stdout(&imported), devices);
+        let (first, second) = (sections(&first), sections(&second));
+        for (heading, lines) in &first {
+            let again = second.get(heading).map(Vec::as_slice).unwrap_or_default();
+            let differs = lines.iter().zip(again).find(|(one, other)| one != other);
+            assert_eq!((differs, lines.len()), (None, again.len()), "{example} {heading}");
+        }
+        assert_eq!(first.len(), second.len(), "{example}");
+    }
+}
+
+#[test]
+fn json_listings_in_several_files_make_one_machine() {
+    let place = Place::new("import-json");
+    let qdiscs = place.file(
+        "qdiscs.json",
+        r#"[{"kind":"fq_codel","handle":"10:","dev":"eth0","parent":"1:10","options":{"limit":1000,"flows":1024,"quantum":1514,"target":4999,"interval":99999,"ecn":true}},
+            {"kind":"htb","handle":"1:","dev":"eth0","root":true,"refcnt":2,"options":{"r2q":10,"default":"0x10","direct_packets_stat":0}}]"#,
+    );
+    let classes = place.file(
+        "classes.json",
+        r#"[{"class":"htb","handle":"1:10","dev":"eth0","root":true,"leaf":"10:","prio":0,"rate":125000,"ceil":125000,"burst":1600,"cburst":1600}]"#,
+    );
+    let filters = place.file(
+        "filters.json",
+        r#"[{"parent":"1:","dev":"eth0","protocol":"ip","pref":1,"kind":"fw","chain":0,"options":{"handle":"0x7","classid":"1:10"}}]"#,
+    );
+    let name = |path: &Path| path.to_str().expect("a name").to_owned();
+    let output = tidegate(&["import", "--print", "batch", &name(&filters), &name(&qdiscs), &name(&classes)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        stdout(&output),
+        "qdisc add dev eth0 root handle 1: htb r2q 10 default 10\n\
+         class add dev eth0 parent 1: classid 1:10 htb prio 0 rate 1000000bit ceil 1000000bit burst 1600b cburst 1600b\n\
+         qdisc add dev eth0 parent 1:10 handle 10: fq_codel limit 1000 flows 1024 quantum 1514 target 4999us interval 99999us ecn\n\
+         filter add dev eth0 parent 1: protocol ip pref 1 handle 0x7 fw classid 1:10\n"
+    );
+}
+
+#[test]
+fn what_a_listing_leaves_out_is_told() {
+    let place = Place::new("import-bad");
+    let cases = [
+        (
+            "u32.json",
+            r#"[{"parent":"1:","dev":"eth0","protocol":"ip","pref":1,"kind":"u32","chain":0,"options":{"flowid":"1:10","match":{}}}]"#,
+            "tc filter show",
+        ),
+        ("nodev.json", r#"[{"kind":"pfifo","handle":"1:","root":true,"options":{"limit":10}}]"#, "--dev"),
+        ("lost", "qdisc sfq 2: dev eth0 parent 1:1 limit 127p\n", "tc class show"),
+    ];
+    for (name, text, expected) in cases {
+        let path = place.file(name, text);
+        let output = tidegate(&["import", path.to_str().expect("a name")]);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && errors.contains(expected), "{name}: {errors}");
+    }
+}
+
+#[test]
+fn settings_of_sqm_and_fireqos_come_to_policies() {
+    let place = Place::new("import-settings");
+    let uci = place.file(
+        "sqm",
+        "config queue 'wan'\n\toption enabled '1'\n\toption interface 'eth1'\n\toption download '20000'\n\toption upload '2000'\n\
+         \toption qdisc 'fq_codel'\n\toption script 'simple.qos'\n\toption linklayer 'atm'\n\toption overhead '44'\n",
+    );
+    let conf = place.file("eth0.iface.conf", "UPLINK=2000\nDOWNLINK=20000\nSCRIPT=simplest.qos\n");
+    let fireqos = place.file(
+        "fireqos.conf",
+        "interface eth0 world bidirectional ethernet input rate 20mbit output rate 2mbit\n\
+         \x20 class calls commit 10%\n    match udp port 5060\n    match dscp EF\n  class bulk max 90%\n    match tcp port 873\n",
+    );
+    for (path, device, upload) in [(&uci, "eth1", "2mbit"), (&conf, "eth0", "2mbit"), (&fireqos, "eth0", "2mbit")] {
+        let name = path.to_str().expect("a name");
+        let toml = tidegate(&["policy", "show", "--print", "toml", name]);
+        let (text, errors) = (stdout(&toml), String::from_utf8_lossy(&toml.stderr).into_owned());
+        assert!(toml.status.success(), "{name}: {errors}");
+        assert!(text.contains(&format!("device = \"{device}\"")) && text.contains(upload), "{name}: {text}");
+        let check = tidegate(&["check", "--fail-on", "warning", name]);
+        assert!(check.status.success(), "{name}: {}", stdout(&check));
+        let imported = tidegate(&["import", "--print", "batch", name]);
+        assert!(imported.status.success(), "{name}");
+        assert!(stdout(&imported).contains(&format!("dev {device} root handle 1: ")), "{name}: {}", stdout(&imported));
+    }
+    let bad = place.file("bad.conf", "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n");
+    let output = tidegate(&["check", bad.to_str().expect("a name")]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && errors.contains("bad.conf:3:13"), "{errors}");
+}

@@ -1,0 +1,28 @@
+//! What the commands say and make of files: no clock and no device of this machine is asked. One executable, so that it is linked
+//! once; `cargo test -p tidegate --test commands check::` runs one file's tests.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod article;
+mod captured;
+mod chapters;
+mod check;
+mod compare;
+mod docs;
+mod estimates;
+mod gallery;
+mod import;
+mod metamorphic;
+mod nft;
+mod policy;
+mod predicted;
+mod replay;
+mod run;
+mod scenarios;
+mod sessions;
+mod shims;
+mod sim;
+mod trial;
+mod understand;
+mod verdicts;

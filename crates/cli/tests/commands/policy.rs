@@ -1,0 +1,405 @@
+//! Short policies: every preset is carried out, again and again; what is wrong is named; what is read back is what was meant.
+
+use crate::common;
+
+use common::{Place, TIDEGATE, skip};
+use std::path::Path;
+use std::process::Command;
+use tidegate_lang::short::keys::{KEYS, Section};
+use tidegate_lang::short::{apps::APPS, help, links::LINKS, presets::PRESETS, schema};
+
+fn tidegate(place: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(TIDEGATE).args(args).current_dir(place).output().expect("tidegate runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A preset on a link, its downloads shaped towards the LAN or on an ifb.
+fn preset(name: &str, lan: bool) -> String {
+    let lan = if lan { "lan = \"br-lan\"\n" } else { "" };
+    format!(
+        "device = \"eth0\"\n{lan}link = \"vdsl2 pppoe\"\nup = \"10mbit\"\ndown = \"50mbit\"\npreset = \"{name}\"\nbuckets = 4\n"
+    )
+}
+
+/// The same commands once more, over what they made: only those may fail that say so.
+#[test]
+fn presets_are_carried_out_and_again() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("presets");
+    for (name, lan) in PRESETS.iter().flat_map(|preset| [(preset.name, true), (preset.name, false)]) {
+        place.file("p.toml", preset(name, lan));
+        let (code, once, errors) = tidegate(&place.0, &["run", "--print", "tree", "p.toml"]);
+        assert_eq!(code, Some(0), "{name}: {errors}");
+        assert!(errors.contains(" 0 refused") || errors.contains("as the script expects"), "{name}: {errors}");
+        let (_, script, _) = tidegate(&place.0, &["policy", "show", "p.toml"]);
+        let twice = format!("{}set -e\n{script}{script}", if lan { "ip link add br-lan type bridge\n" } else { "" });
+        place.script("twice.sh", twice);
+        let (code, again, errors) = tidegate(&place.0, &["run", "--print", "tree", "--dev", "eth0", "twice.sh"]);
+        assert_eq!(code, Some(0), "{name}: {errors}");
+        // What the kernel numbers itself goes on being counted.
+        let plain = |text: &str| -> Vec<String> {
+            let lines = text.lines().filter(|line| !line.contains("br-lan") || line.contains("htb"));
+            lines.map(|line| line.split(" 80").next().unwrap_or_default().to_owned()).collect()
+        };
+        assert_eq!(plain(&again).len(), plain(&once).len(), "{name}: {once}\n{again}");
+        assert!(!errors.contains("kernel:"), "{name}: {errors}");
+    }
+}
+
+/// What is wrong with files, as it is told.
+#[test]
+fn mistakes_are_named_where_they_stand() {
+    let place = Place::new("mistakes");
+    let begin = "device = \"eth0\"\nup = \"10mbit\"\n";
+    let table = [
+        ("up = \"10mbit\"\n", "f:1:1: no device is named", "device = \"eth0\""),
+        ("device = \"eth0\"\n", "f:1:1: neither up nor down is given, so nothing is shaped", "up = \"38mbit\""),
+        ("devise = \"eth0\"\n", "f:1:1: unknown key \"devise\"", "Did you mean \"device\"?"),
+        ("device = \"eth0\"\nup = 38\n", "f:2:6: up needs a unit", "up = \"38mbit\""),
+        ("device = \"eth0\"\nup = \"38\"\n", "f:2:6: \"38\" is no rate: its unit is missing", "512kbit"),
+        ("device = \"eth0\"\nup = \"38mbps\"\n", "f:2:6: \"38mbps\" could mean bits or bytes", "38mbit"),
+        ("device = \"eth0\"\nup = \"1kbit\"\n", "f:2:6: \"1kbit\" is out of range", "8kbit to 100gbit"),
+        ("device = \"a b\"\nup = \"1mbit\"\n", "f:1:10: \"a b\" is no name of a device", "ip link"),
+        ("link = \"vdsl\"\n", "f:1:8: unknown kind of link \"vdsl\"", "vdsl2"),
+        ("preset = \"hone\"\n", "f:1:10: unknown preset \"hone\"", "Did you mean \"home\"?"),
+        ("fair = \"hsot\"\n", "f:1:8: unknown word for fair \"hsot\"", "Did you mean \"host\"?"),
+        ("overhead = 999\n", "f:1:12: overhead takes a whole number from 0 to 256", "overhead = 0"),
+        ("shape = \"0%\"\n", "f:1:9: \"0%\" is not from 1% to 100%", "95%"),
+        ("lan = \"eth0\"\n", "f:1:7: lan and device are the same", "leave lan out"),
+        ("apps = [\"voip\"]\n", "f:1:1: \"apps\" does not stand here", "[classes.NAME]"),
+        ("[classes.a]\napps = [\"voipp\"]\n", "f:2:9: unknown application \"voipp\"", "Did you mean \"voip\"?"),
+        ("[classes.a]\nports = [\"udp 70000\"]\n", "f:2:10: \"udp 70000\" names no ports", "1 to 65535"),
+        ("[classes.a]\ndscp = [\"AF99\"]\n", "f:2:9: unknown DSCP \"AF99\"", "AF11 to AF43"),
+        ("[classes.a]\nhosts = [\"printer\"]\n", "f:2:10: \"printer\" is no address", "names are not looked up"),
+        ("[classes.a]\nafter = \"10\"\n", "f:2:9: \"10\" is no size", "10MB"),
+        ("[classes.a]\nfirst = 1\nports = [\"22\"]\n", "f:2:9: first takes true or false", "first = true"),
+        ("[classes.a]\nup = \"1mbit\"\nports = [\"22\"]\n", "f:2:1: \"up\" does not stand here", "top of the file"),
+        ("[classes.a]\nshare = \"20%\"\n", "f:1:10: nothing belongs to the class \"a\"", "apps, ports, dscp"),
+        (
+            "[classes.a]\nports = [\"1\"]\nshare = \"60%\"\n[classes.b]\nports = [\"2\"]\nshare = \"60%\"\n",
+            "f:6:9: with this the classes are sure of 11.4 Mbit/s of 9.5 Mbit/s up, more than 95 %",
+            "Give some of them less",
+        ),
+        (
+            "[classes.a]\nports = [\"1\"]\nfirst = true\nlast = true\n",
+            "f:1:10: a class cannot be first and last",
+            "Leave one",
+        ),
+        ("x = = 1\n", "f:1:5: this is no TOML", "key = value"),
+    ];
+    for (text, what, remedy) in table {
+        let whole = text.starts_with("up") || text.starts_with("devi");
+        // Lines are counted in the text shown here.
+        let (text, shift) =
+            if whole || text.starts_with("x =") { (text.to_owned(), 0) } else { (format!("{begin}{text}"), 2) };
+        place.file("f.toml", &text);
+        let (code, _, told) = tidegate(&place.0, &["policy", "show", "f.toml"]);
+        let mut parts = what.splitn(3, ':');
+        let line: usize = parts.nth(1).and_then(|line| line.parse().ok()).expect("a line");
+        let wanted = format!("f.toml:{}:{}", line + shift, parts.next().unwrap_or_default());
+        assert_eq!(code, Some(1), "{text}");
+        assert!(told.contains(&wanted), "{text}\nwanted {wanted}\n{told}");
+        assert!(told.contains("remedy: ") && told.contains(remedy), "{text}\n{told}");
+        assert!(told.contains("^"), "{text}\n{told}");
+    }
+    let (code, _, told) = tidegate(&place.0, &["policy", "show", "absent.toml"]);
+    assert_eq!((code, told.contains("cannot be read")), (Some(2), true));
+}
+
+/// Each mistake of a file is told, not the first only; the form is that of a compiler.
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let place = Place::new("mistakes-all");
+    place.file("f.toml", "devise = \"eth0\"\nup = 38\n");
+    let (_, _, told) = tidegate(&place.0, &["policy", "show", "f.toml"]);
+    let wanted = "f.toml:1:1: unknown key \"devise\"\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Did you mean \"device\"? `tidegate policy help device` says what it takes.\n\
+                  f.toml:1:1: no device is named\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Write device = \"eth0\" (`ip link` lists the devices).\n\
+                  f.toml:2:6: up needs a unit\n  2 | up = 38\n    |      ^^\n  remedy: Write up = \"38mbit\" if megabits a second are meant.\n";
+    assert_eq!(told, wanted);
+}
+
+/// What is read back from the machine has the classes, in their order, with what belongs to them and their shares.
+#[test]
+fn what_is_read_back_is_what_was_meant() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("back");
+    for (name, lan) in PRESETS.iter().flat_map(|preset| [(preset.name, true), (preset.name, false)]) {
+        place.file("p.toml", preset(name, lan));
+        let (code, text, told) = tidegate(&place.0, &["policy", "from", "p.toml"]);
+        assert_eq!((code, told.as_str()), (Some(0), ""), "{name}: {text}");
+        place.file("q.toml", &text);
+        let tree = |file: &str| {
+            let (code, out, errors) = tidegate(&place.0, &["policy", "show", "--print", "tc", file]);
+            assert_eq!(code, Some(0), "{name}: {errors}\n{text}");
+            // The classes by their ranks and queues; rates may differ by what a per cent rounds away.
+            let class = |line: &str| {
+                let words: Vec<&str> = line.split(' ').collect();
+                let after = |key: &str| words.iter().position(|word| *word == key).map(|at| words[at + 1].to_owned());
+                Some((after("dev")?, after("classid")?, after("prio")?))
+            };
+            let classes: Vec<_> = out.lines().filter(|line| line.contains(" htb ")).filter_map(class).collect();
+            let rules: Vec<String> = out
+                .lines()
+                .filter(|line| line.contains("meta priority set 1:"))
+                .map(|line| line.trim().split(" comment").next().unwrap_or_default().to_owned())
+                .collect();
+            (classes, rules)
+        };
+        assert_eq!(tree("q.toml"), tree("p.toml"), "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("misfit");
+    place.script(
+        "x.sh",
+        "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+         tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+         tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 0\n\
+         tc class add dev eth0 parent 1:1 classid 1:20 htb rate 3mbit ceil 8mbit prio 1\n\
+         tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit prio 2\n\
+         tc qdisc add dev eth0 parent 1:10 pfifo limit 20\n\
+         tc qdisc add dev eth0 parent 1:20 red limit 100k min 5k max 20k avpkt 1000 burst 10 bandwidth 3mbit\n\
+         tc qdisc add dev eth0 parent 1:30 fq_codel\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xffff flowid 1:10\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 2 handle 2 fw flowid 1:20\n\
+         iptables -t mangle -A POSTROUTING -o eth0 -p tcp -m multiport --dports 80,443 -j MARK --set-mark 2\n\
+         iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -m length --length 0:500 -j MARK --set-mark 2\n",
+    );
+    let (code, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
+    assert_eq!(code, Some(1));
+    let wanted = "device = \"eth0\"\nshape = \"100%\"\nup = \"10000kbit\"\nfair = \"flow\"\n\n\
+                  [classes.class10]\nports = [\"5060\"]\nshare = \"20%\"\nqueue = \"plain\"\n\n\
+                  [classes.class20]\nports = [\"tcp 80\", \"tcp 443\"]\nshare = \"30%\"\nceil = \"80%\"\nqueue = \"fair\"\nfair = \"flow\"\n";
+    assert_eq!(text, wanted);
+    assert!(
+        told.contains("does not fit: the red in class 1:20 of eth0: a fair queue (fq_codel) stands in its place"),
+        "{told}"
+    );
+    assert!(told.contains("does not fit: a rule to 1:20 that asks for the length: it is left out"), "{told}");
+}
+
+/// The ping's and the call's delay while two uploads and three downloads fill the link, without and with each preset.
+#[test]
+fn presets_keep_the_delay_short() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("presets-try");
+    let mut table = String::from("preset, ms: ping p95, the call we hear, DNS: without -> with\n");
+    for (name, lan) in PRESETS.iter().flat_map(|preset| [(preset.name, true), (preset.name, false)]) {
+        place.file("p.toml", preset(name, lan));
+        let args = [
+            "try",
+            "p.toml",
+            "--up",
+            "10mbit",
+            "--down",
+            "50mbit",
+            "--duration",
+            "5s",
+            "--load",
+            "both",
+            "--report",
+            "none",
+        ];
+        let (code, out, errors) = tidegate(&place.0, &args);
+        assert_eq!(code, Some(0), "{name}: {errors}");
+        let ping = |how: &str| -> String {
+            let line =
+                out.lines().find(|line| line.starts_with(&format!("both  {how} "))).unwrap_or_default().to_owned();
+            line.split_whitespace()
+                .skip_while(|word| *word != how)
+                .filter(|word| *word != "ms")
+                .nth(3)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let probe = |what: &str| -> String {
+            let line = out.lines().find(|line| line.starts_with("both") && line.contains(what)).unwrap_or_default();
+            line.split("  ").map(str::trim).find(|cell| cell.contains('→')).unwrap_or_default().replace('→', "->")
+        };
+        let (before, after) = (ping("without"), ping("with"));
+        let delay: f64 = after.parse().unwrap_or(f64::MAX);
+        assert!(delay < 60.0, "{name}: {out}");
+        let way = if lan { "lan" } else { "ifb" };
+        table.push_str(&format!("{name} {way}: {before} -> {after}, {}, {}\n", probe("what we hear"), probe("DNS")));
+    }
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/policy-try.txt");
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        std::fs::write(&golden, &table).expect("the table");
+    }
+    assert_eq!(table, std::fs::read_to_string(&golden).unwrap_or_default());
+}
+
+/// Every word is explained, stands in the schema, and its example can be read.
+#[test]
+fn every_word_is_explained() {
+    let place = Place::new("words");
+    let schema: serde_json::Value = serde_json::from_str(&schema()).expect("the schema is JSON");
+    for key in &KEYS {
+        assert!(help::word(key.name).is_ok_and(|text| text.contains(key.about)), "{}", key.name);
+        let top = &schema["properties"];
+        let properties =
+            if key.section == Section::Top { top } else { &top["classes"]["additionalProperties"]["properties"] };
+        assert!(properties[key.name]["description"].is_string(), "{}", key.name);
+        // Twice the same key is no TOML.
+        let said =
+            |name: &str, text: &'static str| if key.section == Section::Top && key.name == name { "" } else { text };
+        let begin = format!(
+            "{}{}{}",
+            said("device", "device = \"eth0\"\n"),
+            said("up", "up = \"10mbit\"\n"),
+            said("link", "link = \"fibre\"\n")
+        );
+        let text = match key.section {
+            Section::Top => format!("{begin}{}\n", key.example),
+            Section::Class if key.name == "ports" => format!("{begin}[classes.a]\n{}\n", key.example),
+            Section::Class => format!("{begin}[classes.a]\nports = [\"22\"]\n{}\n", key.example),
+        };
+        place.file("p.toml", &text);
+        let (code, _, told) = tidegate(&place.0, &["policy", "show", "p.toml"]);
+        assert_eq!(code, Some(0), "{text}{told}");
+    }
+    let names =
+        APPS.iter().map(|app| app.name).chain(LINKS.iter().map(|link| link.name)).chain(PRESETS.iter().map(|p| p.name));
+    for name in names {
+        assert!(help::word(name).is_ok(), "{name}");
+        assert!(help::list().contains(name), "{name}");
+    }
+    let (code, _, told) = tidegate(&place.0, &["policy", "help", "sharee"]);
+    assert_eq!(
+        (code, told.as_str()),
+        (Some(2), "tidegate policy: there is no word \"sharee\"; did you mean \"share\"?\n")
+    );
+}
+
+/// The tables of docs/policy.md and its schema are those of the reader. `TIDEGATE_BLESS=1` writes them.
+#[test]
+fn the_paper_has_the_tables() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let path = docs.join("policy.md");
+    let mut text = std::fs::read_to_string(&path).expect("docs/policy.md");
+    for (mark, table) in
+        [("keys at the top", help::table(Section::Top)), ("keys of classes", help::table(Section::Class))]
+    {
+        let begin = format!("<!-- generated: {mark} -->\n");
+        let from = text.find(&begin).unwrap_or_else(|| panic!("{mark} is marked")) + begin.len();
+        let to = from + text[from..].find("<!-- end -->").expect("its end is marked");
+        text.replace_range(from..to, &table);
+    }
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        std::fs::write(&path, &text).expect("docs/policy.md");
+        std::fs::write(docs.join("policy.schema.json"), schema()).expect("the schema");
+    }
+    assert_eq!(std::fs::read_to_string(&path).expect("docs/policy.md"), text);
+    assert_eq!(std::fs::read_to_string(docs.join("policy.schema.json")).expect("the schema"), schema());
+}
+
+/// A preset becomes a file that says what was asked.
+#[test]
+fn a_policy_to_begin_with() {
+    let place = Place::new("new");
+    let args = [
+        "policy",
+        "new",
+        "home",
+        "--dev",
+        "eth0",
+        "--lan",
+        "br-lan",
+        "--up",
+        "38mbit",
+        "--down",
+        "95mbit",
+        "--link",
+        "vdsl2 pppoe",
+    ];
+    let (code, text, _) = tidegate(&place.0, &args);
+    assert_eq!(code, Some(0));
+    place.file("home.toml", &text);
+    assert_eq!(tidegate(&place.0, &["policy", "show", "home.toml"]).0, Some(0));
+    // What it says with the preset filled in is the same policy.
+    let (_, filled, _) = tidegate(&place.0, &["policy", "show", "--print", "toml", "home.toml"]);
+    place.file("filled.toml", &filled);
+    let script = |file: &str| {
+        tidegate(&place.0, &["policy", "show", file]).1.lines().skip(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(script("filled.toml"), script("home.toml"), "{filled}");
+    let (_, json, _) = tidegate(&place.0, &["policy", "show", "--json", "home.toml"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(
+        json["commands"]
+            .as_array()
+            .is_some_and(|all| all.iter().all(|one| one["line"].as_u64().is_some_and(|line| line > 0)))
+    );
+    assert_eq!(tidegate(&place.0, &["policy", "new", "nope", "--dev", "eth0", "--up", "1mbit"]).0, Some(2));
+    assert_eq!(tidegate(&place.0, &["policy", "new", "home", "--dev", "eth0", "--up", "fast"]).0, Some(2));
+}
+
+/// What a short policy cannot say is said, and what it says it can read again.
+#[test]
+fn policers_small_rates_and_shares_beyond_the_link_are_not_lost_in_silence() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("policy-beyond");
+    let script = |link: &str, rest: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:1 htb rate {link}
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 600kbit ceil 900kbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 600kbit ceil 900kbit
+tc class add dev eth0 parent 1:1 classid 1:30 htb rate 900kbit ceil 900kbit
+tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 22 0xffff flowid 1:20
+tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowid 1:30
+{rest}"
+        )
+    };
+    let from = |name: &str, text: String| {
+        place.file(name, text);
+        tidegate(&place.0, &["policy", "from", name])
+    };
+    let (code, text, told) = from("shares.sh", script("900kbit", ""));
+    assert!(text.contains("share = \"38%\"") && text.contains("share = \"56%\""), "{code:?} {text}");
+    assert!(told.contains("promised 167 % of the link together"), "{told}");
+    place.file("again.toml", text);
+    let (code, _, errors) = tidegate(&place.0, &["check", "--fail-on", "error", "again.toml"]);
+    assert_eq!(code, Some(0), "{errors}");
+
+    let flower = "tc filter add dev eth0 parent 1: protocol ip prio 7 flower ip_proto tcp dst_port 80 classid 1:30\n";
+    assert!(
+        from("flower.sh", script("900kbit", flower)).2.contains("the flower filter to 1:30 of eth0: it is left out")
+    );
+
+    let police = "tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8mbit burst 20k drop flowid :1
+";
+    assert!(from("police.sh", script("900kbit", police)).2.contains("the policer of what arrives by eth0"));
+
+    // What becomes something else, or leads nowhere, is told.
+    let mail = "tc filter add dev eth0 parent 1: protocol ip prio 7 u32 match ip dport 25 0xffff flowid 1:77\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
+                tc qdisc replace dev eth0 parent 1:30 sfq\n";
+    let told = from("odd.sh", script("900kbit", mail)).2;
+    for odd in [
+        "the u32 filter to 1:77 of eth0, a class that is not there: it is left out",
+        "the filter to 1:30 for mark 0x9, which no rule here sets: it is left out",
+        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) stands in its place",
+    ] {
+        assert!(told.contains(odd), "{odd}: {told}");
+    }
+
+    let (_, text, told) = from("slow.sh", script("100bit", ""));
+    assert_eq!(text, "");
+    assert!(told.contains("the rate of eth0, 96 bit/s"), "{told}");
+}

@@ -1,0 +1,211 @@
+//! `tidegate sim`: scenarios carried out, and what is wrong with those that cannot be.
+//!
+//! What a scenario must show stands in it as expectations; a test runs it and looks at the code it ends with.
+
+use crate::common;
+
+use common::{Place, TIDEGATE, skip};
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn sim(place: &Path, file: &str, options: &[&str]) -> Output {
+    Command::new(TIDEGATE).arg("sim").arg(file).args(options).current_dir(place).output().expect("tidegate runs")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Does everything hold that the scenario expects? And does it expect anything?
+fn holds(name: &str, text: &str) {
+    let place = Place::new(name);
+    place.file("x.toml", text);
+    let output = sim(&place.0, "x.toml", &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", out(&output));
+    assert!(out(&output).contains("required figures hold"), "{}", out(&output));
+}
+
+/// A host, a gateway, a slow line, a server.
+const LINE: &str = "\
+warm-up = '2s'
+duration = '10s'
+
+[links.lan]
+between = ['a', 'gateway:eth0']
+rate = '100mbit'
+
+[links.dsl]
+between = ['gateway:eth1', 'isp']
+delay = '8ms'
+rate = '2mbit'
+buffer = '64kB'
+
+[links.internet]
+between = ['isp', 'server']
+delay = '5ms'
+
+[[traffic]]
+ping = 'a -> server'
+every = '200ms'
+";
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let place = Place::new("sim-bytes");
+    let policies = "[policies.fq]\ngateway = ['tc qdisc add dev eth1 root fq_codel', 'tc qdisc add dev eth0 root sfq perturb 1']\n";
+    let loads = "[loads.busy]\ntraffic = [{ tcp = 'a -> server', count = 2 }, { tcp = 'a <- server' }]\n";
+    place.file("x.toml", format!("repeats = 3\n{LINE}[policies.none]\n{policies}{loads}"));
+    let run = |options: &[&str]| sim(&place.0, "x.toml", options).stdout;
+    let first = run(&["--json"]);
+    assert!(first.len() > 10_000 && first == run(&["--json"]), "one seed, two results");
+    assert_ne!(first, run(&["--json", "--seed", "2"]), "two seeds, one result");
+    // What is written to a file is what is printed.
+    let written = sim(&place.0, "x.toml", &["-o", "r.json", "--html", "r.html", "--svg", "svg", "--flent", "flent"]);
+    assert_eq!(written.status.code(), Some(0), "{}", out(&written));
+    let text = std::fs::read(place.0.join("r.json")).expect("a result");
+    assert_eq!(text, first);
+    let page = std::fs::read_to_string(place.0.join("r.html")).expect("a page");
+    assert!(page.contains("<svg") && !page.contains("http://"), "a page that stands alone");
+    let files = |dir: &str| std::fs::read_dir(place.0.join(dir)).expect("a directory").count();
+    assert!(files("svg") > 2 && files("flent") == 6, "{} {}", files("svg"), files("flent"));
+}
+
+/// What leaves looks as if it were the gateway's own, and what comes back finds the host; downloads are asked for from inside.
+#[test]
+fn a_gateway_that_translates() {
+    let text = "
+warm-up = '2s'
+duration = '10s'
+[links.lan]
+between = ['a', 'gateway:eth0']
+[links.out]
+between = ['gateway:eth1', 'isp:eth0']
+rate = '5mbit'
+[links.internet]
+between = ['isp:eth1', 'server']
+rate = '5mbit'
+delay = '5ms'
+[machines.gateway]
+nat = 'eth1'
+devices = { eth1 = { address = '203.0.113.4/24' } }
+[policies.count]
+gateway = ['iptables -A FORWARD -i eth1 -m state --state NEW -j DROP']
+isp = ['tc qdisc add dev eth1 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2',
+  'tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip src 203.0.113.4/32 flowid 1:1']
+[[traffic]]
+ping = 'a -> server'
+every = '100ms'
+[[traffic]]
+tcp = 'a <- server'
+[[traffic]]
+tcp = 'a -> server'
+[[traffic]]
+dns = 'a -> server'
+[[expect]]
+figure = 'ping.loss'
+below = '5%'
+[[expect]]
+figure = 'dns.loss'
+below = '15%'
+[[expect]]
+figure = 'download.rate'
+above = '3mbit'
+[[expect]]
+figure = 'upload.rate'
+above = '3mbit'
+[[expect]]
+what = 'nobody sees the host itself'
+figure = 'class isp:eth1 1:3.packets'
+within = [0, 0]
+";
+    holds("sim-nat", text);
+    // Without what the host asked for the connection is a stranger's, and is dropped.
+    let place = Place::new("sim-nat-asked");
+    place.file("x.toml", text.replace("tcp = 'a <- server'", "tcp = 'server -> a'\nid = 'download'"));
+    let output = sim(&place.0, "x.toml", &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", out(&output));
+}
+
+#[test]
+fn what_happens_at_its_time_is_told() {
+    let place = Place::new("sim-timeline");
+    let timeline = "[policies.none]\n[loads.up]\ntraffic = [{ tcp = 'a -> server' }]\n\
+        [[at]]\ntime = '4s'\nrun = ['tc qdisc add dev eth1 root tbf rate 1mbit burst 5k latency 20ms', 'tc qdisc show dev eth1']\n\
+        [[at]]\ntime = '8s'\nlink = 'dsl'\nup = { rate = '500kbit' }\n\
+        [[expect]]\nwhat = 'the line'\nfigure = 'upload.rate'\nbetween = ['2s', '4s']\nwithin = ['1.7mbit', '2mbit']\n\
+        [[expect]]\nwhat = 'the shaper'\nfigure = 'upload.rate'\nbetween = ['5s', '8s']\nwithin = ['0.8mbit', '1mbit']\n\
+        [[expect]]\nwhat = 'the slower line'\nfigure = 'upload.rate'\nbetween = ['9s', '12s']\nwithin = ['0.4mbit', '0.5mbit']\n";
+    place.file("x.toml", format!("{LINE}{timeline}"));
+    let output = sim(&place.0, "x.toml", &["--at", "10s", "--", "tc", "-s", "qdisc", "show", "dev", "eth1"]);
+    let text = out(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("4 s, gateway$ tc qdisc show dev eth1\nqdisc tbf 8001: root refcnt 2 rate 1Mbit"), "{text}");
+    assert!(text.contains("10 s, gateway$ tc -s qdisc show dev eth1\nqdisc tbf 8001: root"), "{text}");
+}
+
+#[test]
+fn policies_in_files_are_taken_in() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("sim-files");
+    place.script("p.sh", "#!/bin/sh\ntc qdisc add dev $1 root handle 1: tbf rate ${2}kbit burst 5k latency 50ms\n");
+    place.script(
+        "again.sh",
+        "#!/bin/sh\ntc qdisc del dev eth1 root\ntc qdisc add dev eth1 root handle 2: pfifo limit 5\n",
+    );
+    let policies = "[policies.slow]\ngateway = 'p.sh'\nargs = ['eth1', '500']\n\
+        [[policies.slow.at]]\ntime = '6s'\nscript = 'again.sh'\npace = '100ms'\n\
+        [loads.up]\ntraffic = [{ tcp = 'a -> server' }]\n\
+        [[expect]]\nfigure = 'upload.rate'\nbetween = ['3s', '6s']\nwithin = ['0.4mbit', '0.5mbit']\n\
+        [[expect]]\nfigure = 'upload.rate'\nbetween = ['8s', '12s']\nabove = '1.2mbit'\n";
+    place.file("x.toml", format!("{LINE}{policies}"));
+    let output = sim(&place.0, "x.toml", &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", out(&output));
+    // A device that is not there, and a script with a mistake in it.
+    for (from, to, reason) in [
+        ("'eth1', '500'", "'eth7', '500'", "`gateway` has no device `eth7`"),
+        ("'eth1', '500'", "'eth1', 'x'", "p.sh:2"),
+        ("'p.sh'", "'q.sh'", "there is no file"),
+    ] {
+        place.file("y.toml", format!("{LINE}{policies}").replace(from, to));
+        let output = sim(&place.0, "y.toml", &["--check"]);
+        assert_eq!(output.status.code(), Some(2), "{}", out(&output));
+        assert!(out(&output).contains(reason), "{}", out(&output));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_told_before_anything_runs() {
+    let place = Place::new("sim-wrong");
+    let rows = [
+        (
+            "[policies.x]\ngateway = ['tc qdisc add dev eth7 root pfifo']\n",
+            "x.toml:22:12: gateway: Cannot find device \"eth7\"",
+        ),
+        ("[policies.x]\ngateway = ['tc qdisc add dev eth1 root tbf rate fast']\n", "x.toml:22:12: gateway: "),
+        ("[policies.x]\nserver = ['tc qdisc add dev eth1 root pfifo']\n", "x.toml:22:1: no machine is called `server`"),
+        ("[[expect]]\nfigure = 'pnig.mean'\n", "x.toml:22:10: nothing is measured that is called `pnig.mean`"),
+    ];
+    for (text, reason) in rows {
+        place.file("x.toml", format!("{LINE}{text}"));
+        let output = sim(&place.0, "x.toml", &[]);
+        assert_eq!(output.status.code(), Some(2), "{}", out(&output));
+        assert!(out(&output).contains(reason), "{}\ninstead of {reason}", out(&output));
+        assert!(out(&output).contains("\n     = "), "a remedy: {}", out(&output));
+    }
+    let output = sim(&place.0, "nobody.toml", &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", out(&output));
+}
+
+#[test]
+fn a_figure_that_must_hold_and_does_not_is_a_failure() {
+    let place = Place::new("sim-failed");
+    let expect = |gate: bool| format!("{LINE}[[expect]]\nfigure = 'ping.mean'\nbelow = '1ms'\ngate = {gate}\n");
+    place.file("must.toml", expect(true));
+    place.file("may.toml", expect(false));
+    let codes = ["must.toml", "may.toml"].map(|file| sim(&place.0, file, &[]).status.code());
+    assert_eq!(codes, [Some(1), Some(0)]);
+    let text = out(&sim(&place.0, "must.toml", &[]));
+    assert!(text.contains("FAILED") && text.contains("0 of 1 required figures hold"), "{text}");
+}

@@ -1,0 +1,216 @@
+//! `tidegate explain`, `graph` and `test`: what only the commands themselves show. (What they print stands in docs/, and is executed.)
+
+use crate::common;
+
+use common::{Place, TIDEGATE, skip};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use tidegate_insight::Packet;
+
+/// Exit code, output, errors.
+fn tidegate(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(TIDEGATE).args(args).output().expect("tidegate runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+fn name(path: &Path) -> &str {
+    path.to_str().expect("a name")
+}
+
+const BANDS: &str = "\
+qdisc add dev eth0 root handle 1: prio
+filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:1
+";
+
+/// A recording of these packets, Ethernet frames in the old format.
+fn recording(words: &[&str]) -> Vec<u8> {
+    let mut bytes = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0xff, 0xff, 0, 0, 1, 0, 0, 0]].concat();
+    for words in words {
+        let packet = Packet::parse(words).expect(words);
+        let mut frame = vec![0; 12];
+        frame.extend(packet.ethertype.to_be_bytes());
+        frame.extend(packet.head().network());
+        bytes.extend([0; 8]);
+        bytes.extend((frame.len() as u32).to_le_bytes());
+        bytes.extend((u32::from(packet.length) + 14).to_le_bytes());
+        bytes.extend(frame);
+    }
+    bytes
+}
+
+#[test]
+fn flows_of_a_recording_are_explained_once_each() {
+    let place = Place::new("understand-pcap");
+    let policy = place.file("bands.tc", BANDS);
+    let ssh = "tcp 10.0.0.1 > 10.0.0.2:22 len 60";
+    let dns = "udp 10.0.0.1 > 10.0.0.2:53 len 80";
+    let pcap = place.file("some.pcap", recording(&[ssh, ssh, dns]));
+    let (code, out, errors) = tidegate(&["explain", name(&policy), "--pcap", name(&pcap), "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    let document: Value = serde_json::from_str(&out).expect("is JSON");
+    let packets = document["packets"].as_array().expect("a list");
+    let told: Vec<[&str; 2]> = packets
+        .iter()
+        .map(|one| [one["packet"].as_str().unwrap_or(""), one["end"]["classes"][0].as_str().unwrap_or("")])
+        .collect();
+    assert_eq!(told, [[ssh, "1:1"], [dns, "1:2"]]);
+    let (code, out, _) = tidegate(&["explain", name(&policy), "--pcap", name(&pcap), "--number", "3"]);
+    assert_eq!((code, out.lines().next()), (0, Some(format!("packet 3: {dns}").as_str())));
+}
+
+#[test]
+fn codes_tell_what_came_of_it() {
+    let place = Place::new("understand-codes");
+    let policy = place.file("bands.tc", BANDS);
+    let other = place.file("other.tc", BANDS.replace("flowid 1:1", "flowid 1:3"));
+    let (ssh, dns) = ("tcp 10.0.0.1 > 10.0.0.2:22", "udp 10.0.0.1 > 10.0.0.2:53");
+    let suite = |expected: &str| {
+        format!("policy = \"bands.tc\"\nup = \"1mbit\"\ndown = \"1mbit\"\nexpect = [\"packet '{ssh}': {expected}\"]\n")
+    };
+    let (held, failed) = (place.file("held.toml", suite("class 1:1")), place.file("failed.toml", suite("class 1:2")));
+    let wrong = place.file("wrong.toml", suite("clas 1:1"));
+    let missing = place.0.join("nothing.tc");
+    let table: [(i32, &str, &[&str]); 10] = [
+        (0, "ends: eth0 1:1", &["explain", name(&policy), ssh]),
+        (0, "the same under", &["explain", name(&policy), dns, "--diff", name(&other)]),
+        (1, "→ 1:3", &["explain", name(&policy), ssh, "--diff", name(&other)]),
+        (2, "`10.0.0.2`: it has no port", &["explain", name(&policy), "tcp 10.0.0.1 > 10.0.0.2"]),
+        (2, "there is no such file", &["explain", name(&missing), ssh]),
+        (2, "is no recording", &["explain", name(&policy), "--pcap", name(&policy)]),
+        (0, "1 held, 0 failed", &["test", name(&held)]),
+        (1, "see: tidegate explain", &["test", name(&failed)]),
+        (2, "wrong.toml:4:49: nothing of a packet's end is called so", &["test", name(&wrong)]),
+        (2, "nothing is configured on eth7", &["graph", name(&policy), "--dev", "eth7"]),
+    ];
+    for (code, said, args) in table {
+        let (found, out, errors) = tidegate(args);
+        assert_eq!(found, code, "{args:?}: {errors}");
+        assert!(out.contains(said) || errors.contains(said), "{args:?}: {out}{errors}");
+    }
+}
+
+#[test]
+fn a_picture_is_a_document_of_its_own_in_light_and_dark() {
+    let place = Place::new("understand-graph");
+    let policy = place.file("bands.tc", BANDS);
+    let picture = place.0.join("bands.svg");
+    let (code, out, errors) = tidegate(&["graph", name(&policy), "-o", name(&picture)]);
+    assert_eq!((code, out.as_str()), (0, ""), "{errors}");
+    let svg = std::fs::read_to_string(&picture).expect("it was written");
+    for part in ["<svg xmlns=\"http://www.w3.org/2000/svg\"", "prefers-color-scheme:dark", "prio 1:", "◂ u32 dport 22"]
+    {
+        assert!(svg.contains(part), "{part} is missing: {svg}");
+    }
+}
+
+/// HFSC lists its root as a class of the qdisc's own number: it is no class below itself.
+#[test]
+fn hfsc_is_a_tree_with_its_curves() {
+    let place = Place::new("understand-hfsc");
+    let policy = place.file(
+        "hfsc.tc",
+        "qdisc add dev eth0 root handle 1: hfsc default 20
+class add dev eth0 parent 1: classid 1:1 hfsc sc rate 9mbit ul rate 9mbit
+class add dev eth0 parent 1:1 classid 1:10 hfsc rt m1 5mbit d 10ms m2 2mbit ls rate 4mbit
+class add dev eth0 parent 1:1 classid 1:20 hfsc ls rate 5mbit ul rate 9mbit
+",
+    );
+    let expected = "\
+eth0  mtu 1500, txqueuelen 1000
+└─ hfsc 1: default 0x20
+   └─ 1:1  rt 9Mbit  ls 9Mbit  ul 9Mbit
+      ├─ 1:10  rt 5Mbit for 10ms, then 2Mbit  ls 4Mbit
+      └─ 1:20  ls 5Mbit  ul 9Mbit
+            ◂ all that no filter leads elsewhere
+";
+    let (code, out, errors) = tidegate(&["graph", name(&policy)]);
+    assert_eq!((code, out.as_str()), (0, expected), "{errors}");
+}
+
+/// Whether an expression or fields hold, the engine tells: the filters that do not match are not said to.
+#[test]
+fn basic_and_flower_are_marked_as_they_match() {
+    let place = Place::new("understand-basic");
+    let policy = place.file(
+        "basic.tc",
+        "qdisc add dev eth0 root handle 1: prio bands 4
+filter add dev eth0 parent 1: protocol ip prio 1 basic match 'cmp(u16 at 2 layer transport eq 22)' flowid 1:1
+filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto tcp dst_port 80 classid 1:2
+filter add dev eth0 parent 1: protocol ip prio 3 basic match 'cmp(u16 at 2 layer transport eq 443)' flowid 1:3 action ok
+filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
+",
+    );
+    let marks = |port: u16| {
+        let packet = format!("tcp 192.168.1.2 > 10.0.0.2:{port}");
+        let (_, out, errors) = tidegate(&["explain", name(&policy), &packet]);
+        let lines = out.lines().map(str::trim_start).filter(|line| line.contains("pref "));
+        let marks: String = lines.filter_map(|line| line.chars().next()).collect();
+        (
+            marks,
+            out.contains(&format!("class 1:{}", 1 + [22, 80, 443, 25].iter().position(|p| *p == port).unwrap())),
+            errors,
+        )
+    };
+    let told = [22, 80, 443, 25].map(marks);
+    let found: Vec<(&str, bool)> = told.iter().map(|(marks, right, _)| (marks.as_str(), *right)).collect();
+    assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{told:?}");
+}
+
+/// What leads to a class stands in words, by whatever it leads there; what no packet keeps leads nowhere.
+#[test]
+fn what_leads_to_a_class_is_told_in_words() {
+    let place = Place::new("understand-leads");
+    if skip() {
+        return;
+    }
+    let script = place.script(
+        "policy.sh",
+        "#!/bin/sh
+tc qdisc add dev eth0 root handle 1: hfsc default 20
+tc class add dev eth0 parent 1: classid 1:10 hfsc sc rate 5mbit ul rate 9mbit
+tc class add dev eth0 parent 1: classid 1:20 hfsc sc rate 5mbit ul rate 9mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 basic match 'cmp(u16 at 2 layer transport eq 22) and not u32(u8 0x11 0xff at 9)' classid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto tcp dst_port 443 classid 1:20
+tc filter add dev eth0 parent 1: protocol ip prio 3 handle 7 fw classid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 4 handle 8 fw classid 1:20
+iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j CLASSIFY --set-class 1:10
+iptables -t mangle -A POSTROUTING -o eth1 -p udp --dport 54 -j CLASSIFY --set-class 1:10
+iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 7
+iptables -t mangle -A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 8
+",
+    );
+    let run = |args: &[&str]| {
+        let output = Command::new(TIDEGATE).args(args).output().expect("it runs");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let graph = run(&["graph", name(&script)]);
+    let leads: Vec<&str> = graph.lines().filter_map(|line| line.split_once('◂')).map(|(_, lead)| lead.trim()).collect();
+    assert_eq!(
+        leads,
+        [
+            "basic cmp(u16 at 2 layer transport eq 22) and not u32(00110000/00ff0000 at 8)  (ip, prio 1)",
+            "fw mark 7  (ip, prio 3)",
+            "classified by a rule: -o eth0 -p udp -m udp --dport 53  (mangle POSTROUTING)",
+            "flower eth_type ipv4, ip_proto tcp, dst_port 443  (ip, prio 2)",
+            "fw mark 8  (ip, prio 4)",
+            "mark 8: -o eth0 -p tcp  (mangle POSTROUTING)",
+            "all that no filter leads elsewhere",
+        ],
+        "{graph}"
+    );
+    assert!(graph.contains("hfsc 1: default 0x20"), "{graph}");
+    // Each condition with what the packet has there, and where the filter stands.
+    let story = run(&["explain", name(&script), "tcp 192.168.1.10:40000 > 198.51.100.7:443"]);
+    let about = story.split("\nleaves by eth0").nth(1).expect("its way out");
+    for (text, there) in [
+        ("`cmp(u16 at 2 layer transport eq 22)` does not hold\n", true),
+        ("`not u32(", false),
+        ("`dst_port 443` holds: the destination port is 443\n", true),
+        ("policy.sh:5]", true),
+        ("policy.sh:6]", true),
+    ] {
+        assert_eq!(about.contains(text), there, "{text}\n{story}");
+    }
+}

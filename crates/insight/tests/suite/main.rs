@@ -1,0 +1,9 @@
+//! All of this crate's integration tests in one executable, so that it is linked once.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod classification;
+mod explain;
+mod probe;
+mod reach;

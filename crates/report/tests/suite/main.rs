@@ -1,0 +1,12 @@
+//! All of this crate's integration tests in one executable, so that it is linked once.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod charts;
+mod colours;
+mod forms;
+mod page;
+mod pinged;
+mod quick;
+mod watch;
