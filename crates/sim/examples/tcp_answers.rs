@@ -4,6 +4,9 @@
 //! hops) and `flows` (`START CONTROL SECONDS NAME`), as the recorded runs of `tests/data` do. Each flow's record is
 //! written to `ours/NAME.csv`: time in ms, acknowledged bytes, window, smoothed round trip in µs and retransmissions
 //! each 100 ms. It stands beside what a real Linux answered to the same question (`cargo xtask tcp-fuzz`).
+//!
+//! After `--packets` every folder gets `ours/packets.csv` too: when each packet came to wait before b0, when it left or
+//! was lost, its source port and its sequence number; what the oracle's `packets.csv` tells of those that left.
 
 // A program of files, beside the room that has none.
 #![allow(clippy::disallowed_methods)]
@@ -14,14 +17,19 @@ use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, TcCommand};
 use tidegate_packet::{Pool, Seeded, Span, Time};
-use tidegate_sim::{CongestionControl, Ecn, Ends, FlowSpec, GatewayMachine, LinkSpec, Net, Port};
+use tidegate_sim::{CongestionControl, Ecn, Ends, Fate, FlowSpec, GatewayMachine, LinkSpec, Net, Port, Stay};
 
 /// Delay of a return hop that the script does not change.
 const HOP: Span = Span::millis(10);
 
 fn main() -> Result<(), String> {
+    let mut packets = false;
     for dir in std::env::args().skip(1) {
-        answer(Path::new(&dir)).map_err(|error| format!("{dir}: {error}"))?;
+        if dir == "--packets" {
+            packets = true;
+            continue;
+        }
+        answer(Path::new(&dir), packets).map_err(|error| format!("{dir}: {error}"))?;
     }
     Ok(())
 }
@@ -50,7 +58,7 @@ impl Flow {
     }
 }
 
-fn answer(dir: &Path) -> Result<(), String> {
+fn answer(dir: &Path, packets: bool) -> Result<(), String> {
     let read = |name: &str| fs::read_to_string(dir.join(name)).map_err(|error| format!("{name}: {error}"));
     let (setup, script) = (read("setup")?, read("script.tc")?);
     let flows: Vec<Flow> = read("flows")?.lines().map(Flow::read).collect::<Result<_, _>>()?;
@@ -61,6 +69,9 @@ fn answer(dir: &Path) -> Result<(), String> {
     let back = net.link(LinkSpec::wire(Span(delay)));
     let (forward, back) = (net.path(&[port]), net.path(&[back]));
     net.sample_every(Span::millis(100));
+    if packets {
+        net.observe(port);
+    }
     let ids: Vec<_> = (40000..)
         .zip(&flows)
         .map(|(source, flow)| {
@@ -69,6 +80,7 @@ fn answer(dir: &Path) -> Result<(), String> {
                 ecn,
                 start: Time(0) + Span::secs(flow.start),
                 stop: Time(0) + Span::secs(flow.start + flow.seconds),
+                drains: true,
                 ..FlowSpec::bulk(Ends::v4([10, 1, 0, 2], source, [10, 2, 0, 2], 5001), forward, back)
             })
         })
@@ -77,6 +89,9 @@ fn answer(dir: &Path) -> Result<(), String> {
     net.run(Time(0) + Span::secs(end + 2));
     let ours = dir.join("ours");
     fs::create_dir_all(&ours).map_err(|error| error.to_string())?;
+    if packets {
+        fs::write(ours.join("packets.csv"), stays(net.take_stays())).map_err(|error| error.to_string())?;
+    }
     for (flow, id) in flows.iter().zip(ids) {
         let mut text = String::from("time_ms,acked,cwnd,srtt_us,retrans\n");
         for s in net.flow_samples(id) {
@@ -86,6 +101,22 @@ fn answer(dir: &Path) -> Result<(), String> {
         fs::write(ours.join(format!("{}.csv", flow.name)), text).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// A line for each packet that came before b0.
+fn stays(stays: impl Iterator<Item = Stay>) -> String {
+    let mut text = String::from("came_ns,ended_ns,sport,seq,flags,size,dsfield,fate\n");
+    for stay in stays {
+        let head = stay.head.network();
+        // IPv4 without options, then TCP.
+        let at = 20;
+        let number =
+            |at: usize, bytes: usize| head[at..at + bytes].iter().fold(0_u32, |n, byte| n << 8 | u32::from(*byte));
+        let fate = if stay.fate == Fate::Sent { "sent" } else { "lost" };
+        text += &format!("{},{},{},{},", stay.came.0, stay.ended.0, number(at, 2), number(at + 4, 4));
+        text += &format!("{:x},{},{},{fate}\n", number(at + 13, 1), stay.len, stay.dsfield);
+    }
+    text
 }
 
 /// The delay that the script gives a return hop, in ns.

@@ -30,9 +30,12 @@ pub(crate) enum Kind {
     Transaction = 9,
     /// A sender's pacer lets the next segment go.
     Pace = 10,
+    /// A flow's application writes again: after everything else that happens in that instant, as a process runs when the
+    /// packets are dealt with.
+    Write = 11,
 }
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Arrival,
     Kind::Sent,
     Kind::Wake,
@@ -44,6 +47,7 @@ const KINDS: [Kind; 11] = [
     Kind::Sample,
     Kind::Transaction,
     Kind::Pace,
+    Kind::Write,
 ];
 
 /// Bits of a key that hold the index of link, flow or probe; four more hold the kind, the rest the order of scheduling.
@@ -144,7 +148,8 @@ impl Events {
     #[inline]
     fn entry(&mut self, at: Time, what: u64) -> u128 {
         self.order += 1;
-        u128::from(at.0) << 64 | u128::from(self.order << WHAT_BITS | what)
+        let late = what >> INDEX_BITS == Kind::Write as u64;
+        u128::from(at.0) << 64 | u128::from(u64::from(late) << 63 | self.order << WHAT_BITS | what)
     }
 
     /// Puts an entry in the root's place and lets it sink.

@@ -76,6 +76,8 @@ pub(crate) struct Cargo {
     pub(crate) seq: u32,
     pub(crate) ack: AckSegment,
     pub(crate) sent: Time,
+    /// A segment's timestamp, in ms.
+    pub(crate) stamp: u32,
 }
 
 /// A simulated network around one machine. The same calls and the same seed give the same run.
@@ -276,6 +278,7 @@ impl<M: Machine> Net<M> {
             Kind::Source => self.emit(index),
             Kind::Transaction => self.transaction_due(index),
             Kind::Pace => self.flow_paced(index),
+            Kind::Write => self.flow_application_writes(index),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::machine::{Machine, Offer};
 use crate::net::{Cargo, FlowId, Net, PathId, Role};
 use crate::tcp::cc::CongestionControl;
 use crate::tcp::receiver::{AckSegment, Marks, Receiver};
-use crate::tcp::sender::{Config, Segment, Sender};
+use crate::tcp::sender::{Config, Segment, Sender, stamp, timer};
 use crate::tcp::writes::Writes;
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
@@ -44,6 +44,8 @@ pub struct FlowSpec {
     pub start: Time,
     /// When the application stops writing.
     pub stop: Time,
+    /// What it has written by then is still sent, as by a socket that is closed; else only what is under way is.
+    pub drains: bool,
     /// How much there is to send; `None`: no end.
     pub bytes: Option<u64>,
     /// Payload bytes of a full segment: 1448 (1428 over IPv6) fills a frame of 1514 with timestamps.
@@ -85,6 +87,7 @@ impl FlowSpec {
             control: CongestionControl::Cubic,
             start: Time(0),
             stop: Time::NEVER,
+            drains: false,
             bytes: None,
             mss: if ends.is_v6() { 1428 } else { 1448 },
             initial_window: 10,
@@ -241,7 +244,7 @@ impl TcpFlow {
     /// Nothing new is sent; no more is tried to connect.
     pub(crate) fn abandon(&mut self) {
         self.syn_tries = SYN_TRIES;
-        self.sender.close();
+        self.sender.close(false);
     }
 
     /// One direction of a connection, with nothing written yet.
@@ -315,7 +318,7 @@ impl<M: Machine> Net<M> {
         }
         flow.syns[flow.syn_tries as usize] = self.now;
         flow.syn_tries += 1;
-        let due = self.now + Span(SYN_TIMEOUT.0 << (flow.syn_tries - 1));
+        let due = timer(self.now, Span(SYN_TIMEOUT.0 << (flow.syn_tries - 1)));
         flow.timer_at = Some(due);
         self.events.push(due, Kind::Timer, index);
         let flags = SYN | if flow.spec.ecn != Ecn::Off { ECE | CWR } else { 0 };
@@ -375,6 +378,17 @@ impl<M: Machine> Net<M> {
         self.flow_serve(index);
     }
 
+    /// The application runs when all is taken in that came in the same instant.
+    pub(crate) fn flow_application_writes(&mut self, index: usize) {
+        self.flows[index].sender.application_writes();
+        self.flow_serve(index);
+        // What it wrote did not fill the window: there is more memory for it.
+        let sender = &mut self.flows[index].sender;
+        if sender.in_flight() < sender.window.cwnd && sender.wakes_application() {
+            self.events.push(self.now, Kind::Write, index);
+        }
+    }
+
     /// A local flow may send again: from the loop, not from inside another flow's call.
     pub(crate) fn flow_wakes(&mut self, index: usize) {
         self.events.push(self.now, Kind::Timer, index);
@@ -382,8 +396,9 @@ impl<M: Machine> Net<M> {
 
     /// Sends what may be sent and sets the timer.
     fn flow_serve(&mut self, index: usize) {
-        if self.now >= self.flows[index].spec.stop {
-            self.flows[index].sender.close();
+        let flow = &mut self.flows[index];
+        if self.now >= flow.spec.stop {
+            flow.sender.close(flow.spec.drains);
         }
         loop {
             let flow = &mut self.flows[index];
@@ -425,8 +440,8 @@ impl<M: Machine> Net<M> {
         };
         let local = flow.spec.local;
         flow.in_queue += u32::from(local);
-        let (role, owner, sent) = (Role::Data, index as u32, flow.echo);
-        let cargo = Cargo { role, owner, seq, cwr, push, fin, local, sent, ..Cargo::default() };
+        let (role, owner, sent, stamp) = (Role::Data, index as u32, flow.echo, stamp(self.now));
+        let cargo = Cargo { role, owner, seq, cwr, push, fin, local, sent, stamp, ..Cargo::default() };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
         let offer = self.put(packet, cargo, path);
         if local && offer != Offer::Queued {
@@ -491,7 +506,7 @@ impl<M: Machine> Net<M> {
                 let flow = &mut self.flows[index];
                 // Who answers what is pushed has something to say in a moment, and lets the acknowledgement ride on it.
                 let push = cargo.fin || cargo.push && flow.half.is_none();
-                let marks = Marks { ce: marked, cwr: cargo.cwr, push };
+                let marks = Marks { ce: marked, cwr: cargo.cwr, push, stamp: cargo.stamp };
                 match flow.receiver.on_segment(self.now, cargo.seq, marks, echo) {
                     Some(ack) => self.send_ack(index, ack),
                     None => self.arm_delayed(index),
@@ -510,6 +525,9 @@ impl<M: Machine> Net<M> {
                     self.send_bare(index);
                 }
                 self.flow_serve(index);
+                if self.flows[index].sender.wakes_application() {
+                    self.events.push(self.now, Kind::Write, index);
+                }
             }
             Role::Syn => {
                 self.flow_answers(index, seen);
@@ -534,7 +552,8 @@ impl<M: Machine> Net<M> {
     }
 
     /// The answer to one of the SYNs has come. Its timestamp says which one it answers (RFC 7323), so the round trip is
-    /// known; and only where that is not the first a SYN was lost, and the window begins at one (RFC 5681 section 3.1).
+    /// known. Where that is neither the first nor the second, the window begins at one (RFC 5681 section 3.1): a single
+    /// lost SYN the oracle's Linux forgives.
     fn establish(&mut self, index: usize, number: u32) {
         let flow = &mut self.flows[index];
         if flow.established.is_some() {
@@ -543,7 +562,7 @@ impl<M: Machine> Net<M> {
         flow.established = Some(self.now);
         let rtt = self.now.since(flow.syns.get(number as usize).copied().unwrap_or(self.now));
         flow.sender.on_handshake(self.now, rtt);
-        if number > 0 {
+        if number > 1 {
             flow.sender.window.cwnd = 1;
         }
         flow.receiver.on_handshake(rtt);

@@ -55,6 +55,10 @@ const HYSTART_LOW: u32 = 16;
 const HYSTART_SAMPLES: u32 = 8;
 /// Acknowledgements closer than this belong to one train.
 const HYSTART_TRAIN_GAP: Span = Span::millis(2);
+/// What a train may last beside the round trip, of which half is then allowed: for senders that send in lumps.
+const HYSTART_LUMP: Span = Span::millis(1);
+/// For so long after a reduction round trips tell nothing about the path.
+const UNSETTLED: Span = Span::secs(1);
 /// The smallest window a reduction leaves, in segments.
 const MIN_WINDOW: u32 = 2;
 /// `ssthresh` before the first congestion event.
@@ -151,6 +155,9 @@ impl Window {
         if !self.is_cubic() {
             return;
         }
+        if self.cubic.epoch.is_some_and(|epoch| acked.now.since(epoch) < UNSETTLED) {
+            return;
+        }
         let min = self.cubic.delay_min.map_or(rtt, |min| min.min(rtt));
         self.cubic.delay_min = Some(min);
         let watch = self.kind == CongestionControl::Cubic && self.in_slow_start() && !self.hystart.found;
@@ -237,12 +244,18 @@ impl Window {
         self.ssthresh = ((u64::from(self.cwnd) * 7 / 10) as u32).max(MIN_WINDOW);
     }
 
-    /// A retransmission timeout: slow start again, with what is known of the path forgotten.
-    pub(crate) fn on_timeout(&mut self) {
+    /// A retransmission timeout with so much still under way: slow start again, with what is known of the path
+    /// forgotten: the last maximum, too.
+    pub(crate) fn on_timeout(&mut self, in_flight: u32) {
         self.credit = 0;
-        self.cwnd = 1;
-        self.cubic.epoch = None;
+        self.cwnd = in_flight + 1;
+        self.cubic = Cubic::default();
         self.hystart = HyStart::default();
+    }
+
+    /// The threshold that a needless reduction is to give back: what it is, or three quarters of the window.
+    pub(crate) fn threshold_worth(&self) -> u32 {
+        self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
     }
 }
 
@@ -294,7 +307,7 @@ impl HyStart {
         }
         if acked.now.since(self.last_ack) <= HYSTART_TRAIN_GAP {
             self.last_ack = acked.now;
-            if acked.now.since(self.round_start).0 > min.0 / 2 {
+            if acked.now.since(self.round_start).0 > (min.0 + HYSTART_LUMP.0) / 2 {
                 self.found = true;
             }
         }

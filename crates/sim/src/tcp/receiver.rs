@@ -16,6 +16,7 @@
 //! at once, as the recorded runs show. That decides where HyStart leaves slow start, so it is modelled.
 
 use super::rtt::Rtt;
+use super::sender::timer;
 use alloc::vec::Vec;
 use tidegate_packet::{Span, Time};
 
@@ -103,8 +104,10 @@ pub(crate) struct AckSegment {
     pub(crate) blocks: u8,
     /// ECN echo.
     pub(crate) ece: bool,
-    /// It answers a segment that came twice, and says so (RFC 2883).
-    pub(crate) twice: bool,
+    /// It answers this segment, which came twice, and says so (RFC 2883).
+    pub(crate) twice: Option<u32>,
+    /// The timestamp it echoes, in ms: of the segment that it waited for longest (RFC 7323 section 4.3).
+    pub(crate) echo: u32,
 }
 
 /// What a data segment carries beside its data.
@@ -116,6 +119,8 @@ pub(crate) struct Marks {
     pub(crate) cwr: bool,
     /// It ends what the application wrote.
     pub(crate) push: bool,
+    /// Its timestamp, in ms.
+    pub(crate) stamp: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -134,6 +139,9 @@ pub(crate) struct Receiver {
     /// Acknowledge every n-th segment.
     every: u32,
     echo: bool,
+    /// The timestamp to echo, and what the last acknowledgement acknowledged: who comes behind that does not change it.
+    recent: u32,
+    told: u32,
     /// Every acknowledgement says whether what it covers was marked (RFC 8257 section 3.2), instead of an echo until CWR.
     exact: bool,
     sizing: Sizing,
@@ -158,6 +166,8 @@ impl Receiver {
             pending: 0,
             every: if delayed_ack { 2 } else { 1 },
             echo: false,
+            recent: 0,
+            told: 0,
             exact,
             sizing: Sizing {
                 rtt8: 0,
@@ -178,7 +188,7 @@ impl Receiver {
     /// The connection stands; `rtt`: how long the handshake took.
     pub(crate) fn on_handshake(&mut self, rtt: Span) {
         let mut own = Rtt::default();
-        own.sample(rtt);
+        own.sample(rtt, 0, 0);
         self.pause = own.timeout();
     }
 
@@ -196,7 +206,10 @@ impl Receiver {
 
     /// A data segment, answering an acknowledgement sent at `echo`. Returns the acknowledgement to send now, if one is.
     pub(crate) fn on_segment(&mut self, now: Time, seq: u32, marks: Marks, echo: Option<Time>) -> Option<AckSegment> {
-        let Marks { ce, cwr, push } = marks;
+        let Marks { ce, cwr, push, stamp } = marks;
+        if seq <= self.told {
+            self.recent = self.recent.max(stamp);
+        }
         if cwr && !self.exact {
             self.echo = false;
         }
@@ -228,7 +241,7 @@ impl Receiver {
         if grows || self.quick > 0 || full || twice || news || cwr {
             self.quick = self.quick.saturating_sub(1);
             self.reports = if self.next > before { 0 } else { self.reports };
-            return Some(AckSegment { twice, ..self.acknowledge() });
+            return Some(AckSegment { twice: twice.then_some(seq), ..self.acknowledge() });
         }
         if self.next > before {
             self.reports = 0;
@@ -247,7 +260,7 @@ impl Receiver {
     /// Lets a segment wait for its acknowledgement; that of many out of order is due at once.
     fn wait(&mut self, now: Time, in_order: bool) -> Option<AckSegment> {
         if in_order {
-            self.due = self.due.or(Some(now + DELAY));
+            self.due = self.due.or(Some(timer(now, DELAY)));
             return None;
         }
         self.untold += 1;
@@ -273,7 +286,8 @@ impl Receiver {
         self.pending = 0;
         self.untold = 0;
         self.due = None;
-        let mut ack = AckSegment { ack: self.next, ece: self.echo, ..AckSegment::default() };
+        self.told = self.next;
+        let mut ack = AckSegment { ack: self.next, ece: self.echo, echo: self.recent, ..AckSegment::default() };
         for (to, from) in ack.sack.iter_mut().zip(&self.blocks) {
             *to = *from;
             ack.blocks += 1;
@@ -358,6 +372,6 @@ mod tests {
         let first = r.on_segment(Time(5), QUICK, Marks::default(), None).is_some();
         let due = r.due;
         let second = r.on_segment(Time(6), QUICK + 1, Marks::default(), None).map(|ack| ack.ack);
-        assert_eq!((first, due, second, r.due), (false, Some(Time(40_000_005)), Some(QUICK + 2), None));
+        assert_eq!((first, due, second, r.due), (false, Some(Time(41_000_000)), Some(QUICK + 2), None));
     }
 }

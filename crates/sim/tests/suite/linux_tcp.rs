@@ -320,12 +320,32 @@ fn a_flow_behind_a_deep_queue() {
 }
 
 /// A queue of two packets: who sends three at once loses one, so it shows how acknowledgements come and what waits in
-/// the socket while a hole is repaired. One burst more costs a tenth of the window's climb, so the rate has more room
-/// than elsewhere.
+/// the socket while a hole is repaired. A burst more or less at the beginning costs a tenth of what is delivered, so the
+/// mean of eight runs is compared, each with a delay 0.1 ms longer than the last one's, and the rate has more room than
+/// elsewhere. The oracle's own eight lie within half a per cent; here each loses some more in the first seconds, where
+/// more segments than there are acknowledged one by one.
 #[test]
 fn a_queue_of_two_packets() {
-    let wide = |flow: &str, what: &str| usual_but_drops(flow, what).map(|gate| 2.0 * gate);
-    assert_eq!(compare("reno-alone-pfifo2", wide), Vec::<String>::new());
+    let dir = "reno-alone-pfifo2";
+    let (mut found, mut expected, mut runs) = (0.0, 0.0, 0.0);
+    for line in read("", &format!("{dir}-shifted.csv")).lines().skip(1) {
+        let cells: Vec<u64> = line.split(',').map(|cell| cell.parse().expect("number")).collect();
+        let (flows, _) = load(dir);
+        let trip = Span(delay(dir).0 + Span::micros(cells[0]).0);
+        let (series, _) = run_over(trip, policy_of(dir), &flows, ecn(dir));
+        let rows = rows(&series[0]);
+        found += rows[rows.len() - 1][1] as f64;
+        expected += cells[1] as f64;
+        runs += 1.0;
+    }
+    let row =
+        Row { group: GROUP, source: "oracle, the delay 0.1 ms longer each time: crates/sim/tests/data/*-shifted.csv" };
+    let [expected, found] = [expected, found].map(|sum: f64| sum / runs / 1e6);
+    let name = format!("{dir}, mean of {runs} runs");
+    let wrong = row.near(&name, "reno1 delivered, MB", expected, found, band("rate"), Some(2.0 * band("rate")));
+    assert_eq!(wrong, None);
+    let trip = |_: &str, what: &str| chaotic("", what);
+    assert_eq!(compare(dir, trip), Vec::<String>::new());
 }
 
 /// ECN with windows of two segments: nearly all is marked, and the marks do not make the windows smaller.

@@ -6,6 +6,7 @@ mod common;
 mod dumbbell;
 mod home;
 mod l4s;
+mod late;
 mod links;
 mod linux_tcp;
 mod observe;

@@ -1,7 +1,14 @@
 //! What SACK reports and what is lost: the scoreboard (RFC 2018) and RACK (RFC 8985).
 
-use super::{DUP_THRESH, EVER, LOST, RETRANS, Rack, SACKED, Sender, Sent, State, Trips};
+use super::timers::timer;
+use super::undo::stamp;
+use super::{DUP_THRESH, EVER, LOST, PROBE_SLACK, RETRANS, SACKED, Sender, Sent, State, Trips};
 use tidegate_packet::{Span, Time};
+
+/// Recoveries after which needless retransmissions are forgotten (RFC 8985 section 6.2 step 4).
+const ROUNDS_LAST: u32 = 16;
+/// Rounds that are counted at most.
+const MOST_ROUNDS: u32 = 254;
 
 impl Sender {
     /// Counts a segment that leaves the scoreboard.
@@ -29,12 +36,16 @@ impl Sender {
             let rtt = now.since(seg.at);
             if seg.flags & EVER == 0 {
                 trips.add(rtt);
-                self.reordered |= self.una < self.sacked_high;
-            } else if trips.echoed.is_none() && self.rtt.min.is_some_and(|min| rtt >= min) {
-                // Shorter than any: an earlier transmission is what arrived.
-                trips.echoed = Some(rtt);
+                trips.fresh |= self.una <= self.high_seq;
+                self.reordered |= self.una < trips.highest;
+            } else {
+                trips.again = true;
             }
-            self.note_delivery(now, seg);
+            // The echo of an earlier timestamp: the retransmission is not what has arrived (RFC 8985 section 6.2 step 2).
+            let earlier = seg.flags & EVER != 0 && trips.echo > 0 && trips.echo < stamp(seg.at);
+            if !earlier {
+                self.note_delivery(now, seg);
+            }
         }
         while self.known.front().is_some_and(|range| range.1 <= self.una) {
             self.known.pop_front();
@@ -93,7 +104,8 @@ impl Sender {
         self.sacked_out += 1;
         if copy.flags & EVER == 0 {
             self.reordered |= seq + 1 < self.sacked_high && copy.flags & LOST == 0;
-            trips.add(now.since(copy.at));
+            trips.fresh |= seq < self.high_seq;
+            trips.add_sacked(now.since(copy.at));
         }
         self.note_delivery(now, copy);
         1
@@ -105,13 +117,37 @@ impl Sender {
         if seg.flags & EVER != 0 && self.rtt.min.is_some_and(|min| rtt < min) {
             return;
         }
-        if seg.order > self.rack.order {
-            self.rack = Rack { order: seg.order, rtt };
+        // The round trip is that of what is reported last, whenever that was sent: the recorded runs wait by it.
+        (self.rack.order, self.rack.rtt) = (self.rack.order.max(seg.order), rtt);
+    }
+
+    /// RACK: segment `seq` came twice, so what was sent again was late; once a round a late segment is given more (RFC 8985
+    /// section 6.2 step 4). What a probe sent again says nothing.
+    pub(super) fn widen(&mut self, seq: u32) {
+        let by_probe = self.probed.is_some_and(|(end, again)| again && seq + 1 == end);
+        if self.reordered && !by_probe && (self.rack.rounds == 0 || self.una >= self.rack.round_end) {
+            self.rack.rounds = (self.rack.rounds + 1).min(MOST_ROUNDS);
+            self.rack.round_end = self.next;
+            self.rack.lasts = ROUNDS_LAST;
+        }
+    }
+
+    /// RACK: a recovery is over.
+    pub(super) fn narrow(&mut self) {
+        self.rack.lasts = self.rack.lasts.saturating_sub(1);
+        if self.rack.lasts == 0 {
+            self.rack.rounds = 0;
         }
     }
 
     /// RACK: marks what was sent before something delivered and is overdue. Tells whether there was any.
     pub(super) fn detect_losses(&mut self, now: Time) -> bool {
+        let found = self.mark_overdue(now);
+        self.reorder_at = self.reorder_at.map(|due| timer(now, due.since(now) + PROBE_SLACK));
+        found
+    }
+
+    fn mark_overdue(&mut self, now: Time) -> bool {
         self.lost_again = false;
         self.reorder_at = None;
         if self.rack.order == 0 || self.next == self.una {
@@ -121,7 +157,7 @@ impl Sender {
         let window = if !self.reordered && known {
             Span(0)
         } else {
-            Span(self.rtt.min.unwrap_or_default().0 / 4).min(self.rtt.smoothed())
+            Span(self.rtt.min.unwrap_or_default().0 / 4 * u64::from(1 + self.rack.rounds)).min(self.rtt.smoothed())
         };
         let (rack, before) = (self.rack, self.lost_out);
         let overdue = |at: Time| at + rack.rtt + window;
@@ -169,5 +205,48 @@ impl Sender {
             self.resent.pop_front();
         }
         self.lost_again || self.lost_out > before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::cc::CongestionControl;
+    use crate::tcp::sender::Config;
+    use tidegate_packet::Seeded;
+
+    /// Once a round, and only on a path that reorders; sixteen recoveries later it is forgotten (RFC 8985 section 6.2).
+    #[test]
+    fn needless_retransmissions_widen_the_reordering_window() {
+        let config = Config {
+            control: CongestionControl::Reno,
+            initial_window: 10,
+            receive_window: 1000,
+            send_memory: 4 << 20,
+            total: 100,
+            ecn: false,
+            mss: 1448,
+            pacing: false,
+        };
+        let mut sender = Sender::new(config, Seeded::new(1));
+        sender.on_handshake(Time(0), Span::millis(50));
+        while sender.poll(Time(0), true).is_some() {}
+        let mut rounds = [0; 5];
+        sender.widen(3);
+        rounds[0] = sender.rack.rounds;
+        sender.reordered = true;
+        sender.widen(3);
+        sender.widen(4);
+        rounds[1] = sender.rack.rounds;
+        sender.una = sender.rack.round_end;
+        sender.widen(5);
+        rounds[2] = sender.rack.rounds;
+        for _ in 1..ROUNDS_LAST {
+            sender.narrow();
+        }
+        rounds[3] = sender.rack.rounds;
+        sender.narrow();
+        rounds[4] = sender.rack.rounds;
+        assert_eq!(rounds, [0, 1, 2, 2, 0]);
     }
 }

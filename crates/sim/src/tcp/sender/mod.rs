@@ -2,27 +2,32 @@
 //!
 //! Loss detection is RACK with a tail-loss probe (RFC 8985) over a SACK scoreboard (RFC 2018), reduction is proportional
 //! (RFC 6937), the timeout RFC 6298, ECN RFC 3168. Segments are counted, not bytes: all are of one size.
-//! BBR's sending follows a model of the path, others' may be paced. Not modelled: undoing of spurious reductions, F-RTO.
+//! BBR's sending follows a model of the path, others' may be paced. What turns out to have been needless is taken back.
 
 mod losses;
 mod reaction;
 mod socket;
+mod timers;
+mod undo;
 
 use super::bbr::Bbr;
 use super::cc::{Acked, Cause, CongestionControl, Window};
 use super::rate::{DeliveryRate, Pacer};
 use super::receiver::AckSegment;
-use super::rtt::{CEILING, Rtt};
+use super::rtt::Rtt;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use socket::Socket;
 use tidegate_packet::{Seeded, Span, Time};
+pub(crate) use timers::timer;
+use undo::Undo;
+pub(crate) use undo::stamp;
 
 /// Segments reported beyond a hole that make it a loss while no reordering was ever seen (RFC 8985 section 6.2).
 const DUP_THRESH: u32 = 3;
 /// What a tail-loss probe allows for the other side's delayed acknowledgement when one segment is out.
 const WORST_DELAYED_ACK: Span = Span::millis(200);
-/// What it allows for otherwise.
+/// What it allows for otherwise, and what a reordered segment is given beyond its time: two ticks.
 const PROBE_SLACK: Span = Span::millis(2);
 /// How long a sender whose only segment its own machine refused waits before it tries again.
 const LOCAL_RETRY: Span = Span::millis(500);
@@ -58,6 +63,13 @@ enum State {
 struct Rack {
     order: u32,
     rtt: Span,
+    /// Rounds that showed a needless retransmission since the path was seen to reorder: each widens what a late segment is
+    /// given.
+    rounds: u32,
+    /// The last of them lasts until this segment is acknowledged.
+    round_end: u32,
+    /// Recoveries until they are forgotten.
+    lasts: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,8 +85,16 @@ struct Trips {
     /// Of the first and the last segment it reports that were sent once.
     first: Option<Span>,
     last: Option<Span>,
-    /// Of one that was sent again, by the echo of its timestamp (RFC 7323).
-    echoed: Option<Span>,
+    /// The same of what SACK reports.
+    sacked: Option<(Span, Span)>,
+    /// Something was acknowledged in order that had been sent again: of those only a timestamp tells (RFC 7323).
+    again: bool,
+    /// One past the highest segment that SACK had reported before.
+    highest: u32,
+    /// Something was reported that was sent before the last timeout, and never again.
+    fresh: bool,
+    /// The timestamp that the acknowledgement echoes.
+    echo: u32,
 }
 
 impl Trips {
@@ -82,6 +102,31 @@ impl Trips {
         self.first = self.first.or(Some(rtt));
         self.last = Some(rtt);
     }
+
+    fn add_sacked(&mut self, rtt: Span) {
+        self.sacked = Some((self.sacked.map_or(rtt, |known| known.0), rtt));
+    }
+
+    /// The sample for the timeout, and the one for congestion control: the first and the last segment reported that was
+    /// sent once, else the echo of the timestamp.
+    fn samples(&self, now: Time, ack: &AckSegment, advanced: bool) -> (Option<Span>, Option<Span>) {
+        let ordered = self.first.zip(self.last).filter(|_| !self.again);
+        let known = ordered.or(self.sacked).unzip();
+        let echo = || Span::millis(u64::from(stamp(now).saturating_sub(ack.echo).max(1)));
+        let sample = known.0.or_else(|| (advanced && ack.echo > 0).then(echo));
+        (sample, self.sacked.map(|known| known.1).or(known.1))
+    }
+}
+
+/// What an acknowledgement tells beside the number of segments.
+#[derive(Clone, Copy, Debug)]
+struct News {
+    /// More is acknowledged in order.
+    advanced: bool,
+    /// It reports something sent before the last timeout, and never again.
+    fresh: bool,
+    /// SACK reports something.
+    sacked: bool,
 }
 
 /// A segment to put on the wire.
@@ -164,8 +209,16 @@ pub(crate) struct Sender {
     backoff: u32,
     probe_at: Option<Time>,
     probing: bool,
-    /// What the end of the data was when a probe repeated its last segment, until it is known why that was missing.
-    probed: Option<u32>,
+    /// What the end of the data was when a probe was sent, until it is known what became of it; and whether that repeated
+    /// the last segment.
+    probed: Option<(u32, bool)>,
+    undo: Undo,
+    /// The last timeout may have been needless (F-RTO, RFC 5682).
+    suspects: bool,
+    /// Until the next acknowledgement new data go before what is held for lost.
+    prefer_new: bool,
+    /// Until the next acknowledgement nothing is sent again.
+    only_new: bool,
     reorder_at: Option<Time>,
     retry_at: Option<Time>,
     /// Refused by the own machine: wait for an acknowledgement or a timer.
@@ -182,6 +235,8 @@ pub(crate) struct Sender {
     pub(crate) timeouts: u64,
     /// Reductions of the window, timeouts not counted.
     pub(crate) reductions: u64,
+    /// Reductions and timeouts taken back.
+    pub(crate) undone: u64,
 }
 
 impl Sender {
@@ -221,6 +276,10 @@ impl Sender {
             probe_at: None,
             probing: false,
             probed: None,
+            undo: Undo::default(),
+            suspects: false,
+            prefer_new: false,
+            only_new: false,
             reorder_at: None,
             retry_at: None,
             refused: false,
@@ -231,14 +290,17 @@ impl Sender {
             retransmissions: 0,
             timeouts: 0,
             reductions: 0,
+            undone: 0,
         }
     }
 
     /// The connection stands; `rtt`: how long the handshake took.
     pub(crate) fn on_handshake(&mut self, now: Time, rtt: Span) {
-        self.rtt.sample(rtt);
+        self.rtt.sample(rtt, self.una, self.next);
         if let Some(model) = &mut self.model {
             model.bbr.on_handshake(now, rtt);
+            // The SYN counts as delivered.
+            model.rate.delivered = 1;
         }
     }
 
@@ -268,9 +330,11 @@ impl Sender {
         self.config.total
     }
 
-    /// Nothing more is sent: what is out is still delivered.
-    pub(crate) fn close(&mut self) {
-        self.config.total = self.next;
+    /// Nothing more is written, and nothing more sent, unless what is written already is (`drains`): what is out is still
+    /// delivered.
+    pub(crate) fn close(&mut self, drains: bool) {
+        let written = if drains { self.socket.end } else { 0 };
+        self.config.total = self.config.total.min(self.next.max(written));
         self.ends = false;
     }
 
@@ -298,30 +362,52 @@ impl Sender {
             return;
         }
         self.refused = false;
+        self.prefer_new = false;
+        self.only_new = false;
         let (before, prior_in_flight, losses) = (self.una, self.in_flight(), self.losses);
-        let mut trips = Trips::default();
-        let mut delivered = self.on_cumulative(now, ack.ack, &mut trips);
-        let advanced = self.una > before;
+        let mut trips = Trips { highest: self.sacked_high, echo: ack.echo, ..Trips::default() };
+        let mut sacked = 0;
         // The oldest block first: mostly the order of sequence, so that a report of old news is not taken for reordering.
         for &(start, end) in ack.sack[..usize::from(ack.blocks)].iter().rev() {
-            delivered += self.on_block(now, start, end, &mut trips);
+            sacked += self.on_block(now, start.max(ack.ack), end, &mut trips);
         }
-        if let Some(rtt) = trips.first.or(trips.echoed) {
-            self.rtt.sample(rtt);
+        let mut delivered = sacked + self.on_cumulative(now, ack.ack, &mut trips);
+        let advanced = self.una > before;
+        if let Some(seq) = ack.twice {
+            // What came twice was delivered twice: the oracle's windows grow by it, and a reduction lets out one more.
+            delivered += 1;
+            self.undo.on_twice(seq);
+            self.widen(seq);
         }
-        let acked = Acked { now, segments: delivered, una: self.una, next: self.next, rtt: trips.last };
+        let (sample, rtt) = trips.samples(now, ack, advanced);
+        if let Some(rtt) = sample {
+            self.rtt.sample(rtt, self.una, self.next);
+        }
+        let acked = Acked { now, segments: delivered, una: self.una, next: self.next, rtt };
         self.window.on_rtt(&acked);
         if advanced {
             self.backoff = 0;
             self.probing = false;
         }
-        let lost = self.detect_losses(now);
         self.judge_probe(ack);
-        self.react(&acked, advanced, lost, ack.ece);
+        let news = News { advanced, fresh: trips.fresh, sacked: sacked > 0 };
+        self.react(&acked, ack, news);
         self.follow_model(&acked, prior_in_flight, (self.losses - losses) as u32);
-        if advanced || delivered > 0 {
+        // A report of what was sent before the oldest was last sent does not put the timeout off.
+        let later = |rtt: Span| self.segs.front().is_some_and(|head| rtt > now.since(head.at));
+        if advanced || delivered > 0 && trips.sacked.is_some_and(|(first, _)| later(first)) {
             self.arm(now);
         }
+    }
+
+    /// After what an acknowledgement let out: whether the application is to be woken now.
+    pub(crate) fn wakes_application(&mut self) -> bool {
+        self.socket.look(self.una, self.sacked_out, self.window.cwnd)
+    }
+
+    /// The application writes all there is room for.
+    pub(crate) fn application_writes(&mut self) {
+        self.socket.write(self.una, self.sacked_out);
     }
 
     /// A timer. What it makes ready, [`Sender::poll`] sends.
@@ -336,14 +422,13 @@ impl Sender {
             if lost && self.state != State::Recovery {
                 self.enter(State::Recovery, Cause::Loss);
                 if self.model.is_none() {
-                    self.window.cwnd = self.in_flight() + 1;
+                    // Counted as if one had been delivered.
+                    self.reduce(1, false, true);
                 }
             }
         }
         if self.probe_at.is_some_and(|at| at <= now) {
-            self.probe_at = None;
-            self.probing = true;
-            self.rto_at = Some(now + self.backed_off());
+            self.probe_is_due(now);
             return;
         }
         if self.rto_at.is_some_and(|at| at <= now) {
@@ -354,7 +439,6 @@ impl Sender {
     /// The next segment to send, if window and data allow one. `room`: the own machine's queue has room for this flow.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time, room: bool) -> Option<Segment> {
-        self.socket.write(self.una, self.sacked_out, self.window.cwnd);
         if self.refused || !room {
             self.note_usage(false);
             return None;
@@ -367,23 +451,15 @@ impl Sender {
         let fits = self.in_flight() < self.window.cwnd;
         if fits
             && self.lost_out > 0
+            && !self.only_new
+            && !self.new_goes_first()
             && let Some(seq) = self.next_lost()
         {
             return Some(self.resend(now, seq));
         }
-        let may =
-            self.next < self.config.total.min(self.socket.end) && self.next - self.una < self.config.receive_window;
-        if self.probing && self.state == State::Open {
-            self.probing = false;
-            // RFC 8985 section 7.3: new data if there is, else the last segment again.
-            return if may {
-                Some(self.send_new(now))
-            } else if self.next > self.una && self.segs.back().is_some_and(|seg| seg.flags & (SACKED | RETRANS) == 0) {
-                self.probed = Some(self.next);
-                Some(self.resend(now, self.next - 1))
-            } else {
-                None
-            };
+        let may = self.has_new();
+        if core::mem::take(&mut self.probing) && matches!(self.state, State::Open | State::Reduced) {
+            return self.send_probe(now, may);
         }
         // The segment with FIN does not wait for the window: the recorded runs send it with the one before it.
         if !fits && !self.is_last(self.next) || !may {
@@ -392,6 +468,21 @@ impl Sender {
             return None;
         }
         Some(self.send_new(now))
+    }
+
+    /// There is something new to send, and the receiver has room for it.
+    fn has_new(&self) -> bool {
+        self.next < self.config.total.min(self.socket.end) && self.next - self.una < self.config.receive_window
+    }
+
+    /// After a timeout that may have been needless, new data go before what is held for lost; without any, it counts as needed
+    /// (RFC 5682 section 3.1, step 2b).
+    fn new_goes_first(&mut self) -> bool {
+        if self.prefer_new && self.next == self.high_seq && !self.has_new() {
+            self.prefer_new = false;
+            self.suspects = false;
+        }
+        self.prefer_new
     }
 
     /// The application may have nothing more to say while there is room: what is then delivered does not tell the path's rate.
@@ -459,10 +550,11 @@ impl Sender {
         let seg = &mut self.segs[(seq - self.una) as usize];
         *seg = Sent { at: now, order: self.order, flags: seg.flags | RETRANS | EVER };
         let push = seg.flags & PUSHED != 0;
+        self.undo.on_resend(now);
         self.retrans_out += 1;
         self.resent.push_back((seq, self.order));
         self.retransmissions += 1;
-        self.after_send(now, seq);
+        self.after_send(now, seq, true);
         Segment { seq, again: true, cwr: false, push, fin: self.is_last(seq) }
     }
 
@@ -472,11 +564,11 @@ impl Sender {
         self.order += 1;
         let push = self.socket.ends_with(seq) || seq + 1 == self.config.total;
         self.segs.push_back(Sent { at: now, order: self.order, flags: if push { PUSHED } else { 0 } });
-        self.after_send(now, seq);
+        self.after_send(now, seq, false);
         Segment { seq, again: false, cwr: core::mem::take(&mut self.send_cwr), push, fin: self.is_last(seq) }
     }
 
-    fn after_send(&mut self, now: Time, seq: u32) {
+    fn after_send(&mut self, now: Time, seq: u32, again: bool) {
         self.prr.out += 1;
         if let Some(model) = &mut self.model {
             let idle = self.next == self.una + 1;
@@ -489,34 +581,13 @@ impl Sender {
         if let Some(pacer) = &mut self.pacer {
             pacer.on_send(now, rate);
         }
-        if self.rto_at.is_none() {
-            self.arm(now);
-        }
-    }
-
-    fn backed_off(&self) -> Span {
-        Span((self.rtt.timeout().0 << self.backoff).min(CEILING.0))
-    }
-
-    /// Restarts retransmission timer and tail-loss probe.
-    fn arm(&mut self, now: Time) {
-        self.probe_at = None;
-        if self.next == self.una {
-            self.rto_at = None;
-            return;
-        }
-        self.rto_at = Some(now + self.backed_off());
-        if self.state == State::Open && self.sacked_out == 0 && self.rtt.min.is_some() && self.backoff == 0 {
-            let slack = if self.next - self.una == 1 { WORST_DELAYED_ACK } else { PROBE_SLACK };
-            // Where the timeout would come first, the probe takes its time (RFC 8985 section 7.2).
-            self.probe_at = self.rto_at.map(|rto| rto.min(now + Span(self.rtt.smoothed().0 * 2) + slack));
-        }
+        self.arm_for(now, seq, again);
     }
 
     /// Remembers whether the window was what held the sender back (RFC 7661's question).
     fn note_usage(&mut self, limited: bool) {
         let out = self.next - self.una;
-        if self.una >= self.usage_end || out > self.max_out || limited && !self.limited {
+        if self.una >= self.usage_end || limited || out > self.max_out && !self.limited {
             self.max_out = out;
             self.usage_end = self.next;
             self.limited = limited;
@@ -524,6 +595,6 @@ impl Sender {
     }
 
     fn is_limited(&self) -> bool {
-        if self.window.in_slow_start() { self.window.cwnd < 2 * self.max_out } else { self.limited }
+        self.limited || self.window.in_slow_start() && self.window.cwnd < 2 * self.max_out
     }
 }

@@ -1,7 +1,8 @@
 //! What the sender makes of losses and marks: its states and its window, reduced in proportion (RFC 6937) or set by a model of
 //! the path.
 
-use super::{LOST, Prr, RETRANS, SACKED, Sender, State};
+use super::timers::timer;
+use super::{LOST, News, Prr, RETRANS, SACKED, Sender, State};
 use crate::tcp::bbr::{Delivery, Trouble};
 use crate::tcp::cc::{Acked, Cause};
 use crate::tcp::receiver::AckSegment;
@@ -9,24 +10,37 @@ use tidegate_packet::Time;
 
 impl Sender {
     /// The state machine and the window.
-    pub(super) fn react(&mut self, acked: &Acked, advanced: bool, lost: bool, ece: bool) {
+    pub(super) fn react(&mut self, acked: &Acked, ack: &AckSegment, news: News) {
+        let advanced = news.advanced;
+        let ece = ack.ece;
         self.window.on_echo(acked, ece);
+        if self.state == State::Loss {
+            self.judge_timeout(ack, advanced, news.fresh, news.sacked);
+        }
         // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old one.
         let over = self.una > self.high_seq || self.una == self.high_seq && self.state != State::Reduced;
         if self.state != State::Open && over && advanced {
-            if self.state != State::Loss && self.model.is_none() {
+            let undone = self.state != State::Reduced && self.judge_recovery(ack);
+            if self.state != State::Loss && self.model.is_none() && !undone {
                 self.window.cwnd = self.window.ssthresh;
+            }
+            if !undone && self.state != State::Reduced {
+                self.narrow();
             }
             self.state = State::Open;
         }
+        let waits = self.state == State::Recovery && advanced && self.judge_part(ack);
+        self.judge_reports();
+        // A recovery that has just ended does not make the next loss a hasty one.
+        let lost = !waits && self.detect_losses(acked.now);
         // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce there).
         let anew = self.state == State::Loss && self.lost_again;
         if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
             self.enter(State::Recovery, Cause::Loss);
         } else if ece && self.config.ecn && self.state == State::Open {
             self.enter(State::Reduced, Cause::Mark);
-            self.send_cwr = true;
         }
+        self.forget_resent();
         if self.model.is_some() {
             return;
         }
@@ -42,7 +56,15 @@ impl Sender {
 
     pub(super) fn enter(&mut self, state: State, cause: Cause) {
         // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
-        if matches!(self.state, State::Open | State::Loss) {
+        let anew = matches!(self.state, State::Open | State::Loss);
+        match state {
+            State::Recovery => self.remember(anew.then(|| self.window.threshold_worth())),
+            _ => self.remember_nothing(),
+        }
+        if anew {
+            self.probed = None;
+            // Every reduction is told, also that for a loss (RFC 3168 section 6.1.2).
+            self.send_cwr = self.config.ecn;
             self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
             match &mut self.model {
                 Some(model) => model.bbr.on_trouble(self.window.cwnd, false),
@@ -82,8 +104,8 @@ impl Sender {
     /// A probe that repaired a loss hides it: that counts as congestion (RFC 8985 section 7.4), unless the receiver says that the
     /// segment came twice.
     pub(super) fn judge_probe(&mut self, ack: &AckSegment) {
-        let Some(end) = self.probed.filter(|&end| ack.ack >= end) else { return };
-        if ack.twice {
+        let Some((end, again)) = self.probed.filter(|&(end, _)| ack.ack >= end) else { return };
+        if !again || ack.twice.is_some() {
             self.probed = None;
         } else if ack.ack > end {
             self.probed = None;
@@ -127,29 +149,51 @@ impl Sender {
             return;
         }
         self.timeouts += 1;
-        match &mut self.model {
-            Some(model) => model.bbr.on_trouble(self.window.cwnd, true),
-            None if self.state == State::Open || self.una >= self.high_seq => self.window.on_congestion(Cause::Loss),
-            None => {}
+        let first = matches!(self.state, State::Open | State::Reduced);
+        self.suspects = first || self.backoff > 0;
+        // Once for what is out, and again when some of it has arrived since the last timeout.
+        if self.state == State::Open || self.una >= self.high_seq || self.state == State::Loss && self.backoff == 0 {
+            let worth = if first && self.state == State::Reduced {
+                self.window.ssthresh
+            } else {
+                self.window.threshold_worth()
+            };
+            self.remember(Some(worth));
+            match &mut self.model {
+                Some(model) => model.bbr.on_trouble(self.window.cwnd, true),
+                None => self.window.on_congestion(Cause::Loss),
+            }
+        } else if let Some(model) = &mut self.model {
+            model.bbr.on_trouble(self.window.cwnd, true);
         }
-        self.window.on_timeout();
+        self.lose_overdue(now);
+        self.window.on_timeout(self.in_flight());
         self.state = State::Loss;
         self.high_seq = self.next;
-        self.resent.clear();
-        self.retrans_out = 0;
-        for seg in &mut self.segs {
-            if seg.flags & SACKED == 0 {
-                self.lost_out += u32::from(seg.flags & LOST == 0);
-                seg.flags = seg.flags & !RETRANS | LOST;
-            }
-        }
-        self.scan = self.next;
+        self.send_cwr = self.config.ecn;
+        self.prefer_new = false;
         self.hint = self.una;
         self.backoff = (self.backoff + 1).min(16);
         self.probe_at = None;
         self.probing = false;
         self.probed = None;
         self.refused = false;
-        self.rto_at = Some(now + self.backed_off());
+        self.rto_at = Some(timer(now, self.backed_off()));
+    }
+
+    /// At a timeout the oldest segment is lost, and of the others what has had its time (RFC 8985 section 6.3): what was sent
+    /// less than a round trip ago is still under way.
+    fn lose_overdue(&mut self, now: Time) {
+        let due = self.rack.rtt;
+        let head = self.segs.front().map(|seg| seg.order);
+        for seg in &mut self.segs {
+            if seg.flags & SACKED != 0 || head != Some(seg.order) && now.since(seg.at) < due {
+                continue;
+            }
+            self.retrans_out -= u32::from(seg.flags & RETRANS != 0);
+            self.lost_out += u32::from(seg.flags & LOST == 0);
+            seg.flags = seg.flags & !RETRANS | LOST;
+        }
+        self.scan = self.una;
     }
 }
