@@ -50,6 +50,12 @@ pub(crate) fn both(dir: &Path, name: &str) -> Option<[Figures; 2]> {
     Some([figures(&theirs, until)?, figures(&ours, until).unwrap_or(none)])
 }
 
+/// A flow in the kernel's run alone.
+pub(crate) fn theirs(dir: &Path, name: &str) -> Option<Figures> {
+    let rows = rows(&dir.join(format!("{name}.csv")))?;
+    figures(&rows, rows.last()?[0])
+}
+
 /// One flow: what the kernel and ours found in each of the shifted runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -60,6 +66,10 @@ pub(crate) struct Flow {
     pub(crate) calm: bool,
     /// The run as it is, then the shifted ones.
     pub(crate) runs: Vec<[Figures; 2]>,
+    /// What the kernel answered when it was asked as often once more; empty if it was not.
+    pub(crate) again: Vec<Figures>,
+    /// It came first.
+    pub(crate) first: bool,
 }
 
 impl Flow {
@@ -68,10 +78,23 @@ impl Flow {
         self.runs.first().map_or(f64::NAN, |[theirs, ours]| (of(ours) / of(theirs) - 1.0).abs())
     }
 
-    /// The relative difference of the means of all runs.
-    pub(crate) fn error_of_means(&self, of: fn(&Figures) -> f64) -> f64 {
+    /// The relative difference of the means of all runs: above nought where ours is more.
+    pub(crate) fn bias(&self, of: fn(&Figures) -> f64) -> f64 {
         let sum = |at: usize| self.runs.iter().map(|run| of(&run[at])).sum::<f64>();
-        (sum(1) / sum(0) - 1.0).abs()
+        sum(1) / sum(0) - 1.0
+    }
+
+    /// The same without its sign.
+    pub(crate) fn error_of_means(&self, of: fn(&Figures) -> f64) -> f64 {
+        self.bias(of).abs()
+    }
+
+    /// How far the kernel's two means lie from one another, if it was asked twice as often: what chance alone does.
+    pub(crate) fn chance(&self, of: fn(&Figures) -> f64) -> Option<f64> {
+        let mean = |sum: f64, n: usize| sum / n as f64;
+        let before = mean(self.runs.iter().map(|run| of(&run[0])).sum(), self.runs.len());
+        let after = mean(self.again.iter().map(of).sum(), self.again.len());
+        (!self.again.is_empty()).then(|| (after / before - 1.0).abs())
     }
 
     /// From the least to the greatest that the kernel found, in parts of their mean.
@@ -99,10 +122,12 @@ mod tests {
     fn errors_and_spread() {
         let at = |rate: f64| Figures { rate, trip: 10.0 };
         let runs = vec![[at(2.0), at(2.2)], [at(1.0), at(1.0)], [at(3.0), at(2.8)]];
-        let flow = Flow { discipline: "pfifo", name: "1".into(), calm: true, runs };
+        let again = vec![at(1.0), at(2.0), at(2.4)];
+        let flow = Flow { discipline: "pfifo", name: "1".into(), calm: true, runs, again, first: true };
         let round = |value: f64| (value * 1000.0).round() / 1000.0;
         let found = [flow.error(|f| f.rate), flow.error_of_means(|f| f.rate), flow.spread(|f| f.rate)].map(round);
         assert_eq!((found, flow.spread(|f| f.trip)), ([0.1, 0.0, 1.0], 0.0));
+        assert_eq!(flow.chance(|f| f.rate).map(round), Some(0.1));
         assert_eq!([0.0, 0.5, 0.9].map(|p| quantile(&mut [4.0, 1.0, 2.0, 3.0, 5.0], p)), [1.0, 3.0, 5.0]);
     }
 }

@@ -30,6 +30,9 @@ const LATEST: u64 = 8;
 /// What a shifted run adds to the delay, per shift, so that a lone flow is not simply repeated.
 const NUDGE_US: u64 = 100;
 
+/// How many different starts there are.
+const STARTS: u64 = 3;
+
 /// A discipline: its name, whether the hosts use ECN, and its words for a rate in kbit/s.
 struct Kind {
     name: &'static str,
@@ -72,14 +75,15 @@ fn cake(rng: &mut Rng, kbit: u64) -> String {
     format!("cake bandwidth {kbit}kbit {tins}")
 }
 
-/// The question of this number, shifted: each flow but the first starts so many seconds later.
+/// The question of this number, shifted: each flow but the first starts up to two seconds later. From the third shift on
+/// these starts come again, and only the delay goes on growing.
 pub(crate) fn question(seed: u64, number: u64, shift: u64) -> Question {
     let mut rng = Rng::of_case(seed, number);
     let kind = &KINDS[(number % KINDS.len() as u64) as usize];
     let kbit = rng.log_range(1_000, 50_000);
     let hops = [rng.log_range(2_000, 40_000), rng.log_range(2_000, 40_000) + shift * NUDGE_US];
     let words = (kind.words)(&mut rng, kbit);
-    let flows = flows(&mut rng, shift);
+    let flows = flows(&mut rng, shift % STARTS);
     let mut script = format!(
         "ip netns exec B tc qdisc change dev vb root netem delay {}us limit 10000\n\
          tc qdisc change dev a0 root netem delay {}us limit 10000\n",
