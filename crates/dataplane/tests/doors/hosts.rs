@@ -17,13 +17,16 @@ use tidegate_os::tap::Tap;
 
 use crate::wire::{ADDRESSES, LIMIT, Wire, address};
 
+/// How long an answer is waited for: on a busy machine it may take a while, and a lost one is asked for again.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Sends pings until one is answered, at most so many; how many were sent. A ping that waits half a second counts as lost.
 pub(crate) fn ping(from: &Place, to: IpAddr, most: u16, data: u32) -> Option<u16> {
     let attempt = move || -> io::Result<Option<u16>> {
         let echo = Echo::open(to)?;
         for number in 1..=most {
             echo.ask(number, data)?;
-            if echo.answer(Duration::from_millis(500))?.is_some() {
+            if echo.answer(PATIENCE)?.is_some() {
                 return Ok(Some(number));
             }
         }
