@@ -134,7 +134,7 @@ fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> Result<Vec<Sp
         let Some(device) = machine.device(&link.name) else { continue };
         let stand = tidegate_plan::installed(machine, START, &link.name);
         let qdiscs = &stand.qdiscs;
-        let hook = |dump: &&QdiscDump| matches!(dump.kind, Kind::Ingress | Kind::Clsact);
+        let hook = |dump: &&QdiscDump| dump.kind.is_hook();
         let hooked = qdiscs.iter().find(hook).map(|dump| dump.kind);
         refuse_tags(&stand, &link.name)?;
         if machine.is_configured(device) && qdiscs.iter().any(|dump| !hook(&dump)) || hooked == Some(Kind::Clsact) {

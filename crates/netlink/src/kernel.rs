@@ -10,7 +10,7 @@ use tidegate_os::numbers::{RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTF
 use tidegate_os::talk::{Refused, Talk};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, Installed, QdiscDump};
-use tidegate_policy::{Kind, LinkKind, LinkOp, Op};
+use tidegate_policy::{Filters, Kind, LinkKind, LinkOp, Op};
 
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;
@@ -77,7 +77,7 @@ impl RawDump {
             Kind::Clsact => vec![Handle::CLSACT_INGRESS, Handle::CLSACT_EGRESS],
             _ => vec![qdisc.handle],
         };
-        let on_classes = classes.iter().filter(|class| matches!(class.kind, Kind::Htb | Kind::Hfsc));
+        let on_classes = classes.iter().filter(|class| class.kind.filters() == Filters::OfClassesToo);
         let on_classes = on_classes.map(|class| class.classid).filter(|class| class.minor() != 0);
         let all = qdiscs.iter().flat_map(on_qdisc).chain(on_classes);
         Ok(all.filter(|place| !place.is_none()).collect())

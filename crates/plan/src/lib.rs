@@ -77,8 +77,7 @@ pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<Plan, In
 fn hidden(stand: &Installed) -> Result<(), Incomplete> {
     let classes: BTreeSet<Handle> = stand.classes.iter().map(|class| class.classid).collect();
     let kinds: BTreeMap<u16, Kind> = stand.qdiscs.iter().map(|qdisc| (qdisc.handle.major(), qdisc.kind)).collect();
-    let made =
-        |parent: Handle| matches!(kinds.get(&parent.major()), Some(Kind::Htb | Kind::Hfsc | Kind::Drr | Kind::Qfq));
+    let made = |parent: Handle| kinds.get(&parent.major()).is_some_and(|kind| kind.classes_are_made());
     let lost = stand.qdiscs.iter().find(|qdisc| made(qdisc.parent) && !classes.contains(&qdisc.parent));
     lost.map_or(Ok(()), |qdisc| Err(Incomplete { missing: HIDDEN, ..Incomplete::of(qdisc) }))
 }
@@ -98,7 +97,7 @@ fn is_asked_for(qdisc: &QdiscDump) -> bool {
 
 /// A class that somebody asked for: those of other kinds come with their qdisc.
 fn is_made(class: &ClassDump) -> bool {
-    matches!(class.kind, Kind::Htb | Kind::Hfsc | Kind::Drr | Kind::Qfq) && class.classid.minor() != 0
+    class.kind.classes_are_made() && class.classid.minor() != 0
 }
 
 /// A handle that the kernel gave.
