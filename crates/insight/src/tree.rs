@@ -33,14 +33,17 @@ impl Reading {
     pub(crate) fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
         let leaves = self.classes.iter().filter(|class| self.is_leaf(class));
         leaves.filter_map(|class| match &class.params {
-            ClassParams::Htb(htb) => Some(Leaf { class, rate: htb.rate.rate, ceil: htb.ceil.rate }),
+            ClassParams::Htb(htb) => Some(Leaf { class, rate: htb.rate.rate.min(htb.ceil.rate), ceil: htb.ceil.rate }),
             ClassParams::Hfsc(hfsc) => {
-                let rate = steady(hfsc.rt).max(steady(hfsc.ls));
-                // Without an upper limit on the way to the root nothing waits for HFSC's sake.
-                let ceil = match steady(hfsc.ls) {
+                let real = steady(hfsc.rt);
+                // Without an upper limit on the way to the root nothing waits for HFSC's sake; real time knows none.
+                let (rate, ceil) = match steady(hfsc.ls) {
                     // Without link sharing it has nothing but its real time.
-                    0 => rate,
-                    _ => self.upper_limit(class)?.max(rate),
+                    0 => (real, real),
+                    shares => {
+                        let most = self.upper_limit(class)?.max(real);
+                        (real.max(shares).min(most), most)
+                    }
                 };
                 (rate > 0).then_some(Leaf { class, rate: Rate(rate), ceil: Rate(ceil) })
             }
@@ -203,6 +206,7 @@ impl Reading {
         let ack = |rule: &Rule| {
             rule.matches.iter().any(|m| matches!(m.what, Condition::TcpFlags(mask, 0x10) if mask & 0x10 != 0))
         };
-        self.rules_to(class).into_iter().any(|rule| short(rule) && ack(rule))
+        let rules = self.rules_to(class);
+        !rules.is_empty() && rules.into_iter().all(|rule| short(rule) && ack(rule))
     }
 }

@@ -180,9 +180,10 @@ impl Tree {
         self.qdiscs.iter().filter(|qdisc| is_top(qdisc) && !qdisc.handle.is_none())
     }
 
-    /// The qdisc that was hung on a class.
+    /// The qdisc that was hung on a class. Kinds with one class take the qdisc's own number for it.
     pub(super) fn qdisc_on(&self, class: Handle) -> Option<&QdiscDump> {
-        self.qdiscs.iter().find(|qdisc| qdisc.parent == class && !qdisc.handle.is_none())
+        let hangs = |parent: Handle| parent == class || parent == class.qdisc() && class.minor() == 1;
+        self.qdiscs.iter().find(|qdisc| hangs(qdisc.parent) && !qdisc.handle.is_none())
     }
 
     /// Has a qdisc or class any classes?

@@ -16,7 +16,7 @@ const MOST_LISTS: usize = 64;
 type Name = (String, Handle, u16, u32);
 
 /// What filters counted.
-pub(super) struct Counted(BTreeMap<Name, (Option<U32Hits>, u64)>);
+pub(super) struct Counted(BTreeMap<Name, (Option<U32Hits>, u64, u64)>);
 
 fn name(dump: &FilterDump) -> Option<Name> {
     let FilterEntry::Filter { handle, .. } = &dump.entry else { return None };
@@ -34,7 +34,9 @@ impl Counted {
             let Some(device) = gateway.device(dev) else { continue };
             for dump in gateway.own_filters(crate::reading::CARRIED_OUT_AT, device, parent).unwrap_or_default() {
                 if let (Some(name), FilterEntry::Filter { hits, actions, .. }) = (name(&dump), &dump.entry) {
-                    all.insert(name, (hits.clone(), actions.iter().map(|action| action.packets).sum()));
+                    let packets = actions.iter().map(|action| action.packets).sum();
+                    let over = actions.iter().map(|action| u64::from(action.overlimits)).sum();
+                    all.insert(name, (hits.clone(), packets, over));
                 }
             }
         }
@@ -43,9 +45,10 @@ impl Counted {
 
     /// What they have counted since.
     pub(super) fn since(mut self, before: &Counted) -> Counted {
-        for (name, (hits, actions)) in &mut self.0 {
-            let Some((had, acted)) = before.0.get(name) else { continue };
+        for (name, (hits, actions, over)) in &mut self.0 {
+            let Some((had, acted, was_over)) = before.0.get(name) else { continue };
             *actions -= acted;
+            *over -= was_over;
             if let (Some(hits), Some(had)) = (hits, had) {
                 hits.asked -= had.asked;
                 hits.matched -= had.matched;
@@ -58,6 +61,11 @@ impl Counted {
 
     fn hits(&self, dump: &FilterDump) -> Option<&U32Hits> {
         self.0.get(&name(dump)?)?.0.as_ref()
+    }
+
+    /// Did a packet go over the limits of an action of a filter?
+    fn went_over(&self, dump: &FilterDump) -> bool {
+        name(dump).and_then(|name| self.0.get(&name)).is_some_and(|counted| counted.2 > 0)
     }
 }
 
@@ -195,7 +203,7 @@ fn one(
     if !met {
         return (line(what, false, why), Decision::Nothing);
     }
-    let decision = match acted(actions) {
+    let decision = match acted(actions, counted.went_over(dump)) {
         Some((text, goes_on)) => {
             why.push(text);
             if goes_on { leads(params) } else { Decision::Gone }
@@ -227,13 +235,13 @@ fn leads(params: &FilterParams) -> Decision {
 }
 
 /// What the actions do, and whether the packet stays.
-fn acted(actions: &[ActionDump]) -> Option<(String, bool)> {
+fn acted(actions: &[ActionDump], over: bool) -> Option<(String, bool)> {
     let told = actions.iter().find_map(|dump| match &dump.action.act {
         Act::Mirred(mirred) if mirred.copy => None,
         Act::Mirred(mirred) => Some((format!("it is led to {}", mirred.to), false)),
         Act::Gact(gact) => decided(gact.control),
-        Act::Police(police) if dump.overlimits > 0 => decided(police.exceed)
-            .map(|(text, goes_on)| (format!("it comes too fast for the policer: {text}"), goes_on)),
+        Act::Police(police) if over => decided(police.exceed)
+            .map(|(text, goes_on)| (format!("it is over the policer's limits (rate, burst or mtu): {text}"), goes_on)),
         Act::Police(police) => decided(police.conform.unwrap_or_default())
             .map(|(text, goes_on)| (format!("the policer lets it through: {text}"), goes_on)),
         other => other.controls().first().copied().and_then(decided),
@@ -503,7 +511,9 @@ fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line
         QdiscParams::Htb(htb) => {
             let default = qdisc.handle.class(htb.default as u16);
             let why = match class_of(reading, &qdisc.dev, default) {
-                Some(_) => "has classes below it",
+                Some(_) if has_inner(reading, &qdisc.dev, default) => "has classes below it",
+                // It took the packet, and what hangs in it did not keep it.
+                Some(_) => return note(format!("{because}: the default class {default}")),
                 None => "is not there",
             };
             format!("{because}, and the default class {default} {why}: past all classes, by the direct queue, unshaped")

@@ -213,16 +213,38 @@ impl<'r> Explainer<'r> {
         let seen = self.prober.gateway().take_seen();
         let counted = Counted::of(self.reading, self.prober.gateway()).since(&before);
         let mut scenes = Vec::new();
-        let mut rest = moments.as_slice();
+        // The model has no state of a link that is down; Linux drops what is led to one.
+        let down = moments.windows(2).position(|pair| {
+            pair[0].stop.led_to.is_some() && self.reading.down.iter().any(|down| *down == pair[1].name)
+        });
+        let lost = down.map(|at| moments[at + 1].name.clone());
+        let moments = down.map_or(moments.as_slice(), |at| &moments[..=at]);
+        let mut rest = moments;
         if let Course::Arrives(device) | Course::Through(device, _) = course {
-            let arriving = arriving(&moments, device);
+            let arriving = arriving(moments, device);
             scenes.extend(self.arrival(packet, device, &counted));
             rest = &moments[arriving.len()..];
             scenes
                 .extend(arriving.iter().filter(|moment| moment.stop.device != device).map(|m| self.tree(m, &counted)));
         }
-        scenes.extend(rules::scenes(self.reading, self.prober.gateway(), &seen, packet, course));
+        let routed = lost.is_none() || matches!(course, Course::Leaves(..));
+        if routed {
+            scenes.extend(rules::scenes(self.reading, self.prober.gateway(), &seen, packet, course));
+        }
         scenes.extend(rest.iter().map(|moment| self.tree(moment, &counted)));
+        if let Some(device) = lost {
+            let because = format!("{device} is down: what is led there is dropped");
+            let end =
+                End { text: format!("lost at {device}: it is down"), device, lost: Some(because), ..End::default() };
+            return Story {
+                packet: packet.clone(),
+                scenes,
+                mark: way.mark,
+                dsfield: way.dsfield,
+                priority: way.priority,
+                end,
+            };
+        }
         let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
         if let Some(device) = lost_at.filter(|device| moments.iter().all(|m| m.stop.device != *device)) {
             scenes.extend(self.refusal(packet, &way, device, &counted));

@@ -306,12 +306,20 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
     };
     match &class.params {
         ClassParams::Htb(htb) => Served {
-            assured: Some(htb.rate.rate.as_bits() as f64),
+            assured: Some(htb.rate.rate.min(htb.ceil.rate).as_bits() as f64),
             most: less(htb.ceil.rate.as_bits() as f64),
             ..above
         },
         ClassParams::Hfsc(HfscClassParams { rt, ls, ul }) => Served {
-            assured: rt.or(*ls).map(|curve| f64::from(curve.m2) * 8.0).or(above.assured),
+            // Real time knows no upper limit.
+            assured: match (rt, ls) {
+                (Some(curve), _) => Some(f64::from(curve.m2) * 8.0),
+                (None, Some(curve)) => {
+                    let limit = ul.map_or(u32::MAX, |limit| limit.m2);
+                    Some(f64::from(curve.m2.min(limit)) * 8.0)
+                }
+                (None, None) => above.assured,
+            },
             // Without link sharing it has nothing but its real time.
             most: match (rt, ls.filter(|curve| curve.m1 > 0 || curve.m2 > 0)) {
                 (Some(curve), None) => Some(f64::from(curve.m2) * 8.0),

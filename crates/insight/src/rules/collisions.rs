@@ -36,6 +36,15 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
     let keys: Vec<&str> =
         (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| flow.keys.has(*bit)).map(|(_, name)| name).collect();
     let step = asking.step_of_filter(at);
+    let missing = missing(asking, at, flow);
+    if let (true, Some(base)) = (missing > 0, flow.baseclass) {
+        let dump = &asking.reading.filters[at];
+        let what = format!("{missing} of the {} classes that a hash deals {who} into are not there", flow.divisor);
+        let because = format!("it counts from {base}; what is dealt to a class that is not there is not classified");
+        let witness = format!("classes of {} from {base} on: {}", dump.dev, flow.divisor - missing);
+        let place = step.and_then(|step| super::at_word(step, "divisor"));
+        return super::finding(Rule::Collisions, Level::Warning, place, what, because, witness);
+    }
     Finding {
         rule: Rule::Collisions,
         level: Level::Note,
@@ -53,6 +62,18 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
         ))),
         fix: None,
     }
+}
+
+/// How many of the classes that a hash may name its qdisc has not. Only qdiscs whose classes are made by hand are asked.
+fn missing(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> u32 {
+    let reading = asking.reading;
+    let dump = &reading.filters[at];
+    let owner = reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
+    let Some(base) = flow.baseclass.filter(|_| owner.is_some_and(|owner| owner.kind.classes_are_made())) else {
+        return 0;
+    };
+    let named = (0..flow.divisor).map(|bucket| tidegate_packet::Handle(base.0.wrapping_add(bucket)));
+    named.filter(|class| reading.class(&dump.dev, *class).is_none()).count() as u32
 }
 
 /// The chance that two of so many share one of so many buckets.

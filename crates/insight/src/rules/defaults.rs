@@ -255,7 +255,7 @@ impl ForV4 {
         match (self.filters, self.rules) {
             (true, true) => "filters and rules ask for IPv4 only",
             (true, false) => "the filters ask for IPv4 only",
-            (false, true) => "the rules are those of iptables, for IPv4 only",
+            (false, true) => "the rules ask for IPv4 only",
             (false, false) => "no filter and no rule leads any of it elsewhere",
         }
     }
@@ -263,9 +263,9 @@ impl ForV4 {
     fn remedy(&self) -> String {
         let filters = "write the filters for `protocol ipv6` too, at priorities of their own";
         match (self.filters, self.rules) {
-            (true, true) => format!("{filters}, and the rules for ip6tables"),
+            (true, true) => format!("{filters}, and the rules for IPv6 (ip6tables, or nft's inet)"),
             (true, false) => filters.to_owned(),
-            (false, true) => "write the rules for ip6tables too".to_owned(),
+            (false, true) => "write the rules for IPv6 too (ip6tables, or nft's inet)".to_owned(),
             (false, false) => "lead IPv6 to classes by its own filters or rules".to_owned(),
         }
     }

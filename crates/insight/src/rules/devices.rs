@@ -65,7 +65,7 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     }
     // A class of its own child is left alone: R10 tells of it, and the packet comes there anyway.
     let owner = reading.qdiscs.iter().find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
-    if !owner.kind.classes_are_made() || classid.minor() == 0 {
+    if !matches!(owner.kind.classes(), Classes::Made | Classes::Bands) || classid.minor() == 0 {
         return None;
     }
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
@@ -78,6 +78,7 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     };
     let because = match &owner.params {
         QdiscParams::Htb(htb) => without_own_class(reading, owner, htb.default as u16),
+        _ if owner.kind.classes() == Classes::Bands => "its packets take the band of priority 0".to_owned(),
         _ => format!("{} drops its packets", owner.kind.name()),
     };
     let here: Vec<String> = reading

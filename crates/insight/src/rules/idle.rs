@@ -18,6 +18,12 @@ use tidegate_policy::{Classes, FilterParams, QdiscParams};
 /// Classes that a sentence names at most.
 const MOST_CLASSES: usize = 12;
 
+/// Was a rule of netfilter refused, which may have led anywhere?
+fn is_rule_lost(reading: &Reading) -> bool {
+    let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
+    reading.steps.iter().any(|step| step.refused.is_some() && !step.may_fail && tools.contains(&step.tool.as_str()))
+}
+
 /// One note for each qdisc with such classes.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = asking.reading;
@@ -29,7 +35,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             continue;
         }
         // A filter that was refused (a program of eBPF, say) may have led there, and a class that was may be above it.
-        if reading.lost.has(&Thing::Filter(dev.to_owned())) || reading.lost.tree(dev) {
+        if reading.lost.has(&Thing::Filter(dev.to_owned())) || reading.lost.tree(dev) || is_rule_lost(reading) {
             continue;
         }
         if asking.reached.class(reading, dev, class.classid) == Arrival::Nobody {

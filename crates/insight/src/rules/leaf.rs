@@ -75,7 +75,7 @@ fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<
             None => "a packet is already where it ends".to_owned(),
         },
         witness: shown,
-        fix: below.map(|below| moved(asking, filters, below)),
+        fix: Some(right_place(asking, place, filters, below)),
     }))
 }
 
@@ -129,6 +129,17 @@ fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Re
 /// Adds some parts to others.
 fn all_of(asking: &mut Asking<'_>, whole: &mut Parts, parts: Parts) -> Result<(), TooLarge> {
     parts.0.into_iter().try_for_each(|(way, set)| whole.add(&mut asking.reached.walked.space, way, set))
+}
+
+/// Where filters on a leaf belong: on the qdisc below, where they lead to its classes, else on that of the leaf.
+fn right_place(asking: &Asking<'_>, place: &Place, filters: &[usize], below: Option<Handle>) -> Fix {
+    let leads = |to: Handle| {
+        filters.iter().all(|at| super::reach::classid(&asking.reading.filters[*at]).is_some_and(|id| id.qdisc() == to))
+    };
+    match below.filter(|below| leads(*below)) {
+        Some(below) => moved(asking, filters, below),
+        None => Fix { what: format!("hang them on {}: parent {0}", place.1.qdisc()), edits: Vec::new() },
+    }
 }
 
 /// All of them hang on the qdisc below the class instead.

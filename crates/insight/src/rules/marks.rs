@@ -67,18 +67,24 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let anywhere = marks_of(asking, &coming, Set::ALL)?;
         let nothing = anywhere.iter().all(|mark| *mark == 0);
         let other_family = anywhere.contains(handle) && dump.protocol == ethertype::IPV6;
-        if reading.lost.has(&Thing::Mark(*handle)) || sets(asking, *handle).is_some() && !other_family {
+        // What arrives meets the filters there before any rule.
+        let early = coming.0.iter().all(|(way, _)| matches!(asking.reached.walked.ways[*way], Way::Arrives(_)));
+        let is_set = sets(asking, *handle).is_some();
+        if reading.lost.has(&Thing::Mark(*handle)) || is_set && !other_family && !early {
             // Some rule does, and comes to nothing: that is told of the rule.
             continue;
         }
         let because = match (nothing, other_family) {
+            _ if early && is_set => {
+                format!("what comes to {} is led there as it arrives, before any rule could mark it", dump.dev)
+            }
             (true, _) => "nothing in these files sets any mark; something else must".to_owned(),
             (_, true) => "the rules that set it are for IPv4: ip6tables has its own".to_owned(),
             _ => format!("packets carry {} here", numbers(&here)),
         };
         found.push(Finding {
             rule: Rule::Marks,
-            level: if nothing { Level::Note } else { Level::Warning },
+            level: if nothing && !is_set { Level::Note } else { Level::Warning },
             place: super::at_word(step, "handle"),
             what: format!("no packet carries mark {handle}: the filter never matches"),
             because,

@@ -58,7 +58,7 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
 
 /// What a loop or a function does many times over is told once for its line, and a rule's findings up to a bound.
 fn told_once(found: Vec<Finding>) -> Vec<Finding> {
-    let mut told: Vec<(Finding, usize)> = Vec::new();
+    let mut told: Vec<(Finding, usize, bool)> = Vec::new();
     let mut known: BTreeMap<(Rule, Level, Option<Place>, Option<String>), usize> = BTreeMap::new();
     let mut of_rule: BTreeMap<Rule, usize> = BTreeMap::new();
     for finding in found {
@@ -66,20 +66,26 @@ fn told_once(found: Vec<Finding>) -> Vec<Finding> {
         let words = finding.place.is_none().then(|| finding.what.clone());
         let key = (finding.rule, finding.level, finding.place.clone(), words);
         if let Some(at) = known.get(&key) {
-            let (first, more) = &mut told[*at];
+            let (first, more, differ) = &mut told[*at];
             *more += usize::from(first.what != finding.what);
+            *differ |= first.fix != finding.fix;
             continue;
         }
         let count = of_rule.entry(finding.rule).or_default();
         *count += 1;
         if *count <= MOST_TOLD {
             known.insert(key, told.len());
-            told.push((finding, 0));
+            told.push((finding, 0, false));
         }
     }
-    let with_count = |(mut finding, more): (Finding, usize)| {
+    let with_count = |(mut finding, more, differ): (Finding, usize, bool)| {
         if more > 0 {
             finding.because.push_str(&format!(" (and {more} more by the same line)"));
+        }
+        // What fits one of them does not fit the others.
+        if let Some(fix) = finding.fix.as_mut().filter(|fix| differ && !fix.edits.is_empty()) {
+            fix.edits.clear();
+            fix.what.push_str(" for this one (by hand: the others by this line need other values)");
         }
         finding
     };

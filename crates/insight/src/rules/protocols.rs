@@ -219,7 +219,9 @@ fn names(protocol: u16, key: &U32Key) -> &'static str {
     let octet = key.offset + key.mask.leading_zeros() as i32 / 8;
     match (protocol, octet) {
         (_, ..0) => "the link header",
-        (ethertype::IPV6, 0..4) => "IPv6's version, traffic class and flow label",
+        (ethertype::IPV6, 0) => "IPv6's version and half of its traffic class",
+        (ethertype::IPV6, 1) => "the rest of IPv6's traffic class, and its flow label",
+        (ethertype::IPV6, 2 | 3) => "IPv6's flow label",
         (ethertype::IPV6, 4 | 5) => "IPv6's payload length",
         (ethertype::IPV6, 6) => "IPv6's next header",
         (ethertype::IPV6, 7) => "IPv6's hop limit",

@@ -114,6 +114,9 @@ fn of_htb(
     let others = turns.get(&(class.dev.as_str(), class.parent, params.prio))?;
     let others: Vec<Handle> = others.iter().copied().filter(|other| *other != class.classid).collect();
     let warned = warned.contains(&class.classid.0);
+    if !reading.is_leaf(class) {
+        return None;
+    }
     let large = quantum > LARGE;
     let fits = quantum >= frame && !large;
     // Only classes of one priority under one parent take turns.
@@ -126,6 +129,8 @@ fn of_htb(
         if from_rate { r2q(reading, class.dev.as_str(), class.classid, params.rate.rate.0) } else { String::new() };
     let what = format!("class {} may send {quantum} bytes in its turn{origin}", class.classid);
     let stretch = if large && !others.is_empty() { measured.stretch(reading, htb, &others) } else { None };
+    // A class that never had a turn shows nothing.
+    let stretch = stretch.filter(|stretch| stretch.bytes > 0);
     let (level, because) = match stretch {
         _ if others.is_empty() => (
             Level::Note,
@@ -162,13 +167,14 @@ fn of_htb(
         format!("quantum {quantum}, frame {frame}")
     };
     let mut finding = finding(Rule::Quantum, level, at_word(step, "quantum"), what, because, witness);
-    finding.fix = say_it(step, from_rate, frame.max(1514));
+    // What holds up nobody needs no other: by quanta classes share what they borrow, too.
+    finding.fix = if level == Level::Warning { say_it(step, from_rate, frame.max(1514)) } else { None };
     Some(finding)
 }
 
 fn say_it(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
     if from_rate {
-        addition(step, &format!("quantum {quantum}"), "say it")
+        addition(step, &format!("quantum {quantum}"), "say it (what is borrowed is shared by quanta: keep their ratio)")
     } else {
         edit(step, "quantum", &quantum.to_string(), "take a frame")
     }

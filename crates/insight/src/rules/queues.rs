@@ -33,8 +33,12 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         found.extend(burst(reading, &mut bench, class));
     }
     let lengths = lengths(reading, &mut bench);
-    let mut busy: BTreeMap<Shape, Filled> = BTreeMap::new();
-    let long: Vec<Finding> = lengths.iter().filter_map(|length| long(&mut bench, &mut busy, length)).collect();
+    let mut busy: BTreeMap<Shape, Option<Filled>> = BTreeMap::new();
+    let mut long: Vec<(Span, Finding)> =
+        lengths.iter().filter_map(|length| long(&mut bench, &mut busy, length)).collect();
+    // What one line does many times is told once: by the longest wait.
+    long.sort_by_key(|(wait, _)| std::cmp::Reverse(*wait));
+    let long: Vec<Finding> = long.into_iter().map(|(_, finding)| finding).collect();
     let told = |dev: &str| {
         let here = |length: &&Length<'_>| length.dev == dev;
         let mut places = lengths.iter().filter(here).filter_map(|length| length.step.place.as_ref());
@@ -225,7 +229,11 @@ fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
 }
 
 /// A queue that, filled, takes long to empty.
-fn long(bench: &mut Bench<'_>, measured: &mut BTreeMap<Shape, Filled>, length: &Length<'_>) -> Option<Finding> {
+fn long(
+    bench: &mut Bench<'_>,
+    measured: &mut BTreeMap<Shape, Option<Filled>>,
+    length: &Length<'_>,
+) -> Option<(Span, Finding)> {
     if length.kind.waits() != Waits::UntilFull {
         return None;
     }
@@ -235,8 +243,9 @@ fn long(bench: &mut Bench<'_>, measured: &mut BTreeMap<Shape, Filled>, length: &
     if guess.0.max(alone.wait.0) < LONGISH.0 {
         return None;
     }
-    let fill = || bench.fill(length.dev, length.class, &length.others, length.frame, FRAMES).unwrap_or(alone);
-    let busy = *measured.entry(length.shape()).or_insert_with(fill);
+    let fill = || bench.fill(length.dev, length.class, &length.others, length.frame, FRAMES);
+    let measured = *measured.entry(length.shape()).or_insert_with(fill);
+    let busy = measured.unwrap_or(alone);
     let wait = busy.wait.max(alone.wait);
     let level = match wait {
         wait if wait < LONGISH => return None,
@@ -266,12 +275,19 @@ fn long(bench: &mut Bench<'_>, measured: &mut BTreeMap<Shape, Filled>, length: &
         words::time(alone.wait)
     );
     let alike = busy.wait.0 < alone.wait.0 + alone.wait.0 / 10;
-    let because = if alike { who.to_owned() } else { because };
+    let because = match measured {
+        None => format!(
+            "{who}: {} while the other classes are idle, and longer than could be measured while they are busy",
+            words::time(alone.wait)
+        ),
+        Some(_) if alike => who.to_owned(),
+        Some(_) => because,
+    };
     let witness =
         format!("{} packets of {} bytes taken, the last left after {}", busy.packets, length.frame, words::time(wait));
     let mut finding = finding(Rule::Limit, level, place, what, because, witness);
     finding.fix = Some(shorter(length));
-    Some(finding)
+    Some((wait, finding))
 }
 
 /// A limit that holds a fifth of a second; where that is a handful of packets, a queue that keeps itself short.
@@ -313,13 +329,13 @@ fn short(length: &Length<'_>) -> Option<Finding> {
     let needed = (u128::from(length.ceil.0) * u128::from(SHORT.0) / 1_000_000_000) as u64;
     (fits < needed && filled.packets < 20).then(|| {
         let what = format!(
-            "the queue holds {} of {}",
+            "the queue holds {}, {} in all",
             words::count(filled.packets as usize, "packet", "packets"),
             words::bytes(fits)
         );
         let because = format!(
             "that is {} at {}; a transfer over a longer round trip loses packets before it uses the rate",
-            words::time(filled.wait),
+            words::time(Span(fits * 1_000_000_000 / length.ceil.0.max(1))),
             words::rate(length.ceil)
         );
         let witness = format!("{} packets taken of {FRAMES} offered", filled.packets);

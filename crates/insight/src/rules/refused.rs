@@ -27,7 +27,9 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
         step.words.iter().rev().find(|word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text)));
     let unnamed = is_unnamed(step);
     // What tidegate itself lacks is no mistake of the policy.
-    let not_built = reason.strip_prefix("tidegate: ").filter(|_| !unnamed);
+    // nft says the place before.
+    let own = reason.strip_prefix("tidegate: ").or(reason.split_once("Error: tidegate: ").map(|(_, own)| own));
+    let not_built = own.filter(|_| !unnamed);
     let mut because = match not_built {
         Some(_) => "what the command does is missing from what was checked".to_owned(),
         None => "what the command should have done is missing from the policy".to_owned(),

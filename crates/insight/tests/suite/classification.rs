@@ -301,10 +301,10 @@ line 1, note R14: IPv6 is not told apart on eth0: all of it waits in 1:20
         in_bands(&format!("{filter}\n{rule}"), Rule::OtherProtocols)
     };
     let (rules, both) = (marked("all"), marked("ip"));
-    assert!(rules.contains("\n  the rules are those of iptables, for IPv4 only, so "), "{rules}");
-    assert!(rules.contains("\n  fix: write the rules for ip6tables too\n"), "{rules}");
+    assert!(rules.contains("\n  the rules ask for IPv4 only, so "), "{rules}");
+    assert!(rules.contains("\n  fix: write the rules for IPv6 too (ip6tables, or nft's inet)\n"), "{rules}");
     assert!(both.contains("\n  filters and rules ask for IPv4 only, so "), "{both}");
-    assert!(both.contains("at priorities of their own, and the rules for ip6tables\n"), "{both}");
+    assert!(both.contains("at priorities of their own, and the rules for IPv6 (ip6tables, or nft's inet)\n"), "{both}");
 }
 
 /// Packets of a filter to a class that is not there go where HTB puts them: the default class, if there is one.
@@ -718,4 +718,72 @@ fn a_mark_asked_for_exactly_is_not_asked_for_again() {
     assert!(exact.contains("fix: lead them to a class that is served before 1:20\n"), "{exact}");
     let loose = of("0x48");
     assert!(loose.contains("fix: ask for all six bits of the DSCP: `match ip tos 0x48 0xfc`\n"), "{loose}");
+}
+
+/// Bands take what a filter leads beyond them as what has priority 0.
+#[test]
+fn filters_to_bands_that_are_not_there() {
+    let of = |class: &str| {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: prio bands 3\n\
+             tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 22 0xffff flowid {class}"
+        );
+        told(&text, &[Rule::Nowhere]).lines().take(2).map(|line| format!("{line}\n")).collect::<String>()
+    };
+    assert_eq!(of("1:3"), "");
+    assert_eq!(
+        of("1:4"),
+        "line 2, error R6: the filter leads to 1:4, and there is no such class on eth0\n  its packets take the band of priority 0\n"
+    );
+}
+
+/// Filters on a leaf belong on the qdisc below only where they lead to its classes.
+#[test]
+fn where_filters_on_a_leaf_belong() {
+    let of = |below: &str, class: &str| {
+        let text = format!(
+            "{BANDS}tc qdisc add dev eth0 parent 1:20 handle 30: {below}\n\
+             tc filter add dev eth0 parent 1:20 protocol ip u32 match ip protocol 1 0xff flowid {class}"
+        );
+        let found = told(&text, &[Rule::LeafFilter]);
+        found.split_once("  fix: ").map(|(_, fix)| fix.lines().next().unwrap_or_default().to_owned()).unwrap_or(found)
+    };
+    assert_eq!(of("pfifo", "1:10"), "hang them on 1:: parent 1:");
+    assert_eq!(of("prio", "30:1"), "hang them on the qdisc below: parent 30:");
+}
+
+/// A hash that names classes which are not there loses what it deals to them.
+#[test]
+fn a_hash_into_classes_that_are_not_there() {
+    let of = |divisor: u32| {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 2: drr\n\
+             tc class add dev eth0 parent 2: classid 2:1 drr quantum 1600\n\
+             tc class add dev eth0 parent 2: classid 2:2 drr quantum 1600\n\
+             tc filter add dev eth0 parent 2: protocol all handle 1 flow hash keys src divisor {divisor} baseclass 2:1"
+        );
+        told(&text, &[Rule::Collisions]).lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(of(2), "line 4, note R18: hosts (by src) are dealt into 2 classes by a hash");
+    assert_eq!(of(8), "line 4, warning R18: 6 of the 8 classes that a hash deals hosts into are not there");
+}
+
+/// What is led to an ifb as it arrives has no mark yet, whatever rules say.
+#[test]
+fn marks_come_too_late_for_what_arrives() {
+    let text = "\
+tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev eth1
+tc qdisc add dev eth1 root handle 1: htb default 12
+tc class add dev eth1 parent 1: classid 1:10 htb rate 10mbit
+tc class add dev eth1 parent 1: classid 1:12 htb rate 30mbit
+tc filter add dev eth1 parent 1: protocol all handle 5 fw flowid 1:10
+iptables -t mangle -A PREROUTING -i eth0 -p tcp --sport 993 -j MARK --set-mark 5";
+    let on_ifb = text.replace("eth1", "ifb0");
+    let found = {
+        let mut reading = reading(&["eth0", "ifb0"], &on_ifb);
+        check(&mut reading).iter().filter(|finding| finding.rule == Rule::Marks).map(block).collect::<String>()
+    };
+    assert!(found.starts_with("line 6, warning R8: no packet carries mark 5: the filter never matches\n"), "{found}");
+    assert!(found.contains("led there as it arrives, before any rule could mark it"), "{found}");
 }

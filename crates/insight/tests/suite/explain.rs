@@ -312,3 +312,33 @@ tc filter add dev eth0 parent 1: protocol ip prio 3 flower ip_proto tcp dst_port
     assert!(flower.contains("`ip_proto tcp` does not hold: the protocol is udp\n"), "{udp}");
     assert!(!flower.contains("dst_port 443`"), "{udp}");
 }
+
+/// A policer's word is what it counted: what is longer than its mtu, or than its burst, goes over its limits.
+#[test]
+fn a_policer_says_what_it_did() {
+    let of = |limits: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 handle ffff: ingress\n\
+             tc filter add dev eth0 parent ffff: protocol all matchall action police rate 10mbit {limits} conform-exceed drop"
+        );
+        explain(&["eth0"], &policy, "tcp 192.0.2.1:80 > 198.51.100.1:1024 len 1500 in eth0")
+    };
+    let over = "     it is over the policer's limits (rate, burst or mtu): it is dropped\n";
+    for (limits, wanted) in [("burst 100k mtu 1k", true), ("burst 1k", true), ("burst 100k", false)] {
+        let story = of(limits);
+        assert_eq!((story.contains(over), story.contains("ends: lost at eth0")), (wanted, wanted), "{limits}: {story}");
+    }
+}
+
+/// HTB's default class is a leaf whatever hangs in it; what that does not keep is lost there.
+#[test]
+fn a_default_class_with_a_qdisc_in_it_has_no_classes_below_it() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: htb default 1
+tc class add dev eth0 parent 1: classid 1:1 htb rate 4mbit
+tc qdisc add dev eth0 parent 1:1 handle 2: drr
+tc class add dev eth0 parent 2: classid 2:1 drr quantum 1600";
+    let story = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443 out eth0");
+    assert!(story.contains("no filter decides: the default class 1:1\n"), "{story}");
+    assert!(!story.contains("below it") && story.contains("ends: lost at eth0"), "{story}");
+}

@@ -183,7 +183,7 @@ impl Back<'_> {
         if trees.is_empty() {
             self.miss(
                 "no device has an HTB or TBF at its root",
-                "nothing is shaped, so there is nothing to write down",
+                "there is nothing that a short policy could say of it",
             );
             return None;
         }
@@ -193,7 +193,9 @@ impl Back<'_> {
     /// What is done to packets that arrive, but for leading them to a device that shapes them.
     fn arriving(&mut self) {
         let mut told = Vec::new();
-        for filter in self.filters.iter().filter(|filter| filter.parent.major() == u16::MAX) {
+        let arrives =
+            |filter: &&FilterDump| filter.parent.major() == u16::MAX && filter.parent != Handle::CLSACT_EGRESS;
+        for filter in self.filters.iter().filter(arrives) {
             let FilterEntry::Filter { actions, .. } = &filter.entry else { continue };
             for dump in actions.iter().filter(|dump| dump.action.act.redirects_to().is_none()) {
                 told.push(match &dump.action.act {
@@ -655,6 +657,10 @@ fn by_keys(params: &U32Params, v6: bool) -> Result<Asks, String> {
             (40, _, true) if protocol == Some(58) => return Ok(Asks::default()),
             (offset, mask, _) if offset == at && (mask & 0xffff == 0 || mask >> 16 == 0) => {
                 let (low, bits) = if mask & 0xffff == 0 { (value >> 16, mask >> 16) } else { (value, mask) };
+                let open = !bits & 0xffff;
+                if open & (open + 1) != 0 {
+                    return Err(format!("for ports by the bits {bits:#x}, which are no range"));
+                }
                 asks.ports.push((protocol, low as u16, (low | !bits & 0xffff) as u16));
                 said += 1;
             }

@@ -415,12 +415,23 @@ impl Reader {
         for (way, rate) in [("up", &short.up), ("down", &short.down)] {
             let Some(rate) = rate else { continue };
             let link = rate.value * u64::from(short.shape) / 100;
+            let of_link = |share: Share| match share {
+                Share::Percent(percent) => link * u64::from(percent) / 100,
+                Share::Rate(rate) => rate,
+            };
+            for class in &short.classes {
+                let (Some(share), Some(ceil)) = (&class.share, &class.ceil) else { continue };
+                if of_link(ceil.value) < of_link(share.value) {
+                    let (least, most) = (bits(of_link(share.value)), bits(of_link(ceil.value)));
+                    let what =
+                        format!("the ceil of \"{}\", {most} {way}, is less than its share, {least}", class.name.value);
+                    self.say(ceil.span, what, "Raise the ceil, or lower the share.");
+                    return;
+                }
+            }
             let mut sum = 0;
             for share in said.clone() {
-                sum += match share.value {
-                    Share::Percent(percent) => link * u64::from(percent) / 100,
-                    Share::Rate(rate) => rate,
-                };
+                sum += of_link(share.value);
                 if sum > link * 95 / 100 {
                     let what = format!(
                         "with this the classes are sure of {} of {} {way}, more than 95 %",
