@@ -736,7 +736,7 @@ leaf() {
   t qdisc add dev eth0 \"$@\"
 }
 t qdisc add dev eth0 root handle 1: htb default 20
-t class add dev eth0 parent 1: classid 1:20 htb rate 700kbit ceil 300kbit
+t class add dev eth0 parent 1: classid 1:20 htb rate 7mbit ceil 3mbit
 eval \"$TC class add dev eth0 parent 1: classid 1:10 htb rate 700kbit ceil 200kbit\"
 leaf parent 1:20 pfifo limit 1000
 ";
