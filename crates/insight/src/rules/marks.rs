@@ -89,6 +89,7 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             what: format!("no packet carries mark {handle}: the filter never matches"),
             because,
             witness: Some(Witness::Number(match here.is_empty() {
+                true if early => format!("what is led to {} carries mark 0", dump.dev),
                 true => format!("no packet comes to {}", dump.dev),
                 false => format!("marks on {}: {}", dump.dev, numbers(&here)),
             })),

@@ -786,4 +786,5 @@ iptables -t mangle -A PREROUTING -i eth0 -p tcp --sport 993 -j MARK --set-mark 5
     };
     assert!(found.starts_with("line 6, warning R8: no packet carries mark 5: the filter never matches\n"), "{found}");
     assert!(found.contains("led there as it arrives, before any rule could mark it"), "{found}");
+    assert!(found.contains("shown: what is led to ifb0 carries mark 0"), "{found}");
 }
