@@ -1,7 +1,7 @@
 //! Circles among the modules of a crate: files that need each other can be read, tested and moved only together.
 //!
-//! A file needs another one where its code names it: by a path that begins with `crate` or `super`, or with a module that
-//! it declares itself. Tests do not count.
+//! A file needs another one where its code names it: by a path that begins with `crate` or `super`, or with a module
+//! that it declares itself. Tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -168,7 +168,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
             if letter == '}' {
                 outer.pop();
             } else if letter == '{' {
-                // A block: what is in it begins anew.
+                // A block: what is in it begins again.
                 outer.push(Vec::new());
             }
         }

@@ -23,12 +23,14 @@ use tidegate_policy::dump::Installed;
 /// How long a policy waits to be confirmed over SSH, seconds.
 const OVER_SSH: u64 = 60;
 
-/// Applies a policy that was read by [`Wanted::read`]: what was done, as `tidegate apply --json` prints it. `report` takes what people are to be told
-/// meanwhile. Before the first change a guardian process is started, which goes back if this process dies, or if the policy is not confirmed in time.
+/// Applies a policy that was read by [`Wanted::read`]: what was done, as `tidegate apply --json` prints it. `report`
+/// takes what people are to be told meanwhile. Before the first change a guardian process is started, which goes back
+/// if this process dies, or if the policy is not confirmed in time.
 ///
 /// # Errors
-/// The kernel or the daemon refuses something; then all of it was undone, or the guardian goes on trying to. Or nothing was changed: the devices are
-/// somebody else's, or the policy is [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and not forced.
+/// The kernel or the daemon refuses something; then all of it was undone, or the guardian goes on trying to. Or nothing
+/// was changed: the devices are somebody else's, or the policy is [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and
+/// not forced.
 pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<Value> {
     let (backend, why) = backend(options, wanted, report)?;
     match backend {
@@ -52,7 +54,8 @@ pub fn waiting(name: &str) -> Result<Option<String>> {
     }))
 }
 
-/// Ends or undoes what earlier processes did not end: what is there now is to be looked at afterwards. With `dry_run`, only says what there is.
+/// Ends or undoes what earlier processes did not end: what is there now is to be looked at afterwards. With `dry_run`,
+/// only says what there is.
 ///
 /// # Errors
 /// A state cannot be read, or what an earlier process did cannot be undone.
@@ -188,7 +191,7 @@ impl<'o> Begun<'o> {
     /// Everything is there: from now on it stays, unless it is to be confirmed.
     fn end(&mut self, state: &mut Value) -> Result<()> {
         if let Some(seconds) = patience(self.options) {
-            // Without it nobody would go back.
+            // Without it no one would go back.
             self.guardian.watches()?;
             state["confirm"] = guardian::awaited(seconds);
             state["guardian"] = json!(self.guardian.pid());
@@ -224,7 +227,8 @@ impl<'o> Begun<'o> {
     }
 }
 
-/// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them. `packet_io`: how packets come to it, if that is known.
+/// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them. `packet_io`: how
+/// packets come to it, if that is known.
 fn say_standing(report: Report<'_>, standing: &[(String, String)], packet_io: Option<String>) {
     for (dev, qdisc) in standing {
         report(Notice::Bypassed { dev: dev.clone(), qdisc: qdisc.clone(), packet_io: packet_io.clone() });
@@ -361,7 +365,7 @@ fn names(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(|one| one["dev"].as_str()).map(str::to_owned).collect()
 }
 
-/// A device may be part of one policy of ours, and nobody else's daemon may have it.
+/// A device may be part of one policy of ours, and no one else's daemon may have it.
 fn others(room: &RuntimeDir, wanted: &Wanted, name: &str) -> Result<()> {
     for dev in &wanted.devices {
         if let Some((known, _)) = State::of_device(room, dev)?.filter(|(known, _)| known != name) {

@@ -28,11 +28,12 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// A log longer than this begins anew.
 const LONGEST_LOG: u64 = 64 << 10;
 
-/// Is the guardian of a policy: the process that [`apply`](crate::apply()) starts as `tidegate revert NAME --guard`. Says so on `out`, waits until its
-/// standard input ends, and then does what the policy's state asks for, until nothing is left to do.
+/// Is the guardian of a policy: the process that [`apply`](crate::apply()) starts as `tidegate revert NAME --guard`.
+/// Says so on `out`, waits until its standard input ends, and then does what the policy's state asks for, until nothing
+/// is left to do.
 ///
 /// # Errors
-/// Nobody waits for it, or it cannot wait.
+/// No one waits for it, or it cannot wait.
 pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     let room = RuntimeDir::here()?;
     let mut log = Log::open(&room, name);

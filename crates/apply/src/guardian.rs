@@ -69,7 +69,8 @@ impl Guardian {
     }
 }
 
-/// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for those who may not know who has a lock.
+/// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for those who may
+/// not know who has a lock.
 pub(crate) fn of(room: &RuntimeDir, name: &str, started: u32) -> Option<u32> {
     let is_guardian = |pid: &u32| process::words_of(*pid).last().is_some_and(|word| word == "--guard");
     RuntimeDir::holder(&room.watch(name)).or(Some(started).filter(is_guardian))

@@ -34,7 +34,8 @@ pub(crate) fn alone(room: &RuntimeDir) -> Result<Alone> {
     })
 }
 
-/// Goes back as a state's job says: an apply that did not end is undone, a revert that did not end is ended. Whoever calls this is [`alone`].
+/// Goes back as a state's job says: an apply that did not end is undone, a revert that did not end is ended. Whoever
+/// calls this is [`alone`].
 ///
 /// # Errors
 /// Not everything is as it was; the job is still there, for the next one to try.
@@ -74,7 +75,7 @@ fn went_back(room: &RuntimeDir, name: &str, state: &State, report: Report<'_>) -
         // What comes back after a restart was not changed by a policy that was never applied for good.
         (Does::Apply, _) => Ok(()),
         (_, Some(then)) if then.0["by_hand"] == true => Ok(()),
-        // Nobody has said that it may come back after a restart.
+        // No one has said that it may come back after a restart.
         (_, Some(then)) if then.left_to_confirm().is_some() => match state.left_to_confirm() {
             Some(_) => Ok(()),
             None => kept::forget(name),

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Something to be told while a policy is applied. Its `Display` is the text, whole lines for what is progress, one sentence without a line's end for
-/// what is a warning.
+/// Something to be told while a policy is applied. Its `Display` is the text, whole lines for what is progress, one
+/// sentence without a line's end for what is a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {

@@ -1,4 +1,5 @@
-//! How things are written down: files that are whole after a crash, what the kernel told, and messages of netlink, as JSON.
+//! How things are written down: files that are whole after a crash, what the kernel told, and messages of netlink, as
+//! JSON.
 
 use serde_json::{Value, json};
 use std::io;

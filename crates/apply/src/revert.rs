@@ -27,10 +27,12 @@ fn go(room: &RuntimeDir, name: &str, does: Does, report: Report<'_>) -> Result<(
     })
 }
 
-/// Back to what was there before the policy of a device (the only one, if none is named) was applied: the name that it was kept under.
+/// Back to what was there before the policy of a device (the only one, if none is named) was applied: the name that it
+/// was kept under.
 ///
 /// # Errors
-/// tidegate applied nothing there, or several policies and no device is named; or not everything could be brought back, then its guardian goes on trying.
+/// tidegate applied nothing there, or several policies and no device is named; or not everything could be brought back,
+/// then its guardian goes on trying.
 pub fn revert(dev: Option<&str>, report: Report<'_>) -> Result<String> {
     let room = RuntimeDir::here()?;
     let chosen = status::chosen(&room, dev)?;

@@ -46,7 +46,7 @@ pub enum Condition {
     DaemonDead,
     /// Its daemon runs and does not answer.
     DaemonSilent,
-    /// Something else is wrong: packets do not come to the daemon, or nobody watches over a policy that waits.
+    /// Something else is wrong: packets do not come to the daemon, or no one watches over a policy that waits.
     Trouble,
 }
 
@@ -116,7 +116,7 @@ pub struct Health {
     pub silent_pid: Option<u32>,
     /// The process that goes back unless the policy is confirmed.
     guardian: Option<u32>,
-    /// An earlier policy that was undone though nobody asked for it then.
+    /// An earlier policy that was undone though no one asked for it then.
     undone: Option<Value>,
     state: Value,
 }
@@ -225,7 +225,7 @@ impl Health {
         health
     }
 
-    /// A daemon that nobody applied.
+    /// A daemon that no one applied.
     fn by_hand(room: &RuntimeDir, name: String) -> Health {
         let undone = undone::of(room, &name);
         let mut health = Health { undone, ..Health::new(name.clone(), vec![name], "user") };

@@ -46,7 +46,8 @@ impl Wanted {
         &self.devices
     }
 
-    /// Reads a policy for this computer, with the links that it has now. Its scripts run in a sandbox; nothing is changed.
+    /// Reads a policy for this computer, with the links that it has now. Its scripts run in a sandbox; nothing is
+    /// changed.
     ///
     /// # Errors
     /// It cannot be read, or asks for what is not there or not set by us.

@@ -1,4 +1,5 @@
-//! What would be done, asked as a program would: in a network namespace that the test makes. Where none may be made, the tests are left out by name.
+//! What would be done, asked as a program would: in a network namespace that the test makes. Where none may be made,
+//! the tests are left out by name.
 
 use std::cell::RefCell;
 use std::path::PathBuf;

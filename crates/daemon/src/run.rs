@@ -33,8 +33,8 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Goes before others, if it may.
 const PRIORITY: i32 = 50;
 
-/// Runs a policy until SIGINT, SIGTERM or `tidegate down` ends it; on every device that the options describe, as they come and go, where those
-/// name a pattern or a process. The process gives up all privileges but those for the network.
+/// Runs a policy until SIGINT, SIGTERM or `tidegate down` ends it; on every device that the options describe, as they
+/// come and go, where those name a pattern or a process. The process gives up all privileges but those for the network.
 ///
 /// # Errors
 /// The policy, a device or the privileges are not as needed.
@@ -54,7 +54,8 @@ fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
     let room = RuntimeDir::here()?;
     room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _alone = locks(&room, &wanted)?;
-    // Whoever undoes an apply changes its state first and then looks who has the lock; this is the other way round, so one of the two notices the other.
+    // Whoever undoes an apply changes its state first and then looks who has the lock; this is the other way round, so
+    // one of the two notices the other.
     if let Some(job) = &options.started_for {
         ensure!(
             room.job(wanted.name()).as_ref() == Some(job),
@@ -148,7 +149,7 @@ fn engine(wanted: &Wanted, memory: usize) -> Engine {
     engine
 }
 
-/// What nobody outside can guess: who knows the keys of hashes can have flows meet in one queue.
+/// What no one outside can guess: who knows the keys of hashes can have flows meet in one queue.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     Seeded::new(RandomState::new().hash_one(std::process::id())).next()

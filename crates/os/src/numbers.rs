@@ -1,5 +1,6 @@
-//! Numbers of netlink, rtnetlink and traffic control, under the names that Linux gives them (`linux/netlink.h`, `rtnetlink.h`, `if_link.h`, `pkt_sched.h`,
-//! `pkt_cls.h`). Those that several files need stand here, once; what one kind of qdisc, filter or action has stands with it.
+//! Numbers of netlink, rtnetlink and traffic control, under the names that Linux gives them (`linux/netlink.h`,
+//! `rtnetlink.h`, `if_link.h`, `pkt_sched.h`, `pkt_cls.h`). Those that several files need stand here, once; what one
+//! kind of qdisc, filter or action has stands with it.
 
 macro_rules! numbers {
     ($($(#[$about:meta])* $name:ident: $type:ty = $value:expr;)*) => {
@@ -94,7 +95,7 @@ numbers! {
     TCA_STATS2: u16 = 7;
     /// A table of sizes.
     TCA_STAB: u16 = 8;
-    /// Qdiscs that nobody asked for are to be told too.
+    /// Qdiscs that no one asked for are to be told too.
     TCA_DUMP_INVISIBLE: u16 = 10;
     /// A filter's chain.
     TCA_CHAIN: u16 = 11;

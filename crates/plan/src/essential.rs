@@ -19,10 +19,11 @@ const NEEDED: [(&str, &str); 6] = [
     ("udp [fe80::1]:546 > [ff02::1:2]:547", "DHCP of IPv6"),
 ];
 
-/// What keeps the network alive and would be dropped or starve under a policy, a sentence for each packet and device; empty: everything gets through.
-/// `session`: the ends of the SSH session to be kept, this machine's first.
+/// What keeps the network alive and would be dropped or starve under a policy, a sentence for each packet and device;
+/// empty: everything gets through. `session`: the ends of the SSH session to be kept, this machine's first.
 ///
-/// Each packet is sent through the engine on a model machine with the policy; the class it ends in starves it if that guarantees less than 8 kbit/s.
+/// Each packet is sent through the engine on a model machine with the policy; the class it ends in starves it if that
+/// guarantees less than 8 kbit/s.
 ///
 /// ```
 /// use tidegate_loader::{ReadOptions, read_text};

@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
-//! From the traffic control that a device has to the one that is wanted there: the smallest sequence of operations, and what it comes to for people.
+//! From the traffic control that a device has to the one that is wanted there: the smallest sequence of operations, and
+//! what it comes to for people.
 //!
 //! ```text
 //! live (dumps of the kernel) ──┐
@@ -9,8 +10,8 @@
 //! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the same function plans the way to a policy,
 //! the way back, and, with nothing left to do, says that the kernel did what it was told.
 //!
-//! [`text`] shows a plan as commands of tc, [`rebind`] binds a policy to another device than it names, [`essential`] finds what keeps the network alive
-//! and would be cut off. Pure: no clock, no IO.
+//! [`text`] shows a plan as commands of tc, [`rebind`] binds a policy to another device than it names, [`essential`]
+//! finds what keeps the network alive and would be cut off. Pure: no clock, no IO.
 //!
 //! ```
 //! use tidegate_gateway::{DeviceSpec, Gateway, World};
@@ -57,8 +58,8 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, Installed, QdiscDump};
 use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Verb};
 
-/// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the wanted came of, if they are known: dumps do not
-/// tell everything (tables, distributions).
+/// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the wanted came of,
+/// if they are known: dumps do not tell everything (tables, distributions).
 ///
 /// # Errors
 /// Something wanted cannot be made of what its dump tells.

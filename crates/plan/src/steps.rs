@@ -71,7 +71,8 @@ pub const SHARED: &str = "to which list of filters a shared table belongs";
 /// What is not told of a qdisc on such a class.
 pub const HIDDEN: &str = "the classes below a qdisc that drops early";
 
-/// Qdiscs that stay: what each is called there, by what it is called here. Automatic handles differ from machine to machine.
+/// Qdiscs that stay: what each is called there, by what it is called here. Automatic handles differ from machine to
+/// machine.
 #[derive(Debug, Default)]
 pub(crate) struct Same(pub(crate) BTreeMap<u16, u16>);
 
@@ -84,7 +85,7 @@ impl Same {
         }
     }
 
-    /// The other way round; what is made anew is called as it is wanted.
+    /// The other way round; what is made again is called as it is wanted.
     pub(crate) fn live(&self, wanted: Handle) -> Handle {
         let found = self.0.iter().find(|(_, known)| **known == wanted.major());
         found.map_or(wanted, |(live, _)| Handle::new(*live, wanted.minor()))

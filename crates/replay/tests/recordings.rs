@@ -1,8 +1,8 @@
 //! Recorded runs of a real kernel, held against the engine below every command: no process, no sandbox, no file but the
 //! recordings themselves.
 //!
-//! What a recording's commands need of a shell beyond plain lines stands by name in the command line's own test, which runs
-//! all of them.
+//! What a recording's commands need of a shell beyond plain lines stands by name in the command line's own test, which
+//! runs all of them.
 
 // The recordings are files, and a test may read them.
 #![allow(clippy::disallowed_types, reason = "recordings are read from files")]

@@ -24,7 +24,8 @@ enum Due<'s> {
     Asked(&'s MachineCommand),
 }
 
-/// Does a run from its beginning to its end, or until it is stopped; `asked`: what happens beside what the scenario says.
+/// Does a run from its beginning to its end, or until it is stopped; `asked`: what happens beside what the scenario
+/// says.
 ///
 /// # Errors
 /// What a machine refuses of a policy (one that was prepared is not refused), and what keeps the traffic from going on.

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Pure: no files, clock, processes or output. What a scenario names beside its own text comes through [`Files`]; who
-//! carries its traffic is a [`TrafficDriver`], simulated hosts ([`Simulated`]) or, in the command line, real ones. The same
-//! text and seed give the same document to the byte.
+//! carries its traffic is a [`TrafficDriver`], simulated hosts ([`Simulated`]) or, in the command line, real ones. The
+//! same text and seed give the same document to the byte.
 //!
 //! ```
 //! use std::path::Path;

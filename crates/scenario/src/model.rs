@@ -1,4 +1,5 @@
-//! What a scenario's file says, understood: who is there, what joins them, what goes on, what is compared, what is expected.
+//! What a scenario's file says, understood: who is there, what joins them, what goes on, what is compared, what is
+//! expected.
 
 use crate::transactions::PageShape;
 use std::net::IpAddr;
@@ -181,8 +182,8 @@ impl TcpOptions {
         self.control.unwrap_or(CongestionControl::Cubic)
     }
 
-    /// What data packets say in their ECN field, where the receiver does not refuse it: what was asked for, or what the congestion
-    /// control needs.
+    /// What data packets say in their ECN field, where the receiver does not refuse it: what was asked for, or what the
+    /// congestion control needs.
     pub fn ecn(&self) -> Ecn {
         self.ecn.unwrap_or(match self.control() {
             CongestionControl::Dctcp => Ecn::Ect0,
@@ -212,7 +213,7 @@ pub struct ScenarioLink {
     pub name: String,
     /// Its ends: two, or several that share it; the last is the hub.
     pub ends: Vec<LinkEnd>,
-    /// Octets of the largest network packet.
+    /// Bytes of the largest network packet.
     pub mtu: Option<u32>,
     /// Towards the last end.
     pub up: LinkDirection,
@@ -418,7 +419,7 @@ pub struct TrafficItem {
     pub to: usize,
     /// When it starts, from the beginning of the run.
     pub start: Span,
-    /// Nobody said when it starts: it need not be the instant in which others do.
+    /// No one said when it starts: it need not be the instant in which others do.
     pub anywhere: bool,
     /// When it stops; `None`: at the end of the run.
     pub stop: Option<Span>,

@@ -229,7 +229,8 @@ impl LinkReadings {
         self.last = (so_far, dropped);
     }
 
-    /// What was lost in the step that was just read at a root that is not in the network's model. What waits there is its classes'.
+    /// What was lost in the step that was just read at a root that is not in the network's model. What waits there is
+    /// its classes'.
     pub(crate) fn behind(&mut self, root: &QueueStats) {
         let lost = root.drops.saturating_sub(self.root_drops);
         self.root_drops = root.drops;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io;
 
-/// Why something could not be measured. `{}` shows the outermost message, [`std::error::Error::source`] leads to its causes.
+/// Why something could not be measured. `{}` shows the outermost message, [`std::error::Error::source`] leads to its
+/// causes.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

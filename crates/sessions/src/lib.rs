@@ -8,8 +8,8 @@
 //! | [`verify`] | the same load with and without a policy, in turns | `tidegate serve` |
 //! | [`doctor`] | what keeps this computer from shaping as it was told | nothing |
 //!
-//! [`KeptPath`] is a server whose results are kept when it breaks off, for the estimators of `tidegate-measure`. Nothing is printed here, and nothing reads the
-//! command line; a flag that the caller sets ends a measurement early.
+//! [`KeptPath`] is a server whose results are kept when it breaks off, for the estimators of `tidegate-measure`.
+//! Nothing is printed here, and nothing reads the command line; a flag that the caller sets ends a measurement early.
 
 pub mod doctor;
 mod error;

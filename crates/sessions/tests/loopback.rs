@@ -63,7 +63,7 @@ fn a_test_becomes_a_document() {
 
 #[test]
 fn a_server_that_is_not_there_is_an_error_of_sockets() {
-    // Nobody listens at a port that was just given back.
+    // No one listens at a port that was just given back.
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
     let error = measurement(target(port, None)).carry_out(&STOP, &|_, _| Box::new(())).expect_err("nobody is there");
     assert!(matches!(error.field(), Some(tidegate_field::Error::NoAnswer { .. })), "{error:?}");

@@ -31,7 +31,8 @@ pub const TOOLS: [&str; 43] = [
     "ethtool",
     "sysctl",
     "nft",
-    // What follows is not played: each call is refused by name, because doing it elsewhere or not at all would go unnoticed.
+    // What follows is not played: each call is refused by name, because doing it elsewhere or not at all would go
+    // unnoticed.
     "ipset",
     "conntrack",
     "arptables",

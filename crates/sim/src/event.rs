@@ -30,8 +30,8 @@ pub(crate) enum Kind {
     Transaction = 9,
     /// A sender's pacer lets the next segment go.
     Pace = 10,
-    /// A flow's application writes again: after everything else that happens in that instant, as a process runs when the
-    /// packets are dealt with.
+    /// A flow's application writes again: after everything else that happens in that instant, as a process runs when
+    /// the packets are dealt with.
     Write = 11,
 }
 

@@ -56,7 +56,7 @@ pub enum PolicyError {
     Down(String),
     /// No device is configured that leads to the modem; but packets that arrive at these, if any, are redirected.
     Nothing(Vec<String>),
-    /// These devices are configured, and nobody said which leads to the modem.
+    /// These devices are configured, and no one said which leads to the modem.
     Several(Vec<String>),
 }
 
@@ -178,11 +178,11 @@ impl TrialPolicy {
 }
 
 impl TrialPolicy {
-    /// What was configured, with the devices that lead to the modem and to the LAN; `dev` leads to the modem, or the upper one of `over`, which
-    /// stands on the lower, if that was said.
+    /// What was configured, with the devices that lead to the modem and to the LAN; `dev` leads to the modem, or the
+    /// upper one of `over`, which stands on the lower, if that was said.
     ///
     /// # Errors
-    /// When nobody says, and several devices are configured or none.
+    /// When no one says, and several devices are configured or none.
     pub fn new(
         configured: Configured,
         dev: Option<&str>,

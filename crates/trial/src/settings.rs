@@ -40,8 +40,8 @@ pub struct TrialSettings {
 }
 
 impl TrialSettings {
-    /// A link of these rates; all else as `tidegate try` has it where nobody says otherwise: a round trip of 30 ms, a modem that
-    /// holds 1.5 s, each load measured for a minute.
+    /// A link of these rates; all else as `tidegate try` has it where no one says otherwise: a round trip of 30 ms, a
+    /// modem that holds 1.5 s, each load measured for a minute.
     pub fn new(script: impl Into<String>, up: Rate, down: Rate) -> TrialSettings {
         TrialSettings {
             script: script.into(),

@@ -75,8 +75,8 @@ fn cake(rng: &mut Rng, kbit: u64) -> String {
     format!("cake bandwidth {kbit}kbit {tins}")
 }
 
-/// The question of this number, shifted: each flow but the first starts up to two seconds later. From the third shift on
-/// these starts come again, and only the delay goes on growing.
+/// The question of this number, shifted: each flow but the first starts up to two seconds later. From the third shift
+/// on these starts come again, and only the delay goes on growing.
 pub(crate) fn question(seed: u64, number: u64, shift: u64) -> Question {
     let mut rng = Rng::of_case(seed, number);
     let kind = &KINDS[(number % KINDS.len() as u64) as usize];

@@ -11,7 +11,7 @@ const FAILED: u8 = 2;
 
 /// Plays `tidegate daemon`.
 pub fn command(options: &Options) -> ExitCode {
-    // If nobody can read it (the disk with the log is full), packets go on all the same.
+    // If no one can read it (the disk with the log is full), packets go on all the same.
     let say = |words: &str| eprintln!("tidegate daemon: {words}");
     match tidegate_daemon::run(&options.into(), &say) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,5 @@
-//! `tidegate apply`, `status`, `confirm`, `revert` and `down`: a policy onto this computer's devices, and away again. What they do is `tidegate_apply`'s.
+//! `tidegate apply`, `status`, `confirm`, `revert` and `down`: a policy onto this computer's devices, and away again.
+//! What they do is `tidegate_apply`'s.
 
 mod apply;
 mod options;

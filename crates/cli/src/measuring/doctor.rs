@@ -28,7 +28,8 @@ pub struct Options {
     /// From the first look to the second; a number alone is seconds.
     #[arg(long, value_name = "TIME", value_parser = values::seconds, default_value = "3s")]
     pub seconds: f64,
-    /// Ask this host whether packets that may be marked (ECN) arrive as such; needs a way to it, and root to see who changes them.
+    /// Ask this host whether packets that may be marked (ECN) arrive as such; needs a way to it, and root to see who
+    /// changes them.
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     /// Print JSON.

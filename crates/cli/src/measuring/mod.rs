@@ -1,5 +1,6 @@
-//! Measuring real links, a file or folder for each command (what is measured is `tidegate_sessions`'), and what they have in common: how a command ends,
-//! how the far end is reached (`far.rs`), and what the simulator says of a line as it was measured (`predict.rs`).
+//! Measuring real links, a file or folder for each command (what is measured is `tidegate_sessions`'), and what they
+//! have in common: how a command ends, how the far end is reached (`far.rs`), and what the simulator says of a line as
+//! it was measured (`predict.rs`).
 
 pub mod calibrate;
 pub mod doctor;

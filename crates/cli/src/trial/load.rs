@@ -26,7 +26,7 @@ pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
 /// What was loaded, with the devices that lead to the modem and to the LAN: see [`TrialPolicy::new`].
 ///
 /// # Errors
-/// When nobody says which they are, and several devices are configured or none.
+/// When no one says which they are, and several devices are configured or none.
 pub(crate) fn of_taken(
     loaded: LoadedPolicy,
     dev: Option<&str>,

@@ -1,6 +1,6 @@
 //! "The article says, the kernel does": each row stands on an experiment that a real kernel (6.1) has answered, in
 //! `docs/disciplines/experiments`. The engine does it again, must give the same, and the page's figures are read off the result.
-//! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands article::` writes `docs/article.md` anew.
+//! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands article::` writes `docs/article.md` again.
 
 use crate::common;
 

@@ -3,7 +3,7 @@
 //! A chapter `docs/disciplines/KIND.md` has two generated parts, between `<!-- generated: NAME -->` and `<!-- end -->`: the parameters, and
 //! figures of the standard load; and two pictures in `docs/img/disciplines`: packets through a small queue
 //! (`docs/disciplines/packets/KIND`, with what a real kernel answered there), and a call under the standard load with `examples/disciplines/KIND.sh`.
-//! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands chapters::` writes them anew.
+//! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands chapters::` writes them again.
 
 use crate::common;
 

@@ -1,8 +1,9 @@
 //! What the papers say a command prints is what it prints.
 //!
-//! In README.md, docs/ and docs/disciplines/ (docs/guide has `scenarios.rs`), a block marked `console` begins with `$ tidegate …`; what follows is its output, where a line `…` stands
-//! for any number of lines. `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands docs::` writes the present output into the blocks, the lines
-//! `…` kept where the lines around them are still found.
+//! In README.md, docs/ and docs/disciplines/ (docs/guide has `scenarios.rs`), a block marked `console` begins with `$
+//! tidegate …`; what follows is its output, where a line `…` stands for any number of lines. `TIDEGATE_BLESS=1 cargo
+//! test -p tidegate --test commands docs::` writes the present output into the blocks, the lines `…` kept where the
+//! lines around them are still found.
 
 use crate::common;
 

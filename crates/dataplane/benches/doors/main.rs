@@ -1,7 +1,8 @@
 //! Doors on real packets, beside the kernel's own forwarding and with the engine behind them, in one run.
 //!
-//! `cargo bench -p tidegate-dataplane --profile ci` (root; two processors or more). Three machines in a row, A - M - B; M forwards. Each way is measured in
-//! every round, so that what else the machine does meets all of them; medians are printed, and ratios to the kernel and to the bare door.
+//! `cargo bench -p tidegate-dataplane --profile ci` (root; two processors or more). Three machines in a row, A - M - B;
+//! M forwards. Each way is measured in every round, so that what else the machine does meets all of them; medians are
+//! printed, and ratios to the kernel and to the bare door.
 //!
 //! `-- 20 capture` takes twenty rounds instead of five, and only ways whose name has that word in it.
 

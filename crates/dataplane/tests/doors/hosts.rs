@@ -20,7 +20,8 @@ use crate::wire::{ADDRESSES, LIMIT, Wire, address};
 /// How long an answer is waited for: on a busy machine it may take a while, and a lost one is asked for again.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Sends pings until one is answered, at most so many; how many were sent. One that waits longer than [`PATIENCE`] counts as lost.
+/// Sends pings until one is answered, at most so many; how many were sent. One that waits longer than [`PATIENCE`]
+/// counts as lost.
 pub(crate) fn ping(from: &Place, to: IpAddr, most: u16, data: u32) -> Option<u16> {
     let attempt = move || -> io::Result<Option<u16>> {
         let echo = Echo::open(to)?;

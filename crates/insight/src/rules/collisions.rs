@@ -64,7 +64,8 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
     }
 }
 
-/// How many of the classes that a hash may name its qdisc has not. Only qdiscs whose classes are made by hand are asked.
+/// How many of the classes that a hash may name its qdisc has not. Only qdiscs whose classes are made by hand are
+/// asked.
 fn missing(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> u32 {
     let reading = asking.reading;
     let dump = &reading.filters[at];

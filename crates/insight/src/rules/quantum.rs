@@ -167,7 +167,7 @@ fn of_htb(
         format!("quantum {quantum}, frame {frame}")
     };
     let mut finding = finding(Rule::Quantum, level, at_word(step, "quantum"), what, because, witness);
-    // What holds up nobody needs no other: by quanta classes share what they borrow, too.
+    // What holds up no one needs no other: by quanta classes share what they borrow, too.
     finding.fix = if level == Level::Warning { say_it(step, from_rate, frame.max(1514)) } else { None };
     Some(finding)
 }

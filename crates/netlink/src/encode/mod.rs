@@ -94,8 +94,8 @@ const fn in_place(verb: Verb) -> u16 {
     }
 }
 
-/// The part that messages about qdiscs, classes and filters begin with (`tcmsg`): the number of the device, the handle of what they are about, what that
-/// hangs on, and for filters preference and protocol.
+/// The part that messages about qdiscs, classes and filters begin with (`tcmsg`): the number of the device, the handle
+/// of what they are about, what that hangs on, and for filters preference and protocol.
 ///
 /// ```
 /// use tidegate_netlink::encode::tc_head;

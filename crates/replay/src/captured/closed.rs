@@ -1,7 +1,8 @@
 //! `--closed`: the capture's connections made again with the simulator's TCP, so that they react to the policies; modelled, not captured.
 //!
-//! Each connection becomes a transfer of as many bytes as it carried in its main direction, begun when it began, with the round trip that
-//! its handshake shows. Datagrams come at their mean interval, whatever becomes of them. The result is the text of a scenario.
+//! Each connection becomes a transfer of as many bytes as it carried in its main direction, begun when it began, with
+//! the round trip that its handshake shows. Datagrams come at their mean interval, whatever becomes of them. The result
+//! is the text of a scenario.
 
 use super::arrivals::{Key, Surveyed};
 use super::frames::{self, Ip};
@@ -221,7 +222,8 @@ impl<'s> Conversations<'s> {
     }
 }
 
-/// The scenario that makes conversations again, for one policy: its devices are its own. `file`: where its file is, if it has one.
+/// The scenario that makes conversations again, for one policy: its devices are its own. `file`: where its file is, if
+/// it has one.
 ///
 /// # Errors
 /// The line has no rate.

@@ -4,7 +4,7 @@ use super::side::Prefix;
 use tidegate_packet::{Rate, Span};
 use tidegate_trial::ModemBuffer;
 
-/// What a modem holds if nobody says.
+/// What a modem holds if no one says.
 const USUAL_BUFFER: ModemBuffer = ModemBuffer::Time(Span::millis(250));
 
 /// What a replay of a capture is told: the line, and what is known of the capture.

@@ -20,8 +20,8 @@ pub trait Commands {
     fn line(&mut self, line: &str, shim: &mut ToolShim<'_>) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
-/// Carries out commands without a shell: lines of tools and of `echo`, with words in quotes, `;`, `$?`, `set +e`, and `>>`
-/// into one file. That is what most recordings hold; whatever needs more of a shell is refused.
+/// Carries out commands without a shell: lines of tools and of `echo`, with words in quotes, `;`, `$?`, `set +e`, and
+/// `>>` into one file. That is what most recordings hold; whatever needs more of a shell is refused.
 ///
 /// ```
 /// use tidegate_gateway::DeviceSpec;
@@ -152,8 +152,8 @@ impl Commands for PlainCommands {
 /// A letter, and the quote that it stands in.
 type Letter = (char, Option<char>);
 
-/// A line in pieces: what stands between `;`, without comments. The end of a quote is a NUL in it, which makes a word even
-/// of nothing. `None`: a quote is not closed.
+/// A line in pieces: what stands between `;`, without comments. The end of a quote is a NUL in it, which makes a word
+/// even of nothing. `None`: a quote is not closed.
 fn pieces(line: &str) -> Option<Vec<Vec<Letter>>> {
     let (mut all, mut piece, mut open) = (Vec::new(), Vec::<Letter>::new(), None);
     for letter in line.chars() {

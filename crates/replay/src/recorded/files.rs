@@ -20,7 +20,7 @@ pub struct Texts<'t> {
     pub link: &'t str,
     /// `schedule.csv`: packets and commands with their times.
     pub schedule: &'t str,
-    /// `draws.csv`; `None`: nobody recorded the run.
+    /// `draws.csv`; `None`: no one recorded the run.
     pub draws: Option<&'t str>,
     /// There is a `frames.csv`: the frames that leave are wanted, byte by byte.
     pub has_frames: bool,
@@ -32,7 +32,7 @@ pub struct Recording {
     pub link: RecordedLink,
     pub(crate) rows: Vec<Row>,
     pub(crate) draws: RecordedDraws,
-    /// It has the frames that left, octet by octet.
+    /// It has the frames that left, byte by byte.
     pub(crate) has_frames: bool,
 }
 

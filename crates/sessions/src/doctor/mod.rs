@@ -1,4 +1,5 @@
-//! Two looks at this computer: what is configured, what counts, and what follows is `tidegate_measure::doctor`'s to judge.
+//! Two looks at this computer: what is configured, what counts, and what follows is `tidegate_measure::doctor`'s to
+//! judge.
 //!
 //! ```text
 //! /sys, /proc, ethtool, nft (system.rs) ─┐
@@ -35,7 +36,8 @@ pub struct DoctorOptions<'d> {
     pub stop: fn() -> &'static AtomicBool,
 }
 
-/// Looks at this computer and judges what was seen; and whether the second look came early, because somebody did not want to wait.
+/// Looks at this computer and judges what was seen; and whether the second look came early, because somebody did not
+/// want to wait.
 ///
 /// # Errors
 /// There is no such device, the kernel cannot be asked, or the host cannot be.

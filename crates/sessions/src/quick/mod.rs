@@ -35,7 +35,8 @@ enum Reflector {
 
 /// What is asked for.
 pub struct QuickOptions<'q> {
-    /// Hosts with `tidegate serve`, pages (`http://HOST/FILE`), or hosts that answer pings; the first is asked all the time.
+    /// Hosts with `tidegate serve`, pages (`http://HOST/FILE`), or hosts that answer pings; the first is asked all the
+    /// time.
     pub reflectors: &'q [String],
     /// How a reflector of a name is reached, if it has `tidegate serve`.
     pub target: &'q dyn Fn(&str) -> Result<Target>,
@@ -55,8 +56,8 @@ pub struct QuickOptions<'q> {
     pub stop: fn() -> &'static AtomicBool,
 }
 
-/// Measures a line. What would fix it (`remedy`) is asked once everything is measured and before the notes are put together, with the device that leads
-/// to the line.
+/// Measures a line. What would fix it (`remedy`) is asked once everything is measured and before the notes are put
+/// together, with the device that leads to the line.
 ///
 /// # Errors
 /// A name has no address, this user may not ask, or a server refuses.

@@ -39,8 +39,9 @@ pub struct Turns {
 
 /// All turns; what was done before it broke off is the result, unless that is nothing.
 ///
-/// The policy is put on and taken away by this executable, as `apply --json --confirm SECONDS …` and `revert --json …`, or by the options' commands; at the
-/// end, and if this is dropped on the way, it is taken away. `say` is told if that fails then.
+/// The policy is put on and taken away by this executable, as `apply --json --confirm SECONDS …` and `revert --json …`,
+/// or by the options' commands; at the end, and if this is dropped on the way, it is taken away. `say` is told if that
+/// fails then.
 ///
 /// # Errors
 /// Nothing was measured, or the policy cannot be taken away.

@@ -2,8 +2,9 @@
 //! "Congestion Control in Linux TCP", 2002).
 //!
 //! A sample is taken with each acknowledgement, so a mean of deviations forgets within a fraction of a round trip. What
-//! is added to the timeout is therefore the greatest mean deviation of a round trip: it rises at once, falls by a quarter
-//! of the difference each round trip, and never under 200 ms; a sample below the mean moves the deviation by an eighth.
+//! is added to the timeout is therefore the greatest mean deviation of a round trip: it rises at once, falls by a
+//! quarter of the difference each round trip, and never under 200 ms; a sample below the mean moves the deviation by an
+//! eighth.
 
 use tidegate_packet::Span;
 

@@ -1,9 +1,11 @@
-//! What is late and not lost, beside a real Linux: the path's delay jumps, acknowledgements are missing for a while, some
-//! packets come behind others. A retransmission was needless then, and the window comes back (RFC 4015, RFC 5682, RFC 3708).
+//! What is late and not lost, beside a real Linux: the path's delay jumps, acknowledgements are missing for a while,
+//! some packets come behind others. A retransmission was needless then, and the window comes back (RFC 4015, RFC 5682,
+//! RFC 3708).
 //!
-//! `data/late.csv` is what the oracle's Linux answered: when all was acknowledged, retransmissions, timeouts and the last
-//! window of one transfer over a path of 50 ms with a token bucket of 50 Mbit/s. Where `by_ms` is not nought, packets take so much longer from
-//! `jump_ms` on; acknowledgements are lost between the two times; the packets numbered in `late` take `late_by_ms` longer.
+//! `data/late.csv` is what the oracle's Linux answered: when all was acknowledged, retransmissions, timeouts and the
+//! last window of one transfer over a path of 50 ms with a token bucket of 50 Mbit/s. Where `by_ms` is not nought,
+//! packets take so much longer from `jump_ms` on; acknowledgements are lost between the two times; the packets numbered
+//! in `late` take `late_by_ms` longer.
 
 use tidegate_packet::{Pkt, Pool, Rate, Span, Time};
 use tidegate_sim::{CongestionControl, DropTail, Ends, FlowSpec, Limit, LinkSpec, Machine, Net, Offer, Origin, Port};
@@ -94,8 +96,8 @@ fn run(row: &[&str]) -> Seen {
     (done, stats.retransmissions, stats.timeouts, window)
 }
 
-/// Times within 1 % and windows within 2 %: who acknowledges every segment and for how long is a matter of the receiver's
-/// memory. Retransmissions and timeouts are the same.
+/// Times within 1 % and windows within 2 %: who acknowledges every segment and for how long is a matter of the
+/// receiver's memory. Retransmissions and timeouts are the same.
 #[test]
 fn late_beside_linux() {
     let mut wrong = Vec::new();

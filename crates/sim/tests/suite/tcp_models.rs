@@ -194,15 +194,16 @@ impl Machine for Hole {
     }
 }
 
-/// When the oracle's flow began, in ms of a clock whose timer wheel stands as the simulator's does: it began 10 s after its
-/// machine, whose wheel counts from 300 s before that, and the wheel's slots that matter here are at most 512 ms wide.
+/// When the oracle's flow began, in ms of a clock whose timer wheel stands as the simulator's does: it began 10 s after
+/// its machine, whose wheel counts from 300 s before that, and the wheel's slots that matter here are at most 512 ms
+/// wide.
 const WHEEL: u64 = 304;
 
-/// How 40 segments get through when some packets are lost on the way (1 is the SYN, 2 ends the handshake, 3 is the first
-/// segment), or all of a second, with a round trip of 50 ms. `data/loss-recovery.csv` holds what the oracle's Linux did when
-/// the same packets were lost (netfilter dropped them, by number or by the clock; the end is known to 50 µs):
-/// after two lost SYNs the window begins at one, after one as ever; the tail is probed after the shorter of 2 srtt + 202 ms
-/// and the timeout, on the next tick of the timer wheel; the fourth report of a hole comes 1.1 ms late.
+/// How 40 segments get through when some packets are lost on the way (1 is the SYN, 2 ends the handshake, 3 is the
+/// first segment), or all of a second, with a round trip of 50 ms. `data/loss-recovery.csv` holds what the oracle's
+/// Linux did when the same packets were lost (netfilter dropped them, by number or by the clock; the end is known to 50
+/// µs): after two lost SYNs the window begins at one, after one as ever; the tail is probed after the shorter of 2 srtt
+/// + 202 ms and the timeout, on the next tick of the timer wheel; the fourth report of a hole comes 1.1 ms late.
 #[test]
 fn loss_recovery() {
     let run = |numbers: Vec<u64>, blackout: [u64; 2]| {

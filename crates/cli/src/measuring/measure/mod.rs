@@ -1,4 +1,5 @@
-//! `tidegate measure HOST [TEST]`: what a path does each way, idle and under load. What is measured is `tidegate_sessions::measure`'s.
+//! `tidegate measure HOST [TEST]`: what a path does each way, idle and under load. What is measured is
+//! `tidegate_sessions::measure`'s.
 
 mod options;
 mod output;

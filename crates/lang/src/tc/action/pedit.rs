@@ -190,7 +190,7 @@ impl Form {
     }
 }
 
-/// An address of a link; tc names the part that is no octet, and says nothing where their number is wrong.
+/// An address of a link; tc names the part that is no byte, and says nothing where their number is wrong.
 fn link_address(text: &str) -> Result<[u8; 6], String> {
     let octet = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| !part.starts_with('+'));
     // With dots it is an IPv4 address to tc, which has four.

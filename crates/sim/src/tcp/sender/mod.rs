@@ -63,8 +63,8 @@ enum State {
 struct Rack {
     order: u32,
     rtt: Span,
-    /// Rounds that showed a needless retransmission since the path was seen to reorder: each widens what a late segment is
-    /// given.
+    /// Rounds that showed a needless retransmission since the path was seen to reorder: each widens what a late segment
+    /// is given.
     rounds: u32,
     /// The last of them lasts until this segment is acknowledged.
     round_end: u32,
@@ -209,8 +209,8 @@ pub(crate) struct Sender {
     backoff: u32,
     probe_at: Option<Time>,
     probing: bool,
-    /// What the end of the data was when a probe was sent, until it is known what became of it; and whether that repeated
-    /// the last segment.
+    /// What the end of the data was when a probe was sent, until it is known what became of it; and whether that
+    /// repeated the last segment.
     probed: Option<(u32, bool)>,
     undo: Undo,
     /// The last timeout may have been needless (F-RTO, RFC 5682).
@@ -330,8 +330,8 @@ impl Sender {
         self.config.total
     }
 
-    /// Nothing more is written, and nothing more sent, unless what is written already is (`drains`): what is out is still
-    /// delivered.
+    /// Nothing more is written, and nothing more sent, unless what is written already is (`drains`): what is out is
+    /// still delivered.
     pub(crate) fn close(&mut self, drains: bool) {
         let written = if drains { self.socket.end } else { 0 };
         self.config.total = self.config.total.min(self.next.max(written));
@@ -475,8 +475,8 @@ impl Sender {
         self.next < self.config.total.min(self.socket.end) && self.next - self.una < self.config.receive_window
     }
 
-    /// After a timeout that may have been needless, new data go before what is held for lost; without any, it counts as needed
-    /// (RFC 5682 section 3.1, step 2b).
+    /// After a timeout that may have been needless, new data go before what is held for lost; without any, it counts as
+    /// needed (RFC 5682 section 3.1, step 2b).
     fn new_goes_first(&mut self) -> bool {
         if self.prefer_new && self.next == self.high_seq && !self.has_new() {
             self.prefer_new = false;

@@ -181,8 +181,8 @@ impl Sender {
         self.rto_at = Some(timer(now, self.backed_off()));
     }
 
-    /// At a timeout the oldest segment is lost, and of the others what has had its time (RFC 8985 section 6.3): what was sent
-    /// less than a round trip ago is still under way.
+    /// At a timeout the oldest segment is lost, and of the others what has had its time (RFC 8985 section 6.3): what
+    /// was sent less than a round trip ago is still under way.
     fn lose_overdue(&mut self, now: Time) {
         let due = self.rack.rtt;
         let head = self.segs.front().map(|seg| seg.order);

@@ -44,9 +44,9 @@ impl Socket {
         socket
     }
 
-    /// After an acknowledgement: the memory follows the window, and the application is woken if a third is free. From then
-    /// on until it has written nothing changes. `sacked`: of what is not acknowledged in order, so many segments have
-    /// arrived. Tells whether it is woken now.
+    /// After an acknowledgement: the memory follows the window, and the application is woken if a third is free. From
+    /// then on until it has written nothing changes. `sacked`: of what is not acknowledged in order, so many segments
+    /// have arrived. Tells whether it is woken now.
     pub(super) fn look(&mut self, una: u32, sacked: u32, window: u32) -> bool {
         if self.woken {
             return false;
@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(ends, [17, 25, 36, 50, 68, 90, 120]);
     }
 
-    /// Ten acknowledgements come at once, behind a token bucket: the third wakes the application, which writes after all
-    /// of them, with the memory of then. The oracle's flow wrote 17 segments, then 15, not 8.
+    /// Ten acknowledgements come at once, behind a token bucket: the third wakes the application, which writes after
+    /// all of them, with the memory of then. The oracle's flow wrote 17 segments, then 15, not 8.
     #[test]
     fn the_application_writes_when_all_that_came_is_taken_in() {
         let mut socket = Socket::new(4 << 20, 1448, false, 10);

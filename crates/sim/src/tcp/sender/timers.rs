@@ -13,8 +13,8 @@ const TICK: u64 = 1_000_000;
 /// Slots of one level of the timer wheel; each level's are eight times as wide as the one's before.
 const LEVEL: u64 = 63;
 
-/// When a timer fires that is to run so long: on a tick, never early, and the later the longer it runs, as Linux's timer
-/// wheel has it (`Documentation/timers`, and the oracle's runs to the tick).
+/// When a timer fires that is to run so long: on a tick, never early, and the later the longer it runs, as Linux's
+/// timer wheel has it (`Documentation/timers`, and the oracle's runs to the tick).
 pub(crate) fn timer(now: Time, span: Span) -> Time {
     let ticks = span.0.div_ceil(TICK);
     let (mut shift, mut most) = (0, LEVEL);
@@ -52,7 +52,7 @@ impl Sender {
         Some(timeout.min(timer(now, Span(self.rtt.smoothed().0 * 2) + slack)))
     }
 
-    /// Something was acknowledged: both begin anew.
+    /// Something was acknowledged: both begin again.
     pub(super) fn arm(&mut self, now: Time) {
         let replaced = self.probe_at.take().is_some();
         if self.next == self.una {
@@ -84,8 +84,8 @@ impl Sender {
         }
     }
 
-    /// A probe (RFC 8985 section 7.3): new data if there is some, else the last segment again. The timeout counts from now,
-    /// and there is no second probe until something is acknowledged or sent.
+    /// A probe (RFC 8985 section 7.3): new data if there is some, else the last segment again. The timeout counts from
+    /// now, and there is no second probe until something is acknowledged or sent.
     pub(super) fn send_probe(&mut self, now: Time, may: bool) -> Option<Segment> {
         let segment = if may {
             self.probed = Some((self.next + 1, false));
@@ -156,8 +156,8 @@ mod tests {
         sender
     }
 
-    /// All of the first ten are lost: the probe is due two round trips after the last of them, not where the first one's
-    /// delayed acknowledgement would be waited for. The oracle's flow sent segment 10 at 28.0 ms.
+    /// All of the first ten are lost: the probe is due two round trips after the last of them, not where the first
+    /// one's delayed acknowledgement would be waited for. The oracle's flow sent segment 10 at 28.0 ms.
     #[test]
     fn each_new_segment_puts_the_probe_off() {
         let mut sender = sender(100);
@@ -167,8 +167,8 @@ mod tests {
         assert_eq!((due, probe), (Some(micros(28_000)), Some((10, false))));
     }
 
-    /// After a probe the timeout counts from then, not from when the oldest segment was sent: the oracle's flow whose path
-    /// grew by 240 ms had none (`tests/data/late.csv`).
+    /// After a probe the timeout counts from then, not from when the oldest segment was sent: the oracle's flow whose
+    /// path grew by 240 ms had none (`tests/data/late.csv`).
     #[test]
     fn after_a_probe_the_timeout_counts_anew() {
         let mut sender = sender(100);

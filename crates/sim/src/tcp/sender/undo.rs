@@ -1,9 +1,9 @@
 //! Reductions that were needless, and taking them back (RFC 4015).
 //!
-//! A timeout, or what was held for lost, may have been only late. Three things show it: something arrives after a timeout
-//! that was never sent again (F-RTO with SACK, RFC 5682 section 3); the answer echoes a timestamp from before the first
-//! retransmission (Eifel, RFC 3522); or every retransmission is reported to have come twice (RFC 3708). The oracle's runs
-//! show each of them.
+//! A timeout, or what was held for lost, may have been only late. Three things show it: something arrives after a
+//! timeout that was never sent again (F-RTO with SACK, RFC 5682 section 3); the answer echoes a timestamp from before
+//! the first retransmission (Eifel, RFC 3522); or every retransmission is reported to have come twice (RFC 3708). The
+//! oracle's runs show each of them.
 
 use super::{EVER, LOST, Sender, State};
 use crate::tcp::receiver::AckSegment;
@@ -19,7 +19,7 @@ pub(crate) fn stamp(at: Time) -> u32 {
 pub(super) struct Undo {
     /// The first segment not acknowledged when it came; nothing where there is nothing to give back.
     marker: Option<u32>,
-    /// Retransmissions that nobody has reported to have come twice; nothing before the first.
+    /// Retransmissions that no one has reported to have come twice; nothing before the first.
     open: Option<u32>,
     /// The window and the threshold before it; no threshold, no change.
     window: u32,
@@ -115,9 +115,9 @@ impl Sender {
         }
     }
 
-    /// More is acknowledged in a recovery that is not over, by what was sent before the first retransmission: that was late, and
-    /// so, it may be, is the rest. While a retransmission is out nothing else is held for lost or sent again, and when none is,
-    /// the reduction is taken back. Tells whether losses are left alone until then.
+    /// More is acknowledged in a recovery that is not over, by what was sent before the first retransmission: that was
+    /// late, and so, it may be, is the rest. While a retransmission is out nothing else is held for lost or sent again,
+    /// and when none is, the reduction is taken back. Tells whether losses are left alone until then.
     pub(super) fn judge_part(&mut self, ack: &AckSegment) -> bool {
         if !self.undo.is_late(ack) {
             return false;
@@ -132,8 +132,8 @@ impl Sender {
         false
     }
 
-    /// After a timeout: what an acknowledgement says about it. `fresh`: it reports something sent before the timeout and
-    /// never again; `sacked`: SACK reports something new. Tells whether the timeout was needless.
+    /// After a timeout: what an acknowledgement says about it. `fresh`: it reports something sent before the timeout
+    /// and never again; `sacked`: SACK reports something new. Tells whether the timeout was needless.
     pub(super) fn judge_timeout(&mut self, ack: &AckSegment, advanced: bool, fresh: bool, sacked: bool) -> bool {
         let late = advanced && (self.undo.is_late(ack) || self.undo.all_twice());
         if late || self.suspects && fresh {
@@ -264,7 +264,8 @@ mod tests {
         (sender, Time(50 * MS))
     }
 
-    /// Eifel before the recovery is over (RFC 4015): `tests/data/late.csv` has what the oracle does with a packet 30 ms late.
+    /// Eifel before the recovery is over (RFC 4015): `tests/data/late.csv` has what the oracle does with a packet 30 ms
+    /// late.
     #[test]
     fn what_was_late_ends_a_recovery_at_once() {
         let (mut sender, at) = in_recovery(&[(1, 6)]);
@@ -289,8 +290,8 @@ mod tests {
         assert_eq!((before, sender.undone, sender.state), ((0, State::Recovery, 0), 1, State::Open));
     }
 
-    /// A recovery that begins where another ends, with a retransmission of that still out, knows when that was sent: its
-    /// answer is not late (the oracle's flows through fq_codel do this all the time).
+    /// A recovery that begins where another ends, with a retransmission of that still out, knows when that was sent:
+    /// its answer is not late (the oracle's flows through fq_codel do this all the time).
     #[test]
     fn the_first_retransmission_is_the_first_of_all_that_are_out() {
         let (mut sender, at) = in_recovery(&[(1, 6)]);
