@@ -15,28 +15,7 @@ fn holds(name: &str, text: &str) {
 }
 
 /// A host, a gateway, a slow line, a server.
-const LINE: &str = "\
-warm-up = '2s'
-duration = '10s'
-
-[links.lan]
-between = ['a', 'gateway:eth0']
-rate = '100mbit'
-
-[links.dsl]
-between = ['gateway:eth1', 'isp']
-delay = '8ms'
-rate = '2mbit'
-buffer = '64kB'
-
-[links.internet]
-between = ['isp', 'server']
-delay = '5ms'
-
-[[traffic]]
-ping = 'a -> server'
-every = '200ms'
-";
+const LINE: &str = include_str!("data/line.toml");
 
 /// A mark and a priority are one machine's own; what stands in the packet is not.
 #[test]

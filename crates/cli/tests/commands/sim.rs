@@ -26,28 +26,7 @@ fn holds(name: &str, text: &str) {
 }
 
 /// A host, a gateway, a slow line, a server.
-const LINE: &str = "\
-warm-up = '2s'
-duration = '10s'
-
-[links.lan]
-between = ['a', 'gateway:eth0']
-rate = '100mbit'
-
-[links.dsl]
-between = ['gateway:eth1', 'isp']
-delay = '8ms'
-rate = '2mbit'
-buffer = '64kB'
-
-[links.internet]
-between = ['isp', 'server']
-delay = '5ms'
-
-[[traffic]]
-ping = 'a -> server'
-every = '200ms'
-";
+const LINE: &str = include_str!("../../../scenario/tests/data/line.toml");
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
