@@ -28,6 +28,7 @@
 mod echo;
 mod effect;
 mod error;
+mod given;
 mod lines;
 mod run;
 mod sandbox;

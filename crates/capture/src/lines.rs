@@ -1,12 +1,12 @@
 //! Which line of a script issued a call: the command whose words agree best with the call's.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::given::{Agreement, Given, Giver};
 use super::words::{self, Command, Word};
 
 /// Above this many candidates only those near the last match are weighed.
@@ -34,6 +34,8 @@ pub struct SourceLine {
     pub columns: Option<Range<usize>>,
     /// The commands between this line and the tool, the tool's own last, where functions pass on what they are given.
     pub frames: Vec<CallFrame>,
+    /// Of a line inside a function: file and line of the call that led to it, as far as it is known.
+    pub called_from: Option<(PathBuf, usize)>,
 }
 
 /// A command inside a function that passed on what the function was given.
@@ -50,6 +52,8 @@ pub struct CallFrame {
 /// A word of a script that gave an argument of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceWord {
+    /// The file, as the user named it.
+    pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
     /// Columns in that line, in characters from 0.
@@ -67,8 +71,10 @@ pub(super) struct Finder {
     files: Vec<Source>,
     /// File and command of the last match.
     last: Option<(usize, usize)>,
-    /// Per function, file and command of the last call of it that was found.
-    last_calls: BTreeMap<Rc<str>, (usize, usize)>,
+    /// Per function, the last call of it that was found.
+    last_calls: BTreeMap<Rc<str>, LastCall>,
+    /// Per function, the commands that call it.
+    calls: RefCell<BTreeMap<Rc<str>, Naming>>,
     /// Per tool, the commands that name it: file, command, word.
     naming: RefCell<BTreeMap<String, Naming>>,
 }
@@ -84,22 +90,27 @@ struct Source {
 }
 
 /// How well a command agrees with a call, and which word of it gave which argument.
-struct Match {
-    score: i32,
-    perfect: bool,
-    words: Vec<Option<usize>>,
+pub(super) struct Match {
+    pub(super) score: i32,
+    pub(super) perfect: bool,
+    pub(super) words: Vec<Option<usize>>,
 }
 
-/// A command that called a function: file, command, the word that names the function, and the words that gave the
-/// arguments.
-struct Caller {
-    function: Rc<str>,
+/// A command that a call went through.
+struct Level {
     file: usize,
     at: usize,
-    name: usize,
-    words: Vec<Option<usize>>,
-    /// How well it agrees with what the function was given.
-    score: i32,
+    /// The word that names the function called; of the innermost the tool is called.
+    name: Option<usize>,
+    /// The words that gave the tool's arguments.
+    givers: Vec<Option<Giver>>,
+}
+
+/// The last call of a function that was found: file and command, of the call and of the command inside the function.
+#[derive(Debug)]
+struct LastCall {
+    call: (usize, usize),
+    inside: (usize, usize),
 }
 
 impl Finder {
@@ -114,7 +125,7 @@ impl Finder {
         for file in &mut files {
             file.variables = shared.clone();
         }
-        Self { files, last: None, last_calls: BTreeMap::new(), naming: RefCell::default() }
+        Self { files, last: None, last_calls: BTreeMap::new(), calls: RefCell::default(), naming: RefCell::default() }
     }
 
     /// Takes in the script that issued a call, if it is another than those known: scripts call scripts.
@@ -139,6 +150,7 @@ impl Finder {
             source.real = real;
             self.files.push(source);
             self.naming.borrow_mut().clear();
+            self.calls.borrow_mut().clear();
         }
     }
 
@@ -153,63 +165,110 @@ impl Finder {
     ) -> Option<(SourceLine, Vec<Option<SourceWord>>)> {
         let (file, at, found) = self.best(tool, args)?;
         self.last = Some((file, at));
-        let (mut file, mut at, mut words, mut name) = (file, at, found.words, None);
-        let (mut passed_on, mut frames) = (false, Vec::new());
+        let mut level = Level { file, at, name: None, givers: givers(args, &found.words) };
+        let mut levels = Vec::new();
+        let mut words: Vec<Option<SourceWord>> = vec![None; args.len()];
         for _ in 0..MAX_FRAMES {
-            passed_on = self.files[file].commands[at].passes_on().is_some_and(|all| words.contains(&Some(all)));
-            let Some(caller) = self.caller(file, at, args, &words).filter(|_| passed_on) else { break };
-            self.last_calls.insert(Rc::clone(&caller.function), (caller.file, caller.at));
-            frames.extend(self.frame(file, at));
-            (file, at, words, name) = (caller.file, caller.at, caller.words, Some(caller.name));
+            let Some((caller, _)) = self.caller(&level, args.len()) else { break };
+            if let Some(function) = &self.files[level.file].commands[level.at].function {
+                let call = LastCall { call: (caller.file, caller.at), inside: (level.file, level.at) };
+                self.last_calls.insert(Rc::clone(function), call);
+            }
+            let shared = self.is_shared(&level);
+            for arg in (0..args.len()).filter(|arg| caller.givers[*arg].is_none()) {
+                words[arg] = words[arg].take().or_else(|| self.word(&level, arg, shared));
+            }
+            levels.push(std::mem::replace(&mut level, caller));
         }
+        let lost = self.commands(level.file)[level.at].passes_on();
+        let lost = lost.is_some_and(|all| level.givers.iter().flatten().any(|giver| giver.word == all));
+        let outer = (0..args.len()).filter(|arg| level.givers[*arg].is_some());
+        outer.for_each(|arg| words[arg] = self.word(&level, arg, lost));
+        let command = &self.commands(level.file)[level.at];
+        let name = level.name.or_else(|| tool_word(&self.files[level.file], command, tool));
+        let call = self.files[level.file].place(name.map_or(command.line(), |at| command.words[at].line), None);
         // From the caller inward.
-        frames.reverse();
-        let source = &self.files[file];
-        let command = &source.commands[at];
-        let blamed =
-            blamed(args, complaint).and_then(|arg| words.get(arg).copied().flatten()).map(|word| &command.words[word]);
-        let name = name.or_else(|| tool_word(source, command, tool));
-        let line = blamed.map_or_else(|| name.map_or(command.line(), |at| command.words[at].line), |word| word.line);
-        let word = |number: &Option<usize>| {
-            let word = &command.words[(*number)?];
-            // What others give through these words must not be changed here.
-            let literal = word.is_literal() && !word.within && !passed_on;
-            Some(SourceWord { line: word.line, columns: word.columns.clone(), literal })
+        let frames: Vec<CallFrame> = levels.iter().rev().filter_map(|level| self.frame(level)).collect();
+        let blamed = blamed(args, complaint).and_then(|arg| words[arg].clone());
+        let place = match blamed {
+            None => SourceLine { frames, ..call },
+            Some(word) => {
+                let source = self.files.iter().find(|source| source.path == word.file)?;
+                let place = source.place(word.line, Some(word.columns));
+                // It stands in a function: what is outside is who called.
+                let inside = frames.iter().rposition(|frame| frame.file == place.file && frame.line == place.line);
+                match inside.filter(|_| (&call.file, call.line) != (&place.file, place.line)) {
+                    None => SourceLine { frames, ..place },
+                    Some(at) => {
+                        let frames = frames[at + 1..].to_vec();
+                        SourceLine { frames, called_from: Some((call.file, call.line)), ..place }
+                    }
+                }
+            }
         };
-        let words = words.iter().map(word).collect();
-        Some((SourceLine { frames, ..source.place(line, blamed.map(|word| word.columns.clone())) }, words))
+        Some((place, words))
+    }
+
+    fn commands(&self, file: usize) -> &[Command] {
+        &self.files[file].commands
+    }
+
+    /// Where the word stands that gave an argument; a shared one must not be changed.
+    fn word(&self, level: &Level, arg: usize, shared: bool) -> Option<SourceWord> {
+        let giver = level.givers[arg].as_ref()?;
+        let word = &self.commands(level.file)[level.at].words[giver.word];
+        let literal = word.is_literal() && giver.whole && !word.within && !shared;
+        let file = self.files[level.file].path.clone();
+        Some(SourceWord { file, line: word.line, columns: word.columns.clone(), literal })
+    }
+
+    /// Does a command stand in a function that several calls share?
+    fn is_shared(&self, level: &Level) -> bool {
+        let Some(function) = &self.commands(level.file)[level.at].function else { return false };
+        match &self.calls(function)[..] {
+            [(file, at, _)] => self.commands(*file)[*at].repeats,
+            _ => true,
+        }
     }
 
     /// A command as one of those that a call went through.
-    fn frame(&self, file: usize, at: usize) -> Option<CallFrame> {
-        let source = &self.files[file];
-        let command = &source.commands[at];
+    fn frame(&self, level: &Level) -> Option<CallFrame> {
+        let command = &self.commands(level.file)[level.at];
         let function = command.function.as_ref()?.to_string();
-        Some(CallFrame { function, file: source.path.clone(), line: command.line() })
+        Some(CallFrame { function, file: self.files[level.file].path.clone(), line: command.line() })
     }
 
-    /// Who called the function that a command stands in, which passes on its arguments; `words` gave the arguments
-    /// there.
-    fn caller(&self, file: usize, at: usize, args: &[String], words: &[Option<usize>]) -> Option<Caller> {
-        let command = &self.files[file].commands[at];
-        let function = Rc::clone(command.function.as_ref()?);
-        let all = command.passes_on()?;
-        let numbers: Vec<usize> = (0..args.len()).filter(|arg| words.get(*arg) == Some(&Some(all))).collect();
-        let passed: Vec<String> = numbers.iter().map(|arg| args[*arg].clone()).collect();
-        let calls = self.files.iter().enumerate().flat_map(|(file, source)| {
+    /// The commands that call a function.
+    fn calls(&self, function: &Rc<str>) -> Naming {
+        if let Some(known) = self.calls.borrow().get(function) {
+            return Rc::clone(known);
+        }
+        let of_file = |(file, source): (usize, &Source)| {
             let of_file = source.commands.iter().enumerate();
-            of_file.filter_map(|(at, command)| Some((file, at, command.calls(&function)?))).collect::<Vec<_>>()
-        });
-        let calls: Vec<(usize, usize, usize)> = calls.collect();
-        // Forward from the last one; a call that repeats may be its own successor.
-        let split = self.last_calls.get(&function).map_or(0, |last| {
-            let repeats = self.files[last.0].commands[last.1].repeats;
-            calls.partition_point(|(file, at, _)| (*file, *at) < *last || ((*file, *at) == *last && !repeats))
+            of_file.filter_map(|(at, command)| Some((file, at, command.calls(function)?))).collect::<Vec<_>>()
+        };
+        let calls: Naming = self.files.iter().enumerate().flat_map(of_file).collect();
+        self.calls.borrow_mut().insert(Rc::clone(function), Rc::clone(&calls));
+        calls
+    }
+
+    /// Who called the function that a command stands in, if it passes on what the function is given; and how well
+    /// that agrees.
+    fn caller(&self, level: &Level, args: usize) -> Option<(Level, i32)> {
+        let commands = self.commands(level.file);
+        let given = Given::new(commands, level.at, &level.givers)?;
+        let function = commands[level.at].function.as_ref()?;
+        let calls = self.calls(function);
+        // Forward from the last one; a call that repeats may be its own successor, and so may one whose function has
+        // not come to its end.
+        let split = self.last_calls.get(function).map_or(0, |last| {
+            let again = self.commands(last.call.0)[last.call.1].repeats || (level.file, level.at) > last.inside;
+            calls.partition_point(|(file, at, _)| (*file, *at) < last.call || ((*file, *at) == last.call && !again))
         });
         let (behind, ahead) = calls.split_at(split);
-        let mut best: Option<(usize, usize, usize, Match)> = None;
+        let mut best: Option<(usize, usize, usize, Agreement)> = None;
         for &(file, at, name) in ahead.iter().take(WINDOW).chain(behind.iter().rev().take(WINDOW)) {
-            let found = agree(&self.files[file].commands[at], name, &passed);
+            let found = given.agree(&self.commands(file)[at], name, args);
             if best.as_ref().is_none_or(|(.., best)| found.score > best.score) {
                 let perfect = found.perfect;
                 best = Some((file, at, name, found));
@@ -218,24 +277,18 @@ impl Finder {
                 }
             }
         }
-        let (file, at, name, found) = best.filter(|(.., found)| found.score > 0)?;
-        let mut given = vec![None; args.len()];
-        numbers.iter().zip(found.words).for_each(|(arg, word)| given[*arg] = word);
-        Some(Caller { function, file, at, name, words: given, score: found.score })
+        let (file, at, name, found) = best.filter(|(.., found)| found.givers.iter().any(Option::is_some))?;
+        (found.score >= 0).then_some((Level { file, at, name: Some(name), givers: found.givers }, found.score))
     }
 
     /// How well a command agrees with a call when what a function passes on is looked for in the function's callers.
     fn through(&self, file: usize, at: usize, args: &[String], found: &Match) -> i32 {
-        let (mut file, mut at, mut words, mut score) = (file, at, Cow::Borrowed(&found.words), found.score);
+        let mut level = Level { file, at, name: None, givers: givers(args, &found.words) };
+        let mut score = found.score;
         for _ in 0..MAX_FRAMES {
-            let command = &self.files[file].commands[at];
-            if !command.passes_on().is_some_and(|all| words.contains(&Some(all))) {
-                break;
-            }
-            let Some(caller) = self.caller(file, at, args, &words) else { break };
-            // Until now all of them counted as one word that may be anything.
-            score += caller.score - 1;
-            (file, at, words) = (caller.file, caller.at, Cow::Owned(caller.words));
+            let Some((caller, more)) = self.caller(&level, args.len()) else { break };
+            score += more;
+            level = caller;
         }
         score
     }
@@ -346,8 +399,19 @@ impl Source {
             text: self.lines.get(line.saturating_sub(1)).cloned().unwrap_or_default(),
             columns,
             frames: Vec::new(),
+            called_from: None,
         }
     }
+}
+
+/// The words that gave a tool's arguments, with what they came to.
+fn givers(args: &[String], words: &[Option<usize>]) -> Vec<Option<Giver>> {
+    let once = |word: usize| words.iter().filter(|other| **other == Some(word)).count() == 1;
+    let of = |(arg, word): (&String, &Option<usize>)| {
+        let word = (*word)?;
+        Some(Giver { word, value: arg.as_str().into(), whole: once(word) })
+    };
+    args.iter().zip(words).map(of).collect()
 }
 
 /// The word of a command that names the tool: `tc`, `/sbin/tc`, `$TC`.
@@ -371,7 +435,7 @@ fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
 /// The best alignment of two lists, by the textbook table: an equal word counts 3, a word with a hole that fits 2, one
 /// that is all hole 1 and may take several arguments; a literal word that the call does not have costs 2, an
 /// argument that no word gave costs 1.
-fn agree(command: &Command, tool: usize, args: &[String]) -> Match {
+pub(super) fn agree(command: &Command, tool: usize, args: &[String]) -> Match {
     let given = &command.words[(tool + 1).min(command.words.len())..];
     let given = &given[..given.len().min(MAX_WORDS)];
     let weighed = &args[..args.len().min(MAX_WORDS)];
@@ -440,7 +504,7 @@ fn step(table: &[i32], width: usize, given: &[Word], args: &[String], row: usize
 }
 
 /// 3: the same word; 2: a word with a hole whose fixed parts stand in the argument; 1: nothing but a hole; 0: no.
-fn fits(word: &Word, arg: &str) -> i32 {
+pub(super) fn fits(word: &Word, arg: &str) -> i32 {
     if word.is_literal() {
         return if word.text == arg { 3 } else { 0 };
     }
@@ -551,9 +615,9 @@ tc qdisc show";
             format!("{}:{} {}", place.file.display(), place.line, literal.collect::<String>())
         };
         assert_eq!(told("qdisc add dev eth0 root prio"), "x.sh:3 ======");
-        // `qdisc add dev` stands in the library, which other callers share.
-        assert_eq!(told("qdisc add dev eth0 parent 1:1 pfifo limit 9"), "x.sh:5 ---==~===");
-        assert_eq!(told("qdisc add dev eth0 parent 1:2 pfifo limit 9"), "x.sh:5 ---==~===");
+        // `qdisc add dev` stands in the library, in a function that a loop calls.
+        assert_eq!(told("qdisc add dev eth0 parent 1:1 pfifo limit 9"), "x.sh:5 ~~~==~===");
+        assert_eq!(told("qdisc add dev eth0 parent 1:2 pfifo limit 9"), "x.sh:5 ~~~==~===");
         assert_eq!(told("class show"), "x.sh:7 ==");
     }
 
@@ -569,6 +633,76 @@ tc qdisc show";
         };
         assert_eq!(told("qdisc add dev eth0 root prio"), "5 leaf:3 t:1");
         assert_eq!(told("class show"), "6");
+    }
+
+    /// The line of each call, the functions on its way, and each argument with its line: `=` where it stands there letter
+    /// by letter and may be changed.
+    fn ways_of(script: &str, calls: &[&str]) -> Vec<String> {
+        let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
+        let mut told = |call: &&str| {
+            let args: Vec<String> = call.split(' ').map(Into::into).collect();
+            let (place, words) = finder.find("tc", &args, "").expect("it is there");
+            let frames = place.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line));
+            let word = |word: &Option<SourceWord>| match word {
+                None => " -".to_owned(),
+                Some(word) => format!(" {}{}", word.line, if word.literal { "=" } else { "" }),
+            };
+            let words: String = words.iter().map(word).collect();
+            format!("{}{}:{words}", place.line, frames.collect::<String>())
+        };
+        calls.iter().map(&mut told).collect()
+    }
+
+    #[test]
+    fn arguments_by_number_are_the_callers() {
+        let script = "add() {\n  tc class add dev $IF classid 1:$1 htb rate ${2}\n  tc qdisc add dev $IF parent 1:$1 pfifo limit $3\n}\n\
+            add 10 5mbit 100\nadd 20 \"$RATE\" 100\n";
+        let calls = [
+            "class add dev eth0 classid 1:10 htb rate 5mbit",
+            "qdisc add dev eth0 parent 1:10 pfifo limit 100",
+            "class add dev eth0 classid 1:20 htb rate 6mbit",
+            "qdisc add dev eth0 parent 1:20 pfifo limit 100",
+        ];
+        assert_eq!(
+            ways_of(script, &calls),
+            [
+                // The class's number is a part of a word of the function: 10 must not become 1:30.
+                "5 add:2: 2 2 2 2 2 5 2 2 5=",
+                "5 add:3: 3 3 3 3 3 5 3 3 5=",
+                "6 add:2: 2 2 2 2 2 6 2 2 6",
+                "6 add:3: 3 3 3 3 3 6 3 3 6=",
+            ]
+        );
+    }
+
+    #[test]
+    fn arguments_by_number_are_followed_through_local_variables_and_functions() {
+        let script = "leaf() {\n  local dev=$1 limit=\"${2:-9}\"\n  shift 2\n  run qdisc add dev $dev \"$@\" pfifo limit $limit\n}\n\
+            run() { tc \"$@\"; }\nleaf eth0 7 parent 1:1\nleaf eth1 8 root\n";
+        assert_eq!(
+            ways_of(script, &["qdisc add dev eth0 parent 1:1 pfifo limit 7", "qdisc add dev eth1 root pfifo limit 8"]),
+            ["7 leaf:4 run:6: 4 4 4 7= 7= 7= 4 4 7=", "8 leaf:4 run:6: 4 4 4 8= 8= 4 4 8=",]
+        );
+    }
+
+    #[test]
+    fn what_a_function_computes_is_not_its_callers_word() {
+        let script = "f() {\n  rate=$1\n  rate=$((rate * 9 / 10))\n  tc class add dev eth0 rate $rate\n}\nf 100\n";
+        assert_eq!(ways_of(script, &["class add dev eth0 rate 90"]), ["4: 4= 4= 4= 4= 4= 4"]);
+        let script = "f() {\n  shift\n  tc class add dev $1\n}\nf eth0 eth1\n";
+        assert_eq!(ways_of(script, &["class add dev eth1"]), ["3: 3= 3= 3= 3"]);
+    }
+
+    #[test]
+    fn a_refused_word_of_a_function_is_its_own_with_the_call_beside_it() {
+        let script = "f() {\n  tc qdisc add dev $1 root pfifo limitt 3\n}\nf eth0\nf eth1\n";
+        let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
+        let args: Vec<String> = "qdisc add dev eth1 root pfifo limitt 3".split(' ').map(Into::into).collect();
+        let (place, _) = finder.find("tc", &args, "What is \"limitt\"?").expect("it is there");
+        assert_eq!((place.line, place.columns, place.frames.len()), (2, Some(33..39), 0));
+        assert_eq!(place.called_from, Some(("x.sh".into(), 5)));
+        let (place, _) = finder.find("tc", &args, "Cannot find device \"eth1\"").expect("it is there");
+        assert_eq!((place.line, place.columns, place.frames.len()), (5, Some(2..6), 1));
     }
 
     #[test]

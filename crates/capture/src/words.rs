@@ -45,12 +45,14 @@ const BEFORE: [&str; 11] = ["if", "then", "else", "elif", "while", "until", "do"
 impl Command {
     /// The word that calls a function of this name, if the command does.
     pub(super) fn calls(&self, function: &str) -> Option<usize> {
-        let leads = |word: &Word| {
-            BEFORE.contains(&word.text.as_str()) || word.raw.split_once('=').is_some_and(|(name, _)| is_name(name))
-        };
-        let at = self.words.iter().position(|word| !leads(word))?;
+        let at = self.words.iter().position(|word| !Command::leads(word))?;
         let word = &self.words[at];
         (word.is_literal() && word.text == function).then_some(at)
+    }
+
+    /// May a word stand before a command's name?
+    pub(super) fn leads(word: &Word) -> bool {
+        BEFORE.contains(&word.text.as_str()) || word.raw.split_once('=').is_some_and(|(name, _)| is_name(name))
     }
 
     /// The word that stands for all arguments of the script or function: `"$@"`, `$*`.
@@ -195,7 +197,7 @@ pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> V
     }
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')

@@ -269,6 +269,7 @@ mod tests {
                 refused: (!refused.is_empty()).then(|| (*refused).to_owned()),
                 may_fail: line.contains("2>/dev/null"),
                 frames: Vec::new(),
+                called_from: None,
             }
         };
         lines.iter().map(step).collect()

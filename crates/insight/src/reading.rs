@@ -75,6 +75,8 @@ pub struct Step {
     pub may_fail: bool,
     /// The commands between that line and the tool, the tool's own last, where functions pass on what they are given.
     pub frames: Vec<Frame>,
+    /// Where that line stands in a function and passes on nothing: the call that led to it, if it is known.
+    pub called_from: Option<Place>,
 }
 
 impl Step {

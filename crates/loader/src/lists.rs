@@ -152,6 +152,7 @@ pub(super) fn carry_out(
             text: lines.get(at - 1).map(|line| (*line).to_owned()).unwrap_or_default(),
             columns: None,
             frames: Vec::new(),
+            called_from: None,
         };
         if reply.code != 0 && !may_fail {
             troubles.push(trouble(&call.tool, &stderr, source.clone()));

@@ -29,9 +29,10 @@ impl LoadedPolicy {
             let place = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
             let words = match (list.is_some(), &place) {
                 (true, Some(place)) => self.words_at(place, &recorded.call.args),
-                _ => words(recorded, file),
+                _ => self.words(recorded),
             };
             let frames = self.frames(recorded);
+            let called_from = self.called_from(recorded);
             self.steps.push(Step {
                 tool: recorded.call.tool.clone(),
                 words,
@@ -40,6 +41,7 @@ impl LoadedPolicy {
                 refused: (recorded.code != 0).then(|| recorded.stderr.clone()),
                 may_fail: recorded.may_fail(),
                 frames,
+                called_from,
             });
         }
     }
@@ -48,20 +50,28 @@ impl LoadedPolicy {
     fn note_lines(&mut self, recorded: &Recorded, carried: &[Carried], came: &Came, file: usize, direct: bool) {
         let mut done = came.ops.start;
         let frames = self.frames(recorded);
+        let called_from = self.called_from(recorded);
+        let outside = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
+        // The text stands where the tool is called.
+        let call_of_tool = frames.last().map(|frame| frame.place.clone()).or_else(|| outside.clone());
         for one in carried {
-            let call = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
             let (place, from) = match (direct, one.line) {
                 (true, Some(line)) => (Some(Place { file, line, columns: (0, 0) }), Some(0)),
-                (false, Some(line)) if frames.is_empty() => {
-                    match call.as_ref().and_then(|at| self.inside(at, line, &one.words[1..])) {
+                (false, Some(line)) => {
+                    match call_of_tool.as_ref().and_then(|at| self.inside(at, line, &one.words[1..])) {
                         Some((place, from)) => (Some(place), Some(from)),
-                        None => (call, None),
+                        None => (outside.clone(), None),
                     }
                 }
-                _ => (call, direct.then_some(0)),
+                _ => (outside.clone(), direct.then_some(0)),
             };
             let words = match (&place, from) {
-                (Some(place), Some(from)) => self.words_from(place, from, &one.words[1..]),
+                (Some(place), Some(from)) => {
+                    let mut words = self.words_from(place, from, &one.words[1..]);
+                    // What stands in a function others may share.
+                    words.iter_mut().for_each(|word| word.literal &= frames.is_empty());
+                    words
+                }
                 _ => {
                     one.words[1..].iter().map(|text| Word { text: text.clone(), place: None, literal: false }).collect()
                 }
@@ -70,12 +80,21 @@ impl LoadedPolicy {
             done = ops.end;
             // What stands in no line of the file is the tool's own doing: it clears the way.
             let tool = if direct && one.line.is_none() { recorded.call.tool.clone() } else { one.words[0].clone() };
-            self.steps.push(Step { tool, words, place, ops, refused: None, may_fail: false, frames: frames.clone() });
+            self.steps.push(Step {
+                tool,
+                words,
+                place,
+                ops,
+                refused: None,
+                may_fail: false,
+                frames: frames.clone(),
+                called_from: called_from.clone(),
+            });
         }
         if recorded.code != 0 {
-            let place = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
-            let found = refused_line(recorded).filter(|_| !direct && frames.is_empty());
-            let found = found.zip(place.clone()).and_then(|((line, words), call)| {
+            let place = outside;
+            let found = refused_line(recorded).filter(|_| !direct);
+            let found = found.zip(call_of_tool).and_then(|((line, words), call)| {
                 let (place, from) = self.inside(&call, line, &words)?;
                 Some((self.words_from(&place, from, &words), place))
             });
@@ -83,8 +102,24 @@ impl LoadedPolicy {
             let refused = Some(recorded.stderr.clone());
             let tool = recorded.call.tool.clone();
             let may_fail = recorded.may_fail();
-            self.steps.push(Step { tool, words, place, ops: done..done, refused, may_fail, frames });
+            self.steps.push(Step { tool, words, place, ops: done..done, refused, may_fail, frames, called_from });
         }
+    }
+
+    /// The words of a script's call.
+    fn words(&mut self, recorded: &Recorded) -> Vec<Word> {
+        let mut found = recorded.words.iter();
+        let mut words = Vec::with_capacity(recorded.call.args.len());
+        for text in &recorded.call.args {
+            let source = found.next().and_then(Option::as_ref);
+            let place = source.map(|word| Place {
+                file: self.source(&word.file, None),
+                line: word.line,
+                columns: (word.columns.start, word.columns.end),
+            });
+            words.push(Word { text: text.clone(), place, literal: source.is_some_and(|word| word.literal) });
+        }
+        words
     }
 
     /// The commands that a call went through on its way from its line to the tool.
@@ -99,6 +134,12 @@ impl LoadedPolicy {
             });
         }
         told
+    }
+
+    /// The call that led to a line inside a function.
+    fn called_from(&mut self, recorded: &Recorded) -> Option<Place> {
+        let (file, line) = recorded.source.as_ref()?.called_from.as_ref()?;
+        Some(Place { file: self.source(file, None), line: *line, columns: (0, 0) })
     }
 
     /// Where a command of a batch that a script's call at `call` read stands in the script: letter by letter in the
@@ -187,23 +228,4 @@ fn find_word(letters: &[char], wanted: &[char], from: usize) -> Option<usize> {
             && (*at == 0 || blank(letters.get(at - 1)))
             && blank(letters.get(at + wanted.len()))
     })
-}
-
-/// The words of a script's call.
-fn words(recorded: &Recorded, file: usize) -> Vec<Word> {
-    let mut found = recorded.words.iter();
-    recorded
-        .call
-        .args
-        .iter()
-        .map(|text| {
-            let source = found.next().and_then(Option::as_ref);
-            let place = |word: &tidegate_capture::SourceWord| Place {
-                file,
-                line: word.line,
-                columns: (word.columns.start, word.columns.end),
-            };
-            Word { text: text.clone(), place: source.map(place), literal: source.is_some_and(|word| word.literal) }
-        })
-        .collect()
 }

@@ -1,6 +1,6 @@
 //! Findings for programs.
 
-use super::Checked;
+use super::{Checked, Way};
 use serde_json::{Value, json};
 use tidegate_insight::{Edit, Finding, Frame, Level, Place, Reading, Witness};
 
@@ -21,13 +21,15 @@ pub(super) fn document(checked: &Checked) -> String {
 }
 
 fn one(reading: &Reading, finding: &Finding) -> Value {
+    let way = Way::of(reading, finding);
     json!({
         "rule": finding.rule.id(),
         "name": finding.rule.name(),
         "level": finding.level.name(),
         "place": finding.place.as_ref().map(|at| place(reading, at)),
         "text": finding.place.as_ref().and_then(|at| reading.sources[at.file].lines.get(at.line - 1)),
-        "frames": super::frames(reading, finding).iter().map(|frame| frame_of(reading, frame)).collect::<Vec<_>>(),
+        "called_from": way.called_from.iter().map(|at| place(reading, at)).collect::<Vec<_>>(),
+        "frames": way.frames.iter().map(|frame| frame_of(reading, frame)).collect::<Vec<_>>(),
         "what": finding.what,
         "because": finding.because,
         "witness": finding.witness.as_ref().map(|witness| match witness {

@@ -1,6 +1,6 @@
 //! Findings as SARIF 2.1.0 (OASIS): what code hosts and editors show beside the lines.
 
-use super::Checked;
+use super::{Checked, Way};
 use serde_json::{Value, json};
 use tidegate_insight::{Edit, Finding, Frame, Place, Reading, Rule, Witness};
 
@@ -49,7 +49,16 @@ fn result(reading: &Reading, finding: &Finding) -> Value {
         }
         value["locations"] = json!([{ "physicalLocation": location }]);
     }
-    let frames = super::frames(reading, finding);
+    let Way { called_from, frames } = Way::of(reading, finding);
+    if !called_from.is_empty() {
+        let related = |place: &Place| {
+            json!({
+                "physicalLocation": physical(reading, place),
+                "message": { "text": "called from here" },
+            })
+        };
+        value["relatedLocations"] = called_from.iter().map(related).collect();
+    }
     if !frames.is_empty() {
         let frames: Vec<Value> = frames.iter().rev().map(|frame| frame_of(reading, frame)).collect();
         value["stacks"] = json!([{ "message": { "text": "from the tool's call outwards" }, "frames": frames }]);
@@ -63,11 +72,16 @@ fn result(reading: &Reading, finding: &Finding) -> Value {
 
 /// A function that the command passed through.
 fn frame_of(reading: &Reading, frame: &Frame) -> Value {
-    let name = reading.sources.get(frame.place.file).map_or("", |source| source.name.as_str());
     json!({ "location": {
-        "physicalLocation": { "artifactLocation": { "uri": uri(name) }, "region": region(&frame.place) },
+        "physicalLocation": physical(reading, &frame.place),
         "logicalLocations": [{ "name": frame.function, "kind": "function" }],
     }})
+}
+
+/// A place as SARIF calls it.
+fn physical(reading: &Reading, place: &Place) -> Value {
+    let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
+    json!({ "artifactLocation": { "uri": uri(name) }, "region": region(place) })
 }
 
 fn change(reading: &Reading, edit: &Edit) -> Value {

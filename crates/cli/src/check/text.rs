@@ -1,9 +1,9 @@
 //! Findings for people.
 
-use super::Checked;
 use super::fix::Fixed;
+use super::{Checked, Way};
 use std::fmt::Write as _;
-use tidegate_insight::{Finding, Frame, Level, Reading, Rule, Witness};
+use tidegate_insight::{Finding, Frame, Level, Place, Reading, Rule, Witness};
 
 /// The longest line shown whole, in characters; of longer ones the part around the place is shown.
 const WIDE: usize = 160;
@@ -43,21 +43,37 @@ fn one(reading: &Reading, finding: &Finding) -> String {
         let _ = writeln!(out, "  {blank} | {}{}", " ".repeat(from), "^".repeat(to - from));
     }
     let indent = format!("  {blank} ");
-    if let Some(way) = way(reading, finding) {
-        let _ = writeln!(out, "{indent}= by way of {way}");
+    for told in ways(reading, finding) {
+        let _ = writeln!(out, "{indent}= {told}");
     }
     out + &reasons(finding, &indent)
 }
 
-/// The functions between a finding's line and the tool: `lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
-fn way(reading: &Reading, finding: &Finding) -> Option<String> {
-    let frames = super::frames(reading, finding);
-    let name = |frame: &Frame| reading.sources.get(frame.place.file).map_or("", |source| source.name.as_str());
-    let told = |frame: &Frame| {
-        format!("{}:{} ({})", tidegate_text::line(name(frame)), frame.place.line, tidegate_text::line(&frame.function))
+/// Calls told of a line inside a function.
+const MOST_CALLS: usize = 4;
+
+/// What led to a finding's line, `called from x.sh:9, x.sh:10`, and the functions between it and the tool:
+/// `by way of lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
+fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
+    let Way { called_from, frames } = Way::of(reading, finding);
+    let name = |place: &Place| {
+        let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
+        format!("{}:{}", tidegate_text::line(name), place.line)
     };
-    let told: Vec<String> = frames.iter().map(told).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let mut told = Vec::new();
+    if !called_from.is_empty() {
+        let calls: Vec<String> = called_from.iter().take(MOST_CALLS).map(name).collect();
+        let more = match called_from.len().saturating_sub(MOST_CALLS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        told.push(format!("called from {}{more}", calls.join(", ")));
+    }
+    if !frames.is_empty() {
+        let frame = |frame: &Frame| format!("{} ({})", name(&frame.place), tidegate_text::line(&frame.function));
+        told.push(format!("by way of {}", frames.iter().map(frame).collect::<Vec<_>>().join(", ")));
+    }
+    told
 }
 
 fn reasons(finding: &Finding, indent: &str) -> String {

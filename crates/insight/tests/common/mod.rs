@@ -38,6 +38,7 @@ pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
             refused: None,
             may_fail: false,
             frames: Vec::new(),
+            called_from: None,
         });
         ops.push(op);
     }
