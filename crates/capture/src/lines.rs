@@ -69,6 +69,7 @@ type Naming = Rc<[(usize, usize, usize)]>;
 #[derive(Debug)]
 pub(super) struct Finder {
     files: Vec<Source>,
+    variables: BTreeMap<String, Variable>,
     /// File and command of the last match.
     last: Option<(usize, usize)>,
     /// Per function, the last call of it that was found.
@@ -94,6 +95,17 @@ pub(super) struct Match {
     pub(super) score: i32,
     pub(super) perfect: bool,
     pub(super) words: Vec<Option<usize>>,
+}
+
+/// Where a variable of the shell is set and asked for.
+#[derive(Debug, Default)]
+struct Variable {
+    /// The only word that sets it: file, command, word.
+    set: Option<(usize, usize, usize)>,
+    /// How often it is set.
+    times: usize,
+    /// Words that ask for it.
+    uses: usize,
 }
 
 /// A command that a call went through.
@@ -125,7 +137,16 @@ impl Finder {
         for file in &mut files {
             file.variables = shared.clone();
         }
-        Self { files, last: None, last_calls: BTreeMap::new(), calls: RefCell::default(), naming: RefCell::default() }
+        let mut finder = Self {
+            files,
+            variables: BTreeMap::new(),
+            last: None,
+            last_calls: BTreeMap::new(),
+            calls: RefCell::default(),
+            naming: RefCell::default(),
+        };
+        finder.count_variables();
+        finder
     }
 
     /// Takes in the script that issued a call, if it is another than those known: scripts call scripts.
@@ -151,6 +172,7 @@ impl Finder {
             self.files.push(source);
             self.naming.borrow_mut().clear();
             self.calls.borrow_mut().clear();
+            self.count_variables();
         }
     }
 
@@ -167,7 +189,10 @@ impl Finder {
         self.last = Some((file, at));
         let mut level = Level { file, at, name: None, givers: givers(args, &found.words) };
         let mut levels = Vec::new();
+        // Where each argument was written: there, or where a variable was set.
         let mut words: Vec<Option<SourceWord>> = vec![None; args.len()];
+        let wrong = blamed(args, complaint);
+        let mut at_fault: Option<SourceWord> = None;
         for _ in 0..MAX_FRAMES {
             let Some((caller, _)) = self.caller(&level, args.len()) else { break };
             if let Some(function) = &self.files[level.file].commands[level.at].function {
@@ -176,21 +201,27 @@ impl Finder {
             }
             let shared = self.is_shared(&level);
             for arg in (0..args.len()).filter(|arg| caller.givers[*arg].is_none()) {
-                words[arg] = words[arg].take().or_else(|| self.word(&level, arg, shared));
+                if let Some(word) = self.word(&level, arg, shared).filter(|_| words[arg].is_none()) {
+                    at_fault = Some(word.clone()).filter(|_| wrong == Some(arg)).or(at_fault);
+                    words[arg] = Some(self.set_once(&level, arg).unwrap_or(word));
+                }
             }
             levels.push(std::mem::replace(&mut level, caller));
         }
         let lost = self.commands(level.file)[level.at].passes_on();
         let lost = lost.is_some_and(|all| level.givers.iter().flatten().any(|giver| giver.word == all));
         let outer = (0..args.len()).filter(|arg| level.givers[*arg].is_some());
-        outer.for_each(|arg| words[arg] = self.word(&level, arg, lost));
+        for arg in outer {
+            let word = self.word(&level, arg, lost);
+            at_fault = word.clone().filter(|_| wrong == Some(arg)).or(at_fault);
+            words[arg] = self.set_once(&level, arg).or(word);
+        }
         let command = &self.commands(level.file)[level.at];
         let name = level.name.or_else(|| tool_word(&self.files[level.file], command, tool));
         let call = self.files[level.file].place(name.map_or(command.line(), |at| command.words[at].line), None);
         // From the caller inward.
         let frames: Vec<CallFrame> = levels.iter().rev().filter_map(|level| self.frame(level)).collect();
-        let blamed = blamed(args, complaint).and_then(|arg| words[arg].clone());
-        let place = match blamed {
+        let place = match at_fault {
             None => SourceLine { frames, ..call },
             Some(word) => {
                 let source = self.files.iter().find(|source| source.path == word.file)?;
@@ -220,6 +251,50 @@ impl Finder {
         let literal = word.is_literal() && giver.whole && !word.within && !shared;
         let file = self.files[level.file].path.clone();
         Some(SourceWord { file, line: word.line, columns: word.columns.clone(), literal })
+    }
+
+    /// Where the variable was given its value that a word consists of, if that is the only place in all files that sets
+    /// it, and says the value letter by letter. What other words ask for, too, must not be changed there.
+    fn set_once(&self, level: &Level, arg: usize) -> Option<SourceWord> {
+        let giver = level.givers[arg].as_ref().filter(|giver| giver.whole)?;
+        let asking = &self.commands(level.file)[level.at].words[giver.word];
+        let name = asking.variable().filter(|_| !asking.within)?;
+        let variable = self.variables.get(name)?;
+        let &(file, at, which) = variable.set.as_ref()?;
+        let source = &self.files[file];
+        let word = &source.commands[at].words[which];
+        let (_, said) = word.raw.split_once('=')?;
+        let plain = said.trim_matches(['"', '\'']);
+        let from = word.columns.start + name.chars().count() + 1;
+        let quote = usize::from(plain.len() < said.len());
+        let columns = from + quote..from + quote + plain.chars().count();
+        let literal = variable.uses == 1 && source.commands[at].function.is_none();
+        (plain == &*giver.value && word.is_literal()).then(|| SourceWord {
+            file: source.path.clone(),
+            line: word.line,
+            columns,
+            literal,
+        })
+    }
+
+    /// Counts where variables are set and asked for.
+    fn count_variables(&mut self) {
+        let mut found: BTreeMap<String, Variable> = BTreeMap::new();
+        for (file, source) in self.files.iter().enumerate() {
+            for (at, command) in source.commands.iter().enumerate() {
+                for (which, word) in command.words.iter().enumerate() {
+                    for name in word.variables() {
+                        found.entry(name.to_owned()).or_default().uses += 1;
+                    }
+                    if let Some(name) = command.sets(which) {
+                        let variable = found.entry(name.to_owned()).or_default();
+                        variable.set = (variable.times == 0).then_some((file, at, which));
+                        variable.times += 1;
+                    }
+                }
+            }
+        }
+        self.variables = found;
     }
 
     /// Does a command stand in a function that several calls share?
@@ -694,6 +769,23 @@ tc qdisc show";
     }
 
     #[test]
+    fn a_variable_that_is_set_once_leads_to_where_it_is_set() {
+        let script = "RATE=800kbps\nDEV=eth0\nCEIL=5mbit; CEIL=6mbit\nexport Q=\"9\"\nf() { tc class add dev $DEV rate $1; }\n\
+            tc class add dev $DEV rate $RATE ceil $CEIL quantum ${Q}\nf $RATE2\n";
+        assert_eq!(
+            ways_of(script, &["class add dev eth0 rate 800kbps ceil 6mbit quantum 9", "class add dev eth0 rate 7mbit"]),
+            // The device is asked for twice; which of two ceilings it was is not looked into.
+            ["6: 6= 6= 6= 2 6= 1= 6= 6 6= 4=", "7 f:5: 5= 5= 5= 2 5= 7"]
+        );
+        // What arithmetic makes of a variable is not what was set; what it asks for is one use more.
+        let script = "UP=900\ntc class add rate $UP ceil $((UP * 9 / 10))\n";
+        assert_eq!(ways_of(script, &["class add rate 900 ceil 810"]), ["2: 2= 2= 2= 1 2= 2"]);
+        // A default may have set it, too.
+        let script = "UP=900\n: ${UP:=900}\ntc class add rate $UP\n";
+        assert_eq!(ways_of(script, &["class add rate 900"]), ["3: 3= 3= 3= 3"]);
+    }
+
+    #[test]
     fn a_refused_word_of_a_function_is_its_own_with_the_call_beside_it() {
         let script = "f() {\n  tc qdisc add dev $1 root pfifo limitt 3\n}\nf eth0\nf eth1\n";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
@@ -740,7 +832,7 @@ tc qdisc show";
         let (place, words) = finder.find("tc", &args, "Illegal \"rate\": \"12mbitt\"").unwrap();
         // The first quoted word that is an argument: the keyword.
         assert_eq!((place.line, place.columns), (3, Some(7..11)));
-        assert_eq!(words.iter().flatten().map(|word| word.literal).collect::<Vec<_>>()[6..9], [true, false, true]);
+        assert_eq!(words.iter().flatten().map(|word| word.literal).collect::<Vec<_>>()[6..9], [true, true, true]);
         let (place, _) = finder.find("tc", &args, "What is \"12mbitt\"?").unwrap();
         assert_eq!((place.line, place.columns), (3, Some(12..14)));
     }

@@ -104,7 +104,8 @@ impl Script {
                 if verb.text != "." && verb.text != "source" {
                     continue;
                 }
-                for named in sourced(&file.raw, &variables, &dir) {
+                for found in sourced(&file.raw, &variables, &dir) {
+                    let named = as_given(&found, &dir, &self.files[0].0);
                     let known = self.files.iter().any(|(path, _)| *path == named);
                     if !known
                         && !is_new_inside(&named)
@@ -138,6 +139,15 @@ fn sourced(raw: &str, variables: &std::collections::BTreeMap<String, Vec<String>
         .filter(|path| path.is_file())
         .take(1)
         .collect()
+}
+
+/// A file's name as the user would write it who gave `script`, which lies in `dir`.
+fn as_given(file: &Path, dir: &Path, script: &Path) -> PathBuf {
+    let given = script.parent().unwrap_or(Path::new(""));
+    let name = file.strip_prefix(dir).map_or_else(|_| file.to_owned(), |inside| given.join(inside));
+    // Without `./` inside.
+    let plain: PathBuf = name.components().filter(|part| *part != std::path::Component::CurDir).collect();
+    if plain.as_os_str().is_empty() { name } else { plain }
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
@@ -332,6 +342,16 @@ pub(super) fn is_new_inside(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sourced_file_is_named_as_its_script_is() {
+        let named = |file: &str, script: &str| -> PathBuf {
+            as_given(Path::new(file), Path::new("/home/a"), Path::new(script))
+        };
+        assert_eq!(named("/home/a/./lib.sh", "x.sh"), Path::new("lib.sh"));
+        assert_eq!(named("/home/a/lib/b.sh", "../a/x.sh"), Path::new("../a/lib/b.sh"));
+        assert_eq!(named("/etc/./b.conf", "x.sh"), Path::new("/etc/b.conf"));
+    }
 
     #[test]
     fn devices_are_found_wherever_scripts_name_them() {

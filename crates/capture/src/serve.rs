@@ -355,7 +355,9 @@ fn answer(turn: &mut Turn<'_>, limits: &Limits, request: &Request, kept: usize) 
 fn record(turn: &mut Turn<'_>, request: Request, reply: &Reply, answered: bool) {
     let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
     turn.finder.learn(&request.issuer, &request.call.cwd);
-    let found = turn.finder.find(&request.call.tool, &request.call.args, &stderr);
+    // A warning blames no word.
+    let complaint = if reply.code == 0 { "" } else { &stderr };
+    let found = turn.finder.find(&request.call.tool, &request.call.args, complaint);
     let (source, words) = found.map_or((None, Vec::new()), |(source, words)| (Some(source), words));
     turn.calls.push(Recorded {
         call: request.call,

@@ -86,7 +86,7 @@ fn short(line: &str) -> String {
 fn failed(call: &Recorded) -> Trouble {
     // The tool's name stands before the reason already.
     let prefix = format!("{}: ", call.call.tool);
-    let mut lines = call.stderr.trim().lines();
+    let mut lines = tidegate_shims::refusal_lines(&call.stderr);
     let reason = match lines.next() {
         None => format!("failed with code {} and says nothing", call.code),
         Some(text) => text.strip_prefix(&prefix).unwrap_or(text).to_owned(),

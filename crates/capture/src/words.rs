@@ -29,6 +29,26 @@ impl Word {
     }
 }
 
+impl Word {
+    /// The variable that the word consists of: `$RATE`, `"${RATE}"`.
+    pub(super) fn variable(&self) -> Option<&str> {
+        let bare = self.raw.trim_matches('"').strip_prefix('$')?;
+        let name = bare.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(bare);
+        is_name(name).then_some(name)
+    }
+
+    /// All variables that it asks for; in arithmetic whatever may be one.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
+        let arithmetic = self.raw.contains("((");
+        let names = self.raw.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        names.filter(move |name| {
+            let at = name.as_ptr() as usize - self.raw.as_ptr() as usize;
+            let before = self.raw[..at].trim_end_matches(['{', '#', '!']);
+            is_name(name) && (arithmetic || before.ends_with('$'))
+        })
+    }
+}
+
 /// A simple command: words between separators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Command {
@@ -48,6 +68,26 @@ impl Command {
         let at = self.words.iter().position(|word| !Command::leads(word))?;
         let word = &self.words[at];
         (word.is_literal() && word.text == function).then_some(at)
+    }
+
+    /// The variable that a word sets, as `NAME=value` before a command or behind `export` and its like; or as one of
+    /// the names behind `read` and `for`, whose values are not known.
+    pub(super) fn sets(&self, word: usize) -> Option<&str> {
+        const SETTERS: [&str; 5] = ["export", "local", "declare", "typeset", "readonly"];
+        const UNKNOWN: [&str; 6] = ["read", "for", "select", "getopts", "unset", "mapfile"];
+        let name = |word: &Word| word.raw.split_once('=').map(|(name, _)| name.trim_end_matches('+')).map(str::len);
+        let here = &self.words[word];
+        // `${NAME:=value}`
+        if let Some(name) = here.variables().find(|name| here.raw.contains(&format!("{{{name}:="))) {
+            return Some(name);
+        }
+        let first = self.words.iter().find(|word| !Command::leads(word)).map_or("", |word| word.text.as_str());
+        if UNKNOWN.contains(&first) && is_name(&here.text) {
+            return Some(&here.text);
+        }
+        let before = self.words[..word].iter().all(Command::leads);
+        let length = name(here).filter(|_| before || SETTERS.contains(&first))?;
+        is_name(&here.raw[..length]).then_some(&here.raw[..length])
     }
 
     /// May a word stand before a command's name?

@@ -231,6 +231,12 @@ impl Reading {
         self.index.maker_of_qdisc(&dump.dev, dump.handle, dump.parent)
     }
 
+    /// Did the kernel choose a qdisc's number? Then no command can count on it.
+    pub(crate) fn is_unnamed(&self, dump: &QdiscDump) -> bool {
+        let maker = self.maker_of_qdisc(dump).map(|at| &self.ops[at]);
+        matches!(maker, Some(Op::Qdisc(op)) if op.handle.is_none())
+    }
+
     /// The operation that made a filter: of several that say the same, the last.
     pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
         let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };

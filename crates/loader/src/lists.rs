@@ -182,7 +182,7 @@ pub(super) fn carry_out(
 
 fn trouble(tool: &str, stderr: &str, place: SourceLine) -> Trouble {
     let prefix = format!("{tool}: ");
-    let mut lines = stderr.trim().lines();
+    let mut lines = tidegate_lang::tc::refusal_lines(stderr);
     let reason = lines.next().unwrap_or("refused without a word");
     let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
     Trouble {

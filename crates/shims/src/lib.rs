@@ -44,6 +44,7 @@ pub use call::{Answer, Call, Effect, FileChange, LinkChange, Reply};
 pub use host::Host;
 pub use machine::{Carried, Machine};
 pub use sysctl::sysctl_path;
+pub use tidegate_lang::tc::refusal_lines;
 pub use tools::TOOLS;
 
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 //! Comments that silence findings: `# tidegate: allow R4`, `# tidegate: allow-file quantum, R13`.
 
+use super::way::Way;
 use std::collections::BTreeSet;
 use tidegate_insight::{Finding, Reading, Rule};
 
@@ -47,12 +48,18 @@ impl Allowed {
         }
     }
 
-    /// Is this finding silenced?
-    pub(super) fn silences(&self, finding: &Finding) -> bool {
+    /// Is this finding silenced, at its line or at one that its command passed through?
+    pub(super) fn silences(&self, finding: &Finding, way: &Way) -> bool {
         let Some(place) = &finding.place else {
             return self.files.iter().any(|(_, rule)| *rule == finding.rule);
         };
-        self.files.contains(&(place.file, finding.rule)) || self.lines.contains(&(place.file, place.line, finding.rule))
+        let through = way.frames.iter().map(|frame| &frame.place);
+        // Of several calls one that allows it does not speak for the others.
+        let calls = way.called_from.iter().filter(|_| way.called_from.len() == 1);
+        std::iter::once(place).chain(through).chain(calls).any(|place| {
+            self.files.contains(&(place.file, finding.rule))
+                || self.lines.contains(&(place.file, place.line, finding.rule))
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Findings for programs.
 
-use super::{Checked, Way};
+use super::Checked;
+use super::way::Way;
 use serde_json::{Value, json};
 use tidegate_insight::{Edit, Finding, Frame, Level, Place, Reading, Witness};
 
@@ -29,6 +30,7 @@ fn one(reading: &Reading, finding: &Finding) -> Value {
         "place": finding.place.as_ref().map(|at| place(reading, at)),
         "text": finding.place.as_ref().and_then(|at| reading.sources[at.file].lines.get(at.line - 1)),
         "called_from": way.called_from.iter().map(|at| place(reading, at)).collect::<Vec<_>>(),
+        "used_in": way.used_in.iter().map(|at| place(reading, at)).collect::<Vec<_>>(),
         "frames": way.frames.iter().map(|frame| frame_of(reading, frame)).collect::<Vec<_>>(),
         "what": finding.what,
         "because": finding.because,

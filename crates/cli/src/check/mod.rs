@@ -10,13 +10,15 @@ mod json;
 mod options;
 mod sarif;
 mod text;
+mod way;
 
 pub use options::{Bar, Options};
 
 use std::process::ExitCode;
 use tidegate_capture::Exit;
-use tidegate_insight::{Finding, Frame, Level, Place, Reading, Rule};
+use tidegate_insight::{Finding, Level, Reading, Rule};
 use tidegate_loader::ReadOptions;
+use way::Way;
 
 /// A file could not be read, or the script did not come to its end.
 const UNREAD: u8 = 2;
@@ -96,7 +98,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     }
     let before = findings.len();
     let allowed = allow::Allowed::read(&reading);
-    findings.retain(|finding| !allowed.silences(finding));
+    findings.retain(|finding| !allowed.silences(finding, &Way::of(&reading, finding)));
     let silenced = before - findings.len();
     Ok(Checked { reading, findings, silenced })
 }
@@ -119,45 +121,6 @@ fn ended_badly(outcome: &tidegate_capture::Outcome) -> Option<Finding> {
         witness: Some(tidegate_insight::Witness::Number(code)),
         fix: None,
     })
-}
-
-/// How a finding's command came to its tool.
-#[derive(Default, PartialEq, Eq)]
-struct Way {
-    /// Of a line inside a function: the calls that led to it.
-    called_from: Vec<Place>,
-    /// The functions it passed through on its way from its line to the tool, where all commands of that line took the
-    /// same way.
-    frames: Vec<Frame>,
-}
-
-impl Way {
-    fn of(reading: &Reading, finding: &Finding) -> Way {
-        let Some(place) = &finding.place else { return Way::default() };
-        let line = |at: &Place| at.file == place.file && at.line == place.line;
-        let (mut called_from, mut frames) = (Vec::new(), None);
-        let mut agree = true;
-        for step in &reading.steps {
-            // A command may go over several lines.
-            let mut words = step.words.iter().filter_map(|word| word.place.as_ref());
-            let outside = step.place.as_ref().is_some_and(line);
-            let inside = step.frames.iter().rposition(|frame| line(&frame.place));
-            let caller = match inside {
-                Some(_) if !outside => step.place.as_ref(),
-                _ if outside => step.called_from.as_ref(),
-                _ if words.any(line) => None,
-                _ => continue,
-            };
-            let way = match inside {
-                Some(at) if !outside => &step.frames[at + 1..],
-                _ => &step.frames[..],
-            };
-            let caller = caller.map(|caller| Place { columns: (0, 0), ..caller.clone() });
-            called_from.extend(caller.filter(|caller| !called_from.contains(caller)));
-            agree &= *frames.get_or_insert(way) == way;
-        }
-        Way { called_from, frames: frames.filter(|_| agree).unwrap_or(&[]).to_vec() }
-    }
 }
 
 /// Is a finding about a device, as far as its command tells?

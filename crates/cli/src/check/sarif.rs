@@ -1,6 +1,7 @@
 //! Findings as SARIF 2.1.0 (OASIS): what code hosts and editors show beside the lines.
 
-use super::{Checked, Way};
+use super::Checked;
+use super::way::Way;
 use serde_json::{Value, json};
 use tidegate_insight::{Edit, Finding, Frame, Place, Reading, Rule, Witness};
 
@@ -49,15 +50,17 @@ fn result(reading: &Reading, finding: &Finding) -> Value {
         }
         value["locations"] = json!([{ "physicalLocation": location }]);
     }
-    let Way { called_from, frames } = Way::of(reading, finding);
-    if !called_from.is_empty() {
-        let related = |place: &Place| {
+    let Way { called_from, used_in, frames } = Way::of(reading, finding);
+    if !called_from.is_empty() || !used_in.is_empty() {
+        let related = |(place, what): (&Place, &str)| {
             json!({
                 "physicalLocation": physical(reading, place),
-                "message": { "text": "called from here" },
+                "message": { "text": what },
             })
         };
-        value["relatedLocations"] = called_from.iter().map(related).collect();
+        let used = used_in.iter().map(|place| (place, "used here"));
+        let called = called_from.iter().map(|place| (place, "called from here"));
+        value["relatedLocations"] = used.chain(called).map(related).collect();
     }
     if !frames.is_empty() {
         let frames: Vec<Value> = frames.iter().rev().map(|frame| frame_of(reading, frame)).collect();

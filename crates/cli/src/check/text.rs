@@ -1,7 +1,8 @@
 //! Findings for people.
 
+use super::Checked;
 use super::fix::Fixed;
-use super::{Checked, Way};
+use super::way::Way;
 use std::fmt::Write as _;
 use tidegate_insight::{Finding, Frame, Level, Place, Reading, Rule, Witness};
 
@@ -52,22 +53,24 @@ fn one(reading: &Reading, finding: &Finding) -> String {
 /// Calls told of a line inside a function.
 const MOST_CALLS: usize = 4;
 
-/// What led to a finding's line, `called from x.sh:9, x.sh:10`, and the functions between it and the tool:
+/// What led to a finding's line, `called from x.sh:9, x.sh:10`, or uses the variable it sets, and the functions between it and the tool:
 /// `by way of lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
 fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
-    let Way { called_from, frames } = Way::of(reading, finding);
+    let Way { called_from, used_in, frames } = Way::of(reading, finding);
     let name = |place: &Place| {
         let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
         format!("{}:{}", tidegate_text::line(name), place.line)
     };
     let mut told = Vec::new();
-    if !called_from.is_empty() {
-        let calls: Vec<String> = called_from.iter().take(MOST_CALLS).map(name).collect();
-        let more = match called_from.len().saturating_sub(MOST_CALLS) {
+    for (words, places) in [("used in", &used_in), ("called from", &called_from)] {
+        let shown: Vec<String> = places.iter().take(MOST_CALLS).map(name).collect();
+        let more = match places.len().saturating_sub(MOST_CALLS) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        told.push(format!("called from {}{more}", calls.join(", ")));
+        if !places.is_empty() {
+            told.push(format!("{words} {}{more}", shown.join(", ")));
+        }
     }
     if !frames.is_empty() {
         let frame = |frame: &Frame| format!("{} ({})", name(&frame.place), tidegate_text::line(&frame.function));

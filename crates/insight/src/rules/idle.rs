@@ -11,7 +11,7 @@ use crate::words::named;
 use std::collections::BTreeMap;
 use tidegate_lang::units::parse_classid;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::Target;
 use tidegate_policy::{Classes, FilterParams, QdiscParams};
 
@@ -54,6 +54,19 @@ fn is_reached(asking: &Asking<'_>, dev: &str, qdisc: Handle) -> bool {
     seen.classes.keys().any(|(place, _)| own(place)) || seen.direct.keys().any(own)
 }
 
+/// May anything lead to a class, as far as names tell?
+pub(super) fn is_mentioned(reading: &Reading, class: &ClassDump) -> bool {
+    let here = |dump: &&FilterDump| dump.dev == class.dev;
+    let filters = reading.filters.iter().filter(here).any(|dump| match &dump.entry {
+        FilterEntry::Heading => dump.kind == "fw" && !has_entries(reading, dump),
+        FilterEntry::Filter { params: FilterParams::Flow(_), .. } => true,
+        FilterEntry::Filter { .. } => classid(dump) == Some(class.classid),
+        FilterEntry::U32Table { .. } => false,
+    });
+    let qdisc = reading.qdiscs.iter().find(|one| one.dev == class.dev && one.handle == class.classid.qdisc());
+    filters || by_rule(reading, class.classid) || qdisc.is_some_and(|qdisc| is_default(qdisc, class.classid))
+}
+
 /// Does anything name a class, whether packets come by it or not? That is told where it stands.
 fn is_named(asking: &Asking<'_>, class: &ClassDump) -> bool {
     let reading = asking.reading;
@@ -84,7 +97,7 @@ fn by_rule(reading: &Reading, class: Handle) -> bool {
 }
 
 fn by_filter(asking: &Asking<'_>, class: &ClassDump) -> bool {
-    let here = |dump: &&tidegate_policy::dump::FilterDump| dump.dev == class.dev;
+    let here = |dump: &&FilterDump| dump.dev == class.dev;
     asking.reading.filters.iter().enumerate().filter(|(_, dump)| here(dump)).any(|(at, dump)| {
         let contradicts = || {
             let seen = asking.reached.walked.seen.filters.get(&at);
@@ -100,10 +113,9 @@ fn by_filter(asking: &Asking<'_>, class: &ClassDump) -> bool {
     })
 }
 
-fn has_entries(reading: &Reading, heading: &tidegate_policy::dump::FilterDump) -> bool {
-    let same = |other: &tidegate_policy::dump::FilterDump| {
-        (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref)
-    };
+fn has_entries(reading: &Reading, heading: &FilterDump) -> bool {
+    let same =
+        |other: &FilterDump| (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref);
     reading.filters.iter().any(|other| same(other) && matches!(other.entry, FilterEntry::Filter { .. }))
 }
 
@@ -116,7 +128,18 @@ fn told(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> 
             reading.maker_of_qdisc(owner)
         })?)
     };
-    let names: Vec<String> = classes.iter().take(MOST_CLASSES).map(|class| class.classid.to_string()).collect();
+    let owner = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == qdisc);
+    // A number that the kernel chose says nothing to whoever wrote the policy.
+    let unnamed = owner.filter(|owner| reading.is_unnamed(owner));
+    let name = |class: &ClassDump| match unnamed {
+        Some(_) => format!(":{:x}", class.classid.minor()),
+        None => class.classid.to_string(),
+    };
+    let names: Vec<String> = classes.iter().take(MOST_CLASSES).map(|class| name(class)).collect();
+    let of = unnamed.map_or_else(String::new, |owner| match owner.parent {
+        Handle::ROOT => format!(" of the {} at the root", owner.kind.name()),
+        parent => format!(" of the {} on {parent}", owner.kind.name()),
+    });
     let more = classes.len().saturating_sub(MOST_CLASSES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let own = step(first)?;
@@ -131,7 +154,7 @@ fn told(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> 
         rule: Rule::Idle,
         level: Level::Note,
         place: super::at_word(own, keyword),
-        what: format!("no packet comes to {}{more} on {dev}", names.join(", ")),
+        what: format!("no packet comes to {}{more}{of} on {dev}", names.join(", ")),
         because: format!(
             "no filter, rule, map or default of these files leads to {}{elsewhere}; a program that sets the priority \
              of its sockets, or eBPF, still may",

@@ -275,12 +275,15 @@ fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Mi
     let first = senders.first()?;
     let names: Vec<&str> = senders.iter().map(|one| one.sender.name).collect();
     let side = if first.sender.hurried { "behind" } else { "before" };
-    let remedy = if senders.iter().all(|sender| sender.is_exact) {
+    let better = if first.sender.hurried { "before" } else { "behind" };
+    let remedy = if place.is_none() {
+        // Nothing asked: it is the map of priorities.
         format!(
-            "lead them to a class that is served {} {}",
-            if first.sender.hurried { "before" } else { "behind" },
+            "the priomap leads them there: a filter by their DSCP leads them to a class served {better} {}",
             first.plain
         )
+    } else if senders.iter().all(|sender| sender.is_exact) {
+        format!("lead them to a class that is served {better} {}", first.plain)
     } else {
         format!("ask for all six bits of the DSCP: `match ip tos {:#04x} {DSCP:#x}`", first.packet.dsfield & DSCP)
     };

@@ -34,7 +34,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             let Some((plain, exceptions)) = all_but(asking, &arrive, &kept)? else { continue };
             (arrive, but) = (plain, exceptions);
         }
-        found.extend(overwritten(asking, (key, seen), (&arrive, &but), &known, value)?);
+        found.extend(overwritten(asking, (key, seen), (&arrive, &but), &known, (value, mask))?);
     }
     Ok(found)
 }
@@ -156,7 +156,7 @@ fn overwritten(
     (key, seen): (&RuleKey, &RuleSeen),
     (arrive, but): (&Parts, &[&str]),
     known: &[(RuleKey, RuleSeen)],
-    value: u32,
+    (value, mask): (u32, u32),
 ) -> Result<Option<Finding>, TooLarge> {
     let Some(step) = asking.step_of_rule(key) else { return Ok(None) };
     let (mut lines, mut restored, mut broader) = (Vec::new(), false, false);
@@ -164,6 +164,8 @@ fn overwritten(
         known.iter().filter(|(other, _)| other != key && (!same_chain(other, key) || other.at > key.at))
     {
         let writes = asking.rule(other).into_iter().flat_map(|rule| rule.targets()).find_map(|target| match target {
+            // The same mark once more is no other.
+            Target::Mark { value: same, mask: all } if (*same & *all, *all) == (value & mask, mask) => None,
             Target::Mark { .. } => Some(false),
             Target::Connmark(Connmark::Restore { .. }) => Some(true),
             _ => None,

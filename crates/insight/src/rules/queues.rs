@@ -1,10 +1,11 @@
 //! R12, R13 and R19: bursts and queue lengths that do not fit the rate above them.
 
+use super::idle::is_mentioned;
 use super::{at_word, edit, finding};
 use crate::drive::{Bench, Filled};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::lost::Thing;
-use crate::reading::{Place, Reading, Step};
+use crate::reading::{Place, Reading, Step, Word};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,8 +126,10 @@ struct Length<'r> {
     /// Where a queue in its place would hang.
     parent: Handle,
     kind: Kind,
-    /// What was said of its limit; `None`: nothing.
-    limit: Option<&'r str>,
+    /// What was said of its limit, with its keyword; `None`: nothing.
+    limit: Option<[&'r Word; 2]>,
+    /// The kernel numbered the qdisc that a queue in its place would hang on.
+    unnamed: bool,
     step: &'r Step,
     rate: Rate,
     ceil: Rate,
@@ -143,7 +146,7 @@ type Shape = (String, &'static str, String, u64, u64, u32, usize);
 
 impl Length<'_> {
     fn shape(&self) -> Shape {
-        let limit = self.limit.unwrap_or_default().to_owned();
+        let limit = self.limit.map_or_else(String::new, |[keyword, value]| format!("{} {}", keyword.text, value.text));
         (self.dev.to_owned(), self.kind.name(), limit, self.rate.0, self.ceil.0, self.frame, self.others.len())
     }
 }
@@ -179,7 +182,8 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             class: class.classid,
             parent: class.classid,
             kind,
-            limit: child.and(step.after("limit")).map(|word| word.text.as_str()),
+            limit: child.and(step.option("limit")),
+            unnamed: false,
             step,
             rate: *rate,
             ceil: *ceil,
@@ -189,19 +193,26 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             alone: None,
         });
     }
-    for qdisc in reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT) {
+    for qdisc in &reading.qdiscs {
         let QdiscParams::Tbf(tbf) = &qdisc.params else { continue };
+        // Packets can be led by number to the classes of a device's root only.
+        let class = match qdisc.parent {
+            Handle::ROOT => Handle::NONE,
+            class if reading.root(&qdisc.dev).is_some_and(|root| root.handle == class.qdisc()) => class,
+            _ => continue,
+        };
         let inner = reading.qdiscs.iter().find(|inner| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle);
         let Some(step) = reading.maker_of_qdisc(inner.unwrap_or(qdisc)).and_then(|op| reading.step_of(op)) else {
             continue;
         };
-        let said = ["limit", "latency"].into_iter().find_map(|word| step.after(word));
+        let said = ["limit", "latency"].into_iter().find_map(|word| step.option(word));
         lengths.push(Length {
             dev: &qdisc.dev,
-            class: Handle::NONE,
+            class,
             parent: Handle::new(qdisc.handle.major(), 1),
             kind: inner.map_or(Kind::Bfifo, |inner| inner.kind),
-            limit: said.map(|word| word.text.as_str()),
+            limit: said,
+            unnamed: reading.is_unnamed(qdisc),
             step,
             rate: tbf.rate.rate,
             ceil: tbf.rate.rate,
@@ -255,7 +266,9 @@ fn long(
     };
     let place = if length.limit.is_some() { at_limit(length.step) } else { length.step.place.clone() };
     let what = match length.limit {
-        Some(limit) => format!("limit {limit} lets {} of packets wait", words::time(wait)),
+        Some([keyword, value]) => {
+            format!("{} {} lets {} of packets wait", keyword.text, value.text, words::time(wait))
+        }
         None if length.class.is_none() => format!("{} of packets may wait", words::time(wait)),
         None if length.kind == Kind::Sfq => {
             format!("sfq without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
@@ -310,7 +323,13 @@ fn by_hand(length: &Length<'_>) -> Fix {
         Kind::FqCodel | Kind::Codel => "with a target that a frame fits in",
         _ => "a queue that keeps itself short",
     };
-    let what = format!("{why}: tc qdisc replace dev {} parent {} fq_codel{target}", length.dev, length.parent);
+    let what = match length.unnamed {
+        false => format!("{why}: tc qdisc replace dev {} parent {} fq_codel{target}", length.dev, length.parent),
+        true => format!(
+            "{why}: `handle 1:` (or another number that is free) for the tbf, and: tc qdisc add dev {} parent 1:1 fq_codel{target}",
+            length.dev
+        ),
+    };
     Fix { what, edits: Vec::new() }
 }
 
@@ -379,7 +398,9 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
     }
     let measure = || bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW);
     let left = (*survived.entry(shape).or_insert_with(measure))?;
-    // Where none leaves, something else than the limit stops them.
+    if left == 0 {
+        return takes_nothing(bench, qdisc, class, frame, (step, limit));
+    }
     (1..FIRST_WINDOW).contains(&left).then(|| {
         let what = format!("{} with limit {} drops packets of a single burst", qdisc.kind.name(), limit.text);
         let because = format!(
@@ -389,6 +410,31 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
         let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes offered at once {left} left");
         finding(Rule::Limit, Level::Warning, at_limit(step), what, because, witness)
     })
+}
+
+/// A limit under which no long packet is taken, or none at all. Where something else may stop them, it says nothing.
+fn takes_nothing(
+    bench: &mut Bench<'_>,
+    qdisc: &QdiscDump,
+    class: Handle,
+    frame: u32,
+    (step, limit): (&Step, &Word),
+) -> Option<Finding> {
+    let dev = &qdisc.dev;
+    let short = bench.survivors(dev, class, ACKNOWLEDGEMENT, 1)?;
+    let name = qdisc.kind.name();
+    let (what, because) = match short {
+        1.. if frame > ACKNOWLEDGEMENT => (
+            format!("{name} with limit {} takes no frame of {frame} bytes", limit.text),
+            "packets of full length are dropped, every one: downloads and uploads stall",
+        ),
+        0 if qdisc.kind.waits() == Waits::UntilFull && limit.text == "0" => {
+            (format!("{name} with limit 0 takes no packet"), "whatever comes to it is dropped")
+        }
+        _ => return None,
+    };
+    let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes none was taken");
+    Some(finding(Rule::Limit, Level::Error, at_limit(step), what, because.to_owned(), witness))
 }
 
 /// CoDel told to keep its queue shorter than one frame takes, at the fastest that its class may be.
@@ -434,7 +480,9 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
         root = root.or(Some(length.step));
     }
     // Rather one in which all wait for each other than one that tells flows apart.
-    let long = waits.iter().filter(|(_, (_, wait))| *wait >= Span::millis(100));
+    let long = waits.iter().filter(|(class, (_, wait))| {
+        *wait >= Span::millis(100) && reading.class(dev, **class).is_none_or(|class| is_mentioned(reading, class))
+    });
     let (class, (is_shared, wait)) = long.max_by_key(|(_, which)| **which)?;
     let for_whom = if *is_shared { "for what shares it" } else { "for the transfer's own packets" };
     let place = reading

@@ -287,13 +287,14 @@ fn dead_filter(
     let reading = asking.reading;
     let dump = &reading.filters[at];
     let mut takers = Vec::new();
-    let mut all_keep_some = true;
+    let (mut all_keep_some, mut any_keeps_some) = (true, false);
     for before in earlier {
         let Some(other) = asking.reached.walked.seen.filters.get(before).cloned() else { continue };
         let (shared, kept) = overlap(asking, &other.matched, &seen.asked)?;
         if shared {
             takers.push(*before);
             all_keep_some &= kept;
+            any_keeps_some |= kept;
         }
     }
     // Rules that mark every packet leave the filters by header behind them idle on purpose: those are for when the rules are not there.
@@ -331,9 +332,14 @@ fn dead_filter(
         (Level::Warning, format!("what it asks for goes to {went}, not to {to}"))
     };
     let first = takers.iter().map(|taker| reading.filters[*taker].pref).min();
+    let by_hand = |what: &str| Some(Fix { what: what.into(), edits: Vec::new() });
     let fix = match (same, all_keep_some, first) {
         (false, true, Some(first)) => move_before(asking, at, step, first),
-        _ => remove(asking, step),
+        (true, ..) => remove(asking, step),
+        _ if hashed => remove(asking, step),
+        // Which of them is meant, nobody but its author knows.
+        _ if any_keeps_some => by_hand("some of them ask for nothing else: put it before the others, or remove it"),
+        _ => by_hand("they ask for no more than it does: keep those that are meant, and remove the others"),
     };
     Ok(Some(Finding {
         rule: Rule::Unreachable,
@@ -380,7 +386,7 @@ fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Optio
     });
     let keyword = ["prio", "pref", "priority"].into_iter().find(|keyword| step.after(keyword).is_some());
     match keyword {
-        Some(keyword) if !taken && asking.is_alone(step) => {
+        Some(keyword) if !taken && asking.is_alone(step) && step.after(keyword).is_some_and(|word| word.literal) => {
             edit(step, keyword, &lower.to_string(), "have it asked before them")
         }
         _ => by_hand(),

@@ -4,6 +4,7 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::{is_told, is_unnamed, stands_already};
 use crate::reading::{Reading, Step};
 use crate::words::{count, named};
+use tidegate_lang::tc::refusal_lines;
 
 /// A finding for each refusal that has its reason in itself.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -18,7 +19,7 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     let told = step.refused.as_deref()?;
     let prefix = format!("{}: ", step.tool);
     // Of a batch, the lines before may have been warned of: that is no refusal.
-    let mut lines = told.trim().lines().filter(|line| !line.starts_with("tidegate: warning: "));
+    let mut lines = refusal_lines(told);
     let shown = lines.clone().next().unwrap_or_default().to_owned();
     let reason = lines.next().unwrap_or("refused without a word");
     let reason = reason.strip_prefix(&prefix).unwrap_or(reason).trim_end_matches('.').to_owned();

@@ -85,7 +85,9 @@ fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
     if !different.is_empty() {
         because.push_str(&format!("; {}", different.join(", ")));
     }
-    let mut lines: Vec<String> = unit.joined.iter().filter_map(|other| reading.line(other.step)).collect();
+    // Of one value that several commands use, its place tells.
+    let apart = unit.joined.iter().filter(|other| other.value.place.is_none() || other.value.place != unit.value.place);
+    let mut lines: Vec<String> = apart.filter_map(|other| reading.line(other.step)).collect();
     let own = reading.line(unit.step);
     lines.retain(|line| Some(line) != own.as_ref());
     lines.dedup();
@@ -111,7 +113,7 @@ fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
 /// Words that name a rate.
 const RATES: [&str; 9] = ["rate", "ceil", "peakrate", "m1", "m2", "bandwidth", "penalty_rate", "avgrate", "drain"];
 /// Words that name a time whose bare number is microseconds.
-const TIMES: [&str; 5] = ["latency", "target", "interval", "tupdate", "ce_threshold"];
+const TIMES: [&str; 6] = ["latency", "target", "interval", "tupdate", "ce_threshold", "rtt"];
 
 /// Rates and times in a command whose unit is unexpected.
 fn units_of(step: &Step) -> Vec<Unit<'_>> {
@@ -177,6 +179,7 @@ fn takes_time(step: &Step, keyword: &str) -> bool {
     let kind = step.words.iter().find_map(|word| Kind::ALL.iter().find(|kind| kind.name() == word.text));
     match kind {
         Some(Kind::Tbf) => keyword == "latency",
+        Some(Kind::Cake) => keyword == "rtt",
         Some(Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::FqPie | Kind::DualPi2) => true,
         _ => false,
     }

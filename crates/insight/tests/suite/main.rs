@@ -7,3 +7,4 @@ mod classification;
 mod explain;
 mod probe;
 mod reach;
+mod rules;

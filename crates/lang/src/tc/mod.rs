@@ -48,7 +48,7 @@ pub use command::no_device_name;
 pub use conditions::{Joined, conditions};
 pub use get::{GetFilter, find_filter};
 pub use listing::{Listed, NotListed, is_listing, read_listing};
-pub use refuse::{action_not_found, refusal_text};
+pub use refuse::{action_not_found, refusal_lines, refusal_text};
 pub use show_class::show_classes;
 pub use show_filter::show_filters;
 pub use show_qdisc::show_qdiscs;

@@ -14,8 +14,36 @@ pub fn refusal_text(op: &Op, error: &TcError) -> (String, u8) {
     }
 }
 
+/// What tc prints before a refusal and is none: values that it chose itself, and warnings, ours among them.
+const NOTES: [&str; 5] = [
+    "RED: set bandwidth to ",
+    "GRED: set bandwidth to ",
+    "GRED: set burst to ",
+    "Auto-config [",
+    "tidegate: warning: ",
+];
+
+/// The lines of a tool's stderr that may say why it refused, in order: all but notes.
+pub fn refusal_lines(stderr: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
+    let lines = stderr.trim().lines();
+    lines.filter(|line| !NOTES.iter().any(|note| line.starts_with(note)))
+}
+
 /// The same where actions are asked for by number. tc goes on as if it did not know the command, and blames the word after it.
 pub fn action_not_found(error: &TcError) -> (String, u8) {
     let after = "Command \"action\" is unknown, try \"tc actions help\".";
     (format!("{error}\nWe have an error talking to the kernel\n{after}\n"), 255)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refusal_lines;
+
+    #[test]
+    fn a_note_is_not_the_reason() {
+        let told = "RED: set bandwidth to 10Mbit\ntc_red_eval_ewma() burst 20 is too small ? Try burst 31\ntc: help\n";
+        let lines: Vec<&str> = refusal_lines(told).collect();
+        assert_eq!(lines, ["tc_red_eval_ewma() burst 20 is too small ? Try burst 31", "tc: help"]);
+        assert_eq!(refusal_lines("\n").next(), None);
+    }
 }
