@@ -1,11 +1,13 @@
 //! Findings for programs.
 
-use super::{Checked, Way};
+use super::path::CommandPath;
+use super::result::Checked;
+use crate::finding::{Edit, Finding, Level, Witness};
+use crate::reading::{Frame, Place, Reading};
 use serde_json::{Value, json};
-use tidegate_insight::{Edit, Finding, Frame, Level, Place, Reading, Witness};
 
-/// The document, with the end of line.
-pub(super) fn document(checked: &Checked) -> String {
+/// The findings as one document, with the end of line: `docs/check.md` has its members.
+pub fn to_json(checked: &Checked) -> String {
     let count = |level: Level| checked.findings.iter().filter(|finding| finding.level == level).count();
     let document = json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -21,7 +23,7 @@ pub(super) fn document(checked: &Checked) -> String {
 }
 
 fn one(reading: &Reading, finding: &Finding) -> Value {
-    let way = Way::of(reading, finding);
+    let way = CommandPath::of(reading, finding);
     json!({
         "rule": finding.rule.id(),
         "name": finding.rule.name(),

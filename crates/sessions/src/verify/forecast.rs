@@ -1,21 +1,26 @@
 //! What the simulator would have said, from what was measured without the policy.
 
-use super::Options;
-use crate::measuring::predict::{Line, Traffic, Way, predict};
+use super::options::{NAMES, VerifyOptions};
+use crate::error::chain;
+use crate::measure::Measurement;
+use crate::predict::{Line, Traffic, TriedPolicy, Way, predict};
 use tidegate_measure::experiment::{Experiment, Run, Spread, figure};
 use tidegate_report::measuring::verify::Predicted;
-use tidegate_sessions::measure::Measurement;
-use tidegate_sessions::verify::NAMES;
+use tidegate_scenario::run::ExperimentWatch;
 
 /// IP packets of what TCP carried: full ones, 52 of 1,500 bytes heads.
 const WITH_HEADS: f64 = 1500.0 / 1448.0;
 
-/// The medians and 95th percentiles of the round trips under each load; the reason if there are none.
-pub(super) fn of(
-    options: &Options,
+/// What the simulator would have said of the policy, from what was measured without it: the medians and 95th
+/// percentiles of the round trips under each load. `device` is the one whose name stands for the policy.
+///
+/// # Errors
+/// The reason if there are none, for its user.
+pub fn forecast(
+    options: &VerifyOptions,
     measurement: &Measurement,
-    device: Option<&str>,
-    experiment: &Experiment,
+    (experiment, device): (&Experiment, Option<&str>),
+    watch: &ExperimentWatch<'_>,
 ) -> Result<Vec<Predicted>, String> {
     let ([policy], Some(device)) = (options.policy.as_slice(), device) else {
         return Err("only a policy in one file is tried in the simulator".into());
@@ -27,7 +32,8 @@ pub(super) fn of(
     for (load, up, down) in measurement.flows() {
         let line = line(&before, load, &probe).ok_or("the line's rates are not known")?;
         let traffic = Traffic { name: load.to_owned(), up, down };
-        let said = predict(&line, policy, device, &[traffic]).map_err(|error| format!("{error:#}"))?;
+        let said =
+            predict(&line, TriedPolicy::File(policy), device, &[traffic], watch).map_err(|error| chain(&error))?;
         for said in said {
             let one = |statistic: &str, without, with| Predicted {
                 load: load.to_owned(),

@@ -2,8 +2,6 @@
 //!
 //! The machine is asked by its own `tc`, whose listings any user may read; netfilter's rules only root may.
 
-mod live;
-
 use crate::run::text;
 use crate::script_options::ScriptOptions;
 use clap::ValueEnum;
@@ -71,7 +69,7 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
         ..ReadOptions::default()
     };
     let taken = if options.live {
-        let listings = live::listings(options.dev.as_deref())?;
+        let listings = tidegate_loader::live_listings(options.dev.as_deref())?;
         if options.print == Print::Listing {
             return Ok((listings, true));
         }

@@ -1,7 +1,8 @@
 //! Comments that silence findings: `# tidegate: allow R4`, `# tidegate: allow-file quantum, R13`.
 
+use crate::finding::{Finding, Rule};
+use crate::reading::Reading;
 use std::collections::BTreeSet;
-use tidegate_insight::{Finding, Reading, Rule};
 
 /// What comments allow.
 #[derive(Debug, Default)]

@@ -1,26 +1,26 @@
 //! The policy that would fix a line, and what the simulator says of it.
 
-use crate::measuring::predict::{Line, Said, Traffic, Way, predict};
-use crate::trial::tc_rate;
-use anyhow::Context as _;
+use crate::error::{Error, Result, chain};
+use crate::predict::{Line, Said, Traffic, TriedPolicy, Way, predict};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Rate, Remedy};
+use tidegate_scenario::run::ExperimentWatch;
+use tidegate_scenario::shell::tc_rate;
 
 /// Transfers at once, in the simulator.
 const FLOWS: usize = 4;
 
 /// What would fix the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be tried is
 /// noted.
-pub(super) fn of(quick: &mut Quick, dev: &str) -> Option<Remedy> {
+pub(super) fn of(quick: &mut Quick, dev: &str, watch: &ExperimentWatch<'_>) -> Option<Remedy> {
     if quick.grade()? < Grade::B {
         return None;
     }
     let (up, down) = quick.rates();
     let policy = short(dev, up?, down)?;
     let (up, known_down) = (up?.bits(), down.and_then(Rate::full).filter(|bits| *bits > 0.0));
-    let predicted = predicted(quick, up, known_down).unwrap_or_else(|error| {
-        quick.notes.push(format!("the simulator could not try it: {error:#}"));
+    let predicted = predicted(quick, up, known_down, watch).unwrap_or_else(|error| {
+        quick.notes.push(format!("the simulator could not try it: {}", chain(&error)));
         Vec::new()
     });
     Some(Remedy { policy, predicted })
@@ -63,7 +63,7 @@ fn rounded(bits: f64) -> u64 {
 }
 
 /// The line with these figures, without and with the policy, in the simulator.
-fn predicted(quick: &Quick, up: f64, down: Option<f64>) -> anyhow::Result<Vec<Predicted>> {
+fn predicted(quick: &Quick, up: f64, down: Option<f64>, watch: &ExperimentWatch<'_>) -> Result<Vec<Predicted>> {
     let far = quick.farthest().unwrap_or_default();
     let full = |load: Load, bits: f64| quick.buffer(load).map(|bytes| bytes as f64 * 8.0 / bits);
     let line = Line {
@@ -71,8 +71,8 @@ fn predicted(quick: &Quick, up: f64, down: Option<f64>) -> anyhow::Result<Vec<Pr
         down: down.map(|bits| Way { bits, full: full(Load::Down, bits) }),
         round_trip: quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0) as f64 / 1e9,
     };
-    let policy = short("eth0", Rate::Full(up), down.map(Rate::Full)).context("a rate of nothing")?;
-    let file = Passing::new(&policy)?;
+    let policy = short("eth0", Rate::Full(up), down.map(Rate::Full))
+        .ok_or_else(|| Error::Invalid("a rate of nothing".to_owned()))?;
     let loads: Vec<Load> =
         [Load::Up, Load::Down].into_iter().filter(|load| *load == Load::Up || down.is_some()).collect();
     let traffic = |load: &Load| {
@@ -80,27 +80,10 @@ fn predicted(quick: &Quick, up: f64, down: Option<f64>) -> anyhow::Result<Vec<Pr
         Traffic { name: load.word().into(), up, down }
     };
     let traffic: Vec<Traffic> = loads.iter().map(traffic).collect();
-    let said = predict(&line, &file.0, "eth0", &traffic)?;
+    let said = predict(&line, TriedPolicy::Short(&policy), "eth0", &traffic, watch)?;
     let ns = |(median, high): (f64, f64)| ((median * 1e9) as u64, (high * 1e9) as u64);
     let one = |(load, said): (&Load, Said)| Predicted { load: *load, without: ns(said.without), with: ns(said.with) };
     Ok(loads.iter().zip(said).map(one).collect())
-}
-
-/// A file that is gone when this is.
-struct Passing(PathBuf);
-
-impl Passing {
-    fn new(text: &str) -> anyhow::Result<Passing> {
-        let path = std::env::temp_dir().join(format!("tidegate-quick-{}.toml", std::process::id()));
-        crate::output::file(&path, text)?;
-        Ok(Passing(path))
-    }
-}
-
-impl Drop for Passing {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 #[cfg(test)]

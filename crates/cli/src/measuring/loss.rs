@@ -1,12 +1,9 @@
 //! `tidegate loss`: what is lost one way, and the other.
 //!
 //! ```text
-//! with our server     field::Far: the same packets both ways                          ──▶ Course ─┐
-//! with captures       captured: packets of one side found among those of the other    ──▶ Course ─┼─▶ measure::lost ──▶ text, JSON
-//! as by hand          blind: numbered packets, whoever captures them counts          ──▶ counts ─┘
+//! with our server, with captures   tidegate_sessions::loss ──▶ measure::lost::Lost ──▶ text, JSON
+//! as by hand                       blind: numbered packets, whoever captures them counts
 //! ```
-
-mod captured;
 
 use super::far::{FarOptions, PARTIAL};
 use super::{again, ds_field};
@@ -15,10 +12,10 @@ use anyhow::bail;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tidegate_field::Far;
-use tidegate_measure::lost::{Lost, Way};
-use tidegate_measure::stream::{Exchange, Outcome, Path, Phase, Stream};
+use tidegate_measure::lost::Lost;
+use tidegate_measure::stream::{Phase, Stream};
 use tidegate_report::measuring::loss::{text, to_json};
+use tidegate_sessions::loss::{self, Captures};
 
 /// What is lost on the way to a host, and on the way back: how much, how sure that is, in what bursts.
 #[derive(Clone, Debug, clap::Args)]
@@ -68,9 +65,6 @@ pub struct Options {
     pub json: bool,
 }
 
-/// Packets sent, if nothing is said.
-const COUNT: u32 = 100;
-
 /// Plays `tidegate loss`.
 pub fn command(options: &Options) -> ExitCode {
     super::ended("loss", attempt(options))
@@ -78,9 +72,12 @@ pub fn command(options: &Options) -> ExitCode {
 
 fn attempt(options: &Options) -> anyhow::Result<u8> {
     let lost = match (&options.host, &options.received) {
-        (_, Some(received)) => captured::lost(options, received)?,
+        (_, Some(received)) => captured(options, received)?,
         (Some(host), None) if options.blind => return blind(options, host),
-        (Some(host), None) => measured(options, host)?,
+        (Some(host), None) => {
+            let target = options.far.target(host)?;
+            loss::measure(&target, &stream(options)?, tidegate_os::interrupt::notice(), again())?
+        }
         (None, None) => bail!("where is `tidegate serve`, or a capture?"),
     };
     let shown = if options.json { to_json(&lost) } else { text(&lost) };
@@ -93,45 +90,22 @@ fn stream(options: &Options) -> anyhow::Result<Stream> {
     Ok(Stream::steady(Phase {
         payload: options.size,
         gap_ns: options.interval.as_nanos() as u64,
-        packets: options.count.unwrap_or(COUNT),
+        packets: options.count.unwrap_or(loss::USUAL_COUNT),
         dscp: ds_field(&options.tos)? >> 2,
         rest_ns: 0,
     }))
 }
 
-fn measured(options: &Options, host: &str) -> anyhow::Result<Lost> {
-    let stream = stream(options)?;
-    let mut far = Far::connect(&options.far.target(host)?)?;
-    far.stop_on(tidegate_os::interrupt::notice());
-    let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream })?;
-    Ok(document(&outcome, host, far.doubts()))
-}
-
-fn document(outcome: &Outcome, host: &str, notes: Vec<String>) -> Lost {
-    let up = Way::of(&format!("here to {host}"), &outcome.up);
-    let mut lost = Lost { version: version(), again: again(), notes, ..Lost::default() };
-    match &outcome.cut {
-        None => lost.ways = vec![up, Way::of(&format!("{host} to here"), &outcome.down)],
-        // What came upwards only the far end knows, and how much it sent.
-        Some(why) => {
-            let arrived = outcome.down.arrived();
-            lost.partial = Some(format!(
-                "{why}; until then {} packets were sent up, of which nothing is known, and {arrived} came down",
-                up.losses.sent
-            ));
-            // Up to the last that came, those missing are known to be.
-            let mut until = outcome.down.clone();
-            let end = until.journeys.iter().rposition(|journey| journey.arrived.is_some()).map_or(0, |last| last + 1);
-            until.journeys.truncate(end);
-            until.journeys.iter_mut().for_each(|journey| journey.sent = journey.sent.or(Some(0)));
-            lost.ways = vec![Way::of(&format!("{host} to here, until then"), &until)];
-        }
-    }
-    lost
-}
-
-fn version() -> String {
-    env!("CARGO_PKG_VERSION").to_owned()
+/// Looks for what was sent in what was received.
+fn captured(options: &Options, received: &std::path::Path) -> anyhow::Result<Lost> {
+    let captures = Captures {
+        received,
+        sent: options.sent.as_deref(),
+        port: options.filter_port,
+        count: options.count,
+        again: again(),
+    };
+    Ok(loss::captured(&captures, &|words| eprintln!("tidegate loss: {words}"))?)
 }
 
 /// Sends numbered packets and expects nothing.

@@ -1,17 +1,55 @@
 //! What the machine has now, asked of its own tools.
 
-use anyhow::{Context, bail};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use std::io;
 use std::process::Command;
 
 /// The most qdiscs and classes that are asked for their filters.
 const MAX_PARENTS: usize = 4096;
 
-/// The listings of all devices, or of one, with the lines that say of which device they are.
+/// Why the machine's `tc` tells nothing.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ListingsError {
+    /// It cannot be run.
+    NoTool(io::Error),
+    /// It refuses.
+    Refused {
+        /// Its words.
+        args: String,
+        /// What it says.
+        reason: String,
+    },
+}
+
+impl fmt::Display for ListingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ListingsError::NoTool(_) => f.write_str(
+                "there is no tc on this machine to ask; install it (Debian: iproute2), or give files that tc wrote \
+                 elsewhere",
+            ),
+            ListingsError::Refused { args, reason } => write!(f, "tc {args}: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for ListingsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ListingsError::NoTool(error) => Some(error),
+            ListingsError::Refused { .. } => None,
+        }
+    }
+}
+
+/// The listings of all devices of this machine, or of one, as its `tc` prints them, with lines that say of which device
+/// they are: what [`read_text`](crate::read_text) takes. Any user may ask; classes and filters of every qdisc are asked
+/// for, except below roots that stand there by default.
 ///
 /// # Errors
 /// There is no tc, or no such device.
-pub(super) fn listings(dev: Option<&str>) -> anyhow::Result<String> {
+pub fn live_listings(dev: Option<&str>) -> Result<String, ListingsError> {
     let mut asked = vec!["-d", "qdisc", "show"];
     if let Some(dev) = dev {
         asked.extend(["dev", dev]);
@@ -59,13 +97,11 @@ pub(super) fn listings(dev: Option<&str>) -> anyhow::Result<String> {
 }
 
 /// What tc says.
-fn tc(args: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("tc").args(args).output().with_context(|| {
-        "there is no tc on this machine to ask; install it (Debian: iproute2), or give files that tc wrote elsewhere"
-    })?;
+fn tc(args: &[&str]) -> Result<String, ListingsError> {
+    let output = Command::new("tc").args(args).output().map_err(ListingsError::NoTool)?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("tc {}: {}", args.join(" "), said.trim());
+        let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(ListingsError::Refused { args: args.join(" "), reason });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,11 +1,13 @@
 //! Findings as SARIF 2.1.0 (OASIS): what code hosts and editors show beside the lines.
 
-use super::{Checked, Way};
+use super::path::CommandPath;
+use super::result::Checked;
+use crate::finding::{Edit, Finding, Rule, Witness};
+use crate::reading::{Frame, Place, Reading};
 use serde_json::{Value, json};
-use tidegate_insight::{Edit, Finding, Frame, Place, Reading, Rule, Witness};
 
-/// The document, with the end of line.
-pub(super) fn document(checked: &Checked) -> String {
+/// The findings as a SARIF log, with the end of line.
+pub fn to_sarif(checked: &Checked) -> String {
     let rules: Vec<Value> = Rule::ALL
         .iter()
         .map(|rule| json!({ "id": rule.id(), "name": rule.name(), "shortDescription": { "text": rule.about() } }))
@@ -49,7 +51,7 @@ fn result(reading: &Reading, finding: &Finding) -> Value {
         }
         value["locations"] = json!([{ "physicalLocation": location }]);
     }
-    let Way { called_from, frames } = Way::of(reading, finding);
+    let CommandPath { called_from, frames } = CommandPath::of(reading, finding);
     if !called_from.is_empty() {
         let related = |place: &Place| {
             json!({

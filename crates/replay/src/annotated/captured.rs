@@ -1,26 +1,26 @@
 //! The packets of one policy's run, for Wireshark.
 
-use crate::pcapng::{Diary, Entry, fate, queue, wait};
-use std::path::Path;
+use super::diary::{Diary, Entry, Outside, PcapSink, fate, queue, wait};
+use crate::captured::{CaptureNetwork, ClassLabel, PacketLife, PacketObserver};
 use tidegate_packet::Time;
-use tidegate_replay::captured::{CaptureNetwork, ClassLabel, Outside, PacketLife, PacketObserver};
 use tidegate_sim::Stay;
 use tidegate_trial::START;
 
-/// A file in the making.
-pub(super) struct Notes {
+/// A capture's packets under one policy, written as they leave.
+pub struct CapturedPackets {
     diary: Diary,
     /// When the capture began, ns since 1970.
     began: u64,
 }
 
-impl Notes {
-    pub(super) fn create(path: &Path, began: u64, policy: &str) -> anyhow::Result<Notes> {
-        Ok(Notes { diary: Diary::create(path, &format!("policy {policy}"))?, began })
+impl CapturedPackets {
+    /// Begins a file for a policy of this name, with a capture that began then, ns since 1970.
+    pub fn new(sink: Box<dyn PcapSink>, began: u64, policy: &str) -> CapturedPackets {
+        CapturedPackets { diary: Diary::new(sink, &format!("policy {policy}")), began }
     }
 }
 
-impl PacketObserver for Notes {
+impl PacketObserver for CapturedPackets {
     /// Describes the links.
     fn begin(&mut self, gateway: &CaptureNetwork) {
         for (at, name) in &gateway.links {
@@ -49,7 +49,7 @@ impl PacketObserver for Notes {
 
     /// Writes what left until now.
     fn advanced(&mut self, now: Time) -> Result<(), Outside> {
-        Ok(self.diary.write(now, (START, self.began))?)
+        self.diary.write(now, (START, self.began))
     }
 }
 

@@ -1,28 +1,28 @@
 //! Real traffic: real hosts at the edges of the run's network, driven by the machine's clock.
 
-use super::hosts::{Hosts, linux_name};
+use super::effort::Effort;
+use super::error::{Context, Result, impossible, missing};
+use super::hosts::{Hosts, linux_name, machines};
 use super::kernel;
-use super::options::{Effort, Options};
-use anyhow::Context;
-use std::net::{IpAddr, SocketAddr};
-use tidegate_lab::load::{
+use crate::load::{
     self, Clock, Datagrams, DatagramsPlan, Errand, ErrandPlan, Go, Ping, PingPlan, Program, ProgramPlan, Transfer,
     TransferPlan,
 };
-use tidegate_lab::{Driver, Edges, Host};
+use crate::{Driver, Edges, Host};
+use std::net::{IpAddr, SocketAddr};
 use tidegate_measure::experiment as doc;
 use tidegate_os::turn::Turn;
 use tidegate_packet::{Span, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_scenario::document::{self, control_name, errand_probes, name, per_step, piece_id};
 use tidegate_scenario::lay::{self, LaidOut, START};
-use tidegate_scenario::model::{self as scenario, DatagramPacing, NodeRole, Scenario, TrafficItem, TrafficKind};
+use tidegate_scenario::model::{self as scenario, DatagramPacing, Scenario, TrafficItem, TrafficKind};
 use tidegate_scenario::run::{Outside, ScenarioRun, TrafficDriver};
 use tidegate_scenario::transactions;
 use tidegate_sim::Transaction;
 
 /// The traffic of one run.
-pub(super) struct Real {
+pub(super) struct RealTraffic<'s> {
     /// What the kernel is told, if it is a machine of the run.
     plan: Option<kernel::Plan>,
     effort: Effort,
@@ -32,6 +32,8 @@ pub(super) struct Real {
     pieces: Vec<Piece>,
     /// The user's programs, with where they run and their lines.
     programs: Vec<(String, String, Program)>,
+    /// Hears of those that failed.
+    say: &'s dyn Fn(&str),
 }
 
 /// What there is once hosts are.
@@ -72,25 +74,30 @@ struct Talk<'h> {
     stop: u64,
 }
 
-impl Real {
+impl<'s> RealTraffic<'s> {
     /// None yet.
-    pub(super) fn new(options: &Options, plan: Option<kernel::Plan>) -> Real {
-        Real {
+    pub(super) fn new(
+        (effort, single_segments): (Effort, bool),
+        plan: Option<kernel::Plan>,
+        say: &'s dyn Fn(&str),
+    ) -> RealTraffic<'s> {
+        RealTraffic {
             plan,
-            effort: options.effort,
-            segments: options.no_gso.then_some(1),
+            effort,
+            segments: single_segments.then_some(1),
             stage: None,
             pieces: Vec::new(),
             programs: Vec::new(),
+            say,
         }
     }
 
-    fn stage(&mut self) -> anyhow::Result<&mut Stage> {
-        self.stage.as_mut().context("the hosts are not there yet")
+    fn stage(&mut self) -> Result<&mut Stage> {
+        self.stage.as_mut().ok_or_else(missing("the hosts are not there yet"))
     }
 }
 
-impl Drop for Real {
+impl Drop for RealTraffic<'_> {
     fn drop(&mut self) {
         // Threads look at the clock; when all have ended, so have the namespaces.
         if let Some(stage) = &self.stage {
@@ -99,10 +106,10 @@ impl Drop for Real {
     }
 }
 
-impl TrafficDriver for Real {
+impl TrafficDriver for RealTraffic<'_> {
     const GRACE: Span = Span::secs(3);
 
-    fn begin(run: &mut ScenarioRun<'_, Real>) -> Result<(), Outside> {
+    fn begin(run: &mut ScenarioRun<'_, Self>) -> Result<(), Outside> {
         Ok(set_up(run)?)
     }
 
@@ -133,7 +140,7 @@ impl TrafficDriver for Real {
         self.pieces.iter().map(of).collect()
     }
 
-    fn told(run: &mut ScenarioRun<'_, Real>) -> (Vec<doc::Transfer>, Vec<doc::Probe>) {
+    fn told(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::Transfer>, Vec<doc::Probe>) {
         let (mut transfers, mut found) = (Vec::new(), Vec::new());
         for (at, piece) in run.traffic.pieces.iter().enumerate() {
             match &piece.going {
@@ -144,7 +151,7 @@ impl TrafficDriver for Real {
         for (on, line, program) in &run.traffic.programs {
             let fate = program.fate();
             if fate.failed() {
-                eprintln!("tidegate lab: on {on}, `{line}` failed:\n{}", fate.told().trim_end());
+                (run.traffic.say)(&format!("on {on}, `{line}` failed:\n{}", fate.told().trim_end()));
             }
             let at = fate.began.unwrap_or_default();
             run.events.push(doc::Event { at, on: on.clone(), what: line.clone(), output: fate.told() });
@@ -165,31 +172,15 @@ impl TrafficDriver for Real {
     }
 }
 
-/// The addresses of the model machines, which answer pings.
-pub(super) fn machines(scenario: &Scenario, laid: &mut LaidOut) -> Vec<(IpAddr, usize)> {
-    let mut all = Vec::new();
-    for number in 0..laid.nodes.len() {
-        let node = laid.nodes[number];
-        all.extend(scenario.nodes[node].address.map(|address| (address, node)));
-        let Some(machine) = laid.world.net.machine.get(number) else { continue };
-        for (_, device) in &laid.devices[number] {
-            all.extend(machine.gateway.addresses(*device).iter().map(|(address, _)| (*address, node)));
-        }
-    }
-    let relays = scenario.nodes.iter().enumerate().filter(|(_, node)| node.role == NodeRole::Relay);
-    all.extend(relays.filter_map(|(number, node)| Some((node.address?, number))));
-    all
-}
-
 /// Sets the programs of a load going.
 fn begin_programs(
     scenario: &Scenario,
     load: usize,
     hosts: &Hosts,
     clock: &Clock,
-) -> anyhow::Result<Vec<(String, String, Program)>> {
+) -> Result<Vec<(String, String, Program)>> {
     let begun = |program: &scenario::HostProgram| {
-        let host = hosts.of(program.node).context("it runs on no host")?;
+        let host = hosts.of(program.node).ok_or_else(missing("it runs on no host"))?;
         let stop = program.stop.unwrap_or(scenario.end()).0;
         let plan = ProgramPlan { line: program.command.clone(), start: program.start.0, stop };
         Ok((host.name().to_owned(), program.command.clone(), Program::begin(clock, host, plan)?))
@@ -198,7 +189,7 @@ fn begin_programs(
 }
 
 /// Makes the hosts of a run, and sets its load going.
-fn set_up(run: &mut ScenarioRun<'_, Real>) -> anyhow::Result<()> {
+fn set_up(run: &mut ScenarioRun<'_, RealTraffic<'_>>) -> Result<()> {
     let scenario = run.scenario;
     let (hosts, mut parties, mut tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
     let arm = run.traffic.plan.as_ref().map(|plan| plan.set_up(scenario, &mut run.laid, &parties)).transpose()?;
@@ -216,7 +207,7 @@ fn set_up(run: &mut ScenarioRun<'_, Real>) -> anyhow::Result<()> {
     let mut pieces = Vec::new();
     for (number, item) in run.load().iter().enumerate() {
         let began = begin_item(scenario, &mut run.laid, &hosts, &clock, item, seed.wrapping_add(number as u64));
-        let began = began.with_context(|| format!("`{}` could not begin", item.id))?;
+        let began = began.context(format!("`{}` could not begin", item.id))?;
         let piece = |(n, going)| Piece { item: number, number: n, going, samples: Vec::new() };
         pieces.extend((0..).zip(began).map(piece));
     }
@@ -234,14 +225,18 @@ fn begin_item(
     clock: &Clock,
     item: &TrafficItem,
     seed: u64,
-) -> anyhow::Result<Vec<Going>> {
+) -> Result<Vec<Going>> {
     // Beyond a router that the kernel is, ways are the kernel's.
     let (way, back) = (laid.world.way(item.from, item.to), laid.world.way(item.to, item.from));
-    anyhow::ensure!(way.is_some() || scenario.kernel.is_some(), "there is no way from its one end to the other");
-    anyhow::ensure!(back.is_some() || scenario.kernel.is_some(), "there is no way back");
+    if way.is_none() && scenario.kernel.is_none() {
+        return impossible("there is no way from its one end to the other");
+    }
+    if back.is_none() && scenario.kernel.is_none() {
+        return impossible("there is no way back");
+    }
     let stop = item.stop.unwrap_or(scenario.end()).0;
     let talk = Talk {
-        from: hosts.of(item.from).context("it begins at no host")?,
+        from: hosts.of(item.from).ok_or_else(missing("it begins at no host"))?,
         to: hosts.of(item.to),
         address: lay::address(scenario, laid, item.to, way.and_then(|way| way.last)),
         start: item.start.0,
@@ -279,7 +274,7 @@ fn begin_item(
             let patience = patience.unwrap_or(page.patience);
             vec![talk.errand(clock, item, Transaction { every: *every, port: item.port, patience, ..page })?]
         }
-        _ => anyhow::bail!("real hosts cannot do that yet"),
+        _ => return impossible("real hosts cannot do that yet"),
     })
 }
 
@@ -289,9 +284,9 @@ fn transfers(
     talk: &Talk<'_>,
     item: &TrafficItem,
     source: IpAddr,
-) -> anyhow::Result<Vec<Going>> {
+) -> Result<Vec<Going>> {
     let TrafficKind::Tcp { count, bytes, tcp, receiver_opens, login, .. } = &item.what else { return Ok(Vec::new()) };
-    let receiver = talk.to.context("it ends at no host")?;
+    let receiver = talk.to.ok_or_else(missing("it ends at no host"))?;
     let called = if *receiver_opens { source } else { talk.address };
     let plan = TransferPlan {
         count: *count,
@@ -317,7 +312,7 @@ impl Talk<'_> {
         every: Span,
         pace: DatagramPacing,
         seed: u64,
-    ) -> anyhow::Result<Datagrams> {
+    ) -> Result<Datagrams> {
         let plan = DatagramsPlan {
             to: SocketAddr::new(self.address, item.port),
             payload,
@@ -332,17 +327,17 @@ impl Talk<'_> {
             dsfield: item.dsfield,
             seed,
         };
-        Ok(Datagrams::begin(clock, self.from, self.to.context("it ends at no host")?, plan)?)
+        Ok(Datagrams::begin(clock, self.from, self.to.ok_or_else(missing("it ends at no host"))?, plan)?)
     }
 
-    fn errand(&self, clock: &Clock, item: &TrafficItem, what: Transaction) -> anyhow::Result<Going> {
+    fn errand(&self, clock: &Clock, item: &TrafficItem, what: Transaction) -> Result<Going> {
         let (server, start, stop) = (self.address, self.start, self.stop);
         let plan = ErrandPlan { what, server, start, stop, dsfield: item.dsfield };
-        Ok(Going::Errand(Errand::begin(clock, self.from, self.to.context("it ends at no host")?, &plan)?))
+        Ok(Going::Errand(Errand::begin(clock, self.from, self.to.ok_or_else(missing("it ends at no host"))?, &plan)?))
     }
 }
 
-fn transfer(run: &ScenarioRun<'_, Real>, at: usize, piece: &Piece, of: &Transfer) -> doc::Transfer {
+fn transfer(run: &ScenarioRun<'_, RealTraffic<'_>>, at: usize, piece: &Piece, of: &Transfer) -> doc::Transfer {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];
     let TrafficKind::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
@@ -371,7 +366,7 @@ fn transfer(run: &ScenarioRun<'_, Real>, at: usize, piece: &Piece, of: &Transfer
 }
 
 /// What is asked again and again; a page is three: until its document, its first paint, and all of it.
-fn probes(run: &ScenarioRun<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
+fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::Probe> {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];
     let base = |unit: &str, answers| document::probe(scenario, item, piece.number, unit, answers);
@@ -393,7 +388,11 @@ fn probes(run: &ScenarioRun<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
 }
 
 /// Payload bytes and packets that arrived in each step.
-fn arrivals(answers: &[(u64, Option<u64>)], payload: u64, run: &ScenarioRun<'_, Real>) -> (Vec<u64>, Vec<u32>) {
+fn arrivals(
+    answers: &[(u64, Option<u64>)],
+    payload: u64,
+    run: &ScenarioRun<'_, RealTraffic<'_>>,
+) -> (Vec<u64>, Vec<u32>) {
     let arrived = answers.iter().filter_map(|(sent, took)| Some(sent + (*took)?));
     per_step(arrived, payload, run)
 }

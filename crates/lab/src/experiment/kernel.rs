@@ -8,17 +8,16 @@
 //! ```
 //! In the network's model the machine is not there: each of its devices is a node of its own, where a cable ends.
 
-use crate::sim::shown;
-use anyhow::{Context, bail};
+use super::error::{Context, Error, Result, impossible};
+use crate::{Party, Router, RouterSpec, Wire};
 use std::net::IpAddr;
 use tidegate_gateway::DeviceSpec;
-use tidegate_lab::{Party, Router, RouterSpec, Wire};
-use tidegate_netlink::{Kernel, KernelError};
+use tidegate_netlink::Kernel;
 use tidegate_os::tun::Tun;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{LinkKind, Op};
 use tidegate_scenario::lay::LaidOut;
-use tidegate_scenario::model::{NodeRole, Scenario, ScenarioPolicy, TimelineEvent};
+use tidegate_scenario::model::{NodeRole, Scenario, ScenarioPolicy, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
 
 /// What the kernel is told.
@@ -40,7 +39,7 @@ pub(super) struct Arm {
 ///
 /// # Errors
 /// There is none, or what the scenario asks of it cannot be had of a kernel; with the way out.
-pub(super) fn machine(scenario: &Scenario, packets: bool) -> anyhow::Result<usize> {
+pub(super) fn machine(scenario: &Scenario, packets: bool) -> Result<usize> {
     let mut all = (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == NodeRole::Machine);
     let with_policy = |node: &usize| scenario.policies.iter().any(|policy| has(policy, *node));
     let mut told: Vec<usize> = all.clone().filter(with_policy).collect();
@@ -48,34 +47,40 @@ pub(super) fn machine(scenario: &Scenario, packets: bool) -> anyhow::Result<usiz
         told.extend(all.next());
     }
     let [node] = told.as_slice() else {
-        bail!("--router kernel: one machine can be this kernel, and {} of this scenario have policies", told.len());
+        return impossible(format!(
+            "--router kernel: one machine can be this kernel, and {} of this scenario have policies",
+            told.len()
+        ));
     };
     let of = &scenario.nodes[*node];
     let plugged = scenario.cables.iter().flat_map(|cable| &cable.ends).filter(|end| end.node == *node);
     for end in plugged {
         let device = end.device.and_then(|device| of.machine.devices.get(device));
         let wire = device.is_some_and(|device| device.kind == LinkKind::Ethernet && device.on.is_none());
-        anyhow::ensure!(wire, "--router kernel: every link must end in an Ethernet device of `{}`", of.name);
+        if !wire {
+            return impossible(format!("--router kernel: every link must end in an Ethernet device of `{}`", of.name));
+        }
     }
     if let Some(item) =
         scenario.loads.iter().flat_map(|load| &load.items).find(|item| [item.from, item.to].contains(node))
     {
-        bail!(
+        return impossible(format!(
             "--router kernel: `{}` begins or ends at `{}`, which is not asked in that case; let a host do it",
-            item.id,
-            of.name
-        );
+            item.id, of.name
+        ));
     }
     let happenings = scenario.policies.iter().flat_map(|policy| &policy.at).chain(&scenario.at);
-    let commanded = |at: &&tidegate_scenario::model::TimelineEntry| matches!(&at.what, TimelineEvent::Command { machine, .. } if machine == node);
+    let commanded = |at: &&TimelineEntry| matches!(&at.what, TimelineEvent::Command { machine, .. } if machine == node);
     if happenings.clone().any(|at| commanded(&at)) {
-        bail!(
+        return impossible(format!(
             "--router kernel: `{}` is told commands in the middle of a run, which the kernel is not yet; use the model",
             of.name
-        );
+        ));
     }
     if packets {
-        bail!("--router kernel: what waits in the kernel's queues cannot be written as packets; leave --pcapng out");
+        return impossible(
+            "--router kernel: what waits in the kernel's queues cannot be written as packets; leave --pcapng out",
+        );
     }
     not_the_slowest(scenario, *node)?;
     Ok(*node)
@@ -86,19 +91,18 @@ fn has(policy: &ScenarioPolicy, node: usize) -> bool {
 }
 
 /// A TAP device takes whatever it is given: only what the kernel's own disciplines hold back waits before it.
-fn not_the_slowest(scenario: &Scenario, node: usize) -> anyhow::Result<()> {
+fn not_the_slowest(scenario: &Scenario, node: usize) -> Result<()> {
     let rates = || scenario.cables.iter().flat_map(|cable| [cable.up.rate, cable.down.rate]).flatten();
     let slowest = rates().min();
     for cable in &scenario.cables {
         let sent = [cable.ends.first().map(|end| (end, &cable.up)), cable.ends.last().map(|end| (end, &cable.down))];
         for (_, line) in sent.into_iter().flatten().filter(|(end, _)| end.node == node) {
             if line.rate.is_some() && line.rate == slowest && rates().any(|rate| Some(rate) != slowest) {
-                bail!(
+                return impossible(format!(
                     "--router kernel: `{}` is the slowest link and ends in `{}`, but no device of this kernel can be as slow as that; put a \
                      modem between them",
-                    cable.name,
-                    scenario.nodes[node].name
-                );
+                    cable.name, scenario.nodes[node].name
+                ));
             }
         }
     }
@@ -110,19 +114,21 @@ impl Plan {
     ///
     /// # Errors
     /// The policy has parts that are not set over netlink.
-    pub(super) fn of(scenario: &Scenario, prepared: &Prepared, policy: usize) -> anyhow::Result<Option<Plan>> {
+    pub(super) fn of(scenario: &Scenario, prepared: &Prepared, policy: usize) -> Result<Option<Plan>> {
         let Some(node) = scenario.kernel else { return Ok(None) };
         let setup = prepared.setups[policy].iter().find(|setup| setup.node == node);
         let mut ops = Vec::new();
         if let Some(setup) = setup {
-            ops = prepare::machine(scenario, setup).map_err(|wrong| shown(scenario, &wrong))?.log;
+            ops = prepare::machine(scenario, setup)
+                .or_else(|wrong| impossible(wrong.shown(&scenario.path, &scenario.text)))?
+                .log;
         }
         if ops.iter().any(|op| matches!(op, Op::Netfilter(_))) {
-            bail!(
+            return impossible(format!(
                 "--router kernel: the policy `{}` sets rules of iptables or nft, which the kernel is not told yet; leave them out (filters can \
                  match addresses and ports), or use the model",
                 scenario.policies[policy].name
-            );
+            ));
         }
         Ok(Some(Plan { node, ops }))
     }
@@ -136,7 +142,7 @@ impl Plan {
         scenario: &Scenario,
         laid: &mut LaidOut,
         hosts: &[Party],
-    ) -> anyhow::Result<(Arm, Vec<Party>, Vec<Tun>)> {
+    ) -> Result<(Arm, Vec<Party>, Vec<Tun>)> {
         let of = &scenario.nodes[self.node];
         let mut behind: Vec<Vec<IpAddr>> = vec![Vec::new(); of.machine.devices.len()];
         for host in hosts {
@@ -161,7 +167,8 @@ impl Plan {
         let (router, tuns) = Router::new(&RouterSpec { name: of.name.clone(), wires })?;
         let mut kernel = router.go(Kernel::open)?.context("netlink cannot be opened")?;
         if let Err((at, trouble)) = kernel.carry_out(&self.ops) {
-            bail!("`{}` is this kernel, and it does not take {}: {}", of.name, what(&self.ops[at]), in_words(&trouble));
+            let (machine, operation) = (of.name.clone(), what(&self.ops[at]));
+            return Err(Error::Kernel { machine, operation, reason: trouble });
         }
         let ports = devices.iter().map(|(device, _)| Party { node: scenario.port(*device), addresses: Vec::new() });
         let ports = ports.collect();
@@ -178,10 +185,6 @@ fn what(op: &Op) -> String {
         Op::Filter(op) => format!("the filter {} at {} of {}", kind(&op.kind), op.parent, op.dev),
         other => format!("{other:?}"),
     }
-}
-
-fn in_words(trouble: &KernelError) -> String {
-    format!("{trouble}; use a kernel that can, or the model (without --router kernel)")
 }
 
 impl Arm {

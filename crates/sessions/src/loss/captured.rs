@@ -1,18 +1,22 @@
 //! Losses from captures: what was sent on one side is looked for on the other. Our own packets are known by their numbers; others by what
 //! does not change on the way: the identification of IPv4, ports, length, and the front of what they carry.
 
-use super::{COUNT, Options, version};
-use crate::measuring::again;
-use crate::replay::captured::file::CaptureFile;
-use crate::replay::captured::frames::{self, Ip};
-use anyhow::{Context, bail};
+use crate::error::{Context, Error, Result, invalid};
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
 use std::path::Path;
 use tidegate_measure::lost::{Lost, Way};
 use tidegate_measure::stream::{Course, Journey};
+use tidegate_os::input_file;
 use tidegate_probe::{Header, Kind};
+use tidegate_replay::captured::frames::{self, Ip};
+use tidegate_replay::{CaptureReader, ReadCaptureError};
 
-/// Octets of what a packet carries that are looked at.
+/// Packets that `tidegate loss` sends, if nothing is said.
+pub const USUAL_COUNT: u32 = 100;
+/// Bytes of the longest text of tcpdump's.
+const MAX_LINES: u64 = 256 << 20;
+/// Bytes of what a packet carries that are looked at.
 const FRONT: usize = 32;
 /// UDP's header.
 const UDP: usize = 8;
@@ -46,20 +50,41 @@ struct Key {
     front: Vec<u8>,
 }
 
-pub(super) fn lost(options: &Options, received: &Path) -> anyhow::Result<Lost> {
-    let far = said(received, options.filter_port)?;
-    let mut lost = Lost { version: version(), again: again(), ..Lost::default() };
-    let way = match (&options.sent, far) {
-        (Some(sent), far) => match (said(sent, options.filter_port)?, far) {
+/// Captures of one path, or what `tcpdump -nn` printed.
+#[derive(Clone, Debug)]
+pub struct Captures<'c> {
+    /// Of what came to the far side.
+    pub received: &'c Path,
+    /// Of what was sent; without it our own packets are known by their numbers, others are only counted.
+    pub sent: Option<&'c Path>,
+    /// Only what goes to this port.
+    pub port: Option<u16>,
+    /// How many were sent, if somebody knows.
+    pub count: Option<u32>,
+    /// The command line that looks again, for the document.
+    pub again: String,
+}
+
+/// What was lost between two captures. `say` hears of a capture that is damaged at its end.
+///
+/// # Errors
+/// A file cannot be read or is no capture, or nobody knows how many packets were sent.
+pub fn captured(captures: &Captures<'_>, say: &dyn Fn(&str)) -> Result<Lost> {
+    let said = |path| said(path, captures.port, say);
+    let far = said(captures.received)?;
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let mut lost = Lost { version, again: captures.again.clone(), ..Lost::default() };
+    let way = match (captures.sent, far) {
+        (Some(sent), far) => match (said(sent)?, far) {
             (Said::Packets(near), Said::Packets(far)) => both(near, far, &mut lost.notes)?,
             (near, far) => Way::counted("sent to received", near.count(), far.count()),
         },
         (None, Said::Packets(far)) if far.iter().any(|seen| seen.ours.is_some()) => {
-            ours(&far, options.count, &mut lost.notes)
+            ours(&far, captures.count, &mut lost.notes)
         }
         (None, far) => {
-            let Some(sent) = options.count else {
-                bail!("how many were sent? Say it with -c, or show a capture of that side with --sent");
+            let Some(sent) = captures.count else {
+                return invalid("how many were sent? Say it with -c, or show a capture of that side with --sent");
             };
             Way::counted("sent to received", sent.into(), far.count())
         }
@@ -78,24 +103,29 @@ impl Said {
 }
 
 /// Reads a capture, or what tcpdump printed.
-fn said(path: &Path, port: Option<u16>) -> anyhow::Result<Said> {
-    if CaptureFile::format(path)? == "no capture" {
-        let text = crate::input::result(path)?;
-        return lines(&String::from_utf8_lossy(&text), port)
-            .with_context(|| format!("{} is neither a capture nor what `tcpdump -nn` prints", path.display()));
+fn said(path: &Path, port: Option<u16>, say: &dyn Fn(&str)) -> Result<Said> {
+    let open = || -> Result<CaptureReader<File>> {
+        let file = input_file::open(path).context(format!("cannot read {}", path.display()))?;
+        Ok(CaptureReader::new(file))
+    };
+    if open()?.format()? == "no capture" {
+        let text = input_file::read(path, MAX_LINES).context(format!("cannot read {}", path.display()))?;
+        let counted = lines(&String::from_utf8_lossy(&text), port);
+        let what = || format!("{} is neither a capture nor what `tcpdump -nn` prints", path.display());
+        return counted.ok_or_else(|| Error::Invalid(what()));
     }
     let mut seen = Vec::new();
-    let broken = CaptureFile::open(path)?.each(|packet, _| {
+    let broken = open()?.each(|packet, _| {
         if let Ok(ip) = frames::open(&packet)
             && let Some(one) = Seen::of(&ip, packet.time.unwrap_or(0))
             && port.is_none_or(|port| one.key.ports.1 == port)
         {
             seen.push(one);
         }
-        Ok(())
+        Ok::<(), ReadCaptureError>(())
     })?;
     if let Some(broken) = broken {
-        eprintln!("tidegate loss: {}: {broken}; what stands before is taken", path.display());
+        say(&format!("{}: {broken}; what stands before is taken", path.display()));
     }
     Ok(Said::Packets(seen))
 }
@@ -137,9 +167,11 @@ impl Seen {
 }
 
 /// Looks for what was sent among what came.
-fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> anyhow::Result<Way> {
+fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Result<Way> {
     if near.is_empty() {
-        bail!("nothing in the capture of what was sent has ports; is it the right file, and the right --filter-port?");
+        return invalid(
+            "nothing in the capture of what was sent has ports; is it the right file, and the right --filter-port?",
+        );
     }
     let mut course = matched(&near, &far);
     if course.arrived() == 0 && !far.is_empty() {
@@ -208,7 +240,7 @@ fn ours(far: &[Seen], count: Option<u32>, notes: &mut Vec<String>) -> Way {
     let highest = numbers().map(|(number, _)| number + 1).max().unwrap_or(0).min(1_000_000);
     let sent = count.unwrap_or_else(|| {
         notes.push(format!(
-            "how many were sent is taken from the last that came; say it with -c (as sent: {COUNT} if nothing was said)"
+            "how many were sent is taken from the last that came; say it with -c (as sent: {USUAL_COUNT} if nothing was said)"
         ));
         highest
     });

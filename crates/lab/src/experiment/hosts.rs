@@ -1,9 +1,9 @@
 //! Who is real in a scenario, and what can be real at all.
 
+use super::error::{Result, impossible};
 use super::names;
-use super::real::machines;
+use crate::{Host, HostSpec, Party};
 use std::net::IpAddr;
-use tidegate_lab::{Host, HostSpec, Party};
 use tidegate_os::tun::Tun;
 use tidegate_scenario::lay::{self, LaidOut};
 use tidegate_scenario::model::{NodeRole, Scenario, TcpOptions, TrafficItem, TrafficKind};
@@ -30,7 +30,7 @@ impl Hosts {
         scenario: &Scenario,
         laid: &mut LaidOut,
         segments: Option<u32>,
-    ) -> anyhow::Result<(Hosts, Vec<Party>, Vec<Tun>)> {
+    ) -> Result<(Hosts, Vec<Party>, Vec<Tun>)> {
         let addresses: Vec<_> = real(scenario).map(|node| (node, lay::address(scenario, laid, node, None))).collect();
         // Hosts see the files as they are when they are made.
         let own = addresses.iter().map(|(node, address)| (*address, *node));
@@ -55,6 +55,22 @@ impl Hosts {
 /// The addresses of those that pass packets on: machines with one for each of their devices, relays.
 fn passing(scenario: &Scenario, laid: &mut LaidOut) -> impl Iterator<Item = (IpAddr, usize)> {
     machines(scenario, laid).into_iter().filter(|(_, node)| scenario.nodes[*node].role != NodeRole::Host)
+}
+
+/// The addresses of the model machines, which answer pings.
+pub(super) fn machines(scenario: &Scenario, laid: &mut LaidOut) -> Vec<(IpAddr, usize)> {
+    let mut all = Vec::new();
+    for number in 0..laid.nodes.len() {
+        let node = laid.nodes[number];
+        all.extend(scenario.nodes[node].address.map(|address| (address, node)));
+        let Some(machine) = laid.world.net.machine.get(number) else { continue };
+        for (_, device) in &laid.devices[number] {
+            all.extend(machine.gateway.addresses(*device).iter().map(|(address, _)| (*address, node)));
+        }
+    }
+    let relays = scenario.nodes.iter().enumerate().filter(|(_, node)| node.role == NodeRole::Relay);
+    all.extend(relays.filter_map(|(number, node)| Some((node.address?, number))));
+    all
 }
 
 /// The nodes that real hosts are.
@@ -99,36 +115,35 @@ pub(super) fn linux_name(control: CongestionControl) -> &'static str {
 ///
 /// # Errors
 /// What cannot, why, and what to do instead.
-pub(super) fn possible(scenario: &Scenario) -> anyhow::Result<()> {
+pub fn possible(scenario: &Scenario) -> Result<()> {
     let known = std::fs::read_to_string(CONTROLS).unwrap_or_default();
     for item in scenario.loads.iter().flat_map(|load| &load.items) {
         let ping = matches!(item.what, TrafficKind::Ping { .. });
         for (node, may_be_machine) in [(item.from, false), (item.to, ping)] {
             if scenario.nodes[node].role == NodeRole::Machine && !may_be_machine {
-                anyhow::bail!(
+                return impossible(format!(
                     "`{}` begins or ends at the machine `{}`, which is a model: no program runs there; let a host do it, or use \
                      `tidegate sim`",
-                    item.id,
-                    scenario.nodes[node].name
-                );
+                    item.id, scenario.nodes[node].name
+                ));
             }
         }
         if let Some(tcp) = tcp_of(item) {
             let control = tcp.or(scenario.nodes[item.from].tcp).control();
             let name = linux_name(control);
             if !known.is_empty() && !known.split_whitespace().any(|has| has == name) {
-                anyhow::bail!(
+                return impossible(format!(
                     "`{}` needs the congestion control {name}, and this kernel has {}; `modprobe tcp_{name}` may add it",
                     item.id,
                     known.trim()
-                );
+                ));
             }
         }
     }
     let carried: u64 = scenario.cables.iter().map(|cable| rate(&cable.up) + rate(&cable.down)).min().unwrap_or(0);
     if carried > MOST_BITS {
-        anyhow::bail!(
-            "its slowest link carries more than 2 Gbit/s, both directions together, and user space does not; use `tidegate sim`, or a slower link"
+        return impossible(
+            "its slowest link carries more than 2 Gbit/s, both directions together, and user space does not; use `tidegate sim`, or a slower link",
         );
     }
     Ok(())

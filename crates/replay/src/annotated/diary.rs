@@ -1,49 +1,53 @@
-//! Packets with their class, queue, wait and fate, written as pcapng: Wireshark shows why a packet was late.
+//! Packets in the order of time, as blocks of pcapng.
 
-use crate::output::ResultFile;
-use anyhow::Context;
+use crate::captured::reason;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::error::Error;
+use tidegate_measure::numbers::span;
 use tidegate_packet::{Handle, Head, Stand, Time};
 use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
-use tidegate_replay::captured::reason;
 use tidegate_sim::{Fate, Stay};
 
-/// Octets that are gathered before they are written.
-const PIECE: usize = 1 << 16;
+/// What failed outside of this crate: a file.
+pub type Outside = Box<dyn Error + Send + Sync>;
+
+/// Where the bytes of a pcapng file go.
+pub trait PcapSink {
+    /// Takes what follows; at the end, `is_last`, the file is complete.
+    ///
+    /// # Errors
+    /// It does not take them; the run ends.
+    fn put(&mut self, bytes: &[u8], is_last: bool) -> Result<(), Outside>;
+}
 
 /// A file in the making.
-pub(crate) struct Diary {
-    path: PathBuf,
-    /// Until the end.
-    file: Option<BufWriter<ResultFile>>,
+pub(super) struct Diary {
+    sink: Box<dyn PcapSink>,
     writer: Writer,
     /// Entries whose time has not come: packets leave a modem later than they are told of.
     ahead: BinaryHeap<Reverse<Waiting>>,
     count: u64,
     /// Of each interface what was lost since its last packet.
     lost: Vec<u64>,
-    octets: Vec<u8>,
 }
 
 /// A packet to note.
-pub(crate) struct Entry<'s> {
+pub(super) struct Entry<'s> {
     /// Its number, the same wherever it is noted.
-    pub(crate) number: u64,
+    pub(super) number: u64,
     /// When it left or was lost.
-    pub(crate) at: Time,
-    pub(crate) interface: u32,
+    pub(super) at: Time,
+    pub(super) interface: u32,
     /// The queue it was in, as a number.
-    pub(crate) queue: u32,
+    pub(super) queue: u32,
     /// Its last stay.
-    pub(crate) stay: &'s Stay,
+    pub(super) stay: &'s Stay,
     /// Octets of link header that the frame counts there.
-    pub(crate) link_header: u32,
-    pub(crate) direction: Option<Direction>,
+    pub(super) link_header: u32,
+    pub(super) direction: Option<Direction>,
     /// In words, what happened to it.
-    pub(crate) comment: String,
+    pub(super) comment: String,
 }
 
 /// What will be written, in the order of time.
@@ -63,28 +67,19 @@ struct Waiting {
 
 impl Diary {
     /// Begins a file; `about` stands in it for people.
-    pub(crate) fn create(path: &Path, about: &str) -> anyhow::Result<Diary> {
-        let file = crate::output::begin(path)?;
+    pub(super) fn new(sink: Box<dyn PcapSink>, about: &str) -> Diary {
         let writer = Writer::new(&format!("tidegate {}, {about}", env!("CARGO_PKG_VERSION")));
-        Ok(Diary {
-            path: path.to_owned(),
-            file: Some(BufWriter::new(file)),
-            writer,
-            ahead: BinaryHeap::new(),
-            count: 0,
-            lost: Vec::new(),
-            octets: Vec::new(),
-        })
+        Diary { sink, writer, ahead: BinaryHeap::new(), count: 0, lost: Vec::new() }
     }
 
     /// Describes the next interface, before any packet.
-    pub(crate) fn interface(&mut self, name: &str, description: &str) {
+    pub(super) fn interface(&mut self, name: &str, description: &str) {
         self.writer.interface(Interface { name, description, link: link::ETHERNET });
         self.lost.push(0);
     }
 
     /// Notes a packet.
-    pub(crate) fn note(&mut self, entry: Entry<'_>) {
+    pub(super) fn note(&mut self, entry: Entry<'_>) {
         let Entry { number, at, interface, queue, stay, link_header, direction, comment } = entry;
         let mut head = stay.head.on_wire();
         head.set_addresses([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]);
@@ -107,28 +102,14 @@ impl Diary {
     }
 
     /// Writes what happened until now; `since` is the moment in the network that stands for `began`, ns since 1970.
-    pub(crate) fn write(&mut self, now: Time, (since, began): (Time, u64)) -> anyhow::Result<()> {
+    pub(super) fn write(&mut self, now: Time, (since, began): (Time, u64)) -> Result<(), Outside> {
         while let Some(Reverse(first)) = self.ahead.peek()
             && first.at <= now
         {
             let Some(Reverse(waiting)) = self.ahead.pop() else { break };
             self.one(&waiting, began + waiting.at.since(since).0);
         }
-        self.octets.extend(self.writer.take());
-        self.put(now == Time::NEVER).with_context(|| crate::output::cannot_write(&self.path))
-    }
-
-    /// Writes a piece once it is long enough; at the end the file appears in its place.
-    fn put(&mut self, is_end: bool) -> std::io::Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        if self.octets.len() >= PIECE || is_end {
-            file.write_all(&self.octets)?;
-            self.octets.clear();
-        }
-        match self.file.take_if(|_| is_end) {
-            Some(file) => file.into_inner()?.commit(),
-            None => Ok(()),
-        }
+        self.sink.put(&self.writer.take(), now == Time::NEVER)
     }
 
     fn one(&mut self, waiting: &Waiting, time: u64) {
@@ -155,7 +136,7 @@ impl Diary {
 }
 
 /// The class as a number; of a root whose flows have queues of their own that of the flow, as tc lists it.
-pub(crate) fn queue(stand: Stand) -> u32 {
+pub(super) fn queue(stand: Stand) -> u32 {
     match stand.on {
         Handle::NONE => 0,
         on if on == Handle::ROOT || on.minor() == 0 => stand.qdisc.0 | stand.queue.unwrap_or(0),
@@ -163,13 +144,13 @@ pub(crate) fn queue(stand: Stand) -> u32 {
     }
 }
 
-/// A wait in words.
-pub(crate) fn wait(ns: u64) -> String {
-    if ns == 0 { "0 ms".to_owned() } else { tidegate_report::span(ns) }
+/// A wait in words: `12.4 ms`.
+pub fn wait(ns: u64) -> String {
+    if ns == 0 { "0 ms".to_owned() } else { span(ns) }
 }
 
 /// What a stay's end is called: `sent`, `dropped: CoDel`.
-pub(crate) fn fate(stay: &Stay, in_device: bool) -> String {
+pub(super) fn fate(stay: &Stay, in_device: bool) -> String {
     let marked = if stay.dsfield & 3 == 3 && stay.came_with & 3 != 3 { "marked CE, " } else { "" };
     match stay.fate {
         Fate::Sent => format!("{marked}sent"),
