@@ -12,9 +12,10 @@ use anyhow::bail;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use tidegate_analysis::loss::to_json;
 use tidegate_measure::lost::Lost;
 use tidegate_measure::stream::{Phase, Stream};
-use tidegate_report::measuring::loss::{text, to_json};
+use tidegate_report::measuring::loss::text;
 use tidegate_sessions::loss::{self, Captures};
 
 /// What is lost on the way to a host, and on the way back: how much, how sure that is, in what bursts.

@@ -82,7 +82,7 @@ fn carry_through(
     let experiment =
         document::experiment(&scenario, &prepared, execution, again(options, (execution, own), &scenario), runs);
     tidegate_scenario::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
-    let json = tidegate_report::experiment::to_json(&experiment);
+    let json = tidegate_analysis::experiment::to_json(&experiment);
     files::write(options, &experiment, &json)?;
     let text = if options.json { json } else { text::experiment(&experiment) };
     Ok((text, code(&experiment)))

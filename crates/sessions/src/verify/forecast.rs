@@ -4,8 +4,8 @@ use super::options::{NAMES, VerifyOptions};
 use crate::error::chain;
 use crate::measure::Measurement;
 use crate::predict::{Line, Traffic, TriedPolicy, Way, predict};
+use tidegate_analysis::verify::Predicted;
 use tidegate_measure::experiment::{Experiment, Run, Spread, figure};
-use tidegate_report::measuring::verify::Predicted;
 use tidegate_scenario::run::ExperimentWatch;
 
 /// IP packets of what TCP carried: full ones, 52 of 1,500 bytes heads.

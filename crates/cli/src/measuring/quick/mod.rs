@@ -63,7 +63,7 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
 }
 
 fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
-    let json = || format!("{:#}\n", report::json(quick));
+    let json = || format!("{:#}\n", tidegate_analysis::quick::json(quick));
     if let Some(path) = &options.output {
         let text = match path.extension().and_then(|ending| ending.to_str()) {
             Some("html") => report::page(quick),

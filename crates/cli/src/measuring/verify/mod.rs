@@ -13,9 +13,10 @@ use super::far::PARTIAL;
 use super::measure;
 use crate::sim::Pace;
 use std::process::ExitCode;
+use tidegate_analysis::verify::{self, Predicted, Said};
 use tidegate_measure::experiment::Experiment;
 use tidegate_os::interrupt;
-use tidegate_report::measuring::verify::{self, Predicted, Said};
+use tidegate_report::measuring::verify as report;
 use tidegate_scenario::run::ExperimentWatch;
 use tidegate_sessions::verify::{Turns, forecast, turns};
 
@@ -65,7 +66,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
 }
 
 fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
-    let mut out = format!("{}\n\n{}", experiment.title, verify::text(experiment, predicted));
+    let mut out = format!("{}\n\n{}", experiment.title, report::text(experiment, predicted));
     for note in &experiment.notes {
         out += &format!("note: {note}\n");
     }

@@ -50,7 +50,7 @@ pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: S
         let page = tidegate_report::experiment::page(&experiment);
         crate::output::file(path, page)?;
     }
-    Ok(if options.json { tidegate_report::experiment::to_json(&experiment) } else { text(&experiment, &parts) })
+    Ok(if options.json { tidegate_analysis::experiment::to_json(&experiment) } else { text(&experiment, &parts) })
 }
 
 /// Where a policy's file is, wherever the scenario stands.

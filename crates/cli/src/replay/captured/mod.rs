@@ -68,7 +68,7 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
     if let Some(path) = &options.html {
         crate::output::file(path, report::page(&replayed))?;
     }
-    Ok(if options.json { report::to_json(&replayed) } else { report::text(&replayed) })
+    Ok(if options.json { tidegate_analysis::replayed::to_json(&replayed) } else { report::text(&replayed) })
 }
 
 /// Reads a capture for the first time.
