@@ -2,26 +2,24 @@
 //! document and those of other programs (flent, mahimahi).
 
 mod compare;
+mod document;
 mod flent;
 mod held;
 mod mahimahi;
 mod names;
-mod read;
 pub mod series;
 mod show;
 pub mod tables;
 mod unflent;
-mod write;
 
 pub use compare::{Change, Comparing, Row, Side, by, comparison_json};
+pub use document::{from_json, to_json};
 pub use flent::flent_files;
 pub use held::{Told, in_words, told};
 pub use mahimahi::mahimahi_files;
 pub use names::{file_name, joined};
-pub use read::from_json;
 pub use show::{
     Happened, Moment, Shown, Under, answers, called, distinct, end_of, happened, label, probe, spread, title, typical,
     written,
 };
 pub use unflent::from_flent;
-pub use write::to_json;

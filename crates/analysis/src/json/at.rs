@@ -1,52 +1,10 @@
-//! Reading JSON documents: each value knows its place, and what is wrong is told with it.
+//! Documents of other programs, whose members' names are data: each value knows its place, and what is wrong is told
+//! with it.
 
+use super::error::{MAX_VALUES, ReadError, reason, values};
 use serde_json::{Map, Value};
-use std::fmt;
-
-/// The most values (numbers, texts, lists, members) of a document: each takes some 30 to 150 bytes once it is read, in the file as few
-/// as two. The longest scenario here (choke-sweep) writes more than four million.
-const MAX_VALUES: usize = 16_000_000;
-
-/// Why a text is no document of ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadError {
-    /// Where: `runs[3].probes[0].answers[17]`, or line and column of what is no JSON.
-    pub place: String,
-    /// What is wrong there.
-    pub what: String,
-    /// What the document should be, and who writes such: ``a trial is written by `tidegate try SCRIPT --json` ``.
-    pub origin: &'static str,
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.place, self.what, self.origin)
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 pub(crate) type Read<T> = Result<T, ReadError>;
-
-/// Parses a text, sees to it that its form is the one that is read here (the member `form.0` says `form.1`), and reads it.
-///
-/// # Errors
-///
-/// It is no JSON, of another form, or `read` finds something wrong.
-pub(crate) fn document<T>(
-    text: &str,
-    form: (&str, u64),
-    origin: &'static str,
-    read: impl Fn(&At<'_>) -> Read<T>,
-) -> Read<T> {
-    plain_document(text, origin, |root| {
-        let found = root.member(form.0, At::u64)?;
-        if found != form.1 {
-            return Err(root.at(form.0).wrong(format!("form {found}, where this version reads form {}", form.1)));
-        }
-        read(root)
-    })
-}
 
 /// Parses a text that others wrote, whose form `read` knows, and reads it.
 ///
@@ -67,27 +25,6 @@ pub(crate) fn plain_document<T>(text: &str, origin: &'static str, read: impl Fn(
         origin,
     })?;
     read(&At { value: &document, place: String::new(), origin })
-}
-
-/// How many values a text in JSON has at most: what begins one stands behind `[`, `{`, `,` or `:` outside strings.
-fn values(text: &str) -> usize {
-    let (mut count, mut inside, mut escaped) = (1, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if inside => escaped = true,
-            b'"' => inside = !inside,
-            b'[' | b'{' | b',' | b':' if !inside => count += 1,
-            _ => {}
-        }
-    }
-    count
-}
-
-/// serde_json's reason, without the place it adds.
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
 /// A value and where it stands.
@@ -143,46 +80,8 @@ impl<'v> At<'v> {
         self.value.as_u64().ok_or_else(|| self.expected("a whole number of at least 0"))
     }
 
-    pub(crate) fn u32(&self) -> Read<u32> {
-        self.u64()?.try_into().map_err(|_| self.expected("a number of at most 4294967295"))
-    }
-
-    pub(crate) fn i64(&self) -> Read<i64> {
-        self.value.as_i64().ok_or_else(|| self.expected("a whole number"))
-    }
-
-    pub(crate) fn bool(&self) -> Read<bool> {
-        self.value.as_bool().ok_or_else(|| self.expected("true or false"))
-    }
-
     pub(crate) fn string(&self) -> Read<String> {
         self.value.as_str().map(str::to_owned).ok_or_else(|| self.expected("a text"))
-    }
-
-    pub(crate) fn u8(&self) -> Read<u8> {
-        self.u64()?.try_into().map_err(|_| self.expected("a number of at most 255"))
-    }
-
-    fn both(&self) -> Read<[At<'v>; 2]> {
-        match self.value.as_array().map(Vec::as_slice) {
-            Some([a, b]) => {
-                let at = |value, n| At { value, place: format!("{}[{n}]", self.place), origin: self.origin };
-                Ok([at(a, 0), at(b, 1)])
-            }
-            _ => Err(self.expected("a pair")),
-        }
-    }
-
-    /// A pair of a whole number and something else.
-    pub(crate) fn pair<T>(&self, second: impl Fn(&At<'v>) -> Read<T>) -> Read<(u64, T)> {
-        let [a, b] = self.both()?;
-        Ok((a.u64()?, second(&b)?))
-    }
-
-    /// A pair of two of a kind.
-    pub(crate) fn two<T>(&self, read: impl Fn(&At<'v>) -> Read<T>) -> Read<(T, T)> {
-        let [a, b] = self.both()?;
-        Ok((read(&a)?, read(&b)?))
     }
 
     /// What a member holds if it is there, else nothing: for members that came with a later version.

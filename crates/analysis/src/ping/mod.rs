@@ -1,10 +1,8 @@
 //! What pings showed ([`tidegate_measure::pinged::Pinged`]): its document, and ping-exp's.
 
+mod document;
 mod pickle;
 mod pingexp;
-mod read;
-mod write;
 
+pub use document::{from_json, to_json};
 pub use pingexp::from_pingexp;
-pub use read::from_json;
-pub use write::to_json;

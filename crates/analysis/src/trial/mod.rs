@@ -4,15 +4,11 @@
 //! nanoseconds, sizes bytes, rates bits per second. `answers` holds pairs `[sent, took]`, `took` being `null` where none
 //! came; `window` is `[began, ended]`.
 
+mod document;
 mod figures;
-mod read;
-mod write;
 
+pub use document::{from_json, to_json};
 pub use figures::{
     Asked, ClassFigures, Pair, classes_at_work, every_class, goodput, hardest, label, main_probe, node, pairs, part,
     window_steps,
 };
-pub(crate) use read::class as read_class;
-pub use read::from_json;
-pub(crate) use write::class as write_class;
-pub use write::to_json;

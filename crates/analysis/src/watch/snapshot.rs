@@ -1,6 +1,8 @@
 //! Counters of one moment.
 
-use crate::json::{At, Read, ReadError, document};
+use crate::json::{ReadError, document};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// The member that tells the form, and its number.
 const FORM: (&str, u64) = ("version", 1);
@@ -77,21 +79,27 @@ pub struct Qdisc {
 }
 
 /// A tin of cake's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(default)]
 pub struct Tin {
     /// Bytes sent.
+    #[serde(rename = "sent_bytes")]
     pub bytes: u64,
     /// Packets sent.
+    #[serde(rename = "sent_packets")]
     pub packets: u64,
     /// Packets lost, acknowledgements that were left out not among them.
     pub drops: u64,
     /// Packets marked.
+    #[serde(rename = "ecn_mark")]
     pub marks: u64,
     /// Acknowledgements left out.
     pub ack_drops: u64,
     /// Bytes that wait.
+    #[serde(rename = "backlog_bytes")]
     pub backlog: u64,
     /// What packets waited on average lately, in µs.
+    #[serde(rename = "avg_delay_us")]
     pub delay_us: u64,
 }
 
@@ -117,19 +125,24 @@ pub struct Class {
 }
 
 /// What was seen of the packets of a class.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct Seen {
     /// The class, or `root` for what hangs on the device.
     pub class: String,
     /// Packets that left with a mark they had not when they came.
+    #[serde(default)]
     pub marked: u64,
     /// Packets lost.
+    #[serde(default)]
     pub lost: u64,
     /// How long packets waited: pairs of the longest time that counts for a bucket, in ns, and how many there were.
+    #[serde(default, rename = "sojourn_ns")]
     pub sojourn: Vec<(u64, u64)>,
     /// All these times added up, in ns, where that is told.
+    #[serde(default)]
     pub sojourn_sum_ns: Option<u64>,
     /// How long the packet has waited that waits longest, in ns; `None`: none waits.
+    #[serde(default)]
     pub oldest_ns: Option<u64>,
 }
 
@@ -148,105 +161,168 @@ impl Snapshot {
     /// # Errors
     /// It is no JSON, or of another form.
     pub fn read(text: &str) -> Result<Snapshot, ReadError> {
-        document(text, FORM, ORIGIN, |root| {
-            let counts = root.since("counts", |at| at.object().map(Some))?.into_iter().flatten();
-            Ok(Snapshot {
-                at_ns: root.member("at_ns", At::u64)?,
-                epoch_ns: root.since("epoch_ns", At::u64)?,
-                backend: root.member("backend", At::string)?,
-                door: root.since("door", |at| at.maybe(At::string))?,
-                counts: counts.filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect(),
-                devices: root.member("devices", |at| at.list(device))?,
-            })
+        let read: Document = document(text, FORM, ORIGIN)?;
+        Ok(Snapshot {
+            at_ns: read.at_ns,
+            epoch_ns: read.epoch_ns,
+            backend: read.backend,
+            door: read.door,
+            counts: read.counts.into_iter().filter_map(|(name, value)| Some((name, value.as_u64()?))).collect(),
+            devices: read.devices.into_iter().map(device).collect(),
         })
     }
 }
 
-fn device(at: &At<'_>) -> Read<Device> {
-    Ok(Device {
-        name: at.member("name", At::string)?,
-        link_bps: at.since("link_rate_bps", |at| at.maybe(At::f64))?,
-        qdiscs: at.since("qdiscs", |at| at.list(qdisc))?,
-        classes: at.since("classes", |at| at.list(class))?,
-        seen: at.since("seen", |at| at.list(seen))?,
-    })
+/// The document: as tc tells, with what only the engine knows.
+#[derive(Deserialize)]
+struct Document {
+    at_ns: u64,
+    #[serde(default)]
+    epoch_ns: u64,
+    backend: String,
+    #[serde(default)]
+    door: Option<String>,
+    #[serde(default)]
+    counts: Map<String, Value>,
+    devices: Vec<ReadDevice>,
 }
 
-fn counts(at: &At<'_>) -> Read<Counts> {
-    Ok(Counts {
-        bytes: at.since("bytes", At::u64)?,
-        packets: at.since("packets", At::u64)?,
-        drops: at.since("drops", At::u64)?,
-        overlimits: at.since("overlimits", At::u64)?,
-        requeues: at.since("requeues", At::u64)?,
-        backlog: at.since("backlog", At::u64)?,
-        qlen: at.since("qlen", At::u64)?,
-    })
+#[derive(Deserialize)]
+struct ReadDevice {
+    name: String,
+    #[serde(default)]
+    link_rate_bps: Option<f64>,
+    #[serde(default)]
+    qdiscs: Vec<ReadQdisc>,
+    #[serde(default)]
+    classes: Vec<ReadClass>,
+    #[serde(default)]
+    seen: Vec<Seen>,
 }
 
-fn qdisc(at: &At<'_>) -> Read<Qdisc> {
-    let kind = at.member("kind", At::string)?;
-    let tins = at.since("tins", |at| at.list(tin))?;
+/// Whatever it does not count is nothing.
+#[derive(Deserialize)]
+struct ReadQdisc {
+    kind: String,
+    #[serde(default)]
+    handle: String,
+    #[serde(default)]
+    parent: Option<String>,
+    #[serde(default)]
+    bytes: u64,
+    #[serde(default)]
+    packets: u64,
+    #[serde(default)]
+    drops: u64,
+    #[serde(default)]
+    overlimits: u64,
+    #[serde(default)]
+    requeues: u64,
+    #[serde(default)]
+    backlog: u64,
+    #[serde(default)]
+    qlen: u64,
     // Each kind has its own word for it.
-    let mut marks = at.since("ecn_mark", |at| at.u64().map(Some))?.or(at.since("marked", |at| at.u64().map(Some))?);
-    if !tins.is_empty() {
-        marks = Some(tins.iter().map(|tin| tin.marks).sum());
+    #[serde(default)]
+    ecn_mark: Option<u64>,
+    #[serde(default)]
+    marked: Option<u64>,
+    #[serde(default)]
+    tins: Vec<Tin>,
+    #[serde(default)]
+    options: Value,
+}
+
+#[derive(Deserialize)]
+struct ReadClass {
+    #[serde(default)]
+    kind: String,
+    handle: String,
+    #[serde(default)]
+    parent: Option<String>,
+    #[serde(default)]
+    leaf: Option<String>,
+    #[serde(default)]
+    stats: Option<ReadStats>,
+    #[serde(default)]
+    rate: Value,
+    #[serde(default)]
+    ceil: Value,
+}
+
+/// Some kinds count nothing.
+#[derive(Deserialize)]
+struct ReadStats {
+    packets: Option<u64>,
+    #[serde(default)]
+    bytes: u64,
+    #[serde(default)]
+    drops: u64,
+    #[serde(default)]
+    overlimits: u64,
+    #[serde(default)]
+    requeues: u64,
+    #[serde(default)]
+    backlog: u64,
+    #[serde(default)]
+    qlen: u64,
+    #[serde(default)]
+    lended: u64,
+    borrowed: Option<u64>,
+}
+
+fn device(read: ReadDevice) -> Device {
+    Device {
+        name: read.name,
+        link_bps: read.link_rate_bps,
+        qdiscs: read.qdiscs.into_iter().map(qdisc).collect(),
+        classes: read.classes.into_iter().map(class).collect(),
+        seen: read.seen,
     }
-    let shaped = match kind.as_str() {
-        "tbf" => at.at("options").at("rate").f64().ok(),
+}
+
+fn qdisc(read: ReadQdisc) -> Qdisc {
+    let ReadQdisc { bytes, packets, drops, overlimits, requeues, backlog, qlen, .. } = read;
+    let marks = match read.tins.is_empty() {
+        true => read.ecn_mark.or(read.marked),
+        false => Some(read.tins.iter().map(|tin| tin.marks).sum()),
+    };
+    let shaped = match read.kind.as_str() {
+        "tbf" => read.options["rate"].as_f64(),
         // Words stand there where it does not shape.
-        "cake" => at.at("options").at("bandwidth").f64().ok(),
+        "cake" => read.options["bandwidth"].as_f64(),
         _ => None,
     };
-    Ok(Qdisc {
-        handle: at.since("handle", At::string)?,
-        parent: at.since("parent", |at| at.maybe(At::string))?,
-        counts: counts(at)?,
+    Qdisc {
+        handle: read.handle,
+        parent: read.parent,
+        counts: Counts { bytes, packets, drops, overlimits, requeues, backlog, qlen },
         marks,
         shaped_bps: shaped.map(|bytes| bytes * 8.0),
-        tins,
-        kind,
-    })
+        tins: read.tins,
+        kind: read.kind,
+    }
 }
 
-fn tin(at: &At<'_>) -> Read<Tin> {
-    Ok(Tin {
-        bytes: at.since("sent_bytes", At::u64)?,
-        packets: at.since("sent_packets", At::u64)?,
-        drops: at.since("drops", At::u64)?,
-        marks: at.since("ecn_mark", At::u64)?,
-        ack_drops: at.since("ack_drops", At::u64)?,
-        backlog: at.since("backlog_bytes", At::u64)?,
-        delay_us: at.since("avg_delay_us", At::u64)?,
-    })
-}
-
-fn class(at: &At<'_>) -> Read<Class> {
-    let stats = at.at("stats");
-    let counted = stats.object().is_ok_and(|stats| stats.contains_key("packets"));
-    let borrowed = |at: &At<'_>| Ok((at.since("lended", At::u64)?, at.since("borrowed", At::u64)?));
-    let lends = counted && stats.object()?.contains_key("borrowed");
-    let rate = |name: &str| at.at(name).f64().ok().map(|bytes| bytes * 8.0);
-    let parent = at.since("parent", |at| at.maybe(At::string))?;
-    Ok(Class {
-        kind: at.since("kind", At::string)?,
-        handle: at.member("handle", At::string)?,
-        parent: parent.filter(|parent| !parent.ends_with(':')),
-        leaf: at.since("leaf", |at| at.maybe(At::string))?,
-        counts: if counted { Some(counts(&stats)?) } else { None },
-        lent_borrowed: if lends { Some(borrowed(&stats)?) } else { None },
-        rate_bps: rate("rate"),
-        ceil_bps: rate("ceil"),
-    })
-}
-
-fn seen(at: &At<'_>) -> Read<Seen> {
-    Ok(Seen {
-        class: at.member("class", At::string)?,
-        marked: at.since("marked", At::u64)?,
-        lost: at.since("lost", At::u64)?,
-        sojourn: at.since("sojourn_ns", |at| at.list(|at| at.pair(At::u64)))?,
-        sojourn_sum_ns: at.since("sojourn_sum_ns", |at| at.maybe(At::u64))?,
-        oldest_ns: at.since("oldest_ns", |at| at.maybe(At::u64))?,
-    })
+fn class(read: ReadClass) -> Class {
+    let stats = read.stats.as_ref().and_then(|stats| stats.packets.map(|packets| (stats, packets)));
+    let counts = |(stats, packets): (&ReadStats, u64)| Counts {
+        bytes: stats.bytes,
+        packets,
+        drops: stats.drops,
+        overlimits: stats.overlimits,
+        requeues: stats.requeues,
+        backlog: stats.backlog,
+        qlen: stats.qlen,
+    };
+    Class {
+        counts: stats.map(counts),
+        lent_borrowed: stats.and_then(|(stats, _)| Some((stats.lended, stats.borrowed?))),
+        rate_bps: read.rate.as_f64().map(|bytes| bytes * 8.0),
+        ceil_bps: read.ceil.as_f64().map(|bytes| bytes * 8.0),
+        kind: read.kind,
+        handle: read.handle,
+        parent: read.parent.filter(|parent| !parent.ends_with(':')),
+        leaf: read.leaf,
+    }
 }
