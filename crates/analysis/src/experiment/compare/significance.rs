@@ -147,7 +147,7 @@ mod tests {
         type Draw = fn(&mut Seeded, f64) -> f64;
         let kinds: [(&str, Draw); 4] = [
             ("normal", |draws, _| (0..12).map(|_| draws.unit()).sum()),
-            ("exponential", |draws, _| -f64::ln(1.0 - draws.unit())),
+            ("exponential", |draws, _| -libm::log(1.0 - draws.unit())),
             ("some percent lost", |draws, _| (0..100).map(|_| f64::from(u8::from(draws.unit() < 0.03))).sum()),
             ("two lumps", |draws, lump| lump + draws.unit() / 100.0),
         ];
