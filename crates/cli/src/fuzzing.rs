@@ -5,6 +5,7 @@
 use std::path::Path;
 use tidegate_loader::{Format, ReadOptions, read_as};
 use tidegate_packet::{Pool, Seeded};
+use tidegate_sessions::simulated::ScenarioFiles;
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
 
@@ -31,7 +32,10 @@ pub fn recognised(bytes: &[u8]) {
 
 /// A scenario.
 pub fn scenario(text: &str) {
-    crate::sim::fuzz(Path::new("/nonexistent/scenario.toml"), text);
+    let path = Path::new("/nonexistent/scenario.toml");
+    if let Err(wrong) = tidegate_scenario::parse(path, text, &ScenarioFiles::default()) {
+        wrong.shown(path, text);
+    }
 }
 
 /// A file of expectations.

@@ -18,7 +18,7 @@ pub mod import;
 mod input;
 pub mod live;
 pub mod measuring;
-mod pcapng;
+mod pcap_file;
 pub mod policy;
 pub mod replay;
 pub mod run;

@@ -10,11 +10,11 @@ use tidegate_pcap::{Next, Parser};
 
 pub(crate) fn results(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    if let Ok(experiment) = tidegate_report::experiment::from_json(text) {
-        let written = tidegate_report::experiment::to_json(&experiment);
-        let _ = tidegate_report::experiment::from_json(&written);
+    if let Ok(experiment) = tidegate_analysis::experiment::from_json(text) {
+        let written = tidegate_analysis::experiment::to_json(&experiment);
+        let _ = tidegate_analysis::experiment::from_json(&written);
     }
-    if let Ok(trial) = tidegate_report::from_json(text) {
+    if let Ok(trial) = tidegate_analysis::trial::from_json(text) {
         let _ = tidegate_report::text(&trial);
     }
 }
@@ -26,7 +26,7 @@ pub(crate) fn flent(bytes: &[u8]) {
 }
 
 pub(crate) fn flent_gz(bytes: &[u8]) {
-    let _ = tidegate_report::experiment::from_flent(bytes);
+    let _ = tidegate_analysis::experiment::from_flent(bytes);
 }
 
 /// Reads a capture as a file reader does: what needs more octets gets them, as far as there are any.
@@ -80,7 +80,7 @@ pub(crate) fn frame(bytes: &[u8]) {
 }
 
 pub(crate) fn pickle(bytes: &[u8]) {
-    let _ = tidegate_report::measuring::ping::from_pingexp(bytes);
+    let _ = tidegate_analysis::ping::from_pingexp(bytes);
 }
 
 pub(crate) fn tool_socket(bytes: &[u8]) {

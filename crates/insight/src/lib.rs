@@ -4,6 +4,7 @@
 //! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which file said so. What is
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
+pub mod checked;
 mod drive;
 mod explain;
 mod finding;

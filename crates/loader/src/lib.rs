@@ -23,6 +23,7 @@
 pub mod distributions;
 mod format;
 mod lists;
+mod live;
 mod nothing;
 pub mod short;
 mod steps;
@@ -30,6 +31,7 @@ mod tcjson;
 mod traced;
 
 pub use format::{Format, sniff};
+pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Files that are lists: each line, or the file as a whole, as calls of the tools.
 
-use super::Format;
 use super::traced::Traced;
+use crate::format::Format;
 use crate::short::{self, tell};
 use std::path::{Path, PathBuf};
 use tidegate_capture::{Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};

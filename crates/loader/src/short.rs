@@ -1,6 +1,6 @@
 //! A short policy's file: TOML into the tree that `tidegate_lang::short` reads.
 
-use crate::Format;
+use crate::format::Format;
 use std::path::Path;
 use tidegate_lang::short::{
     Compiled, Entry, Imported, Node, Problem, Short, Span, Value, compile, read, read_fireqos, read_iface_conf,

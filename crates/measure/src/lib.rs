@@ -9,6 +9,7 @@ extern crate alloc;
 pub mod calibrate;
 pub mod capacity;
 pub mod doctor;
+mod document;
 pub mod experiment;
 pub mod lost;
 pub mod numbers;

@@ -2,12 +2,14 @@
 //!
 //! Times are nanoseconds from the beginning of a run, sizes bytes of frames, rates bits per second, unless a field says otherwise.
 
+use crate::document::{required, step};
 use crate::{Pings, bits_per_second};
 use alloc::string::String;
 use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
 
 /// A trial: one link, one policy, several loads, each without and with the policy.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// The version that made it.
     pub version: String,
@@ -21,20 +23,20 @@ pub struct Trial {
     pub commands: u64,
     /// The seed of its randomness.
     pub seed: u64,
-    /// The link.
-    pub link: LinkFacts,
-    /// Its runs: for each load without, then with the policy.
-    pub runs: Vec<Run>,
-    /// The policy's queueing disciplines and classes, parents before children.
-    pub tree: Vec<TreeNode>,
     /// What it comes to, in sentences; the most important first.
     pub verdict: Vec<String>,
     /// What the reader should know.
     pub notes: Vec<String>,
+    /// The link.
+    pub link: LinkFacts,
+    /// The policy's queueing disciplines and classes, parents before children.
+    pub tree: Vec<TreeNode>,
+    /// Its runs: for each load without, then with the policy.
+    pub runs: Vec<Run>,
 }
 
 /// A link between a modem and the provider.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkFacts {
     /// Away from the user.
     pub up_bits: u64,
@@ -49,7 +51,7 @@ pub struct LinkFacts {
 }
 
 /// One load, with or without the policy.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The load's short name: `empty`, `up`, `down`, `both`, or flent's.
     pub load: String,
@@ -59,10 +61,12 @@ pub struct Run {
     pub policy: bool,
     /// Conversations were added for the classes that the load leaves empty: only what the classes did is to be read
     /// from this run.
+    #[serde(default)]
     pub witnesses: bool,
     /// When measuring began and ended.
     pub window: (u64, u64),
     /// The length of a step of all series of the run; step n covers `n * step_ns ..`.
+    #[serde(deserialize_with = "step")]
     pub step_ns: u64,
     /// Probes: pings, calls, look-ups; each a kind of traffic that waits for answers.
     pub probes: Vec<Probe>,
@@ -73,11 +77,12 @@ pub struct Run {
     /// Queues that nobody governs: the modem's and the provider's.
     pub buffers: Vec<BufferSeries>,
     /// Packets that the device before the modem sent past all classes (HTB's direct packets), whole run.
+    #[serde(default)]
     pub direct_packets: u64,
 }
 
 /// Something that is asked again and again, and how long each answer took.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     /// Short and unique in a run: `ping`, `voip`, `dns`, `ssh-login`.
     pub id: String,
@@ -86,6 +91,7 @@ pub struct Probe {
     /// What one answer is: `round trip`, `one way`, `until the prompt`.
     pub unit: String,
     /// The class its packets away from the user took: `1:100`.
+    #[serde(deserialize_with = "required")]
     pub class: Option<String>,
     /// When each was sent and how long its answer took; `None`: none came.
     pub answers: Vec<(u64, Option<u64>)>,
@@ -100,13 +106,14 @@ impl Probe {
 }
 
 /// A transfer.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// For people: `upload 1`.
     pub title: String,
     /// Away from the user?
     pub up: bool,
     /// The class its data (an upload's) or its acknowledgements (a download's) took.
+    #[serde(deserialize_with = "required")]
     pub class: Option<String>,
     /// Payload bytes acknowledged (TCP) or received (UDP) while measured.
     pub bytes: u64,
@@ -126,7 +133,7 @@ impl Flow {
 }
 
 /// A class over time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassSeries {
     /// Its id: `1:100`; of a root without classes, the qdisc's handle.
     pub id: String,
@@ -137,6 +144,7 @@ pub struct ClassSeries {
     /// Bytes sent per step.
     pub sent: Vec<u64>,
     /// Packets sent per step; empty if not counted.
+    #[serde(default)]
     pub packets: Vec<u32>,
     /// Bytes waiting at the end of each step.
     pub backlog: Vec<u64>,
@@ -151,7 +159,7 @@ pub struct ClassSeries {
 }
 
 /// A drop-tail buffer over time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BufferSeries {
     /// For people: `modem`, `provider`.
     pub title: String,
@@ -164,7 +172,7 @@ pub struct BufferSeries {
 }
 
 /// A queueing discipline or class of the policy.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TreeNode {
     /// The device it stands on.
     pub device: String,
@@ -179,15 +187,19 @@ pub struct TreeNode {
     /// Its parameters as tc prints them.
     pub options: String,
     /// Guaranteed bits per second, if it has such.
+    #[serde(deserialize_with = "required")]
     pub rate_bits: Option<u64>,
     /// At most so many.
+    #[serde(deserialize_with = "required")]
     pub ceil_bits: Option<u64>,
     /// Priority, if it has one.
+    #[serde(deserialize_with = "required")]
     pub prio: Option<u32>,
     /// What goes through it, in a few words.
     pub title: String,
     /// The filters and marks that lead here, each as one line.
     pub filters: Vec<String>,
     /// No packet can come here; why.
+    #[serde(deserialize_with = "required")]
     pub unreachable: Option<String>,
 }

@@ -22,8 +22,12 @@
 //! assert_eq!(done.summary(), "3 packets arrived, 2 sent, 1 dropped");
 //! ```
 
+pub mod annotated;
 pub mod captured;
+mod reader;
 pub mod recorded;
+
+pub use reader::{CaptureReader, ReadCaptureError};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -1,7 +1,8 @@
 //! The charts of a result as SVG and PNG, and its page: `cargo run -p tidegate-report --example experiment RESULT.json DIR`.
 
+use tidegate_analysis::experiment::{flent_files, from_json};
 use tidegate_report::chart::{Theme, file, png};
-use tidegate_report::experiment::{charts, flent_files, from_json, page};
+use tidegate_report::experiment::{charts, page};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);

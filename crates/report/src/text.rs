@@ -1,10 +1,10 @@
 //! A trial on a terminal: figures of the ping, of what people wait for, of the classes; then what it comes to.
 
-use crate::figures::{ClassFigures, Pair, classes_at_work, goodput, main_probe, node, pairs};
-use crate::numbers::{arrow, milliseconds, percent, rate, size};
 use crate::table::{Align, Table, clean, width};
 use std::fmt::Write as _;
+use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, goodput, main_probe, node, pairs};
 use tidegate_measure::Pings;
+use tidegate_measure::numbers::{arrow, milliseconds, percent, rate, size};
 use tidegate_measure::trial::{LinkFacts, Run, Trial};
 
 /// Columns of a terminal that it fits.

@@ -18,6 +18,11 @@ pub fn cases(scenario: &Scenario) -> Vec<CaseRun> {
     scenario.cases.iter().flat_map(repeats).collect()
 }
 
+/// How many seconds of link time all runs take together, up to the last one's end.
+pub fn link_seconds(scenario: &Scenario) -> u64 {
+    cases(scenario).len() as u64 * (scenario.end().0 / 1_000_000_000)
+}
+
 /// Can simulated hosts do all that goes on?
 ///
 /// # Errors

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Pure: no files, clock, processes or output. What a scenario names beside its own text comes through [`Files`]; who
-//! carries its traffic is a [`TrafficDriver`], simulated hosts ([`Simulated`]) or, in the command line, real ones. The
+//! carries its traffic is a [`TrafficDriver`], simulated hosts ([`Simulated`]) or real ones (`tidegate-lab`). The
 //! same text and seed give the same document to the byte.
 //!
 //! ```
@@ -60,7 +60,7 @@ pub mod tables;
 pub mod transactions;
 
 pub use drive::run;
-pub use experiment::{can_be_simulated, cases, simulate, simulate_case};
+pub use experiment::{can_be_simulated, cases, link_seconds, simulate, simulate_case};
 pub use file::{BadCommand, parse, parse_command};
 pub use files::{FileError, Files, NoFiles, PolicyCommands, PolicyEnd, PolicyFile};
 pub use judge::check;

@@ -66,6 +66,19 @@ pub struct RunWatch<'w> {
     pub observer: Option<&'w mut dyn RunObserver>,
 }
 
+/// Who follows an experiment of several runs, and stops it.
+#[derive(Clone, Copy)]
+pub struct ExperimentWatch<'w> {
+    /// Once it is set the runs under way end at their next step, and none follows.
+    pub stop: &'w AtomicBool,
+    /// Hears before the first run how many there are, and how many seconds of link time they take together.
+    pub begin: &'w (dyn Fn(usize, u64) + Sync),
+    /// Hears how many more seconds of link time have passed, of whichever run.
+    pub seconds: &'w (dyn Fn(u64) + Sync),
+    /// Makes whoever looks on during one run; `None`: nobody does.
+    pub observer: &'w (dyn Fn() -> Option<Box<dyn RunObserver>> + Sync),
+}
+
 /// Somebody who looks on while a run goes on, and changes nothing.
 pub trait RunObserver {
     /// The network is laid out; nothing goes on yet.

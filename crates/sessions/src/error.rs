@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use tidegate_replay::ReadCaptureError;
 
 /// Why something could not be measured. `{}` shows the outermost message, [`std::error::Error::source`] leads to its
 /// causes.
@@ -84,6 +85,15 @@ impl From<io::Error> for Error {
     }
 }
 
+impl From<ReadCaptureError> for Error {
+    fn from(error: ReadCaptureError) -> Error {
+        match error {
+            ReadCaptureError::Io(error) => Error::Io(error),
+            other => Error::Invalid(other.to_string()),
+        }
+    }
+}
+
 /// Puts what was being done before a failure.
 pub(crate) trait Context<T> {
     fn context(self, doing: impl Into<String>) -> Result<T>;
@@ -93,6 +103,17 @@ impl<T, E: Into<Error>> Context<T> for Result<T, E> {
     fn context(self, doing: impl Into<String>) -> Result<T> {
         self.map_err(|error| Error::During { doing: doing.into(), cause: Box::new(error.into()) })
     }
+}
+
+/// A failure with its causes, on one line.
+pub(crate) fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
 }
 
 /// What was asked for cannot be.

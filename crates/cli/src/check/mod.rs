@@ -1,37 +1,25 @@
 //! `tidegate check FILE…`: what is wrong with a policy, where, why, and what fixes it.
 //!
 //! ```text
-//! files ─▶ loader ─▶ insight::Reading ─▶ insight::check ─▶ allow (comments) ─▶ text | json | sarif, fix
+//! files ─▶ loader ─▶ insight::Reading ─▶ insight::check ─▶ insight::checked (comments, JSON, SARIF, fixes) ─▶ text, copies
 //! ```
 
-mod allow;
 mod fix;
-mod json;
 mod options;
-mod sarif;
 mod text;
-mod way;
 
 pub use options::{Bar, Options};
 
 use std::process::ExitCode;
 use tidegate_capture::Exit;
-use tidegate_insight::{Finding, Level, Reading, Rule};
+use tidegate_insight::checked::{Checked, concerns, to_json, to_sarif};
+use tidegate_insight::{Finding, Level, Rule};
 use tidegate_loader::ReadOptions;
-use way::Way;
 
 /// A file could not be read, or the script did not come to its end.
 const UNREAD: u8 = 2;
 /// Something was found.
 const FOUND: u8 = 1;
-
-/// What a check came to.
-struct Checked {
-    reading: Reading,
-    findings: Vec<Finding>,
-    /// How many were silenced by comments.
-    silenced: usize,
-}
 
 /// Plays `tidegate check`.
 pub fn command(options: &Options) -> ExitCode {
@@ -48,7 +36,7 @@ pub fn command(options: &Options) -> ExitCode {
     };
     let mut fixed = None;
     if let Some(copy) = &options.fix {
-        match fix::write(&checked.reading, &checked.findings, copy) {
+        match fix::write(&checked, copy) {
             Ok(done) => fixed = Some(done),
             Err(error) => {
                 eprintln!("tidegate check: {error:#}");
@@ -59,9 +47,9 @@ pub fn command(options: &Options) -> ExitCode {
     let failed = checked.findings.iter().any(|finding| options.fail_on.reached_by(finding.level));
     checked.findings.retain(|finding| options.show.reached_by(finding.level));
     crate::output::text(&if options.json {
-        json::document(&checked)
+        to_json(&checked)
     } else if options.sarif {
-        sarif::document(&checked)
+        to_sarif(&checked)
     } else {
         text::report(&checked, fixed.as_ref())
     });
@@ -96,11 +84,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
         let troubles: String = taken.troubles().map(|trouble| format!("\n{trouble}")).collect();
         anyhow::bail!("{nothing}{troubles}");
     }
-    let before = findings.len();
-    let allowed = allow::Allowed::read(&reading);
-    findings.retain(|finding| !allowed.silences(finding, &Way::of(&reading, finding)));
-    let silenced = before - findings.len();
-    Ok(Checked { reading, findings, silenced })
+    Ok(Checked::new(reading, findings))
 }
 
 /// A script that ended with an error of its own, although no command was refused.
@@ -121,14 +105,4 @@ fn ended_badly(outcome: &tidegate_capture::Outcome) -> Option<Finding> {
         witness: Some(tidegate_insight::Witness::Number(code)),
         fix: None,
     })
-}
-
-/// Is a finding about a device, as far as its command tells?
-fn concerns(reading: &Reading, finding: &Finding, dev: &str) -> bool {
-    let Some(place) = &finding.place else { return true };
-    let here = |step: &&tidegate_insight::Step| {
-        step.place.as_ref().is_some_and(|at| at.file == place.file && at.line == place.line)
-    };
-    let mut steps = reading.steps.iter().filter(here).peekable();
-    steps.peek().is_none() || steps.any(|step| step.after("dev").is_none_or(|word| word.text == dev))
 }

@@ -1,9 +1,8 @@
 //! Findings for people.
 
-use super::Checked;
 use super::fix::Fixed;
-use super::way::Way;
 use std::fmt::Write as _;
+use tidegate_insight::checked::{Checked, CommandPath};
 use tidegate_insight::{Finding, Frame, Level, Place, Reading, Rule, Witness};
 
 /// The longest line shown whole, in characters; of longer ones the part around the place is shown.
@@ -13,7 +12,7 @@ const WIDE: usize = 160;
 pub(super) fn report(checked: &Checked, fixed: Option<&Fixed>) -> String {
     let mut out = String::new();
     for finding in &checked.findings {
-        out.push_str(&one(&checked.reading, finding));
+        out.push_str(&one(checked, finding));
         out.push('\n');
     }
     out.push_str(&summary(checked, fixed));
@@ -21,7 +20,8 @@ pub(super) fn report(checked: &Checked, fixed: Option<&Fixed>) -> String {
 }
 
 /// One finding: where, what, the text underlined, why, what shows it, what fixes it.
-fn one(reading: &Reading, finding: &Finding) -> String {
+fn one(checked: &Checked, finding: &Finding) -> String {
+    let reading = &checked.reading;
     let mut out = String::new();
     let (level, rule) = (finding.level.name(), finding.rule);
     let tail = format!("{level}: {} [{} {}]", finding.what, rule.id(), rule.name());
@@ -56,7 +56,7 @@ const MOST_CALLS: usize = 4;
 /// What led to a finding's line, `called from x.sh:9, x.sh:10`, or uses the variable it sets, and the functions between it and the tool:
 /// `by way of lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
 fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
-    let Way { called_from, used_in, frames } = Way::of(reading, finding);
+    let CommandPath { called_from, used_in, frames } = CommandPath::of(reading, finding);
     let name = |place: &Place| {
         let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
         format!("{}:{}", tidegate_text::line(name), place.line)

@@ -1,9 +1,9 @@
 //! `tidegate compare RESULT.json RESULT.json…`: the same cases of several results beside each other.
 //!
 //! ```text
-//! files ─▶ report::experiment::from_json ─▶ Comparing (rows, and what is not alike) ─▶ text | JSON | page
+//! files ─▶ analysis::experiment::from_json ─▶ Comparing (rows, and what is not alike) ─▶ text | JSON | page
 //! ```
-//! The arithmetic is the report's; here files become sides and forms are chosen.
+//! The arithmetic is `tidegate_analysis`'s; here files become sides and forms are chosen.
 
 mod options;
 
@@ -12,9 +12,8 @@ pub use options::Options;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidegate_report::experiment::{
-    Comparing, Side, comparison_json, comparison_page, comparison_text, from_flent, from_json,
-};
+use tidegate_analysis::experiment::{Comparing, Side, comparison_json, from_flent, from_json};
+use tidegate_report::experiment::{comparison_page, comparison_text};
 
 /// A file could not be read, or nothing can be compared.
 const NOTHING: u8 = 2;

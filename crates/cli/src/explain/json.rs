@@ -1,6 +1,6 @@
 //! Stories as JSON.
 
-use super::{Answer, Told};
+use super::answer::{Answer, Told};
 use serde_json::{Value, json};
 use tidegate_insight::{End, Line, Place, Reading, Story};
 

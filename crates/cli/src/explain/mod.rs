@@ -5,6 +5,7 @@
 //! words or a recording ─▶ Packet ────────────┘
 //! ```
 
+mod answer;
 mod json;
 mod options;
 mod pcap;
@@ -12,6 +13,7 @@ mod text;
 
 pub use options::Options;
 
+use answer::{Answer, Asked, Told};
 use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,27 +24,6 @@ use tidegate_loader::ReadOptions;
 const UNREAD: u8 = 2;
 /// The policies part.
 const PARTED: u8 = 1;
-
-/// A packet that is told of.
-struct Asked {
-    /// What is said before its story, where there are several.
-    heading: String,
-    packet: Packet,
-}
-
-/// One packet's story, under one policy or two.
-struct Told {
-    asked: Asked,
-    story: Story,
-    other: Option<Story>,
-}
-
-/// What was asked, and what came of it.
-struct Answer {
-    reading: Reading,
-    other: Option<Reading>,
-    told: Vec<Told>,
-}
 
 /// Plays `tidegate explain`.
 pub fn command(options: &Options) -> ExitCode {

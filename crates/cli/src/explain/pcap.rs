@@ -1,6 +1,6 @@
 //! Packets from a capture: the first of every flow.
 
-use crate::replay::captured::file::CaptureFile;
+use crate::pcap_file;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn packets(path: &Path, number: Option<u64>) -> anyhow::Result<Vec<Re
     let mut read = |captured: tidegate_pcap::Packet<'_>, _: u64| {
         count = captured.number;
         if number.is_some_and(|number| number != captured.number) {
-            return Ok(());
+            return anyhow::Ok(());
         }
         let framing = framing(captured.link)?;
         let Some(packet) = of_frame(captured.octets, captured.length as usize, framing) else { return Ok(()) };
@@ -33,7 +33,7 @@ pub(super) fn packets(path: &Path, number: Option<u64>) -> anyhow::Result<Vec<Re
         }
         Ok(())
     };
-    let broken = CaptureFile::open(path)?.each(&mut read).with_context(|| path.display().to_string())?;
+    let broken = pcap_file::open(path)?.each(&mut read).with_context(|| path.display().to_string())?;
     let until = broken.map(|broken| format!(" before it is damaged ({broken})")).unwrap_or_default();
     if found.is_empty() {
         match number {

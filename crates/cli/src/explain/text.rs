@@ -1,6 +1,6 @@
 //! Stories for people.
 
-use super::{Answer, Told};
+use super::answer::{Answer, Told};
 use std::fmt::Write as _;
 use tidegate_insight::{Line, Outcome, Packet, Place, Reading, Scene, Story};
 

@@ -36,7 +36,7 @@ impl Use {
 /// Reads a trial's document.
 pub(super) fn read(path: &Path, options: &Options) -> anyhow::Result<Used> {
     let text = crate::input::result_text(path)?;
-    let trial = tidegate_report::from_json(&text)
+    let trial = tidegate_analysis::trial::from_json(&text)
         .with_context(|| format!("{} is no document of `tidegate try --json`", path.display()))?;
     let runs = trial.runs.iter().enumerate().filter(|(_, run)| run.policy);
     let found = match &options.load {

@@ -1,7 +1,7 @@
 //! `tidegate apply`: what is printed, and how it ends.
 
+use super::notice::{UNDONE, UNREAD, tell};
 use super::options::Apply;
-use super::{UNDONE, UNREAD, tell};
 use serde_json::json;
 use std::process::ExitCode;
 use tidegate_apply::{ApplyOptions, Notice, Wanted};

@@ -2,24 +2,21 @@
 //! What they do is `tidegate_apply`'s.
 
 mod apply;
+mod notice;
 mod options;
 mod status;
 
 pub use options::{Apply, Backend, Revert, Which};
 
+use notice::{UNDONE, UNREAD, tell};
 use serde_json::json;
 use std::process::ExitCode;
-use tidegate_apply::{Down, Notice, status::where_to};
+use tidegate_apply::{Down, status::where_to};
 
 /// The exit codes of `tidegate status`, for its help.
 pub const STATUS_CODES: &str = "\
 Exit codes, of the worst policy: 0 installed; 1 tidegate applied nothing there; 2 wrong usage, or the state cannot be read; 3 waiting for confirmation; 4 in progress; \
 5 drifted; 6 device gone; 7 daemon dead; 8 daemon not answering; 9 in trouble.";
-
-/// Nothing was changed, or all of it was undone.
-const UNDONE: u8 = 1;
-/// The policy cannot be read.
-const UNREAD: u8 = 2;
 
 /// Plays `tidegate apply`.
 pub fn apply(options: &Apply) -> ExitCode {
@@ -103,17 +100,6 @@ fn told_down(down: &Down, which: &Which) -> ExitCode {
         }
     }
     if is_nothing { UNDONE.into() } else { ExitCode::SUCCESS }
-}
-
-/// Prints a notice; with `--json`, only if it is a warning.
-fn tell(command: &str, notice: &Notice, json: bool) {
-    match notice {
-        Notice::Policy(words) => eprintln!("{words}"),
-        Notice::Daemon(words) => eprintln!("tidegate daemon: {words}"),
-        warning if !warning.is_progress() => eprintln!("tidegate {command}: {warning}"),
-        _ if json => {}
-        progress => print!("{progress}"),
-    }
 }
 
 fn ended(command: &str, done: tidegate_apply::Result<bool>) -> ExitCode {

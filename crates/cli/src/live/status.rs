@@ -1,6 +1,6 @@
 //! `tidegate status`, in words.
 
-use super::Which;
+use super::options::Which;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use tidegate_apply::status::{Condition, Health, LATE_NS, NOTHING, healths, where_to};

@@ -6,10 +6,11 @@ use super::tell;
 use anyhow::bail;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tidegate_analysis::calibrate::to_json;
 use tidegate_measure::calibrate::{Document, calibrate};
 use tidegate_measure::capacity::Way;
 use tidegate_os::interrupt;
-use tidegate_report::measuring::calibrate::{text, to_json};
+use tidegate_report::measuring::calibrate::text;
 use tidegate_sessions::KeptPath;
 
 /// No rate stood.

@@ -3,9 +3,10 @@
 use super::far::PARTIAL;
 use crate::values;
 use std::process::ExitCode;
+use tidegate_analysis::doctor::to_json;
 use tidegate_measure::doctor::Severity;
 use tidegate_os::interrupt;
-use tidegate_report::measuring::doctor::{text, to_json};
+use tidegate_report::measuring::doctor::text;
 use tidegate_sessions::doctor::{DoctorOptions, diagnose};
 
 /// Something is wrong.

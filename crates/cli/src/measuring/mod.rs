@@ -1,6 +1,5 @@
 //! Measuring real links, a file or folder for each command (what is measured is `tidegate_sessions`'), and what they
-//! have in common: how a command ends, how the far end is reached (`far.rs`), and what the simulator says of a line as
-//! it was measured (`predict.rs`).
+//! have in common: how a command ends, how the far end is reached (`far.rs`).
 
 pub mod calibrate;
 pub mod doctor;
@@ -10,7 +9,6 @@ pub mod loss;
 pub mod measure;
 pub mod overhead;
 pub mod ping;
-mod predict;
 pub mod quick;
 pub mod serve;
 pub mod verify;

@@ -6,10 +6,11 @@ use anyhow::bail;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
+use tidegate_analysis::overhead::to_json;
 use tidegate_measure::capacity::{HEADERS, Way};
 use tidegate_measure::overhead::{Document, Size, Sweep, Swept, sweep};
 use tidegate_os::interrupt;
-use tidegate_report::measuring::overhead::{page, text, to_json};
+use tidegate_report::measuring::overhead::{page, text};
 use tidegate_sessions::KeptPath;
 
 /// Nothing could be told of the line.

@@ -4,7 +4,7 @@
 //! versions gave them. Where tc's JSON is none (fw, flow) or repeats a key (u32's `match`), it is mended: the words become
 //! `options.text`, the repeated key a list.
 
-use super::Run;
+use super::done::Run;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 use tidegate_capture::{Exit, Outcome, Recorded};

@@ -3,6 +3,7 @@
 //! The script runs unmodified in a sandbox, once for each list of arguments, on one machine. What it says passes through; the machine
 //! it leaves is printed as commands, as a batch file, as JSON or as a tree.
 
+mod done;
 mod json;
 mod options;
 pub(crate) mod text;
@@ -11,9 +12,10 @@ pub use options::{Options, Print};
 
 use crate::graph;
 use crate::input::MAX_POLICY;
+use done::{NO_SANDBOX, Run, code};
 use std::io::ErrorKind;
 use std::process::ExitCode;
-use tidegate_capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
+use tidegate_capture::{CaptureError, CaptureOptions, Output, run_in_turn};
 use tidegate_loader::{Format, LoadedPolicy, ReadError, ReadOptions};
 use tidegate_os::input_file;
 use tidegate_packet::{Pool, Seeded, Time};
@@ -21,18 +23,9 @@ use tidegate_shims::Machine;
 
 /// When the script runs: a machine's clock does not begin at nothing.
 const STARTED: Time = Time(1_000_000_000);
-/// The exit codes that are ours and not the script's, as `env(1)` and `timeout(1)` have them.
-const TIMED_OUT: u8 = 124;
-const NO_SANDBOX: u8 = 125;
+/// What it cannot run, as `env(1)` has it.
 const NOT_RUNNABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
-
-/// What a run came to.
-struct Run<'o> {
-    options: &'o Options,
-    machine: Machine,
-    outcomes: Vec<Outcome>,
-}
 
 /// Plays `tidegate run`.
 pub fn command(options: &Options) -> ExitCode {
@@ -127,15 +120,4 @@ fn run_script(options: &Options) -> Result<Run<'_>, CaptureError> {
     let shim = &mut machine.shim(&mut pool, &mut draws);
     let outcomes = run_in_turn(&options.script, &turns, &capture, shim, &mut before)?;
     Ok(Run { options, machine, outcomes })
-}
-
-/// The script's own code: of several runs the first that is not 0.
-fn code(outcomes: &[Outcome]) -> u8 {
-    let one = |outcome: &Outcome| match &outcome.exit {
-        Exit::Code(code) => *code,
-        Exit::Signal(signal) => 128_u8.saturating_add(*signal),
-        Exit::TimedOut { .. } => TIMED_OUT,
-        Exit::Crowded { .. } | Exit::Exhausted { .. } | Exit::Lost(_) => NO_SANDBOX,
-    };
-    outcomes.iter().map(one).find(|code| *code != 0).unwrap_or(0)
 }

@@ -1,6 +1,6 @@
 //! What was carried out, as commands and as a batch file; the summary.
 
-use super::{Run, code};
+use super::done::{Run, code};
 use std::fmt::Write as _;
 use tidegate_capture::{Exit, Outcome, Recorded};
 use tidegate_shims::Carried;

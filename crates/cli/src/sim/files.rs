@@ -3,9 +3,10 @@
 use super::options::Options;
 use anyhow::Context;
 use std::path::Path;
+use tidegate_analysis::experiment::{flent_files, mahimahi_files};
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::chart::{Theme, file, png};
-use tidegate_report::experiment::{charts, flent_files, mahimahi_files, page};
+use tidegate_report::experiment::{charts, page};
 
 /// Width of a chart in a file of its own, in the units of SVG; a PNG has twice as many points.
 const WIDTH: f64 = 760.0;

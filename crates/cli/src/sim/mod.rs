@@ -6,7 +6,6 @@
 //! ```
 //! The same file and seed give the same document to the byte, however many processors work on it.
 
-mod disk;
 mod files;
 pub mod lab;
 mod options;
@@ -15,24 +14,20 @@ mod packets;
 mod text;
 
 pub use options::Options;
+pub(crate) use pace::{Pace, progress};
 
-use disk::Disk;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use pace::Pace;
-use packets::Packets;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use tidegate_measure::experiment::{Experiment, Run};
 use tidegate_packet::Span;
+use tidegate_scenario::document;
 use tidegate_scenario::model::{MachineCommand, Scenario, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
-use tidegate_scenario::run::{RunError, RunObserver, RunWatch};
+use tidegate_scenario::run::{ExperimentWatch, RunError};
 use tidegate_scenario::shell::quoted;
 use tidegate_scenario::tables::Diagnostic;
-use tidegate_scenario::{can_be_simulated, cases, document, simulate_case};
+use tidegate_sessions::simulated::{self, ScenarioFiles};
 
 /// An expectation failed.
 const FAILED: u8 = 1;
@@ -60,18 +55,18 @@ type CarryOut<'c> = &'c dyn Fn(&Scenario, &Prepared, &[TimelineEntry], &AtomicBo
 
 fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
     let packets = options.pcapng.as_deref().map(packets::Wanted::parse);
-    experiment(options, ("sim", ""), &|scenario, prepared, asked, stop| {
+    carry_through(options, ("sim", ""), &|scenario, prepared, asked, stop| {
         simulate(scenario, prepared, asked, packets.as_ref(), stop)
     })
 }
 
 /// Reads the scenario, has its runs carried out, and tells what came of them; `execution`: `sim`, `lab`.
-fn experiment(
+fn carry_through(
     options: &Options,
     (execution, own): (&str, &str),
     carry_out: CarryOut<'_>,
 ) -> anyhow::Result<(String, u8)> {
-    let disk = Disk { sandbox: options.sandbox };
+    let disk = ScenarioFiles { sandbox: options.sandbox.into() };
     let mut scenario = read(&options.file, &disk)?;
     narrow(&mut scenario, options)?;
     if options.list {
@@ -87,7 +82,7 @@ fn experiment(
     let experiment =
         document::experiment(&scenario, &prepared, execution, again(options, (execution, own), &scenario), runs);
     tidegate_scenario::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
-    let json = tidegate_report::experiment::to_json(&experiment);
+    let json = tidegate_analysis::experiment::to_json(&experiment);
     files::write(options, &experiment, &json)?;
     let text = if options.json { json } else { text::experiment(&experiment) };
     Ok((text, code(&experiment)))
@@ -95,12 +90,16 @@ fn experiment(
 
 /// Carries out a scenario that another command made; places in its text mean nothing to whoever asked for that.
 pub(crate) fn of_text(path: &Path, text: &str) -> anyhow::Result<Experiment> {
-    let wrong = |wrong: Diagnostic| anyhow::anyhow!(wrong.shown(path, text));
-    let disk = Disk::default();
-    let mut scenario = tidegate_scenario::parse(path, text, &disk).map_err(wrong)?;
-    let prepared = prepare::prepare(&mut scenario, &disk).map_err(wrong)?;
-    let runs = simulate(&scenario, &prepared, &[], None, tidegate_os::interrupt::notice())?;
-    Ok(document::experiment(&scenario, &prepared, "sim", String::new(), runs))
+    let pace = Pace::default();
+    let watch = ExperimentWatch {
+        stop: tidegate_os::interrupt::notice(),
+        begin: &|_, seconds| pace.begin(seconds),
+        seconds: &|more| pace.add(more),
+        observer: &|| None,
+    };
+    let done = simulated::of_text((path, text), &ScenarioFiles::default(), &watch);
+    pace.finish();
+    done.map_err(|wrong| anyhow::anyhow!(wrong))
 }
 
 fn shown(scenario: &Scenario, wrong: &Diagnostic) -> anyhow::Error {
@@ -186,17 +185,10 @@ fn time(span: Span) -> String {
 }
 
 /// Reads a scenario's file.
-fn read(path: &Path, disk: &Disk) -> anyhow::Result<Scenario> {
+fn read(path: &Path, disk: &ScenarioFiles) -> anyhow::Result<Scenario> {
     let text = crate::input::policy(path)
         .map_err(|error| anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()))?;
     tidegate_scenario::parse(path, &text, disk).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
-}
-
-/// Parses a scenario and discards it: for the fuzzer.
-pub(crate) fn fuzz(path: &Path, text: &str) {
-    if let Err(wrong) = tidegate_scenario::parse(path, text, &Disk::default()) {
-        wrong.shown(path, text);
-    }
 }
 
 /// Why a run did not come to its end, with its place in the scenario if it has one.
@@ -216,50 +208,14 @@ fn simulate(
     packets: Option<&packets::Wanted>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Vec<Run>> {
-    can_be_simulated(scenario).map_err(|wrong| shown(scenario, &wrong))?;
-    let cases = cases(scenario);
-    let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);
-    let pace = Pace::new(progress("simulating", seconds));
-    let results: Mutex<Vec<Option<anyhow::Result<Run>>>> = Mutex::new(cases.iter().map(|_| None).collect());
-    let next = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(case) = cases.get(at) else { break };
-            // The first of all says at least that it was cut.
-            if at > 0 && stop.load(Ordering::Relaxed) {
-                break;
-            }
-            let mut packets = packets.map(Packets::new);
-            let observer = packets.as_mut().map(|packets| packets as &mut dyn RunObserver);
-            let watch = RunWatch { stop, seconds: &|n| pace.add(n), observer };
-            let result = simulate_case(scenario, prepared, *case, asked, watch);
-            if let Ok(mut results) = results.lock() {
-                results[at] = Some(result.map_err(|error| failed(scenario, error)));
-            }
-        }
+    let pace = Pace::default();
+    let watch = ExperimentWatch {
+        stop,
+        begin: &|_, seconds| pace.begin(seconds),
+        seconds: &|more| pace.add(more),
+        observer: &|| packets.map(packets::observer),
     };
-    let workers = workers(cases.len());
-    std::thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(work);
-        }
-        work();
-    });
+    let runs = simulated::carry_out(scenario, prepared, asked, &watch);
     pace.finish();
-    results.into_inner().unwrap_or_default().into_iter().flatten().collect()
-}
-
-/// How many work at once.
-fn workers(runs: usize) -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(runs).max(1)
-}
-
-/// A bar on the terminal; nothing in a pipe.
-pub(crate) fn progress(doing: &str, seconds: u64) -> ProgressBar {
-    let target =
-        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(Some(seconds), target);
-    let style = ProgressStyle::with_template(&format!("{doing} {{bar:40}} {{pos}}/{{len}} s of link time"));
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    runs.map_err(|error| failed(scenario, error))
 }

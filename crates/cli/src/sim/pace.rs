@@ -1,6 +1,8 @@
 //! How long a simulation goes on, judged by how fast it has gone so far.
 
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,23 +12,26 @@ const LOOK: Duration = Duration::from_secs(5);
 const LONG: Duration = Duration::from_secs(30);
 
 /// The progress of a simulation: a bar, and one line once it shows that it takes long.
-pub(super) struct Pace {
-    bar: ProgressBar,
-    begun: Instant,
+#[derive(Default)]
+pub(crate) struct Pace {
+    /// The bar, and when it began.
+    begun: OnceLock<(ProgressBar, Instant)>,
     done: AtomicU64,
     told: AtomicBool,
 }
 
 impl Pace {
-    pub(super) fn new(bar: ProgressBar) -> Pace {
-        Pace { bar, begun: Instant::now(), done: AtomicU64::new(0), told: AtomicBool::new(false) }
+    /// So many seconds of link time are to be done.
+    pub(crate) fn begin(&self, seconds: u64) {
+        self.begun.get_or_init(|| (progress("simulating", seconds), Instant::now()));
     }
 
     /// So many seconds of link time more are done.
-    pub(super) fn add(&self, seconds: u64) {
-        self.bar.inc(seconds);
+    pub(crate) fn add(&self, seconds: u64) {
+        let Some((bar, begun)) = self.begun.get() else { return };
+        bar.inc(seconds);
         let done = self.done.fetch_add(seconds, Ordering::Relaxed) + seconds;
-        let (total, elapsed) = (self.bar.length().unwrap_or(0), self.begun.elapsed());
+        let (total, elapsed) = (bar.length().unwrap_or(0), begun.elapsed());
         let left = left(done, total, elapsed).filter(|_| elapsed >= LOOK);
         if let Some(left) = left.filter(|left| *left >= LONG)
             && !self.told.swap(true, Ordering::Relaxed)
@@ -37,13 +42,22 @@ impl Pace {
                 elapsed.as_secs(),
                 words(left)
             );
-            self.bar.suspend(|| eprintln!("{line}"));
+            bar.suspend(|| eprintln!("{line}"));
         }
     }
 
-    pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
+    pub(crate) fn finish(&self) {
+        self.begun.get().into_iter().for_each(|(bar, _)| bar.finish_and_clear());
     }
+}
+
+/// A bar on the terminal; nothing in a pipe.
+pub(crate) fn progress(doing: &str, seconds: u64) -> ProgressBar {
+    let target =
+        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(seconds), target);
+    let style = ProgressStyle::with_template(&format!("{doing} {{bar:40}} {{pos}}/{{len}} s of link time"));
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// How long the rest takes if it goes on as it went.

@@ -1,8 +1,8 @@
 //! An experiment on a terminal.
 
 use std::fmt::Write as _;
+use tidegate_analysis::experiment::{Told, in_words, told};
 use tidegate_measure::experiment::{Case, Comparison, Experiment, Run};
-use tidegate_report::experiment::{Told, in_words, told};
 use tidegate_report::{Align, Table};
 use tidegate_scenario::model::Scenario;
 

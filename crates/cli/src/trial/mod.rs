@@ -45,7 +45,8 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
     trial.simulate(&|| bar.inc(1));
     bar.finish_and_clear();
     let document = trial.document();
-    let mut text = if options.json { tidegate_report::json(&document) } else { tidegate_report::text(&document) };
+    let mut text =
+        if options.json { tidegate_analysis::trial::to_json(&document) } else { tidegate_report::text(&document) };
     if let Some(path) = report_path(options) {
         let report = match path.extension() {
             Some(svg) if svg == "svg" => {

@@ -1,7 +1,6 @@
 //! `tidegate capture`: the packets of a class as they leave a running daemon, or are lost: what waited how long, for Wireshark or in words.
 
 use super::{failed, is_closed_pipe};
-use crate::pcapng::wait;
 use crate::values;
 use anyhow::bail;
 use serde_json::{Value, json};
@@ -16,6 +15,7 @@ use tidegate_daemon::RuntimeDir;
 use tidegate_lang::units::parse_classid;
 use tidegate_os::interrupt;
 use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
+use tidegate_replay::annotated::wait;
 
 /// What may be said.
 #[derive(clap::Args)]

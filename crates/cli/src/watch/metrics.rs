@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tidegate_analysis::watch::{Policy, Snapshot, exposition};
 use tidegate_apply::sources;
 use tidegate_apply::status::{self, Health};
 use tidegate_os::namespace::NetworkNamespace;
 use tidegate_os::until::Until;
-use tidegate_report::watch::{Policy, Snapshot, exposition};
 
 /// Who may ask at once.
 const MOST: usize = 8;

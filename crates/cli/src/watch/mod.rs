@@ -6,8 +6,8 @@ pub mod tc;
 pub mod top;
 
 use std::process::ExitCode;
+use tidegate_analysis::watch::Snapshot;
 use tidegate_apply::Source;
-use tidegate_report::watch::Snapshot;
 
 /// Says what went wrong, as `tidegate NAME`.
 fn failed(name: &str, error: &anyhow::Error) -> ExitCode {

@@ -8,11 +8,12 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tidegate_analysis::watch::{Course, Snapshot, courses, line};
 use tidegate_apply::status::{self, Health};
 use tidegate_apply::{Source, sources};
 use tidegate_os::terminal::{self, Keys};
 use tidegate_os::{interrupt, poll};
-use tidegate_report::watch::{Course, Snapshot, courses, line, screen};
+use tidegate_report::watch::screen;
 
 /// What may be said.
 #[derive(clap::Args)]

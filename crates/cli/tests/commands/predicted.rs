@@ -12,8 +12,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tidegate_analysis::experiment::{from_json, in_words};
 use tidegate_measure::experiment::{Experiment, figures, group_of};
-use tidegate_report::experiment::{from_json, in_words};
 
 /// The scenarios, and what the command line says beside the file.
 const SCENARIOS: [(&str, &str, &[&str]); 7] = [

@@ -11,9 +11,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use tidegate_analysis::experiment::{self, Told};
 use tidegate_measure::experiment::{Comparison, Experiment};
 use tidegate_report::chart::{Theme, file};
-use tidegate_report::experiment::{self, Told};
+use tidegate_report::experiment::charts;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -157,7 +158,7 @@ fn pictures(text: &str) -> Vec<(String, String)> {
 fn picture(scenario: &str, chart: &str, result: &Experiment, bless: bool, wrong: &mut String) {
     let stem = scenario.trim_start_matches("scenarios/").trim_end_matches(".toml").replace('/', "-");
     let path = root().join(format!("docs/guide/img/{stem}-{chart}.svg"));
-    let charts = experiment::charts(result);
+    let charts = charts(result);
     let Some((_, drawing)) = charts.iter().find(|(name, _)| name == chart) else {
         let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
         let _ = writeln!(wrong, "{scenario} has no chart {chart}; it has {}", names.join(", "));

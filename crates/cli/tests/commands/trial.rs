@@ -19,7 +19,7 @@ fn run(script: &Path, options: &[&str]) -> Output {
 fn document(script: &Path, options: &[&str]) -> Trial {
     let output = run(script, &[options, &["--json"]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    tidegate_report::from_json(&String::from_utf8_lossy(&output.stdout)).expect("what try writes can be read")
+    tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout)).expect("what try writes can be read")
 }
 
 /// `[without, with]` the policy, under a load.

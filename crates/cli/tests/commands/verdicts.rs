@@ -97,7 +97,7 @@ fn what_try_says_follows_from_its_document() {
             assert!(!output.stderr.is_empty());
             continue;
         }
-        let trial = tidegate_report::from_json(&String::from_utf8_lossy(&output.stdout)).expect("a document");
+        let trial = tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout)).expect("a document");
         follows(&trial, &format!("seed {seed}: {policy}"));
         judged += 1;
     }
@@ -109,7 +109,7 @@ fn what_try_says_follows_from_its_document() {
         let link = ["--up", "10mbit", "--down", "50mbit", "--duration", "3s", "--load", "both", "--probes", "ping"];
         let script = gallery.join(name);
         let output = Command::new(TIDEGATE).args(["try", "--json"]).args(link).arg(&script).output().expect("it runs");
-        let trial = tidegate_report::from_json(&String::from_utf8_lossy(&output.stdout)).expect("a document");
+        let trial = tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout)).expect("a document");
         follows(&trial, name);
     }
 }

@@ -9,13 +9,15 @@ mod figures;
 pub use cases::{Case, Spread};
 pub use figures::{NoSuchFigure, Value, figure, figures, group_of};
 
+use crate::document::{bounds, commands, required, step};
 use crate::trial::ClassSeries;
 use crate::{Pings, bits_per_second};
 use alloc::string::String;
 use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
 
 /// A scenario that was carried out.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
     /// The version that made it.
     pub version: String,
@@ -30,11 +32,14 @@ pub struct Experiment {
     /// What it is about, in a few sentences.
     pub about: String,
     /// The publication whose figures stand beside it.
+    #[serde(deserialize_with = "required")]
     pub source: Option<String>,
-    /// When it began, ns since 1970; `None`: virtual time has no date, or nobody noted it.
-    pub began_ns: Option<u64>,
     /// The first seed of its randomness; repeat n has this plus n.
     pub seed: u64,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+    /// What was expected or published, and what was found.
+    pub comparisons: Vec<Comparison>,
     /// Who is there.
     pub nodes: Vec<Node>,
     /// What joins them.
@@ -45,14 +50,13 @@ pub struct Experiment {
     pub loads: Vec<Load>,
     /// Its runs: by policy, then by load, then by repeat.
     pub runs: Vec<Run>,
-    /// What was expected or published, and what was found.
-    pub comparisons: Vec<Comparison>,
-    /// What the reader should know.
-    pub notes: Vec<String>,
+    /// When it began, ns since 1970; `None`: virtual time has no date, or nobody noted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_ns: Option<u64>,
 }
 
 /// Somebody in the network.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// Its name.
     pub name: String,
@@ -63,7 +67,7 @@ pub struct Node {
 }
 
 /// A link between two nodes.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cable {
     /// Its name.
     pub name: String,
@@ -76,35 +80,39 @@ pub struct Cable {
     /// And back.
     pub back: String,
     /// Bits per second there, if there is a rate.
+    #[serde(deserialize_with = "required")]
     pub there_bits: Option<u64>,
     /// And back.
+    #[serde(deserialize_with = "required")]
     pub back_bits: Option<u64>,
 }
 
 /// A policy that was tried.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     /// Its name in the scenario.
     pub name: String,
     /// For people.
     pub title: String,
     /// What it says: of each machine the commands, one per line.
+    #[serde(with = "commands")]
     pub commands: Vec<(String, Vec<String>)>,
 }
 
 /// A load.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Its name in the scenario.
     pub name: String,
     /// For people: `2 uploads`.
     pub title: String,
     /// The test of flent's that it is: `rrul`, `tcp_nup`; none of them: `None`.
+    #[serde(deserialize_with = "required")]
     pub test: Option<String>,
 }
 
 /// One policy under one load with one seed.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The policy's name.
     pub policy: String,
@@ -117,9 +125,12 @@ pub struct Run {
     /// When measuring began and ended.
     pub window: (u64, u64),
     /// The length of a step of all series of the run; step n covers `n * step_ns ..`.
+    #[serde(deserialize_with = "step")]
     pub step_ns: u64,
     /// It was stopped before its end.
     pub cut: bool,
+    /// Bottleneck packets simulated and events handled, for those who ask how much work it was.
+    pub work: (u64, u64),
     /// What is asked again and again: pings, calls, datagrams (one way), requests, pages.
     pub probes: Vec<Probe>,
     /// TCP transfers.
@@ -130,14 +141,13 @@ pub struct Run {
     pub queues: Vec<LinkSeries>,
     /// What happened at its time: commands of the timeline, changes of links, and what was asked.
     pub events: Vec<Event>,
-    /// Bottleneck packets simulated and events handled, for those who ask how much work it was.
-    pub work: (u64, u64),
     /// How late packets were where a real clock decided; `None`: in virtual time nothing is late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Lateness>,
 }
 
 /// How much later than they should have arrived packets did, ns: what the measuring machine added.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lateness {
     /// Packets given out.
     pub packets: u64,
@@ -160,7 +170,7 @@ impl Lateness {
 }
 
 /// Something that is asked again and again, or sent one way again and again, and how long each answer or journey took.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     /// Short and unique in a run: `ping`, `voip-up`, `web-document`.
     pub id: String,
@@ -184,11 +194,12 @@ pub struct Probe {
     /// Packets received per step; empty if not counted.
     pub packets: Vec<u32>,
     /// How what goes one way arrived, where that was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
 }
 
 /// How packets arrived.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrivals {
     /// Those that came after one that was sent later (RFC 4737).
     pub reordered: u64,
@@ -226,7 +237,7 @@ impl Probe {
 }
 
 /// One direction of a link over time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSeries {
     /// The link's name.
     pub link: String,
@@ -235,6 +246,7 @@ pub struct LinkSeries {
     /// For people: `modem to isp`.
     pub title: String,
     /// The bytes its buffer holds; `None` if it is bounded otherwise, or a policy governs it.
+    #[serde(deserialize_with = "required")]
     pub limit: Option<u64>,
     /// Bytes it carried per step, framing included.
     pub sent: Vec<u64>,
@@ -247,7 +259,7 @@ pub struct LinkSeries {
 }
 
 /// A TCP transfer.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
     /// Short and unique in a run: `upload-1`.
     pub id: String,
@@ -264,6 +276,7 @@ pub struct Transfer {
     /// When it began.
     pub began: u64,
     /// When its last byte was acknowledged, if it had an end and came to it.
+    #[serde(deserialize_with = "required")]
     pub finished: Option<u64>,
     /// Payload bytes acknowledged while measured.
     pub bytes: u64,
@@ -278,6 +291,7 @@ pub struct Transfer {
     /// Smoothed round trip in µs at the end of each step; empty if not recorded.
     pub srtt_us: Vec<u64>,
     /// Bits per second of payload as the sender's TCP estimated them at the end of each step; empty if not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delivery_bits: Vec<u64>,
 }
 
@@ -289,7 +303,7 @@ impl Transfer {
 }
 
 /// Something that happened at a moment of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// When.
     pub at: u64,
@@ -302,7 +316,7 @@ pub struct Event {
 }
 
 /// A figure that was expected or published, and the one found.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// A short name for it: `V-S2a`.
     pub id: String,
@@ -313,17 +327,22 @@ pub struct Comparison {
     /// The unit of the numbers below: `s`, `bit/s`, `bytes`, `` (a ratio or share).
     pub unit: String,
     /// What was published.
+    #[serde(deserialize_with = "required")]
     pub published: Option<f64>,
     /// What was found: the median of the repeats.
+    #[serde(deserialize_with = "required")]
     pub found: Option<f64>,
     /// The least and the most of the repeats.
+    #[serde(deserialize_with = "required")]
     pub spread: Option<(f64, f64)>,
     /// What it must lie within; infinite where there is no bound.
+    #[serde(with = "bounds")]
     pub within: (f64, f64),
     /// Is it within?
     pub held: bool,
     /// Must it be? Where not it is only reported.
     pub gated: bool,
     /// Why a published figure cannot come from what was published, or is only reported.
+    #[serde(deserialize_with = "required")]
     pub why: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! Axes: a scale and how its values are written.
 
-use super::Scale;
+use super::scale::Scale;
 
 /// An axis: values are in `unit`, made from the base unit (ns, bit/s, bytes, …) by division.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,10 @@
 //! Many cases at a glance: for each load a row per policy, with the median, the 95th and the 99th percentile, or with one figure and
 //! its spread.
 
+use super::axis::{Axis, WIDE_RANGE};
+use super::drawing::{Drawing, Margin, cut, short, words};
 use super::look::Look;
 use super::plot::Plot;
-use super::{Axis, Drawing, Margin, WIDE_RANGE, cut, short, words};
 use std::fmt::Write as _;
 
 /// Cases under a heading.

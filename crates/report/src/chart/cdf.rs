@@ -1,7 +1,8 @@
 //! Distributions: which share of answers came within a time.
 
+use super::axis::Axis;
+use super::drawing::{Drawing, Margin};
 use super::plot::Plot;
-use super::{Axis, Drawing, Margin};
 
 /// A sample to compare.
 #[derive(Clone, Debug)]

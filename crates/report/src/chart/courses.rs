@@ -1,8 +1,11 @@
 //! Courses of several things over the same time: lines or dots, what was lost, and what happened meanwhile.
 
+pub use tidegate_analysis::experiment::Moment;
+
+use super::axis::Axis;
+use super::drawing::{Body, Drawing, Margin, cut, escape, short};
 use super::look::Look;
-use super::plot::{NOT_YET, Plot};
-use super::{Axis, Body, Drawing, Margin, Reference, cut, short};
+use super::plot::{NOT_YET, Plot, Reference};
 use std::fmt::Write as _;
 
 /// The course of one thing.
@@ -14,15 +17,6 @@ pub struct Course {
     pub look: Look,
     /// Time and value in order of time; no value: it was lost, and is marked at the top.
     pub points: Vec<(f64, Option<f64>)>,
-}
-
-/// Something that happened at a moment.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Moment {
-    /// When, on the horizontal axis.
-    pub at: f64,
-    /// Its number in the list beside the chart.
-    pub number: String,
 }
 
 /// How courses are drawn.
@@ -124,7 +118,7 @@ impl Drawing {
             let across = short(x.scale.share(moment.at) * 100.0);
             let _ =
                 write!(over, "<line class=\"moment\" x1=\"{across}%\" x2=\"{across}%\" y1=\"-4\" y2=\"{height}\"/>");
-            let number = super::escape(&moment.number);
+            let number = escape(&moment.number);
             let wide = 10.0 + 6.0 * moment.number.chars().count() as f64;
             let _ = write!(
                 over,

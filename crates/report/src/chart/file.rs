@@ -1,7 +1,7 @@
 //! A drawing as a file that every program for SVG shows alike: without variables, and with a plot's marks in their true places instead
 //! of stretched to them. (In a page and in a browser's own window, [`alone`](super::alone) follows the reader's theme.)
 
-use super::{AIR, Body, Drawing, Margin, SERIES_STYLE, STYLE, WIDE, cut, escape, words};
+use super::drawing::{AIR, Body, Drawing, Margin, SERIES_STYLE, STYLE, WIDE, cut, escape, words};
 
 /// Colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Lines over time: without and with a policy.
 
+use super::axis::Axis;
+use super::drawing::{Drawing, Margin};
 use super::plot::Plot;
-use super::{Axis, Drawing, Margin};
 
 /// A line: its name stands at its end.
 #[derive(Clone, Debug)]

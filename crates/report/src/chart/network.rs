@@ -1,6 +1,6 @@
 //! Who is there and what joins them: places in columns by their distance from one end, roads between them with what they carry.
 
-use super::{Body, Drawing, cut, escape, short, words};
+use super::drawing::{Body, Drawing, cut, escape, short, words};
 use std::fmt::Write as _;
 
 /// Somebody in the network.

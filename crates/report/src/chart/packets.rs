@@ -1,6 +1,7 @@
 //! Packets on their way through a queue: when each arrived, how long it waited, when it left, and which were lost.
 
-use super::{Body, COLOURS, Drawing, OTHERS, Scale, cut, short, words};
+use super::drawing::{Body, COLOURS, Drawing, OTHERS, cut, short, words};
+use super::scale::Scale;
 use std::fmt::Write as _;
 
 /// A packet's way.

@@ -1,7 +1,8 @@
 //! A plot of fixed size at a place of a larger drawing.
 
+use super::axis::Axis;
+use super::drawing::{short, words};
 use super::look::Look;
-use super::{Axis, short, words};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -1,11 +1,13 @@
 //! Six panels about what was asked again and again, arranged as Dan Siemon's ping-exp (2009) arranges them: latency over time; packets
 //! lost, mean latency and its deviation side by side; a histogram; losses over time.
 
+use super::axis::Axis;
+use super::courses::Drawn;
+use super::drawing::{Body, Drawing, cut, short, words};
 use super::look::{LOOKS, Look};
 use super::panel::Panel;
-use super::{Axis, Body, Drawing, Drawn, cut, short, words};
-use crate::numbers::{percent, span};
 use std::fmt::Write as _;
+use tidegate_measure::numbers::{percent, span};
 use tidegate_measure::{Pings, deviation};
 
 /// Somebody who was asked again and again.

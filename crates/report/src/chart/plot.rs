@@ -1,9 +1,20 @@
 //! What plots are put together from: axes, paths, areas, labels.
 
+use super::axis::Axis;
+use super::drawing::{Body, Drawing, Margin, WIDE, escape, short};
+use super::labels;
 use super::thin::thin;
-use super::{Axis, Body, Drawing, Margin, Reference, WIDE, escape, labels, short};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+
+/// A level to compare with.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// What it is.
+    pub name: String,
+    /// Where it lies.
+    pub value: f64,
+}
 
 /// Columns a line is thinned to where it is drawn large.
 const COLUMNS: usize = 200;

@@ -1,11 +1,22 @@
 //! Drawings as PNG, for where SVG cannot go. The fonts are part of the program, so a picture is the same on every machine.
 
-use super::{Drawing, Theme, file};
+use super::drawing::Drawing;
+use super::file::Theme;
+#[cfg(feature = "png")]
+use super::file::file;
+#[cfg(feature = "png")]
 use resvg::{tiny_skia, usvg};
 use std::fmt;
+#[cfg(feature = "png")]
 use std::sync::Arc;
 
+/// What there is instead of a picture where the feature `png` is not built in.
+#[cfg(not(feature = "png"))]
+const NOT_BUILT_IN: &str =
+    "pictures as PNG are not built into this program (the feature `png`); ask for SVG, or build it with that feature";
+
 /// DejaVu Sans, reduced to what charts need (fonts/LICENSE).
+#[cfg(feature = "png")]
 const FONTS: [&[u8]; 2] =
     [include_bytes!("../../fonts/DejaVuSans-subset.ttf"), include_bytes!("../../fonts/DejaVuSans-Bold-subset.ttf")];
 
@@ -30,7 +41,8 @@ impl std::error::Error for PngError {}
 ///
 /// # Errors
 ///
-/// It is larger than memory allows.
+/// It is larger than memory allows, or this crate was built without the feature `png`.
+#[cfg(feature = "png")]
 pub fn png(drawing: &Drawing, width: f64, scale: f32, theme: Theme) -> Result<Vec<u8>, PngError> {
     let wrong = |what: String| PngError { drawing: drawing.title().to_owned(), what };
     let tree = usvg::Tree::from_str(&file(drawing, width, theme), &options()).map_err(|why| wrong(why.to_string()))?;
@@ -41,6 +53,7 @@ pub fn png(drawing: &Drawing, width: f64, scale: f32, theme: Theme) -> Result<Ve
     picture.encode_png().map_err(|why| wrong(why.to_string()))
 }
 
+#[cfg(feature = "png")]
 fn options() -> usvg::Options<'static> {
     let mut fonts = usvg::fontdb::Database::new();
     for font in FONTS {
@@ -48,4 +61,25 @@ fn options() -> usvg::Options<'static> {
     }
     fonts.set_sans_serif_family("DejaVu Sans");
     usvg::Options { font_family: "DejaVu Sans".to_owned(), fontdb: Arc::new(fonts), ..usvg::Options::default() }
+}
+
+/// A drawing as PNG: not built in.
+///
+/// # Errors
+///
+/// Always: this crate was built without the feature `png`.
+#[cfg(not(feature = "png"))]
+pub fn png(drawing: &Drawing, _width: f64, _scale: f32, _theme: Theme) -> Result<Vec<u8>, PngError> {
+    Err(PngError { drawing: drawing.title().to_owned(), what: NOT_BUILT_IN.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    #[cfg(not(feature = "png"))]
+    fn what_is_not_built_in_is_said() {
+        let drawing = crate::chart::pingexp("a drawing", "nothing", &[], crate::chart::Drawn::Dots);
+        let error = super::png(&drawing, 100.0, 1.0, super::Theme::Light).expect_err("no PNG");
+        assert!(error.to_string().contains("not built into this program"), "{error}");
+    }
 }

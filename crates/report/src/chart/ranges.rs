@@ -1,6 +1,8 @@
 //! Ranges side by side: how an answer fares under each load, at a glance.
 
-use super::{Axis, Drawing, Margin, plot::Plot, short, words};
+use super::axis::Axis;
+use super::drawing::{Drawing, Margin, short, words};
+use super::plot::Plot;
 use std::fmt::Write as _;
 
 /// A row with what it compares.

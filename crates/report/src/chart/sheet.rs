@@ -1,11 +1,12 @@
 //! Many small charts on one sheet: what was asked again and again, for each row and column of a table.
 
+use super::axis::Axis;
+use super::drawing::{Body, Drawing, cut, short, words};
 use super::look::{LOOKS, Look};
 use super::panel::Panel;
 use super::pingexp::Target;
-use super::{Axis, Body, Drawing, cut, short, words};
-use crate::numbers::{percent, span};
 use std::fmt::Write as _;
+use tidegate_measure::numbers::{percent, span};
 use tidegate_measure::{Pings, deviation};
 
 /// A case on the sheet.

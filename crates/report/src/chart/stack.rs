@@ -1,8 +1,9 @@
 //! Throughput stacked by class: who gets the line.
 
-use super::plot::Plot;
+use super::axis::Axis;
+use super::drawing::{Drawing, Margin};
+use super::plot::{Plot, Reference};
 use super::steps::staircase;
-use super::{Axis, Drawing, Margin};
 
 /// A band of the stack; the first lies lowest.
 #[derive(Clone, Debug)]
@@ -13,15 +14,6 @@ pub struct Band {
     pub colour: usize,
     /// A value per step.
     pub values: Vec<f64>,
-}
-
-/// A level to compare with.
-#[derive(Clone, Debug)]
-pub struct Reference {
-    /// What it is.
-    pub name: String,
-    /// Where it lies.
-    pub value: f64,
 }
 
 /// Bands stacked over time, each value holding for `step` of the horizontal unit.

@@ -1,7 +1,8 @@
 //! One course in steps, small: a class's rate, its queue, its tokens.
 
-use super::plot::Plot;
-use super::{Axis, Drawing, Margin, Reference};
+use super::axis::Axis;
+use super::drawing::{Drawing, Margin};
+use super::plot::{Plot, Reference};
 
 /// Columns of so small a plot.
 const COLUMNS: usize = 100;

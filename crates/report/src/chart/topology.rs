@@ -1,6 +1,6 @@
 //! Stations on a way and the wires between them.
 
-use super::{Body, Drawing, cut, short, words};
+use super::drawing::{Body, Drawing, cut, short, words};
 use std::fmt::Write as _;
 
 /// A place packets pass.

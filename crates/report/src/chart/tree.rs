@@ -1,6 +1,6 @@
 //! A class tree: who shares with whom, what each may have, what it used, and what leads there.
 
-use super::{Body, Drawing, cut, escape, short, words};
+use super::drawing::{Body, Drawing, OTHERS, cut, escape, short, words};
 use std::fmt::Write as _;
 
 /// A box of the tree; parents come before their children.
@@ -225,7 +225,7 @@ fn boxed(out: &mut String, node: &Node, x: f64, top: f64) {
     if let Some((used, sure)) = node.load {
         let y = top + node.height() - 14.0;
         let (x, wide) = (x + 18.0, WIDTH - 28.0);
-        let colour = node.colour.unwrap_or(super::OTHERS);
+        let colour = node.colour.unwrap_or(OTHERS);
         let _ = write!(out, "<rect class=\"track\" x=\"{x}\" y=\"{}\" width=\"{wide}\" height=\"6\"/>", short(y));
         let _ = write!(
             out,

@@ -4,6 +4,7 @@ use super::show::{Under, distinct, happened};
 use super::{courses, latency, topology};
 use crate::chart::Drawing;
 use std::collections::BTreeSet;
+use tidegate_analysis::experiment::file_name;
 use tidegate_measure::experiment::Experiment;
 
 /// The charts of an experiment: names of files without their ending, each once, and drawings.
@@ -70,12 +71,4 @@ fn unique(all: Vec<(String, Drawing)>) -> Vec<(String, Drawing)> {
     };
     let (names, drawings): (Vec<String>, Vec<Drawing>) = all.into_iter().unzip();
     names.into_iter().map(name).zip(drawings).collect()
-}
-
-/// A name for a file: letters, digits, points, hyphens and underscores; anything else is a hyphen.
-pub(crate) fn file_name(name: &str) -> String {
-    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let name: String = name.chars().map(plain).collect();
-    let name = name.trim_matches(['-', '.']);
-    if name.is_empty() { "chart".to_owned() } else { name.to_owned() }
 }

@@ -1,13 +1,13 @@
 //! Charts of transfers, queues and windows over time.
 
-use super::show::{Happened, Shown, Under, charts_of, distinct, end_of, title};
+use super::show::{Happened, Looks as _, Shown, Under, charts_of, distinct, end_of, title};
 use crate::chart::{
     Axis, Band, COLOURS, Course, Courses, Drawing, Drawn, LOOKS, Look, OTHERS, Reference, courses, stack,
 };
 use crate::html::parts::capital;
-use crate::numbers::{rate, size};
 use tidegate_measure::bits_per_second;
 use tidegate_measure::experiment::{LinkSeries, Run, Transfer, group_of};
+use tidegate_measure::numbers::{rate, size};
 use tidegate_measure::trial::ClassSeries;
 
 /// Values that a course is averaged to, at most.

@@ -1,26 +1,17 @@
 //! Charts of what was asked again and again.
 
-use super::show::{Happened, Shown, Under, charts_of, end_of};
+use super::show::{Happened, Looks as _, Shown, Under, charts_of, end_of};
 use crate::chart::{
-    Axis, Cell, Course, Courses, Drawing, Drawn, Group, Mark, Target, cases, cases_rates, cases_spans, courses,
+    Axis, Cell, Course, Courses, Drawing, Drawn, Group, Look, Mark, Target, cases, cases_rates, cases_spans, courses,
     pingexp, sheet,
 };
-use crate::numbers::{rate, span};
+use tidegate_analysis::experiment::{answers, called, probe};
 use tidegate_measure::Spans;
-use tidegate_measure::experiment::{Case, Experiment, Probe};
+use tidegate_measure::experiment::{Experiment, Probe};
+use tidegate_measure::numbers::{rate, span};
 
 /// Height of a chart over time.
 const HEIGHT: f64 = 260.0;
-
-pub(super) fn probe<'e>(shown: &Shown<'e>, id: &str) -> Option<&'e Probe> {
-    shown.run.probes.iter().find(|probe| probe.id == id)
-}
-
-/// A probe's name and what its answers are: `ping to b, round trip`.
-pub(super) fn called(probe: &Probe) -> String {
-    let name = super::show::title(&probe.title, &probe.id);
-    if probe.unit.is_empty() { name.to_owned() } else { format!("{name}, {}", probe.unit) }
-}
 
 /// A probe's answers over time, each run in its look; more runs than looks make more charts.
 pub(super) fn over_time(all: &[Shown<'_>], under: &str, id: &str, happened: &Happened<'_>) -> Vec<Drawing> {
@@ -153,7 +144,7 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
             ));
             let [p50, p95, p99] = [summary.p50, summary.p95, summary.p99].map(|ns| ns as f64);
             marks.push(Mark {
-                look: super::Look(*policy),
+                look: Look(*policy),
                 bar: (p50, p95),
                 dot: p50,
                 whisker: (p50, p99),
@@ -166,12 +157,6 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
     let ((low, high), name) = (ends?, name?);
     let title = format!("{name}: median, 95th and 99th percentile of every case");
     Some(cases(&title, &told.join("; "), cases_spans(low, high), &groups))
-}
-
-/// A probe's answers in all repeats of a case.
-pub(super) fn answers(case: &Case<'_>, id: &str) -> Vec<u64> {
-    let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run, probe)));
-    probes.filter(|(_, p)| p.id == id).flat_map(|(run, p)| p.within(run.window)).filter_map(|(_, took)| took).collect()
 }
 
 /// What each group of transfers carried in every case: the median over repeats, and from the least to the most.
@@ -188,7 +173,7 @@ pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
             high = high.max(found.most);
             told.push(format!("{}, {title}: {}", under.title(), rate(found.median)));
             marks.push(Mark {
-                look: super::Look(*policy),
+                look: Look(*policy),
                 bar: (0.0, found.median),
                 dot: found.median,
                 whisker: (found.least, found.most),

@@ -1,14 +1,13 @@
 //! An experiment as one page: everything in one file, nothing from the network, readable without scripts.
 
-use super::show::{Happened, Shown, Under, distinct, happened, title};
-use super::{courses, latency, series, tables, topology};
-use crate::chart::{Drawing, LOOKS, SERIES_STYLE, STYLE, escape};
-use crate::html::parts::{Data, Reading, THE_SAME, capital, chip, ending, figure, prose, tied};
-use crate::html::{PAGE_STYLE, SCRIPT, sealed};
+use super::show::{Happened, Looks as _, Shown, Under, distinct, happened, title};
+use super::{courses, latency, topology};
+use crate::chart::{Drawing, LOOKS, escape};
+use crate::html::document::{caption, document};
+use crate::html::parts::{Data, Markup as _, Reading, THE_SAME, capital, chip, ending, figure, prose, tied};
 use std::fmt::Write as _;
+use tidegate_analysis::experiment::{called, probe, series, tables};
 use tidegate_measure::experiment::{Event, Experiment};
-
-const OWN_STYLE: &str = include_str!("page.css");
 
 /// The page of an experiment: an HTML document that needs nothing else.
 pub fn page(experiment: &Experiment) -> String {
@@ -22,11 +21,6 @@ pub fn page(experiment: &Experiment) -> String {
     body.push_str(&policies(experiment));
     body.push_str(&again(experiment));
     document(title(&experiment.title, &experiment.scenario), &(body + "</main>\n"))
-}
-
-/// A document around the content of a page.
-pub(crate) fn document(title: &str, body: &str) -> String {
-    sealed::document(title, &[STYLE, SERIES_STYLE, PAGE_STYLE, OWN_STYLE], SCRIPT, body)
 }
 
 fn head(experiment: &Experiment) -> String {
@@ -122,7 +116,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> String {
     for id in distinct(loads.iter().flat_map(Under::probes)) {
         let probe = experiment.runs.iter().flat_map(|run| &run.probes).find(|probe| probe.id == id);
         let (Some(drawing), Some(probe)) = (latency::summary(experiment, id), probe) else { continue };
-        let name = latency::called(probe);
+        let name = called(probe);
         let caption = format!(
             "<b>{}.</b> Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th. All repeats together.",
             escape(&capital(&name))
@@ -236,13 +230,9 @@ const MOST_EVENTS: usize = 200;
 /// More events than these are behind a line to open them.
 const MOST_OPEN: usize = 12;
 
-pub(super) fn caption(text: &str) -> String {
-    format!("<b>{}</b>", escape(&capital(text)))
-}
-
 fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happened<'_>) -> String {
-    let Some(probe) = shown.iter().find_map(|one| latency::probe(one, id)) else { return String::new() };
-    let name = latency::called(probe);
+    let Some(probe) = shown.iter().find_map(|one| probe(one, id)) else { return String::new() };
+    let name = called(probe);
     let mut out = format!("<h3>{}</h3>\n", escape(&capital(&name)));
     let charts = latency::over_time(shown, under.title(), id, meanwhile);
     out.push_str(&figure(

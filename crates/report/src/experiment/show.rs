@@ -1,68 +1,19 @@
-//! What all views of an experiment share: which run stands for a case, how figures are written, who looks how, what happened when.
+//! How what is shown looks, and what fits one chart.
 
-use crate::chart::{LOOKS, Look, Moment};
-use crate::numbers::{USUAL, percent_in, plain_in, rate_in, size_in, span_in};
-use tidegate_measure::experiment::{Case, Event, Experiment, Load, Run, Spread, figure, group_of};
+use crate::chart::{LOOKS, Look};
 
-/// A load with its cases.
-pub(crate) struct Under<'e> {
-    pub(crate) load: &'e Load,
-    /// Each policy's place in the experiment, and its case.
-    pub(crate) cases: Vec<(usize, Case<'e>)>,
+pub(crate) use tidegate_analysis::experiment::{
+    Happened, Shown, Under, distinct, end_of, happened, label, title, typical,
+};
+
+/// How a run looks on charts.
+pub(crate) trait Looks {
+    /// Its policy's look.
+    fn look(&self) -> Look;
 }
 
-impl<'e> Under<'e> {
-    /// The loads that were run, in order.
-    pub(crate) fn all(experiment: &'e Experiment) -> Vec<Under<'e>> {
-        let under = |load: &'e Load| {
-            let case = |(n, policy): (usize, &'e tidegate_measure::experiment::Policy)| {
-                Some((n, experiment.case(&policy.name, &load.name)?))
-            };
-            Under { load, cases: experiment.policies.iter().enumerate().filter_map(case).collect() }
-        };
-        experiment.loads.iter().map(under).filter(|under| !under.cases.is_empty()).collect()
-    }
-
-    /// The run that stands for each case, with its policy's place and title.
-    pub(crate) fn typical(&self) -> Vec<Shown<'e>> {
-        let shown = |(n, case): &(usize, Case<'e>)| Shown {
-            policy: *n,
-            title: title(&case.policy.title, &case.policy.name),
-            label: label(&case.policy.title, &case.policy.name),
-            run: typical(case),
-        };
-        self.cases.iter().map(shown).collect()
-    }
-
-    /// The ids of all probes, in order.
-    pub(crate) fn probes(&self) -> Vec<&'e str> {
-        distinct(self.cases.iter().flat_map(|(_, case)| case.runs.iter()).flat_map(|run| &run.probes).map(|p| &*p.id))
-    }
-
-    /// The groups of transfers, in order.
-    pub(crate) fn groups(&self) -> Vec<&'e str> {
-        let runs = self.cases.iter().flat_map(|(_, case)| case.runs.iter());
-        distinct(runs.flat_map(|run| &run.transfers).map(|transfer| group_of(&transfer.id)))
-    }
-
-    pub(crate) fn title(&self) -> &'e str {
-        title(&self.load.title, &self.load.name)
-    }
-}
-
-/// A run that is shown.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown<'e> {
-    /// The policy's place in the experiment.
-    pub(crate) policy: usize,
-    pub(crate) title: &'e str,
-    /// What it is called where there is little room.
-    pub(crate) label: &'e str,
-    pub(crate) run: &'e Run,
-}
-
-impl Shown<'_> {
-    pub(crate) fn look(&self) -> Look {
+impl Looks for Shown<'_> {
+    fn look(&self) -> Look {
         Look(self.policy)
     }
 }
@@ -70,119 +21,4 @@ impl Shown<'_> {
 /// Policies that fit one chart: each such group has its own.
 pub(crate) fn charts_of<'s, 'e>(shown: &'s [Shown<'e>]) -> impl Iterator<Item = &'s [Shown<'e>]> {
     shown.chunks(LOOKS)
-}
-
-/// What something is called, for people.
-pub(crate) fn title<'t>(title: &'t str, name: &'t str) -> &'t str {
-    if title.is_empty() { name } else { title }
-}
-
-/// Characters that fit beside a line.
-const SHORT: usize = 14;
-
-/// What something is called on a chart: its title if that is short, else its name if that is shorter.
-pub(crate) fn label<'t>(long: &'t str, name: &'t str) -> &'t str {
-    let long = title(long, name);
-    if long.chars().count() > SHORT && name.chars().count() < long.chars().count() { name } else { long }
-}
-
-/// Each once, in order of appearance.
-pub(crate) fn distinct<'t>(names: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
-    let mut known: Vec<&str> = Vec::new();
-    for name in names {
-        if !known.contains(&name) {
-            known.push(name);
-        }
-    }
-    known
-}
-
-/// The repeat in the middle, by the mean answer of the first probe (or, without probes, what the first transfer carried).
-pub(crate) fn typical<'e>(case: &Case<'e>) -> &'e Run {
-    let by = |run: &Run| {
-        let probe = run.probes.first().map(|probe| format!("{}.mean", probe.id));
-        let transfer = run.transfers.first().map(|transfer| format!("{}.bytes", transfer.id));
-        let name = probe.or(transfer)?;
-        figure(run, &name, run.window).ok().map(|value| value.number)
-    };
-    let mut runs: Vec<(Option<f64>, &'e Run)> = case.runs.iter().map(|run| (by(run), *run)).collect();
-    // Nothing was answered: that is the longest wait.
-    runs.sort_by(|a, b| a.0.unwrap_or(f64::INFINITY).total_cmp(&b.0.unwrap_or(f64::INFINITY)));
-    runs[(runs.len() - 1) / 2].1
-}
-
-/// A figure as people write it, with so many significant digits; `name` tells shares from counts.
-pub(crate) fn written(name: &str, number: f64, unit: &str, digits: usize) -> String {
-    let statistic = name.rsplit('.').next().unwrap_or_default();
-    match unit {
-        "s" if number < 0.0 => format!("−{}", span_in(-number * 1e9, digits)),
-        "s" => span_in(number * 1e9, digits),
-        "bit/s" => rate_in(number, digits),
-        "bytes" => size_in(number.max(0.0), digits),
-        _ if ["loss", "loss-low", "loss-high", "share", "utilisation", "there-loss", "back-loss"]
-            .contains(&statistic) =>
-        {
-            percent_in(number, digits)
-        }
-        _ => plain_in(number, digits),
-    }
-}
-
-/// A figure over repeats: the median, and from the least to the most where they differ.
-pub(crate) fn spread(name: &str, spread: &Spread) -> String {
-    let [median, least, most] =
-        [spread.median, spread.least, spread.most].map(|n| written(name, n, spread.unit, USUAL));
-    if spread.count > 1 && least != most { format!("{median} ({least} – {most})") } else { median }
-}
-
-/// When a run ends, its series and answers considered.
-pub(crate) fn end_of(run: &Run) -> u64 {
-    let series = run.transfers.iter().map(|transfer| transfer.series.len());
-    let series = series.chain(run.queues.iter().map(|queue| queue.backlog.len()));
-    let series = series.chain(run.classes.iter().map(|class| class.sent.len()));
-    let steps = series.max().unwrap_or(0) as u64 * run.step_ns;
-    let asked = run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
-    steps.max(asked).max(run.window.1).max(1)
-}
-
-/// What happened in some runs, in order of time: when, what, and to which policies if not to all.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Happened<'e> {
-    /// Its number; events that happened almost at once share a mark: `2–7`.
-    pub(crate) moments: Vec<Moment>,
-    /// Event and the policies it concerns; none: all.
-    pub(crate) events: Vec<(&'e Event, Vec<&'e str>)>,
-}
-
-/// Marks nearer than this share of a run's length are one.
-const NEAR: f64 = 0.03;
-
-/// The events of runs; what was only asked (and answered) counts, too.
-pub(crate) fn happened<'e>(shown: &[Shown<'e>]) -> Happened<'e> {
-    let mut events: Vec<(&'e Event, Vec<&'e str>)> = Vec::new();
-    for one in shown {
-        for event in &one.run.events {
-            let same = |(known, _): &&mut (&Event, Vec<&str>)| {
-                (known.at, &known.on, &known.what) == (event.at, &event.on, &event.what)
-            };
-            match events.iter_mut().find(same) {
-                Some((_, of)) => of.push(one.title),
-                None => events.push((event, vec![one.title])),
-            }
-        }
-    }
-    events.sort_by_key(|(event, _)| event.at);
-    events.iter_mut().filter(|(_, of)| of.len() == shown.len()).for_each(|(_, of)| of.clear());
-    let end = shown.iter().map(|one| end_of(one.run)).max().unwrap_or(1) as f64;
-    let mut marks: Vec<(f64, usize, usize)> = Vec::new();
-    for (n, (event, _)) in events.iter().enumerate() {
-        match marks.last_mut() {
-            Some((at, _, last)) if event.at as f64 - *at < NEAR * end => *last = n + 1,
-            _ => marks.push((event.at as f64, n + 1, n + 1)),
-        }
-    }
-    let number =
-        |first: usize, last: usize| if first == last { first.to_string() } else { format!("{first}–{last}") };
-    let moments = marks.into_iter().map(|(at, first, last)| Moment { at, number: number(first, last) }).collect();
-    Happened { moments, events }
 }

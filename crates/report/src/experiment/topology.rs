@@ -1,19 +1,8 @@
 //! Who is there and what joins them.
 
 use crate::chart::{Drawing, Place, Road, network};
+use tidegate_analysis::experiment::joined;
 use tidegate_measure::experiment::{Cable, Experiment};
-
-/// The node an end belongs to: `gateway` of `gateway:eth0`.
-fn node_of(end: &str) -> &str {
-    end.split_once(':').map_or(end, |(node, _)| node)
-}
-
-/// The pairs of nodes that a link joins: several hosts may share one (`a, b`).
-pub(super) fn joined(cable: &Cable) -> impl Iterator<Item = (&str, &str)> {
-    let from: Vec<&str> = cable.from.split(", ").map(node_of).collect();
-    let to: Vec<&str> = cable.to.split(", ").map(node_of).collect();
-    from.into_iter().flat_map(move |from| to.clone().into_iter().map(move |to| (from, to)))
-}
 
 /// The network as a picture; `None` if there is nothing to draw, or too much.
 pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {

@@ -3,11 +3,11 @@
 use super::palette::Palette;
 use super::parts::{Data, Reading, chip, end_of, figure, span_title, spans, steps_of};
 use crate::chart::{Axis, Band, Drawing, OTHERS, Reference, Steps, escape, stack, steps};
-use crate::figures::{ClassFigures, Pair, node};
-use crate::numbers::{rate, size, span};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use tidegate_analysis::trial::{ClassFigures, Pair, node};
 use tidegate_measure::bits_per_second;
+use tidegate_measure::numbers::{rate, size, span};
 use tidegate_measure::trial::{ClassSeries, Run, TreeNode, Trial};
 
 /// Values that a course of throughput is averaged to, at most.

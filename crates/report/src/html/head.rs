@@ -2,9 +2,9 @@
 
 use super::parts::{Data, Reading, THE_SAME, capital, ending, figure, prose, tied};
 use crate::chart::{Axis, Range, escape, ranges};
-use crate::figures::{Asked, Pair, goodput, hardest, main_probe, pairs};
-use crate::numbers::{milliseconds, percent, rate, span};
 use std::fmt::Write as _;
+use tidegate_analysis::trial::{Asked, Pair, goodput, hardest, main_probe, pairs};
+use tidegate_measure::numbers::{milliseconds, percent, rate, span};
 use tidegate_measure::trial::{Probe, Run, Trial};
 
 /// The head of the page.

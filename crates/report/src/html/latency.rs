@@ -3,11 +3,11 @@
 use super::head::KEY;
 use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, tied};
 use crate::chart::{Axis, Drawing, Line, Sample, cdf, escape, lines};
-use crate::figures::{Asked, Pair, main_probe, pairs};
-use crate::numbers::{milliseconds, percent, span};
 use crate::text::unanswered;
 use std::fmt::Write as _;
+use tidegate_analysis::trial::{Asked, Pair, main_probe, pairs};
 use tidegate_measure::Spans;
+use tidegate_measure::numbers::{milliseconds, percent, span};
 use tidegate_measure::trial::{Probe, Run, Trial};
 
 /// The probes of a load, each with its charts; the links become a choice.

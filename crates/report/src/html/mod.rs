@@ -4,25 +4,24 @@
 //! loads and reads out what is under the pointer, from those tables.
 
 mod classes;
+pub(crate) mod document;
 mod head;
 mod latency;
 mod palette;
 pub(crate) mod parts;
 mod policy;
 mod queues;
-pub(crate) mod sealed;
+mod sealed;
 mod tables;
 
 use crate::chart::{STYLE, escape};
-use crate::figures::{Pair, every_class, hardest, pairs};
+use document::{PAGE_STYLE, SCRIPT};
 use palette::Palette;
 use std::fmt::Write as _;
+use tidegate_analysis::trial::{Pair, every_class, hardest, pairs};
 use tidegate_measure::trial::Trial;
 
 pub use latency::picture;
-
-pub(crate) const PAGE_STYLE: &str = include_str!("page.css");
-pub(crate) const SCRIPT: &str = include_str!("page.js");
 
 /// The page of a trial: an HTML document that needs nothing else.
 pub fn page(trial: &Trial) -> String {

@@ -1,20 +1,9 @@
 //! Pieces of markup that the sections share.
 
 use crate::chart::{Drawing, escape};
-use crate::figures::part;
 use std::fmt::Write as _;
-use tidegate_measure::trial::Run;
 
-/// A table of figures behind a chart.
-#[derive(Debug, Default)]
-pub(crate) struct Data {
-    /// What it is called.
-    pub(crate) caption: String,
-    /// Columns; the first heads the rows.
-    pub(crate) head: Vec<String>,
-    /// Rows.
-    pub(crate) rows: Vec<Vec<String>>,
-}
+pub(crate) use tidegate_analysis::data::{Data, capital, end_of, span_title, spans, steps_of};
 
 /// How a pointer on a chart finds its row in the data.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +16,19 @@ pub(crate) enum Reading {
     None,
 }
 
+/// A table of figures as markup.
+pub(crate) trait Markup {
+    /// The table itself.
+    fn table(&self) -> String;
+    /// The table behind a line to open it.
+    fn behind(&self) -> String;
+}
+
 /// Rows of a table at most.
 const MOST_TABLE_ROWS: usize = 200;
 
-impl Data {
-    /// The table itself.
-    pub(crate) fn table(&self) -> String {
+impl Markup for Data {
+    fn table(&self) -> String {
         let mut out = format!(
             "<div class=\"scroll\" tabindex=\"0\"><table><caption>{}</caption><thead><tr>",
             escape(&self.caption)
@@ -58,8 +54,7 @@ impl Data {
         out
     }
 
-    /// The table behind a line to open it.
-    pub(crate) fn behind(&self) -> String {
+    fn behind(&self) -> String {
         format!("<details><summary>Figures</summary>{}</details>", self.table())
     }
 }
@@ -100,48 +95,6 @@ pub(crate) fn tied(markup: &str) -> String {
 /// A class's colour with its name.
 pub(crate) fn chip(colour: usize) -> String {
     format!("<i class=\"chip c{colour}\"></i>")
-}
-
-/// The first letter large.
-pub(crate) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// Rows of a table over time at most.
-const MOST_ROWS: u64 = 70;
-
-/// The spans of time that tables over a run go by: `(from, to)` in ns.
-pub(crate) fn spans(end: u64) -> Vec<(u64, u64)> {
-    const SECOND: u64 = 1_000_000_000;
-    let wide =
-        [1, 2, 5, 10, 20, 30, 60, 120, 300, 600].map(|s| s * SECOND).into_iter().find(|wide| end / wide <= MOST_ROWS);
-    let wide = wide.unwrap_or(end.div_ceil(MOST_ROWS).max(1));
-    (0..end.div_ceil(wide)).map(|n| (n * wide, ((n + 1) * wide).min(end))).collect()
-}
-
-/// How a span of time heads a row: `12–13 s`.
-pub(crate) fn span_title((from, to): (u64, u64)) -> String {
-    let second = |ns: u64| {
-        let text = format!("{:.1}", ns as f64 / 1e9);
-        text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
-    };
-    format!("{}–{} s", second(from), second(to))
-}
-
-/// The steps of a span.
-pub(crate) fn steps_of<'s, T>(run: &Run, series: &'s [T], (from, to): (u64, u64)) -> &'s [T] {
-    let step = run.step_ns.max(1);
-    part(series, (from / step) as usize..to.div_ceil(step) as usize)
-}
-
-/// When a run ends, its series and answers considered.
-pub(crate) fn end_of(run: &Run) -> u64 {
-    let series =
-        run.buffers.iter().map(|buffer| buffer.backlog.len()).chain(run.classes.iter().map(|class| class.sent.len()));
-    let steps = series.max().unwrap_or(0) as u64 * run.step_ns;
-    let asked = run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
-    steps.max(asked).max(run.window.1).max(1)
 }
 
 /// What the command that makes a page again gives, where no real clock decides.

@@ -3,9 +3,9 @@
 use super::palette::Palette;
 use super::parts::{Data, Reading, figure};
 use crate::chart::{Node, Station, Wire, escape, topology, tree};
-use crate::figures::{ClassFigures, Pair, classes_at_work, label};
-use crate::numbers::{milliseconds, rate, size};
 use std::collections::{BTreeMap, BTreeSet};
+use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, label};
+use tidegate_measure::numbers::{milliseconds, rate, size};
 use tidegate_measure::trial::{ClassSeries, Run, TreeNode, Trial};
 
 /// Boxes drawn at most; the table has all.

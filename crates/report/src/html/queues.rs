@@ -3,8 +3,8 @@
 use super::head::KEY;
 use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, steps_of};
 use crate::chart::{Axis, Line, escape, lines};
-use crate::figures::Pair;
-use crate::numbers::size;
+use tidegate_analysis::trial::Pair;
+use tidegate_measure::numbers::size;
 use tidegate_measure::trial::{BufferSeries, Run};
 
 /// A chart for each buffer, without and with.

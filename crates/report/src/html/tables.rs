@@ -1,8 +1,8 @@
 //! All figures as tables.
 
-use super::parts::{Data, capital};
-use crate::figures::{ClassFigures, Pair, every_class, node};
-use crate::numbers::{milliseconds, percent, rate, size};
+use super::parts::{Data, Markup as _, capital};
+use tidegate_analysis::trial::{ClassFigures, Pair, every_class, node};
+use tidegate_measure::numbers::{milliseconds, percent, rate, size};
 use tidegate_measure::share;
 use tidegate_measure::trial::{Run, Trial};
 
@@ -103,7 +103,7 @@ fn transfers(pairs: &[Pair<'_>]) -> Data {
 fn buffers(pairs: &[Pair<'_>]) -> Data {
     let of = |run: &Run| {
         let row = |buffer: &tidegate_measure::trial::BufferSeries| {
-            let steps = crate::figures::part(&buffer.backlog, crate::figures::window_steps(run));
+            let steps = tidegate_analysis::trial::part(&buffer.backlog, tidegate_analysis::trial::window_steps(run));
             let mean = steps.iter().sum::<u64>() / steps.len().max(1) as u64;
             vec![
                 capital(&buffer.title),

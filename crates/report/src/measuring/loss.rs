@@ -1,9 +1,9 @@
 //! What `tidegate loss` found: text and JSON, from the document alone.
 
-use crate::{Align, Table, percent};
-use serde_json::{Value, json};
+use crate::table::{Align, Table};
 use std::fmt::Write as _;
 use tidegate_measure::lost::{Lost, Way};
+use tidegate_measure::numbers::percent;
 
 /// What stands where there is no figure.
 const NOTHING: &str = "–";
@@ -60,40 +60,11 @@ fn doubts(of: &Lost) -> Vec<String> {
     partial.chain(of.ways.iter().flat_map(Way::doubts)).chain(of.notes.iter().cloned()).collect()
 }
 
-/// As JSON, ended by a newline: docs/measure.md tells the members.
-pub fn to_json(of: &Lost) -> String {
-    let way = |way: &Way| -> Value {
-        let losses = &way.losses;
-        let (low, high) = losses.interval();
-        json!({
-            "way": way.name,
-            "sent": losses.sent,
-            "lost": losses.lost,
-            "share": losses.share(),
-            "share_within_95": [low, high],
-            "bursts": way.order.map(|_| &losses.runs),
-            "gaps": way.order.map(|_| &losses.gaps),
-            "gilbert": losses.gilbert().map(|(turns_bad, turns_good)| json!({ "turns_bad": turns_bad, "turns_good": turns_good })),
-            "reordered": way.order.map(|order| order.reordered),
-            "reordering_extent": way.order.map(|order| order.extent),
-            "copies": way.copies,
-            "doubts": way.doubts(),
-        })
-    };
-    let value = json!({
-        "tidegate_loss": 1,
-        "version": of.version,
-        "again": of.again,
-        "partial": of.partial,
-        "notes": of.notes,
-        "ways": of.ways.iter().map(way).collect::<Vec<Value>>(),
-    });
-    format!("{value:#}\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
+    use tidegate_analysis::loss::to_json;
     use tidegate_measure::oneway::{Losses, Order};
 
     #[test]

@@ -1,9 +1,10 @@
 //! What `tidegate measure` found, on a terminal: from the document alone.
 
-use crate::{Align, Table, percent, rate, span};
+use crate::table::{Align, Table};
 use std::fmt::Write as _;
 use tidegate_measure::Spans;
 use tidegate_measure::experiment::{Experiment, Load, Probe, Run, Transfer, group_of};
+use tidegate_measure::numbers::{percent, rate, span};
 
 /// What stands where there is no figure.
 const NOTHING: &str = "–";

@@ -1,18 +1,14 @@
 //! What a line adds to each packet, as text and JSON.
 
 use crate::chart::{Axis, Course, Courses, Drawing, Drawn, Look, courses, escape};
-use crate::experiment::page_document;
-use crate::html::parts::{Data, ending, prose, tied};
-use crate::json::laid_out;
-use crate::numbers::{rate, span};
+use crate::html::document::document as page_document;
+use crate::html::parts::{Data, Markup as _, ending, prose, tied};
 use crate::table::{Align, Table};
-use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tidegate_measure::capacity::Way;
+use tidegate_measure::numbers::{rate, span};
 use tidegate_measure::overhead::{Coding, Document, Line, Size, Sweep, Words};
 
-/// The form's number; it changes when a member changes its meaning or goes away.
-const FORM: u64 = 1;
 /// Sizes that are shown.
 const SHOWN: usize = 8;
 
@@ -208,45 +204,6 @@ fn direction(body: &mut String, way: Way, sweep: &Sweep) {
         body.push_str(&data.behind());
     }
     body.push_str("</section>\n");
-}
-
-/// As JSON: times in ns, rates in bits per second, sizes in bytes of IP packets.
-pub fn to_json(document: &Document) -> String {
-    let sweep = |way: Way| document.swept.of(way).map(write_sweep);
-    let value = json!({
-        "tidegate_overhead": FORM, "version": document.version, "again": document.again, "began_ns": document.began_ns,
-        "host": document.host, "partial": document.swept.cut, "up": sweep(Way::Up), "down": sweep(Way::Down),
-        "doubts": document.doubts,
-    });
-    laid_out(&value)
-}
-
-fn write_sweep(sweep: &Sweep) -> Value {
-    let sizes: Vec<Value> =
-        sweep.sizes.iter().map(|size| json!({"ip": size.ip, "ns": size.ns, "error": size.error})).collect();
-    let left_out: Vec<Value> = sweep.left_out.iter().map(|(ip, why)| json!({"ip": ip, "why": why})).collect();
-    json!({"line": sweep.line.as_ref().map(write_line), "doubts": sweep.doubts, "sizes": sizes, "left_out": left_out})
-}
-
-fn write_line(line: &Line) -> Value {
-    let words = Words::of(line);
-    let step = match line.coding {
-        Coding::Steps(step) => Some(step),
-        _ => None,
-    };
-    json!({
-        "overhead": line.overhead, "overhead_between": [line.between.0, line.between.1],
-        "coding": line.coding.name(), "step": step,
-        "bits_per_second": line.bits_per_second, "bits_per_second_between": [line.rate_between.0, line.rate_between.1],
-        "smallest_unit": line.floor.filter(|floor| floor.is_unit).map(|floor| floor.bytes),
-        "packets_per_second": line.packets_per_second(),
-        "rival": line.rival.map(|(coding, overhead)| json!({"coding": coding.name(), "overhead": overhead})),
-        "error": line.error,
-        "words": {
-            "cake": words.cake, "tc": words.tc, "tc_without_header": words.tc_without_header,
-            "known_as": words.known_as, "left_out": words.left_out,
-        },
-    })
 }
 
 #[cfg(test)]

@@ -1,153 +1,9 @@
-//! A load without and with a policy, in turns: what the policy changed, and how sure that is.
+//! What a policy changed, in turns: the terminal's view of `tidegate_analysis::verify`'s rows.
 
-use crate::experiment::show::written;
-use crate::numbers::USUAL;
 use crate::table::{Align, Table};
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use tidegate_measure::experiment::{Experiment, Run, figure, group_of};
+use tidegate_analysis::verify::{Predicted, Row, rows};
+use tidegate_measure::experiment::Experiment;
 use tidegate_measure::paired::Paired;
-
-/// Statistics of what is asked or sent again and again, and of transfers; with each, whether less of it is better.
-const ANSWERS: [(&str, bool); 6] =
-    [("median", true), ("p95", true), ("there-p95", true), ("back-p95", true), ("jitter", true), ("loss", true)];
-const TRANSFERS: [(&str, bool); 1] = [("rate", false)];
-
-/// A figure without and with.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The load.
-    pub load: String,
-    /// `ping.p95`.
-    pub figure: String,
-    /// Its unit: `s`, `bit/s`, `` (a share).
-    pub unit: &'static str,
-    /// What it was, and how it differs.
-    pub paired: Paired,
-    /// Less of it is better.
-    pub less_is_better: bool,
-}
-
-/// What the simulator said of a figure, from what was measured without the policy.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Predicted {
-    /// The load.
-    pub load: String,
-    /// `udp.median`.
-    pub figure: String,
-    /// As it is, and with the policy.
-    pub without: f64,
-    /// See there.
-    pub with: f64,
-}
-
-/// What can be said of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// It got better.
-    Better,
-    /// It got worse.
-    Worse,
-    /// Less goes through: the price of whatever got better.
-    Costs,
-    /// There is no difference at all.
-    Same,
-    /// What there is may be chance.
-    Unsure,
-}
-
-impl Said {
-    /// In a word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Said::Better => "better",
-            Said::Worse => "worse",
-            Said::Costs => "its price",
-            Said::Same => "the same",
-            Said::Unsure => "not sure",
-        }
-    }
-}
-
-impl Row {
-    /// What can be said of it.
-    pub fn said(&self) -> Said {
-        match self.paired.is_sure() {
-            _ if self.paired.difference == 0.0 && self.paired.interval.is_some_and(|(low, high)| low == high) => {
-                Said::Same
-            }
-            false => Said::Unsure,
-            true if (self.paired.difference < 0.0) == self.less_is_better => Said::Better,
-            true if self.less_is_better => Said::Worse,
-            true => Said::Costs,
-        }
-    }
-
-    fn shown(&self, number: f64) -> String {
-        let text = written(&self.figure, number.abs(), self.unit, USUAL);
-        // A share's difference is told in points.
-        if number < 0.0 { format!("−{text}") } else { text }
-    }
-
-    fn change(&self) -> String {
-        let signed = |number: f64| if number > 0.0 { format!("+{}", self.shown(number)) } else { self.shown(number) };
-        match self.paired.interval {
-            Some((low, high)) if low != high => {
-                format!("{} ({} to {})", signed(self.paired.difference), signed(low), signed(high))
-            }
-            _ => signed(self.paired.difference),
-        }
-    }
-}
-
-/// The figures of an experiment whose first policy is what was there before, and its second the policy in question; its repeats are the
-/// rounds. Figures that not every round has are of the rounds that have them.
-pub fn rows(experiment: &Experiment) -> Vec<Row> {
-    let [before, after, ..] = experiment.policies.as_slice() else { return Vec::new() };
-    let of = |policy: &str, load: &str| -> Vec<&Run> {
-        experiment.runs.iter().filter(|run| run.policy == policy && run.load == load).collect()
-    };
-    let under = |load: &String| {
-        let (first, second) = (of(&before.name, load), of(&after.name, load));
-        let names = names(first.iter().chain(&second).copied());
-        names.into_iter().filter_map(|(name, less)| row((load, &name, less), &first, &second)).collect::<Vec<Row>>()
-    };
-    experiment.loads.iter().flat_map(|load| under(&load.name)).collect()
-}
-
-/// A figure under a load, from the rounds that have it.
-fn row((load, name, less_is_better): (&str, &str, bool), first: &[&Run], second: &[&Run]) -> Option<Row> {
-    let mut unit = "";
-    let mut pairs = Vec::new();
-    for run in first {
-        let Some(other) = second.iter().find(|other| other.repeat == run.repeat) else { continue };
-        let values = (figure(run, name, run.window), figure(other, name, other.window));
-        if let (Ok(one), Ok(two)) = values {
-            unit = one.unit;
-            pairs.push((one.number, two.number));
-        }
-    }
-    Some(Row { load: load.into(), figure: name.into(), unit, paired: Paired::new(&pairs)?, less_is_better })
-}
-
-/// The figures that runs have, each once.
-fn names<'r>(runs: impl Iterator<Item = &'r Run> + Clone) -> Vec<(String, bool)> {
-    let mut known = BTreeSet::new();
-    let mut names = Vec::new();
-    let mut add = |id: &str, statistics: &[(&str, bool)]| {
-        let figures = statistics.iter().map(|(statistic, less)| (format!("{id}.{statistic}"), *less));
-        names.extend(figures.filter(|(figure, _)| known.insert(figure.clone())));
-    };
-    let probes = || runs.clone().flat_map(|run| &run.probes);
-    // The ways of what is asked stand with it, and once is enough.
-    let ways: BTreeSet<String> = probes()
-        .filter(|probe| !probe.there.is_empty())
-        .flat_map(|probe| ["up", "down"].map(|way| format!("{}-{way}", probe.id)))
-        .collect();
-    probes().filter(|probe| !ways.contains(&probe.id)).for_each(|probe| add(&probe.id, &ANSWERS));
-    runs.clone().flat_map(|run| &run.transfers).for_each(|transfer| add(group_of(&transfer.id), &TRANSFERS));
-    names
-}
 
 /// Predicted beside measured; empty where nothing was predicted.
 fn beside(rows: &[Row], predicted: &[Predicted]) -> String {
@@ -201,22 +57,11 @@ pub fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
     format!("{table}{}", beside(&rows, predicted))
 }
 
-/// The same as JSON, numbers in their unit (`s`, `bit/s`, shares as 0 to 1).
-pub fn json(experiment: &Experiment) -> Value {
-    let rows = rows(experiment).into_iter().map(|row| {
-        let Paired { rounds, first, second, difference, interval } = row.paired;
-        json!({
-            "load": row.load, "figure": row.figure, "unit": row.unit, "rounds": rounds, "without": first, "with": second, "difference": difference,
-            "low": interval.map(|(low, _)| low), "high": interval.map(|(_, high)| high), "verdict": row.said().word(),
-        })
-    });
-    rows.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_measure::experiment::{Load, Policy, Probe, Transfer};
+    use tidegate_analysis::verify::{Said, json};
+    use tidegate_measure::experiment::{Load, Policy, Probe, Run, Transfer};
 
     fn run(policy: &str, load: &str, repeat: u32, rtt_ms: u64, bytes: u64) -> Run {
         let answers = (0..20).map(|n| (n, Some((rtt_ms + n % 2) * 1_000_000))).collect();

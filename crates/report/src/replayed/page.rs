@@ -1,13 +1,13 @@
 //! A capture held against policies, as one page.
 
-use super::tables::{self, name, of_way, wait};
 use super::text::sentences;
 use crate::chart::{
     Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses, escape,
 };
-use crate::experiment::page_document;
-use crate::html::parts::{Data, Reading, THE_SAME, chip, ending, figure, prose, span_title, spans};
+use crate::html::document::document as page_document;
+use crate::html::parts::{Data, Markup as _, Reading, THE_SAME, chip, ending, figure, prose, span_title, spans};
 use std::fmt::Write as _;
+use tidegate_analysis::replayed::tables::{self, name, of_way, wait};
 use tidegate_measure::replayed::{Class, Fates, LADDER, Outcome, Replayed};
 
 /// Waits of each step, and what they are called.

@@ -1,10 +1,10 @@
 //! A capture held against policies, on a terminal.
 
-use super::tables;
 use crate::html::parts::Data;
-use crate::numbers::{rate, size, span};
 use crate::table::{Align, Table, clean};
 use std::fmt::Write as _;
+use tidegate_analysis::replayed::tables;
+use tidegate_measure::numbers::{rate, size, span};
 use tidegate_measure::replayed::{Capture, Line, Replayed};
 
 /// The terminal's view: plain text, no colour.

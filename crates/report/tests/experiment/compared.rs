@@ -1,8 +1,9 @@
 //! Results beside each other.
 
 use crate::fixture::experiment;
+use tidegate_analysis::experiment::{Comparing, Side, comparison_json};
 use tidegate_measure::experiment::Experiment;
-use tidegate_report::experiment::{Comparing, Side, comparison_json, comparison_page, comparison_text};
+use tidegate_report::experiment::{comparison_page, comparison_text};
 
 /// The fixture's three repeats three times: fewer than five show nothing significant.
 fn repeated() -> Experiment {
@@ -27,7 +28,7 @@ fn sides(change: impl FnOnce(&mut Experiment)) -> [Side; 2] {
 /// A row's changes: `figure of policy/load: change`.
 fn changes(sides: &[Side]) -> Vec<String> {
     let comparing = Comparing::new(sides);
-    let shown = |row: &tidegate_report::experiment::Row| {
+    let shown = |row: &tidegate_analysis::experiment::Row| {
         let change = row.change(1)?;
         let percent = change.percent.map(|percent| (percent * 10.0).round() / 10.0);
         Some(format!("{} of {}/{}: {percent:?} {:?}", row.figure, row.policy, row.load, change.significant))

@@ -10,9 +10,10 @@ mod pictures;
 mod seen;
 
 use fixture::experiment;
+use tidegate_analysis::experiment::{from_json, to_json};
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::chart::{Theme, file};
-use tidegate_report::experiment::{charts, from_json, to_json};
+use tidegate_report::experiment::charts;
 
 #[test]
 fn json_round_trip() {

@@ -6,9 +6,10 @@ use resvg::tiny_skia::Pixmap;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Read;
+use tidegate_analysis::experiment::{flent_files, from_flent};
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::chart::{Drawn, LOOKS, Target, Theme, file, pingexp, png};
-use tidegate_report::experiment::{charts, flent_files, from_flent, page};
+use tidegate_report::experiment::{charts, page};
 
 fn target(name: &str, answers: Vec<(u64, Option<u64>)>) -> Target {
     Target { name: name.into(), answers }

@@ -2,7 +2,8 @@
 
 use crate::browser::{browser, complaints, look};
 use crate::fixture::experiment;
-use tidegate_report::experiment::{Comparing, Side, comparison_page, page};
+use tidegate_analysis::experiment::{Comparing, Side};
+use tidegate_report::experiment::{comparison_page, page};
 
 #[test]
 fn as_people_see_it() {

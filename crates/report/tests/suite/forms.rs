@@ -2,8 +2,9 @@
 
 use crate::common;
 
+use tidegate_analysis::trial::{from_json, to_json as json};
 use tidegate_measure::trial::Trial;
-use tidegate_report::{from_json, json, text};
+use tidegate_report::text;
 
 #[test]
 fn json_round_trip() {

@@ -1,7 +1,8 @@
 //! What pings showed, written and read back, and shown.
 
+use tidegate_analysis::ping::{from_json, from_pingexp, to_json};
 use tidegate_measure::pinged::{Asked, Fault, Pinged, Target, Way};
-use tidegate_report::measuring::ping::{from_json, from_pingexp, page, text, to_json};
+use tidegate_report::measuring::ping::{page, text};
 
 const MS: u64 = 1_000_000;
 

@@ -1,7 +1,8 @@
 //! What is shown of devices whose policy is at work: from two snapshots to a screen, a line of JSON, Prometheus' figures.
 
 use serde_json::{Value, json};
-use tidegate_report::watch::{Policy, Snapshot, courses, exposition, line, screen};
+use tidegate_analysis::watch::{Policy, Snapshot, courses, exposition, line};
+use tidegate_report::watch::screen;
 
 fn class(handle: &str, parent: Option<&str>, [rate, ceil]: [u64; 2], [packets, borrowed]: [u64; 2]) -> Value {
     let mut class = json!({"class": "htb", "kind": "htb", "handle": handle, "rate": rate / 8, "ceil": ceil / 8,

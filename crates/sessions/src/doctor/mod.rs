@@ -48,8 +48,10 @@ pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
     let (facts, is_stopped) = gather(options)?;
     let (findings, mut doubts) = judge(&facts);
     if is_stopped {
-        doubts
-            .push(format!("stopped after {}: counters are of that time only", tidegate_report::span(facts.seconds_ns)));
+        doubts.push(format!(
+            "stopped after {}: counters are of that time only",
+            tidegate_measure::numbers::span(facts.seconds_ns)
+        ));
     }
     let diagnosis = Diagnosis {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -168,7 +170,8 @@ fn looked_at(facts: &Facts) -> Vec<String> {
 /// A device that is shaped or led somewhere.
 fn of_device(device: &Device) -> Option<String> {
     let shaper = device.shaper.as_ref()?;
-    let rate = shaper.rate_bps.map_or_else(|| "no rate".to_owned(), |rate| tidegate_report::rate(rate as f64));
+    let rate =
+        shaper.rate_bps.map_or_else(|| "no rate".to_owned(), |rate| tidegate_measure::numbers::rate(rate as f64));
     Some(format!(
         "{}: {} ({}), {rate}, {} classes, {} packets so far",
         device.name,

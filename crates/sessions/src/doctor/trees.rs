@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::fmt::Write as _;
+use tidegate_analysis::watch::{self, Snapshot};
 use tidegate_apply::Source;
 use tidegate_daemon::SPLIT_BELOW;
 use tidegate_daemon::ssh;
@@ -14,7 +15,6 @@ use tidegate_netlink::Kernel;
 use tidegate_packet::{Handle, Rate};
 use tidegate_plan::essential;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_report::watch::{self, Snapshot};
 
 /// Kinds that hold nothing: what comes in passes them.
 const INWARDS: [&str; 2] = ["ingress", "clsact"];

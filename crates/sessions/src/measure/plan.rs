@@ -133,7 +133,7 @@ pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
         "bidirectional" | "tcp_bidirectional" => loaded("bidirectional", "one flow each way".into(), best(1), best(1)),
         "voip" => LoadPlan { probes: call(wishes), ..loaded(name, "a call".into(), vec![], vec![]) },
         "udp_flood" => {
-            let rate = tidegate_report::rate(wishes.flood);
+            let rate = tidegate_measure::numbers::rate(wishes.flood);
             LoadPlan { flood: Some(wishes.flood), ..loaded(name, format!("UDP upwards, {rate}"), vec![], vec![]) }
         }
         "ping" => loaded(name, "nothing but probes".into(), vec![], vec![]),

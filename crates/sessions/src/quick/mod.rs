@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! reflectors ─▶ Watch (hops, pings to all of them) ── Stage: idle, loads one after the other ──▶ measure::quick::Quick
+//!                                                                                       └─▶ remedy (the simulator)
 //! ```
 
 mod loads;
+mod remedy;
 mod watch;
 
 use crate::error::{Context, Error, Result, invalid};
@@ -15,6 +17,7 @@ use tidegate_field::load::Page;
 use tidegate_field::{Family, Far, Target};
 use tidegate_measure::quick::{Phase, Quick};
 use tidegate_probe::Way;
+use tidegate_scenario::run::ExperimentWatch;
 use watch::Watch;
 
 /// How long it may take, ns.
@@ -54,14 +57,18 @@ pub struct QuickOptions<'q> {
     pub tell: &'q (dyn Fn(&str) + Sync),
     /// The flag that ends it early when it is set; asked for once it is known who the reflectors are.
     pub stop: fn() -> &'static AtomicBool,
+    /// Hears before the simulator tries the policy that would fix the line how many runs that takes, and how many
+    /// seconds of link time.
+    pub simulating: &'q (dyn Fn(usize, u64) + Sync),
+    /// Hears how many more of these seconds are done.
+    pub simulated: &'q (dyn Fn(u64) + Sync),
 }
 
-/// Measures a line. What would fix it (`remedy`) is asked once everything is measured and before the notes are put
-/// together, with the device that leads to the line.
+/// Measures a line, and looks for what would fix it.
 ///
 /// # Errors
 /// A name has no address, this user may not ask, or a server refuses.
-pub fn measure(options: &QuickOptions<'_>, remedy: impl FnOnce(&mut Quick, &str)) -> Result<Quick> {
+pub fn measure(options: &QuickOptions<'_>) -> Result<Quick> {
     if !TIMES.contains(&options.time_ns) {
         return invalid("--time: from 15s to 2min");
     }
@@ -81,7 +88,9 @@ pub fn measure(options: &QuickOptions<'_>, remedy: impl FnOnce(&mut Quick, &str)
     carry_out(&stage, &reflectors, (options.family, options.time_ns), &mut quick)?;
     (options.tell)("what would fix it");
     let device = options.dev.map(str::to_owned).or_else(|| routes::device(&routes::all(), watch.far));
-    remedy(&mut quick, device.as_deref().unwrap_or("eth0"));
+    let simulation =
+        ExperimentWatch { stop, begin: options.simulating, seconds: options.simulated, observer: &|| None };
+    quick.remedy = remedy::of(&mut quick, device.as_deref().unwrap_or("eth0"), &simulation);
     note(&mut quick, &watch, stop);
     Ok(quick)
 }

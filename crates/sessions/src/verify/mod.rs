@@ -4,27 +4,20 @@
 //! turns (ABBA) ─▶ Switch (apply, revert) ─▶ a turn of a Measurement ──▶ one Experiment, two policies ──▶ measure::paired
 //! ```
 
+mod forecast;
 mod options;
 mod switch;
 
-pub use options::VerifyOptions;
+pub use forecast::forecast;
+pub use options::{NAMES, VerifyOptions};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, chain};
 use crate::measure::{Measurement, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use switch::Switch;
 use tidegate_measure::experiment::{Experiment, Policy};
 use tidegate_measure::paired;
-
-/// What the two are called in results: without the policy, with it.
-///
-/// ```
-/// // The order of the turns is that of `tidegate_measure::paired`: drifts of the line cancel out.
-/// let turns = tidegate_measure::paired::turns(2).map(|with| tidegate_sessions::verify::NAMES[usize::from(with)]);
-/// assert_eq!(turns.collect::<Vec<_>>(), ["without", "with", "with", "without"]);
-/// ```
-pub const NAMES: [&str; 2] = ["without", "with"];
 
 /// What turns came to.
 #[derive(Debug)]
@@ -74,7 +67,7 @@ pub fn turns(
     experiment.scenario = "verify".into();
     experiment.title = format!("{}, {} without and with {}", measurement.target.host, options.test, named(options));
     experiment.again = measurement.again.clone();
-    experiment.notes.extend(trouble.iter().map(|why| format!("partial: {}", switch::chain(why))));
+    experiment.notes.extend(trouble.iter().map(|why| format!("partial: {}", chain(why))));
     experiment.notes.dedup();
     drop(switch);
     Ok(Turns { experiment, trouble, device })

@@ -4,6 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_apply::Backend;
 
+/// What the two are called in results: without the policy, with it.
+///
+/// ```
+/// // The order of the turns is that of `tidegate_measure::paired`: drifts of the line cancel out.
+/// let turns = tidegate_measure::paired::turns(2).map(|with| tidegate_sessions::verify::NAMES[usize::from(with)]);
+/// assert_eq!(turns.collect::<Vec<_>>(), ["without", "with", "with", "without"]);
+/// ```
+pub const NAMES: [&str; 2] = ["without", "with"];
+
 /// What is compared.
 #[derive(Clone, Debug)]
 pub struct VerifyOptions {

@@ -1,7 +1,7 @@
 //! The policy on and off, and as it was before in the end.
 
 use super::options::VerifyOptions;
-use crate::error::{Context, Error, Result, invalid};
+use crate::error::{Context, Result, chain, invalid};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -129,15 +129,4 @@ fn shell(line: &str) -> Result<()> {
         true => Ok(()),
         false => invalid(format!("`{line}` failed ({}): {}", done.status, said.trim())),
     }
-}
-
-/// A failure with its causes, on one line.
-pub(super) fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -30,7 +30,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let experiment = measurement.carry_out(interrupt::notice(), &progress(options.quiet))?;
     output::write(&options.output, &experiment)?;
     let text = if options.json {
-        tidegate_report::experiment::to_json(&experiment)
+        tidegate_analysis::experiment::to_json(&experiment)
     } else {
         tidegate_report::measuring::measure::text(&experiment)
     };

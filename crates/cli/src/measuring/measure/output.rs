@@ -2,9 +2,10 @@
 
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
+use tidegate_analysis::experiment::{flent_files, to_json};
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::chart::{Theme, file};
-use tidegate_report::experiment::{charts, flent_files, page, to_json};
+use tidegate_report::experiment::{charts, page};
 
 /// The width of a picture.
 const WIDTH: f64 = 760.0;

@@ -2,16 +2,16 @@
 //! that would fix it.
 //!
 //! ```text
-//! tidegate_sessions::quick ──▶ measure::quick::Quick ─▶ remedy (sim) ──▶ text, JSON, page
+//! tidegate_sessions::quick ──▶ measure::quick::Quick ──▶ text, JSON, page
 //! ```
 
 mod options;
-mod remedy;
 
 pub use options::Options;
 
 use crate::measuring::again;
 use crate::measuring::far::PARTIAL;
+use crate::sim::Pace;
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -40,7 +40,7 @@ fn code(quick: &Quick) -> u8 {
 }
 
 fn attempt(options: &Options) -> anyhow::Result<Quick> {
-    let shown = OnceLock::new();
+    let (shown, pace) = (OnceLock::new(), Pace::default());
     let asked = QuickOptions {
         reflectors: &options.reflectors,
         target: &|name| options.far.target(name).map_err(|error| Error::Invalid(format!("{error:#}"))),
@@ -52,15 +52,18 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
         // It counts from when it is known who answers.
         tell: &|doing| shown.get_or_init(|| bar(options)).set_message(doing.to_owned()),
         stop: tidegate_os::interrupt::notice,
+        simulating: &|_, seconds| pace.begin(seconds),
+        simulated: &|more| pace.add(more),
     };
-    let quick = measure(&asked, |quick, device| quick.remedy = remedy::of(quick, device))?;
+    let quick = measure(&asked)?;
+    pace.finish();
     shown.get().into_iter().for_each(ProgressBar::finish_and_clear);
     give(options, &quick)?;
     Ok(quick)
 }
 
 fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
-    let json = || format!("{:#}\n", report::json(quick));
+    let json = || format!("{:#}\n", tidegate_analysis::quick::json(quick));
     if let Some(path) = &options.output {
         let text = match path.extension().and_then(|ending| ending.to_str()) {
             Some("html") => report::page(quick),

@@ -2,21 +2,23 @@
 //!
 //! ```text
 //! tidegate_sessions::verify (turns) ──▶ one Experiment, two policies ──▶ measure::paired
-//!                                            └─ what was measured without it ──▶ forecast (sim) ──▶ predicted beside measured
+//!                                            └─ what was measured without it ──▶ forecast ──▶ predicted beside measured
 //! ```
 
-mod forecast;
 mod options;
 
 pub use options::Options;
 
 use super::far::PARTIAL;
 use super::measure;
+use crate::sim::Pace;
 use std::process::ExitCode;
+use tidegate_analysis::verify::{self, Predicted, Said};
 use tidegate_measure::experiment::Experiment;
 use tidegate_os::interrupt;
-use tidegate_report::measuring::verify::{self, Predicted, Said};
-use tidegate_sessions::verify::{Turns, turns};
+use tidegate_report::measuring::verify as report;
+use tidegate_scenario::run::ExperimentWatch;
+use tidegate_sessions::verify::{Turns, forecast, turns};
 
 /// Something got worse.
 const WORSE: u8 = 1;
@@ -30,11 +32,20 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     measure::check(&options.output)?;
     let test = measure::Options::of(&options.host, &options.test, options.length, &options.far, options.quiet);
     let measurement = test.measurement()?;
+    let asked = options.into();
     let say = |words: &str| eprintln!("tidegate verify: {words}");
     let shown = measure::progress(options.quiet);
-    let Turns { mut experiment, trouble, device } =
-        turns(&options.into(), &measurement, interrupt::notice(), (&shown, &say))?;
-    let predicted = forecast::of(options, &measurement, device.as_deref(), &experiment).unwrap_or_else(|why| {
+    let Turns { mut experiment, trouble, device } = turns(&asked, &measurement, interrupt::notice(), (&shown, &say))?;
+    let pace = Pace::default();
+    let watch = ExperimentWatch {
+        stop: interrupt::notice(),
+        begin: &|_, seconds| pace.begin(seconds),
+        seconds: &|more| pace.add(more),
+        observer: &|| None,
+    };
+    let forecast = forecast(&asked, &measurement, (&experiment, device.as_deref()), &watch);
+    pace.finish();
+    let predicted = forecast.unwrap_or_else(|why| {
         experiment.notes.push(format!("nothing was predicted: {why}"));
         Vec::new()
     });
@@ -55,7 +66,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
 }
 
 fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
-    let mut out = format!("{}\n\n{}", experiment.title, verify::text(experiment, predicted));
+    let mut out = format!("{}\n\n{}", experiment.title, report::text(experiment, predicted));
     for note in &experiment.notes {
         out += &format!("note: {note}\n");
     }

@@ -1,8 +1,8 @@
 //! `--closed`: the capture's connections made again with the simulator's TCP, carried out by `sim`.
 
-use super::file::CaptureFile;
 use super::load;
 use super::options::Options;
+use crate::pcap_file;
 use crate::sim::of_text;
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
@@ -18,9 +18,9 @@ pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: S
     let settings = options.settings();
     let candidates = load::candidates(options, seed)?;
     let mut conversations = Conversations::new(surveyed);
-    CaptureFile::open(options.file())?.each(|packet, _| {
+    pcap_file::open(options.file())?.each(|packet, _| {
         conversations.packet(&packet);
-        Ok(())
+        anyhow::Ok(())
     })?;
     let (parts, mut notes) = conversations.chosen(&settings);
     if parts.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: S
         let page = tidegate_report::experiment::page(&experiment);
         crate::output::file(path, page)?;
     }
-    Ok(if options.json { tidegate_report::experiment::to_json(&experiment) } else { text(&experiment, &parts) })
+    Ok(if options.json { tidegate_analysis::experiment::to_json(&experiment) } else { text(&experiment, &parts) })
 }
 
 /// Where a policy's file is, wherever the scenario stands.

@@ -2,29 +2,26 @@
 //!
 //! ```text
 //! file ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account ──▶ measure::replayed
-//!                                                                                                      └─▶ note (pcapng)
+//!                                                                                                      └─▶ annotated (pcapng)
 //! ```
 //! Packets arrive as they were captured, whatever becomes of those before them: nobody slows down. `closed` makes a scenario of the
 //! capture's connections instead, so that they do.
 
 mod again;
-pub(crate) mod file;
 mod load;
-mod note;
 mod options;
 
 pub(super) use options::Options;
 
+use crate::pcap_file::{self, PcapFile};
 use anyhow::{Context, bail};
-use file::CaptureFile;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use tidegate_measure::replayed::{Line, Replayed};
+use tidegate_replay::annotated::CapturedPackets;
 use tidegate_replay::captured::{Candidate, CaptureRun, PacketObserver, Survey, Surveyed, is_silent, step_of};
 use tidegate_report::replayed as report;
-
-pub(crate) use tidegate_replay::captured::frames;
 
 /// Does what the command line asks; what comes back is for standard output.
 pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
@@ -50,13 +47,14 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
     for (number, candidate) in candidates.iter().enumerate() {
         bar.set_message(candidate.name.clone());
         let notes = options.write.as_deref().filter(|_| number == written);
-        let mut notes = notes.map(|path| note::Notes::create(path, surveyed.began, &candidate.name)).transpose()?;
+        let file = notes.map(PcapFile::begin).transpose()?;
+        let mut notes = file.map(|file| CapturedPackets::new(Box::new(file), surveyed.began, &candidate.name));
         let observer = notes.as_mut().map(|notes| notes as &mut dyn PacketObserver);
         let mut run = CaptureRun::new(candidate, &settings, &surveyed, seed, observer);
-        CaptureFile::open(options.file())?.each(|packet, octets| {
+        pcap_file::open(options.file())?.each(|packet, octets| {
             run.packet(&packet).map_err(|error| anyhow::anyhow!(error))?;
             bar.set_position(octets);
-            Ok(())
+            anyhow::Ok(())
         })?;
         let (outcome, capture, late) = run.finish().map_err(|error| anyhow::anyhow!(error))?;
         replayed.policies.push(outcome);
@@ -70,18 +68,18 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
     if let Some(path) = &options.html {
         crate::output::file(path, report::page(&replayed))?;
     }
-    Ok(if options.json { report::to_json(&replayed) } else { report::text(&replayed) })
+    Ok(if options.json { tidegate_analysis::replayed::to_json(&replayed) } else { report::text(&replayed) })
 }
 
 /// Reads a capture for the first time.
 fn survey(options: &Options) -> anyhow::Result<Surveyed> {
     let (mut survey, mut octets) = (Survey::default(), 0);
-    let broken = CaptureFile::open(options.file())?.each(|packet, so_far| {
+    let broken = pcap_file::open(options.file())?.each(|packet, so_far| {
         octets = so_far;
         survey.packet(&packet);
-        Ok(())
+        anyhow::Ok(())
     })?;
-    let format = CaptureFile::format(options.file())?;
+    let format = pcap_file::open(options.file())?.format()?;
     Ok(survey.finish(&options.settings(), octets, format, broken.as_ref()))
 }
 

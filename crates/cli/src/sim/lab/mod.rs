@@ -2,30 +2,26 @@
 //!
 //! ```text
 //! tidegate lab ──▶ itself, apart (own users, processes, networks) ──▶ Scenario ──▶ case × repeat, one after the other:
-//!     lay (a World, as for sim) ──▶ Real: a namespace per host, TUN devices, Driver ──▶ the same document ──▶ judge, text, JSON, page
+//!     tidegate_lab::experiment (a namespace per host, TUN devices, Driver) ──▶ the same document ──▶ judge, text, JSON, page
 //! ```
 
-mod hosts;
-mod kernel;
-mod names;
 mod options;
-mod real;
 pub mod shell;
 
 pub use options::{Options, Who};
 
-use super::packets::{self, Packets};
-use super::{WRONG, experiment, failed, progress};
-use real::Real;
+use super::{WRONG, carry_through, failed, packets, progress};
+use indicatif::ProgressBar;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use tidegate_lab::experiment::{self, LabSettings};
 use tidegate_measure::experiment::Run;
 use tidegate_os::apart::{self, Ended};
 use tidegate_scenario::model::{Scenario, TimelineEntry};
 use tidegate_scenario::prepare::Prepared;
-use tidegate_scenario::run::{RunObserver, RunWatch};
-use tidegate_scenario::{cases, run};
+use tidegate_scenario::run::ExperimentWatch;
 
 /// Runs that take longer are announced, s.
 const LONG: u64 = 60;
@@ -35,7 +31,7 @@ pub fn command(options: &Options) -> ExitCode {
     if !apart::here() {
         return set_apart();
     }
-    match experiment(&options.scenario, ("lab", &options.own_words()), &|scenario, prepared, asked, stop| {
+    match carry_through(&options.scenario, ("lab", &options.own_words()), &|scenario, prepared, asked, stop| {
         carry_out(options, scenario, prepared, asked, stop)
     }) {
         Ok((text, code)) => {
@@ -68,7 +64,7 @@ fn set_apart() -> ExitCode {
     }
 }
 
-/// All runs, one after the other: by policy, then by load, then by repeat.
+/// All runs, one after the other.
 fn carry_out(
     options: &Options,
     scenario: &Scenario,
@@ -76,31 +72,26 @@ fn carry_out(
     asked: &[TimelineEntry],
     stop: &AtomicBool,
 ) -> anyhow::Result<Vec<Run>> {
-    hosts::possible(scenario)?;
-    let mut scenario = scenario.clone();
-    if options.router == Who::Kernel {
-        scenario.kernel = Some(kernel::machine(&scenario, options.scenario.pcapng.is_some())?);
-    }
-    let scenario = &scenario;
-    let cases = cases(scenario);
-    let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);
-    if seconds > LONG {
-        eprintln!("tidegate lab: {} runs take {seconds} s; Ctrl-C writes what is done by then", cases.len());
-    }
-    let bar = progress("running", seconds);
+    let bar = OnceLock::new();
     let packets = options.scenario.pcapng.as_deref().map(packets::Wanted::parse);
-    let mut runs = Vec::new();
-    for case in cases {
-        if !runs.is_empty() && stop.load(Ordering::Relaxed) {
-            break;
-        }
-        let traffic = Real::new(options, kernel::Plan::of(scenario, prepared, case.policy)?);
-        let mut packets = packets.as_ref().map(Packets::new);
-        let observer = packets.as_mut().map(|packets| packets as &mut dyn RunObserver);
-        let watch = RunWatch { stop, seconds: &|n| bar.inc(n), observer };
-        let done = run(scenario, prepared, case, asked, watch, traffic);
-        runs.push(done.map_err(|error| failed(scenario, error))?);
-    }
-    bar.finish_and_clear();
-    Ok(runs)
+    let watch = ExperimentWatch {
+        stop,
+        begin: &|runs, seconds| {
+            if seconds > LONG {
+                eprintln!("tidegate lab: {runs} runs take {seconds} s; Ctrl-C writes what is done by then");
+            }
+            bar.get_or_init(|| progress("running", seconds));
+        },
+        seconds: &|more| bar.get().into_iter().for_each(|bar| bar.inc(more)),
+        observer: &|| packets.as_ref().map(packets::observer),
+    };
+    let settings = LabSettings {
+        kernel_router: options.router == Who::Kernel,
+        single_segments: options.no_gso,
+        effort: options.effort.into(),
+    };
+    let say = |words: &str| eprintln!("tidegate lab: {words}");
+    let runs = experiment::carry_out(scenario, prepared, asked, &settings, &watch, &say);
+    bar.get().into_iter().for_each(ProgressBar::finish_and_clear);
+    runs.map_err(|error| failed(scenario, error))
 }

@@ -1,8 +1,7 @@
 //! The command line of `tidegate lab`.
 
-use anyhow::Context;
 use clap::Parser;
-use tidegate_os::turn::Turn;
+use tidegate_lab::experiment;
 
 /// Do an experiment that a scenario's file describes with real hosts: the kernel's TCP in namespaces, joined by the scenario's links, by
 /// the real clock.
@@ -48,9 +47,6 @@ pub enum Who {
     Kernel,
 }
 
-/// Of the real-time priorities the middle, as the kernel's own threads have.
-const PRIORITY: i32 = 50;
-
 /// What the network gets of the machine, so that nothing is late.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 #[group(skip)]
@@ -67,17 +63,8 @@ pub struct Effort {
     pub pin: Option<usize>,
 }
 
-impl Effort {
-    /// Gives the calling thread what was asked for.
-    pub(super) fn begin(self) -> anyhow::Result<Turn> {
-        let mut turn = Turn::usual();
-        if let Some(cpu) = self.pin {
-            turn.stay_on(cpu).with_context(|| format!("--pin {cpu}: this machine has no such processor for us"))?;
-        }
-        if self.realtime {
-            let remedy = "--realtime: we may not go before others; run it as root, or raise `ulimit -r` to 50";
-            turn.before_others(PRIORITY).context(remedy)?;
-        }
-        Ok(turn)
+impl From<Effort> for experiment::Effort {
+    fn from(Effort { busy, realtime, pin }: Effort) -> experiment::Effort {
+        experiment::Effort { busy, realtime, pin }
     }
 }

@@ -2,36 +2,31 @@
 //!
 //! you ── gateway (the policy) ── modem = the link = isp ── server
 
-use super::hosts::Hosts;
 use super::options::Effort;
-use super::real::machines;
 use super::set_apart;
 use crate::output::ResultFile;
 use crate::script_options::ScriptOptions;
-use crate::sim::disk::Disk;
-use crate::sim::packets::{self, Packets};
-use crate::sim::prepare;
+use crate::sim::packets;
 use anyhow::Context;
 use clap::Parser;
 use std::ffi::OsString;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::time::Instant;
-use tidegate_lab::load::{self, Clock, ProgramPlan};
-use tidegate_lab::{Driver, Edges};
+use std::process::{Command, ExitCode};
+use tidegate_lab::experiment::RealNetwork;
 use tidegate_os::apart;
 use tidegate_packet::{Span, Time};
 use tidegate_scenario::lay::{self, LaidOut, START};
 use tidegate_scenario::model::Scenario;
+use tidegate_scenario::prepare;
 use tidegate_scenario::run::{LinkReadings, RunObserver};
+use tidegate_sessions::simulated::ScenarioFiles;
 
 /// What is wrong with the command line, or this machine.
 const WRONG: u8 = 2;
-/// How often the meter and the log are written, and a program that has ended is noticed.
+/// How often the meter and the log are written.
 const STEP: Span = Span::millis(500);
-const NOTICE: Span = Span::millis(20);
 /// The host on which the program runs.
 const YOU: &str = "you";
 /// And the one at the other end of the link.
@@ -111,39 +106,33 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let text = described(options)?;
     let path = Path::new("the command line");
     let wrong = |wrong: tidegate_scenario::tables::Diagnostic| anyhow::anyhow!(wrong.shown(path, &text));
-    let disk = Disk { sandbox: options.sandbox };
+    let disk = ScenarioFiles { sandbox: options.sandbox.into() };
     let mut scenario = tidegate_scenario::parse(path, &text, &disk).map_err(wrong)?;
     let prepared = prepare::prepare(&mut scenario, &disk).map_err(wrong)?;
     for note in &prepared.notes {
         eprintln!("tidegate shell: {note}");
     }
     let mut laid = lay::lay(&scenario, &prepared, 0, options.seed).map_err(wrong)?;
-    let (hosts, parties, tuns) = Hosts::new(&scenario, &mut laid, None)?;
-    let _turn = options.effort.begin()?;
-    let driver = Driver::new(parties, &machines(&scenario, &mut laid));
-    let node = |name: &str| scenario.nodes.iter().position(|node| node.name == name);
-    let host = |name: &str| node(name).and_then(|node| hosts.of(node)).context("the host is not there");
-    let clock = Clock::new(Instant::now(), options.effort.realtime);
-    let mut far = Vec::new();
-    for line in &options.far {
-        let plan = ProgramPlan { line: line.clone(), start: 0, stop: u64::MAX };
-        far.push((line, load::Program::begin(&clock, host(SERVER)?, plan)?));
-    }
-    let child = host(YOU)?.start(program(options)).with_context(|| format!("cannot start {}", in_words(options)))?;
-    let edges = Edges::new(tuns, START, options.effort.busy);
-    let meter = Meter::new(options, &scenario, &laid)?;
-    let mut packets = options.pcapng.as_deref().map(|file| Packets::new(&packets::Wanted::parse(file)));
+    let mut packets = options.pcapng.as_deref().map(|file| packets::observer(&packets::Wanted::parse(file)));
+    let mut meter = Meter::new(options, &scenario, &laid)?;
     if let Some(packets) = &mut packets {
         packets.begin(&scenario, &mut laid).map_err(|error| anyhow::anyhow!(error))?;
     }
-    let status = Session { driver, edges, laid, meter, packets, child }.go()?;
+    let mut network = RealNetwork::new(&scenario, laid, options.effort.into())?;
+    let far = options.far.iter().map(|line| Ok((line, network.background(SERVER, line)?)));
+    let far: Vec<_> = far.collect::<anyhow::Result<_>>()?;
+    let child = network.host(YOU)?.start(program(options));
+    let mut child = child.with_context(|| format!("cannot start {}", in_words(options)))?;
+    let observer = packets.as_mut().map(|packets| packets.as_mut() as &mut dyn RunObserver);
+    let status = network.run(&mut child, observer, (STEP, &mut |laid, now| Ok(meter.tell(laid, now)?)))?;
+    meter.end(&network);
     for (line, program) in &far {
         let fate = program.fate();
         if fate.failed() {
             eprintln!("tidegate shell: --far `{line}` failed:\n{}", fate.told().trim_end());
         }
     }
-    clock.end();
+    network.end();
     Ok(status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8))
 }
 
@@ -196,44 +185,6 @@ fn program(options: &Options) -> Command {
 
 fn in_words(options: &Options) -> String {
     options.program.first().map_or_else(|| "a shell".to_owned(), |program| format!("`{}`", program.display()))
-}
-
-/// A program behind its link.
-struct Session {
-    driver: Driver,
-    edges: Edges,
-    laid: LaidOut,
-    meter: Meter,
-    /// The packets, where they are written.
-    packets: Option<Packets>,
-    child: Child,
-}
-
-impl Session {
-    /// Lets packets flow until the program has ended.
-    fn go(mut self) -> anyhow::Result<ExitStatus> {
-        let mut now = START;
-        let mut step = START + STEP;
-        let status = loop {
-            now += NOTICE;
-            self.driver.run(&mut self.laid.world, &mut self.edges, now).context("the device is gone")?;
-            if let Some(packets) = &mut self.packets {
-                packets.advanced(&mut self.laid, now).map_err(|error| anyhow::anyhow!(error))?;
-            }
-            if now >= step {
-                step += STEP;
-                self.meter.tell(&mut self.laid, now)?;
-            }
-            if let Some(status) = self.child.try_wait()? {
-                break status;
-            }
-        };
-        if let Some(packets) = &mut self.packets {
-            packets.advanced(&mut self.laid, Time::NEVER).map_err(|error| anyhow::anyhow!(error))?;
-        }
-        self.meter.end(&self.driver);
-        Ok(status)
-    }
 }
 
 /// What the line does, on the terminal and in a file.
@@ -293,19 +244,19 @@ impl Meter {
         Ok(())
     }
 
-    fn end(&mut self, driver: &Driver) {
+    fn end(&mut self, network: &RealNetwork<'_>) {
         if let Some(log) = &mut self.log {
             let _ = log.flush();
         }
         if self.on_terminal {
             crate::output::draw("\r\x1b[K");
         }
-        if let Some(nobody) = driver.nobody {
+        if let Some(nobody) = network.nobody() {
             eprintln!(
                 "tidegate shell: packets went to {nobody}, and nobody has that address: behind the link there is `{SERVER}` only"
             );
         }
-        let late = driver.lateness.quantile(0.99);
+        let late = network.lateness().quantile(0.99);
         if late.0 > tidegate_measure::experiment::Lateness::BELIEVED {
             eprintln!(
                 "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --realtime or --busy may help",

@@ -1,16 +1,16 @@
 //! A comparison as one page: the same charts as an experiment's, with results instead of policies laid over each other.
 
-use super::{Comparing, Row};
 use crate::chart::{Drawing, Group, LOOKS, Look, Mark, cases, cases_spans, escape};
-use crate::experiment::page::{caption, document, keys};
-use crate::experiment::series;
+use crate::experiment::page::keys;
 use crate::experiment::show::{Happened, Shown, distinct, happened, title, typical};
 use crate::experiment::{courses, latency};
-use crate::html::parts::{Data, Reading, capital, figure, prose};
-use crate::numbers::span;
+use crate::html::document::{caption, document};
+use crate::html::parts::{Data, Markup as _, Reading, capital, figure, prose};
 use std::fmt::Write as _;
+use tidegate_analysis::experiment::{Comparing, Row, Side, by, series};
 use tidegate_measure::Spans;
 use tidegate_measure::experiment::group_of;
+use tidegate_measure::numbers::span;
 
 /// The page of a comparison: an HTML document that needs nothing else.
 pub fn comparison_page(comparing: &Comparing<'_>) -> String {
@@ -33,14 +33,14 @@ pub fn comparison_page(comparing: &Comparing<'_>) -> String {
 
 /// Who is compared, in his look.
 fn results(comparing: &Comparing<'_>) -> String {
-    let item = |(n, side): (usize, &super::Side)| {
+    let item = |(n, side): (usize, &Side)| {
         let e = &side.experiment;
         format!(
             "<li>{}<b>{}</b> {} <span>· {}, seed {}</span></li>",
             crate::html::parts::chip(Look(n).colour()),
             escape(&side.label),
             escape(&e.title),
-            escape(&super::by(e)),
+            escape(&by(e)),
             e.seed
         )
     };
@@ -77,7 +77,7 @@ fn summary(comparing: &Comparing<'_>, id: &str) -> Option<Drawing> {
         let mut marks = Vec::new();
         for (n, side) in comparing.sides.iter().enumerate() {
             let Some(case) = side.experiment.case(policy, load) else { continue };
-            let figures = Spans::new(latency::answers(&case, id));
+            let figures = Spans::new(tidegate_analysis::experiment::answers(&case, id));
             let (Some(found), Some(least)) = (figures.summary(), figures.min()) else { continue };
             (low, high) = (low.min(least), high.max(found.p99));
             let [p50, p95, p99] = [found.p50, found.p95, found.p99].map(|ns| ns as f64);

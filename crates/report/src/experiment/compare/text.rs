@@ -1,16 +1,15 @@
 //! The terminal's view of a comparison.
 
-use super::Comparing;
 use crate::table::{Align, Table};
 use std::fmt::Write as _;
+use tidegate_analysis::experiment::{Comparing, by};
 
 /// Plain text: who is compared, what cannot be, a table per case.
 pub fn comparison_text(comparing: &Comparing<'_>) -> String {
     let mut out = String::new();
     for side in comparing.sides {
         let experiment = &side.experiment;
-        let _ =
-            writeln!(out, "{}: {} ({}, seed {})", side.label, experiment.title, super::by(experiment), experiment.seed);
+        let _ = writeln!(out, "{}: {} ({}, seed {})", side.label, experiment.title, by(experiment), experiment.seed);
     }
     if !comparing.apart.is_empty() {
         let _ = writeln!(out, "\nWhat is not alike:");

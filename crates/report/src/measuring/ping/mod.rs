@@ -1,81 +1,12 @@
-//! What pings showed ([`tidegate_measure::pinged::Pinged`]): text, JSON and back, six panels, a page, and a terminal's view while it goes on.
+//! What pings showed ([`tidegate_measure::pinged::Pinged`]): text, six panels, a page, and a terminal's view while it goes on.
 
 mod page;
-mod pickle;
-mod pingexp;
-mod read;
+mod panels;
 mod screen;
 mod text;
-mod write;
+mod words;
 
 pub use page::page;
-pub use pingexp::from_pingexp;
-pub use read::from_json;
+pub use panels::six_panels;
 pub use screen::screen;
 pub use text::text;
-pub use write::to_json;
-
-use crate::chart::{self, Drawing, Drawn};
-use crate::numbers::span;
-use tidegate_measure::pinged::{Pinged, Target, Way};
-
-/// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
-const FORM: (&str, u64) = ("tidegate_ping", 1);
-
-/// The six panels of ping-exp; with `lines` answers are joined, otherwise each is a dot.
-pub fn six_panels(pinged: &Pinged, lines: bool) -> Drawing {
-    let target = |target: &Target| chart::Target {
-        name: target.id.clone(),
-        answers: target.asked.iter().map(|asked| (asked.sent_ns, asked.took_ns)).collect(),
-    };
-    let told = |target: &Target| {
-        let figures = target.figures();
-        format!("{}: {} of {} answered", target.id, figures.sent - figures.lost, figures.sent)
-    };
-    let targets: Vec<chart::Target> = pinged.targets.iter().map(target).collect();
-    let told: Vec<String> = pinged.targets.iter().map(told).collect();
-    let drawn = if lines { Drawn::Lines } else { Drawn::Dots };
-    chart::pingexp(&title(pinged), &told.join("; "), &targets, drawn)
-}
-
-/// Who was asked, in a few words.
-fn title(pinged: &Pinged) -> String {
-    let mut hosts: Vec<&str> = pinged.targets.iter().map(|target| target.host.as_str()).collect();
-    hosts.dedup();
-    format!("Pings to {}", hosts.join(", "))
-}
-
-/// How a target was asked, in a sentence.
-fn sentence(target: &Target) -> String {
-    let Target { id, host, address, way, ds_field, size, hop_limit, interval_ns, .. } = target;
-    let place = if host == address { address.clone() } else { format!("{host} ({address})") };
-    let how = match (way, hop_limit) {
-        (Way::Icmp, None) => "echo requests".to_owned(),
-        (Way::Udp(port), None) => format!("UDP to port {port}"),
-        (Way::Icmp, Some(hops)) => format!("whoever stands {hops} hops away, by echo requests"),
-        (Way::Udp(port), Some(hops)) => format!("whoever stands {hops} hops away, by UDP to port {port}"),
-    };
-    let marked = if *ds_field == 0 { String::new() } else { format!(", DS field {ds_field:#04x}") };
-    format!("{id}: {place}, {how} of {size} B every {}{marked}", span(*interval_ns))
-}
-
-/// What was said besides answers, and what must not be believed: a target's name before each.
-fn remarks(pinged: &Pinged) -> Vec<String> {
-    let mut all = Vec::new();
-    for target in &pinged.targets {
-        let id = &target.id;
-        if target.errors_for_answers > 0 {
-            let count = target.errors_for_answers;
-            all.push(format!("{id}: {count} answers are ICMP errors (nobody listens there, or the hop limit ended)"));
-        }
-        if target.duplicates > 0 {
-            all.push(format!("{id}: {} answers came again", target.duplicates));
-        }
-        all.extend(
-            target.faults.iter().map(|fault| format!("{id}: {} said “{}” {} times", fault.by, fault.what, fault.count)),
-        );
-        all.extend(target.doubts().into_iter().map(|doubt| format!("{id}: {doubt}")));
-    }
-    all.extend(pinged.notes.iter().cloned());
-    all
-}

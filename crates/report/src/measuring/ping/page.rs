@@ -1,12 +1,13 @@
 //! As one page.
 
+use super::panels::six_panels;
 use super::text::table;
-use super::{remarks, sentence, six_panels, title};
+use super::words::{remarks, sentence, title};
 use crate::chart::{Axis, Drawing, LOOKS, Look, Sample, cdf, escape};
-use crate::experiment::page_document;
-use crate::html::parts::{Data, Reading, ending, figure, prose};
-use crate::numbers::span;
+use crate::html::document::document as page_document;
+use crate::html::parts::{Data, Markup as _, Reading, ending, figure, prose};
 use std::fmt::Write as _;
+use tidegate_measure::numbers::span;
 use tidegate_measure::pinged::{Pinged, Target};
 
 /// Shares whose times stand in the table behind the distribution.

@@ -1,7 +1,7 @@
 //! While it goes on: a row for each target, a mark for each request.
 
-use crate::numbers::{percent, span};
 use std::fmt::Write as _;
+use tidegate_measure::numbers::{percent, span};
 use tidegate_measure::pinged::{Asked, Target};
 use tidegate_measure::{Pings, Spans};
 

@@ -1,10 +1,10 @@
 //! On a terminal.
 
-use super::{remarks, sentence};
+use super::words::{remarks, sentence};
 use crate::html::parts::Data;
-use crate::numbers::{percent, span};
 use crate::table::{Align, Table, clean};
 use std::fmt::Write as _;
+use tidegate_measure::numbers::{percent, span};
 use tidegate_measure::pinged::{Pinged, Target};
 
 /// The terminal's view: plain text, no colour.

@@ -1,0 +1,160 @@
+//! What cannot be compared, or only with care.
+
+use super::side::Side;
+use crate::experiment::show::distinct;
+use std::collections::BTreeSet;
+use tidegate_measure::experiment::{Case, Experiment};
+use tidegate_measure::numbers::span;
+
+/// In sentences, the most important first.
+pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
+    let mut told = Vec::new();
+    let titles = distinct(sides.iter().map(|side| side.experiment.title.as_str()));
+    if titles.len() > 1 {
+        let each = sides.iter().map(|side| format!("{} is “{}”", side.label, side.experiment.title));
+        told.push(format!("These are different scenarios: {}.", list(each)));
+    }
+    let before = told.len();
+    told.extend(only_in(sides, "The policy", |e| e.runs.iter().map(|run| run.policy.clone()).collect()));
+    told.extend(only_in(sides, "The load", |e| e.runs.iter().map(|run| run.load.clone()).collect()));
+    // With a policy or a load its cases are missing, too.
+    if told.len() == before {
+        told.extend(only_in(sides, "The case", cases));
+    }
+    told.extend(only_in(sides, "The probe", |e| {
+        e.runs.iter().flat_map(|run| &run.probes).map(|probe| probe.id.clone()).collect()
+    }));
+    told.extend(only_in(sides, "The link", |e| e.links.iter().map(|link| link.name.clone()).collect()));
+    told.extend(differing(sides, "The link", links));
+    told.extend(policies(sides));
+    told.extend(windows(sides));
+    told.extend(repeats(sides));
+    told.extend(cut(sides));
+    told
+}
+
+/// The cases that were run.
+fn cases(experiment: &Experiment) -> Vec<String> {
+    let name = |case: &Case<'_>| format!("{}/{}", case.policy.name, case.load.name);
+    experiment.cases().iter().map(name).collect()
+}
+
+/// `a, b and c`.
+fn list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    match items.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        Some((last, _)) => last.clone(),
+        None => String::new(),
+    }
+}
+
+/// What only some results have.
+fn only_in(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<String>) -> Vec<String> {
+    let sets: Vec<Vec<String>> = sides.iter().map(|side| of(&side.experiment)).collect();
+    let all = distinct(sets.iter().flatten().map(String::as_str));
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for name in all {
+        let having = || sides.iter().zip(&sets).filter(|(_, set)| set.iter().any(|known| known == name));
+        if having().count() < sides.len() {
+            let having = list(having().map(|(side, _)| side.label.clone()));
+            match told.iter_mut().find(|(known, _)| *known == having) {
+                Some((_, names)) => names.push(name.to_owned()),
+                None => told.push((having, vec![name.to_owned()])),
+            }
+        }
+    }
+    let sentence = |(having, names): (String, Vec<String>)| match names.as_slice() {
+        [one] => format!("{what} {one} is in {having} only."),
+        many if many.len() <= MOST_NAMED => {
+            format!("{} {} are in {having} only.", plural(what), list(many.iter().cloned()))
+        }
+        many => {
+            let (named, more) = many.split_at(MOST_NAMED);
+            format!("{} {} and {} more are in {having} only.", plural(what), named.join(", "), more.len())
+        }
+    };
+    told.into_iter().map(sentence).collect()
+}
+
+/// `The policies` of `The policy`.
+fn plural(what: &str) -> String {
+    what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"))
+}
+
+/// Names listed at most.
+const MOST_NAMED: usize = 8;
+
+/// What is called alike and is something else.
+fn differing(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<(String, String)>) -> Vec<String> {
+    let sets: Vec<Vec<(String, String)>> = sides.iter().map(|side| of(&side.experiment)).collect();
+    let mut told = Vec::new();
+    for name in distinct(sets.iter().flatten().map(|(name, _)| name.as_str())) {
+        let found: Vec<(&str, &str)> = sides
+            .iter()
+            .zip(&sets)
+            .filter_map(|(side, set)| {
+                Some((side.label.as_str(), set.iter().find(|(known, _)| known == name)?.1.as_str()))
+            })
+            .collect();
+        if distinct(found.iter().map(|(_, is)| *is)).len() > 1 {
+            let each = found.iter().map(|(label, is)| format!("in {label} {is}"));
+            told.push(format!("{what} {name} is another: {}.", list(each)));
+        }
+    }
+    told
+}
+
+fn links(experiment: &Experiment) -> Vec<(String, String)> {
+    let words = |link: &tidegate_measure::experiment::Cable| match link.there == link.back {
+        true => link.there.clone(),
+        false => format!("{} and back {}", link.there, link.back),
+    };
+    experiment.links.iter().map(|link| (link.name.clone(), words(link))).collect()
+}
+
+fn policies(sides: &[Side]) -> Vec<String> {
+    let names = distinct(sides.iter().flat_map(|side| &side.experiment.policies).map(|policy| policy.name.as_str()));
+    let differs = |name: &&str| {
+        let same = sides.iter().flat_map(|side| side.experiment.policies.iter().filter(|policy| policy.name == **name));
+        same.map(|policy| &policy.commands).collect::<BTreeSet<_>>().len() > 1
+    };
+    let named: Vec<String> = names.into_iter().filter(differs).map(str::to_owned).collect();
+    match named.len() {
+        0 => Vec::new(),
+        1 => vec![format!("The policy {} has other commands in each.", named[0])],
+        _ => vec![format!("The policies {} have other commands in each.", list(named.into_iter()))],
+    }
+}
+
+fn windows(sides: &[Side]) -> Vec<String> {
+    let length = |side: &Side| side.experiment.runs.iter().map(|run| run.window.1.saturating_sub(run.window.0)).max();
+    let lengths: Vec<(&str, u64)> =
+        sides.iter().filter_map(|side| Some((side.label.as_str(), length(side)?))).collect();
+    if lengths.windows(2).all(|pair| pair[0].1 == pair[1].1) {
+        return Vec::new();
+    }
+    let each = lengths.iter().map(|(label, ns)| format!("{} in {label}", span(*ns)));
+    vec![format!("They were measured for different times: {}.", list(each))]
+}
+
+fn repeats(sides: &[Side]) -> Vec<String> {
+    let once =
+        |side: &&Side| side.experiment.runs.iter().all(|run| run.repeat == 0) && !side.experiment.runs.is_empty();
+    let labels: Vec<String> = sides.iter().filter(once).map(|side| side.label.clone()).collect();
+    if labels.is_empty() {
+        return Vec::new();
+    }
+    let has = if labels.len() == 1 { "has" } else { "have" };
+    vec![format!("{} {has} one repeat of each case, so how much figures vary is not known.", list(labels.into_iter()))]
+}
+
+fn cut(sides: &[Side]) -> Vec<String> {
+    let told = |side: &Side| {
+        let cut = side.experiment.runs.iter().filter(|run| run.cut).count();
+        (cut > 0).then(|| {
+            format!("In {} {cut} of {} runs were stopped before their end.", side.label, side.experiment.runs.len())
+        })
+    };
+    sides.iter().filter_map(told).collect()
+}

@@ -1,0 +1,168 @@
+//! All figures of an experiment as tables: rows by load and policy, each figure the median over repeats with the least and the most.
+
+use super::held::{Told, told};
+use super::show::{Under, called, distinct, spread, title};
+use crate::data::{Data, capital};
+use tidegate_measure::Pings;
+use tidegate_measure::experiment::{Case, Comparison, Experiment, NoSuchFigure};
+use tidegate_measure::numbers::percent;
+
+/// A column: its head, and the statistic that stands in it.
+type Column = (&'static str, &'static str);
+
+const ANSWERS: [Column; 10] = [
+    ("mean", "mean"),
+    ("median", "median"),
+    ("95 %", "p95"),
+    ("99 %", "p99"),
+    ("longest", "max"),
+    ("mdev", "mdev"),
+    ("jitter", "jitter"),
+    ("lost", "loss"),
+    ("95 % sure", SURE),
+    ("asked", "sent"),
+];
+/// Between what shares the losses of all repeats together lie with 95 % confidence.
+const SURE: &str = "loss-interval";
+const DIRECTIONS: [Column; 4] = [
+    ("lost there", "there-loss"),
+    ("lost back", "back-loss"),
+    ("median there", "there-median"),
+    ("median back", "back-median"),
+];
+const TRANSFERS: [Column; 6] = [
+    ("payload per second", "rate"),
+    ("share of all", "share"),
+    ("until its end", "time"),
+    ("sent again", "retransmissions"),
+    ("lost", "lost"),
+    ("fairness", "fairness"),
+];
+const LINKS: [Column; 5] =
+    [("carried", "rate"), ("used", "utilisation"), ("fullest", "peak"), ("mean wait", "delay"), ("dropped", "drops")];
+const CLASSES: [Column; 4] = [("sent", "rate"), ("fullest", "peak"), ("most packets", "queue"), ("dropped", "drops")];
+
+/// A table for each kind of thing.
+pub fn tables(experiment: &Experiment) -> Vec<Data> {
+    let loads = Under::all(experiment);
+    let probes = |case: &Case<'_>| things(case, |run| run.probes.iter().map(|p| (p.id.clone(), called(p))).collect());
+    let groups = |case: &Case<'_>| {
+        let all = |run: &tidegate_measure::experiment::Run| {
+            let groups = run.transfers.iter().map(|t| tidegate_measure::experiment::group_of(&t.id));
+            distinct(groups).into_iter().map(|group| (group.to_owned(), capital(group))).collect()
+        };
+        things(case, all)
+    };
+    let links = |case: &Case<'_>| {
+        let way = |up: bool| if up { "up" } else { "down" };
+        things(case, |run| {
+            let link = |q: &tidegate_measure::experiment::LinkSeries| {
+                let name = format!("{} {}", q.link, way(q.up));
+                (format!("link {name}"), if q.title.is_empty() { name } else { format!("{name}, {}", q.title) })
+            };
+            run.queues.iter().filter(|q| q.sent.iter().any(|&bytes| bytes > 0)).map(link).collect()
+        })
+    };
+    let classes = |case: &Case<'_>| {
+        things(case, |run| {
+            let name = |c: &tidegate_measure::trial::ClassSeries| {
+                let title = if c.title.is_empty() { c.id.clone() } else { format!("{} ({})", c.id, c.title) };
+                (format!("class {}", c.id), title)
+            };
+            run.classes.iter().map(name).collect()
+        })
+    };
+    let all = [
+        table(&loads, "Answers, while measured", "asked", &ANSWERS, &probes),
+        table(&loads, "Answers by direction, while measured", "asked", &DIRECTIONS, &probes),
+        table(&loads, "Transfers", "transfers", &TRANSFERS, &groups),
+        table(&loads, "Links, while measured", "link", &LINKS, &links),
+        table(&loads, "Classes, while measured", "class", &CLASSES, &classes),
+    ];
+    all.into_iter().filter(|table| !table.rows.is_empty()).collect()
+}
+
+/// What the runs of a case have of a kind: how figures call it, and its title.
+fn things(
+    case: &Case<'_>,
+    of: impl Fn(&tidegate_measure::experiment::Run) -> Vec<(String, String)>,
+) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for thing in case.runs.iter().flat_map(|run| of(run)) {
+        if !found.iter().any(|(id, _)| *id == thing.0) {
+            found.push(thing);
+        }
+    }
+    found
+}
+
+fn table(
+    loads: &[Under<'_>],
+    caption: &str,
+    what: &str,
+    columns: &[Column],
+    things: &dyn Fn(&Case<'_>) -> Vec<(String, String)>,
+) -> Data {
+    let mut head: Vec<String> = ["load", "policy", what].map(str::to_owned).to_vec();
+    head.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
+    let mut rows = Vec::new();
+    for under in loads {
+        for (_, case) in &under.cases {
+            for (id, name) in things(case) {
+                let cells: Vec<String> = columns.iter().map(|(_, statistic)| cell(case, &id, statistic)).collect();
+                // Where nothing of this kind was recorded there is no row.
+                if cells.iter().any(|cell| cell != NOTHING) {
+                    let policy = title(&case.policy.title, &case.policy.name).to_owned();
+                    rows.push([under.title().to_owned(), policy, name].into_iter().chain(cells).collect());
+                }
+            }
+        }
+    }
+    Data { caption: caption.to_owned(), head, rows }
+}
+
+/// The answers of all repeats.
+fn all_answers(case: &Case<'_>, id: &str) -> Vec<Option<u64>> {
+    let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run.window, probe)));
+    let asked = probes.filter(|(_, probe)| probe.id == id).flat_map(|(window, probe)| probe.within(window));
+    asked.map(|(_, took)| took).collect()
+}
+
+/// What stands where there is no figure.
+const NOTHING: &str = "–";
+
+fn cell(case: &Case<'_>, id: &str, statistic: &str) -> String {
+    if statistic == SURE {
+        let (low, high) = Pings::new(all_answers(case, id)).loss_interval();
+        return format!("{} – {}", percent(low), percent(high));
+    }
+    let name = format!("{id}.{statistic}");
+    match case.figure(&name) {
+        Ok(found) => spread(&name, &found),
+        Err(NoSuchFigure::Nothing { why: "no answer came" }) => "no answer".to_owned(),
+        Err(_) => NOTHING.to_owned(),
+    }
+}
+
+/// Published, simulated, within: a row each.
+pub fn comparisons(experiment: &Experiment) -> Data {
+    let row = |c: &Comparison| {
+        let Told { published, found, spread, bounds, verdict } = told(c);
+        let found = spread.map_or(found.clone(), |spread| format!("{found} ({spread})"));
+        vec![c.id.clone(), c.what.clone(), published, found, bounds, verdict.to_owned()]
+    };
+    Data {
+        caption: "Published, found, and what it must lie within".to_owned(),
+        head: ["", "what", "published", found_word(experiment), "within", ""].map(str::to_owned).to_vec(),
+        rows: experiment.comparisons.iter().map(row).collect(),
+    }
+}
+
+/// How figures came about, as a table's head.
+pub fn found_word(experiment: &Experiment) -> &'static str {
+    match experiment.execution.as_str() {
+        "sim" => "simulated",
+        "lab" | "field" | "flent" => "measured",
+        _ => "found",
+    }
+}

@@ -1,0 +1,35 @@
+//! Losses ([`tidegate_measure::lost::Lost`]) as a document.
+
+use serde_json::{Value, json};
+use tidegate_measure::lost::{Lost, Way};
+
+/// As JSON, ended by a newline: docs/measure.md tells the members.
+pub fn to_json(of: &Lost) -> String {
+    let way = |way: &Way| -> Value {
+        let losses = &way.losses;
+        let (low, high) = losses.interval();
+        json!({
+            "way": way.name,
+            "sent": losses.sent,
+            "lost": losses.lost,
+            "share": losses.share(),
+            "share_within_95": [low, high],
+            "bursts": way.order.map(|_| &losses.runs),
+            "gaps": way.order.map(|_| &losses.gaps),
+            "gilbert": losses.gilbert().map(|(turns_bad, turns_good)| json!({ "turns_bad": turns_bad, "turns_good": turns_good })),
+            "reordered": way.order.map(|order| order.reordered),
+            "reordering_extent": way.order.map(|order| order.extent),
+            "copies": way.copies,
+            "doubts": way.doubts(),
+        })
+    };
+    let value = json!({
+        "tidegate_loss": 1,
+        "version": of.version,
+        "again": of.again,
+        "partial": of.partial,
+        "notes": of.notes,
+        "ways": of.ways.iter().map(way).collect::<Vec<Value>>(),
+    });
+    format!("{value:#}\n")
+}

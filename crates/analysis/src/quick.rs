@@ -1,0 +1,53 @@
+//! Half a minute of a line ([`tidegate_measure::quick::Quick`]) as a document.
+
+use serde_json::{Value, json};
+use tidegate_measure::quick::{Grade, Quick, Rate};
+
+/// All of it as JSON; times in ns, rates in bits per second.
+pub fn json(quick: &Quick) -> Value {
+    let figures = |place: usize| -> Vec<Value> {
+        let of = |phase: usize| {
+            let pings = quick.pings(place, phase);
+            json!({
+                "load": quick.phases[phase].load.word(), "sent": pings.lost + pings.rtt.count(), "lost": pings.lost,
+                "min_ns": pings.rtt.min(), "median_ns": pings.rtt.percentile(50.0), "p95_ns": pings.rtt.percentile(95.0),
+                "max_ns": pings.rtt.max(),
+            })
+        };
+        (0..quick.phases.len()).map(of).collect()
+    };
+    let places: Vec<Value> = quick
+        .places
+        .iter()
+        .enumerate()
+        .map(|(n, place)| {
+            let asked: Vec<Value> = place.asked.iter().map(|asked| json!([asked.sent_ns, asked.took_ns])).collect();
+            json!({"name": place.name, "distance": place.distance, "figures": figures(n), "asked": asked})
+        })
+        .collect();
+    let name = |place: usize| &quick.places[place].name;
+    let phases: Vec<Value> = quick.phases.iter().enumerate().map(|(n, phase)| {
+        json!({
+            "load": phase.load.word(), "window_ns": [phase.window.0, phase.window.1], "by": phase.by, "up": phase.up_bits,
+            "down": phase.down_bits, "queue_before": quick.queue(n).map(|queue| name(queue.before)),
+            "queue_after": quick.queue(n).and_then(|queue| queue.after).map(name),
+        })
+    }).collect();
+    let both = |pair: (u64, u64)| json!({"median_ns": pair.0, "p95_ns": pair.1});
+    let remedy = quick.remedy.as_ref().map(|remedy| {
+        let predicted: Vec<Value> = remedy
+            .predicted
+            .iter()
+            .map(|one| json!({"load": one.load.word(), "without": both(one.without), "with": both(one.with)}))
+            .collect();
+        json!({"policy": remedy.policy, "predicted": predicted})
+    });
+    let (up, down) = quick.rates();
+    json!({
+        "tidegate": quick.version, "again": quick.again, "began_ns": quick.began_ns, "partial": quick.partial,
+        "grade": quick.grade().map(Grade::letter), "round_trips_per_minute": quick.round_trips_per_minute(),
+        "up": up.map(Rate::bits), "down": down.map(Rate::bits),
+        "up_is_full": up.map(|rate| rate.full().is_some()), "down_is_full": down.map(|rate| rate.full().is_some()),
+        "places": places, "phases": phases, "remedy": remedy, "notes": quick.notes,
+    })
+}

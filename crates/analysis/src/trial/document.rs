@@ -1,0 +1,22 @@
+//! A trial as JSON, and back.
+
+use crate::json::{ReadError, document, text};
+use tidegate_measure::trial::Trial;
+
+/// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
+const FORM: (&str, u64) = ("tidegate_trial", 1);
+const ORIGIN: &str = "a trial is written by `tidegate try SCRIPT --json`";
+
+/// A trial as JSON, ended by a newline.
+pub fn to_json(trial: &Trial) -> String {
+    text(FORM, trial, |_| ())
+}
+
+/// Reads what [`to_json`] wrote. Members it does not know are passed over.
+///
+/// # Errors
+///
+/// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the error names the place.
+pub fn from_json(text: &str) -> Result<Trial, ReadError> {
+    document(text, FORM, ORIGIN)
+}

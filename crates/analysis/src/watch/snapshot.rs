@@ -1,0 +1,328 @@
+//! Counters of one moment.
+
+use crate::json::{ReadError, document};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// The member that tells the form, and its number.
+const FORM: (&str, u64) = ("version", 1);
+const ORIGIN: &str = "a snapshot is what `{\"ask\": \"snapshot\"}` is answered with";
+
+/// What devices have counted until a moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// The moment, in ns of a clock that only goes forward.
+    pub at_ns: u64,
+    /// What to add to that for ns since 1970; 0 where that is not told.
+    pub epoch_ns: u64,
+    /// Whose disciplines these are: `user` or `kernel`.
+    pub backend: String,
+    /// How packets come to those in user space.
+    pub door: Option<String>,
+    /// What the engine counted since it began, by name.
+    pub counts: Vec<(String, u64)>,
+    /// The devices.
+    pub devices: Vec<Device>,
+}
+
+/// A device with its trees.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// What its link carries, in bits per second, where that is known.
+    pub link_bps: Option<f64>,
+    /// All its qdiscs, in the order of tc's listing.
+    pub qdiscs: Vec<Qdisc>,
+    /// All its classes, likewise.
+    pub classes: Vec<Class>,
+    /// What was seen of packets that left, by class; nothing, where nobody looks.
+    pub seen: Vec<Seen>,
+}
+
+/// What tc counts of a qdisc or class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Packets lost.
+    pub drops: u64,
+    /// Times that something had to wait for its turn.
+    pub overlimits: u64,
+    /// Packets that the device gave back.
+    pub requeues: u64,
+    /// Bytes that wait.
+    pub backlog: u64,
+    /// Packets that wait.
+    pub qlen: u64,
+}
+
+/// A qdisc.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Qdisc {
+    /// Its kind.
+    pub kind: String,
+    /// Its handle: `1:`.
+    pub handle: String,
+    /// The class it hangs on; `None`: the device itself.
+    pub parent: Option<String>,
+    /// What it counts.
+    pub counts: Counts,
+    /// Packets it marked, where it tells.
+    pub marks: Option<u64>,
+    /// The rate it shapes to by itself, in bits per second: that of tbf and cake.
+    pub shaped_bps: Option<f64>,
+    /// Those of cake.
+    pub tins: Vec<Tin>,
+}
+
+/// A tin of cake's.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(default)]
+pub struct Tin {
+    /// Bytes sent.
+    #[serde(rename = "sent_bytes")]
+    pub bytes: u64,
+    /// Packets sent.
+    #[serde(rename = "sent_packets")]
+    pub packets: u64,
+    /// Packets lost, acknowledgements that were left out not among them.
+    pub drops: u64,
+    /// Packets marked.
+    #[serde(rename = "ecn_mark")]
+    pub marks: u64,
+    /// Acknowledgements left out.
+    pub ack_drops: u64,
+    /// Bytes that wait.
+    #[serde(rename = "backlog_bytes")]
+    pub backlog: u64,
+    /// What packets waited on average lately, in µs.
+    #[serde(rename = "avg_delay_us")]
+    pub delay_us: u64,
+}
+
+/// A class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Class {
+    /// The kind of its qdisc.
+    pub kind: String,
+    /// Its name: `1:10`.
+    pub handle: String,
+    /// The class above; `None`: its qdisc itself.
+    pub parent: Option<String>,
+    /// The qdisc in it, if it was given one.
+    pub leaf: Option<String>,
+    /// What it counts; some kinds count nothing.
+    pub counts: Option<Counts>,
+    /// Packets sent on its own account, and on that of classes above (HTB).
+    pub lent_borrowed: Option<(u64, u64)>,
+    /// What it is sure of, in bits per second (HTB).
+    pub rate_bps: Option<f64>,
+    /// What it never exceeds, in bits per second (HTB).
+    pub ceil_bps: Option<f64>,
+}
+
+/// What was seen of the packets of a class.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+pub struct Seen {
+    /// The class, or `root` for what hangs on the device.
+    pub class: String,
+    /// Packets that left with a mark they had not when they came.
+    #[serde(default)]
+    pub marked: u64,
+    /// Packets lost.
+    #[serde(default)]
+    pub lost: u64,
+    /// How long packets waited: pairs of the longest time that counts for a bucket, in ns, and how many there were.
+    #[serde(default, rename = "sojourn_ns")]
+    pub sojourn: Vec<(u64, u64)>,
+    /// All these times added up, in ns, where that is told.
+    #[serde(default)]
+    pub sojourn_sum_ns: Option<u64>,
+    /// How long the packet has waited that waits longest, in ns; `None`: none waits.
+    #[serde(default)]
+    pub oldest_ns: Option<u64>,
+}
+
+impl Seen {
+    /// All waits added up, in ns; where that is not told, by the ends of their buckets, which is at most an eighth too much.
+    pub fn waited_ns(&self) -> u64 {
+        let by_ends =
+            || self.sojourn.iter().map(|(end, count)| end.saturating_mul(*count)).fold(0, u64::saturating_add);
+        self.sojourn_sum_ns.unwrap_or_else(by_ends)
+    }
+}
+
+impl Snapshot {
+    /// Reads the document. What it does not hold is nothing.
+    ///
+    /// # Errors
+    /// It is no JSON, or of another form.
+    pub fn read(text: &str) -> Result<Snapshot, ReadError> {
+        let read: Document = document(text, FORM, ORIGIN)?;
+        Ok(Snapshot {
+            at_ns: read.at_ns,
+            epoch_ns: read.epoch_ns,
+            backend: read.backend,
+            door: read.door,
+            counts: read.counts.into_iter().filter_map(|(name, value)| Some((name, value.as_u64()?))).collect(),
+            devices: read.devices.into_iter().map(device).collect(),
+        })
+    }
+}
+
+/// The document: as tc tells, with what only the engine knows.
+#[derive(Deserialize)]
+struct Document {
+    at_ns: u64,
+    #[serde(default)]
+    epoch_ns: u64,
+    backend: String,
+    #[serde(default)]
+    door: Option<String>,
+    #[serde(default)]
+    counts: Map<String, Value>,
+    devices: Vec<ReadDevice>,
+}
+
+#[derive(Deserialize)]
+struct ReadDevice {
+    name: String,
+    #[serde(default)]
+    link_rate_bps: Option<f64>,
+    #[serde(default)]
+    qdiscs: Vec<ReadQdisc>,
+    #[serde(default)]
+    classes: Vec<ReadClass>,
+    #[serde(default)]
+    seen: Vec<Seen>,
+}
+
+/// Whatever it does not count is nothing.
+#[derive(Deserialize)]
+struct ReadQdisc {
+    kind: String,
+    #[serde(default)]
+    handle: String,
+    #[serde(default)]
+    parent: Option<String>,
+    #[serde(default)]
+    bytes: u64,
+    #[serde(default)]
+    packets: u64,
+    #[serde(default)]
+    drops: u64,
+    #[serde(default)]
+    overlimits: u64,
+    #[serde(default)]
+    requeues: u64,
+    #[serde(default)]
+    backlog: u64,
+    #[serde(default)]
+    qlen: u64,
+    // Each kind has its own word for it.
+    #[serde(default)]
+    ecn_mark: Option<u64>,
+    #[serde(default)]
+    marked: Option<u64>,
+    #[serde(default)]
+    tins: Vec<Tin>,
+    #[serde(default)]
+    options: Value,
+}
+
+#[derive(Deserialize)]
+struct ReadClass {
+    #[serde(default)]
+    kind: String,
+    handle: String,
+    #[serde(default)]
+    parent: Option<String>,
+    #[serde(default)]
+    leaf: Option<String>,
+    #[serde(default)]
+    stats: Option<ReadStats>,
+    #[serde(default)]
+    rate: Value,
+    #[serde(default)]
+    ceil: Value,
+}
+
+/// Some kinds count nothing.
+#[derive(Deserialize)]
+struct ReadStats {
+    packets: Option<u64>,
+    #[serde(default)]
+    bytes: u64,
+    #[serde(default)]
+    drops: u64,
+    #[serde(default)]
+    overlimits: u64,
+    #[serde(default)]
+    requeues: u64,
+    #[serde(default)]
+    backlog: u64,
+    #[serde(default)]
+    qlen: u64,
+    #[serde(default)]
+    lended: u64,
+    borrowed: Option<u64>,
+}
+
+fn device(read: ReadDevice) -> Device {
+    Device {
+        name: read.name,
+        link_bps: read.link_rate_bps,
+        qdiscs: read.qdiscs.into_iter().map(qdisc).collect(),
+        classes: read.classes.into_iter().map(class).collect(),
+        seen: read.seen,
+    }
+}
+
+fn qdisc(read: ReadQdisc) -> Qdisc {
+    let ReadQdisc { bytes, packets, drops, overlimits, requeues, backlog, qlen, .. } = read;
+    let marks = match read.tins.is_empty() {
+        true => read.ecn_mark.or(read.marked),
+        false => Some(read.tins.iter().map(|tin| tin.marks).sum()),
+    };
+    let shaped = match read.kind.as_str() {
+        "tbf" => read.options["rate"].as_f64(),
+        // Words stand there where it does not shape.
+        "cake" => read.options["bandwidth"].as_f64(),
+        _ => None,
+    };
+    Qdisc {
+        handle: read.handle,
+        parent: read.parent,
+        counts: Counts { bytes, packets, drops, overlimits, requeues, backlog, qlen },
+        marks,
+        shaped_bps: shaped.map(|bytes| bytes * 8.0),
+        tins: read.tins,
+        kind: read.kind,
+    }
+}
+
+fn class(read: ReadClass) -> Class {
+    let stats = read.stats.as_ref().and_then(|stats| stats.packets.map(|packets| (stats, packets)));
+    let counts = |(stats, packets): (&ReadStats, u64)| Counts {
+        bytes: stats.bytes,
+        packets,
+        drops: stats.drops,
+        overlimits: stats.overlimits,
+        requeues: stats.requeues,
+        backlog: stats.backlog,
+        qlen: stats.qlen,
+    };
+    Class {
+        counts: stats.map(counts),
+        lent_borrowed: stats.and_then(|(stats, _)| Some((stats.lended, stats.borrowed?))),
+        rate_bps: read.rate.as_f64().map(|bytes| bytes * 8.0),
+        ceil_bps: read.ceil.as_f64().map(|bytes| bytes * 8.0),
+        kind: read.kind,
+        handle: read.handle,
+        parent: read.parent.filter(|parent| !parent.ends_with(':')),
+        leaf: read.leaf,
+    }
+}

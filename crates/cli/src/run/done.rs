@@ -1,0 +1,27 @@
+//! What a run came to.
+
+use super::options::Options;
+use tidegate_capture::{Exit, Outcome};
+use tidegate_shims::Machine;
+
+/// The exit codes that are ours and not the script's, as `env(1)` and `timeout(1)` have them.
+const TIMED_OUT: u8 = 124;
+pub(super) const NO_SANDBOX: u8 = 125;
+
+/// What a run came to.
+pub(super) struct Run<'o> {
+    pub(super) options: &'o Options,
+    pub(super) machine: Machine,
+    pub(super) outcomes: Vec<Outcome>,
+}
+
+/// The script's own code: of several runs the first that is not 0.
+pub(super) fn code(outcomes: &[Outcome]) -> u8 {
+    let one = |outcome: &Outcome| match &outcome.exit {
+        Exit::Code(code) => *code,
+        Exit::Signal(signal) => 128_u8.saturating_add(*signal),
+        Exit::TimedOut { .. } => TIMED_OUT,
+        Exit::Crowded { .. } | Exit::Exhausted { .. } | Exit::Lost(_) => NO_SANDBOX,
+    };
+    outcomes.iter().map(one).find(|code| *code != 0).unwrap_or(0)
+}

@@ -1,0 +1,81 @@
+//! How a finding's command came to its tool: by whose calls, and through which functions.
+
+use crate::finding::Finding;
+use crate::reading::{Frame, Place, Reading, Step};
+
+/// What a reader needs beside a finding's line to find his way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandPath {
+    /// Of a line inside a function: the calls that led to it.
+    pub called_from: Vec<Place>,
+    /// Of a line that sets a variable: the lines that use it.
+    pub used_in: Vec<Place>,
+    /// The functions it passed through on its way from its line to the tool, where all commands of that line took the
+    /// same way.
+    pub frames: Vec<Frame>,
+}
+
+/// Where a finding's line stands for a command.
+enum Stands {
+    /// It is the command's own line.
+    Own,
+    /// It is the line of this one of its functions.
+    Inside(usize),
+    /// It sets a variable that the command asks for.
+    Set,
+}
+
+impl CommandPath {
+    /// Of a finding of this policy.
+    pub fn of(reading: &Reading, finding: &Finding) -> CommandPath {
+        let Some(place) = &finding.place else { return CommandPath::default() };
+        let mut way = CommandPath::default();
+        let mut frames: Option<&[Frame]> = None;
+        let mut agree = true;
+        for (step, stands) in concerned(reading, place) {
+            let (told, from, inner) = match stands {
+                Stands::Own => (&mut way.called_from, &step.called_from, &step.frames[..]),
+                Stands::Inside(at) => (&mut way.called_from, &step.place, &step.frames[at + 1..]),
+                Stands::Set => (&mut way.used_in, &step.place, &step.frames[..]),
+            };
+            let from = from.as_ref().map(|from| Place { columns: (0, 0), ..from.clone() });
+            told.extend(from.filter(|from| !told.contains(from)));
+            agree &= *frames.get_or_insert(inner) == inner;
+        }
+        way.frames = frames.filter(|_| agree).unwrap_or(&[]).to_vec();
+        way
+    }
+}
+
+/// The commands that a place belongs to: where it is a word, those that have this word.
+fn concerned<'r>(reading: &'r Reading, place: &Place) -> Vec<(&'r Step, Stands)> {
+    let all = reading.steps.iter().filter_map(|step| Some((step, stands(reading, step, place)?)));
+    let all: Vec<(&Step, Stands)> = all.collect();
+    let has_word = |step: &Step| step.words.iter().any(|word| word.place.as_ref() == Some(place));
+    if all.iter().any(|(step, _)| has_word(step)) {
+        return all.into_iter().filter(|(step, _)| has_word(step)).collect();
+    }
+    all
+}
+
+fn stands(reading: &Reading, step: &Step, place: &Place) -> Option<Stands> {
+    let here = |at: &Place| (at.file, at.line) == (place.file, place.line);
+    let own = step.place.as_ref()?;
+    if here(own) {
+        return Some(Stands::Own);
+    }
+    if let Some(at) = step.frames.iter().rposition(|frame| here(&frame.place)) {
+        return Some(Stands::Inside(at));
+    }
+    let has_word = step.words.iter().filter_map(|word| word.place.as_ref()).any(here);
+    // A call whose command was refused inside the function.
+    let calls = step.called_from.as_ref().is_some_and(here);
+    (has_word && !calls).then_some(if goes_on(reading, own, place) { Stands::Own } else { Stands::Set })
+}
+
+/// Does a command that begins in one line go on to another?
+fn goes_on(reading: &Reading, begins: &Place, place: &Place) -> bool {
+    let lines = reading.sources.get(begins.file).filter(|_| begins.file == place.file);
+    let between = lines.and_then(|source| source.lines.get(begins.line - 1..place.line - 1));
+    between.is_some_and(|lines| lines.iter().all(|line| line.ends_with('\\')))
+}

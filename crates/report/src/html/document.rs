@@ -1,0 +1,21 @@
+//! A whole document around the content of a page of an experiment, a measurement or a capture.
+
+use super::parts::capital;
+use super::sealed;
+use crate::chart::{SERIES_STYLE, STYLE, escape};
+
+/// How every page looks.
+pub(super) const PAGE_STYLE: &str = include_str!("page.css");
+/// What makes tabs and reads out what is under a pointer.
+pub(super) const SCRIPT: &str = include_str!("page.js");
+/// What pages have besides that show more than a trial.
+const OWN_STYLE: &str = include_str!("series.css");
+
+/// A document around the content of a page.
+pub(crate) fn document(title: &str, body: &str) -> String {
+    sealed::document(title, &[STYLE, SERIES_STYLE, PAGE_STYLE, OWN_STYLE], SCRIPT, body)
+}
+
+pub(crate) fn caption(text: &str) -> String {
+    format!("<b>{}</b>", escape(&capital(text)))
+}

@@ -1,0 +1,46 @@
+//! Who was asked, and what was said besides answers.
+
+use tidegate_measure::numbers::span;
+use tidegate_measure::pinged::{Pinged, Target, Way};
+
+/// Who was asked, in a few words.
+pub(super) fn title(pinged: &Pinged) -> String {
+    let mut hosts: Vec<&str> = pinged.targets.iter().map(|target| target.host.as_str()).collect();
+    hosts.dedup();
+    format!("Pings to {}", hosts.join(", "))
+}
+
+/// How a target was asked, in a sentence.
+pub(super) fn sentence(target: &Target) -> String {
+    let Target { id, host, address, way, ds_field, size, hop_limit, interval_ns, .. } = target;
+    let place = if host == address { address.clone() } else { format!("{host} ({address})") };
+    let how = match (way, hop_limit) {
+        (Way::Icmp, None) => "echo requests".to_owned(),
+        (Way::Udp(port), None) => format!("UDP to port {port}"),
+        (Way::Icmp, Some(hops)) => format!("whoever stands {hops} hops away, by echo requests"),
+        (Way::Udp(port), Some(hops)) => format!("whoever stands {hops} hops away, by UDP to port {port}"),
+    };
+    let marked = if *ds_field == 0 { String::new() } else { format!(", DS field {ds_field:#04x}") };
+    format!("{id}: {place}, {how} of {size} B every {}{marked}", span(*interval_ns))
+}
+
+/// What was said besides answers, and what must not be believed: a target's name before each.
+pub(super) fn remarks(pinged: &Pinged) -> Vec<String> {
+    let mut all = Vec::new();
+    for target in &pinged.targets {
+        let id = &target.id;
+        if target.errors_for_answers > 0 {
+            let count = target.errors_for_answers;
+            all.push(format!("{id}: {count} answers are ICMP errors (nobody listens there, or the hop limit ended)"));
+        }
+        if target.duplicates > 0 {
+            all.push(format!("{id}: {} answers came again", target.duplicates));
+        }
+        all.extend(
+            target.faults.iter().map(|fault| format!("{id}: {} said “{}” {} times", fault.by, fault.what, fault.count)),
+        );
+        all.extend(target.doubts().into_iter().map(|doubt| format!("{id}: {doubt}")));
+    }
+    all.extend(pinged.notes.iter().cloned());
+    all
+}

@@ -1,0 +1,53 @@
+//! What is lost one way, and the other.
+//!
+//! ```text
+//! with our server   field::Far: the same packets both ways                     ──▶ Course ─┐
+//! with captures     packets of one side found among those of the other         ──▶ Course ─┴─▶ measure::lost::Lost
+//! ```
+
+mod captured;
+
+pub use captured::{Captures, USUAL_COUNT, captured};
+
+use crate::error::Result;
+use std::sync::atomic::AtomicBool;
+use tidegate_field::{Far, Target};
+use tidegate_measure::lost::{Lost, Way};
+use tidegate_measure::stream::{Exchange, Outcome, Path as _, Stream};
+
+/// Sends the same packets to a server of ours and has it send them, and tells what was lost. `stop` ends it early, with
+/// what is known by then; `again` is the command line that measures again, for the document.
+///
+/// # Errors
+/// The server is not there, or refuses.
+pub fn measure(target: &Target, stream: &Stream, stop: &'static AtomicBool, again: String) -> Result<Lost> {
+    let mut far = Far::connect(target)?;
+    far.stop_on(stop);
+    let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream.clone() })?;
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let lost = Lost { version, again, notes: far.doubts(), ..Lost::default() };
+    Ok(told(lost, &outcome, &target.host))
+}
+
+/// Both ways; of what broke off, what is known of it.
+fn told(mut lost: Lost, outcome: &Outcome, host: &str) -> Lost {
+    let up = Way::of(&format!("here to {host}"), &outcome.up);
+    match &outcome.cut {
+        None => lost.ways = vec![up, Way::of(&format!("{host} to here"), &outcome.down)],
+        // What came upwards only the far end knows, and how much it sent.
+        Some(why) => {
+            let arrived = outcome.down.arrived();
+            lost.partial = Some(format!(
+                "{why}; until then {} packets were sent up, of which nothing is known, and {arrived} came down",
+                up.losses.sent
+            ));
+            // Up to the last that came, those missing are known to be.
+            let mut until = outcome.down.clone();
+            let end = until.journeys.iter().rposition(|journey| journey.arrived.is_some()).map_or(0, |last| last + 1);
+            until.journeys.truncate(end);
+            until.journeys.iter_mut().for_each(|journey| journey.sent = journey.sent.or(Some(0)));
+            lost.ways = vec![Way::of(&format!("{host} to here, until then"), &until)];
+        }
+    }
+    lost
+}

@@ -1,0 +1,112 @@
+//! The policy that would fix a line, and what the simulator says of it.
+
+use crate::error::{Error, Result, chain};
+use crate::predict::{Line, Said, Traffic, TriedPolicy, Way, predict};
+use std::fmt::Write as _;
+use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Rate, Remedy};
+use tidegate_scenario::run::ExperimentWatch;
+use tidegate_scenario::shell::tc_rate;
+
+/// Transfers at once, in the simulator.
+const FLOWS: usize = 4;
+
+/// What would fix the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be tried is
+/// noted.
+pub(super) fn of(quick: &mut Quick, dev: &str, watch: &ExperimentWatch<'_>) -> Option<Remedy> {
+    if quick.grade()? < Grade::B {
+        return None;
+    }
+    let (up, down) = quick.rates();
+    let policy = short(dev, up?, down)?;
+    let (up, known_down) = (up?.bits(), down.and_then(Rate::full).filter(|bits| *bits > 0.0));
+    let predicted = predicted(quick, up, known_down, watch).unwrap_or_else(|error| {
+        quick.notes.push(format!("the simulator could not try it: {}", chain(&error)));
+        Vec::new()
+    });
+    Some(Remedy { policy, predicted })
+}
+
+/// A short policy for these rates; what is not known stands in it as a comment. `None`: nothing went up.
+fn short(dev: &str, up: Rate, down: Option<Rate>) -> Option<String> {
+    let written = |rate: Rate| tc_rate(rounded(rate.bits()));
+    if rounded(up.bits()) == 0 {
+        return None;
+    }
+    let mut text = format!("device = \"{dev}\"\n");
+    let _ = write!(text, "up = \"{}\"", written(up));
+    if up.full().is_none() {
+        text.push_str(" # the slower of both ways, which is the way up of most lines");
+    }
+    text.push('\n');
+    match down {
+        Some(Rate::Full(bits)) if rounded(bits) > 0 => {
+            let _ = writeln!(text, "down = \"{}\"", written(Rate::Full(bits)));
+        }
+        _ => {
+            let least = down.filter(|rate| rounded(rate.bits()) > 0);
+            let least = least.map_or_else(String::new, |rate| format!(" (at least {})", written(rate)));
+            let _ = writeln!(
+                text,
+                "# down = \"…\"{least}: not measured; `tidegate quick http://HOST/FILE` or a host with `tidegate serve` \
+                 tells it"
+            );
+        }
+    }
+    Some(text + "preset = \"home\"\n")
+}
+
+/// To three digits, down.
+fn rounded(bits: f64) -> u64 {
+    let bits = bits as u64;
+    let scale = 10_u64.pow(bits.checked_ilog10().unwrap_or(0).saturating_sub(2)).max(1000);
+    bits / scale * scale
+}
+
+/// The line with these figures, without and with the policy, in the simulator.
+fn predicted(quick: &Quick, up: f64, down: Option<f64>, watch: &ExperimentWatch<'_>) -> Result<Vec<Predicted>> {
+    let far = quick.farthest().unwrap_or_default();
+    let full = |load: Load, bits: f64| quick.buffer(load).map(|bytes| bytes as f64 * 8.0 / bits);
+    let line = Line {
+        up: Some(Way { bits: up, full: full(Load::Up, up).or(full(Load::Both, up)) }),
+        down: down.map(|bits| Way { bits, full: full(Load::Down, bits) }),
+        round_trip: quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0) as f64 / 1e9,
+    };
+    let policy = short("eth0", Rate::Full(up), down.map(Rate::Full))
+        .ok_or_else(|| Error::Invalid("a rate of nothing".to_owned()))?;
+    let loads: Vec<Load> =
+        [Load::Up, Load::Down].into_iter().filter(|load| *load == Load::Up || down.is_some()).collect();
+    let traffic = |load: &Load| {
+        let (up, down) = if *load == Load::Up { (FLOWS, 0) } else { (0, FLOWS) };
+        Traffic { name: load.word().into(), up, down }
+    };
+    let traffic: Vec<Traffic> = loads.iter().map(traffic).collect();
+    let said = predict(&line, TriedPolicy::Short(&policy), "eth0", &traffic, watch)?;
+    let ns = |(median, high): (f64, f64)| ((median * 1e9) as u64, (high * 1e9) as u64);
+    let one = |(load, said): (&Load, Said)| Predicted { load: *load, without: ns(said.without), with: ns(said.with) };
+    Ok(loads.iter().zip(said).map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_a_comment() {
+        let lines = |up, down| short("eth0", up, down).map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+        let known = lines(Rate::Full(4.91e6), Some(Rate::Full(19.8e6))).expect("a policy");
+        assert_eq!(known[1..3], ["up = \"4910kbit\"", "down = \"19800kbit\""]);
+        let pings = lines(Rate::AtLeast(4.91e6), Some(Rate::AtLeast(4.91e6))).expect("a policy");
+        assert!(pings[1].starts_with("up = \"4910kbit\" # the slower of both ways"), "{pings:?}");
+        assert!(pings[2].starts_with("# down = \"…\" (at least 4910kbit): not measured"), "{pings:?}");
+        assert!(lines(Rate::Full(4e6), None).is_some_and(|lines| lines[2].starts_with("# down = \"…\": not measured")));
+        assert_eq!(lines(Rate::Full(300.0), None), None);
+    }
+
+    #[test]
+    fn rates_are_rounded_down_to_three_digits() {
+        let cases = [(4_876_543.0, 4_870_000), (987_654.0, 987_000), (94_123_456.0, 94_100_000), (900.0, 0)];
+        for (bits, expected) in cases {
+            assert_eq!(rounded(bits), expected, "{bits}");
+        }
+    }
+}

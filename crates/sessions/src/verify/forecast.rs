@@ -1,0 +1,65 @@
+//! What the simulator would have said, from what was measured without the policy.
+
+use super::options::{NAMES, VerifyOptions};
+use crate::error::chain;
+use crate::measure::Measurement;
+use crate::predict::{Line, Traffic, TriedPolicy, Way, predict};
+use tidegate_analysis::verify::Predicted;
+use tidegate_measure::experiment::{Experiment, Run, Spread, figure};
+use tidegate_scenario::run::ExperimentWatch;
+
+/// IP packets of what TCP carried: full ones, 52 of 1,500 bytes heads.
+const WITH_HEADS: f64 = 1500.0 / 1448.0;
+
+/// What the simulator would have said of the policy, from what was measured without it: the medians and 95th
+/// percentiles of the round trips under each load. `device` is the one whose name stands for the policy.
+///
+/// # Errors
+/// The reason if there are none, for its user.
+pub fn forecast(
+    options: &VerifyOptions,
+    measurement: &Measurement,
+    (experiment, device): (&Experiment, Option<&str>),
+    watch: &ExperimentWatch<'_>,
+) -> Result<Vec<Predicted>, String> {
+    let ([policy], Some(device)) = (options.policy.as_slice(), device) else {
+        return Err("only a policy in one file is tried in the simulator".into());
+    };
+    let before: Vec<&Run> = experiment.runs.iter().filter(|run| run.policy == NAMES[0]).collect();
+    let probe = before.iter().flat_map(|run| &run.probes).find(|probe| !probe.there.is_empty());
+    let probe = probe.map(|probe| probe.id.clone()).ok_or("no round trips were measured")?;
+    let mut all = Vec::new();
+    for (load, up, down) in measurement.flows() {
+        let line = line(&before, load, &probe).ok_or("the line's rates are not known")?;
+        let traffic = Traffic { name: load.to_owned(), up, down };
+        let said =
+            predict(&line, TriedPolicy::File(policy), device, &[traffic], watch).map_err(|error| chain(&error))?;
+        for said in said {
+            let one = |statistic: &str, without, with| Predicted {
+                load: load.to_owned(),
+                figure: format!("{probe}.{statistic}"),
+                without,
+                with,
+            };
+            all.push(one("median", said.without.0, said.with.0));
+            all.push(one("p95", said.without.1, said.with.1));
+        }
+    }
+    Ok(all)
+}
+
+/// The line as it was under a load.
+fn line(before: &[&Run], load: &str, probe: &str) -> Option<Line> {
+    let middle = |name: &str| {
+        let loaded = before.iter().filter(|run| run.load == load);
+        let found = loaded.filter_map(|run| Some(figure(run, name, run.window).ok()?.number));
+        Spread::new(found.collect(), "").map(|spread| spread.median)
+    };
+    let least = before.iter().filter_map(|run| Some(figure(run, &format!("{probe}.min"), run.window).ok()?.number));
+    let round_trip = least.min_by(f64::total_cmp)?;
+    let way = |rate: &str, delay: &str| {
+        let full = middle(&format!("{probe}.{delay}")).map(|delay| (delay - round_trip / 2.0).max(0.0));
+        Some(Way { bits: middle(rate)? * WITH_HEADS, full })
+    };
+    Some(Line { up: way("upload.rate", "there-p95"), down: way("download.rate", "back-p95"), round_trip })
+}
