@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
-use tidegate_policy::{Estimator, Kind, Op, QdiscOp, QdiscParams, SizeTable, Verb};
+use tidegate_policy::{Changes, Estimator, Op, QdiscOp, QdiscParams, SizeTable, Verb};
 
 /// A qdisc, or a list of filters on it, that cannot be made of what is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,30 +132,25 @@ impl<'l> Makers<'l> {
     /// The operations that give a qdisc other values where it stands; `None`: it must be made anew.
     pub(crate) fn change(&self, live: &QdiscDump, wanted: &QdiscDump) -> Option<Vec<Op>> {
         let change = |op: QdiscOp| QdiscOp { verb: Verb::Change, parent: live.parent, handle: live.handle, ..op };
-        match live.kind {
-            Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::Skbprio | Kind::Tbf | Kind::Codel => {}
-            // A band that goes takes what hangs on it along.
-            Kind::Prio if bands(&live.params) == bands(&wanted.params) => {}
-            Kind::Pie | Kind::FqPie | Kind::Fq | Kind::Hhf | Kind::Cake | Kind::Hfsc => {}
-            Kind::FqCodel => {
-                // Queues cannot be added to it.
-                let flows = |params: &QdiscParams| match params {
-                    QdiscParams::FqCodel(params) => params.flows,
-                    _ => None,
-                };
-                if flows(&live.params) != flows(&wanted.params) {
+        let made = made(wanted, live.parent);
+        let op = match live.kind.changes() {
+            Changes::Anew => return None,
+            Changes::InPlace => made,
+            Changes::InPlaceIfSame { fixed, unsaid } => {
+                if fixed(&live.params) != fixed(&wanted.params) {
                     return None;
                 }
-                return Some(vec![Op::Qdisc(change(without_flows(made(wanted, live.parent))))]);
+                let mut made = made;
+                made.params.as_mut().into_iter().for_each(unsaid);
+                made
             }
             // All their values are in one command, if it is known.
-            Kind::Red | Kind::Choke | Kind::Sfb => {
+            Changes::AsMade => {
                 let [op] = self.of(wanted) else { return None };
-                return Some(vec![Op::Qdisc(change((*op).clone()))]);
+                (*op).clone()
             }
-            _ => return None,
-        }
-        Some(vec![Op::Qdisc(change(made(wanted, live.parent)))])
+        };
+        Some(vec![Op::Qdisc(change(op))])
     }
 }
 
@@ -209,18 +204,4 @@ fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
         estimator: None,
         blocks: wanted.blocks,
     }
-}
-
-const fn bands(params: &QdiscParams) -> u32 {
-    match params {
-        QdiscParams::Prio(params) => params.bands,
-        _ => 0,
-    }
-}
-
-fn without_flows(mut op: QdiscOp) -> QdiscOp {
-    if let Some(QdiscParams::FqCodel(params)) = &mut op.params {
-        params.flows = None;
-    }
-    op
 }

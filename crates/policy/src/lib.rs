@@ -13,7 +13,6 @@ mod kind;
 mod link;
 mod names;
 mod op;
-mod params;
 mod rate;
 
 pub mod dump;
@@ -31,8 +30,7 @@ pub use filter::{
     FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField,
     U32Params, Width,
 };
-pub use kind::{Classes, Filters, Kind, Waits};
+pub use kind::*;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
 pub use op::{ActionId, ActionsOp, ChainOp, ClassOp, FilterOp, Op, QdiscOp, SharedBlocks, Verb};
-pub use params::*;
 pub use rate::{Estimator, LinkLayer, RateSpec, SizeTable, Ticks};

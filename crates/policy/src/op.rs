@@ -2,9 +2,9 @@
 
 use crate::action::Action;
 use crate::filter::FilterParams;
+use crate::kind::{ClassParams, QdiscParams};
 use crate::link::LinkOp;
 use crate::netfilter::NfOp;
-use crate::params::{ClassParams, QdiscParams};
 use crate::rate::{Estimator, SizeTable};
 use tidegate_packet::Handle;
 

@@ -8,7 +8,7 @@ use tidegate_lang::units::print_rate;
 use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    CakeFlows, CakeParams, ClassParams, EtsClassParams, GredParams, HfscClassParams, Kind, NetemParams, QdiscParams,
+    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemParams, QdiscParams,
 };
 
 /// Flows whose turns are told of: a busy household's.
@@ -75,11 +75,11 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let spec = moment.spec;
     let served = served(reading, moment);
     let frame = u64::from(spec.mtu + spec.link_header);
-    let params = dump(reading, moment, leaf.qdisc).map(|dump| &dump.params);
-    let mut said = match params {
-        Some(QdiscParams::Cake(cake)) => of_cake(cake, leaf.qdisc, moment),
-        Some(QdiscParams::Netem(netem)) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
-        Some(params) => of_params(params, frame, served),
+    let dump = dump(reading, moment, leaf.qdisc);
+    let mut said = match dump.map(|dump| (dump, &dump.params)) {
+        Some((_, QdiscParams::Cake(cake))) => of_cake(cake, leaf.qdisc, moment),
+        Some((_, QdiscParams::Netem(netem))) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
+        Some((dump, _)) => of_params(dump, frame, served),
         None => of_hidden(reading, moment, leaf.kind, served),
     };
     if served.after_others {
@@ -101,47 +101,16 @@ fn of_hidden(reading: &Reading, moment: &Moment, kind: Kind, served: Served) -> 
     }
 }
 
-fn of_params(params: &QdiscParams, frame: u64, served: Served) -> Vec<String> {
-    let us = |us: Option<u32>, default: u32| f64::from(us.unwrap_or(default)) / 1000.0;
-    match params {
-        QdiscParams::Fifo(fifo) => by_packets("queue", u64::from(fifo.limit.unwrap_or(1000)), frame, served),
-        QdiscParams::Htb(htb) => {
-            by_packets("direct queue", u64::from(htb.direct_qlen.unwrap_or(1000)), frame, Served::default())
-        }
-        QdiscParams::Tbf(tbf) => by_bytes("queue", u64::from(tbf.limit), served),
-        QdiscParams::Red(red) => by_bytes("queue", u64::from(red.limit), served),
-        QdiscParams::Codel(codel) => vec![held(us(codel.target_us, 5000))],
-        QdiscParams::Pie(pie) => vec![held(us(pie.target_us, 15_000))],
-        QdiscParams::DualPi2(dual) => vec![held(us(dual.target_us, 15_000))],
-        QdiscParams::FqCodel(fq) => {
-            let quantum = u64::from(fq.quantum.unwrap_or(1514));
-            let mut said = turns(quantum, served);
-            said.push(held(us(fq.target_us, 5000)));
-            said
-        }
-        QdiscParams::FqPie(fq) => {
-            let mut said = turns(u64::from(fq.quantum.unwrap_or(1514)), served);
-            said.push(held(us(fq.pie.target_us, 15_000)));
-            said
-        }
-        QdiscParams::Fq(fq) => {
-            let mut said = turns(u64::from(fq.quantum.unwrap_or(3028)), served);
-            said.extend(by_packets("flow's own queue", u64::from(fq.flow_limit.unwrap_or(100)), frame, served));
-            said
-        }
-        QdiscParams::Skbprio(skbprio) => by_packets("queue", u64::from(skbprio.limit.unwrap_or(64)), frame, served),
-        QdiscParams::Hhf(hhf) => by_packets("queue", u64::from(hhf.limit.unwrap_or(1000)), frame, served),
-        QdiscParams::Gred(GredParams::InForce(gred, _)) => {
-            by_bytes("queue", u64::from(gred.limit.unwrap_or(0)), served)
-        }
-        QdiscParams::Sfq(sfq) => {
-            let mut said = turns(u64::from(sfq.quantum), served);
-            let own = u64::from(sfq.depth.min(sfq.limit).max(1));
-            said.extend(by_packets("flow's own queue", own, frame, served));
-            said
-        }
-        _ => Vec::new(),
-    }
+/// What the kind says of its queues with these parameters.
+fn of_params(dump: &QdiscDump, frame: u64, served: Served) -> Vec<String> {
+    let said = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
+        Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, served),
+        Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
+        Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), served),
+        Ahead::Turns { quantum } => turns(quantum.into(), served),
+        Ahead::Held { us } => vec![held(f64::from(us) / 1000.0)],
+    });
+    said.flatten().collect()
 }
 
 /// The tin a packet takes, why, and how its flow is held there.
@@ -198,7 +167,7 @@ fn of_netem(
                 QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
                 _ => served,
             };
-            said.extend(of_params(&inner.params, frame, served));
+            said.extend(of_params(inner, frame, served));
         }
         None if served.assured.is_some() || served.most.is_some() => {
             said.extend(by_packets("queue inside netem", u64::from(netem.limit), frame, served));

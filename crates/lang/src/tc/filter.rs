@@ -375,7 +375,7 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Ref
     let mut params = FlowParams { mode: Some(FlowMode::Map), ..FlowParams::default() };
     while let Some(word) = words.take() {
         let place = words.last();
-        let option = FLOW.qdisc.unwrap_or(&[]).iter().find(|option| option.is(word)).map(|option| option.key);
+        let option = FLOW.options.iter().find(|option| option.is(word)).map(|option| option.key);
         let mut value = |name: &str| {
             let text = words.need()?;
             u32_in(text, 0).ok_or_else(|| illegal(name, "", text, words.last()))

@@ -6,6 +6,7 @@
 
 use crate::units;
 use std::collections::{BTreeMap, BTreeSet};
+use tidegate_policy::Kind;
 
 /// A command that a listing comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,7 +181,7 @@ impl Reader {
         self.close();
         let [_, kind, id, rest @ ..] = words else { return Err(self.wrong("is cut short")) };
         // Classes of kinds that make them by themselves.
-        if !matches!(*kind, "htb" | "hfsc" | "drr" | "qfq") {
+        if !Kind::from_name(kind).is_some_and(Kind::classes_are_made) {
             return Ok(());
         }
         let dev = self.device(words)?;

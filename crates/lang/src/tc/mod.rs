@@ -2,35 +2,25 @@
 
 mod action;
 mod actions;
-mod aqm;
 mod basic;
 mod build;
-mod cake;
 mod chain;
 mod command;
 mod conditions;
-mod dualpi2;
+mod early;
 mod ematch;
-mod ets;
 mod filter;
 mod flower;
-mod fq;
-mod fq_pie;
 mod get;
-mod gred;
-mod hfsc;
-mod hhf;
+mod kind;
 mod listing;
-mod netem;
 mod options;
-mod red;
 mod refuse;
 mod show;
 mod show_class;
 mod show_filter;
 mod show_qdisc;
 mod size_table;
-mod skbprio;
 mod u32_filter;
 mod words;
 
@@ -38,7 +28,7 @@ use crate::{Env, Refusal};
 use command::Notes;
 use tidegate_packet::Handle;
 use tidegate_policy::Op;
-use tidegate_policy::spec::{FILTERS, KINDS, KindSpec};
+use tidegate_policy::spec::{FILTERS, KindSpec};
 use words::{Words, begins};
 
 pub use action::show_actions;
@@ -366,7 +356,9 @@ fn option(word: &str) -> Option<&'static str> {
 
 /// How to write commands for an object, or for tc as a whole: our own words.
 pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
-    let kinds = KINDS.iter().map(|spec| spec.name).collect::<Vec<_>>().join(" ");
+    let kinds = KindSpec::all().map(|spec| spec.name).collect::<Vec<_>>().join(" ");
+    let with_classes = KindSpec::all().filter(|spec| spec.class.is_some()).map(|spec| spec.name);
+    let with_classes = with_classes.collect::<Vec<_>>().join(" ");
     let filters = FILTERS.iter().map(|spec| spec.name).collect::<Vec<_>>().join(" ");
     TcCommand::Help(match object {
         None => format!(
@@ -379,10 +371,11 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
              tc qdisc show [dev DEVICE] [root|parent CLASS|handle H:] [invisible]\n\
              kinds: {kinds}; tc qdisc add dev DEVICE ingress|clsact for filters on what arrives\n`tc qdisc add KIND help` tells a kind's options.\n"
         ),
-        Some(Object::Class) => "tc class add|change|replace|delete dev DEVICE parent ID classid H:N KIND [OPTION…]\n\
+        Some(Object::Class) => format!(
+            "tc class add|change|replace|delete dev DEVICE parent ID classid H:N KIND [OPTION…]\n\
              tc class show dev DEVICE [root|parent ID|classid ID|qdisc H:]\n\
-             kinds: htb hfsc drr qfq ets\n`tc class add htb help` tells a kind's options.\n"
-            .into(),
+             kinds: {with_classes}\n`tc class add htb help` tells a kind's options.\n"
+        ),
         Some(Object::Filter) => format!(
             "tc filter add|change|replace|delete dev DEVICE [parent ID|root] [prio N] [protocol NAME] [handle ID] KIND [OPTION…]\n\
              tc filter show dev DEVICE [parent ID|root]\n\

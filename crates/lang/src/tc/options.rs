@@ -1,12 +1,15 @@
 //! Reads a kind's options by its table ([`tidegate_policy::spec`]).
 
-use super::words::Words;
+use super::words::{Words, begins};
 use crate::number::{float_prefix, i32_in, u8_in, u16_in, u32_in};
 use crate::units::{parse_nanos, parse_percent, parse_rate, parse_size, parse_size_cell, parse_time};
 use crate::{Env, Refusal};
 use tidegate_packet::Rate;
-use tidegate_policy::LinkLayer;
-use tidegate_policy::spec::{Again, KindSpec, OptionSpec, Takes, Voice};
+use tidegate_policy::spec::{Again, Clash, Help, KindSpec, OptionSpec, Takes, Within};
+use tidegate_policy::{LinkLayer, RateSpec};
+
+/// Options that are named when none of them was meant; of kinds with more, the list is long enough.
+const NAMED: usize = 20;
 
 /// A value read.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +96,31 @@ impl Values {
             _ => None,
         }
     }
+
+    /// A band of a map that has begun.
+    fn map_element(&mut self, word: &str, words: &Words<'_>) -> Result<(), Refusal> {
+        let bands = self.signed("bands").unwrap_or(3);
+        let refusal = |line: &str, remedy: String| Err(Refusal::new(1, line).at(words.last()).remedy(remedy));
+        let Some(band) = u32_in(word, 10) else {
+            return refusal("Illegal \"priomap\" element", format!("\"{word}\" is not a band: give numbers from 0."));
+        };
+        let Some((_, Value::Map(map))) = self.0.iter_mut().find(|(key, _)| *key == "priomap") else { return Ok(()) };
+        if map.len() > 15 {
+            return refusal(
+                "\"priomap\" index > TC_PRIO_MAX=15",
+                "There are 16 priorities: give 16 bands at most.".into(),
+            );
+        }
+        match u8::try_from(band) {
+            Ok(octet) if i64::from(band) < i64::from(bands) => map.push(octet),
+            _ => {
+                let remedy =
+                    format!("There are {bands} bands so far, 0 to {}; say `bands N` before priomap.", bands - 1);
+                return refusal("\"priomap\" element is out of bands", remedy);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Whose options are read, and for which device.
@@ -104,37 +132,105 @@ pub(crate) struct Reader<'a> {
     pub(crate) class: bool,
 }
 
-impl Reader<'_> {
-    /// Reads to the end of the command.
-    pub(crate) fn read(&self, table: &'static [OptionSpec], words: &mut Words<'_>) -> Result<Values, Refusal> {
-        let mut values = Values::default();
-        while let Some(word) = words.take() {
-            match table.iter().find(|option| option.is(word)) {
-                Some(option) => self.one(option, word, words, &mut values)?,
-                None if word == "help" && self.knows_help() => {
-                    return Err(Refusal { stderr: self.usage(), code: 1, ..Refusal::default() });
-                }
-                None if values.has("priomap") => self.map_element(word, words, &mut values)?,
-                None => return Err(self.unknown(word, table).at(words.last())),
-            }
+/// Where words that are read go.
+pub(crate) trait Take {
+    /// An option, and what follows it.
+    fn option(
+        &mut self,
+        reader: &Reader<'_>,
+        option: &'static OptionSpec,
+        word: &str,
+        words: &mut Words<'_>,
+    ) -> Result<(), Refusal>;
+
+    /// A word that is no option: does it belong to a list that has begun?
+    fn element(&mut self, _word: &str, _words: &Words<'_>) -> Result<bool, Refusal> {
+        Ok(false)
+    }
+}
+
+impl Take for Values {
+    fn option(
+        &mut self,
+        reader: &Reader<'_>,
+        option: &'static OptionSpec,
+        word: &str,
+        words: &mut Words<'_>,
+    ) -> Result<(), Refusal> {
+        reader.one(option, word, words, self)
+    }
+
+    fn element(&mut self, word: &str, words: &Words<'_>) -> Result<bool, Refusal> {
+        if !self.has("priomap") {
+            return Ok(false);
         }
+        self.map_element(word, words).map(|()| true)
+    }
+}
+
+impl Reader<'_> {
+    /// The table that words are read by.
+    pub(crate) fn table(&self) -> &'static [OptionSpec] {
+        let table = if self.class { self.spec.class } else { self.spec.qdisc };
+        table.unwrap_or(&[])
+    }
+
+    /// Reads the options of a qdisc to the end of the command, if it can have any.
+    pub(crate) fn options(&self, words: &mut Words<'_>) -> Result<Values, Refusal> {
+        if self.spec.qdisc.is_none() && words.peek().is_some() {
+            let kind = self.spec.name;
+            return Err(Refusal::new(255, format!("qdisc '{kind}' does not support option parsing"))
+                .at(words.place())
+                .remedy(format!("{kind} has nothing to set: write it alone.")));
+        }
+        self.class_options(words)
+    }
+
+    /// Reads the options to the end of the command.
+    pub(crate) fn class_options(&self, words: &mut Words<'_>) -> Result<Values, Refusal> {
+        let mut values = Values::default();
+        self.each(self.table(), words, &mut values)?;
         Ok(values)
     }
 
-    /// sfb takes `help` for an option that it does not know, and so does htb's qdisc.
-    fn knows_help(&self) -> bool {
-        self.class || self.spec.voice != Voice::Htb && self.spec.name != "sfb"
+    /// Finds each word in a table, to the end of the command.
+    pub(crate) fn each(
+        &self,
+        table: &'static [OptionSpec],
+        words: &mut Words<'_>,
+        to: &mut dyn Take,
+    ) -> Result<(), Refusal> {
+        while let Some(word) = words.take() {
+            match table.iter().find(|option| option.is(word)) {
+                Some(option) => to.option(self, option, word, words)?,
+                None if self.is_help(word) => {
+                    return Err(Refusal { stderr: self.usage(), code: 1, ..Refusal::default() });
+                }
+                None if to.element(word, words)? => {}
+                None => return Err(self.unknown(word, table).at(words.last())),
+            }
+        }
+        Ok(())
     }
 
-    fn one(
+    fn is_help(&self, word: &str) -> bool {
+        match self.spec.voice.help {
+            Help::Known => word == "help",
+            Help::Begun => begins(word, "help"),
+            Help::InClasses => self.class && word == "help",
+            Help::Unknown => false,
+        }
+    }
+
+    /// Reads what follows an option, and keeps it.
+    pub(crate) fn one(
         &self,
         option: &'static OptionSpec,
         word: &str,
         words: &mut Words<'_>,
         values: &mut Values,
     ) -> Result<(), Refusal> {
-        if self.spec.voice == Voice::Tbf && option.takes != Takes::Flag && words.peek().is_none() {
-            // Only tbf looks for the value before anything else.
+        if self.spec.voice.value_first && option.takes != Takes::Flag && words.peek().is_none() {
             words.need()?;
         }
         self.refuse_again(option, values).map_err(|refusal| refusal.at(words.last()))?;
@@ -159,35 +255,26 @@ impl Reader<'_> {
                 }
             }
         };
-        if out_of_bounds(self.spec.name, option.key, &value) {
-            let bounds = match (self.spec.name, option.key) {
-                (_, "ecn_prob") => "0 and 99",
-                ("pie" | "fq_pie", _) => "0 and 32",
-                _ => "0 and 1",
+        // What is no number at all (`nan`) is within all bounds, as in tc.
+        if let Some(Within { least, most, more }) = option.within
+            && value.as_number().is_some_and(|number| number < least || number > most)
+        {
+            let remedy = match most.is_finite() {
+                true => format!("{} is between {least} and {most}.", option.key),
+                false => format!("{} is at least {least}.", option.key),
             };
-            let text = format!("{} is between {bounds}.", option.key);
-            return Err(Refusal::new(1, format!("Illegal \"{}\"", option.blame)).at(words.last()).remedy(text));
-        }
-        if self.spec.name == "sfq" && option.key == "limit" && value < 2u32 {
-            return Err(Refusal::new(1, "Illegal \"limit\", must be > 1")
-                .at(words.last())
-                .remedy("Give at least 2 packets."));
+            let line = format!("Illegal \"{}\"{more}", option.blame);
+            return Err(Refusal::new(1, line).at(words.last()).remedy(remedy));
         }
         values.0.push((option.key, value));
         Ok(())
     }
 
     fn refuse_again(&self, option: &OptionSpec, values: &Values) -> Result<(), Refusal> {
-        if self.spec.voice == Voice::Tbf {
-            let clash = match option.key {
-                "limit" if values.number("latency").is_some_and(|us| us > 0) => Some(("latency", "limit")),
-                "latency" if values.number("limit").is_some_and(|bytes| bytes > 0) => Some(("limit", "/latency")),
-                _ => None,
-            };
-            if let Some((first, second)) = clash {
-                let line = format!("tbf: specifying both \"{first}\" and \"{second}\" is not allowed");
-                return Err(Refusal::new(1, line).remedy("Both say how much may wait: keep one of them."));
-            }
+        if let Some(Clash { with, line, remedy }) = option.clash
+            && values.number(with).is_some_and(|number| number > 0)
+        {
+            return Err(Refusal::new(1, line).remedy(remedy));
         }
         let Again::Refused(name) = option.again else { return Ok(()) };
         let given = match values.last(option.key) {
@@ -199,10 +286,7 @@ impl Reader<'_> {
         if !given {
             return Ok(());
         }
-        let line = match self.spec.voice {
-            Voice::Tbf => format!("tbf: duplicate \"{name}\" specification"),
-            _ => format!("Double \"{name}\" spec"),
-        };
+        let line = self.said(self.spec.voice.twice, name, "", "");
         Err(Refusal::new(1, line).remedy(format!("Give {} once.", option.key)))
     }
 
@@ -216,6 +300,7 @@ impl Reader<'_> {
             Takes::Signed => i32_in(text, 10).map(Value::Signed).ok_or_else(plain),
             Takes::SignedAny => i32_in(text, 0).map(Value::Signed).ok_or_else(plain),
             Takes::Hex => u32_in(text, 16).map(Value::Number).ok_or_else(plain),
+            Takes::Hex16 => u16_in(text, 16).map(|n| Value::Number(n.into())).ok_or_else(plain),
             Takes::Size => parse_size(text).map(Value::Number).ok_or_else(plain),
             Takes::SizeCell => parse_size_cell(text).map(|(size, _)| Value::Cell(size)).ok_or_else(plain),
             Takes::Time => parse_time(text).map(Value::Number).ok_or_else(plain),
@@ -255,41 +340,15 @@ impl Reader<'_> {
         Ok(Rate((f64::from(mbit) * 1e6 / 8.0 * percent / 100.0) as u64))
     }
 
-    fn map_element(&self, word: &str, words: &Words<'_>, values: &mut Values) -> Result<(), Refusal> {
-        let bands = values.signed("bands").unwrap_or(3);
-        let refusal = |line: &str, remedy: String| Err(Refusal::new(1, line).at(words.last()).remedy(remedy));
-        let Some(band) = u32_in(word, 10) else {
-            return refusal("Illegal \"priomap\" element", format!("\"{word}\" is not a band: give numbers from 0."));
-        };
-        let Some((_, Value::Map(map))) = values.0.iter_mut().find(|(key, _)| *key == "priomap") else { return Ok(()) };
-        if map.len() > 15 {
-            return refusal(
-                "\"priomap\" index > TC_PRIO_MAX=15",
-                "There are 16 priorities: give 16 bands at most.".into(),
-            );
-        }
-        match u8::try_from(band) {
-            Ok(octet) if i64::from(band) < i64::from(bands) => map.push(octet),
-            _ => {
-                let remedy =
-                    format!("There are {bands} bands so far, 0 to {}; say `bands N` before priomap.", bands - 1);
-                return refusal("\"priomap\" element is out of bands", remedy);
-            }
-        }
-        Ok(())
-    }
-
     fn illegal(&self, option: &OptionSpec, word: &str, text: &str, more: &str) -> Refusal {
-        let kind = self.spec.name;
-        // tc names what was typed where an option has several names.
-        let name = if option.aliases.is_empty() { option.blame } else { word };
-        let refusal = match self.spec.voice {
-            Voice::Plain if !more.is_empty() && option.takes == Takes::Selector => Refusal::new(1, more),
-            Voice::Plain => Refusal::new(1, format!("{more}Illegal \"{}\"", option.blame)),
-            Voice::Htb => Refusal::new(1, format!("{more}Illegal \"{name}\"")).then(&self.usage()),
-            Voice::Fifo => Refusal::new(1, format!("{kind}: Illegal value for \"{}\": \"{text}\"", option.blame)),
-            Voice::Tbf => Refusal::new(1, format!("{more}tbf: illegal value for \"{name}\": \"{text}\"")),
+        let voice = &self.spec.voice;
+        // Where an option has several names, some kinds name what was typed.
+        let name = if voice.as_typed && !option.aliases.is_empty() { word } else { option.blame };
+        let refusal = match option.takes {
+            Takes::Selector if !more.is_empty() => Refusal::new(1, more),
+            _ => Refusal::new(1, self.said(voice.illegal, name, text, more)),
         };
+        let refusal = if voice.illegal_usage { refusal.then(&self.usage()) } else { refusal };
         let remedy = if matches!(option.takes, Takes::Rate | Takes::Rate32) && text.contains('%') {
             format!(
                 "\"{text}\" is a part of the device's speed, and {} does not tell its speed: give a rate.",
@@ -301,19 +360,23 @@ impl Reader<'_> {
         refusal.remedy(remedy)
     }
 
-    fn unknown(&self, word: &str, table: &[OptionSpec]) -> Refusal {
+    /// One of the voice's lines, with what it is about.
+    fn said(&self, line: &str, name: &str, text: &str, more: &str) -> String {
+        let line = line.replace("{kind}", self.spec.name).replace("{more}", more).replace("{name}", name);
+        line.replace("{word}", text).replace("{text}", text)
+    }
+
+    /// The refusal of a word that is no option.
+    pub(crate) fn unknown(&self, word: &str, table: &[OptionSpec]) -> Refusal {
         let kind = self.spec.name;
-        let line = match self.spec.voice {
-            Voice::Plain | Voice::Htb => format!("What is \"{word}\"?"),
-            Voice::Fifo | Voice::Tbf => format!("{kind}: unknown parameter \"{word}\""),
-        };
         let names: Vec<_> = table.iter().map(|option| option.key).collect();
         let remedy = match crate::nearest(word, names.iter().copied()) {
             Some(name) => format!("{kind} has no \"{word}\"; did you mean {name}?"),
             None if names.is_empty() => format!("{kind} takes no options here."),
+            None if names.len() > NAMED => format!("{kind} has no \"{word}\"; see the list."),
             None => format!("{kind} knows {}.", names.join(", ")),
         };
-        Refusal::new(1, line).then(&self.usage()).remedy(remedy)
+        Refusal::new(1, self.said(self.spec.voice.unknown, "", word, "")).then(&self.usage()).remedy(remedy)
     }
 
     /// The kind's help, our own words.
@@ -322,27 +385,14 @@ impl Reader<'_> {
     }
 }
 
-impl PartialEq<u32> for Value {
-    fn eq(&self, other: &u32) -> bool {
-        matches!(self, Value::Number(number) if number == other)
-    }
-}
-impl PartialOrd<u32> for Value {
-    fn partial_cmp(&self, other: &u32) -> Option<std::cmp::Ordering> {
+impl Value {
+    /// What bounds are held against.
+    fn as_number(&self) -> Option<f64> {
         match self {
-            Value::Number(number) => number.partial_cmp(other),
+            Value::Number(number) => Some((*number).into()),
+            Value::Fraction(fraction) => Some(*fraction),
             _ => None,
         }
-    }
-}
-
-/// Is a value one that tc takes for no value at all: a share of sfb above 1, a weight of pie above 32?
-fn out_of_bounds(kind: &str, key: &str, value: &Value) -> bool {
-    match (kind, value) {
-        ("sfb", Value::Fraction(share)) => *share < 0.0 || *share > 1.0,
-        ("fq_pie", Value::Number(share)) if key == "ecn_prob" => *share >= 100,
-        ("pie" | "fq_pie", Value::Number(weight)) => matches!(key, "alpha" | "beta") && *weight > 32,
-        _ => false,
     }
 }
 
@@ -362,4 +412,23 @@ fn selector(text: &str) -> Result<Value, String> {
     let mask = u8_in(mask, 0).ok_or("Illegal mask for \"ce_threshold_selector\"")?;
     let value = u8_in(value, 0).ok_or("Illegal \"ce_threshold_selector\"")?;
     Ok(Value::Selector(value, mask))
+}
+
+pub(crate) fn rate_spec(values: &Values, rate: &str) -> RateSpec {
+    RateSpec {
+        rate: values.rate(rate).unwrap_or_default(),
+        overhead: values.number("overhead").unwrap_or(0) as u16,
+        mpu: values.number("mpu").unwrap_or(0) as u16,
+        linklayer: values.layer("linklayer").unwrap_or_default(),
+    }
+}
+
+/// The last of `ecn` and `noecn`.
+pub(crate) fn ecn(values: &Values) -> Option<bool> {
+    values.switch("ecn", "noecn")
+}
+
+/// 0 is not sent, so the kernel's value stays.
+pub(crate) fn unless_zero(values: &Values, key: &str) -> Option<u32> {
+    values.number(key).filter(|value| *value > 0)
 }

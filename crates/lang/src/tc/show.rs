@@ -2,7 +2,8 @@
 
 use super::ShowFlags;
 use crate::json::Json;
-use crate::units::{print_rate, print_size};
+use crate::number::general;
+use crate::units::{print_rate, print_size, print_time};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::QueueStats;
 
@@ -79,4 +80,38 @@ pub(super) fn ended(text: String, flags: &ShowFlags) -> String {
 /// A qdisc's handle: `0:` for the hidden ones.
 pub(super) fn handle_text(handle: Handle) -> String {
     format!("{:x}:", handle.major())
+}
+
+/// The probability of a mark at `max`.
+pub(super) fn probability(max_p: u32, entry: &mut Entry) {
+    let share = general(f64::from(max_p) / 4_294_967_296.0, 6);
+    entry.say(&format!("probability {share} "));
+    entry.member("probability", Json::Number(share));
+}
+
+/// Words that stand in the listing when they hold, and in JSON always.
+pub(super) fn marks(words: &[(&'static str, bool)], entry: &mut Entry) {
+    for (word, holds) in words {
+        if *holds {
+            entry.say(&format!("{word} "));
+        }
+        entry.member(word, Json::Bool(*holds));
+    }
+}
+
+/// A time, and a blank.
+pub(super) fn time(key: &'static str, us: u32, entry: &mut Entry) {
+    entry.number(key, us, &format!("{key} {} ", print_time(us)));
+}
+
+/// The time until the next drop, with its sign.
+pub(super) fn drop_next(us: i32) -> String {
+    format!("{}{}", if us < 0 { "-" } else { "" }, print_time(us.unsigned_abs()))
+}
+
+/// Counters in a row, with what stands before each.
+pub(super) fn row(counters: &[(&'static str, &str, u32)], entry: &mut Entry) {
+    for (key, before, value) in counters {
+        entry.number(key, *value, &format!("{before}{key} {value}"));
+    }
 }

@@ -1,16 +1,13 @@
 //! `tc class show`. With `-j` in the shape of newer tc (6.1 takes no notice of it here), and with `kind` as qdiscs have it.
 
+use super::kind::syntax;
 use super::show::{Entry, handle_text};
-use super::show_qdisc::drop_next;
-use super::{ShowFlags, ShowWhat, cake, ets};
+use super::{ShowFlags, ShowWhat};
 use crate::json::{self, Json};
-use crate::units::{bytes_of, print_rate, print_size, print_time};
 use std::collections::BTreeMap;
-use tidegate_packet::{Handle, Rate};
-use tidegate_policy::dump::{ClassDump, Xstats};
-use tidegate_policy::{
-    ClassParams, Classes, HfscClassParams, HtbClassParams, LinkLayer, RateSpec, ServiceCurve, Ticks,
-};
+use tidegate_packet::Handle;
+use tidegate_policy::dump::ClassDump;
+use tidegate_policy::{ClassParams, Classes};
 
 /// The listing of classes, in the order given; what `what` does not ask for is left out. Without a device it is empty.
 pub fn show_classes(dumps: &[ClassDump], what: &ShowWhat, flags: &ShowFlags) -> String {
@@ -68,92 +65,8 @@ fn entry(dump: &ClassDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
 
 fn options(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
-    match &dump.params {
-        ClassParams::None => {}
-        ClassParams::Ets(params) => ets::show_class(params, &mut entry),
-        ClassParams::Drr(params) => entry.size("quantum", params.quantum.unwrap_or(0), "quantum {} "),
-        ClassParams::Hfsc(params) => hfsc(params, flags, &mut entry),
-        ClassParams::Qfq(params) => {
-            for (key, value) in [("weight", params.weight), ("maxpkt", params.maxpkt)] {
-                let value = value.unwrap_or(0);
-                entry.number(key, value, &format!("{key} {value} "));
-            }
-        }
-        ClassParams::Htb(params) => htb(params, &dump.xstats, flags, &mut entry),
-    }
+    syntax(dump.kind).show_class(dump, flags, &mut entry);
     entry
-}
-
-/// Both curves in one word where they are the same.
-fn hfsc(params: &HfscClassParams, flags: &ShowFlags, entry: &mut Entry) {
-    let HfscClassParams { rt, ls, ul } = params;
-    let curves = if rt.is_some() && rt == ls {
-        [("sc", rt), ("ul", ul), ("", &None)]
-    } else {
-        [("rt", rt), ("ls", ls), ("ul", ul)]
-    };
-    for (name, curve) in curves {
-        if let Some(curve) = curve {
-            service_curve(name, curve, flags, entry);
-        }
-    }
-}
-
-fn service_curve(name: &'static str, curve: &ServiceCurve, flags: &ShowFlags, entry: &mut Entry) {
-    let slope = |m: u32| print_rate(Rate(m.into()), flags.iec);
-    let ServiceCurve { m1, d_us, m2 } = curve;
-    entry.say(&format!("{name} m1 {} d {} m2 {} ", slope(*m1), print_time(*d_us), slope(*m2)));
-    let members = vec![("m1", Json::number(m1)), ("d", Json::number(d_us)), ("m2", Json::number(m2))];
-    entry.member(name, Json::Object(members));
-}
-
-fn htb(params: &HtbClassParams, xstats: &Xstats, flags: &ShowFlags, entry: &mut Entry) {
-    let level = match xstats {
-        Xstats::HtbClass { level, .. } => *level,
-        _ => 0,
-    };
-    if level == 0 {
-        entry.number("prio", params.prio, &format!("prio {} ", params.prio));
-        if flags.details {
-            // tc shows it as a signed number.
-            let quantum = params.quantum as i32;
-            entry.number("quantum", quantum, &format!("quantum {quantum} "));
-        }
-    }
-    let rate = |key, spec: &RateSpec, entry: &mut Entry| {
-        entry.number(key, spec.rate.0, &format!("{key} {} ", print_rate(spec.rate, flags.iec)));
-    };
-    rate("rate", &params.rate, entry);
-    if params.rate.overhead > 0 {
-        entry.number("overhead", params.rate.overhead, &format!("overhead {} ", params.rate.overhead));
-    }
-    rate("ceil", &params.ceil, entry);
-    if params.rate.linklayer == LinkLayer::Atm || flags.details {
-        entry.word("linklayer", params.rate.linklayer.name());
-    }
-    bucket("burst", &params.rate, params.buffer, flags, entry);
-    bucket("cburst", &params.ceil, params.cbuffer, flags, entry);
-    if flags.details {
-        entry.number("level", level, &format!("level {level} "));
-    }
-    if flags.raw {
-        entry.say(&format!("buffer [{:08x}] cbuffer [{:08x}] ", params.buffer.0, params.cbuffer.0));
-        entry.member("buffer", Json::number(params.buffer.0));
-        entry.member("cbuffer", Json::number(params.cbuffer.0));
-    }
-}
-
-/// The rate's or the ceiling's bucket. Both have the same `mpu`, which JSON names once.
-fn bucket(key: &'static str, spec: &RateSpec, ticks: Ticks, flags: &ShowFlags, entry: &mut Entry) {
-    let bytes = bytes_of(spec.rate, ticks);
-    if !flags.details {
-        return entry.size(key, bytes, &format!("{key} {{}} "));
-    }
-    let mpu = print_size(spec.mpu.into());
-    entry.size(key, bytes, &format!("{key} {{}}/1 mpu {mpu} "));
-    if key == "burst" {
-        entry.member("mpu", Json::number(spec.mpu));
-    }
 }
 
 fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
@@ -167,45 +80,8 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
         entry.text = entry.text.replace('\n', "\\");
     }
     entry.say("\n");
-    xstats(&dump.xstats, &mut entry);
+    syntax(dump.kind).show_class_stats(dump, &mut entry);
     entry
-}
-
-fn xstats(xstats: &Xstats, entry: &mut Entry) {
-    match xstats {
-        Xstats::HtbClass { lends, borrows, giants, tokens, ctokens, .. } => {
-            entry.number("lended", *lends, &format!(" lended: {lends}"));
-            entry.number("borrowed", *borrows, &format!(" borrowed: {borrows}"));
-            entry.number("giants", *giants, &format!(" giants: {giants}\n"));
-            entry.number("tokens", *tokens, &format!(" tokens: {tokens}"));
-            entry.number("ctokens", *ctokens, &format!(" ctokens: {ctokens}\n\n"));
-        }
-        Xstats::DrrClass { deficit } => entry.size("deficit", *deficit, " deficit {} \n"),
-        Xstats::SfqClass { allot } => entry.number("allot", *allot, &format!("  allot {allot}\n")),
-        Xstats::HfscClass { work, rtwork, period, level } => {
-            entry.number("period", *period, &format!(" period {period} "));
-            for (name, bytes) in [("work", work), ("rtwork", rtwork)] {
-                if *bytes != 0 {
-                    entry.number(name, *bytes, &format!("{name} {bytes} bytes "));
-                }
-            }
-            entry.number("level", *level, &format!("level {level} \n\n"));
-        }
-        Xstats::CakeFlow(flow) => cake::show_flow(flow, entry),
-        Xstats::FqCodelClass { deficit, codel } => {
-            entry.number("deficit", *deficit, &format!("  deficit {deficit}"));
-            entry.number("count", codel.count, &format!(" count {}", codel.count));
-            entry.number("lastcount", codel.lastcount, &format!(" lastcount {}", codel.lastcount));
-            entry.number("ldelay", codel.ldelay_us, &format!(" ldelay {}", print_time(codel.ldelay_us)));
-            if codel.dropping {
-                entry.say(&format!(" dropping drop_next {}", drop_next(codel.drop_next_us)));
-                entry.member("dropping", Json::Bool(true));
-                entry.member("drop_next", Json::number(codel.drop_next_us));
-            }
-            entry.say("\n");
-        }
-        _ => {}
-    }
 }
 
 /// `-g`: a tree, children under their parents in the order of the listing; at the top the last listed comes first, as in tc.

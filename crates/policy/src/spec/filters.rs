@@ -1,6 +1,6 @@
 //! The tables of the filters: their words are read by hand in `lang`, because most are not `name value`; the tables carry the help.
 
-use super::{KindSpec, OptionSpec, Takes, Voice};
+use super::{FilterSpec, OptionSpec, Takes};
 
 /// What every kind takes at its end.
 const ACTION: OptionSpec = OptionSpec::exact(
@@ -11,22 +11,20 @@ const ACTION: OptionSpec = OptionSpec::exact(
 );
 
 /// fw.
-pub const FW: KindSpec = KindSpec {
+pub const FW: FilterSpec = FilterSpec {
     name: "fw",
     title: "by firewall mark; `handle MARK[/MASK]` before the kind says which",
-    qdisc: Some(&[
+    options: &[
         OptionSpec::short("classid", Takes::Hex, "the mark itself", "where matching packets go").or(&["flowid"]),
         ACTION,
-    ]),
-    class: None,
-    voice: Voice::Plain,
+    ],
 };
 
 /// u32.
-pub const U32: KindSpec = KindSpec {
+pub const U32: FilterSpec = FilterSpec {
     name: "u32",
     title: "by bits of the packet's header",
-    qdisc: Some(&[
+    options: &[
         OptionSpec::short(
             "match",
             Takes::Ignored,
@@ -62,16 +60,14 @@ pub const U32: KindSpec = KindSpec {
         ),
         OptionSpec::exact("order", Takes::Hex, "the next free", "place in its bucket: lower is asked first"),
         ACTION,
-    ]),
-    class: None,
-    voice: Voice::Plain,
+    ],
 };
 
 /// flow.
-pub const FLOW: KindSpec = KindSpec {
+pub const FLOW: FilterSpec = FilterSpec {
     name: "flow",
     title: "spread flows over classes by a hash of keys (`hash keys K,…`), or compute with one key (`map key K`)",
-    qdisc: Some(&[
+    options: &[
         OptionSpec::short("hash", Takes::Flag, "", "hash the keys"),
         OptionSpec::short("map", Takes::Flag, "this", "compute with one key"),
         OptionSpec::short(
@@ -100,25 +96,21 @@ pub const FLOW: KindSpec = KindSpec {
             "conditions that packets must fulfil, as basic has them",
         ),
         ACTION,
-    ]),
-    class: None,
-    voice: Voice::Plain,
+    ],
 };
 
 /// matchall.
-pub const MATCHALL: KindSpec = KindSpec {
+pub const MATCHALL: FilterSpec = FilterSpec {
     name: "matchall",
     title: "every packet",
-    qdisc: Some(&[OptionSpec::short("classid", Takes::Hex, "none", "where packets go").or(&["flowid"]), ACTION]),
-    class: None,
-    voice: Voice::Plain,
+    options: &[OptionSpec::short("classid", Takes::Hex, "none", "where packets go").or(&["flowid"]), ACTION],
 };
 
 /// basic.
-pub const BASIC: KindSpec = KindSpec {
+pub const BASIC: FilterSpec = FilterSpec {
     name: "basic",
     title: "by an expression of several conditions: and, or, not, parentheses",
-    qdisc: Some(&[
+    options: &[
         OptionSpec::short(
             "match",
             Takes::Ignored,
@@ -127,16 +119,14 @@ pub const BASIC: KindSpec = KindSpec {
         ),
         OptionSpec::short("classid", Takes::Hex, "none", "where matching packets go").or(&["flowid"]),
         ACTION,
-    ]),
-    class: None,
-    voice: Voice::Plain,
+    ],
 };
 
 /// flower.
-pub const FLOWER: KindSpec = KindSpec {
+pub const FLOWER: FilterSpec = FilterSpec {
     name: "flower",
     title: "by fields of the headers, the innermost where there are several",
-    qdisc: Some(&[
+    options: &[
         OptionSpec::exact("ip_proto", Takes::Ignored, "any", "tcp, udp, sctp, icmp, icmpv6, or a hexadecimal number"),
         OptionSpec::exact("src_ip", Takes::Ignored, "any", "source address or prefix; dst_ip for the destination"),
         OptionSpec::exact("src_port", Takes::Ignored, "any", "N, N/MASK or N-M, after ip_proto; dst_port likewise"),
@@ -181,10 +171,8 @@ pub const FLOWER: KindSpec = KindSpec {
         OptionSpec::exact("indev", Takes::Ignored, "any", "the device it came in by"),
         OptionSpec::short("classid", Takes::Hex, "none", "where matching packets go").or(&["flowid"]),
         ACTION,
-    ]),
-    class: None,
-    voice: Voice::Plain,
+    ],
 };
 
 /// All filters with a table.
-pub const FILTERS: &[&KindSpec] = &[&FW, &U32, &FLOW, &MATCHALL, &BASIC, &FLOWER];
+pub const FILTERS: &[&FilterSpec] = &[&FW, &U32, &FLOW, &MATCHALL, &BASIC, &FLOWER];

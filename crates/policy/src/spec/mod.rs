@@ -1,33 +1,31 @@
-//! One table per kind: what each option is called, how it may be abbreviated, what it takes, and what it means in our own words.
+//! What tables of options are made of: what each option is called, how it may be abbreviated, what it takes, and what it means in our
+//! own words.
 //!
-//! The parser of `lang` reads words by these tables, `tc … help` prints them, and the documentation pages are made from them. A new
-//! kind is a new table here and one function in `lang` that turns the values read into the kind's parameters.
+//! The tables of the kinds stand with the kinds (`kind/KIND.rs`). The parser of `lang` reads words by these tables, `tc … help` prints
+//! them, and the documentation pages are made from them.
 
-mod cake;
-mod dualpi2;
-mod ets;
 mod filters;
-mod fq;
-mod fq_pie;
-mod gred;
-mod hhf;
-mod netem;
 mod parts;
-mod qdiscs;
 mod refused;
-mod skbprio;
+mod stab;
+mod voice;
 
 pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use parts::{
     ACTIONS, EMATCHES, Part, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS, REFUSED_FLOWER_KEYS, action_kind,
     why_not,
 };
-pub use qdiscs::{KINDS, STAB};
 pub use refused::{REFUSED, Refused};
+pub use stab::STAB;
+pub use voice::{Help, Voice};
 
-/// Everything that can be said about a kind on tc's command line.
+use crate::kind::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Reports, Waits};
+
+/// What is known of a kind of queueing discipline whatever its parameters: a row of the table of kinds.
 #[derive(Clone, Copy, Debug)]
 pub struct KindSpec {
+    /// Which.
+    pub kind: Kind,
     /// Its name in tc.
     pub name: &'static str,
     /// What it is, in one line.
@@ -38,6 +36,33 @@ pub struct KindSpec {
     pub class: Option<&'static [OptionSpec]>,
     /// How tc words its complaints about this kind.
     pub voice: Voice,
+    /// What classes it has.
+    pub classes: Classes,
+    /// Where filters may hang.
+    pub filters: Filters,
+    /// How packets wait in it.
+    pub waits: Waits,
+    /// How it is given other values.
+    pub changes: Changes,
+    /// What may go before a packet that waits in it.
+    pub ahead: fn(&QdiscParams) -> Vec<Ahead>,
+    /// Does it tell its parent, while it is made with options, what these left no room for?
+    pub reports: Reports,
+    /// Does it hold what it sends to a rate, whatever its parameters?
+    pub keeps_rate: bool,
+    /// Does it queue, so that it can be asked for by its name? (noqueue and the places for filters do not.)
+    pub queues: bool,
+}
+
+/// What can be said about a kind of filter on tc's command line.
+#[derive(Clone, Copy, Debug)]
+pub struct FilterSpec {
+    /// Its name in tc.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub title: &'static str,
+    /// Its options.
+    pub options: &'static [OptionSpec],
 }
 
 /// An option of a kind.
@@ -55,6 +80,10 @@ pub struct OptionSpec {
     pub blame: &'static str,
     /// What a second appearance means.
     pub again: Again,
+    /// The numbers it takes, where not all.
+    pub within: Option<Within>,
+    /// What it cannot stand beside.
+    pub clash: Option<Clash>,
     /// The value in force when the option is not given.
     pub default: &'static str,
     /// What it does, with its bounds.
@@ -78,6 +107,8 @@ pub enum Takes {
     SignedAny,
     /// A hexadecimal number.
     Hex,
+    /// A hexadecimal number of at most 16 bits.
+    Hex16,
     /// An amount of data (`10k`, `1500b`), in bytes.
     Size,
     /// An amount of data, and the log of a cell: `10k/8`.
@@ -119,23 +150,43 @@ pub enum Again {
     Refused(&'static str),
 }
 
-/// How tc words its complaints about a kind: the kinds were written by different people.
+/// The numbers that an option takes; others tc takes for no value at all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Within {
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub most: f64,
+    /// What the complaint ends with.
+    pub more: &'static str,
+}
+
+/// Another option that must not be given too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Voice {
-    /// `Illegal "limit"`; `What is "x"?` and the usage.
-    Plain,
-    /// `Illegal "rate"` and the usage; `Double "rate" spec`.
-    Htb,
-    /// `pfifo: Illegal value for "limit": "x"`; `pfifo: unknown parameter "x"` and the usage.
-    Fifo,
-    /// `tbf: illegal value for "rate": "x"`; `tbf: duplicate "limit" specification`.
-    Tbf,
+pub struct Clash {
+    /// Which.
+    pub with: &'static str,
+    /// tc's line about both.
+    pub line: &'static str,
+    /// What to do about it.
+    pub remedy: &'static str,
 }
 
 impl OptionSpec {
     /// An option whose name is written in full, of which the last one holds.
     pub(crate) const fn exact(key: &'static str, takes: Takes, default: &'static str, doc: &'static str) -> OptionSpec {
-        OptionSpec { key, prefix: false, aliases: &[], takes, blame: key, again: Again::Last, default, doc }
+        OptionSpec {
+            key,
+            prefix: false,
+            aliases: &[],
+            takes,
+            blame: key,
+            again: Again::Last,
+            within: None,
+            clash: None,
+            default,
+            doc,
+        }
     }
     /// An option whose name may be cut short.
     pub(crate) const fn short(key: &'static str, takes: Takes, default: &'static str, doc: &'static str) -> OptionSpec {
@@ -154,6 +205,19 @@ impl OptionSpec {
         OptionSpec { again: Again::Refused(name), ..self }
     }
 
+    /// Taken for no value outside of these bounds.
+    pub(crate) const fn within(self, least: f64, most: f64) -> OptionSpec {
+        OptionSpec { within: Some(Within { least, most, more: "" }), ..self }
+    }
+    /// Taken for no value below a bound, with words about it.
+    pub(crate) const fn at_least(self, least: f64, more: &'static str) -> OptionSpec {
+        OptionSpec { within: Some(Within { least, most: f64::INFINITY, more }), ..self }
+    }
+    /// Refused beside another option.
+    pub(crate) const fn not_with(self, clash: Clash) -> OptionSpec {
+        OptionSpec { clash: Some(clash), ..self }
+    }
+
     /// Is this what `word` means?
     pub fn is(&self, word: &str) -> bool {
         let own = if self.prefix { !word.is_empty() && self.key.starts_with(word) } else { self.key == word };
@@ -162,26 +226,62 @@ impl OptionSpec {
 }
 
 impl KindSpec {
-    /// The table of that exact name.
+    /// A kind of which nothing is special: a queue without options, classes and filters.
+    pub(crate) const fn new(kind: Kind, name: &'static str, title: &'static str) -> KindSpec {
+        KindSpec {
+            kind,
+            name,
+            title,
+            qdisc: None,
+            class: None,
+            voice: Voice::PLAIN,
+            classes: Classes::None,
+            filters: Filters::None,
+            waits: Waits::Otherwise,
+            changes: Changes::Anew,
+            ahead: |_| Vec::new(),
+            reports: Reports::Never,
+            keeps_rate: false,
+            queues: true,
+        }
+    }
+
+    /// The row of the kind that queues of that exact name.
     pub fn find(name: &str) -> Option<&'static KindSpec> {
-        KINDS.iter().find(|kind| kind.name == name)
+        Kind::from_name(name).map(Kind::spec)
+    }
+
+    /// The rows of all kinds that queue.
+    pub fn all() -> impl Iterator<Item = &'static KindSpec> {
+        Kind::ALL.iter().map(|kind| kind.spec())
     }
 
     /// What can be said about the kind, for people.
     pub fn help(&self) -> String {
-        let mut out = format!("{}: {}\n", self.name, self.title);
-        for (head, table) in [("options", self.qdisc), ("options of a class", self.class)] {
-            match table {
-                Some([]) => out.push_str(&format!("{head}: none\n")),
-                Some(options) => {
-                    out.push_str(&format!("{head}:\n"));
-                    help_options(options, &mut out);
-                }
-                None => {}
-            }
-        }
-        out
+        help(self.name, self.title, [("options", self.qdisc), ("options of a class", self.class)])
     }
+}
+
+impl FilterSpec {
+    /// What can be said about the kind, for people.
+    pub fn help(&self) -> String {
+        help(self.name, self.title, [("options", Some(self.options)), ("", None)])
+    }
+}
+
+fn help(name: &str, title: &str, tables: [(&str, Option<&[OptionSpec]>); 2]) -> String {
+    let mut out = format!("{name}: {title}\n");
+    for (head, table) in tables {
+        match table {
+            Some([]) => out.push_str(&format!("{head}: none\n")),
+            Some(options) => {
+                out.push_str(&format!("{head}:\n"));
+                help_options(options, &mut out);
+            }
+            None => {}
+        }
+    }
+    out
 }
 
 /// One line per option: name, what it takes, what it does, its default.
@@ -211,7 +311,7 @@ impl Takes {
         match self {
             Takes::Flag => "",
             Takes::Decimal | Takes::Number | Takes::Decimal16 | Takes::Signed | Takes::SignedAny => "N",
-            Takes::Hex => "HEX",
+            Takes::Hex | Takes::Hex16 => "HEX",
             Takes::Size => "SIZE",
             Takes::SizeCell => "SIZE[/CELL]",
             Takes::Rate | Takes::Rate32 => "RATE",
@@ -237,6 +337,7 @@ impl Takes {
             Takes::Decimal16 => "a decimal number from 0 to 65535",
             Takes::Signed | Takes::SignedAny => "a whole number without a unit",
             Takes::Hex => "a hexadecimal number such as 20 or 0x20",
+            Takes::Hex16 => "a class's minor number, in hexadecimal up to ffff",
             Takes::Size => "an amount such as 10k (10240 bytes), 1500b or 12kbit",
             Takes::SizeCell => "an amount such as 10k (10240 bytes) or 1500b, if need be with a cell size: 10k/8",
             Takes::Rate32 => "a rate with its unit, such as 500kbit or 1.5mbit, below 34359738368 bit per second",
@@ -259,7 +360,6 @@ impl Takes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
 
     #[test]
     fn every_kind_has_a_table_and_every_option_a_line_of_documentation() {

@@ -1,0 +1,184 @@
+//! Random early detection: what people say of it, and what tc computes: how slowly the average moves, how the probability grows, what idleness does to it.
+//!
+//! red, choke and sfq tell people's terms (thresholds, a burst to let pass, a usual packet, the link's rate); the kernel wants powers of
+//! two and a table. The arithmetic is tc's, in doubles, because what it rounds to decides which packets are marked.
+
+use super::options::Values;
+use crate::Refusal;
+use crate::units::ticks_of;
+use tidegate_packet::Rate;
+use tidegate_policy::{IdleTable, RedCurve};
+
+/// What people said.
+pub(super) struct Terms {
+    /// The kind, as it stands in front of tc's complaints.
+    pub(super) name: &'static str,
+    pub(super) min: u32,
+    pub(super) max: u32,
+    /// The same in bytes.
+    pub(super) min_bytes: u32,
+    pub(super) max_bytes: u32,
+    pub(super) burst: u32,
+    pub(super) avpkt: u32,
+    pub(super) probability: f64,
+    /// For the idle table; sfq has none.
+    pub(super) rate: Option<Rate>,
+}
+
+/// What the kernel is told.
+#[derive(Debug, PartialEq)]
+pub(super) struct Computed {
+    pub(super) curve: RedCurve,
+    pub(super) idle: Option<Box<IdleTable>>,
+    /// What tc says meanwhile, though it goes on.
+    pub(super) said: String,
+}
+
+/// Computes, or returns what tc says when it cannot.
+fn compute(terms: &Terms) -> Result<Computed, String> {
+    let name = terms.name;
+    let wlog = weight(terms.min_bytes, terms.burst, terms.avpkt)
+        .map_err(|line| format!("{line}{name}: failed to calculate EWMA constant.\n"))?;
+    let said = if wlog >= 10 {
+        format!("{name}: WARNING. Burst {} seems to be too large.\n", terms.burst)
+    } else {
+        String::new()
+    };
+    let plog = steepness(terms.min_bytes, terms.max_bytes, terms.probability)
+        .ok_or_else(|| format!("{said}{name}: failed to calculate probability.\n"))?;
+    let (scell_log, idle) = match terms.rate {
+        None => (0, None),
+        Some(rate) => {
+            let (log, table) = damping(wlog, terms.avpkt, rate)
+                .ok_or_else(|| format!("{said}{name}: failed to calculate idle damping table.\n"))?;
+            (log, Some(table))
+        }
+    };
+    // 1 is one too many for 32 bits and becomes 0; the kernel then goes by `plog`.
+    let max_p = wrapped(terms.probability * 4_294_967_296.0);
+    let curve = RedCurve { min: terms.min, max: terms.max, wlog, plog, scell_log, max_p };
+    Ok(Computed { curve, idle, said })
+}
+
+/// The least weight (as a power of two) of the average that lets the burst pass without a mark.
+fn weight(min: u32, burst: u32, avpkt: u32) -> Result<u8, String> {
+    let packets = f64::from(burst) + 1.0 - f64::from(min) / f64::from(avpkt);
+    if packets < 1.0 {
+        let more = 1 + min.checked_div(avpkt).unwrap_or(0);
+        return Err(format!("tc_red_eval_ewma() burst {burst} is too small ? Try burst {more}\n"));
+    }
+    let lets_pass = |wlog: &u8| {
+        let share = 1.0 / (1_u64 << wlog) as f64;
+        packets <= (1.0 - libm::pow(1.0 - share, f64::from(burst))) / share
+    };
+    (1..32).find(lets_pass).ok_or_else(String::new)
+}
+
+/// The power of two nearest above the probability per unit of length.
+fn steepness(min: u32, max: u32, probability: f64) -> Option<u8> {
+    let width = max.wrapping_sub(min) as i32;
+    if width == 0 {
+        return Some(0);
+    }
+    if width < 0 {
+        return None;
+    }
+    let mut per_unit = probability / f64::from(width);
+    for log in 0..32 {
+        if per_unit > 1.0 {
+            return Some(log);
+        }
+        per_unit *= 2.0;
+    }
+    None
+}
+
+/// By how many bits the average shrinks for each cell of idle time, and the cell as a power of two.
+fn damping(wlog: u8, avpkt: u32, rate: Rate) -> Option<(u8, Box<IdleTable>)> {
+    let packet_ticks = f64::from(ticks_of(rate, avpkt).0);
+    // tc's whole numbers have 32 bits: what does not fit becomes negative. So does a weight of 2^-31, and with it the cells are small enough.
+    let per_tick = -libm::log(1.0 - 1.0 / f64::from(1_i32 << wlog)) / packet_ticks;
+    let longest = 31.0 / per_tick;
+    let log = (0..32).find(|log| longest / f64::from(1_i32 << log) < 512.0)?;
+    let mut table = Box::new([0; 256]);
+    for (cell, shift) in table.iter_mut().enumerate().skip(1) {
+        *shift = (wrapped(f64::from((cell as i32) << log) * per_tick) as u8).min(31);
+    }
+    table[255] = 31;
+    Some((log as u8, table))
+}
+
+/// A double put into a narrower whole number as C does on x86: the lowest bits of its whole part, 0 when that has more than 63.
+pub(super) fn wrapped(value: f64) -> u32 {
+    if value.abs() < 9_223_372_036_854_775_808.0 { value as i64 as u32 } else { 0 }
+}
+
+/// The probability of a mark at `max` when none is given.
+pub(super) const PROBABILITY: f64 = 0.02;
+
+/// red's bandwidth when none is given: 10 Mbit/s.
+pub(super) const BANDWIDTH: Rate = Rate(1_250_000);
+
+pub(super) fn computed(terms: &Terms, before: &str) -> Result<Computed, Refusal> {
+    compute(terms).map_err(|said| {
+        Refusal { stderr: format!("{before}{said}"), code: 1, ..Refusal::default() }
+            .remedy("The burst must be more than min/avpkt packets, and the probability more than 0.")
+    })
+}
+
+pub(super) fn missing(line: &str, remedy: &str) -> Refusal {
+    Refusal::new(1, line).remedy(remedy)
+}
+
+/// How many usual packets lie between the thresholds: the burst when none is given.
+pub(super) fn usual_burst(min: u32, max: u32, avpkt: u32) -> u32 {
+    min.wrapping_mul(2).wrapping_add(max).checked_div(avpkt.wrapping_mul(3)).unwrap_or(0)
+}
+
+/// What people say of random early detection, with what they left out.
+pub(super) struct Said {
+    pub(super) limit: u32,
+    pub(super) min: u32,
+    pub(super) max: u32,
+    pub(super) probability: f64,
+}
+
+pub(super) fn said(values: &Values, limit: u32) -> Said {
+    let given = |key: &str| values.number(key).filter(|value| *value > 0);
+    Said {
+        limit,
+        min: given("min").unwrap_or(0),
+        max: given("max").unwrap_or(0),
+        probability: values.fraction("probability").unwrap_or(PROBABILITY),
+    }
+}
+
+/// The order of the thresholds, which choke and sfq look at.
+fn check_order(said: &Said) -> Result<(), Refusal> {
+    if said.max > said.limit {
+        return Err(missing(
+            "\"max\" is larger than \"limit\"",
+            "The thresholds lie within the limit: min < max ≤ limit.",
+        ));
+    }
+    if said.min >= said.max {
+        return Err(missing(
+            "\"min\" is not smaller than \"max\"",
+            "The thresholds lie within the limit: min < max ≤ limit.",
+        ));
+    }
+    Ok(())
+}
+
+/// The thresholds of choke and sfq, with their defaults.
+pub(super) fn ordered(values: &Values, limit: u32) -> Result<Said, Refusal> {
+    let mut said = said(values, limit);
+    if said.max == 0 {
+        said.max = limit / 4;
+    }
+    if said.min == 0 {
+        said.min = said.max / 3;
+    }
+    check_order(&said)?;
+    Ok(said)
+}

@@ -1,0 +1,71 @@
+//! choke.
+
+use super::{Syntax, red};
+use crate::Refusal;
+use crate::tc::ShowFlags;
+use crate::tc::early::{Terms, computed, missing, ordered, usual_burst};
+use crate::tc::options::{Reader, Values};
+use crate::tc::show::Entry;
+use crate::tc::words::Words;
+use tidegate_policy::dump::{QdiscDump, Xstats};
+use tidegate_policy::{QdiscParams, RedParams};
+
+pub(super) struct Choke;
+
+impl Syntax for Choke {
+    fn qdisc(
+        &self,
+        reader: &Reader<'_>,
+        words: &mut Words<'_>,
+        stderr: &mut String,
+    ) -> Result<Option<QdiscParams>, Refusal> {
+        let values = reader.options(words)?;
+        read(&values, stderr).map(|params| Some(QdiscParams::Choke(params)))
+    }
+
+    fn show(&self, dump: &QdiscDump, flags: &ShowFlags, entry: &mut Entry) {
+        if let QdiscParams::Choke(params) = &dump.params {
+            red::show(params, flags, false, entry);
+        }
+    }
+
+    fn show_stats(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {
+        if let Xstats::Red(stats) = &dump.xstats {
+            red::show_stats(stats, entry);
+        }
+    }
+}
+
+fn read(values: &Values, stderr: &mut String) -> Result<RedParams, Refusal> {
+    let given = |key: &str| values.number(key).filter(|value| *value > 0);
+    let (Some(limit), Some(rate)) = (given("limit"), values.rate("bandwidth").filter(|rate| rate.0 > 0)) else {
+        return Err(missing(
+            "Required parameter (bandwidth, limit) is missing",
+            "choke needs the packets that may wait and the link's rate: choke limit 100 bandwidth 1mbit",
+        ));
+    };
+    let said = ordered(values, limit)?;
+    let avpkt = values.number("avpkt").unwrap_or(1000);
+    let terms = Terms {
+        name: "CHOKE",
+        min: said.min,
+        max: said.max,
+        min_bytes: said.min.wrapping_mul(avpkt),
+        max_bytes: said.max.wrapping_mul(avpkt),
+        burst: given("burst").unwrap_or_else(|| usual_burst(said.min, said.max, 1)),
+        avpkt,
+        probability: said.probability,
+        rate: Some(rate),
+    };
+    let computed = computed(&terms, "")?;
+    stderr.push_str(&computed.said);
+    Ok(RedParams {
+        limit,
+        curve: computed.curve,
+        idle: computed.idle,
+        ecn: values.has("ecn"),
+        harddrop: false,
+        adaptive: false,
+        nodrop: false,
+    })
+}

@@ -1,0 +1,20 @@
+//! noqueue: tc has no words for it.
+
+use super::{Syntax, unparsable};
+use crate::Refusal;
+use crate::tc::options::Reader;
+use crate::tc::words::Words;
+use tidegate_policy::QdiscParams;
+
+pub(super) struct Noqueue;
+
+impl Syntax for Noqueue {
+    fn qdisc(
+        &self,
+        reader: &Reader<'_>,
+        words: &mut Words<'_>,
+        _stderr: &mut String,
+    ) -> Result<Option<QdiscParams>, Refusal> {
+        unparsable(reader.spec.name, words).map(|()| None)
+    }
+}

@@ -1,0 +1,125 @@
+//! tbf.
+
+use super::Syntax;
+use crate::Refusal;
+use crate::json::Json;
+use crate::tc::ShowFlags;
+use crate::tc::options::{Reader, Values, rate_spec};
+use crate::tc::show::Entry;
+use crate::tc::words::Words;
+use crate::units::{bytes_of, limit_of_latency, print_rate, print_size, print_time, ticks_of, us_of};
+use tidegate_packet::Rate;
+use tidegate_policy::dump::QdiscDump;
+use tidegate_policy::{LinkLayer, QdiscParams, TbfParams};
+
+pub(super) struct Tbf;
+
+impl Syntax for Tbf {
+    fn qdisc(
+        &self,
+        reader: &Reader<'_>,
+        words: &mut Words<'_>,
+        _stderr: &mut String,
+    ) -> Result<Option<QdiscParams>, Refusal> {
+        let values = reader.options(words)?;
+        read(&values, reader).map(|params| Some(QdiscParams::Tbf(params)))
+    }
+
+    fn show(&self, dump: &QdiscDump, flags: &ShowFlags, entry: &mut Entry) {
+        if let QdiscParams::Tbf(params) = &dump.params {
+            show(params, flags, entry);
+        }
+    }
+}
+
+fn read(values: &Values, reader: &Reader<'_>) -> Result<TbfParams, Refusal> {
+    let given = |key: &str| values.number(key).filter(|value| *value > 0);
+    let rate = rate_spec(values, "rate");
+    let burst = given("burst").unwrap_or(0);
+    let peak = values.rate("peakrate").filter(|rate| rate.0 > 0).map(|_| rate_spec(values, "peakrate"));
+    let mtu = given("mtu").unwrap_or(0);
+    let mut missing = Vec::new();
+    if rate.rate.0 == 0 {
+        missing.push("tbf: the \"rate\" parameter is mandatory.");
+    }
+    if burst == 0 {
+        missing.push("tbf: the \"burst\" parameter is mandatory.");
+    }
+    if peak.is_some() && mtu == 0 {
+        missing.push("tbf: when \"peakrate\" is specified, \"mtu\" must also be specified.");
+    }
+    if given("limit").is_none() && given("latency").is_none() {
+        missing.push("tbf: either \"limit\" or \"latency\" is required.");
+    }
+    if !missing.is_empty() {
+        return Err(Refusal::new(1, missing.join("\n"))
+            .then(&reader.usage())
+            .remedy("A token bucket needs rate, burst, and limit or latency: tbf rate 1mbit burst 10k latency 50ms"));
+    }
+    let limit = given("limit").unwrap_or_else(|| {
+        let latency = given("latency").unwrap_or(0);
+        limit_of_latency(&rate, burst, peak.as_ref().map(|peak| (peak, mtu)), latency)
+    });
+    Ok(TbfParams {
+        rate,
+        peak,
+        limit,
+        burst,
+        peak_burst: if peak.is_some() { mtu } else { 0 },
+        buffer: ticks_of(rate.rate, burst),
+        peak_buffer: peak.map_or_else(Default::default, |peak| ticks_of(peak.rate, mtu)),
+    })
+}
+
+/// A bucket with its details: `10Kb/1 mpu 0b `.
+fn bucket(
+    key: &'static str,
+    plain: &'static str,
+    bytes: u32,
+    mpu: u16,
+    ticks: u32,
+    flags: &ShowFlags,
+    entry: &mut Entry,
+) {
+    if flags.details {
+        entry.say(&format!("{key} {}/1 mpu {} ", print_size(bytes), print_size(mpu.into())));
+        entry.member(key, Json::text(format!("{}/1", print_size(bytes))));
+        // tc calls the peak's `mpu` too, so that one of both is lost.
+        entry.member(if key == "mtu" { "peak_mpu" } else { "mpu" }, Json::number(mpu));
+    } else {
+        entry.size(plain, bytes, &format!("{plain} {{}} "));
+    }
+    if flags.raw {
+        entry.say(&format!("[{ticks:08x}] "));
+    }
+}
+
+fn show(params: &TbfParams, flags: &ShowFlags, entry: &mut Entry) {
+    let rate = params.rate.rate;
+    entry.number("rate", rate.0, &format!("rate {} ", print_rate(rate, flags.iec)));
+    bucket("burst", "burst", bytes_of(rate, params.buffer), params.rate.mpu, params.buffer.0, flags, entry);
+    let wait = |rate: Rate, bucket| 1e6 * (f64::from(params.limit) / rate.0 as f64) - f64::from(us_of(bucket));
+    let mut latency = wait(rate, params.buffer);
+    if let Some(peak) = &params.peak {
+        entry.number("peakrate", peak.rate.0, &format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
+        if params.peak_buffer.0 > 0 || peak.mpu > 0 {
+            let bytes = bytes_of(peak.rate, params.peak_buffer);
+            bucket("mtu", "minburst", bytes, peak.mpu, params.peak_buffer.0, flags, entry);
+        }
+        latency = latency.max(wait(peak.rate, params.peak_buffer));
+    }
+    if latency >= 0.0 {
+        let us = latency as i64 as u32;
+        entry.number("lat", us, &format!("lat {} ", print_time(us)));
+    }
+    if latency < 0.0 || flags.raw {
+        entry.size("limit", params.limit, "limit {} ");
+    }
+    if params.rate.overhead > 0 {
+        entry.number("overhead", params.rate.overhead, &format!("overhead {} ", params.rate.overhead));
+    }
+    if params.rate.linklayer == LinkLayer::Atm || flags.details {
+        entry.say(&format!("linklayer {} ", params.rate.linklayer.name()));
+        entry.member("linklayer", Json::text(params.rate.linklayer.name()));
+    }
+}

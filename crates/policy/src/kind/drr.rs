@@ -1,0 +1,22 @@
+//! drr: classes take turns by bytes.
+
+use super::{Classes, Filters, Kind};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// A class of drr.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrrClassParams {
+    /// Bytes sent in its turn. Default: the largest frame.
+    pub quantum: Option<u32>,
+}
+
+const CLASS: &[OptionSpec] =
+    &[OptionSpec::exact("quantum", Takes::Size, "the largest frame", "bytes that the class sends in its turn, not 0")];
+
+pub(super) const DRR: KindSpec = KindSpec {
+    qdisc: Some(&[]),
+    class: Some(CLASS),
+    classes: Classes::Made,
+    filters: Filters::OfQdisc,
+    ..KindSpec::new(Kind::Drr, "drr", "deficit round robin: classes take turns by bytes; filters must name the class")
+};

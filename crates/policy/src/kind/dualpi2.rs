@@ -1,0 +1,130 @@
+//! dualpi2: two queues under one law (RFC 9332).
+
+use super::{Ahead, Kind, QdiscParams, Waits};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// dualpi2 (RFC 9332).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DualPi2Params {
+    /// Packets of both queues together.
+    pub limit: Option<u32>,
+    /// Memory of both queues together, bytes. Default: `limit` times two largest frames.
+    pub memory_limit: Option<u32>,
+    /// The classic queue's delay to hold, µs.
+    pub target_us: Option<u32>,
+    /// Time between adjustments of the probability, µs.
+    pub tupdate_us: Option<u32>,
+    /// Weight of the delay's distance from the target, in 1/256 Hz.
+    pub alpha: Option<u32>,
+    /// Weight of the delay's growth, in 1/256 Hz.
+    pub beta: Option<u32>,
+    /// From where on every packet of the low-latency queue is marked.
+    pub step: Option<StepThreshold>,
+    /// Packets that must wait in the low-latency queue for the step to mark.
+    pub min_qlen_step: Option<u32>,
+    /// How much more often low-latency packets are marked: k of RFC 9332.
+    pub coupling: Option<u8>,
+    /// Overload: drop low-latency packets too, instead of letting the queue grow to its limit.
+    pub drop_on_overload: Option<bool>,
+    /// Drop when a packet arrives instead of when it leaves.
+    pub drop_at_enqueue: Option<bool>,
+    /// What the classic queue is sure of beside a full low-latency queue, per cent.
+    pub classic_protection: Option<u8>,
+    /// Bits of the ECN field that make a packet low-latency: 1 = ECT(1) and CE, 3 = ECT(0) as well.
+    pub ecn_mask: Option<u8>,
+    /// Cut what the sender put together into the packets it stands for.
+    pub split_gso: Option<bool>,
+}
+
+/// From where on every packet of the low-latency queue is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepThreshold {
+    /// It waited longer than so many µs.
+    Micros(u32),
+    /// More packets wait behind it.
+    Packets(u32),
+}
+
+/// dualpi2's counters and state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DualPi2Stats {
+    /// The base probability, 2^32 - 1 = 1.
+    pub prob: u32,
+    /// How long the classic queue's first packet had waited at the last adjustment, µs.
+    pub delay_c_us: u32,
+    /// The same of the low-latency queue.
+    pub delay_l_us: u32,
+    /// Packets taken into the classic queue.
+    pub packets_in_c: u32,
+    /// Packets taken into the low-latency queue.
+    pub packets_in_l: u32,
+    /// The most packets that ever waited.
+    pub maxq: u32,
+    /// Packets marked by the probability.
+    pub ecn_mark: u32,
+    /// Packets marked by the step.
+    pub step_marks: u32,
+    /// Whose turn it is: above 0 the classic queue's.
+    pub credit: i32,
+    /// Memory in use, bytes.
+    pub memory_used: u32,
+    /// The most that ever was.
+    pub max_memory_used: u32,
+    /// What it is limited to.
+    pub memory_limit: u32,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Decimal, "10000", "packets that may wait in both queues together, at least 1"),
+    OptionSpec::exact("memlimit", Takes::Size, "limit times two largest frames", "bytes of memory that both may use"),
+    OptionSpec::exact(
+        "coupling_factor",
+        Takes::Decimal,
+        "2",
+        "low-latency packets are marked so much more often, 1 to 255",
+    ),
+    OptionSpec::exact("target", Takes::Time, "15ms", "delay to hold in the classic queue"),
+    OptionSpec::exact("tupdate", Takes::Time, "16ms", "time between adjustments of the probability"),
+    OptionSpec::exact("alpha", Takes::Fraction, "0.16", "weight of the delay's distance from the target, Hz"),
+    OptionSpec::exact("beta", Takes::Fraction, "3.2", "weight of the delay's growth, Hz"),
+    OptionSpec::exact("max_rtt", Takes::Time, "", "longest round trip: target, tupdate, alpha and beta follow from it"),
+    OptionSpec::exact(
+        "typical_rtt",
+        Takes::Time,
+        "max_rtt/6",
+        "usual round trip: the target; needs max_rtt, or gives it",
+    ),
+    OptionSpec::exact(
+        "step_thresh",
+        Takes::TimeOrPackets,
+        "1ms",
+        "low-latency packets that waited longer are marked; or `Np`",
+    ),
+    OptionSpec::exact("min_qlen_step", Takes::Decimal, "0", "packets that must wait for the step to mark"),
+    OptionSpec::exact(
+        "classic_protection",
+        Takes::Decimal,
+        "10",
+        "per cent of the link that the classic queue is sure of",
+    ),
+    OptionSpec::exact("drop_on_overload", Takes::Flag, "on", "when marks do not help, drop low-latency packets too"),
+    OptionSpec::exact("overflow", Takes::Flag, "", "let the low-latency queue grow to the limit instead"),
+    OptionSpec::exact("drop_dequeue", Takes::Flag, "on", "decide about a packet when it leaves"),
+    OptionSpec::exact("drop_enqueue", Takes::Flag, "", "decide about a packet when it arrives"),
+    OptionSpec::exact("l4s_ect", Takes::Flag, "on", "ECT(1) and CE packets are low-latency"),
+    OptionSpec::exact("any_ect", Takes::Flag, "", "every packet that can carry a mark is low-latency"),
+    OptionSpec::exact("split_gso", Takes::Flag, "on", "cut what the sender put together into packets"),
+    OptionSpec::exact("no_split_gso", Takes::Flag, "", "leave it together"),
+];
+
+pub(super) const DUALPI2: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    waits: Waits::KeptShort,
+    ahead,
+    ..KindSpec::new(Kind::DualPi2, "dualpi2", "two queues under one law: low latency beside classic traffic (RFC 9332)")
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::DualPi2(params) = params else { return Vec::new() };
+    vec![Ahead::Held { us: params.target_us.unwrap_or(15_000) }]
+}

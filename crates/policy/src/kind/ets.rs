@@ -1,0 +1,59 @@
+//! ets: strict bands, and below them bands that share by quanta.
+
+use super::{Classes, Filters, Kind};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// Bands there can be.
+pub const MAX_BANDS: usize = 16;
+
+/// ets: strict bands, and below them bands that share by quanta.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EtsParams {
+    /// Bands in all, 1 to 16.
+    pub bands: u8,
+    /// How many of these are strict; they come first.
+    pub strict: u8,
+    /// Bytes in a turn of each band that shares, as far as they were given; in a dump, of all.
+    pub quanta: Vec<u32>,
+    /// Band of each priority, as far as they were given: the others take the last band. In a dump, of all 16.
+    pub priomap: Vec<u8>,
+}
+
+/// A class of ets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EtsClassParams {
+    /// Bytes sent in its turn. `None` in a dump: the band is strict.
+    pub quantum: Option<u32>,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("bands", Takes::Decimal, "as many as strict and quanta need", "bands in all, 1 to 16"),
+    OptionSpec::exact("strict", Takes::Decimal, "0", "how many of them are strict; they come first"),
+    OptionSpec::exact(
+        "quanta",
+        Takes::Words("BYTES…"),
+        "the largest frame",
+        "bytes that each band that is not strict sends in its turn",
+    ),
+    OptionSpec::exact(
+        "priomap",
+        Takes::Priomap,
+        "the last band",
+        "band of each priority from 0 to 15, for packets that no filter takes",
+    ),
+];
+
+const CLASS: &[OptionSpec] = &[OptionSpec::exact(
+    "quantum",
+    Takes::Decimal,
+    "",
+    "bytes that the band sends in its turn; strict bands have none",
+)];
+
+pub(super) const ETS: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    class: Some(CLASS),
+    classes: Classes::Bands,
+    filters: Filters::OfQdisc,
+    ..KindSpec::new(Kind::Ets, "ets", "strict bands, then bands that share by quanta (IEEE 802.1Qaz)")
+};

@@ -1,0 +1,115 @@
+//! fq: flows take turns and are paced.
+
+use super::{Ahead, Changes, Kind, QdiscParams, Reports};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// fq.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FqParams {
+    /// Packets in all.
+    pub limit: Option<u32>,
+    /// Packets of one flow.
+    pub flow_limit: Option<u32>,
+    /// log2 of the buckets that flows are looked up in.
+    pub buckets_log: Option<u32>,
+    /// Which bits of the flow hash tell flows without a socket apart.
+    pub orphan_mask: Option<u32>,
+    /// Are flows paced?
+    pub pacing: Option<bool>,
+    /// Bytes that a flow sends in its turn.
+    pub quantum: Option<u32>,
+    /// Bytes that a new flow may send at first.
+    pub initial_quantum: Option<u32>,
+    /// The rate that no flow exceeds, bytes per second; `u32::MAX`: none.
+    pub max_rate: Option<u32>,
+    /// A flow at most this fast, bytes per second, is paced packet by packet.
+    pub low_rate_threshold: Option<u32>,
+    /// Silence after which a flow has its quantum again, µs.
+    pub refill_delay_us: Option<u32>,
+    /// Mark what leaves so much later than it should, µs; `u32::MAX`: never.
+    pub ce_threshold_us: Option<u32>,
+    /// How much later than asked for a timer may fire, ns.
+    pub timer_slack_ns: Option<u32>,
+    /// How far ahead a packet may be timed, µs.
+    pub horizon_us: Option<u32>,
+    /// Drop what is timed further ahead (else it is sent at the horizon).
+    pub horizon_drop: Option<bool>,
+}
+
+/// fq's counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FqStats {
+    /// Flows that are known.
+    pub flows: u32,
+    /// Flows without packets.
+    pub inactive: u32,
+    /// Flows that wait for their time.
+    pub throttled: u32,
+    /// Until the first of them may send, ns; negative when due.
+    pub next_packet_ns: i64,
+    /// Flows that were forgotten.
+    pub gc: u64,
+    /// Packets that went ahead of all flows.
+    pub highprio: u64,
+    /// Times a flow had to wait.
+    pub throttled_times: u64,
+    /// How late flows are let go again, on average, ns.
+    pub latency_ns: u64,
+    /// Packets marked.
+    pub ce_mark: u64,
+    /// Packets refused because their flow had too many.
+    pub flows_plimit: u64,
+    /// Packets whose pace came to more than a second.
+    pub too_long: u64,
+    /// Packets timed beyond the horizon and dropped.
+    pub horizon_drops: u64,
+    /// Packets timed beyond the horizon and sent at it.
+    pub horizon_caps: u64,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Number, "10000", "packets in all"),
+    OptionSpec::exact("flow_limit", Takes::Number, "100", "packets of one flow"),
+    OptionSpec::exact("buckets", Takes::Number, "1024", "places of the table of flows, rounded up to a power of two"),
+    OptionSpec::exact("maxrate", Takes::Rate32, "none", "the rate that no flow exceeds"),
+    OptionSpec::exact(
+        "low_rate_threshold",
+        Takes::Rate32,
+        "550kbit",
+        "a flow at most this fast is paced packet by packet",
+    ),
+    OptionSpec::exact("ce_threshold", Takes::Time, "off", "mark what leaves so much later than it should"),
+    OptionSpec::exact("timer_slack", Takes::Nanos, "10us", "how much later than asked for a flow may be woken"),
+    OptionSpec::exact("horizon", Takes::Time, "10s", "how far ahead a packet may be timed"),
+    OptionSpec::exact("horizon_cap", Takes::Flag, "", "send what is timed further ahead at the horizon"),
+    OptionSpec::exact("horizon_drop", Takes::Flag, "this", "drop what is timed further ahead"),
+    OptionSpec::exact("defrate", Takes::Rate32, "", "without effect today"),
+    OptionSpec::exact("quantum", Takes::Number, "two of the largest frames", "bytes that a flow sends in its turn"),
+    OptionSpec::exact(
+        "initial_quantum",
+        Takes::Number,
+        "ten of the largest frames",
+        "bytes a new flow may send at first",
+    ),
+    OptionSpec::exact("orphan_mask", Takes::Number, "1023", "bits of the hash that tell flows without a socket apart")
+        .blamed("initial_quantum"),
+    OptionSpec::exact("refill_delay", Takes::Time, "40ms", "silence after which a flow may send its quantum at once"),
+    OptionSpec::exact("pacing", Takes::Flag, "this", "hold flows to their rates"),
+    OptionSpec::exact("nopacing", Takes::Flag, "", "do not hold flows to rates"),
+];
+
+pub(super) const FQ: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    changes: Changes::InPlace,
+    ahead,
+    reports: Reports::EvenIfRefused,
+    ..KindSpec::new(Kind::Fq, "fq", "flows take turns and are held to their rates")
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::Fq(params) = params else { return Vec::new() };
+    vec![
+        Ahead::Turns { quantum: params.quantum.unwrap_or(3028) },
+        Ahead::Packets { queue: "flow's own queue", limit: params.flow_limit.unwrap_or(100) },
+    ]
+}

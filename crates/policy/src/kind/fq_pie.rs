@@ -1,0 +1,85 @@
+//! fq_pie: PIE in each of many flows.
+
+use super::{Ahead, Changes, Kind, PieParams, QdiscParams, Reports, Waits};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// fq_pie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FqPieParams {
+    /// What each flow's PIE goes by; its limit is that of all packets together.
+    pub pie: PieParams,
+    /// Queues; fixed once created.
+    pub flows: Option<u32>,
+    /// Bytes that a flow sends in its turn.
+    pub quantum: Option<u32>,
+    /// Memory, bytes; more is only counted.
+    pub memory_limit: Option<u32>,
+    /// The highest probability at which packets are marked, percent; beyond they are dropped.
+    pub ecn_prob: Option<u32>,
+}
+
+/// fq_pie's counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FqPieStats {
+    /// Packets taken in.
+    pub packets_in: u32,
+    /// Packets that came to a full queue.
+    pub overlimit: u32,
+    /// Packets that came when too much memory was in use.
+    pub overmemory: u32,
+    /// Packets dropped.
+    pub dropped: u32,
+    /// Packets marked instead of dropped.
+    pub ecn_mark: u32,
+    /// Times a flow became new.
+    pub new_flow_count: u32,
+    /// Flows on the list of new ones.
+    pub new_flows_len: u32,
+    /// Flows on the list of old ones.
+    pub old_flows_len: u32,
+    /// Memory in use, bytes.
+    pub memory_used: u32,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Number, "10240", "packets in all"),
+    OptionSpec::exact("flows", Takes::Number, "1024", "queues, 1 to 65536; fixed once created"),
+    OptionSpec::exact("target", Takes::Time, "15ms", "delay to hold"),
+    OptionSpec::exact(
+        "tupdate",
+        Takes::Time,
+        "15ms",
+        "time between adjustments of the probabilities, in whole timer ticks",
+    ),
+    OptionSpec::exact("alpha", Takes::Number, "2", "weight of the delay's distance from target, 0 to 32, in 1/16 Hz")
+        .within(0.0, 32.0),
+    OptionSpec::exact("beta", Takes::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz")
+        .within(0.0, 32.0),
+    OptionSpec::exact("quantum", Takes::Size, "the largest frame", "bytes that a flow sends in its turn, 256 to 2^20"),
+    OptionSpec::exact("memory_limit", Takes::Size, "32m", "bytes of memory; what comes beyond is counted, not dropped"),
+    OptionSpec::exact("ecn_prob", Takes::Number, "10", "per cent of probability up to which packets are marked")
+        .within(0.0, 99.0),
+    OptionSpec::exact("ecn", Takes::Flag, "", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("noecn", Takes::Flag, "this", "always drop"),
+    OptionSpec::exact("bytemode", Takes::Flag, "", "weigh the probability by the packet's length"),
+    OptionSpec::exact("nobytemode", Takes::Flag, "this", "every packet is worth the same"),
+    OptionSpec::exact("dq_rate_estimator", Takes::Flag, "", "delay from backlog and measured rate, as RFC 8033 has it"),
+    OptionSpec::exact("no_dq_rate_estimator", Takes::Flag, "this", "delay from the time that packets waited"),
+];
+
+pub(super) const FQ_PIE: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    waits: Waits::KeptShort,
+    changes: Changes::InPlace,
+    ahead,
+    reports: Reports::IfAccepted,
+    ..KindSpec::new(Kind::FqPie, "fq_pie", "fair queueing with PIE (RFC 8033) in each flow")
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::FqPie(params) = params else { return Vec::new() };
+    vec![
+        Ahead::Turns { quantum: params.quantum.unwrap_or(1514) },
+        Ahead::Held { us: params.pie.target_us.unwrap_or(15_000) },
+    ]
+}

@@ -1,0 +1,134 @@
+//! gred: random early detection with several curves in one queue.
+
+use super::{Ahead, IdleTable, Kind, QdiscParams, RedCurve, Waits};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// What tc says of a gred: the table, or one of its virtual queues; in a dump, both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GredParams {
+    /// `gred setup …`: the qdisc.
+    Setup(GredSetup),
+    /// `gred vq N …`: one of its queues.
+    Queue(Box<GredQueue>),
+    /// What a dump brings.
+    InForce(GredSetup, Vec<GredQueueDump>),
+}
+
+/// The table of a gred.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GredSetup {
+    /// Virtual queues, 1 to 16.
+    pub vqs: u32,
+    /// The queue of packets that name none, or one that is not set up.
+    pub default: u32,
+    /// Does the average of a queue hold those of the queues before it?
+    pub grio: bool,
+    /// Bytes that may wait in all. Default: the device's transmit queue length times its largest frame.
+    pub limit: Option<u32>,
+    /// Flags of all queues.
+    pub flags: GredFlags,
+}
+
+/// What becomes of packets that are to be marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GredFlags {
+    /// Mark packets that can carry a mark instead of dropping them.
+    pub ecn: bool,
+    /// Drop above `max` even what can carry a mark.
+    pub harddrop: bool,
+}
+
+/// A virtual queue of gred.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GredQueue {
+    /// Its number.
+    pub vq: u32,
+    /// Its place in the order that `grio` adds averages by; 0: not given.
+    pub prio: u8,
+    /// Bytes that may wait in it.
+    pub limit: u32,
+    /// When to mark.
+    pub curve: RedCurve,
+    /// What idleness does to the average. Not in a dump.
+    pub idle: Option<Box<IdleTable>>,
+    /// Its own flags, where it has such.
+    pub flags: Option<GredFlags>,
+}
+
+/// A virtual queue of gred, with what it counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GredQueueDump {
+    /// What it goes by.
+    pub queue: GredQueue,
+    /// The average, bytes.
+    pub average: u32,
+    /// Bytes that wait.
+    pub backlog: u32,
+    /// Packets dropped because the average was too long.
+    pub forced_drop: u32,
+    /// Dropped by the probability.
+    pub prob_drop: u32,
+    /// Marked because the average was too long.
+    pub forced_mark: u32,
+    /// Marked by the probability.
+    pub prob_mark: u32,
+    /// Packets for which there was no room.
+    pub pdrop: u32,
+    /// Packets that came.
+    pub packets: u32,
+    /// Bytes that came.
+    pub bytes: u64,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact(
+        "setup",
+        Takes::Words("vqs N default N [grio] [limit SIZE] [ecn] [harddrop]"),
+        "",
+        "the table of virtual queues, 1 to 16: how many, and whose packets are that name none; comes before all else",
+    )
+    .or(&["init"]),
+    OptionSpec::exact("vq", Takes::Decimal, "", "the virtual queue that is set up; must be given").or(&["DP"]),
+    OptionSpec::exact(
+        "prio",
+        Takes::Decimal,
+        "8",
+        "with grio: averages of queues before it in this order count with its own",
+    ),
+    OptionSpec::exact("limit", Takes::Size, "", "bytes that may wait in the virtual queue; must be given"),
+    OptionSpec::exact("min", Takes::Size, "", "average queue in bytes from which packets are marked; must be given"),
+    OptionSpec::exact("max", Takes::Size, "", "average queue in bytes from which every packet is; must be given"),
+    OptionSpec::exact("avpkt", Takes::Size, "", "bytes of a usual packet; must be given"),
+    OptionSpec::exact("burst", Takes::Decimal, "(2 min + max) / (3 avpkt)", "packets the average lets pass at once"),
+    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact(
+        "bandwidth",
+        Takes::Rate32,
+        "10mbit",
+        "the link's rate, to let the average sink while it is idle",
+    ),
+    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
+];
+
+/// What follows `setup`.
+pub const GRED_SETUP: &[OptionSpec] = &[
+    OptionSpec::exact("vqs", Takes::Decimal, "", "virtual queues, 1 to 16; must be given, before default").or(&["DPs"]),
+    OptionSpec::exact("default", Takes::Decimal, "", "the queue of packets that name none; must be given"),
+    OptionSpec::exact("grio", Takes::Flag, "off", "averages of queues that go before count with a queue's own"),
+    OptionSpec::exact("limit", Takes::Size, "the device's txqueuelen", "bytes that may wait in all queues together"),
+    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
+];
+
+pub(super) const GRED: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    waits: Waits::KeptShort,
+    ahead,
+    ..KindSpec::new(Kind::Gred, "gred", "random early detection with several curves in one queue")
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::Gred(GredParams::InForce(setup, _)) = params else { return Vec::new() };
+    vec![Ahead::Bytes { queue: "queue", limit: setup.limit.unwrap_or(0) }]
+}

@@ -1,0 +1,63 @@
+//! hfsc: service curves in a tree.
+
+use super::{Changes, Classes, Filters, Kind};
+use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
+
+/// hfsc.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HfscParams {
+    /// Minor number of the class for what nothing classifies; 0 = none, and such packets are dropped.
+    pub default: u16,
+}
+
+/// A class of hfsc. Of the three curves `None` and a curve of two zero slopes mean the same: there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HfscClassParams {
+    /// Real time: what the class is given whatever the others want.
+    pub rt: Option<ServiceCurve>,
+    /// Link sharing: its part of what is left.
+    pub ls: Option<ServiceCurve>,
+    /// Upper limit of what it gets by link sharing.
+    pub ul: Option<ServiceCurve>,
+}
+
+/// A curve of two straight pieces: bytes of service over time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServiceCurve {
+    /// Slope of the first piece, bytes per second.
+    pub m1: u32,
+    /// Where the first piece ends, µs.
+    pub d_us: u32,
+    /// Slope of the second piece, bytes per second.
+    pub m2: u32,
+}
+
+const OPTIONS: &[OptionSpec] =
+    &[OptionSpec::short("default", Takes::Hex16, "none: drop", "class (hexadecimal minor) of what no filter takes")
+        .once("default")];
+
+const CLASS: &[OptionSpec] = &[
+    OptionSpec::short("rt", Takes::Curve, "none", "real time: service given at once, whatever the others want"),
+    OptionSpec::short("ls", Takes::Curve, "none", "link sharing: the class's part of what is left"),
+    OptionSpec::short("sc", Takes::Curve, "none", "the same curve for real time and link sharing"),
+    OptionSpec::short("ul", Takes::Curve, "none", "upper limit of what link sharing may give; needs ls or sc"),
+];
+
+const VOICE: Voice = Voice {
+    illegal: "{more}HFSC: Illegal \"{name}\"",
+    unknown: "HFSC: What is \"{word}\" ?",
+    twice: "HFSC: Double \"{name}\"",
+    help: Help::Begun,
+    ..Voice::PLAIN
+};
+
+pub(super) const HFSC: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    class: Some(CLASS),
+    classes: Classes::Made,
+    filters: Filters::OfClassesToo,
+    changes: Changes::InPlace,
+    voice: VOICE,
+    keeps_rate: true,
+    ..KindSpec::new(Kind::Hfsc, "hfsc", "hierarchical fair service curves: a sure delay and a share, set apart")
+};

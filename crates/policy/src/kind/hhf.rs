@@ -1,0 +1,59 @@
+//! hhf: flows that send much are set apart.
+
+use super::{Ahead, Changes, Kind, QdiscParams, Reports};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// hhf.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HhfParams {
+    /// Packets that may wait.
+    pub limit: Option<u32>,
+    /// Bytes that the heavy hitters send in their turn.
+    pub quantum: Option<u32>,
+    /// Heavy hitters that are known at once.
+    pub hh_limit: Option<u32>,
+    /// For how long bytes are added up, µs.
+    pub reset_timeout_us: Option<u32>,
+    /// Bytes in that time that make a flow a heavy hitter.
+    pub admit_bytes: Option<u32>,
+    /// Silence after which it is none any more, µs.
+    pub evict_timeout_us: Option<u32>,
+    /// How many quanta the others send in their turn.
+    pub non_hh_weight: Option<u32>,
+}
+
+/// hhf's counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HhfStats {
+    /// Packets dropped because the queue was full.
+    pub drop_overlimit: u32,
+    /// Heavy hitters that could not be noted.
+    pub hh_overlimit: u32,
+    /// Heavy hitters found.
+    pub tot_hh: u32,
+    /// Heavy hitters known now.
+    pub cur_hh: u32,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Number, "1000", "packets in all"),
+    OptionSpec::exact("quantum", Takes::Number, "the largest frame", "bytes that heavy hitters send in their turn"),
+    OptionSpec::exact("hh_limit", Takes::Number, "2048", "heavy hitters that are known at once"),
+    OptionSpec::exact("reset_timeout", Takes::Time, "40ms", "for how long each flow's bytes are added up"),
+    OptionSpec::exact("admit_bytes", Takes::Number, "131072", "bytes in that time that make a flow a heavy hitter"),
+    OptionSpec::exact("evict_timeout", Takes::Time, "1s", "silence after which it is none any more"),
+    OptionSpec::exact("non_hh_weight", Takes::Number, "2", "how many quanta all others send in their turn"),
+];
+
+pub(super) const HHF: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    changes: Changes::InPlace,
+    ahead,
+    reports: Reports::IfAccepted,
+    ..KindSpec::new(Kind::Hhf, "hhf", "heavy hitters are found and set apart from the rest")
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::Hhf(params) = params else { return Vec::new() };
+    vec![Ahead::Packets { queue: "queue", limit: params.limit.unwrap_or(1000) }]
+}

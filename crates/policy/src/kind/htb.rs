@@ -1,0 +1,89 @@
+//! htb: token buckets that borrow.
+
+use super::{Ahead, Classes, Filters, Kind, QdiscParams};
+use crate::rate::{RateSpec, Ticks};
+use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
+
+/// htb.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HtbParams {
+    /// Minor number of the class for what nothing classifies; 0 = none.
+    pub default: u32,
+    /// A class's quantum is its rate in bytes per second divided by this, unless given.
+    pub r2q: u32,
+    /// Packets that may wait unclassified. Default: the device's transmit queue length.
+    pub direct_qlen: Option<u32>,
+}
+
+impl Default for HtbParams {
+    fn default() -> HtbParams {
+        HtbParams { default: 0, r2q: 10, direct_qlen: None }
+    }
+}
+
+/// A class of htb.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HtbClassParams {
+    /// What it is sure of.
+    pub rate: RateSpec,
+    /// What it may borrow up to.
+    pub ceil: RateSpec,
+    /// Its bucket, as time at `rate`.
+    pub buffer: Ticks,
+    /// Its ceiling's bucket, as time at `ceil`.
+    pub cbuffer: Ticks,
+    /// Bytes served in its turn; 0 = from the rate. In a dump: the value in force.
+    pub quantum: u32,
+    /// 0 (served first) to 7.
+    pub prio: u32,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::short(
+        "default",
+        Takes::Hex,
+        "0: send at once, unshaped",
+        "class (hexadecimal minor) of what no filter takes",
+    ),
+    OptionSpec::short("direct_qlen", Takes::Decimal, "the device's txqueuelen", "packets that may wait unshaped"),
+    OptionSpec::short("debug", Takes::Ignored, "", "without effect today"),
+    OptionSpec::short("r2q", Takes::Decimal, "10", "a class's quantum is its rate in bytes per second divided by this"),
+    OptionSpec::short("offload", Takes::Flag, "", "let the hardware do it; no simulated device can"),
+];
+
+const CLASS: &[OptionSpec] = &[
+    OptionSpec::short("prio", Takes::Decimal, "0", "order among leaves, 0 (first) to 7, when there is rate to borrow"),
+    OptionSpec::short("mtu", Takes::Decimal, "1600", "largest packet, for the default of burst and cburst only"),
+    OptionSpec::short("mpu", Takes::Decimal16, "0", "least bytes that a packet counts"),
+    OptionSpec::short("overhead", Takes::Decimal16, "0", "bytes that the link adds to each packet"),
+    OptionSpec::short("linklayer", Takes::LinkLayer, "ethernet", "how the link cuts packets: whole, or in ATM cells"),
+    OptionSpec::short("quantum", Takes::Decimal, "rate/r2q, 1000 to 200000", "bytes served in a turn, when borrowing"),
+    OptionSpec::short("burst", Takes::SizeCell, "rate/hz + mtu", "size of the rate's bucket")
+        .or(&["buffer", "maxburst"]),
+    OptionSpec::short("cburst", Takes::SizeCell, "ceil/hz + mtu", "size of the ceiling's bucket")
+        .or(&["cbuffer", "cmaxburst"]),
+    OptionSpec::exact("ceil", Takes::Rate, "rate", "the rate that the class may borrow up to").once("ceil"),
+    OptionSpec::exact("rate", Takes::Rate, "", "the rate that the class is sure of").once("rate"),
+];
+
+const VOICE: Voice = Voice { illegal_usage: true, as_typed: true, help: Help::InClasses, ..Voice::PLAIN };
+
+pub(super) const HTB: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    class: Some(CLASS),
+    voice: VOICE,
+    classes: Classes::Made,
+    filters: Filters::OfClassesToo,
+    ahead,
+    keeps_rate: true,
+    ..KindSpec::new(
+        Kind::Htb,
+        "htb",
+        "hierarchical token bucket: classes with a sure rate that borrow what others leave",
+    )
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::Htb(params) = params else { return Vec::new() };
+    vec![Ahead::Unserved { queue: "direct queue", limit: params.direct_qlen.unwrap_or(1000) }]
+}

@@ -1,0 +1,179 @@
+//! netem: a network's delays and faults.
+
+use super::{Classes, Filters, Kind};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// A probability or a correlation, in 2^-32 (4294967295 = 1).
+pub type Share = u32;
+
+/// netem: everything is sent with every command, so that a change without an option takes it away.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NetemParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Delay, ns.
+    pub latency_ns: i64,
+    /// How far it varies, ns.
+    pub jitter_ns: i64,
+    /// How it varies; `None`: uniformly.
+    pub distribution: Option<Table>,
+    /// Are there correlations at all?
+    pub correlations: Option<NetemCorrelations>,
+    /// Loss.
+    pub loss: NetemLoss,
+    /// Mark packets that can carry a mark instead of losing them.
+    pub ecn: bool,
+    /// Probability of a second copy.
+    pub duplicate: Share,
+    /// Of every so many packets one may go ahead at once; 0: none.
+    pub gap: u32,
+    /// Probability that it does, with its correlation.
+    pub reorder: Option<(Share, Share)>,
+    /// Probability of a bit being wrong, with its correlation.
+    pub corrupt: Option<(Share, Share)>,
+    /// The rate.
+    pub rate: Option<NetemRate>,
+    /// Packets leave in bursts.
+    pub slot: Option<NetemSlot>,
+}
+
+/// How what was drawn last bears on the next draw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetemCorrelations {
+    /// Of delays.
+    pub delay: Share,
+    /// Of losses.
+    pub loss: Share,
+    /// Of copies.
+    pub duplicate: Share,
+}
+
+/// How packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetemLoss {
+    /// Each with this probability.
+    Random(Share),
+    /// A chain of four states; probabilities of going from one to another.
+    States {
+        /// From good to a burst of losses.
+        p13: Share,
+        /// From the burst to good.
+        p31: Share,
+        /// From losing in a burst to receiving in it.
+        p32: Share,
+        /// From receiving in a burst to losing in it.
+        p23: Share,
+        /// From good to a single loss.
+        p14: Share,
+    },
+    /// Gilbert and Elliott's chain of two.
+    Gilbert {
+        /// From good to bad.
+        p: Share,
+        /// From bad to good.
+        r: Share,
+        /// Getting through while bad.
+        h: Share,
+        /// Loss while good.
+        k1: Share,
+    },
+}
+
+impl Default for NetemLoss {
+    fn default() -> NetemLoss {
+        NetemLoss::Random(0)
+    }
+}
+
+/// A serial link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetemRate {
+    /// Bytes per second.
+    pub rate: u64,
+    /// Bytes added to each packet; may be negative.
+    pub packet_overhead: i32,
+    /// Bytes of a cell; 0: packets are sent whole.
+    pub cell_size: u32,
+    /// Bytes added to each cell; may be negative.
+    pub cell_overhead: i32,
+}
+
+/// Bursts that begin at intervals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetemSlot {
+    /// The shortest interval, ns.
+    pub min_delay_ns: i64,
+    /// The longest, ns.
+    pub max_delay_ns: i64,
+    /// Packets of a burst; 0: no limit.
+    pub max_packets: i32,
+    /// Bytes of a burst; 0: no limit.
+    pub max_bytes: i32,
+    /// The mean interval, where a distribution says how it varies, ns.
+    pub dist_delay_ns: i64,
+    /// How far it varies then, ns.
+    pub dist_jitter_ns: i64,
+    /// The distribution.
+    pub distribution: Option<Table>,
+}
+
+/// A distribution: where its quantiles lie, 8192 to a standard deviation. A dump does not bring it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table(pub Box<[i16]>);
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Size, "1000", "packets that may wait"),
+    OptionSpec::exact(
+        "delay",
+        Takes::Words("TIME [JITTER [CORRELATION]]"),
+        "0",
+        "how long each packet waits, how far that varies, and how like the one before it is",
+    )
+    .or(&["latency"]),
+    OptionSpec::exact(
+        "distribution",
+        Takes::Words("normal|pareto|paretonormal|experimental"),
+        "uniform",
+        "how delays spread around their mean; needs a delay with jitter",
+    ),
+    OptionSpec::exact(
+        "loss",
+        Takes::Words("[random] PERCENT [CORRELATION] | state P13 [P31 [P32 [P23 [P14]]]] | gemodel P [R [1-H [1-K]]]"),
+        "0%",
+        "loss by chance, by a chain of four states, or by Gilbert and Elliott's chain of two",
+    )
+    .or(&["drop"]),
+    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of losing them"),
+    OptionSpec::exact("duplicate", Takes::Words("PERCENT [CORRELATION]"), "0%", "packets that get a second copy"),
+    OptionSpec::exact("corrupt", Takes::Words("PERCENT [CORRELATION]"), "0%", "packets that get one wrong bit"),
+    OptionSpec::exact(
+        "reorder",
+        Takes::Words("PERCENT [CORRELATION]"),
+        "0%",
+        "packets that leave at once, before those that wait; needs a delay",
+    ),
+    OptionSpec::exact("gap", Takes::Number, "1", "only every so many packets one may be reordered; needs reorder"),
+    OptionSpec::exact(
+        "rate",
+        Takes::Words("RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]"),
+        "none",
+        "a serial link, that adds bytes to each packet or cuts it into cells",
+    ),
+    OptionSpec::exact(
+        "slot",
+        Takes::Words("MIN [MAX] | distribution NAME TIME JITTER, then [packets N] [bytes SIZE]"),
+        "none",
+        "packets leave in bursts, at such intervals and of such a size",
+    ),
+];
+
+pub(super) const NETEM: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    classes: Classes::One,
+    filters: Filters::Unsupported,
+    ..KindSpec::new(
+        Kind::Netem,
+        "netem",
+        "a network's delay, jitter, loss, second copies, wrong bits, reordering and rate",
+    )
+};

@@ -1,0 +1,9 @@
+//! pfifo_fast: three strict bands by priority.
+
+use super::{Kind, Waits};
+use crate::spec::KindSpec;
+
+pub(super) const PFIFO_FAST: KindSpec = KindSpec {
+    waits: Waits::UntilFull,
+    ..KindSpec::new(Kind::PfifoFast, "pfifo_fast", "three strict bands by priority; the usual default of a device")
+};

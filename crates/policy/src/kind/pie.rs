@@ -1,0 +1,87 @@
+//! pie: a controller that drops by the delay and its growth (RFC 8033).
+
+use super::{Ahead, Changes, Kind, QdiscParams, Reports, Waits};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// pie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PieParams {
+    /// Packets that may wait.
+    pub limit: Option<u32>,
+    /// Delay to hold, µs.
+    pub target_us: Option<u32>,
+    /// Time between adjustments of the probability, µs.
+    pub tupdate_us: Option<u32>,
+    /// Weight of the delay's distance from the target, in 1/16 Hz.
+    pub alpha: Option<u32>,
+    /// Weight of the delay's growth, in 1/16 Hz.
+    pub beta: Option<u32>,
+    /// Mark packets that can carry a mark instead of dropping them.
+    pub ecn: Option<bool>,
+    /// Weigh the probability by the packet's length.
+    pub bytemode: Option<bool>,
+    /// Take the delay from the backlog and a measured rate instead of the packets' own times.
+    pub rate_estimator: Option<bool>,
+}
+
+/// pie's counters and state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PieStats {
+    /// Probability of a drop, 2^64 - 1 = 1.
+    pub prob: u64,
+    /// The queue's delay, µs.
+    pub delay_us: u32,
+    /// The measured rate, bytes per second; shown with the rate estimator.
+    pub avg_dq_rate: u32,
+    /// Is the rate being measured?
+    pub dq_rate_estimating: bool,
+    /// Packets taken in.
+    pub packets_in: u32,
+    /// Packets that came to a full queue.
+    pub overlimit: u32,
+    /// Packets dropped by the probability.
+    pub dropped: u32,
+    /// The longest queue, packets.
+    pub maxq: u32,
+    /// Packets marked instead of dropped.
+    pub ecn_mark: u32,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Number, "1000", "packets that may wait"),
+    OptionSpec::exact("target", Takes::Time, "15ms", "delay to hold"),
+    OptionSpec::exact(
+        "tupdate",
+        Takes::Time,
+        "15ms",
+        "time between adjustments of the probability, in whole timer ticks",
+    ),
+    OptionSpec::exact("alpha", Takes::Number, "2", "weight of the delay's distance from target, 0 to 32, in 1/16 Hz")
+        .within(0.0, 32.0),
+    OptionSpec::exact("beta", Takes::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz")
+        .within(0.0, 32.0),
+    OptionSpec::exact("ecn", Takes::Flag, "", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("noecn", Takes::Flag, "this", "always drop"),
+    OptionSpec::exact("bytemode", Takes::Flag, "", "weigh the probability by the packet's length"),
+    OptionSpec::exact("nobytemode", Takes::Flag, "this", "every packet is worth the same"),
+    OptionSpec::exact("dq_rate_estimator", Takes::Flag, "", "delay from backlog and measured rate, as RFC 8033 has it"),
+    OptionSpec::exact("no_dq_rate_estimator", Takes::Flag, "this", "delay from the time that packets waited"),
+];
+
+pub(super) const PIE: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    waits: Waits::KeptShort,
+    changes: Changes::InPlace,
+    ahead,
+    reports: Reports::IfAccepted,
+    ..KindSpec::new(
+        Kind::Pie,
+        "pie",
+        "proportional integral controller: drops by the queue's delay and its growth (RFC 8033)",
+    )
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::Pie(params) = params else { return Vec::new() };
+    vec![Ahead::Held { us: params.target_us.unwrap_or(15_000) }]
+}

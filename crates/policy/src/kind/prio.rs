@@ -1,0 +1,48 @@
+//! prio: strict bands.
+
+use super::{Changes, Classes, Filters, Kind, QdiscParams};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// prio.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrioParams {
+    /// Bands, 2 to 16.
+    pub bands: u32,
+    /// Band of each of the 16 priorities.
+    pub priomap: [u8; 16],
+}
+
+impl Default for PrioParams {
+    fn default() -> PrioParams {
+        PrioParams { bands: 3, priomap: PrioParams::MAP }
+    }
+}
+
+impl PrioParams {
+    /// The customary map, pfifo_fast's too.
+    pub const MAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("bands", Takes::Signed, "3", "number of bands, 2 to 16; band 0 is served first"),
+    OptionSpec::exact(
+        "priomap",
+        Takes::Priomap,
+        "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
+        "band of each priority from 0 to 15, for packets that no filter takes; give `bands` before it",
+    ),
+    OptionSpec::exact("multiqueue", Takes::Flag, "", "without effect today"),
+];
+
+pub(super) const PRIO: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    classes: Classes::Bands,
+    filters: Filters::OfQdisc,
+    changes: Changes::InPlaceIfSame { fixed: bands, unsaid: |_| {} },
+    ..KindSpec::new(Kind::Prio, "prio", "strict bands, each a class with a discipline of its own")
+};
+
+/// A band that goes takes what hangs on it along.
+fn bands(params: &QdiscParams) -> Option<u32> {
+    if let QdiscParams::Prio(params) = params { Some(params.bands) } else { None }
+}

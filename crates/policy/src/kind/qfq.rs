@@ -1,0 +1,30 @@
+//! qfq: classes share by weight.
+
+use super::{Classes, Filters, Kind};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// A class of qfq.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QfqClassParams {
+    /// Its share, 1 to 1024. In a dump: the value in force. Default: 1.
+    pub weight: Option<u32>,
+    /// Its longest packet, bytes, 512 to 65536. Default: the largest frame.
+    pub maxpkt: Option<u32>,
+}
+
+const CLASS: &[OptionSpec] = &[
+    OptionSpec::short("weight", Takes::Decimal, "1", "the class's share among the others', 1 to 1024"),
+    OptionSpec::short("maxpkt", Takes::Decimal, "the largest frame", "its longest packet in bytes, 512 to 65536"),
+];
+
+pub(super) const QFQ: KindSpec = KindSpec {
+    qdisc: Some(&[]),
+    class: Some(CLASS),
+    classes: Classes::Made,
+    filters: Filters::OfQdisc,
+    ..KindSpec::new(
+        Kind::Qfq,
+        "qfq",
+        "quick fair queueing: classes share by weight, nearly as fairly as can be; filters must name the class",
+    )
+};

@@ -1,0 +1,98 @@
+//! red: random early detection.
+
+use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Waits};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// What random early detection goes by, as tc computes it and the kernel keeps it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RedCurve {
+    /// Below this average nothing happens; bytes (choke: packets).
+    pub min: u32,
+    /// From this average on every packet is marked or dropped.
+    pub max: u32,
+    /// The average moves by 1/2^this of the difference with each packet.
+    pub wlog: u8,
+    /// log2 of (max - min) / probability: what kernels before 3.3 went by.
+    pub plog: u8,
+    /// Each entry of the idle table stands for 2^this microseconds.
+    pub scell_log: u8,
+    /// Probability of a mark at `max`, in 2^-32.
+    pub max_p: u32,
+}
+
+/// By how many bits the average shrinks while the queue is idle, by the idle time in cells.
+pub type IdleTable = [u8; 256];
+
+/// red (bytes) and choke (packets).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedParams {
+    /// Bytes (choke: packets) that may wait.
+    pub limit: u32,
+    /// When to mark.
+    pub curve: RedCurve,
+    /// What idleness does to the average. Not in a dump.
+    pub idle: Option<Box<IdleTable>>,
+    /// Mark packets that can carry a mark instead of dropping them.
+    pub ecn: bool,
+    /// Drop above `max` even what can carry a mark.
+    pub harddrop: bool,
+    /// Move the probability so that the average stays between the thresholds.
+    pub adaptive: bool,
+    /// Never drop early, also what cannot carry a mark.
+    pub nodrop: bool,
+}
+
+/// The counters of red and choke.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedStats {
+    /// Packets dropped early.
+    pub early: u32,
+    /// Packets that the queue below had no room for.
+    pub pdrop: u32,
+    /// Packets lost in other ways.
+    pub other: u32,
+    /// Packets marked instead of dropped.
+    pub marked: u32,
+    /// choke: pairs of packets of one flow.
+    pub matched: Option<u32>,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Size, "", "bytes that may wait; must be given"),
+    OptionSpec::exact("min", Takes::Size, "max/3", "average queue in bytes from which packets are marked"),
+    OptionSpec::exact("max", Takes::Size, "limit/4", "average queue in bytes from which every packet is"),
+    OptionSpec::exact("burst", Takes::Number, "(2 min + max) / (3 avpkt)", "packets the average lets pass at once"),
+    OptionSpec::exact("avpkt", Takes::Size, "", "bytes of a usual packet; must be given"),
+    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact(
+        "bandwidth",
+        Takes::Rate32,
+        "10mbit",
+        "the link's rate, to let the average sink while it is idle",
+    ),
+    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
+    OptionSpec::exact("nodrop", Takes::Flag, "off", "let packets pass that would be marked and cannot be; needs ecn"),
+    OptionSpec::exact(
+        "adaptive",
+        Takes::Flag,
+        "off",
+        "noted down, without effect since iproute2 5.7: was to move the probability by itself",
+    )
+    .or(&["adaptative"]),
+];
+
+pub(super) const RED: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    classes: Classes::One,
+    filters: Filters::Unsupported,
+    waits: Waits::KeptShort,
+    ahead,
+    changes: Changes::AsMade,
+    ..KindSpec::new(Kind::Red, "red", "random early detection: drops or marks more the longer the average queue is")
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::Red(params) = params else { return Vec::new() };
+    vec![Ahead::Bytes { queue: "queue", limit: params.limit }]
+}

@@ -1,0 +1,80 @@
+//! sfb: stochastic fair blue.
+
+use super::{Changes, Classes, Filters, Kind, Waits};
+use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
+
+/// sfb: as tc sends them. Probabilities are 16 bit, 65535 = 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SfbParams {
+    /// Time between changes of the hash key, ms.
+    pub rehash_ms: u32,
+    /// For how long before it the next key's bins are warmed up, ms.
+    pub warmup_ms: u32,
+    /// Packets that may wait; 0 = the device's transmit queue length.
+    pub limit: u32,
+    /// Packets of a bin above which it counts as full.
+    pub max: u32,
+    /// Packets of a bin from which its probability grows.
+    pub target: u32,
+    /// By how much it grows.
+    pub increment: u32,
+    /// By how much it shrinks when the bin is empty.
+    pub decrement: u32,
+    /// Packets per second let through of a flow that does not respond.
+    pub penalty_rate: u32,
+    /// And at once.
+    pub penalty_burst: u32,
+}
+
+/// sfb's counters and state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SfbStats {
+    /// Packets dropped by their flow's probability.
+    pub earlydrop: u32,
+    /// Packets over the penalty rate of a flow that does not respond.
+    pub penaltydrop: u32,
+    /// Packets whose bins were all full.
+    pub bucketdrop: u32,
+    /// Packets that came to a full queue.
+    pub queuedrop: u32,
+    /// Packets that the queue below refused.
+    pub childdrop: u32,
+    /// Packets marked instead of dropped.
+    pub marked: u32,
+    /// Packets in the fullest bin.
+    pub maxqlen: u32,
+    /// The highest probability of a bin, 65535 = 1.
+    pub maxprob: u32,
+    /// The mean probability of the bins.
+    pub avgprob: u32,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("rehash", Takes::Number, "600000", "milliseconds between changes of the hash key"),
+    OptionSpec::exact("db", Takes::Number, "60000", "milliseconds before it in which the next key's bins warm up"),
+    OptionSpec::exact("limit", Takes::Number, "the device's txqueuelen", "packets that may wait"),
+    OptionSpec::exact("max", Takes::Number, "25, or 5/4 target", "packets in a bin from which on it takes no more"),
+    OptionSpec::exact("target", Takes::Number, "20, or 4/5 max", "packets in a bin from which its probability grows"),
+    OptionSpec::exact("increment", Takes::Fraction, "0.0005", "by how much it grows with a packet").within(0.0, 1.0),
+    OptionSpec::exact(
+        "decrement",
+        Takes::Fraction,
+        "0.00005",
+        "by how much it shrinks when a packet meets an empty bin",
+    )
+    .within(0.0, 1.0),
+    OptionSpec::exact("penalty_rate", Takes::Number, "10", "packets per second of all flows that do not respond"),
+    OptionSpec::exact("penalty_burst", Takes::Number, "20", "how many of these may pass at once"),
+];
+
+const VOICE: Voice = Voice { help: Help::Unknown, ..Voice::PLAIN };
+
+pub(super) const SFB: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    classes: Classes::One,
+    filters: Filters::OfQdisc,
+    waits: Waits::KeptShort,
+    changes: Changes::AsMade,
+    voice: VOICE,
+    ..KindSpec::new(Kind::Sfb, "sfb", "stochastic fair blue: finds the flows that do not respond, and holds them")
+};

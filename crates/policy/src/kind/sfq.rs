@@ -1,0 +1,92 @@
+//! sfq: flows, told apart by a hash, take turns.
+
+use super::{Ahead, Classes, Filters, Kind, QdiscParams, RedCurve, Waits};
+use crate::spec::{KindSpec, OptionSpec, Takes};
+
+/// sfq. As tc sends them: 0 leaves the value as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SfqParams {
+    /// Bytes a flow sends in its turn.
+    pub quantum: u32,
+    /// Seconds between changes of the hash key.
+    pub perturb: i32,
+    /// Packets in all.
+    pub limit: u32,
+    /// Buckets of the hash.
+    pub divisor: u32,
+    /// Flows that may be active at once.
+    pub flows: u32,
+    /// Packets that one flow may have.
+    pub depth: u32,
+    /// Drop the oldest packet of a flow instead of the newest.
+    pub headdrop: bool,
+    /// Random early detection in each flow.
+    pub red: Option<SfqRed>,
+}
+
+/// Random early detection in each flow of sfq.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SfqRed {
+    /// Bytes that a flow may have; the kernel is told and never asks. Not in a dump.
+    pub limit: u32,
+    /// When to mark; bytes.
+    pub curve: RedCurve,
+    /// Mark packets that can carry a mark instead of dropping them.
+    pub ecn: bool,
+    /// Drop above the curve's `max` even what can carry a mark.
+    pub harddrop: bool,
+}
+
+/// What sfq's random early detection did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SfqStats {
+    /// Dropped by the probability.
+    pub prob_drop: u32,
+    /// Marked by the probability: the arrival.
+    pub prob_mark: u32,
+    /// Marked by the probability: the flow's oldest packet.
+    pub prob_mark_head: u32,
+    /// Dropped because the average was too long.
+    pub forced_drop: u32,
+    /// Marked for that: the arrival.
+    pub forced_mark: u32,
+    /// Marked for that: the flow's oldest packet.
+    pub forced_mark_head: u32,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("quantum", Takes::Size, "the largest frame", "bytes that a flow sends in its turn")
+        .blamed("limit"),
+    OptionSpec::exact("perturb", Takes::SignedAny, "0: never", "seconds between changes of the hash key"),
+    OptionSpec::exact("limit", Takes::Number, "127", "packets in all, at least 2 and at most depth times flows")
+        .at_least(2.0, ", must be > 1"),
+    OptionSpec::exact("divisor", Takes::Number, "1024", "buckets of the hash, a power of two up to 65536"),
+    OptionSpec::exact("flows", Takes::Number, "128", "flows that may be active at once"),
+    OptionSpec::exact("depth", Takes::Number, "127", "packets that one flow may have, at most 127").blamed("flows"),
+    OptionSpec::exact("headdrop", Takes::Flag, "off", "drop a flow's oldest packet instead of its newest"),
+    OptionSpec::exact("redflowlimit", Takes::Number, "none", "random early detection in each flow: bytes it may have"),
+    OptionSpec::exact("min", Takes::Number, "max/3", "average of a flow in bytes from which its packets are marked"),
+    OptionSpec::exact("max", Takes::Number, "redflowlimit/4", "average of a flow in bytes from which all of them are"),
+    OptionSpec::exact("burst", Takes::Number, "(2 min + max) / (3 avpkt)", "packets the average lets pass at once"),
+    OptionSpec::exact("avpkt", Takes::Size, "1000", "bytes of a usual packet"),
+    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
+];
+
+pub(super) const SFQ: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    classes: Classes::Flows,
+    filters: Filters::OfQdisc,
+    waits: Waits::UntilFull,
+    ahead,
+    ..KindSpec::new(Kind::Sfq, "sfq", "stochastic fairness: flows, told apart by a hash, take turns")
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::Sfq(params) = params else { return Vec::new() };
+    vec![
+        Ahead::Turns { quantum: params.quantum },
+        Ahead::Packets { queue: "flow's own queue", limit: params.depth.min(params.limit).max(1) },
+    ]
+}

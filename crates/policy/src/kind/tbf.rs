@@ -1,0 +1,74 @@
+//! tbf: a token bucket.
+
+use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams};
+use crate::rate::{RateSpec, Ticks};
+use crate::spec::{Clash, KindSpec, OptionSpec, Takes, Voice};
+
+/// tbf.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TbfParams {
+    /// The rate that tokens come at.
+    pub rate: RateSpec,
+    /// The rate at which even a full bucket may be emptied.
+    pub peak: Option<RateSpec>,
+    /// Bytes that may wait.
+    pub limit: u32,
+    /// Bytes that the bucket holds. Not in a dump: there `buffer` tells.
+    pub burst: u32,
+    /// Bytes that the peak bucket holds (`mtu`, `minburst`). Not in a dump.
+    pub peak_burst: u32,
+    /// The bucket as time at `rate`.
+    pub buffer: Ticks,
+    /// The peak bucket as time at `peak`.
+    pub peak_buffer: Ticks,
+}
+
+const fn beside(with: &'static str, line: &'static str) -> Clash {
+    Clash { with, line, remedy: "Both say how much may wait: keep one of them." }
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::short("limit", Takes::Size, "", "bytes that may wait; either this or latency")
+        .once("limit")
+        .not_with(beside("latency", "tbf: specifying both \"latency\" and \"limit\" is not allowed")),
+    OptionSpec::short("latency", Takes::Time, "", "longest time a packet may wait; sets limit")
+        .once("latency")
+        .not_with(beside("limit", "tbf: specifying both \"limit\" and \"/latency\" is not allowed")),
+    OptionSpec::short("burst", Takes::SizeCell, "", "size of the bucket: how much may leave at once")
+        .or(&["buffer", "maxburst"])
+        .once("buffer/burst/maxburst"),
+    OptionSpec::exact("mtu", Takes::SizeCell, "", "size of the peak bucket; at least the largest packet")
+        .or(&["minburst"])
+        .once("mtu/minburst"),
+    OptionSpec::exact("mpu", Takes::Size, "0", "least bytes that a packet counts").once("mpu"),
+    OptionSpec::exact("rate", Takes::Rate, "", "the rate packets leave at in the long run").once("rate"),
+    OptionSpec::short("peakrate", Takes::Rate, "none", "the rate at which the bucket itself may be emptied; needs mtu")
+        .once("peakrate"),
+    OptionSpec::short("overhead", Takes::Decimal16, "0", "bytes that the link adds to each packet").once("overhead"),
+    OptionSpec::short("linklayer", Takes::LinkLayer, "ethernet", "how the link cuts packets: whole, or in ATM cells"),
+];
+
+const VOICE: Voice = Voice {
+    illegal: "{more}tbf: illegal value for \"{name}\": \"{text}\"",
+    as_typed: true,
+    unknown: "tbf: unknown parameter \"{word}\"",
+    twice: "tbf: duplicate \"{name}\" specification",
+    value_first: true,
+    ..Voice::PLAIN
+};
+
+pub(super) const TBF: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    voice: VOICE,
+    classes: Classes::One,
+    filters: Filters::Unsupported,
+    changes: Changes::InPlace,
+    ahead,
+    keeps_rate: true,
+    ..KindSpec::new(Kind::Tbf, "tbf", "token bucket: a steady rate with a bounded burst")
+};
+
+fn ahead(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::Tbf(params) = params else { return Vec::new() };
+    vec![Ahead::Bytes { queue: "queue", limit: params.limit }]
+}
