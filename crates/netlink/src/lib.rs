@@ -19,6 +19,7 @@
 pub mod decode;
 pub mod encode;
 mod kernel;
+mod kind;
 mod netfilter;
 
 pub use tidegate_os::attribute;

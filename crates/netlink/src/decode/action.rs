@@ -1,6 +1,6 @@
 //! Actions: each a structure that begins alike, and attributes beside it.
 
-use super::params::{SPEC, rate};
+use super::rate::{SPEC, rate};
 use super::{Names, Unread, counted, numbers};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_os::attribute::{Found, read};

@@ -4,10 +4,9 @@
 
 mod action;
 mod filter;
-mod params;
-mod qdisc;
-mod xstats;
+pub(crate) mod rate;
 
+use crate::kind::codec;
 use std::collections::BTreeSet;
 use std::fmt;
 use tidegate_os::attribute::{Found, read};
@@ -50,7 +49,7 @@ impl fmt::Display for Unread {
 impl std::error::Error for Unread {}
 
 /// A message about a qdisc, class or filter, taken apart.
-struct Message<'m> {
+pub(crate) struct Message<'m> {
     device: u32,
     handle: u32,
     parent: Handle,
@@ -78,27 +77,27 @@ impl<'m> Message<'m> {
 
     fn known_kind(&self) -> Result<Kind, Unread> {
         let name = self.kind()?;
-        match name {
-            "ingress" => Ok(Kind::Ingress),
-            "clsact" => Ok(Kind::Clsact),
-            "noqueue" => Ok(Kind::Noqueue),
-            name => Kind::from_name(name).ok_or_else(|| Unread::Kind(name.to_owned())),
-        }
+        Kind::named(name).ok_or_else(|| Unread::Kind(name.to_owned()))
     }
 
-    fn options(&self) -> &'m [u8] {
+    pub(crate) fn options(&self) -> &'m [u8] {
         self.attributes.get(TCA_OPTIONS).unwrap_or_default()
     }
 
     /// What only its kind counts.
-    fn own_octets(&self) -> &'m [u8] {
+    pub(crate) fn own_octets(&self) -> &'m [u8] {
         let among = self.attributes.get(TCA_STATS2).and_then(|octets| read(octets).get(TCA_STATS_APP));
         among.or(self.attributes.get(TCA_XSTATS)).unwrap_or_default()
+    }
+
+    /// The same as numbers of 32 bits.
+    pub(crate) fn own_numbers(&self) -> Vec<u32> {
+        numbers(self.own_octets())
     }
 }
 
 /// Numbers of 32 bits one after another.
-fn numbers(octets: &[u8]) -> Vec<u32> {
+pub(crate) fn numbers(octets: &[u8]) -> Vec<u32> {
     octets.chunks_exact(4).map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]])).collect()
 }
 
@@ -167,14 +166,14 @@ fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
         handle: Handle(message.handle),
         parent: message.parent,
         refcnt: message.info,
-        params: params::qdisc(kind, message.options())?,
-        stab: message.attributes.get(TCA_STAB).map(params::size_table),
+        params: codec(kind).decode(message.options()).ok_or(Unread::Odd(kind.name()))?,
+        stab: message.attributes.get(TCA_STAB).map(rate::size_table),
         blocks: SharedBlocks {
             ingress: message.attributes.u32(TCA_INGRESS_BLOCK).unwrap_or(0),
             egress: message.attributes.u32(TCA_EGRESS_BLOCK).unwrap_or(0),
         },
         stats: counted(&message.attributes.nest(TCA_STATS2)),
-        xstats: xstats::qdisc(kind, message),
+        xstats: codec(kind).stats(message).unwrap_or_default(),
     })
 }
 
@@ -188,7 +187,7 @@ pub fn classes(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<ClassDum
 
 fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
     let kind = message.known_kind()?;
-    let (params, level) = params::class(kind, message.options())?;
+    let params = codec(kind).decode_class(message.options()).ok_or(Unread::Odd("a class"))?;
     let stats = message.attributes.nest(TCA_STATS2);
     Ok(ClassDump {
         dev: dev.to_owned(),
@@ -198,7 +197,7 @@ fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
         leaf: Handle(message.info),
         params,
         stats: stats.get(1).or(stats.get(3)).map(|_| counted(&stats)),
-        xstats: xstats::class(kind, level, message),
+        xstats: codec(kind).class_stats(message).unwrap_or_default(),
     })
 }
 

@@ -1,14 +1,13 @@
 //! Operations as netlink messages: what tc would send for the same words.
 
 mod action;
-mod class;
 mod filter;
 pub mod nft;
-mod qdisc;
-mod rate;
+pub(crate) mod rate;
 
 pub(crate) use filter::meta_number;
 
+use crate::kind::codec;
 use std::fmt;
 use tidegate_os::attribute::{Attributes, words};
 use tidegate_os::numbers::{
@@ -17,7 +16,7 @@ use tidegate_os::numbers::{
     TCA_DUMP_INVISIBLE, TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_RATE, TCM_IFINDEX_MAGIC_BLOCK,
 };
 use tidegate_packet::Handle;
-use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Op, QdiscOp, Verb};
+use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Kind, Op, QdiscOp, Verb};
 
 /// A message: its type, its flags, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,8 +142,8 @@ fn on_qdisc(op: &QdiscOp, devices: Devices<'_>) -> Result<Message, Unsent> {
     let mut to = Attributes::default();
     kind(&mut to, op.kind.as_deref());
     estimator(&mut to, op.estimator);
-    if let Some(params) = &op.params {
-        qdisc::options(&mut to, params, op.verb == Verb::Change);
+    if let (Some(params), Some(kind)) = (&op.params, op.kind.as_deref().and_then(Kind::named)) {
+        codec(kind).encode(&mut to, params, op.verb == Verb::Change);
     }
     if let Some(table) = &op.stab {
         rate::size_table(&mut to, table);
@@ -164,8 +163,9 @@ fn on_class(op: &ClassOp, devices: Devices<'_>) -> Result<Message, Unsent> {
     let mut to = Attributes::default();
     kind(&mut to, op.kind.as_deref());
     estimator(&mut to, op.estimator);
-    if let Some(params) = &op.params {
-        class::options(&mut to, params);
+    // The words may be another kind's than the qdisc's: the kernel reads them as its own.
+    if let Some((params, kind)) = op.params.as_ref().and_then(|params| Some((params, params.kind()?))) {
+        codec(kind).encode_class(&mut to, params);
     }
     let mut body = tc_head(number(devices, &op.dev)?, op.classid.0, op.parent, 0);
     body.extend(to.bytes());

@@ -11,11 +11,11 @@ const TICKS_PER_MICROSECOND: f64 = 15.625;
 /// Entries of a table of times.
 const ENTRIES: u64 = 256;
 /// log2 of the bytes that an entry stands for where packets have at most 2,047 bytes.
-pub(super) const CELL_LOG: u8 = 3;
+pub(crate) const CELL_LOG: u8 = 3;
 /// The number of the last entry.
-pub(super) const LAST_ENTRY: u32 = 255;
+pub(crate) const LAST_ENTRY: u32 = 255;
 /// What a rate is in 32 bits when it does not fit.
-pub(super) const FULL: u32 = u32::MAX;
+pub(crate) const FULL: u32 = u32::MAX;
 
 const fn layer(layer: LinkLayer) -> u8 {
     match layer {
@@ -25,12 +25,12 @@ const fn layer(layer: LinkLayer) -> u8 {
 }
 
 /// The same where they have at most so many.
-pub(super) fn cell_log(longest: u32) -> u8 {
+pub(crate) fn cell_log(longest: u32) -> u8 {
     (0..31).find(|log| longest >> log <= LAST_ENTRY).unwrap_or(CELL_LOG)
 }
 
 /// A rate as the kernel takes it (`tc_ratespec`); one that does not fit is told beside it.
-pub(super) fn spec(spec: &RateSpec, cell_log: u8) -> [u8; 12] {
+pub(crate) fn spec(spec: &RateSpec, cell_log: u8) -> [u8; 12] {
     let mut octets = [0; 12];
     octets[0] = cell_log;
     octets[1] = layer(spec.linklayer);
@@ -42,17 +42,17 @@ pub(super) fn spec(spec: &RateSpec, cell_log: u8) -> [u8; 12] {
 }
 
 /// No rate.
-pub(super) const NO_RATE: [u8; 12] = [0; 12];
+pub(crate) const NO_RATE: [u8; 12] = [0; 12];
 
 /// The rate, where 32 bits are too few for it.
-pub(super) fn wide(to: &mut Attributes, number: u16, spec: &RateSpec) {
+pub(crate) fn wide(to: &mut Attributes, number: u16, spec: &RateSpec) {
     if spec.rate.0 > u64::from(FULL) {
         to.u64(number, spec.rate.0);
     }
 }
 
 /// How long packets take at a rate, by their length: kernels before 3.8 went by this table, and later ones still want it sent.
-pub(super) fn table(to: &mut Attributes, number: u16, spec: &RateSpec, cell_log: u8) {
+pub(crate) fn table(to: &mut Attributes, number: u16, spec: &RateSpec, cell_log: u8) {
     let cost = |entry: u64| {
         let bytes = (entry << cell_log).max(spec.mpu.into());
         let bytes = if spec.linklayer == LinkLayer::Atm { bytes.div_ceil(48) * 53 } else { bytes };
@@ -65,7 +65,7 @@ pub(super) fn table(to: &mut Attributes, number: u16, spec: &RateSpec, cell_log:
 }
 
 /// `stab`.
-pub(super) fn size_table(to: &mut Attributes, table: &SizeTable) {
+pub(crate) fn size_table(to: &mut Attributes, table: &SizeTable) {
     let mut base = vec![table.cell_log, table.size_log];
     base.extend(table.cell_align.to_ne_bytes());
     let layer = if table.linklayer_stated { layer(table.linklayer) } else { 0 };

@@ -1,0 +1,34 @@
+//! prio: a structure.
+
+use super::Codec;
+use crate::decode::numbers;
+use tidegate_os::attribute::{Attributes, words};
+use tidegate_os::numbers::TCA_OPTIONS;
+use tidegate_policy::{PrioParams, QdiscParams};
+
+pub(super) struct Prio;
+
+impl Codec for Prio {
+    fn encode(&self, to: &mut Attributes, params: &QdiscParams, _change: bool) {
+        if let QdiscParams::Prio(params) = params {
+            encode(to, params);
+        }
+    }
+
+    fn decode(&self, options: &[u8]) -> Option<QdiscParams> {
+        decode(options).map(QdiscParams::Prio)
+    }
+}
+
+fn encode(to: &mut Attributes, params: &PrioParams) {
+    let mut octets = words(&[params.bands]);
+    octets.extend(params.priomap);
+    // Behind the structure stand attributes, of which there are none.
+    octets.extend(Attributes::default().octets(TCA_OPTIONS, &[]).bytes());
+    to.octets(TCA_OPTIONS, &octets);
+}
+
+fn decode(options: &[u8]) -> Option<PrioParams> {
+    let priomap = options.get(4..20)?.try_into().ok()?;
+    Some(PrioParams { bands: *numbers(options).first()?, priomap })
+}

@@ -1,0 +1,54 @@
+//! tbf.
+
+use super::{Codec, nested};
+use crate::decode::numbers;
+use crate::decode::rate::{SPEC, rate};
+use crate::encode::rate as sent;
+use tidegate_os::attribute::{Attributes, Found, read, words};
+use tidegate_policy::{QdiscParams, TbfParams, Ticks};
+
+pub(super) struct Tbf;
+
+impl Codec for Tbf {
+    fn encode(&self, to: &mut Attributes, params: &QdiscParams, _change: bool) {
+        if let QdiscParams::Tbf(params) = params {
+            nested(to, |to| encode(to, params));
+        }
+    }
+
+    fn decode(&self, options: &[u8]) -> Option<QdiscParams> {
+        decode(&read(options)).map(QdiscParams::Tbf)
+    }
+}
+
+fn encode(to: &mut Attributes, params: &TbfParams) {
+    let TbfParams { rate, peak, limit, burst, peak_burst, buffer, peak_buffer } = params;
+    let cell_log = if *peak_burst > 0 { sent::cell_log(*peak_burst) } else { sent::CELL_LOG };
+    let mut octets = sent::spec(rate, cell_log).to_vec();
+    octets.extend(peak.as_ref().map_or(sent::NO_RATE, |peak| sent::spec(peak, cell_log)));
+    octets.extend(words(&[*limit, buffer.0, peak_buffer.0]));
+    // A bucket is told in bytes too, where they are known.
+    to.octets(1, &octets).maybe(6, Some(*burst).filter(|burst| *burst > 0));
+    sent::wide(to, 4, rate);
+    sent::table(to, 2, rate, cell_log);
+    if let Some(peak) = peak {
+        sent::wide(to, 5, peak);
+        to.maybe(7, Some(*peak_burst).filter(|burst| *burst > 0));
+        sent::table(to, 3, peak, cell_log);
+    }
+}
+
+fn decode(options: &Found<'_>) -> Option<TbfParams> {
+    let octets = options.get(1)?;
+    let rest = numbers(octets.get(2 * SPEC..)?);
+    let peak = rate(octets.get(SPEC..)?, options.u64(5))?;
+    Some(TbfParams {
+        rate: rate(octets, options.u64(4))?,
+        peak: (peak.rate.0 > 0).then_some(peak),
+        limit: *rest.first()?,
+        burst: 0,
+        peak_burst: 0,
+        buffer: Ticks(*rest.get(1)?),
+        peak_buffer: Ticks(*rest.get(2)?),
+    })
+}
