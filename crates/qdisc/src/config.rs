@@ -11,7 +11,8 @@ use tidegate_classify::{FilterList, Owner, Told};
 use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
-    ChainOp, ClassOp, Classes, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, SharedBlocks, TcError, Verb,
+    ChainOp, ClassOp, Classes, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, Reports, SharedBlocks, TcError,
+    Verb,
 };
 
 const CANNOT_MOVE: TcError = TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
@@ -609,7 +610,11 @@ impl Node {
 
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
-/// Does a kind tell its parent, while it is made with options, what these left no room for? fq even when it refuses them.
+/// Does a kind tell its parent, while it is made with options, what these left no room for?
 fn reports_when_made(kind: Kind, accepted: bool) -> bool {
-    kind == Kind::Fq || accepted && matches!(kind, Kind::Codel | Kind::FqCodel | Kind::FqPie | Kind::Hhf | Kind::Pie)
+    match kind.reports() {
+        Reports::Never => false,
+        Reports::IfAccepted => accepted,
+        Reports::EvenIfRefused => true,
+    }
 }

@@ -37,68 +37,96 @@ use tidegate_packet::{Handle, Pkt, Pool, Time};
 use tidegate_policy::dump::{ClassDump, Xstats};
 use tidegate_policy::{ClassParams, Errno, FifoParams, Kind, QdiscParams, TcError};
 
-/// The discipline of a node. A new kind breaks the build wherever it must be handled.
-pub(crate) enum Body {
-    Noop(Noop),
-    Fifo(fifo::Fifo),
-    PfifoFast(Box<pfifo_fast::PfifoFast>),
-    Prio(Box<prio::Prio>),
-    Tbf(Box<tbf::Tbf>),
-    Htb(Box<htb::Htb>),
-    Sfq(Box<sfq::Sfq>),
-    Drr(Box<drr::Drr>),
-    Codel(Box<codel::Codel>),
-    FqCodel(Box<fq_codel::FqCodel>),
-    Red(Box<red::Red>),
-    Choke(Box<choke::Choke>),
-    Sfb(Box<sfb::Sfb>),
-    Pie(Box<pie::Pie>),
-    DualPi2(Box<dualpi2::DualPi2>),
-    Hfsc(Box<hfsc::Hfsc>),
-    Qfq(Box<qfq::Qfq>),
-    Cake(Box<cake::Cake>),
-    Ets(Box<ets::Ets>),
-    Fq(Box<fq::Fq>),
-    FqPie(Box<fq_pie::FqPie>),
-    Gred(Box<gred::Gred>),
-    Hhf(Box<hhf::Hhf>),
-    Netem(Box<netem::Netem>),
-    Skbprio(Box<skbprio::Skbprio>),
-    #[allow(dead_code)] // the door for disciplines made outside
-    Custom(Box<Box<dyn Discipline>>),
+/// Every body there is: hands the list to a macro, behind what the macro is given.
+macro_rules! bodies {
+    ($with:ident $($given:tt)*) => {
+        $with! {
+            [$($given)*]
+            Noop(Noop),
+            Fifo(fifo::Fifo),
+            PfifoFast(Box<pfifo_fast::PfifoFast>),
+            Prio(Box<prio::Prio>),
+            Tbf(Box<tbf::Tbf>),
+            Htb(Box<htb::Htb>),
+            Sfq(Box<sfq::Sfq>),
+            Drr(Box<drr::Drr>),
+            Codel(Box<codel::Codel>),
+            FqCodel(Box<fq_codel::FqCodel>),
+            Red(Box<red::Red>),
+            Choke(Box<choke::Choke>),
+            Sfb(Box<sfb::Sfb>),
+            Pie(Box<pie::Pie>),
+            DualPi2(Box<dualpi2::DualPi2>),
+            Hfsc(Box<hfsc::Hfsc>),
+            Qfq(Box<qfq::Qfq>),
+            Cake(Box<cake::Cake>),
+            Ets(Box<ets::Ets>),
+            Fq(Box<fq::Fq>),
+            FqPie(Box<fq_pie::FqPie>),
+            Gred(Box<gred::Gred>),
+            Hhf(Box<hhf::Hhf>),
+            Netem(Box<netem::Netem>),
+            Skbprio(Box<skbprio::Skbprio>),
+        }
+    };
 }
 
+macro_rules! declare {
+    ([] $($body:ident($type:ty),)*) => {
+        /// The discipline of a node.
+        pub(crate) enum Body {
+            $($body($type),)*
+            #[allow(dead_code)] // the door for disciplines made outside
+            Custom(Box<Box<dyn Discipline>>),
+        }
+
+        impl Body {
+            pub(crate) fn get(&self) -> &dyn Discipline {
+                match self {
+                    $(Body::$body(body) => body.any(),)*
+                    Body::Custom(body) => &***body,
+                }
+            }
+
+            pub(crate) fn get_mut(&mut self) -> &mut dyn Discipline {
+                match self {
+                    $(Body::$body(body) => body.any_mut(),)*
+                    Body::Custom(body) => &mut ***body,
+                }
+            }
+        }
+    };
+}
+
+bodies!(declare);
+
+/// What calls a method of whichever body it is, without a table of functions.
 macro_rules! dispatch {
-    ($body:expr, $d:ident => $call:expr) => {
-        match $body {
-            Body::Noop($d) => $call,
-            Body::Fifo($d) => $call,
-            Body::PfifoFast($d) => $call,
-            Body::Prio($d) => $call,
-            Body::Tbf($d) => $call,
-            Body::Htb($d) => $call,
-            Body::Sfq($d) => $call,
-            Body::Drr($d) => $call,
-            Body::Codel($d) => $call,
-            Body::FqCodel($d) => $call,
-            Body::Red($d) => $call,
-            Body::Choke($d) => $call,
-            Body::Sfb($d) => $call,
-            Body::Pie($d) => $call,
-            Body::DualPi2($d) => $call,
-            Body::Hfsc($d) => $call,
-            Body::Qfq($d) => $call,
-            Body::Cake($d) => $call,
-            Body::Ets($d) => $call,
-            Body::Fq($d) => $call,
-            Body::FqPie($d) => $call,
-            Body::Gred($d) => $call,
-            Body::Hhf($d) => $call,
-            Body::Netem($d) => $call,
-            Body::Skbprio($d) => $call,
+    ($body:expr, $d:ident => $call:expr) => { bodies!(dispatch_to $body, $d => $call) };
+}
+
+macro_rules! dispatch_to {
+    ([$of:expr, $d:ident => $call:expr] $($body:ident($type:ty),)*) => {
+        match $of {
+            $(Body::$body($d) => $call,)*
             Body::Custom($d) => $call,
         }
     };
+}
+
+/// A body as any discipline, be it in a box or not.
+trait Any {
+    fn any(&self) -> &dyn Discipline;
+    fn any_mut(&mut self) -> &mut dyn Discipline;
+}
+
+impl<D: Discipline + 'static> Any for D {
+    fn any(&self) -> &dyn Discipline {
+        self
+    }
+    fn any_mut(&mut self) -> &mut dyn Discipline {
+        self
+    }
 }
 
 impl Body {
@@ -166,68 +194,6 @@ impl Body {
     pub(crate) fn set_fifo_limit(&mut self, limit: u32) {
         if let Body::Fifo(fifo) = self {
             fifo.set_limit(limit);
-        }
-    }
-
-    pub(crate) fn get(&self) -> &dyn Discipline {
-        match self {
-            Body::Noop(d) => d,
-            Body::Fifo(d) => d,
-            Body::PfifoFast(d) => &**d,
-            Body::Prio(d) => &**d,
-            Body::Tbf(d) => &**d,
-            Body::Htb(d) => &**d,
-            Body::Sfq(d) => &**d,
-            Body::Drr(d) => &**d,
-            Body::Codel(d) => &**d,
-            Body::FqCodel(d) => &**d,
-            Body::Red(d) => &**d,
-            Body::Choke(d) => &**d,
-            Body::Sfb(d) => &**d,
-            Body::Pie(d) => &**d,
-            Body::DualPi2(d) => &**d,
-            Body::Hfsc(d) => &**d,
-            Body::Qfq(d) => &**d,
-            Body::Cake(d) => &**d,
-            Body::Ets(d) => &**d,
-            Body::Fq(d) => &**d,
-            Body::FqPie(d) => &**d,
-            Body::Gred(d) => &**d,
-            Body::Hhf(d) => &**d,
-            Body::Netem(d) => &**d,
-            Body::Skbprio(d) => &**d,
-            Body::Custom(d) => &***d,
-        }
-    }
-
-    pub(crate) fn get_mut(&mut self) -> &mut dyn Discipline {
-        match self {
-            Body::Noop(d) => d,
-            Body::Fifo(d) => d,
-            Body::PfifoFast(d) => &mut **d,
-            Body::Prio(d) => &mut **d,
-            Body::Tbf(d) => &mut **d,
-            Body::Htb(d) => &mut **d,
-            Body::Sfq(d) => &mut **d,
-            Body::Drr(d) => &mut **d,
-            Body::Codel(d) => &mut **d,
-            Body::FqCodel(d) => &mut **d,
-            Body::Red(d) => &mut **d,
-            Body::Choke(d) => &mut **d,
-            Body::Sfb(d) => &mut **d,
-            Body::Pie(d) => &mut **d,
-            Body::DualPi2(d) => &mut **d,
-            Body::Hfsc(d) => &mut **d,
-            Body::Qfq(d) => &mut **d,
-            Body::Cake(d) => &mut **d,
-            Body::Ets(d) => &mut **d,
-            Body::Fq(d) => &mut **d,
-            Body::FqPie(d) => &mut **d,
-            Body::Gred(d) => &mut **d,
-            Body::Hhf(d) => &mut **d,
-            Body::Netem(d) => &mut **d,
-            Body::Skbprio(d) => &mut **d,
-            Body::Custom(d) => &mut ***d,
         }
     }
 
