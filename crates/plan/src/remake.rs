@@ -50,16 +50,7 @@ fn missing(qdisc: &QdiscDump) -> Option<&'static str> {
     if qdisc.stab.as_ref().is_some_and(|table| whole(table).is_none()) {
         return Some("the entries of its size table, which tc did not make");
     }
-    match &qdisc.params {
-        QdiscParams::Red(params) | QdiscParams::Choke(params) if params.idle.is_none() => {
-            Some("how its average falls while it is idle")
-        }
-        QdiscParams::Gred(_) => Some("how its averages fall while it is idle"),
-        QdiscParams::Netem(params) if params.jitter_ns != 0 && params.distribution.is_none() => {
-            Some("the distribution of its delays")
-        }
-        _ => None,
-    }
+    qdisc.kind.untold(&qdisc.params)
 }
 
 /// The operations that qdiscs and classes came of, by what they are about.

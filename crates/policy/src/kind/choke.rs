@@ -1,6 +1,6 @@
 //! choke: random early detection that also drops the arrival's match.
 
-use super::{Changes, Kind, Waits};
+use super::{Changes, Kind, Waits, red};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
 const OPTIONS: &[OptionSpec] = &[
@@ -23,5 +23,6 @@ pub(super) const CHOKE: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
     changes: Changes::AsMade,
+    untold: red::untold,
     ..KindSpec::new(Kind::Choke, "choke", "random early detection that drops a packet's own kin from the queue with it")
 };

@@ -125,10 +125,15 @@ pub(super) const GRED: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
     ahead,
+    untold,
     ..KindSpec::new(Kind::Gred, "gred", "random early detection with several curves in one queue")
 };
 
 fn ahead(params: &QdiscParams) -> Vec<Ahead> {
     let QdiscParams::Gred(GredParams::InForce(setup, _)) = params else { return Vec::new() };
     vec![Ahead::Bytes { queue: "queue", limit: setup.limit.unwrap_or(0) }]
+}
+
+fn untold(params: &QdiscParams) -> Option<&'static str> {
+    matches!(params, QdiscParams::Gred(_)).then_some("how its averages fall while it is idle")
 }

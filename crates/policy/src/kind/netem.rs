@@ -1,6 +1,6 @@
 //! netem: a network's delays and faults.
 
-use super::{Classes, Filters, Kind};
+use super::{Classes, Filters, Kind, QdiscParams};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
 /// A probability or a correlation, in 2^-32 (4294967295 = 1).
@@ -171,9 +171,15 @@ pub(super) const NETEM: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     classes: Classes::One,
     filters: Filters::Unsupported,
+    untold,
     ..KindSpec::new(
         Kind::Netem,
         "netem",
         "a network's delay, jitter, loss, second copies, wrong bits, reordering and rate",
     )
 };
+
+fn untold(params: &QdiscParams) -> Option<&'static str> {
+    let QdiscParams::Netem(params) = params else { return None };
+    (params.jitter_ns != 0 && params.distribution.is_none()).then_some("the distribution of its delays")
+}

@@ -89,10 +89,16 @@ pub(super) const RED: KindSpec = KindSpec {
     waits: Waits::KeptShort,
     ahead,
     changes: Changes::AsMade,
+    untold,
     ..KindSpec::new(Kind::Red, "red", "random early detection: drops or marks more the longer the average queue is")
 };
 
 fn ahead(params: &QdiscParams) -> Vec<Ahead> {
     let QdiscParams::Red(params) = params else { return Vec::new() };
     vec![Ahead::Bytes { queue: "queue", limit: params.limit }]
+}
+
+pub(super) fn untold(params: &QdiscParams) -> Option<&'static str> {
+    let (QdiscParams::Red(params) | QdiscParams::Choke(params)) = params else { return None };
+    params.idle.is_none().then_some("how its average falls while it is idle")
 }

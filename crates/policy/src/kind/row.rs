@@ -185,6 +185,11 @@ impl Kind {
         self.spec().changes
     }
 
+    /// What a dump with these parameters does not tell and a command that makes the same again needs.
+    pub fn untold(self, params: &QdiscParams) -> Option<&'static str> {
+        (self.spec().untold)(params)
+    }
+
     /// What may go before a packet that waits in one with these parameters.
     pub fn ahead(self, params: &QdiscParams) -> Vec<Ahead> {
         (self.spec().ahead)(params)

@@ -44,6 +44,8 @@ pub struct KindSpec {
     pub waits: Waits,
     /// How it is given other values.
     pub changes: Changes,
+    /// What a dump with these parameters does not tell and a command that makes the same again needs.
+    pub untold: fn(&QdiscParams) -> Option<&'static str>,
     /// What may go before a packet that waits in it.
     pub ahead: fn(&QdiscParams) -> Vec<Ahead>,
     /// Does it tell its parent, while it is made with options, what these left no room for?
@@ -239,6 +241,7 @@ impl KindSpec {
             filters: Filters::None,
             waits: Waits::Otherwise,
             changes: Changes::Anew,
+            untold: |_| None,
             ahead: |_| Vec::new(),
             reports: Reports::Never,
             keeps_rate: false,
