@@ -174,7 +174,8 @@ fn reason(
         return "a filter before takes all that could come to this default class".to_owned();
     }
     let here = classes.iter().find(|class| class.dev == place.device && class.classid == place.class);
-    let by_name = here.is_some_and(|class| BY_NAME.contains(&class.kind.name()));
+    // To classes that are made packets come only if something names them; to others priorities lead, too.
+    let by_name = here.is_some_and(|class| class.kind.classes_are_made());
     if !points && !named && by_name {
         "no filter, mark or default leads to it".to_owned()
     } else if !unset.is_empty() {
@@ -185,9 +186,6 @@ fn reason(
         "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned()
     }
 }
-
-/// Kinds whose classes packets come to only if something names them; to those of others priorities lead, too.
-const BY_NAME: [&str; 4] = ["htb", "hfsc", "drr", "qfq"];
 
 /// The class that a filter leads to, among those of the qdisc it hangs on or below. What filters of arriving packets
 /// name is no class of the device's root, though it may be called the same.

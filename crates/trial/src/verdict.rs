@@ -3,6 +3,7 @@
 use tidegate_measure::Spans;
 use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{ClassSeries, Probe, Run, TreeNode, Trial};
+use tidegate_policy::Kind;
 
 /// The sentences, the most important first.
 pub(super) fn sentences(trial: &Trial) -> Vec<String> {
@@ -204,7 +205,7 @@ fn why_modem(trial: &Trial, with: &Run) -> String {
             with.direct_packets, trial.device
         );
     }
-    if !own.iter().any(|node| SHAPERS.contains(&node.kind.as_str()) || node.rate_bits.is_some()) {
+    if !own.iter().any(|node| keeps_rate(node) || node.rate_bits.is_some()) {
         return format!(
             ": nothing in the policy holds {} to a rate below the link's, so the queue is there, where the policy cannot order it. Put \
              a shaper (htb, hfsc, tbf, cake with bandwidth) at its root.",
@@ -256,7 +257,7 @@ fn own_leaves(run: &Run) -> impl Iterator<Item = &ClassSeries> {
 /// The leaves that sent something, and that nothing from themselves up to the root holds to a rate.
 fn unheld(own: &[&TreeNode], with: &Run) -> Vec<String> {
     let node = |id: &str| own.iter().find(|node| node.id == id);
-    let holds = |node: &TreeNode| SHAPERS.contains(&node.kind.as_str()) || node.rate_bits.is_some();
+    let holds = |node: &TreeNode| keeps_rate(node) || node.rate_bits.is_some();
     let is_held = |id: &str| {
         let mut at = node(id);
         for _ in 0..DEEPEST {
@@ -299,13 +300,16 @@ fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
 
 /// Of the link's rate, this much is all of it.
 const FILLS: f64 = 0.97;
-/// Kinds that hold a device to a rate whatever their parameters.
-const SHAPERS: [&str; 3] = ["htb", "hfsc", "tbf"];
 /// One packet in so many past all classes is worth a word.
 const DIRECT_SHARE: u64 = 10;
 /// A queue shorter than this, or than two full frames, is not worth a word.
 const NOTICED_NS: u64 = 20_000_000;
 const NOTICED_BYTES: u64 = 2 * FULL_FRAME;
+
+/// Does it hold its device to a rate whatever its parameters?
+fn keeps_rate(node: &TreeNode) -> bool {
+    Kind::from_name(&node.kind).is_some_and(Kind::keeps_rate)
+}
 
 /// Below a second in ms, above in s.
 fn seconds(ns: u64) -> String {
