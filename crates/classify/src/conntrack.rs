@@ -190,7 +190,7 @@ impl Conntrack {
     fn look_up_in(&mut self, zone: u16, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         self.now = now;
         let outer = Outer::of(pool, pkt);
-        let wrong = pool.meta(pkt).rewritten && !pool.settle(pkt).has_right_transport();
+        let wrong = pool.meta(pkt).rewritten() && !pool.settle(pkt).has_right_transport();
         let (state, membership, full) = match (self.related(zone, now, &outer, pool, pkt), tuple(&outer)) {
             _ if wrong => (State::Invalid, None, false),
             (Some((state, membership)), _) => (state, membership, false),

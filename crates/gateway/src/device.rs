@@ -42,6 +42,8 @@ pub struct DeviceSpec {
     pub mtu: u32,
     /// Packets of the transmit queue.
     pub tx_queue_len: u32,
+    /// Its transmit queues: 1, but of what is made with more.
+    pub tx_queues: u32,
     /// Frames that the card's transmit ring holds below the qdisc (`ethtool -g`).
     pub ring: u32,
     /// Bytes of the link header that each frame counts: 14 on Ethernet, 0 on point-to-point devices.
@@ -62,6 +64,7 @@ impl Default for DeviceSpec {
             kind: DeviceKind::Ethernet,
             mtu: 1500,
             tx_queue_len: 1000,
+            tx_queues: 1,
             ring: 256,
             link_header: Head::ETHERNET as u32,
             hz: 250,
@@ -153,6 +156,7 @@ fn of(spec: DeviceSpec) -> Device {
     Device {
         max_frame: spec.mtu + spec.link_header,
         tx_queue_len: spec.tx_queue_len,
+        tx_queues: spec.tx_queues,
         link_header: spec.link_header,
         queueless: spec.queueless,
         jiffies: Jiffies { hz: spec.hz },

@@ -51,6 +51,7 @@ impl Gateway {
             Arrival::Led(pkt, way) => {
                 let meta = pool.meta_mut(&pkt);
                 meta.led = Led::at(device.0 as u16, false);
+                meta.set_tx_queue(None);
                 match self.lead(World { now, pool, draws }, device, way, pkt) {
                     (Offer::Refused | Offer::Stopped, _) => Received::Lost,
                     (_, to) => Received::Led(to),
@@ -148,6 +149,7 @@ impl Gateway {
         }
         let meta = pool.meta_mut(&pkt);
         meta.led = Led::at(device.0 as u16, true);
+        meta.set_tx_queue(None);
         let led = self.lead(World { now, pool, draws }, device, way, pkt).0;
         match (offer, led) {
             (Offer::Away, Offer::Refused | Offer::Stopped) => Offer::Stopped,

@@ -309,7 +309,7 @@ impl Gateway {
         let home = |name: &str, v6: bool| address(ports, name, v6);
         if let Route::Forwarded(Some(from)) = route {
             reframe(pool, pkt, header(from), SHOWN);
-            if pool.meta(pkt).rewritten && !is_taken_in(pool, pkt) {
+            if pool.meta(pkt).rewritten() && !is_taken_in(pool, pkt) {
                 return Passage::Lost;
             }
         }

@@ -27,6 +27,15 @@ impl Gateway {
                 self.named(name)?.name.clone_from(to);
                 Ok(())
             }
+            LinkOp::TxQueues { name, count } => {
+                let device = self.device(name).ok_or(TcError::bare(Errno::NoDev))?;
+                let port = &mut self.ports[device.0 as usize];
+                // Others begin with a mq, which is not built: to them the number means nothing here.
+                if port.spec.queueless {
+                    port.respec(DeviceSpec { tx_queues: (*count).max(1), ..port.spec });
+                }
+                Ok(())
+            }
             LinkOp::Address { name, add, address, prefix } => {
                 let known = &mut self.named(name)?.addresses;
                 match (known.iter().position(|(had, _)| had == address), add) {

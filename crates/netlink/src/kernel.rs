@@ -161,6 +161,10 @@ impl Kernel {
                 let change = Change { name: Some(to.clone()), ..Change::default() };
                 self.links.change(name, &change)
             }
+            LinkOp::TxQueues { name, .. } => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("the transmit queues of `{name}` are not set here: let it be there before"),
+            )),
             // Addresses are whoever set up the machine's.
             LinkOp::Address { .. } => Ok(()),
         }

@@ -65,8 +65,8 @@ pub struct Meta {
     pub came_in: u16,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it to.
     pub passed_over: bool,
-    /// Octets of it were rewritten on the way, perhaps against its checksums: whoever takes it in looks at those.
-    pub rewritten: bool,
+    /// Were octets of it rewritten on the way, and above that bit the transmit queue it was put into, plus one.
+    rewritten_and_queue: u8,
     /// The traffic-control index, by which gred tells virtual queues apart.
     pub tc_index: u8,
     /// What the discipline that holds it wrote down about it.
@@ -79,6 +79,40 @@ pub struct Meta {
     prev: u32,
     /// Written to bring the line into the cache; it means nothing.
     touched: bool,
+}
+
+const REWRITTEN: u8 = 1;
+
+impl Meta {
+    /// Transmit queues that a packet can be put into: 0 to one less.
+    pub const TX_QUEUES: u32 = 127;
+
+    /// Were octets of it rewritten on the way, perhaps against its checksums? Whoever takes it in looks at those.
+    #[inline]
+    pub fn rewritten(&self) -> bool {
+        self.rewritten_and_queue & REWRITTEN != 0
+    }
+
+    /// Notes whether they were.
+    #[inline]
+    pub fn set_rewritten(&mut self, rewritten: bool) {
+        self.rewritten_and_queue = self.rewritten_and_queue & !REWRITTEN | u8::from(rewritten);
+    }
+
+    /// The transmit queue of its device that it was put into, if somebody did.
+    pub fn tx_queue(&self) -> Option<u32> {
+        u32::from(self.rewritten_and_queue >> 1).checked_sub(1)
+    }
+
+    /// Puts it into a transmit queue, or takes it out of that; what has no queue of [`Meta::TX_QUEUES`] stays where it is.
+    pub fn set_tx_queue(&mut self, queue: Option<u32>) {
+        let above = match queue {
+            None => 0,
+            Some(queue) if queue < Meta::TX_QUEUES => queue as u8 + 1,
+            Some(_) => return,
+        };
+        self.rewritten_and_queue = self.rewritten_and_queue & REWRITTEN | above << 1;
+    }
 }
 
 /// Where a packet was led away to another device, if it was: at which device, as its machine numbers them, and whether it was on its way
@@ -486,7 +520,7 @@ impl Pool {
         cold.arrived = cold.arrived.or(arrived);
         cold.keys = None;
         meta.dsfield = cold.head.dsfield();
-        meta.rewritten = true;
+        meta.set_rewritten(true);
         done
     }
 
@@ -521,12 +555,14 @@ impl Pool {
             cold.keys = None;
         }
         cold.arrived = None;
-        let Meta { mut ethertype, ident, watched, frame_len, rewritten, .. } = *meta;
-        if rewritten {
+        let Meta { mut ethertype, ident, watched, frame_len, .. } = *meta;
+        // Its queue was the other machine's.
+        let rewritten_and_queue = meta.rewritten_and_queue & REWRITTEN;
+        if rewritten_and_queue != 0 {
             cold.head.take_up_ethertype();
             ethertype = cold.head.ethertype();
         }
-        *meta = Meta { ethertype, ident, watched, rewritten, ..Meta::of(&cold.head, frame_len) };
+        *meta = Meta { ethertype, ident, watched, rewritten_and_queue, ..Meta::of(&cold.head, frame_len) };
     }
 
     /// Makes a second copy of a packet; `None` when the pool is full.

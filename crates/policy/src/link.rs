@@ -94,6 +94,13 @@ pub enum LinkOp {
         /// Its new name.
         to: String,
     },
+    /// `ip link add NAME numtxqueues N …`: the transmit queues it has from the beginning.
+    TxQueues {
+        /// The device.
+        name: String,
+        /// How many.
+        count: u32,
+    },
     /// `ip addr add|del ADDRESS/PREFIX dev NAME`.
     Address {
         /// The device.
@@ -114,6 +121,7 @@ impl LinkOp {
             LinkOp::Add { name, .. }
             | LinkOp::Delete { name }
             | LinkOp::Rename { name, .. }
+            | LinkOp::TxQueues { name, .. }
             | LinkOp::Address { name, .. } => name,
         }
     }

@@ -12,9 +12,12 @@ impl Op {
             Op::Filter(FilterOp { dev, block: 0, .. }) | Op::Chain(ChainOp { dev, block: 0, .. }) => Some(dev),
             Op::Filter(_) | Op::Chain(_) => None,
             Op::TxQueueLen { dev, .. } | Op::Mtu { dev, .. } | Op::Ring { dev, .. } => Some(dev),
-            Op::Link(LinkOp::Delete { name } | LinkOp::Rename { name, .. } | LinkOp::Address { name, .. }) => {
-                Some(name)
-            }
+            Op::Link(
+                LinkOp::Delete { name }
+                | LinkOp::Rename { name, .. }
+                | LinkOp::TxQueues { name, .. }
+                | LinkOp::Address { name, .. },
+            ) => Some(name),
             Op::Link(LinkOp::Add { .. }) | Op::Actions(_) | Op::Netfilter(_) => None,
         }
     }
@@ -88,7 +91,7 @@ fn of_link(op: &mut LinkOp, change: &mut dyn FnMut(&mut String)) {
                 _ => {}
             }
         }
-        LinkOp::Delete { name } | LinkOp::Address { name, .. } => change(name),
+        LinkOp::Delete { name } | LinkOp::TxQueues { name, .. } | LinkOp::Address { name, .. } => change(name),
         LinkOp::Rename { name, to } => {
             change(name);
             change(to);

@@ -504,6 +504,11 @@ impl Shaper {
         for handle in self.listing() {
             out.extend(self.listed(handle).map(|node| node.dump(dev, now)));
         }
+        // Each transmit queue refers to the root.
+        let queues = self.device().tx_queues;
+        for root in out.iter_mut().filter(|dump| dump.parent == Handle::ROOT && !dump.handle.is_none()) {
+            root.refcnt = 1 + queues;
+        }
         out.extend(self.ingress.dump(dev));
         out
     }

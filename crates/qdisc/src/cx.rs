@@ -13,6 +13,8 @@ pub struct Device {
     pub max_frame: u32,
     /// The transmit queue length, packets: the default limit.
     pub tx_queue_len: u32,
+    /// Its transmit queues.
+    pub tx_queues: u32,
     /// Has it no queue unless it is given one?
     pub queueless: bool,
     /// Bytes of the link header in each frame.
@@ -40,6 +42,7 @@ impl Default for Device {
         Device {
             max_frame: 1514,
             tx_queue_len: 1000,
+            tx_queues: 1,
             queueless: false,
             link_header: 14,
             jiffies: Jiffies { hz: 250 },

@@ -213,6 +213,11 @@ pub trait Discipline {
         0
     }
 
+    /// The backlog that it tells, in place of what its Node counted; for kinds that forget to count.
+    fn told_backlog(&self, counted: u32) -> u32 {
+        counted
+    }
+
     /// Drops that a kind counts beside the packets it loses: netem's marks.
     fn further_drops(&self) -> u32 {
         0

@@ -195,6 +195,11 @@ impl Node {
     pub fn qlen(&self) -> u32 {
         self.stats.qlen
     }
+    /// Packets it has sent.
+    pub(crate) fn sent_packets(&self) -> u64 {
+        self.stats.packets
+    }
+
     /// Its counters, as a dump brings them.
     pub fn stats(&self) -> QueueStats {
         QueueStats {
@@ -204,7 +209,7 @@ impl Node {
             overlimits: self.body.get().overlimits(),
             requeues: self.body.get().requeues(),
             qlen: self.stats.qlen,
-            backlog: self.stats.backlog as u32,
+            backlog: self.body.get().told_backlog(self.stats.backlog as u32),
             rate: self.rate_of(self.handle),
         }
     }

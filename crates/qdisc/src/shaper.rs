@@ -69,6 +69,8 @@ pub struct Shaper {
     pub(crate) perturb_known: Option<Timer>,
     wheel: Wheel,
     late_timers: bool,
+    /// Packets that the root had sent when it was last found to have nothing to send; of devices with several transmit queues.
+    sent_at_end: u64,
     pub(crate) ingress: Box<Ingress>,
     led: Option<(Pkt, Way)>,
     copied: Option<(Pkt, Handle)>,
@@ -107,6 +109,7 @@ impl Shaper {
             births: 0,
             next_handle: FIRST_AUTO,
             perturb_known: None,
+            sent_at_end: 0,
             wheel: Wheel::new(device.jiffies),
             late_timers: false,
             ingress: Box::default(),
@@ -252,6 +255,22 @@ impl Shaper {
 
     /// Takes the next packet to send; `None` when nothing waits or nothing may go yet.
     pub fn poll(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
+        let (root, mut cx) = self.enter(now, pool, draws);
+        match root.dequeue_fresh(&mut cx) {
+            Dequeue::Packet(pkt) => Some(pkt),
+            Dequeue::Empty | Dequeue::Throttled => {
+                let sent = root.sent_packets();
+                if self.device.tx_queues > 1 { self.ask_again(now, pool, draws, sent) } else { None }
+            }
+        }
+    }
+
+    /// On devices with several transmit queues Linux looks behind each packet for more that go into its queue, so that
+    /// at the end of a run the tree is asked once more in vain; disciplines that shape count that.
+    fn ask_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, sent: u64) -> Option<Pkt> {
+        if core::mem::replace(&mut self.sent_at_end, sent) == sent {
+            return None;
+        }
         let (root, mut cx) = self.enter(now, pool, draws);
         match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),

@@ -290,6 +290,9 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
         let mask = mask.unwrap_or(u32::MAX);
         meta.mark = Mark(meta.mark.0 & !mask | mark & mask);
     }
+    if let Some(queue) = edit.queue {
+        meta.set_tx_queue(Some(queue.into()));
+    }
     edit.control
 }
 

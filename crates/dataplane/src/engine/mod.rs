@@ -410,7 +410,7 @@ impl Engine {
             return Ok(());
         };
         let meta = self.pool.meta(&pkt);
-        let (mark, dsfield, rewritten) = (meta.mark.0, meta.dsfield, meta.rewritten);
+        let (mark, dsfield, rewritten) = (meta.mark.0, meta.dsfield, meta.rewritten());
         if let Some(watch) = &mut self.watch {
             let met = Met { device, slot, came: held.came, left: self.now };
             watch.note(&self.pool, &met, Fate::Left { marked: dsfield & 3 == 3 && held.dsfield & 3 != 3 });

@@ -3,6 +3,7 @@
 use super::{IpCommand, LinkSet, Which, exists, find, help, is_show, later, number};
 use crate::{Env, Refusal};
 use std::net::IpAddr;
+use tidegate_packet::Meta;
 use tidegate_policy::{LinkKind, Tunnel, TunnelMode};
 
 /// Longest name of a link, bytes.
@@ -67,6 +68,7 @@ fn option(set: &mut LinkSet, word: &str, next: Option<&&str>) -> Result<Option<u
         "nomaster" => set.master = Some(String::new()),
         "mtu" => set.mtu = Some(number(next, "Invalid \"mtu\" value\n")?),
         "txqueuelen" | "qlen" | "txqlen" => set.txqueuelen = Some(number(next, "Invalid \"txqueuelen\" value\n")?),
+        "numtxqueues" => set.txqueues = Some(queues(next)?),
         "master" => set.master = Some(text()?),
         "address" => set.address = Some(text()?),
         "name" => {
@@ -76,13 +78,22 @@ fn option(set: &mut LinkSet, word: &str, next: Option<&&str>) -> Result<Option<u
         }
         // What a model has no use for.
         "arp" | "multicast" | "promisc" | "allmulticast" | "alias" | "group" | "broadcast" | "brd" | "addrgenmode"
-        | "trailers" | "dynamic" | "carrier" | "numtxqueues" | "numrxqueues" | "gso_max_size" | "gso_max_segs"
-        | "index" => {
+        | "trailers" | "dynamic" | "carrier" | "numrxqueues" | "gso_max_size" | "gso_max_segs" | "index" => {
             text()?;
         }
         _ => return Ok(None),
     }
     Ok(Some(if matches!(word, "up" | "down" | "nomaster") { 1 } else { 2 }))
+}
+
+/// A number of transmit queues.
+fn queues(word: Option<&&str>) -> Result<u32, Refusal> {
+    let count = number(word, "Invalid \"numtxqueues\" value\n")?;
+    if count > Meta::TX_QUEUES {
+        let line = format!("tidegate: numtxqueues {count} is more than a device has here");
+        return Err(Refusal::new(1, line).remedy(format!("At most {} transmit queues are modelled.", Meta::TX_QUEUES)));
+    }
+    Ok(count)
 }
 
 /// The name of a link that is there.

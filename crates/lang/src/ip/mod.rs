@@ -124,6 +124,8 @@ pub struct LinkSet {
     pub mtu: Option<u32>,
     /// Packets of the transmit queue.
     pub txqueuelen: Option<u32>,
+    /// Transmit queues; a link has them from when it is added.
+    pub txqueues: Option<u32>,
     /// A new name.
     pub name: Option<String>,
     /// The bridge it becomes a port of; an empty name for `nomaster`.

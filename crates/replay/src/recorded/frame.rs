@@ -89,7 +89,7 @@ impl Arrival {
         }
         let mut meta = Meta::of(&head, size);
         // Given octets may have a wrong checksum; who looks at those of rewritten packets looks at these.
-        meta.rewritten = !head.has_right_transport();
+        meta.set_rewritten(!head.has_right_transport());
         meta.mark = Mark(number("mark")?);
         meta.priority = priority(field("prio"))?;
         meta.ident = id;

@@ -233,7 +233,8 @@ impl<'r> Run<'r> {
 
     /// What the recording's listener at the link sees.
     fn note_departure(&mut self, now: Time, pkt: &Pkt) {
-        let Meta { ident, frame_len, dsfield, rewritten, .. } = *self.pool.meta(pkt);
+        let meta = self.pool.meta(pkt);
+        let (&Meta { ident, frame_len, dsfield, .. }, rewritten) = (meta, meta.rewritten());
         let told = if rewritten {
             read_by_listener(&self.pool.settle(pkt).on_wire(), frame_len, ident)
         } else {

@@ -103,6 +103,7 @@ fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
     let mut ops = Vec::new();
     ops.extend(set.mtu.map(|bytes| Op::Mtu { dev: dev.clone(), bytes }));
     ops.extend(set.txqueuelen.map(|packets| Op::TxQueueLen { dev: dev.clone(), packets }));
+    ops.extend(set.txqueues.map(|count| Op::Link(LinkOp::TxQueues { name: dev.clone(), count })));
     for op in ops {
         shim.apply(op).map_err(|error| refusal(&error))?;
     }
