@@ -108,6 +108,7 @@ pub(crate) const KINDS: &[&str] = &[
     "hhf",
     "netem",
     "skbprio",
+    "blackhole",
 ];
 
 /// The verdicts, and what they mean.

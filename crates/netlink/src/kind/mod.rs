@@ -1,5 +1,6 @@
 //! What is sent and told of each kind: one file each, and their table here.
 
+mod blackhole;
 mod cake;
 mod choke;
 mod codel;
@@ -90,6 +91,7 @@ const ROWS: [(Kind, &dyn Codec); Kind::COUNT] = [
     (Kind::Hhf, &hhf::Hhf),
     (Kind::Netem, &netem::Netem),
     (Kind::Skbprio, &skbprio::Skbprio),
+    (Kind::Blackhole, &blackhole::Blackhole),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
 ];

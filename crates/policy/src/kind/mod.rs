@@ -1,5 +1,6 @@
 //! The kinds of queueing discipline: one file each, and their tables here.
 
+mod blackhole;
 mod cake;
 mod choke;
 mod codel;
@@ -130,6 +131,8 @@ pub enum Kind {
     Netem,
     /// The packet of the least priority makes room.
     Skbprio,
+    /// Drops every packet.
+    Blackhole,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -166,6 +169,7 @@ pub(crate) const ROWS: &[KindSpec] = &[
     hhf::HHF,
     netem::NETEM,
     skbprio::SKBPRIO,
+    blackhole::BLACKHOLE,
     hook::INGRESS,
     hook::CLSACT,
 ];
@@ -223,6 +227,8 @@ pub enum QdiscParams {
     Netem(Box<NetemParams>),
     /// skbprio.
     Skbprio(SkbprioParams),
+    /// blackhole: nothing can be said.
+    Blackhole,
     /// ingress and clsact: nothing can be said.
     Ingress,
 }

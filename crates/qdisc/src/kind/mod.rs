@@ -1,5 +1,6 @@
 //! The kinds, one file each.
 
+mod blackhole;
 mod cake;
 mod choke;
 mod codel;
@@ -44,6 +45,7 @@ macro_rules! bodies {
             [$($given)*]
             Noop(Noop),
             Fifo(fifo::Fifo),
+            Blackhole(blackhole::Blackhole),
             PfifoFast(Box<pfifo_fast::PfifoFast>),
             Prio(Box<prio::Prio>),
             Tbf(Box<tbf::Tbf>),
@@ -172,6 +174,7 @@ impl Body {
             Kind::Hhf => Body::Hhf(Box::new(hhf::Hhf::new(cx, of!(Hhf))?)),
             Kind::Netem => Body::Netem(Box::new(netem::Netem::new(cx, of!(Netem).map(|params| &**params))?)),
             Kind::Skbprio => Body::Skbprio(Box::new(skbprio::Skbprio::new(of!(Skbprio)))),
+            Kind::Blackhole => Body::Blackhole(blackhole::Blackhole),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })

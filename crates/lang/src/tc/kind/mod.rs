@@ -3,6 +3,7 @@
 //! A kind's options are named in its table of options (`tidegate_policy`, `kind/KIND.rs`), by which [`Reader`] finds them; what is here
 //! makes parameters of the values read, and listings of dumps.
 
+mod blackhole;
 mod cake;
 mod choke;
 mod codel;
@@ -97,6 +98,7 @@ const ROWS: [(Kind, &dyn Syntax); Kind::COUNT] = [
     (Kind::Hhf, &hhf::Hhf),
     (Kind::Netem, &netem::Netem),
     (Kind::Skbprio, &skbprio::Skbprio),
+    (Kind::Blackhole, &blackhole::Blackhole),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
 ];
@@ -120,6 +122,7 @@ pub(super) fn unparsable(kind: &str, words: &Words<'_>) -> Result<(), Refusal> {
     let Some(option) = words.peek() else { return Ok(()) };
     let names: Vec<_> = KindSpec::all().map(|spec| spec.name).collect();
     let remedy = match crate::nearest(kind, names.iter().copied()) {
+        _ if Kind::named(kind).is_some() => format!("{kind} has nothing to set: write it alone."),
         Some(name) => format!("There is no kind \"{kind}\"; did you mean {name}?"),
         None => format!("There is no kind \"{kind}\"; this version knows {}.", names.join(", ")),
     };

@@ -1,0 +1,20 @@
+//! blackhole: tc does not know it, and hands its name on.
+
+use super::{Syntax, unparsable};
+use crate::Refusal;
+use crate::tc::options::Reader;
+use crate::tc::words::Words;
+use tidegate_policy::QdiscParams;
+
+pub(super) struct Blackhole;
+
+impl Syntax for Blackhole {
+    fn qdisc(
+        &self,
+        reader: &Reader<'_>,
+        words: &mut Words<'_>,
+        _stderr: &mut String,
+    ) -> Result<Option<QdiscParams>, Refusal> {
+        unparsable(reader.spec.name, words).map(|()| None)
+    }
+}

@@ -1,0 +1,8 @@
+//! blackhole: every packet is dropped.
+
+use super::Kind;
+use crate::spec::KindSpec;
+
+/// tc has no words for its options, and the kernel takes none.
+pub(super) const BLACKHOLE: KindSpec =
+    KindSpec::new(Kind::Blackhole, "blackhole", "drops every packet, and does not tell senders");
