@@ -109,6 +109,7 @@ pub(crate) const KINDS: &[&str] = &[
     "netem",
     "skbprio",
     "blackhole",
+    "plug",
 ];
 
 /// The verdicts, and what they mean.

@@ -20,6 +20,7 @@ mod netem;
 mod noqueue;
 mod pfifo_fast;
 mod pie;
+mod plug;
 mod prio;
 mod qfq;
 mod red;
@@ -92,6 +93,7 @@ const ROWS: [(Kind, &dyn Codec); Kind::COUNT] = [
     (Kind::Netem, &netem::Netem),
     (Kind::Skbprio, &skbprio::Skbprio),
     (Kind::Blackhole, &blackhole::Blackhole),
+    (Kind::Plug, &plug::Plug),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
 ];

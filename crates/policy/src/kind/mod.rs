@@ -21,6 +21,7 @@ mod netem;
 mod noqueue;
 mod pfifo_fast;
 mod pie;
+mod plug;
 mod prio;
 mod qfq;
 mod red;
@@ -45,6 +46,7 @@ pub use hhf::HhfParams;
 pub use htb::{HtbClassParams, HtbParams};
 pub use netem::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, Share, Table};
 pub use pie::PieParams;
+pub use plug::{PlugCommand, PlugParams};
 pub use prio::PrioParams;
 pub use qfq::QfqClassParams;
 pub use red::{IdleTable, RedCurve, RedParams};
@@ -133,6 +135,8 @@ pub enum Kind {
     Skbprio,
     /// Drops every packet.
     Blackhole,
+    /// Holds packets until it is told to let them go.
+    Plug,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -170,6 +174,7 @@ pub(crate) const ROWS: &[KindSpec] = &[
     netem::NETEM,
     skbprio::SKBPRIO,
     blackhole::BLACKHOLE,
+    plug::PLUG,
     hook::INGRESS,
     hook::CLSACT,
 ];
@@ -229,6 +234,8 @@ pub enum QdiscParams {
     Skbprio(SkbprioParams),
     /// blackhole: nothing can be said.
     Blackhole,
+    /// plug.
+    Plug(PlugParams),
     /// ingress and clsact: nothing can be said.
     Ingress,
 }

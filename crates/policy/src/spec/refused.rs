@@ -51,11 +51,6 @@ pub const REFUSED: &[Refused] = &[
         "tbf or htb hold a class to a rate",
     ),
     refused(
-        "plug",
-        "it holds packets until somebody says otherwise, for the check-points of virtual machines",
-        "netem with a delay holds packets for a time",
-    ),
-    refused(
         "teql",
         "it joins several devices into one, and a route would have to lead there",
         "shape each device by itself",

@@ -18,6 +18,7 @@ mod htb;
 mod netem;
 mod pfifo_fast;
 mod pie;
+mod plug;
 mod prio;
 mod qfq;
 mod red;
@@ -47,6 +48,7 @@ macro_rules! bodies {
             Fifo(fifo::Fifo),
             Blackhole(blackhole::Blackhole),
             PfifoFast(Box<pfifo_fast::PfifoFast>),
+            Plug(Box<plug::Plug>),
             Prio(Box<prio::Prio>),
             Tbf(Box<tbf::Tbf>),
             Htb(Box<htb::Htb>),
@@ -175,6 +177,7 @@ impl Body {
             Kind::Netem => Body::Netem(Box::new(netem::Netem::new(cx, of!(Netem).map(|params| &**params))?)),
             Kind::Skbprio => Body::Skbprio(Box::new(skbprio::Skbprio::new(of!(Skbprio)))),
             Kind::Blackhole => Body::Blackhole(blackhole::Blackhole),
+            Kind::Plug => Body::Plug(Box::new(plug::Plug::new(device, of!(Plug)))),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })

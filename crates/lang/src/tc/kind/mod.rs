@@ -22,6 +22,7 @@ mod htb;
 mod netem;
 mod noqueue;
 mod pie;
+mod plug;
 mod prio;
 mod qfq;
 mod red;
@@ -99,6 +100,7 @@ const ROWS: [(Kind, &dyn Syntax); Kind::COUNT] = [
     (Kind::Netem, &netem::Netem),
     (Kind::Skbprio, &skbprio::Skbprio),
     (Kind::Blackhole, &blackhole::Blackhole),
+    (Kind::Plug, &plug::Plug),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
 ];

@@ -1,0 +1,46 @@
+//! plug: packets wait until a command lets them go.
+
+use super::{Kind, QdiscParams};
+use crate::spec::{KindSpec, OptionSpec, Takes, Voice};
+
+/// plug: the last command of a line holds. In a dump the kernel tells nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlugParams {
+    /// What to do; when it is made, nothing but `limit` is looked at.
+    pub command: Option<PlugCommand>,
+    /// Bytes that may wait: for [`PlugCommand::Limit`], and when it is made. 0 where none was given.
+    pub limit: u32,
+}
+
+/// What a plug is told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlugCommand {
+    /// Plug it: what came since the last plug is an epoch that a release lets go.
+    Block,
+    /// Let the last epoch that was closed by a plug go.
+    Release,
+    /// Let everything go, until it is plugged again.
+    ReleaseIndefinite,
+    /// Only set the limit.
+    Limit,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("block", Takes::Flag, "this", "hold what comes from now on; what came before is an epoch"),
+    OptionSpec::exact("release", Takes::Flag, "", "let the epoch go that the last `block` closed"),
+    OptionSpec::exact("release_indefinite", Takes::Flag, "", "let everything go until the next `block`"),
+    OptionSpec::exact("limit", Takes::Size, "txqueuelen times the largest frame", "bytes that may wait"),
+];
+
+const VOICE: Voice = Voice {
+    illegal: "Illegal value for \"{name}\": \"{text}\"",
+    unknown: "plug: unknown parameter \"{word}\"",
+    ..Voice::PLAIN
+};
+
+pub(super) const PLUG: KindSpec = KindSpec {
+    qdisc: Some(OPTIONS),
+    voice: VOICE,
+    untold: |_: &QdiscParams| Some("how much may wait in it, and whether it is plugged"),
+    ..KindSpec::new(Kind::Plug, "plug", "holds packets until it is told to let them go, an epoch at a time")
+};
