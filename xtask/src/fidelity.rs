@@ -110,6 +110,7 @@ pub(crate) const KINDS: &[&str] = &[
     "skbprio",
     "blackhole",
     "plug",
+    "multiq",
 ];
 
 /// The verdicts, and what they mean.

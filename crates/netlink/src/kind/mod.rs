@@ -16,6 +16,7 @@ mod hfsc;
 mod hhf;
 mod hook;
 mod htb;
+mod multiq;
 mod netem;
 mod noqueue;
 mod pfifo_fast;
@@ -94,6 +95,7 @@ const ROWS: [(Kind, &dyn Codec); Kind::COUNT] = [
     (Kind::Skbprio, &skbprio::Skbprio),
     (Kind::Blackhole, &blackhole::Blackhole),
     (Kind::Plug, &plug::Plug),
+    (Kind::Multiq, &multiq::Multiq),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
 ];

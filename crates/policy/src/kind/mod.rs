@@ -17,6 +17,7 @@ mod hfsc;
 mod hhf;
 mod hook;
 mod htb;
+mod multiq;
 mod netem;
 mod noqueue;
 mod pfifo_fast;
@@ -44,6 +45,7 @@ pub use gred::{GRED_SETUP, GredFlags, GredParams, GredQueue, GredQueueDump, Gred
 pub use hfsc::{HfscClassParams, HfscParams, ServiceCurve};
 pub use hhf::HhfParams;
 pub use htb::{HtbClassParams, HtbParams};
+pub use multiq::MultiqParams;
 pub use netem::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, Share, Table};
 pub use pie::PieParams;
 pub use plug::{PlugCommand, PlugParams};
@@ -137,6 +139,8 @@ pub enum Kind {
     Blackhole,
     /// Holds packets until it is told to let them go.
     Plug,
+    /// A band for each of the device's transmit queues.
+    Multiq,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -175,6 +179,7 @@ pub(crate) const ROWS: &[KindSpec] = &[
     skbprio::SKBPRIO,
     blackhole::BLACKHOLE,
     plug::PLUG,
+    multiq::MULTIQ,
     hook::INGRESS,
     hook::CLSACT,
 ];
@@ -236,6 +241,8 @@ pub enum QdiscParams {
     Blackhole,
     /// plug.
     Plug(PlugParams),
+    /// multiq.
+    Multiq(MultiqParams),
     /// ingress and clsact: nothing can be said.
     Ingress,
 }

@@ -37,7 +37,6 @@ pub const REFUSED: &[Refused] = &[
         why: ONE_QUEUE,
         instead: "prio or ets sort by priority in one queue",
     },
-    Refused { name: "multiq", answer: Some(NOT_HERE), why: ONE_QUEUE, instead: "prio has bands in one queue" },
     Refused {
         name: "taprio",
         answer: Some("Error: sch_taprio: Multi-queue device is required."),

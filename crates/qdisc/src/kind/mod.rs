@@ -15,6 +15,7 @@ mod gred;
 mod hfsc;
 mod hhf;
 mod htb;
+mod multiq;
 mod netem;
 mod pfifo_fast;
 mod pie;
@@ -64,6 +65,7 @@ macro_rules! bodies {
             Hfsc(Box<hfsc::Hfsc>),
             Qfq(Box<qfq::Qfq>),
             Cake(Box<cake::Cake>),
+            Multiq(Box<multiq::Multiq>),
             Ets(Box<ets::Ets>),
             Fq(Box<fq::Fq>),
             FqPie(Box<fq_pie::FqPie>),
@@ -178,6 +180,7 @@ impl Body {
             Kind::Skbprio => Body::Skbprio(Box::new(skbprio::Skbprio::new(of!(Skbprio)))),
             Kind::Blackhole => Body::Blackhole(blackhole::Blackhole),
             Kind::Plug => Body::Plug(Box::new(plug::Plug::new(device, of!(Plug)))),
+            Kind::Multiq => Body::Multiq(Box::new(multiq::Multiq::new(cx, handle, of!(Multiq))?)),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })

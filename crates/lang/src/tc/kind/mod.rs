@@ -19,6 +19,7 @@ mod hfsc;
 mod hhf;
 mod hook;
 mod htb;
+mod multiq;
 mod netem;
 mod noqueue;
 mod pie;
@@ -101,6 +102,7 @@ const ROWS: [(Kind, &dyn Syntax); Kind::COUNT] = [
     (Kind::Skbprio, &skbprio::Skbprio),
     (Kind::Blackhole, &blackhole::Blackhole),
     (Kind::Plug, &plug::Plug),
+    (Kind::Multiq, &multiq::Multiq),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
 ];

@@ -1,0 +1,21 @@
+//! multiq: a band for each of the device's transmit queues.
+
+use super::{Changes, Classes, Filters, Kind};
+use crate::spec::KindSpec;
+
+/// multiq: nothing is said of it; in a dump it tells its bands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MultiqParams {
+    /// Bands: the device's transmit queues in use.
+    pub bands: u16,
+    /// Bands there can be: all of its transmit queues.
+    pub max_bands: u16,
+}
+
+pub(super) const MULTIQ: KindSpec = KindSpec {
+    qdisc: Some(&[]),
+    classes: Classes::Bands,
+    filters: Filters::OfQdisc,
+    changes: Changes::InPlace,
+    ..KindSpec::new(Kind::Multiq, "multiq", "a band for each of the device's transmit queues, which take turns")
+};

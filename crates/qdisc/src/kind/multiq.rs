@@ -1,0 +1,179 @@
+//! multiq: a band for each of the device's transmit queues, which take turns.
+//!
+//! A packet goes to the band of the queue that it was put into: by a hash of its flow, or by an action
+//! (`skbedit queue_mapping`) of a filter here or where it left. What a filter says of classes means nothing. Devices with
+//! one queue refuse it.
+
+use crate::asking::{Answer, Gone, classify};
+use crate::cx::{Cx, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::node::Node;
+use alloc::vec::Vec;
+use tidegate_classify::FilterList;
+use tidegate_packet::{Handle, Pkt, Pool, Time};
+use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
+use tidegate_policy::{ClassParams, Errno, Kind, MultiqParams, QdiscParams, TcError};
+
+pub(crate) struct Multiq {
+    handle: Handle,
+    bands: Vec<Node>,
+    /// The band that was asked last.
+    turn: usize,
+    /// The band whose packet was looked at last.
+    seen: usize,
+    /// Bytes taken in and sent: what waits in it, it does not count.
+    taken: u32,
+    sent: u32,
+}
+
+impl Multiq {
+    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&MultiqParams>) -> Result<Multiq, TcError> {
+        params.ok_or(TcError::bare(Errno::Inval))?;
+        let queues = cx.device.tx_queues;
+        if queues < 2 {
+            return Err(TcError::bare(Errno::OpNotSupp));
+        }
+        let bands = (1..=queues as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
+        Ok(Multiq { handle, bands, turn: 0, seen: 0, taken: 0, sent: 0 })
+    }
+
+    /// The queue that a packet was put into, if the device has it.
+    fn queue(&self, pool: &Pool, pkt: &Pkt) -> Option<usize> {
+        pool.meta(pkt).tx_queue().map(|queue| queue as usize).filter(|queue| *queue < self.bands.len())
+    }
+
+    fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Gone> {
+        let before = self.queue(cx.pool, pkt).unwrap_or_else(|| {
+            let hash = cx.pool.hash(pkt);
+            ((u64::from(hash) * self.bands.len() as u64) >> u32::BITS) as usize
+        });
+        if let Answer::Gone(gone) = classify(filters, cx, self.handle, pkt) {
+            return Err(gone);
+        }
+        Ok(self.queue(cx.pool, pkt).unwrap_or(before))
+    }
+
+    fn index(&self, class: Handle) -> Option<usize> {
+        let band = usize::from(class.minor()).wrapping_sub(1);
+        (band < self.bands.len()).then_some(band)
+    }
+
+    /// The bands, the one after `turn` first.
+    fn in_turn(turn: usize, bands: usize) -> impl Iterator<Item = usize> {
+        (1..=bands).map(move |step| (turn + step) % bands)
+    }
+}
+
+impl Discipline for Multiq {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        let band = match self.band(cx, filters, &pkt) {
+            Ok(band) => band,
+            // Senders are not told of what a filter drops.
+            Err(Gone::Dropped) => {
+                cx.drop(own.handle, pkt, Why::Policy);
+                return Enqueue::Lost;
+            }
+            Err(gone) => return gone.carry_out(cx, own.handle, pkt),
+        };
+        let len = cx.pool.meta(&pkt).len;
+        let result = self.bands[band].enqueue(cx, pkt);
+        if result == Enqueue::Queued {
+            self.taken = self.taken.wrapping_add(len);
+        }
+        result
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+        let mut none = Dequeue::Empty;
+        for band in Multiq::in_turn(self.turn, self.bands.len()) {
+            match self.bands[band].dequeue(cx) {
+                Dequeue::Packet(pkt) => {
+                    self.turn = band;
+                    self.sent = self.sent.wrapping_add(cx.pool.meta(&pkt).len);
+                    return Dequeue::Packet(pkt);
+                }
+                Dequeue::Throttled => none = Dequeue::Throttled,
+                Dequeue::Empty => {}
+            }
+        }
+        none
+    }
+
+    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
+        let mut none = Peek::Empty;
+        for band in Multiq::in_turn(self.turn, self.bands.len()) {
+            match self.bands[band].peek(cx) {
+                Peek::Packet(len) => {
+                    self.seen = band;
+                    return Some(Peek::Packet(len));
+                }
+                Peek::Throttled => none = Peek::Throttled,
+                Peek::Empty => {}
+            }
+        }
+        Some(none)
+    }
+
+    fn seen_slot(&self) -> Option<usize> {
+        self.bands.get(self.seen)?.seen_slot()
+    }
+
+    /// Its bands are the device's queues, whatever is said; their number cannot change here.
+    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+        match params {
+            Some(QdiscParams::Multiq(_)) => Ok(()),
+            _ => Err(TcError::bare(Errno::Inval)),
+        }
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+        for band in &mut self.bands {
+            band.purge(cx);
+        }
+        (self.turn, self.taken, self.sent) = (0, 0, 0);
+    }
+
+    fn params(&self) -> QdiscParams {
+        let bands = self.bands.len() as u16;
+        QdiscParams::Multiq(MultiqParams { bands, max_bands: bands })
+    }
+
+    /// Linux 6.1 counts its packets and not their bytes; what is lost below it takes off all the same.
+    fn told_backlog(&self, counted: u32) -> u32 {
+        counted.wrapping_sub(self.taken).wrapping_add(self.sent)
+    }
+
+    fn has_class(&self, class: Handle) -> bool {
+        self.index(class).is_some()
+    }
+
+    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+        self.index(class).map(|band| &mut self.bands[band])
+    }
+
+    fn default_child(&self, cx: &mut Cx<'_>, class: Handle) -> Node {
+        Node::noop(cx, class)
+    }
+
+    fn visit(&mut self, visit: &mut dyn Visit) {
+        for band in &mut self.bands {
+            visit.node(band);
+        }
+    }
+
+    fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
+        for (n, band) in self.bands.iter().enumerate() {
+            out.push(ClassDump {
+                dev: Default::default(),
+                kind: Kind::Multiq,
+                classid: qdisc.class(n as u16 + 1),
+                parent: qdisc,
+                leaf: band.handle(),
+                params: ClassParams::None,
+                // What drops everything where a child was deleted does not count.
+                stats: Some(if band.is_noop() { QueueStats::default() } else { band.stats() }),
+                xstats: Xstats::None,
+            });
+        }
+    }
+}
