@@ -110,13 +110,13 @@ fn of_params(params: &QdiscParams, frame: u64, served: Served) -> Vec<String> {
         }
         QdiscParams::Tbf(tbf) => by_bytes("queue", u64::from(tbf.limit), served),
         QdiscParams::Red(red) => by_bytes("queue", u64::from(red.limit), served),
-        QdiscParams::Codel(codel) => vec![held(us(codel.target_us, 5000))],
+        QdiscParams::Codel(codel) => vec![held_at(us(codel.target_us, 5000), frame, served)],
         QdiscParams::Pie(pie) => vec![held(us(pie.target_us, 15_000))],
         QdiscParams::DualPi2(dual) => vec![held(us(dual.target_us, 15_000))],
         QdiscParams::FqCodel(fq) => {
             let quantum = u64::from(fq.quantum.unwrap_or(1514));
             let mut said = turns(quantum, served);
-            said.push(held(us(fq.target_us, 5000)));
+            said.push(held_at(us(fq.target_us, 5000), frame, served));
             said
         }
         QdiscParams::FqPie(fq) => {
@@ -148,7 +148,8 @@ fn of_params(params: &QdiscParams, frame: u64, served: Served) -> Vec<String> {
 fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
     let mut meta = Meta::of(&moment.head, 0);
     (meta.mark, meta.priority) = (Mark(moment.mark), moment.priority);
-    let tin = CakeTin::of(cake, qdisc, &meta);
+    let frame = moment.spec.mtu + moment.spec.link_header;
+    let tin = CakeTin::of(cake, qdisc, frame, &meta);
     let tins = cake.tins.unwrap_or_default();
     let name = match tins.labels().and_then(|labels| labels.get(tin.place)) {
         Some(label) => (*label).to_owned(),
@@ -169,9 +170,17 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
         flows if flows.by_conversation() => format!("conversations take turns there ({})", flows.name()),
         flows => format!("hosts take turns there ({})", flows.name()),
     };
-    let ms = f64::from(cake.rtt_us.unwrap_or(100_000)) / 20_000.0;
-    vec![first, sharing, held(ms)]
+    let mut said = vec![first, sharing, held(tin.target_ns as f64 / 1e6)];
+    if let Some(us) = cake.rtt_us.filter(|us| *us < SHORT_RTT_US) {
+        said.push(format!(
+            "its rtt is {us} µs: it drops sooner than senders farther away than that can slow down, which costs them throughput"
+        ));
+    }
+    said
 }
+
+/// No path that leaves a building is shorter, in µs.
+const SHORT_RTT_US: u32 = 1000;
 
 /// netem's delay, and the queue that its own rate or one above it makes of it; or the one that hangs in it.
 fn of_netem(
@@ -228,7 +237,20 @@ fn turns(quantum: u64, served: Served) -> Vec<String> {
 }
 
 fn held(ms: f64) -> String {
-    format!("its queue is held near {ms:.0} ms, as long as senders heed losses and marks")
+    let time = if ms < 1.0 { format!("{:.0} µs", ms * 1000.0) } else { format!("{ms:.0} ms") };
+    format!("its queue is held near {time}, as long as senders heed losses and marks")
+}
+
+/// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target, that.
+fn held_at(ms: f64, frame: u64, served: Served) -> String {
+    let rate = served.assured.or(served.most).filter(|rate| *rate > 0.0);
+    match rate.map(|rate| frame as f64 * 8.0 / rate * 1000.0) {
+        Some(one) if one > ms => format!(
+            "its queue is held near one frame, as long as senders heed losses and marks: that takes {one:.0} ms here, more \
+             than its target of {ms:.0} ms"
+        ),
+        _ => held(ms),
+    }
 }
 
 fn by_packets(what: &str, limit: u64, frame: u64, served: Served) -> Vec<String> {
