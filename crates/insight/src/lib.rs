@@ -18,6 +18,7 @@ mod reading;
 mod rules;
 mod sets;
 mod tree;
+mod uses;
 mod walk;
 mod words;
 
@@ -26,5 +27,8 @@ pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};
 pub use probe::{Course, Loss, Prober, Stop, Way};
 pub use reach::{Arrival, Candidate, Reached};
-pub use reading::{CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, Frame, Given, Place, Reading, Source, Step, Word};
+pub use reading::{
+    CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, Given, Place, Reading, Source, Step, Word,
+};
 pub use rules::check;
+pub use uses::{MarkingRule, Uses};

@@ -206,11 +206,30 @@ pub fn key_words(key: &U32Key, protocol: u16) -> String {
         (16, mask) => network(key.value, mask).map(|address| format!("dst {address}")),
         (20, 0xffff_0000) => Some(format!("sport {}", key.value >> 16)),
         (20, 0x0000_ffff) => Some(format!("dport {}", key.value)),
+        (20, mask) => port_range(key.value, mask),
         _ => None,
     };
+    let ipv6 = protocol == ethertype::IPV6 && key.offset_mask == 0 && key.offset == 40;
+    let named = named.or_else(|| port_range(key.value, key.mask).filter(|_| ipv6));
     let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
     let plain = || format!("{:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset);
     named.or_else(|| by_fields(key, protocol)).unwrap_or_else(plain)
+}
+
+/// `sport 546-547`: ports that a mask takes together, where only one end is asked for; `None` also where the mask leaves
+/// out bits in between, and where it takes less than an ICMP type and a port have in common.
+fn port_range(value: u32, mask: u32) -> Option<String> {
+    let (name, value, mask) = match (mask >> 16, mask & 0xffff) {
+        (0, low @ 1..) => ("dport", value & 0xffff, low),
+        (high @ 1.., 0) => ("sport", value >> 16, high),
+        _ => return None,
+    };
+    let open = !mask & 0xffff;
+    if open & (open + 1) != 0 || open >= 0xff {
+        return None;
+    }
+    let (low, high) = (value & mask, value & mask | open);
+    Some(if low == high { format!("{name} {low}") } else { format!("{name} {low}-{high}") })
 }
 
 /// What a basic or flower filter asks for, in tc's words, with a blank before: ` ip_proto tcp, dst_port 22`.
@@ -314,6 +333,9 @@ mod tests {
             (key(0x5, 0xf0f, 4), "fragment offset 5/0xf0f"),
             (key(0x0500_0000, 0x0f00_ffc0, 0), "IHL 5, length 0/0xffc0"),
             (key(0x5, 0xf0f, 24), "00000005/00000f0f at 24"),
+            (key(0x0222_0000, 0xfffe_0000, 20), "sport 546-547"),
+            (key(0x1ae8, 0xfff8, 20), "dport 6888-6895"),
+            (key(0x0800_0000, 0xff00_0000, 20), "08000000/ff000000 at 20"),
         ];
         for (shown, wanted) in table {
             assert_eq!(shown, wanted);

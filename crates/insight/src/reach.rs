@@ -101,7 +101,7 @@ impl Reached {
         for key in keys {
             let Some(rule) = rule_of(reading, &key) else { continue };
             let Some(target) = rule.targets().filter(|target| writes(target)).last() else { continue };
-            match self.keeps(&key, target) {
+            match self.carries(&key, target, None) {
                 Ok(Some(false)) => gone.push(rule.clone()),
                 _ => kept.push(rule.clone()),
             }
@@ -110,8 +110,14 @@ impl Reached {
         gone
     }
 
-    /// Does any packet that a rule matched come to a queue with what it wrote? `None`: none comes to a queue at all.
-    fn keeps(&mut self, key: &RuleKey, target: &Target) -> Result<Option<bool>, TooLarge> {
+    /// Does any packet that a rule matched come to a queue with what it wrote, of those in `among` where that is said?
+    /// `None`: none of them comes to a queue at all.
+    pub(crate) fn carries(
+        &mut self,
+        key: &RuleKey,
+        target: &Target,
+        among: Option<&Parts>,
+    ) -> Result<Option<bool>, TooLarge> {
         let Some(matched) = self.walked.rules.get(key).map(|seen| seen.matched.clone()) else { return Ok(None) };
         let walked = &mut self.walked;
         let coming = walked.ways.iter().position(|way| *way == Way::ComesIn);
@@ -123,6 +129,7 @@ impl Reached {
                 set = walked.space.store.or(set, matched.by(coming))?;
             }
             let set = walked.space.store.and(set, passing.set)?;
+            let set = among.map_or(Ok(set), |among| walked.space.store.and(set, among.by(way)))?;
             let states = &walked.states;
             let has = |n: u32| match target {
                 Target::Mark { value, mask } => states.get(n).mark & mask == value & mask,

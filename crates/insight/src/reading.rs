@@ -2,7 +2,7 @@
 
 use crate::index::Index;
 use crate::lost::Lost;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
@@ -118,6 +118,9 @@ pub struct Given {
     pub scripts: bool,
 }
 
+/// What classes are called, by device and number.
+pub type ClassNames = BTreeMap<(String, Handle), String>;
+
 /// A policy, understood.
 pub struct Reading {
     /// The files.
@@ -138,6 +141,8 @@ pub struct Reading {
     pub classes: Vec<ClassDump>,
     /// The filters of all qdiscs and classes, in the order in which each list is asked.
     pub filters: Vec<FilterDump>,
+    /// What the policy's own language calls classes, by device and number, where it does.
+    pub names: ClassNames,
     pub(crate) index: Index,
     pub(crate) lost: Lost,
     devices: Vec<(String, DeviceSpec)>,
@@ -182,6 +187,7 @@ impl Reading {
             qdiscs,
             classes,
             filters,
+            names: ClassNames::new(),
             index,
             lost,
             devices,
@@ -203,6 +209,14 @@ impl Reading {
     /// The machine as it was before the first command.
     pub fn machine_before(&self) -> Gateway {
         machine(&self.devices, self.dissector, &[])
+    }
+
+    /// A class by its number, with what the policy calls it: `1:20 (calls)`.
+    pub fn class_name(&self, dev: &str, class: Handle) -> String {
+        match self.names.get(&(dev.to_owned(), class)) {
+            Some(name) => format!("{class} ({name})"),
+            None => class.to_string(),
+        }
     }
 
     /// The command that an operation came from.

@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Outcome, Output, Trouble};
 use tidegate_gateway::DeviceSpec;
-use tidegate_insight::{CARRIED_OUT_AT, Given, Reading, Source, Step};
+use tidegate_insight::{CARRIED_OUT_AT, ClassNames, Given, Reading, Source, Step};
 use tidegate_os::input_file;
 use tidegate_packet::{Dissector, Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
@@ -108,6 +108,8 @@ pub struct LoadedPolicy {
     pub wan: Option<String>,
     /// And the one towards the LAN.
     pub lan: Option<String>,
+    /// What a short policy calls its classes.
+    pub names: ClassNames,
     sources: Vec<Source>,
     steps: Vec<Step>,
 }
@@ -186,7 +188,7 @@ impl LoadedPolicy {
 
     /// What was read, for those who ask what it means.
     pub fn reading(&self) -> Reading {
-        Reading::new(Given {
+        let mut reading = Reading::new(Given {
             sources: self.sources.clone(),
             steps: self.steps.clone(),
             ops: self.machine.log.clone(),
@@ -195,7 +197,9 @@ impl LoadedPolicy {
             dissector: self.machine.gateway.dissector(),
             kernel_log: self.machine.kernel_log.clone(),
             scripts: self.formats.contains(&Format::Script),
-        })
+        });
+        reading.names.clone_from(&self.names);
+        reading
     }
 }
 
@@ -205,7 +209,11 @@ fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
     let mut gone = BTreeSet::new();
     for op in &machine.log {
         match op {
-            Op::Link(LinkOp::Add { name, .. }) if !gone.contains(name) => drop(made.insert(name.clone())),
+            Op::Link(LinkOp::Add { name, kind }) => {
+                // A veth is made with its other end.
+                let peer = if let LinkKind::Veth { peer } = kind { Some(peer) } else { None };
+                made.extend(std::iter::once(name).chain(peer).filter(|name| !gone.contains(*name)).cloned());
+            }
             Op::Link(LinkOp::Rename { to, name }) if made.contains(name) => drop(made.insert(to.clone())),
             Op::Link(LinkOp::Rename { to, name }) => {
                 made.insert(to.clone());
@@ -281,6 +289,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         outcomes: Vec::new(),
         wan: None,
         lan: None,
+        names: ClassNames::new(),
         sources: Vec::new(),
         steps: Vec::new(),
     };
@@ -300,6 +309,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         if let Some((wan, lan)) = lists::ends(*format, &path.to_string_lossy(), text) {
             (taken.wan, taken.lan) = (Some(wan), lan);
         }
+        taken.names.extend(lists::class_names(*format, &path.to_string_lossy(), text));
         taken.outcomes.push(outcome);
     }
     Ok(taken)

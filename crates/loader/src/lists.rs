@@ -5,6 +5,7 @@ use crate::format::Format;
 use crate::short::{self, tell};
 use std::path::{Path, PathBuf};
 use tidegate_capture::{Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
+use tidegate_insight::ClassNames;
 use tidegate_lang::batch;
 use tidegate_lang::short::{Line, Short};
 use tidegate_lang::tc::{self, NotListed};
@@ -59,6 +60,13 @@ pub(super) fn ends(format: Format, name: &str, text: &str) -> Option<(String, Op
     let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format))?;
     let [(short, _)] = <[_; 1]>::try_from(policies).ok()?;
     Some((short.device.value, short.lan.map(|lan| lan.value)))
+}
+
+/// What the classes of a short policy are called.
+pub(super) fn class_names(format: Format, name: &str, text: &str) -> ClassNames {
+    let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format));
+    let names = policies.into_iter().flatten().flat_map(|(short, _)| short.class_names());
+    names.map(|(dev, class, name)| ((dev, class), name)).collect()
 }
 
 /// The calls that a file asks for.

@@ -79,6 +79,18 @@ pub struct Run {
     /// Packets that the device before the modem sent past all classes (HTB's direct packets), whole run.
     #[serde(default)]
     pub direct_packets: u64,
+    /// What filters dropped (policers, `drop`) before any class had it.
+    #[serde(default)]
+    pub filter_drops: Vec<FilterDrops>,
+}
+
+/// What a filter's actions dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilterDrops {
+    /// For people: `the policer at 8Mbit of the u32 filter at ffff: of eth0`.
+    pub title: String,
+    /// Packets dropped, whole run.
+    pub dropped: u64,
 }
 
 /// Something that is asked again and again, and how long each answer took.

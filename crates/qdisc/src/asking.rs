@@ -110,8 +110,9 @@ impl Gone {
     pub(crate) fn carry_out(self, cx: &mut Cx<'_>, at: Handle, pkt: Pkt) -> Enqueue {
         match self {
             Gone::Dropped => {
+                // Ancestors count it; the sender is not told.
                 cx.drop(at, pkt, Why::Policy);
-                Enqueue::Dropped
+                Enqueue::Lost
             }
             Gone::Stolen => {
                 cx.steal(at, pkt);

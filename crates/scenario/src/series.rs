@@ -73,7 +73,7 @@ impl ClassRecorder {
     ) {
         for (name, id) in devices {
             let classes = gateway.classes(at, id);
-            let qdiscs = if classes.iter().any(counts) { Vec::new() } else { gateway.qdiscs(at, id) };
+            let qdiscs = gateway.qdiscs(at, id);
             self.read_device(name, &qdiscs, &classes, roots);
         }
     }
@@ -81,8 +81,9 @@ impl ClassRecorder {
     /// The same of one device, from what stands on it.
     pub fn read_device(&mut self, name: &str, qdiscs: &[QdiscDump], classes: &[ClassDump], roots: Roots) {
         let mut any = false;
+        let hung: BTreeMap<Handle, u32> = qdiscs.iter().map(|qdisc| (qdisc.parent, qdisc.stats.drops)).collect();
         for class in classes.iter().filter(|class| counts(class)) {
-            let Some(stats) = &class.stats else { continue };
+            let Some(mut stats) = class.stats else { continue };
             let tokens = match class.xstats {
                 Xstats::HtbClass { tokens, ctokens, .. } => Some((tokens, ctokens)),
                 _ => None,
@@ -92,7 +93,11 @@ impl ClassRecorder {
             if class.kind == Kind::Hfsc && !leaf {
                 continue;
             }
-            self.note((name, class.classid), leaf, stats, tokens);
+            // A class counts what its queue refused, the queue itself also what it dropped later, as CoDel does.
+            if let Some(drops) = hung.get(&class.classid).filter(|_| leaf) {
+                stats.drops = *drops;
+            }
+            self.note((name, class.classid), leaf, &stats, tokens);
             any = true;
         }
         if !any {

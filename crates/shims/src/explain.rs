@@ -1,7 +1,7 @@
 //! What the kernel leaves unsaid when it refuses: why, and what to do instead.
 
 use tidegate_packet::Handle;
-use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, Op, QdiscOp, TcError, Verb};
+use tidegate_policy::{ClassOp, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, TcError, Verb};
 
 /// A sentence or two for the writer of the script; `None` where the kernel's words say all.
 pub(super) fn explain(op: &Op, error: &TcError) -> Option<String> {
@@ -110,5 +110,93 @@ fn filter(op: &FilterOp, error: &TcError) -> Option<String> {
     if says(error, "already exists") {
         return Some("There is such a filter already; write replace, or another handle.".into());
     }
-    None
+    if error.message.is_none() { unsaid_of_filter(op, error.errno) } else { None }
+}
+
+/// Where the kernel gives a number only: what it wants of a filter of this kind.
+fn unsaid_of_filter(op: &FilterOp, errno: Errno) -> Option<String> {
+    let dev = &op.dev;
+    if op.verb == Verb::Delete {
+        return (errno == Errno::NoEnt)
+            .then(|| format!("There is no such filter; tc filter show dev {dev} lists what there is."));
+    }
+    let text = match (op.params.as_ref()?, errno) {
+        (FilterParams::Flow(_), Errno::Inval) if op.handle == 0 => {
+            "A flow filter needs a handle, before its kind: handle 1 flow hash keys src divisor 16."
+        }
+        (FilterParams::Flow(flow), Errno::Inval) if flow.keys.0 == 0 => {
+            "A flow filter needs keys: flow hash keys src,dst divisor 16."
+        }
+        (FilterParams::Flow(_), Errno::OpNotSupp) => "flow map takes one key and no perturb; flow hash takes several.",
+        (FilterParams::Flow(_), Errno::Range) => "rshift is from 0 to 31.",
+        (FilterParams::Fw(_), Errno::Inval) if op.handle == 0 => {
+            "A fw filter that names a class or does something needs the mark it asks for as its handle: handle 6 fw classid 1:10."
+        }
+        (FilterParams::Fw(_), Errno::Inval) => {
+            "All fw filters of one preference have one mask; choose another prio for another mask."
+        }
+        (FilterParams::Matchall(_), Errno::Exist) => {
+            "A preference has one matchall filter; choose another prio, or delete that one first."
+        }
+        (FilterParams::Flower(_), Errno::Exist) => {
+            "A flower filter with these keys is there already; choose another prio, or delete that one first."
+        }
+        (_, Errno::NoEnt) => return Some(format!("There is no such filter on {dev} to change; write add.")),
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Machine;
+    use tidegate_packet::{Pool, Seeded};
+
+    /// What tc prints behind the kernel's words, after a drr with two classes and one filter of each kind.
+    fn told(line: &str) -> String {
+        let mut machine = Machine::for_script(["eth0"]);
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let mut tc = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            machine.shim(&mut pool, &mut draws).tc(&words, None)
+        };
+        for line in [
+            "qdisc add dev eth0 root handle 1: drr",
+            "filter add dev eth0 parent 1: protocol ip prio 2 handle 1/0xf fw flowid 1:1",
+            "filter add dev eth0 parent 1: protocol ip prio 3 matchall flowid 1:1",
+        ] {
+            assert_eq!(tc(line).code, 0, "{line}");
+        }
+        let reply = tc(line);
+        let text = String::from_utf8_lossy(&reply.stderr).into_owned();
+        assert!(text.starts_with("RTNETLINK answers: "), "{line}: {text}");
+        text.lines().last().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn what_a_number_alone_means_is_explained() {
+        let at = "filter add dev eth0 parent 1: protocol ip prio";
+        let table = [
+            (
+                "1 flow hash keys src divisor 2",
+                "tc: A flow filter needs a handle, before its kind: handle 1 flow hash keys src divisor 16.",
+            ),
+            ("1 handle 1 flow hash divisor 2", "tc: A flow filter needs keys: flow hash keys src,dst divisor 16."),
+            (
+                "2 handle 2/0xff fw flowid 1:1",
+                "tc: All fw filters of one preference have one mask; choose another prio for another mask.",
+            ),
+            (
+                "4 fw flowid 1:1",
+                "tc: A fw filter that names a class or does something needs the mark it asks for as its handle: handle 6 fw classid 1:10.",
+            ),
+            (
+                "3 matchall flowid 1:1",
+                "tc: A preference has one matchall filter; choose another prio, or delete that one first.",
+            ),
+        ];
+        for (line, wanted) in table {
+            assert_eq!(told(&format!("{at} {line}")), wanted);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! From the runs to the document that tables and pages are made of.
 
+use crate::drops;
 use crate::home::{Run, START};
 use crate::loads::Item;
 use crate::reach::{self, DeviceClass};
@@ -84,6 +85,7 @@ fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::Run {
             })
             .collect(),
         direct_packets: direct_packets(trial, run),
+        filter_drops: drops::outside_classes(run),
     }
 }
 
@@ -211,10 +213,21 @@ fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &m
             && class.classid.major() == major
             && (class.parent == Handle::ROOT || class.parent == of.handle)
     });
-    for class in by_id(tops) {
+    let tops = by_id(tops);
+    for class in &tops {
         subtree(trial, run, class, of.handle.to_string(), nodes, MAX_DEPTH);
     }
+    if tops.is_empty() && nodes.len() < MOST_NODES {
+        // Kinds with one class that has no counters of its own, as tbf: what hangs there hangs on the qdisc.
+        let inside = |q: &&QdiscDump| q.dev == of.dev && q.parent != Handle::ROOT && q.parent.major() == major;
+        for inner in run.trees.qdiscs.iter().filter(inside).filter(|q| !q.handle.is_none() && q.handle != of.handle) {
+            qdisc(trial, run, inner, of.handle.to_string(), nodes);
+        }
+    }
 }
+
+/// Qdiscs and classes that are told.
+const MOST_NODES: usize = 100_000;
 
 fn subtree(
     trial: &Trial<'_>,
@@ -285,14 +298,16 @@ fn after_words(line: &str, keywords: &[&str]) -> String {
 
 /// The filters that lead to a class, in words.
 fn filters_to(trial: &Trial<'_>, run: &Run, class: &ClassDump) -> Vec<String> {
-    let mark = |mark: u32| trial.policy.what_gets_mark(mark);
     let mut lines: Vec<String> = Vec::new();
     for dump in run.trees.filters.iter().filter(|dump| dump.dev == class.dev) {
         if reach::classid(dump) == Some(class.classid) {
-            lines.extend(words::filter(dump, &mark));
+            let idle = if trial.policy.uses().is_idle(dump) { " (no packet comes to it)" } else { "" };
+            let words = words::filter(dump, trial.policy.what_brings(dump));
+            lines.extend(words.map(|words| words + idle));
         }
     }
-    if trial.policy.default_class(&class.dev) == Some(class.classid) {
+    let is_default = trial.policy.default_class(&class.dev) == Some(class.classid);
+    if is_default && !trial.policy.uses().is_idle_default(&class.dev, class.classid) {
         lines.push("whatever no filter takes".to_owned());
     }
     lines

@@ -26,7 +26,7 @@
 //!     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
 //!     assert_eq!(machine.shim(&mut pool, &mut draws).tc(&words, None).code, 0);
 //! }
-//! let configured = Configured { machine, commands: 3, wan: None, lan: None, notes: Vec::new() };
+//! let configured = Configured { machine, commands: 3, wan: None, lan: None, notes: Vec::new(), names: Default::default() };
 //! let policy = TrialPolicy::new(configured, None, None).unwrap();
 //! assert_eq!(policy.wan, "eth0");
 //!
@@ -51,6 +51,7 @@
 //! ```
 
 mod document;
+mod drops;
 pub mod expect;
 mod home;
 mod loads;

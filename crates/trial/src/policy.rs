@@ -1,12 +1,13 @@
 //! A policy that is tried: what was configured, and which devices lead where.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
-use tidegate_insight::{CARRIED_OUT_AT, Given, Reached, Reading};
+use tidegate_insight::{CARRIED_OUT_AT, ClassNames, Given, Reading, Uses};
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
-use tidegate_policy::netfilter::{Condition, NfCommand, Rule};
-use tidegate_policy::{LinkKind, Op, Verb};
+use tidegate_policy::netfilter::{Condition, NfCommand};
+use tidegate_policy::{LinkKind, LinkOp, Op, Verb};
 use tidegate_shims::Machine;
 
 /// What a script configured.
@@ -30,8 +31,10 @@ pub struct TrialPolicy {
     pub commands: usize,
     /// What the reader should know about the capture.
     pub notes: Vec<String>,
-    /// The rules whose marks no packet keeps, once somebody asked.
-    pub(crate) overwritten: OnceLock<Vec<Rule>>,
+    /// What it calls its classes.
+    pub names: ClassNames,
+    /// What filters get and rules bring to them, once somebody asked.
+    pub(crate) uses: OnceLock<Uses>,
 }
 
 /// What a file or a script configured.
@@ -46,6 +49,8 @@ pub struct Configured {
     pub lan: Option<String>,
     /// What the reader should know about loading it.
     pub notes: Vec<String>,
+    /// What it calls its classes.
+    pub names: ClassNames,
 }
 
 /// Why a policy cannot be tried.
@@ -114,7 +119,9 @@ impl TrialPolicy {
 
     /// A machine with this policy, or without any.
     pub fn machine(&self, with_policy: bool, seed: u64) -> Machine {
-        let mut machine = Machine::for_script(self.devices.iter().map(String::as_str));
+        let pairs = if with_policy { self.pairs() } else { BTreeSet::new() };
+        let there = self.devices.iter().map(String::as_str).filter(|name| !pairs.contains(name));
+        let mut machine = Machine::for_script(there);
         machine.now = CARRIED_OUT_AT;
         machine.gateway.set_dissector(self.dissector);
         if with_policy {
@@ -130,23 +137,28 @@ impl TrialPolicy {
 }
 
 impl TrialPolicy {
-    /// Does every packet lose what a rule writes on it before it comes to a queue?
-    pub(crate) fn is_overwritten(&self, rule: &Rule) -> bool {
-        let find = || {
-            let reading = self.reading();
-            Reached::of(&reading).map_or(Vec::new(), |mut reached| reached.overwritten(&reading))
-        };
-        self.overwritten.get_or_init(find).contains(rule)
+    /// The ends of veths that the policy makes: were one of them there, the other could not be made.
+    fn pairs(&self) -> BTreeSet<&str> {
+        let ends = self.ops.iter().filter_map(|op| match op {
+            Op::Link(LinkOp::Add { name, kind: LinkKind::Veth { peer } }) => Some([name.as_str(), peer.as_str()]),
+            _ => None,
+        });
+        ends.flatten().collect()
     }
 
-    /// The same for those who ask what it means: without the files, which they need not name.
+    /// Which filters get packets, and which rules bring packets to them.
+    pub(crate) fn uses(&self) -> &Uses {
+        self.uses.get_or_init(|| Uses::of(&self.reading()))
+    }
+
+    /// The policy for those who ask what it means: without the files, which they need not name.
     pub(crate) fn reading(&self) -> Reading {
         let spec = |name: &String| (name.clone(), TrialPolicy::device_spec(name));
         Reading::new(Given {
             sources: Vec::new(),
             steps: Vec::new(),
             ops: self.ops.clone(),
-            devices: self.devices.iter().map(spec).collect(),
+            devices: self.devices.iter().filter(|name| !self.pairs().contains(name.as_str())).map(spec).collect(),
             down: Vec::new(),
             dissector: self.dissector,
             kernel_log: Vec::new(),
@@ -188,7 +200,7 @@ impl TrialPolicy {
         dev: Option<&str>,
         over: Option<&(String, String)>,
     ) -> Result<TrialPolicy, PolicyError> {
-        let Configured { machine, commands, wan: said, lan: mut towards, mut notes } = configured;
+        let Configured { machine, commands, wan: said, lan: mut towards, mut notes, names } = configured;
         let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
         refuse_dead_redirects(&machine)?;
         let wan = match (dev, over) {
@@ -227,7 +239,7 @@ impl TrialPolicy {
         let warned = machine.kernel_log.iter().map(|line| format!("the kernel would warn: {line}"));
         notes.extend(warned);
         let dissector = machine.gateway.dissector();
-        let overwritten = OnceLock::new();
+        let uses = OnceLock::new();
         Ok(TrialPolicy {
             ops: machine.log,
             devices,
@@ -238,7 +250,8 @@ impl TrialPolicy {
             dissector,
             commands,
             notes,
-            overwritten,
+            names,
+            uses,
         })
     }
 }

@@ -14,8 +14,8 @@ use tidegate_gateway::Route;
 use tidegate_insight::{Arrival, Course, Packet, Reached};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Span};
-use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::netfilter::{Condition, Connmark, NfCommand, Rule, Target};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
+use tidegate_policy::netfilter::{Condition, NfCommand, Rule, Target};
 use tidegate_policy::{FilterParams, FlowerField, FlowerKey, Op, QdiscParams};
 use tidegate_scenario::series::{counts, is_leaf};
 use tidegate_sim::{Bulk, Datagrams, Local, Parties, Ping, Traffic};
@@ -151,22 +151,8 @@ fn reason(
     InstalledTrees { classes, filters, .. }: &InstalledTrees,
     place: &DeviceClass,
 ) -> String {
-    let mut marks = Vec::new();
-    let mut points = false;
-    for dump in filters.iter().filter(|dump| dump.dev == place.device) {
-        if classid(dump) == Some(place.class) {
-            points = true;
-            if let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry {
-                marks.push(*handle);
-            }
-        }
-    }
-    marks.sort_unstable();
-    marks.dedup();
-    let numbers =
-        |wanted: &dyn Fn(&u32) -> bool| marks.iter().filter(|mark| wanted(mark)).map(u32::to_string).collect();
-    let unset: Vec<String> = numbers(&|mark| policy.setters(*mark).next().is_none());
-    let lost: Vec<String> = numbers(&|mark| policy.what_gets_mark(*mark).is_none());
+    let here = filters.iter().filter(|dump| dump.dev == place.device);
+    let leading: Vec<&FilterDump> = here.filter(|dump| classid(dump) == Some(place.class)).collect();
     let named = policy.rules().any(|(_, rule)| {
         rule.targets().any(|target| matches!(target, Target::Classify(class) if *class == place.class))
     });
@@ -176,14 +162,58 @@ fn reason(
     let here = classes.iter().find(|class| class.dev == place.device && class.classid == place.class);
     // To classes that are made packets come only if something names them; to others priorities lead, too.
     let by_name = here.is_some_and(|class| class.kind.classes_are_made());
-    if !points && !named && by_name {
-        "no filter, mark or default leads to it".to_owned()
-    } else if !unset.is_empty() {
-        format!("its filter asks for mark {}, which no rule sets", unset.join(", "))
-    } else if !lost.is_empty() {
-        format!("its filter asks for mark {}, which later rules write over on every packet", lost.join(", "))
+    if leading.is_empty() && !named && by_name {
+        return "no filter, mark or default leads to it".to_owned();
+    }
+    let on_leaf = leading.iter().all(|dump| is_leaf_list(dump, classes));
+    let leading: Vec<&FilterDump> =
+        leading.into_iter().filter(|dump| on_leaf || !is_leaf_list(dump, classes)).collect();
+    let unmet = leading.iter().find_map(|dump| unmet_mark(policy, dump));
+    match unmet {
+        _ if named && policy.uses().comes_unmarked(&place.device) => format!(
+            "rules name it, but netfilter's rules see packets only after the ingress filters have redirected them to {}",
+            place.device
+        ),
+        _ if named => "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned(),
+        _ if on_leaf && !leading.is_empty() => {
+            "what leads to it hangs on a class without classes below it, whose filters are never asked".to_owned()
+        }
+        Some(unmet) => unmet,
+        None if !leading.is_empty() && leading.iter().all(|dump| policy.uses().is_taken(dump)) => {
+            "the filters before take all packets that fit those which lead to it".to_owned()
+        }
+        None if leading.is_empty() => "no filter leads to it, and no packet has a priority that would".to_owned(),
+        None => "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned(),
+    }
+}
+
+/// Does a filter hang on a class of HTB or HFSC that has no classes below it?
+fn is_leaf_list(dump: &FilterDump, classes: &[ClassDump]) -> bool {
+    let on = classes.iter().find(|class| class.dev == dump.dev && class.classid == dump.parent);
+    on.is_some_and(|class| class.classid.minor() != 0 && is_leaf(class, classes))
+}
+
+/// Why no packet has the mark that a filter asks for when it comes there; `None`: one may, or it asks for none.
+fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
+    let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry else { return None };
+    let uses = policy.uses();
+    let writers: Vec<_> = uses.writers(dump).collect();
+    let asks = format!("its filter asks for mark {handle}");
+    if writers.is_empty() {
+        Some(format!("{asks}, which no rule sets"))
+    } else if uses.comes_unmarked(&dump.dev) {
+        Some(format!(
+            "{asks}, which netfilter's rules set only after the ingress filters have redirected the packets to {}: none \
+             of them has the mark there",
+            dump.dev
+        ))
+    } else if writers.iter().all(|writer| !writer.fits_protocol(dump)) {
+        let (set, wants) = if dump.protocol == ethertype::IPV6 { ("IPv4", "ipv6") } else { ("IPv6", "ip") };
+        Some(format!("{asks} on packets of protocol {wants}, and the rules that set it see {set} only"))
+    } else if writers.iter().all(|writer| uses.is_overwritten(&writer.rule)) {
+        Some(format!("{asks}, which later rules write over on every packet"))
     } else {
-        "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned()
+        None
     }
 }
 
@@ -230,14 +260,14 @@ fn candidates(policy: &TrialPolicy, filters: &[FilterDump]) -> Vec<Candidate> {
             for key in &u32.keys {
                 sketch.take_word(key.offset, key.value, key.mask, key.offset_mask != 0);
             }
-            sketch.title = words::keys(u32, sketch.v6);
+            sketch.title = words::keys(u32, dump.protocol);
             sketches.push(sketch.swapped());
             sketches.push(sketch);
         }
     }
     for dump in filters {
         if let FilterEntry::Filter { params: FilterParams::Flower(flower), .. } = &dump.entry {
-            let title = words::filter(dump, &|_| None).unwrap_or_default();
+            let title = words::filter(dump, None).unwrap_or_default();
             let mut sketch = Sketch { v6: dump.protocol == ethertype::IPV6, title, ..Sketch::default() };
             flower.keys.iter().for_each(|key| sketch.take_key(key));
             sketches.push(sketch.swapped());
@@ -415,6 +445,11 @@ impl Sketch {
     }
 }
 
+/// Does a filter of u32 take every packet of its protocol?
+fn is_open(params: &FilterParams) -> bool {
+    matches!(params, FilterParams::U32(u32) if u32.mark.is_none() && u32.keys.iter().all(|key| key.mask == 0))
+}
+
 /// An address within a network, not its first.
 fn host_in(net: &[u8; 16], bits: u8) -> IpAddr {
     if net[..12].iter().all(|&b| b == 0) {
@@ -440,24 +475,12 @@ impl TrialPolicy {
         })
     }
 
-    /// The rules that set a mark; true: on whole connections.
-    fn setters(&self, mark: u32) -> impl Iterator<Item = (&Rule, bool)> {
-        let sets = move |target: &Target| match target {
-            Target::Mark { value, .. } if *value == mark => Some(false),
-            Target::Connmark(Connmark::Set { value, .. }) if *value == mark => Some(true),
-            _ => None,
-        };
-        self.rules().filter_map(move |(_, rule)| Some((rule, rule.targets().find_map(sets)?)))
-    }
-
-    /// What the rules that set a mark ask for, in words; but for those that others write over.
-    pub(crate) fn what_gets_mark(&self, mark: u32) -> Option<String> {
+    /// What the rules whose mark brings packets to a filter ask for, in words.
+    pub(crate) fn what_brings(&self, dump: &FilterDump) -> Option<String> {
         let mut what: Vec<String> = Vec::new();
-        for (rule, connection) in self.setters(mark) {
-            if !connection && self.is_overwritten(rule) {
-                continue;
-            }
-            let words = words::rule(rule, connection);
+        for marker in self.uses().markers(dump) {
+            let connection = marker.rule.targets().any(|target| matches!(target, Target::Connmark(_)));
+            let words = words::rule(&marker.rule, connection);
             if !what.contains(&words) {
                 what.push(words);
             }
@@ -465,24 +488,36 @@ impl TrialPolicy {
         (!what.is_empty()).then(|| what.join("; "))
     }
 
-    /// What a class is for, from what leads to it: the words of its filters.
+    /// What a class is for: what its writer called it, or from what leads packets to it, the words of the filters that
+    /// get any.
     pub fn title_of(&self, place: &DeviceClass, filters: &[FilterDump]) -> Option<String> {
+        if let Some(name) = self.names.get(&(place.device.clone(), place.class)) {
+            return Some(name.clone());
+        }
         let mut words: Vec<String> = Vec::new();
-        for dump in filters.iter().filter(|dump| dump.dev == place.device) {
+        let here = filters.iter().filter(|dump| dump.dev == place.device && classid(dump) == Some(place.class));
+        for dump in here.filter(|dump| !self.uses().is_idle(dump)) {
             let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };
-            if classid(dump) == Some(place.class) {
-                let told = match params {
-                    FilterParams::Fw(_) => self.what_gets_mark(*handle).unwrap_or_else(|| format!("mark {handle}")),
-                    FilterParams::U32(u32) => words::keys(u32, dump.protocol == ethertype::IPV6),
-                    FilterParams::Matchall(_) => "everything".to_owned(),
-                    _ => words::filter(dump, &|_| None).unwrap_or_default(),
-                };
-                if !words.contains(&told) {
-                    words.push(told);
-                }
+            let told = match params {
+                FilterParams::Fw(_) => self.what_brings(dump).unwrap_or_else(|| format!("mark {handle}")),
+                FilterParams::U32(u32) => words::keys(u32, dump.protocol),
+                FilterParams::Matchall(_) => words::everything(dump.protocol),
+                _ => words::filter(dump, None).unwrap_or_default(),
+            };
+            // What comes to an inner class's filters was led there by others.
+            let inner = DeviceClass { class: dump.parent, ..place.clone() };
+            let above = if dump.parent.minor() == 0 || inner == *place { None } else { self.title_of(&inner, filters) };
+            let told = match above {
+                Some(above) if matches!(params, FilterParams::Matchall(_)) || is_open(params) => above,
+                Some(above) => format!("{above}: {told}"),
+                None => told,
+            };
+            if !words.contains(&told) {
+                words.push(told);
             }
         }
-        if self.default_class(&place.device) == Some(place.class) {
+        let is_default = self.default_class(&place.device) == Some(place.class);
+        if is_default && !self.uses().is_idle_default(&place.device, place.class) {
             words.push("everything else".to_owned());
         }
         (!words.is_empty()).then(|| words.join("; "))
@@ -500,5 +535,151 @@ impl TrialPolicy {
             },
             _ => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Configured;
+    use std::path::PathBuf;
+    use tidegate_insight::ClassNames;
+    use tidegate_packet::{Pool, Seeded};
+    use tidegate_shims::{Answer, Call, Machine};
+
+    fn policy(script: &str) -> TrialPolicy {
+        let mut machine = Machine::for_script(["eth0"]);
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        for line in script.lines() {
+            let mut words = line.split_whitespace().map(str::to_owned);
+            let Some(tool) = words.next() else { continue };
+            let call = Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::from("/") };
+            let reply = machine.shim(&mut pool, &mut draws).answer(&call);
+            assert_eq!(reply.code, 0, "{line}: {}", String::from_utf8_lossy(&reply.stderr));
+        }
+        let names = ClassNames::new();
+        let configured = Configured { machine, commands: 1, wan: None, lan: None, notes: Vec::new(), names };
+        TrialPolicy::new(configured, Some("eth0"), None).expect("a policy")
+    }
+
+    fn place(device: &str, minor: u16) -> DeviceClass {
+        DeviceClass { device: device.to_owned(), class: Handle::new(1, minor) }
+    }
+
+    const TREE: &str = "\
+tc qdisc add dev eth0 root handle 1: htb default 30
+tc class add dev eth0 parent 1: classid 1:10 htb rate 3mbit
+tc class add dev eth0 parent 1: classid 1:20 htb rate 3mbit
+tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
+";
+
+    /// Why nothing comes to class 1:20 of a device, and what it is called.
+    fn said(rest: &str, device: &str) -> (String, Option<String>) {
+        let policy = policy(&format!("{TREE}{rest}"));
+        let trees = home::trees(&policy, 1);
+        let place = place(device, 0x20);
+        let arrivals = arrivals(&policy, std::slice::from_ref(&place));
+        assert_eq!(arrivals.get(&place), Some(&Arrival::Nobody), "{rest}");
+        (reason(&policy, &trees, &place), policy.title_of(&place, &trees.filters))
+    }
+
+    #[test]
+    fn a_class_that_gets_nothing_is_told_why() {
+        let fw = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:20\n";
+        let why = |rest: &str| {
+            let (why, title) = said(rest, "eth0");
+            assert_eq!(title, None, "{rest}");
+            why
+        };
+        let table = [
+            (why(""), "no filter, mark or default leads to it"),
+            (why(fw), "its filter asks for mark 3, which no rule sets"),
+            (
+                why(&format!("{fw}ip6tables -t mangle -A FORWARD -j MARK --set-mark 3")),
+                "its filter asks for mark 3 on packets of protocol ip, and the rules that set it see IPv6 only",
+            ),
+            (
+                why(&format!(
+                    "{fw}iptables -t mangle -A FORWARD -p tcp -j MARK --set-mark 3\niptables -t mangle -A FORWARD -j MARK \
+                     --set-mark 4"
+                )),
+                "its filter asks for mark 3, which later rules write over on every packet",
+            ),
+            (
+                why("tc filter add dev eth0 parent 1: protocol all prio 1 matchall flowid 1:10\n\
+                     tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 22 0xffff flowid 1:20"),
+                "the filters before take all packets that fit those which lead to it",
+            ),
+            (
+                why("tc filter add dev eth0 parent 1:10 protocol ip prio 2 u32 match ip dport 22 0xffff flowid 1:20"),
+                "what leads to it hangs on a class without classes below it, whose filters are never asked",
+            ),
+        ];
+        for (said, wanted) in table {
+            assert_eq!(said, wanted);
+        }
+    }
+
+    #[test]
+    fn what_arrives_is_redirected_before_rules_mark_it() {
+        let rest = "\
+ip link add ifb0 type ifb
+ip link set ifb0 up
+tc qdisc add dev ifb0 root handle 1: htb default 30
+tc class add dev ifb0 parent 1: classid 1:20 htb rate 3mbit
+tc class add dev ifb0 parent 1: classid 1:30 htb rate 3mbit
+tc filter add dev ifb0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:20
+tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred egress redirect dev ifb0
+iptables -t mangle -A PREROUTING -p tcp -j MARK --set-mark 3
+iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
+";
+        let (why, title) = said(rest, "ifb0");
+        assert_eq!(title, None);
+        assert_eq!(
+            why,
+            "its filter asks for mark 3, which netfilter's rules set only after the ingress filters have redirected the packets \
+             to ifb0: none of them has the mark there"
+        );
+        let named =
+            rest.replace("-A PREROUTING -p tcp -j MARK --set-mark 3", "-A FORWARD -p tcp -j CLASSIFY --set-class 1:20");
+        let (why, _) = said(
+            &named.replace("tc filter add dev ifb0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:20\n", ""),
+            "ifb0",
+        );
+        assert_eq!(
+            why,
+            "rules name it, but netfilter's rules see packets only after the ingress filters have redirected them to ifb0"
+        );
+    }
+
+    /// `ip link add` makes both ends of a veth: on a machine that is made again, as on the first.
+    #[test]
+    fn a_veth_that_the_policy_makes_has_its_qdisc() {
+        let script = "ip link add veth1 type veth peer name pveth1\ntc qdisc add dev veth1 root tbf rate 5mbit burst 4k limit 9k\n";
+        let mut policy = policy(script);
+        policy.wan = "veth1".to_owned();
+        assert!(home::trees(&policy, 1).qdiscs.iter().any(|qdisc| qdisc.kind.name() == "tbf"));
+        assert!(policy.reading().qdiscs.iter().any(|qdisc| qdisc.kind.name() == "tbf"));
+    }
+
+    #[test]
+    fn titles_come_from_filters_that_get_packets() {
+        let title = |rest: &str, minor: u16| {
+            let policy = policy(&format!("{TREE}{rest}"));
+            policy.title_of(&place("eth0", minor), &home::trees(&policy, 1).filters)
+        };
+        let behind = "tc filter add dev eth0 parent 1: protocol all prio 1 u32 match u32 0 0 flowid 1:10\n\
+                      tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 22 0xffff flowid 1:10\n";
+        assert_eq!(title(behind, 0x10).as_deref(), Some("everything"));
+        // Nothing is left for the default.
+        assert_eq!(title(behind, 0x30), None);
+        assert_eq!(title("", 0x30).as_deref(), Some("everything else"));
+        let arp = "tc filter add dev eth0 parent 1: protocol arp prio 1 matchall flowid 1:10\n";
+        assert_eq!(title(arp, 0x10).as_deref(), Some("ARP"));
+        let two = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:10\n\
+                   iptables -t mangle -A FORWARD -p udp -j MARK --set-mark 3\n\
+                   ip6tables -t mangle -A FORWARD -p tcp -j MARK --set-mark 3\n";
+        assert_eq!(title(two, 0x10).as_deref(), Some("udp"));
     }
 }

@@ -1,5 +1,6 @@
 //! What a trial comes to, in sentences.
 
+use crate::drops;
 use tidegate_measure::Spans;
 use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{ClassSeries, Probe, Run, TreeNode, Trial};
@@ -12,6 +13,7 @@ pub(super) fn sentences(trial: &Trial) -> Vec<String> {
     if let Some((without, with)) = worst {
         sentences.push(latency(trial, without, with));
         sentences.extend(people(without, with));
+        sentences.extend(drops::sentence(with));
         sentences.extend(remainder(trial, with));
     }
     let hardest = worst.map(|(without, _)| without.load.as_str());
@@ -119,7 +121,7 @@ fn people(without: &Run, with: &Run) -> Option<String> {
 /// provider.
 fn remainder(trial: &Trial, with: &Run) -> Vec<String> {
     let mut sentences = Vec::new();
-    sentences.extend(own_queue(trial, with));
+    sentences.extend(own_queues(trial, with));
     if let Some(ns) = waits(with, "modem", trial.link.up_bits) {
         sentences.push(format!("The modem still holds {} of packets{}", milliseconds(ns), why_modem(trial, with)));
     }
@@ -153,15 +155,30 @@ fn window_start(run: &Run) -> usize {
     (run.window.0 / run.step_ns.max(1)) as usize
 }
 
-/// The policy's own queue that the probe stands in, where it is a FIFO: there a packet waits for all that is before
-/// it.
-fn own_queue(trial: &Trial, with: &Run) -> Option<String> {
-    let probe = speaker(with)?;
-    let class = match &probe.class {
-        Some(id) => with.classes.iter().find(|class| class.id == *id)?,
-        // A root without classes is the only queue there is.
-        None => with.classes.first().filter(|class| class.leaf && with.classes.len() == 1)?,
-    };
+/// The policy's own queues that probes and transfers stand in, where they are FIFOs: there a packet waits for all that
+/// is before it. The first probe's comes first.
+fn own_queues(trial: &Trial, with: &Run) -> Vec<String> {
+    // A root without classes is the only queue there is.
+    let root = with.classes.first().filter(|class| class.leaf && with.classes.len() == 1).map(|class| &class.id);
+    let mut queues: Vec<(&String, Vec<&str>, u64)> = Vec::new();
+    let probes = speaker(with).into_iter().chain(&with.probes).map(|p| (&p.title, &p.class, NOTICED_NS));
+    // A transfer fills its own queue as a matter of course: what others would wait there is told where it is long.
+    let flows = with.flows.iter().map(|flow| (&flow.title, &flow.class, LONG_NS));
+    for (title, class, least) in probes.chain(flows) {
+        let Some(id) = class.as_ref().or(root) else { continue };
+        match queues.iter_mut().find(|queue| queue.0 == id) {
+            Some(queue) if queue.1.contains(&title.as_str()) => {}
+            Some(queue) => queue.1.push(title),
+            None => queues.push((id, vec![title], least)),
+        }
+    }
+    let told = queues.into_iter().filter_map(|(id, titles, least)| own_queue(trial, with, id, &titles, least));
+    told.take(MOST_NAMED).collect()
+}
+
+/// The sentence about one of them; `least`: how long it must be, in ns.
+fn own_queue(trial: &Trial, with: &Run, id: &str, titles: &[&str], least: u64) -> Option<String> {
+    let class = with.classes.iter().find(|class| class.id == *id)?;
     let fifo = fifo_of(trial, &class.id)?;
     let sent: u64 = class.sent.get(window_start(with)..)?.iter().sum();
     let bits = tidegate_measure::bits_per_second(sent, with.window.1.saturating_sub(with.window.0));
@@ -169,26 +186,41 @@ fn own_queue(trial: &Trial, with: &Run) -> Option<String> {
     let ns = (bytes as f64 * 8e9 / bits.max(1.0)) as u64;
     let packets: Vec<u64> = class.qlen.iter().map(|&packets| u64::from(packets)).collect();
     let packets = standing(with, &packets)?;
-    (ns > NOTICED_NS && bytes > NOTICED_BYTES).then(|| {
+    let (who, wait) = match titles {
+        [one] => (format!("The {one}"), "waits"),
+        [first, second] => (format!("The {first} and {second}"), "wait"),
+        several => (format!("The {}, {} and {} more", several[0], several[1], several.len() - 2), "wait"),
+    };
+    (ns > least && bytes > NOTICED_BYTES).then(|| {
         format!(
-            "The {} waits in the policy's own queue {}: {packets} packets, {}, in {fifo}; a queue that keeps itself short, as fq_codel \
+            "{who} {wait} in the policy's own queue {}{}: {packets} packets, {}, in {fifo}; a queue that keeps itself short, as fq_codel \
              does, belongs there.",
-            probe.title,
             class.id,
-            milliseconds(ns)
+            match class.title.is_empty() || class.title.len() > LONG_TITLE {
+                true => String::new(),
+                false => format!(" ({})", class.title),
+            },
+            seconds(ns)
         )
     })
 }
 
 /// The FIFO that a class's packets wait in, by its kind; `None`: it is no FIFO.
 fn fifo_of(trial: &Trial, id: &str) -> Option<String> {
-    let here = |node: &&TreeNode| node.device == trial.device;
+    // Those of other devices are called with their device.
+    let (device, id) = id.rsplit_once(' ').unwrap_or((&trial.device, id));
+    let here = |node: &&TreeNode| node.device == device;
     let node = trial.tree.iter().filter(here).find(|node| node.id == id)?;
-    let inside = trial.tree.iter().filter(here).find(|below| node.is_class && below.parent == node.id);
-    match inside {
-        Some(below) => FIFOS.contains(&below.kind.as_str()).then(|| format!("{} {}", below.kind, below.options)),
-        None if node.is_class => Some("the FIFO that a class has of itself".to_owned()),
-        None => FIFOS.contains(&node.kind.as_str()).then(|| format!("{} {}", node.kind, node.options)),
+    let below = |above: &TreeNode| trial.tree.iter().filter(here).find(|below| below.parent == above.id);
+    let queue = if node.is_class { below(node) } else { Some(node) };
+    let Some(queue) = queue else { return Some("the FIFO that a class has of itself".to_owned()) };
+    match (queue.kind.as_str(), below(queue)) {
+        (kind, None) if FIFOS.contains(&kind) => Some(format!("{kind} {}", queue.options)),
+        ("tbf", None) => Some(format!("the FIFO of tbf {}, {}", queue.id, queue.options)),
+        ("tbf", Some(inner)) if FIFOS.contains(&inner.kind.as_str()) => {
+            Some(format!("{} {} in tbf {}", inner.kind, inner.options, queue.id))
+        }
+        _ => None,
     }
 }
 
@@ -304,6 +336,10 @@ const FILLS: f64 = 0.97;
 const DIRECT_SHARE: u64 = 10;
 /// A queue shorter than this, or than two full frames, is not worth a word.
 const NOTICED_NS: u64 = 20_000_000;
+/// A class's title of more letters is left out of sentences.
+const LONG_TITLE: usize = 30;
+/// A queue of a transfer's own that is longer than this is worth a word.
+const LONG_NS: u64 = 200_000_000;
 const NOTICED_BYTES: u64 = 2 * FULL_FRAME;
 
 /// Does it hold its device to a rate whatever its parameters?
@@ -348,9 +384,10 @@ fn unreached(trial: &Trial) -> Vec<String> {
         let names: Vec<&str> = unreached.iter().map(|(node, _)| node.id.as_str()).collect();
         return vec![format!("No packet was found that reaches any of {} classes: {}.", names.len(), names.join(", "))];
     }
-    let told = unreached
-        .iter()
-        .map(|(node, why)| format!("No packet was found that reaches class {} on {}: {why}.", node.id, node.device));
+    let told = unreached.iter().map(|(node, why)| {
+        let name = if node.title.is_empty() { String::new() } else { format!(" ({})", node.title) };
+        format!("No packet was found that reaches class {}{name} on {}: {why}.", node.id, node.device)
+    });
     told.collect()
 }
 
@@ -519,7 +556,7 @@ mod tests {
             let shaped = with(run("up", true, Some(900), 9), |run| run.classes.push(class(packets)));
             sentences(&trial(vec![run("up", false, Some(900), 9), shaped], 9_000_000, kind)).join("\n")
         };
-        let said = "The ping waits in the policy's own queue 1:10: 1000 packets, 1346 ms, in pfifo ";
+        let said = "The ping and upload 1 wait in the policy's own queue 1:10: 1000 packets, 1.3 s, in pfifo ";
         assert!(told("pfifo", 1000).contains(said), "{}", told("pfifo", 1000));
         // In a fair queue the ping need not wait for the others' packets.
         assert!(!told("sfq", 1000).contains("own queue") && !told("pfifo", 2).contains("own queue"));

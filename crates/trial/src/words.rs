@@ -4,7 +4,7 @@ use tidegate_lang::tc::{Object, ShowFlags, ShowWhat};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountMode, Match, Rule};
-use tidegate_policy::{FilterParams, FlowKeySet, U32Key, U32Params};
+use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, U32Key, U32Params};
 
 /// What a rule asks of a packet, interfaces left out; `connection`: it marks whole connections, so that only the first packet need
 /// fit.
@@ -26,6 +26,8 @@ fn condition(m: &Match) -> Option<String> {
         Condition::SourcePorts(ranges) => format!("from port {}", ports(ranges)),
         Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => format!("port {}", ports(ranges)),
         Condition::TcpFlags(mask, comp) => flags(*mask, *comp),
+        // Not marked yet: as every packet is at first.
+        Condition::Mark(0, _) | Condition::Connmark(0, _) if !m.not => return None,
         Condition::Mark(value, mask) => format!("mark {}", masked(*value, *mask)),
         Condition::Length(low, high) => format!("of {low} to {high} bytes"),
         Condition::Dscp(dscp) => format!("DSCP {}", dscp_name(*dscp)),
@@ -125,21 +127,21 @@ pub(super) fn dscp_name(dscp: u8) -> String {
     }
 }
 
-/// A filter and what it asks; `mark` tells what gets a mark.
-pub(super) fn filter(dump: &FilterDump, mark: &dyn Fn(u32) -> Option<String>) -> Option<String> {
+/// A filter and what it asks; `marked`: what the rules ask for that set its mark.
+pub(super) fn filter(dump: &FilterDump, marked: Option<String>) -> Option<String> {
     let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
     Some(match params {
         FilterParams::Fw(_) => {
-            let what = mark(*handle).map_or_else(String::new, |what| format!(": {what}"));
+            let what = marked.map_or_else(String::new, |what| format!(": {what}"));
             format!("mark {handle}{what}")
         }
-        FilterParams::U32(u32) => format!("u32 {}", keys(u32, dump.protocol == ethertype::IPV6)),
+        FilterParams::U32(u32) => format!("u32 {}", keys(u32, dump.protocol)),
         FilterParams::Flow(flow) => {
             let names = FlowKeySet::NAMES.iter().enumerate().filter(|(bit, _)| flow.keys.has(*bit as u32));
             let names: Vec<&str> = names.map(|(_, name)| *name).collect();
             format!("flow by {}", names.join(", "))
         }
-        FilterParams::Matchall(_) => "everything".to_owned(),
+        FilterParams::Matchall(_) => everything(dump.protocol),
         FilterParams::Flower(flower) => {
             // As tc lists them, without the protocol, which stands with every key of an address or a port.
             let listed = tidegate_lang::tc::show_filters(
@@ -152,19 +154,31 @@ pub(super) fn filter(dump: &FilterDump, mark: &dyn Fn(u32) -> Option<String>) ->
             let keys = words.get(from..).unwrap_or_default();
             let keys: Vec<&str> =
                 keys.iter().take(2 * flower.keys.len()).take_while(|w| **w != "not_in_hw").copied().collect();
-            if keys.is_empty() { "everything".to_owned() } else { keys.join(" ") }
+            if keys.is_empty() { everything(dump.protocol) } else { keys.join(" ") }
         }
         FilterParams::Basic(_) => "basic".to_owned(),
     })
 }
 
-/// What a u32 filter asks, in words where they are known; `v6`: of IPv6.
-pub(super) fn keys(params: &U32Params, v6: bool) -> String {
+/// All packets of a filter's protocol.
+pub(super) fn everything(protocol: u16) -> String {
+    match protocol {
+        ethertype::IPV4 => "all IPv4".to_owned(),
+        ethertype::IPV6 => "all IPv6".to_owned(),
+        ethertype::ARP => "ARP".to_owned(),
+        FilterOp::ALL => "everything".to_owned(),
+        other => format!("all of protocol {other:#06x}"),
+    }
+}
+
+/// What a u32 filter of a protocol asks, in words where they are known.
+pub(super) fn keys(params: &U32Params, protocol: u16) -> String {
+    let v6 = protocol == ethertype::IPV6;
     let mut words: Vec<String> = params.keys.iter().filter_map(|k| if v6 { key6(k) } else { key(k) }).collect();
     if let Some((value, mask)) = params.mark {
         words.push(format!("mark {}", masked(value, mask)));
     }
-    if words.is_empty() { "everything".to_owned() } else { words.join(" ") }
+    if words.is_empty() { everything(protocol) } else { words.join(" ") }
 }
 
 fn key(key: &U32Key) -> Option<String> {
@@ -178,8 +192,22 @@ fn key(key: &U32Key) -> Option<String> {
         (16, _, false) => format!("to {}", prefix(value, mask)),
         (20, 0xffff_0000, false) | (0, 0xffff_0000, true) => format!("from port {}", value >> 16),
         (20, 0x0000_ffff, false) | (0, 0x0000_ffff, true) => format!("port {value}"),
+        (20, mask, false) | (0, mask, true) => port_range(value, mask).unwrap_or_else(|| raw(key)),
         _ => raw(key),
     })
+}
+
+/// The ports that a mask takes together, where only one end is asked for.
+fn port_range(value: u32, mask: u32) -> Option<String> {
+    let (word, value, mask) = match (mask >> 16, mask & 0xffff) {
+        (0, low @ 1..) => ("port", value & 0xffff, low),
+        (high @ 1.., 0) => ("from port", value >> 16, high),
+        _ => return None,
+    };
+    let open = !mask & 0xffff;
+    // ICMP's type stands in the same place, in eight bits.
+    let is_range = open & (open + 1) == 0 && open < 0xff;
+    is_range.then(|| format!("{word} {}", ports(&[((value & mask) as u16, (value & mask | open) as u16)])))
 }
 
 fn key6(key: &U32Key) -> Option<String> {
@@ -190,6 +218,7 @@ fn key6(key: &U32Key) -> Option<String> {
         (4, 0x0000_ff00) => protocol((value >> 8) as u8),
         (40, 0xffff_0000) => format!("from port {}", value >> 16),
         (40, 0x0000_ffff) => format!("port {value}"),
+        (40, mask) => port_range(value, mask).unwrap_or_else(|| raw(key)),
         _ => raw(key),
     })
 }
@@ -249,7 +278,10 @@ mod tests {
     #[test]
     fn keys_in_words() {
         let one = |value, mask, offset, offset_mask| {
-            keys(&U32Params { keys: vec![U32Key { value, mask, offset, offset_mask }], ..U32Params::default() }, false)
+            keys(
+                &U32Params { keys: vec![U32Key { value, mask, offset, offset_mask }], ..U32Params::default() },
+                ethertype::IPV4,
+            )
         };
         let rows = [
             one(0, 0, 0, 0),
@@ -260,9 +292,10 @@ mod tests {
             one(80, 0xffff, 20, 0),
             one(22 << 16, 0xffff_0000, 0, -1),
             one(1, 7, 33, 0),
+            one(0x13c4_0000, 0xfffe_0000, 20, 0),
         ];
         let expected = [
-            "everything",
+            "all IPv4",
             "TOS 0x10/0x1c",
             "DSCP EF",
             "ipv6 in ip",
@@ -270,6 +303,7 @@ mod tests {
             "port 80",
             "from port 22",
             "0x00000001/0x00000007 at 33",
+            "from port 5060-5061",
         ];
         assert_eq!(rows, expected);
     }

@@ -115,6 +115,7 @@ mod tests {
         let class = Box {
             parent: None,
             id: Handle::new(1, 0x10),
+            title: None,
             is_class: true,
             words: String::new(),
             leaf: Some("sfq 10: \"x\"".into()),
@@ -147,6 +148,6 @@ mod tests {
     }
 
     fn class_of(other: &Box) -> Box {
-        Box { leaf: None, leads: Vec::new(), words: String::new(), ..*other }
+        Box { leaf: None, leads: Vec::new(), words: String::new(), title: None, ..*other }
     }
 }

@@ -18,9 +18,11 @@ pub use options::Options;
 use anyhow::bail;
 use model::{Box, Device, Model};
 use options::Format;
+use std::collections::BTreeSet;
 use std::process::ExitCode;
-use tidegate_insight::Reached;
+use tidegate_insight::{ClassNames, Given, Reading, Uses};
 use tidegate_loader::ReadOptions;
+use tidegate_policy::{LinkKind, LinkOp, Op};
 use tidegate_shims::Machine;
 
 /// A file could not be read.
@@ -39,7 +41,26 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// The trees of a machine as text.
 pub(crate) fn tree(machine: &mut Machine) -> String {
-    text::draw(&Model::of(&mut machine.gateway, machine.now, &[]), false, &|_, _| None)
+    // The ends of a veth are made together, where neither is there.
+    let made = machine.log.iter().filter_map(|op| match op {
+        Op::Link(LinkOp::Add { name, kind: LinkKind::Veth { peer } }) => Some([name.clone(), peer.clone()]),
+        _ => None,
+    });
+    let made: BTreeSet<String> = made.flatten().collect();
+    let devices: Vec<_> = machine.gateway.devices().collect();
+    let device = |id| (machine.gateway.name(id).to_owned(), machine.gateway.spec(id));
+    let reading = Reading::new(Given {
+        sources: Vec::new(),
+        steps: Vec::new(),
+        ops: machine.log.clone(),
+        devices: devices.into_iter().map(device).filter(|(name, _)| !made.contains(name)).collect(),
+        down: Vec::new(),
+        dissector: machine.gateway.dissector(),
+        kernel_log: Vec::new(),
+        scripts: false,
+    });
+    let model = Model::of(&mut machine.gateway, machine.now, &Uses::of(&reading), &ClassNames::new());
+    text::draw(&model, false, &|_, _| None)
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {
@@ -83,7 +104,6 @@ fn read(options: &Options) -> anyhow::Result<Model> {
     if let Some(nothing) = taken.nothing_found() {
         bail!("{nothing}");
     }
-    let reading = taken.reading();
-    let overwritten = Reached::of(&reading).map_or(Vec::new(), |mut reached| reached.overwritten(&reading));
-    Ok(Model::of(&mut taken.machine.gateway, taken.machine.now, &overwritten))
+    let uses = Uses::of(&taken.reading());
+    Ok(Model::of(&mut taken.machine.gateway, taken.machine.now, &uses, &taken.names))
 }

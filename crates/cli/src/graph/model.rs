@@ -2,11 +2,11 @@
 
 use super::tree::{self, Tree};
 use tidegate_gateway::Gateway;
+use tidegate_insight::{ClassNames, Uses};
 use tidegate_lang::units::print_rate;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::ClassParams;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::netfilter::Rule;
 
 /// How deep trees are followed: deeper than any that a packet can pass.
 const MAX_DEPTH: usize = 64;
@@ -23,6 +23,8 @@ pub(crate) struct Box {
     /// The place in the list of the one it hangs on.
     pub(crate) parent: Option<usize>,
     pub(crate) id: Handle,
+    /// What the policy calls it.
+    pub(crate) title: Option<String>,
     pub(crate) is_class: bool,
     /// `htb 1: default 0x20`, or what is said of a class.
     pub(crate) words: String,
@@ -72,17 +74,20 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// What stands on a machine; what those rules write, packets do not keep.
-    pub(crate) fn of(gateway: &mut Gateway, now: Time, overwritten: &[Rule]) -> Model {
+    /// What stands on a machine, with what leads packets where.
+    pub(crate) fn of(gateway: &mut Gateway, now: Time, uses: &Uses, names: &ClassNames) -> Model {
         let mut model = Model { devices: Vec::new(), redirects: Vec::new() };
         let ids: Vec<_> = gateway.devices().collect();
         for id in ids {
             let spec = gateway.spec(id);
             let name = gateway.name(id).to_owned();
-            let tree = Tree::of(gateway, now, id, overwritten);
+            let tree = Tree::of(gateway, now, id, uses);
             let mut boxes = Vec::new();
             for qdisc in tree.tops() {
                 tree.qdisc_box(qdisc, None, 0, &mut boxes);
+            }
+            for one in boxes.iter_mut().filter(|one| one.is_class) {
+                one.title = names.get(&(name.clone(), one.id)).cloned();
             }
             if !boxes.is_empty() {
                 let redirects = tree.redirects.iter();
@@ -112,6 +117,7 @@ impl Tree {
         boxes.push(Box {
             parent,
             id: qdisc.handle,
+            title: None,
             is_class: false,
             words: self.qdisc_text(qdisc),
             leaf: None,
@@ -143,6 +149,7 @@ impl Tree {
         boxes.push(Box {
             parent: Some(parent),
             id: class.classid,
+            title: None,
             is_class: true,
             words: tree::class_text(class),
             leaf: leaf.filter(|_| !deep).map(|leaf| self.qdisc_text(leaf)),
@@ -164,7 +171,11 @@ impl Tree {
 impl Box {
     /// `1:10`, or the qdisc's words.
     pub(crate) fn name(&self) -> String {
-        if self.is_class { self.id.to_string() } else { self.words.clone() }
+        match (self.is_class, &self.title) {
+            (true, Some(title)) => format!("{} ({title})", self.id),
+            (true, None) => self.id.to_string(),
+            (false, _) => self.words.clone(),
+        }
     }
 
     /// `sure of 300Kbit, borrows up to 1Mbit`.

@@ -46,7 +46,7 @@ impl Drawing<'_> {
         let (branch, below) = branches(indent, last);
         let one = &self.device.boxes[at];
         let mut line = match one.is_class {
-            true => format!("{branch}{} {}", one.id, one.words),
+            true => format!("{branch}{} {}", one.name(), one.words),
             false => format!("{branch}{}", one.words),
         };
         // A leaf qdisc without classes of its own stands on the same line.

@@ -4,7 +4,7 @@ use super::model::Lead;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_insight::octets::{condition_words, key_words};
-use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS};
+use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
 use tidegate_lang::iptables::print_rule;
 use tidegate_lang::nft;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
@@ -32,51 +32,27 @@ fn is_top(qdisc: &QdiscDump) -> bool {
     qdisc.parent == Handle::ROOT || qdisc.parent == Handle::INGRESS
 }
 
-/// What a rule of netfilter writes that leads to a class.
-enum Written {
-    Mark(u32),
-    Class(Handle),
-}
-
-/// The rules that set marks or classes which packets keep, each with what it asks for and where that stands.
-fn setters(gateway: &Gateway, overwritten: &[Rule], device: &str) -> Vec<(Written, String)> {
-    let mut setters = Vec::new();
-    for table in gateway.all_tables() {
-        for chain in table.chains() {
-            for rule in chain.rules.iter().map(|counted| &counted.rule) {
-                if overwritten.contains(rule) || leaves_elsewhere(rule, device) {
-                    continue;
-                }
-                let asks = Rule { matches: rule.matches.clone(), ..Rule::default() };
-                for target in rule.targets() {
-                    let (written, head, whose) = match target {
-                        Target::Mark { value, .. } => (Written::Mark(*value), format!("mark {value}"), ""),
-                        Target::Connmark(Connmark::Set { value, .. }) => {
-                            (Written::Mark(*value), format!("mark {value}"), ", whole connections")
-                        }
-                        Target::Classify(class) => (Written::Class(*class), "classified by a rule".to_owned(), ""),
-                        _ => continue,
-                    };
-                    let asked = match table.is_free() {
-                        true => nft::print_rule(&asks, table.family(), None),
-                        false => print_rule(&asks, table.family() == Family::Ipv6),
-                    };
-                    let asked = if asked.trim().is_empty() { "everything" } else { asked.trim() };
-                    setters.push((written, format!("{head}: {asked}  ({} {}{whose})", table.name(), chain.name)));
-                }
-            }
+/// A rule of netfilter that leads packets to a class, with what it asks for and where it stands; `dump`: by its mark, to
+/// this filter.
+fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
+    let asks = Rule { matches: marker.rule.matches.clone(), ..Rule::default() };
+    let written = marker.rule.targets().filter_map(|target| match target {
+        Target::Mark { value, .. } if dump.is_some() => Some((format!("mark {value}"), "")),
+        Target::Connmark(Connmark::Set { value, .. }) if dump.is_some() => {
+            Some((format!("mark {value}"), ", whole connections"))
         }
-    }
-    setters
-}
-
-/// Does a rule ask for packets that leave by other devices?
-fn leaves_elsewhere(rule: &Rule, device: &str) -> bool {
-    let fits = |pattern: &str| match pattern.strip_suffix('+') {
-        Some(prefix) => device.starts_with(prefix),
-        None => device == pattern,
+        Target::Classify(_) if dump.is_none() => Some(("classified by a rule".to_owned(), "")),
+        _ => None,
+    });
+    let (head, whose) = written.last().unwrap_or_default();
+    let is_bare = asks.matches.iter().all(|m| matches!(m.what, Condition::Comment(_)));
+    let asked = match marker.is_nft {
+        _ if is_bare => String::new(),
+        true => nft::print_rule(&asks, marker.family, None),
+        false => print_rule(&asks, marker.family == Family::Ipv6),
     };
-    rule.matches.iter().any(|m| matches!(&m.what, Condition::Out(pattern) if fits(pattern) == m.not))
+    let asked = if asked.trim().is_empty() { "everything" } else { asked.trim() };
+    format!("{head}: {asked}  ({} {}{whose})", marker.table, marker.chain)
 }
 
 /// The filters that packets are shown at every qdisc and class of a device.
@@ -96,7 +72,7 @@ fn all_filters(gateway: &mut Gateway, now: Time, id: DeviceId) -> Vec<FilterDump
     parents.into_iter().flat_map(|parent| gateway.own_filters(now, id, parent).unwrap_or_default()).collect()
 }
 
-fn read(gateway: &mut Gateway, now: Time, id: DeviceId, overwritten: &[Rule]) -> Tree {
+fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
     let mut classes: BTreeMap<u32, Vec<ClassDump>> = BTreeMap::new();
     for class in gateway.classes(now, id) {
         // HFSC lists its root as a class that has the qdisc's own number.
@@ -113,17 +89,12 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, overwritten: &[Rule]) ->
     let mut filters: BTreeMap<u32, Vec<Lead>> = BTreeMap::new();
     let mut redirects = Vec::new();
     let device = gateway.name(id).to_owned();
-    let setters = setters(gateway, overwritten, &device);
     for dump in all_filters(gateway, now, id) {
         let Some((target, text)) = lead(&dump) else { continue };
         redirects.extend(led_to(&dump).map(|to| (to, text.clone())));
-        let mut markers = Vec::new();
-        if let (Some(_), FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. }) = (target, &dump.entry) {
-            let mask = fw.mask.unwrap_or(u32::MAX);
-            let is_it = |written: &Written| matches!(written, Written::Mark(mark) if mark & mask == *handle);
-            let sets = setters.iter().filter(|(written, _)| is_it(written));
-            markers.extend(sets.map(|(_, rule)| rule.clone()));
-        }
+        let text = if uses.is_idle(&dump) { format!("{text}  [no packet comes to it]") } else { text };
+        let markers = uses.markers(&dump).iter().map(|marker| marker_text(marker, Some(&dump)));
+        let markers = if target.is_some() { markers.collect() } else { Vec::new() };
         let (place, text) = match (dump.parent, target) {
             // These have no classes, whatever a filter says.
             (CLSACT_INGRESS, _) => (dump.parent.qdisc(), format!("ingress: {text}")),
@@ -136,11 +107,9 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, overwritten: &[Rule]) ->
         };
         filters.entry(place.0).or_default().push(Lead { text, markers });
     }
-    for (written, rule) in &setters {
-        if let Written::Class(class) = written
-            && there.contains(class)
-        {
-            filters.entry(class.0).or_default().push(Lead::from(rule.clone()));
+    for class in &there {
+        for rule in uses.classifiers(&device, *class) {
+            filters.entry(class.0).or_default().push(Lead::from(marker_text(rule, None)));
         }
     }
     let qdiscs = gateway.qdiscs(now, id);
@@ -170,9 +139,9 @@ fn plain(spec: DeviceSpec, kind: Kind) -> Vec<String> {
 }
 
 impl Tree {
-    /// What stands on a device; what those rules write, packets do not keep.
-    pub(super) fn of(gateway: &mut Gateway, now: Time, id: DeviceId, overwritten: &[Rule]) -> Tree {
-        read(gateway, now, id, overwritten)
+    /// What stands on a device, with what leads packets there.
+    pub(super) fn of(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
+        read(gateway, now, id, uses)
     }
 
     /// The qdiscs that hang on no class.

@@ -151,12 +151,15 @@ fn from(files: &[PathBuf], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
 
 /// What a machine holds, as a short policy.
 fn back(reading: &Reading) -> (Option<String>, Vec<short::Misfit>) {
-    let chains = reading.gateway.all_tables().iter().flat_map(|table| table.chains());
-    let rules: Vec<Rules> = chains
-        .map(|chain| Rules {
+    let mut rules = Vec::new();
+    for table in reading.gateway.all_tables() {
+        rules.extend(table.chains().iter().map(|chain| Rules {
+            family: table.family(),
+            table: table.name().to_owned(),
+            is_nft: table.is_free(),
             chain: chain.name.clone(),
             rules: chain.rules.iter().map(|rule| rule.rule.clone()).collect(),
-        })
-        .collect();
+        }));
+    }
     short::from_machine(&reading.qdiscs, &reading.classes, &reading.filters, &rules)
 }

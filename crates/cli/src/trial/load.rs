@@ -32,10 +32,10 @@ pub(crate) fn of_taken(
     dev: Option<&str>,
     over: Option<&(String, String)>,
 ) -> anyhow::Result<TrialPolicy> {
-    let LoadedPolicy { machine, outcomes, wan, lan, .. } = loaded;
+    let LoadedPolicy { machine, outcomes, wan, lan, names, .. } = loaded;
     let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().collect();
     let commands = outcomes.iter().map(|outcome| outcome.calls.len()).sum();
-    Ok(TrialPolicy::new(Configured { machine, commands, wan, lan, notes }, dev, over)?)
+    Ok(TrialPolicy::new(Configured { machine, commands, wan, lan, notes, names }, dev, over)?)
 }
 
 /// Says what went wrong in the script; an error unless it may go on.

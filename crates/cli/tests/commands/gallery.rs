@@ -86,14 +86,15 @@ fn check(policy: &str, home: &Path) -> String {
 }
 
 /// What begins each kind of sentence of the verdict, and its name here.
-const KINDS: [(&str, &str); 13] = [
+const KINDS: [(&str, &str); 14] = [
+    ("Packets dropped under", "drops"),
     ("the policy cuts", "helps"),
     ("the policy makes the", "makes worse"),
     ("the policy does not help", "does not help"),
     ("does not disturb", "nothing disturbs"),
     ("is answered with the policy", "nothing comes back"),
     ("is answered without the policy", "something comes back"),
-    ("waits in the policy's own queue", "own queue"),
+    ("in the policy's own queue", "own queue"),
     ("packets were sent past all classes", "past all classes"),
     ("nothing in the policy holds", "no shaper"),
     ("The modem still holds", "modem"),

@@ -185,7 +185,59 @@ fn what_does_not_fit_is_said() {
         told.contains("does not fit: the red in class 1:20 of eth0: a fair queue (fq_codel) stands in its place"),
         "{told}"
     );
-    assert!(told.contains("does not fit: a rule to 1:20 that asks for the length: it is left out"), "{told}");
+    let long = "the rule `-o eth0 -p tcp -m tcp --dport 22 -m length --length 0:500 -j MARK --set-xmark 0x2/0xffffffff` to 1:20, \
+                which asks for the length: it is left out";
+    assert!(told.contains(long), "{told}");
+}
+
+/// Classes below classes: the leaves with their own rates and the least ceiling above them; what is between is named.
+#[test]
+fn leaves_of_nested_classes_become_classes() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("nested");
+    place.script(
+        "x.sh",
+        "tc qdisc add dev eth0 root handle 1: htb default 22\n\
+         tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+         tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit ceil 6mbit\n\
+         tc class add dev eth0 parent 1:10 classid 1:11 htb rate 1mbit ceil 8mbit\n\
+         tc class add dev eth0 parent 1:10 classid 1:12 htb rate 3mbit ceil 4mbit\n\
+         tc class add dev eth0 parent 1:1 classid 1:20 htb rate 6mbit ceil 10mbit\n\
+         tc class add dev eth0 parent 1:20 classid 1:21 htb rate 4mbit ceil 10mbit\n\
+         tc class add dev eth0 parent 1:20 classid 1:22 htb rate 2mbit ceil 10mbit\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:11\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.0/8 flowid 1:10\n\
+         tc filter add dev eth0 parent 1:10 protocol ip prio 1 u32 match u32 0 0 flowid 1:12\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 192.0.2.0/24 flowid 1:20\n\
+         tc filter add dev eth0 parent 1:20 protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:21\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 443 0xffff police rate 1mbit burst 9k \
+         drop flowid 1:21\n\
+         iptables -t mangle -A FORWARD -p udp -j MARK --set-mark 9\n",
+    );
+    let (code, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
+    assert_eq!(code, Some(1));
+    let wanted = "device = \"eth0\"\nshape = \"100%\"\nup = \"10000kbit\"\nfair = \"none\"\n\n\
+                  [classes.class11]\nports = [\"22\"]\nshare = \"10%\"\nceil = \"60%\"\nqueue = \"plain\"\n\n\
+                  [classes.class12]\nhosts = [\"10.0.0.0/8\"]\nshare = \"30%\"\nceil = \"40%\"\nqueue = \"plain\"\n\n\
+                  [classes.class21]\nports = [\"443\"]\nshare = \"40%\"\nqueue = \"plain\"\n";
+    assert_eq!(text, wanted, "{told}");
+    for line in [
+        "class 1:10 of eth0, from which 1:11 and 1:12 borrow: it is left out, as a short policy has one level of classes: they \
+         keep their rates and ceilings and borrow from the link, and nothing holds them to 6Mbit together",
+        "class 1:20 of eth0, from which 1:21 and 1:22 borrow: it is left out",
+        "the u32 filter of preference 1 at 1:20 of eth0 to 1:21, which is asked only of what other filters lead to 1:20: it is \
+         left out",
+        "the u32 filter of preference 1 at 1: of eth0 to 1:20: it is left out",
+        "the policer at 1Mbit of the u32 filter of preference 1 at 1: of eth0 to 1:21: it is left out",
+        "the rule `-p udp -j MARK --set-xmark 0x9/0xffffffff` in mangle FORWARD: it is left out",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    // What it says it can read again.
+    place.file("y.toml", text);
+    assert_eq!(tidegate(&place.0, &["policy", "show", "y.toml"]).0, Some(0));
 }
 
 /// The ping's and the call's delay while two uploads and three downloads fill the link, without and with each preset.
@@ -378,7 +430,9 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowi
 
     let flower = "tc filter add dev eth0 parent 1: protocol ip prio 7 flower ip_proto tcp dst_port 80 classid 1:30\n";
     assert!(
-        from("flower.sh", script("900kbit", flower)).2.contains("the flower filter to 1:30 of eth0: it is left out")
+        from("flower.sh", script("900kbit", flower)).2.contains(
+            "the flower filter of preference 7 at 1: of eth0 to 1:30, which asks what a short policy has no words for: it is left out"
+        )
     );
 
     let police = "tc qdisc add dev eth0 handle ffff: ingress

@@ -191,7 +191,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 8
         leads,
         [
             "basic cmp(u16 at 2 layer transport eq 22) and not u32(00110000/00ff0000 at 8)  (ip, prio 1)",
-            "fw mark 7  (ip, prio 3)",
+            "fw mark 7  (ip, prio 3)  [no packet comes to it]",
             "classified by a rule: -o eth0 -p udp -m udp --dport 53  (mangle POSTROUTING)",
             "flower eth_type ipv4, ip_proto tcp, dst_port 443  (ip, prio 2)",
             "fw mark 8  (ip, prio 4)",

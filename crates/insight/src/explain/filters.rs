@@ -527,6 +527,7 @@ fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<Line> {
     let place =
         reading.maker_of_class(dev, class).and_then(|op| reading.step_of(op)).and_then(|step| step.place.clone());
     let words = waits::class_words(dump);
-    let what = if words.is_empty() { format!("class {class}") } else { format!("class {class}: {words}") };
+    let name = reading.class_name(dev, class);
+    let what = if words.is_empty() { format!("class {name}") } else { format!("class {name}: {words}") };
     Some(Line { what, outcome: Outcome::Told, why: Vec::new(), place })
 }

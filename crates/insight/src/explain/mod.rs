@@ -295,7 +295,8 @@ impl<'r> Explainer<'r> {
             return End { text, ..End::default() };
         };
         let queue = waits::queue_name(self.reading, moment);
-        let classes: Vec<String> = moment.stop.classes.iter().map(Handle::to_string).collect();
+        let named = |class: &Handle| self.reading.class_name(&moment.name, *class);
+        let classes: Vec<String> = moment.stop.classes.iter().map(named).collect();
         let bucket = moment.bucket.as_ref().map(|bucket| format!(", {bucket}")).unwrap_or_default();
         let path = if classes.is_empty() { String::new() } else { format!(" {}", classes.join(" ")) };
         End {

@@ -108,7 +108,8 @@ fn of_params(dump: &QdiscDump, frame: u64, served: Served) -> Vec<String> {
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
         Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), served),
         Ahead::Turns { quantum } => turns(quantum.into(), served),
-        Ahead::Held { us } => vec![held(f64::from(us) / 1000.0)],
+        Ahead::Held { us, spares_frame: true } => vec![held_at(f64::from(us) / 1000.0, frame, served)],
+        Ahead::Held { us, spares_frame: false } => vec![held(f64::from(us) / 1000.0)],
     });
     said.flatten().collect()
 }
@@ -117,7 +118,8 @@ fn of_params(dump: &QdiscDump, frame: u64, served: Served) -> Vec<String> {
 fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
     let mut meta = Meta::of(&moment.head, 0);
     (meta.mark, meta.priority) = (Mark(moment.mark), moment.priority);
-    let tin = CakeTin::of(cake, qdisc, &meta);
+    let frame = moment.spec.mtu + moment.spec.link_header;
+    let tin = CakeTin::of(cake, qdisc, frame, &meta);
     let tins = cake.tins.unwrap_or_default();
     let name = match tins.labels().and_then(|labels| labels.get(tin.place)) {
         Some(label) => (*label).to_owned(),
@@ -138,9 +140,17 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
         flows if flows.by_conversation() => format!("conversations take turns there ({})", flows.name()),
         flows => format!("hosts take turns there ({})", flows.name()),
     };
-    let ms = f64::from(cake.rtt_us.unwrap_or(100_000)) / 20_000.0;
-    vec![first, sharing, held(ms)]
+    let mut said = vec![first, sharing, held(tin.target_ns as f64 / 1e6)];
+    if let Some(us) = cake.rtt_us.filter(|us| *us < SHORT_RTT_US) {
+        said.push(format!(
+            "its rtt is {us} µs: it drops sooner than senders farther away than that can slow down, which costs them throughput"
+        ));
+    }
+    said
 }
+
+/// No path that leaves a building is shorter, in µs.
+const SHORT_RTT_US: u32 = 1000;
 
 /// netem's delay, and the queue that its own rate or one above it makes of it; or the one that hangs in it.
 fn of_netem(
@@ -197,7 +207,20 @@ fn turns(quantum: u64, served: Served) -> Vec<String> {
 }
 
 fn held(ms: f64) -> String {
-    format!("its queue is held near {ms:.0} ms, as long as senders heed losses and marks")
+    let time = if ms < 1.0 { format!("{:.0} µs", ms * 1000.0) } else { format!("{ms:.0} ms") };
+    format!("its queue is held near {time}, as long as senders heed losses and marks")
+}
+
+/// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target, that.
+fn held_at(ms: f64, frame: u64, served: Served) -> String {
+    let rate = served.assured.or(served.most).filter(|rate| *rate > 0.0);
+    match rate.map(|rate| frame as f64 * 8.0 / rate * 1000.0) {
+        Some(one) if one > ms => format!(
+            "its queue is held near one frame, as long as senders heed losses and marks: that takes {one:.0} ms here, more \
+             than its target of {ms:.0} ms"
+        ),
+        _ => held(ms),
+    }
 }
 
 fn by_packets(what: &str, limit: u64, frame: u64, served: Served) -> Vec<String> {

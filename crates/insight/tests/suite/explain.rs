@@ -342,3 +342,55 @@ tc class add dev eth0 parent 2: classid 2:1 drr quantum 1600";
     assert!(story.contains("no filter decides: the default class 1:1\n"), "{story}");
     assert!(!story.contains("below it") && story.contains("ends: lost at eth0"), "{story}");
 }
+
+/// What a queue is held near follows from what the engine has: CAKE's tin waits for a frame and a half at least, CoDel
+/// for one frame.
+#[test]
+fn targets_are_those_in_force() {
+    let waits = |policy: &str| {
+        let story = explain(&["eth0"], policy, "tcp 10.0.0.1:1 > 192.0.2.1:443 out eth0");
+        story.lines().filter(|line| line.contains("held near") || line.contains("rtt")).collect::<Vec<_>>().join("\n")
+    };
+    let cake = |words: &str| waits(&format!("tc qdisc add dev eth0 root cake besteffort bandwidth {words}"));
+    assert_eq!(cake("9mbit"), "  its queue is held near 5 ms, as long as senders heed losses and marks");
+    assert_eq!(cake("1mbit"), "  its queue is held near 18 ms, as long as senders heed losses and marks");
+    // A bare number is microseconds to tc.
+    assert_eq!(
+        cake("9mbit rtt 20"),
+        "  its queue is held near 2 ms, as long as senders heed losses and marks\n  its rtt is 20 µs: it drops sooner than \
+         senders farther away than that can slow down, which costs them throughput"
+    );
+    assert_eq!(
+        cake("9gbit rtt 20"),
+        "  its queue is held near 2 µs, as long as senders heed losses and marks\n  its rtt is 20 µs: it drops sooner than \
+         senders farther away than that can slow down, which costs them throughput"
+    );
+    let codel = |rate: &str| {
+        waits(&format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate {rate}\n\
+             tc qdisc add dev eth0 parent 1:10 fq_codel"
+        ))
+    };
+    assert_eq!(codel("9mbit"), "  its queue is held near 5 ms, as long as senders heed losses and marks");
+    assert_eq!(
+        codel("100kbit"),
+        "  its queue is held near one frame, as long as senders heed losses and marks: that takes 121 ms here, more than its \
+         target of 5 ms"
+    );
+}
+
+/// Classes go by the names that the policy's own language gives them.
+#[test]
+fn named_classes_are_called_by_their_names() {
+    let mut reading = reading(
+        &["eth0"],
+        "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit",
+    );
+    reading.names.insert(("eth0".to_owned(), tidegate_packet::Handle::new(1, 0x10)), "calls".to_owned());
+    let mut explainer = Explainer::new(&reading);
+    let packet = Packet::parse("udp 10.0.0.1:1 > 192.0.2.1:53 out eth0").expect("a packet");
+    let course = explainer.course(&packet).expect("a way");
+    let story = told(&explainer.explain(&packet, course));
+    assert!(story.contains("class 1:10 (calls): rate 1Mbit"), "{story}");
+    assert!(story.contains("ends: eth0 1:10 (calls), pfifo by default"), "{story}");
+}

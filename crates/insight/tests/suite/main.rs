@@ -8,3 +8,4 @@ mod explain;
 mod probe;
 mod reach;
 mod rules;
+mod uses;

@@ -1,14 +1,18 @@
 //! Back again: what a machine holds, as a short policy where it fits, and in plain words what does not.
 
-use super::compile::CONTROL_PORTS;
-use super::read::{Share, bits};
-use super::{Class, Fair, Queue, Rank, Short};
+use super::asks::{Asks, by_keys, by_rule, never_waits};
+use super::compile::{CONTROL, LOCAL, REST, REST_PRIO};
+use super::left::{Accounts, filter_text, names, rule_text};
+use super::read::MAX_CLASSES;
+use super::text::{fair_word, list};
+use super::{Fair, Queue};
+use crate::units::print_rate;
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use tidegate_packet::Handle;
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{Condition, Connmark, CountMode, Rule, Target};
-use tidegate_policy::{Act, ClassParams, FilterParams, FlowKeySet, HtbClassParams, Kind, QdiscParams, U32Params};
+use tidegate_policy::netfilter::{Connmark, Family, Rule, Target};
+use tidegate_policy::{Act, ClassParams, FilterParams, FlowKeySet, HtbClassParams, Kind, QdiscParams, RateSpec};
 
 /// Rates that a short policy knows, bit/s.
 const RATES: core::ops::RangeInclusive<u64> = 8_000..=100_000_000_000;
@@ -18,6 +22,12 @@ const MOST_PROMISED: u64 = 95;
 /// The rules of a chain, with the hook it stands at where it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
+    /// Its table's family.
+    pub family: Family,
+    /// Its table.
+    pub table: String,
+    /// The table is nft's, not one of iptables'.
+    pub is_nft: bool,
     /// The chain's name.
     pub chain: String,
     /// Its rules.
@@ -34,76 +44,15 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    fn new(what: impl Into<String>, instead: impl Into<String>) -> Misfit {
+    pub(super) fn new(what: impl Into<String>, instead: impl Into<String>) -> Misfit {
         Misfit { what: what.into(), instead: instead.into() }
-    }
-}
-
-/// What a class is for.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Asks {
-    /// Protocol, from one to another.
-    ports: Vec<(Option<u8>, u16, u16)>,
-    dscp: Vec<u8>,
-    hosts: Vec<String>,
-    after: Option<u64>,
-    /// What the rules call it.
-    name: Option<String>,
-}
-
-impl Asks {
-    fn is_empty(&self) -> bool {
-        *self == Asks::default()
-    }
-
-    /// Is it nothing but what a short policy lets never wait anyway?
-    fn is_control(&self) -> bool {
-        let of_control = |(_, low, high): &(Option<u8>, u16, u16)| {
-            CONTROL_PORTS.iter().any(|(first, last)| (*first..=*last).contains(low) && high <= last)
-        };
-        let others = self.dscp.is_empty() && self.hosts.is_empty() && self.after.is_none();
-        others && !self.ports.is_empty() && self.ports.iter().all(of_control)
-    }
-
-    /// The ports, those of one protocol together.
-    fn port_texts(&self) -> Vec<String> {
-        let mut ports = self.ports.clone();
-        ports.sort_unstable();
-        let mut merged: Vec<(Option<u8>, u16, u16)> = Vec::new();
-        for (protocol, low, high) in ports {
-            match merged.last_mut() {
-                Some(last) if last.0 == protocol && low <= last.2.saturating_add(1) => last.2 = last.2.max(high),
-                _ => merged.push((protocol, low, high)),
-            }
-        }
-        merged.into_iter().map(|(protocol, low, high)| port_text(protocol, low, high)).collect()
-    }
-
-    fn take(&mut self, other: Asks) {
-        for port in other.ports {
-            if !self.ports.contains(&port) {
-                self.ports.push(port);
-            }
-        }
-        for dscp in other.dscp {
-            if !self.dscp.contains(&dscp) {
-                self.dscp.push(dscp);
-            }
-        }
-        for host in other.hosts {
-            if !self.hosts.contains(&host) {
-                self.hosts.push(host);
-            }
-        }
-        self.after = self.after.or(other.after);
-        self.name = self.name.take().or(other.name);
     }
 }
 
 /// A class found.
 #[derive(Debug)]
 struct Found {
-    minor: u16,
+    id: Handle,
     percent: u64,
     ceil: u64,
     prio: u32,
@@ -126,6 +75,7 @@ struct Back<'m> {
     filters: &'m [FilterDump],
     rules: &'m [Rules],
     misfits: Vec<Misfit>,
+    accounts: Accounts,
 }
 
 /// What a machine holds as a short policy, as far as it fits, and what does not. `None`: there is no tree of that shape.
@@ -135,10 +85,19 @@ pub fn from_machine(
     filters: &[FilterDump],
     rules: &[Rules],
 ) -> (Option<String>, Vec<Misfit>) {
-    let mut back = Back { qdiscs, classes, filters, rules, misfits: Vec::new() };
+    let accounts = Accounts::default();
+    let mut back = Back { qdiscs, classes, filters, rules, misfits: Vec::new(), accounts };
     let text = back.policy();
-    back.misfits.dedup();
-    (text, back.misfits)
+    if text.is_some() {
+        back.misfits.extend(back.accounts.left(classes, filters, rules));
+    }
+    let mut misfits: Vec<Misfit> = Vec::new();
+    for misfit in back.misfits {
+        if !misfits.contains(&misfit) {
+            misfits.push(misfit);
+        }
+    }
+    (text, misfits)
 }
 
 impl Back<'_> {
@@ -193,21 +152,38 @@ impl Back<'_> {
     /// What is done to packets that arrive, but for leading them to a device that shapes them.
     fn arriving(&mut self) {
         let mut told = Vec::new();
-        let arrives =
-            |filter: &&FilterDump| filter.parent.major() == u16::MAX && filter.parent != Handle::CLSACT_EGRESS;
-        for filter in self.filters.iter().filter(arrives) {
-            let FilterEntry::Filter { actions, .. } = &filter.entry else { continue };
-            for dump in actions.iter().filter(|dump| dump.action.act.redirects_to().is_none()) {
+        let hooks = self.qdiscs.iter().filter(|q| q.kind.is_hook()).map(|q| q.dev.as_str()).collect::<Vec<_>>();
+        for (at, filter) in self.filters.iter().enumerate() {
+            let hook = filter.parent.major() == u16::MAX && filter.parent != Handle::CLSACT_EGRESS;
+            let FilterEntry::Filter { params, actions, .. } = &filter.entry else { continue };
+            if !hook || !hooks.contains(&filter.dev.as_str()) {
+                continue;
+            }
+            self.accounts.filter(at);
+            let name = filter_text(filter);
+            for dump in actions {
                 told.push(match &dump.action.act {
-                    Act::Police(_) => Misfit::new(
-                        format!("the policer of what arrives by {}", filter.dev),
+                    act if act.redirects_to().is_some() && takes_everything(params) => continue,
+                    act if act.redirects_to().is_some() => Misfit::new(
+                        format!("{name}, which redirects only what it asks for"),
+                        "a short policy shapes all that arrives",
+                    ),
+                    Act::Police(police) => Misfit::new(
+                        format!(
+                            "the policer of what arrives by {}{} ({name})",
+                            filter.dev,
+                            at_rate(police.rate.as_ref())
+                        ),
                         "it is left out; `down = RATE` shapes downloads instead",
                     ),
                     other => Misfit::new(
-                        format!("the action {} on what arrives by {}", other.kind(), filter.dev),
+                        format!("the action {} on what arrives by {} ({name})", other.kind(), filter.dev),
                         "it is left out",
                     ),
                 });
+            }
+            if actions.is_empty() {
+                told.push(Misfit::new(name, "it is left out"));
             }
         }
         self.misfits.extend(told);
@@ -223,37 +199,50 @@ impl Back<'_> {
     /// A link's class with its leaves.
     fn tree(&mut self, root: &QdiscDump, default: u16) -> Option<Tree> {
         let dev = &root.dev;
-        let all: Vec<&ClassDump> = self
+        let mut all: Vec<&ClassDump> = self
             .classes
             .iter()
             .filter(|class| class.dev == *dev && class.classid.qdisc() == root.handle && Self::params(class).is_some())
             .collect();
-        let is_parent = |class: &ClassDump| all.iter().any(|other| other.parent == class.classid);
-        let on_top: Vec<&&ClassDump> =
-            all.iter().filter(|class| class.parent == Handle::ROOT || class.parent == root.handle).collect();
-        let link = on_top.iter().find(|class| is_parent(class)).or_else(|| on_top.first())?;
+        // The kernel lists classes by a hash.
+        all.sort_by_key(|class| class.classid);
+        let inside = |class: &ClassDump| all.iter().copied().filter(|c| c.parent == class.classid).collect::<Vec<_>>();
+        let on_top: Vec<&ClassDump> =
+            all.iter().copied().filter(|class| class.parent == Handle::ROOT || class.parent == root.handle).collect();
+        let link = on_top.iter().copied().find(|class| !inside(class).is_empty()).or_else(|| on_top.first().copied());
+        let Some(link) = link else {
+            self.miss(format!("the htb {} at the root of {dev}, which has no class", root.handle), "it is left out");
+            return None;
+        };
+        self.accounts.class(link);
         let rate = Self::params(link)?.ceil.rate.0 * 8;
         for other in on_top.iter().filter(|other| other.classid != link.classid) {
-            let wide = Self::params(other).is_some_and(|params| params.rate.rate.0 * 8 >= 1_000_000_000);
-            if !wide {
-                self.miss(
-                    format!(
-                        "class {} of {dev} stands beside the link's class and does not borrow from it",
-                        other.classid
-                    ),
-                    "it is left out; a short policy has one link on each device",
+            self.accounts.class(other);
+            // A short policy makes one for what does not come from the provider.
+            if other.classid.minor() != LOCAL || default != LOCAL {
+                let what = format!(
+                    "class {} of {dev} stands beside the link's class and does not borrow from it",
+                    other.classid
                 );
+                self.miss(what, "it is left out; a short policy has one link on each device");
             }
         }
         let mut classes = Vec::new();
-        for class in all.iter().filter(|class| class.parent == link.classid) {
-            if is_parent(class) {
-                self.miss(
-                    format!("class {} of {dev} has classes of its own", class.classid),
-                    "they are taken as one: a short policy has one level of classes",
-                );
+        let mut open: Vec<(&ClassDump, u64)> = inside(link).into_iter().rev().map(|class| (class, rate)).collect();
+        while let Some((class, most)) = open.pop() {
+            let Some(params) = Self::params(class) else { continue };
+            let most = most.min(params.ceil.rate.0 * 8);
+            let below = inside(class);
+            if below.is_empty() {
+                classes.extend(self.class(class, (rate, most), default));
+            } else {
+                self.inner(class, (rate, most), &below);
+                open.extend(below.into_iter().rev().map(|class| (class, most)));
             }
-            classes.extend(self.class(class, rate, default));
+        }
+        if on_top.len() == 1 && inside(link).is_empty() {
+            // It is the only class, and what belongs to none takes it.
+            classes.extend(self.class(link, (rate, rate), default).map(|only| Found { is_default: true, ..only }));
         }
         let named = root.handle.class(default);
         if !classes.is_empty() && (default == 0 || !all.iter().any(|class| class.classid == named)) {
@@ -273,13 +262,36 @@ impl Back<'_> {
         Some(Tree { dev: dev.clone(), rate, classes })
     }
 
+    /// A class between the link's and its leaves.
+    fn inner(&mut self, class: &ClassDump, (link, most): (u64, u64), below: &[&ClassDump]) {
+        self.accounts.class(class);
+        let mut below: Vec<Handle> = below.iter().map(|class| class.classid).collect();
+        below.sort_unstable();
+        let below = names(below);
+        let together = match most < link {
+            true => format!(", and nothing holds them to {} together", print_rate(Rate(most / 8), false)),
+            false => String::new(),
+        };
+        self.miss(
+            format!("class {} of {}, from which {below} borrow", class.classid, class.dev),
+            format!(
+                "it is left out, as a short policy has one level of classes: they keep their rates and ceilings and borrow from \
+                 the link{together}"
+            ),
+        );
+    }
+
     /// Filters to classes that are not there.
     fn leading_nowhere(&mut self, dev: &str, root: Handle) {
         let mut told = Vec::new();
-        for filter in self.filters.iter().filter(|filter| filter.dev == dev && filter.parent == root) {
+        for (at, filter) in self.filters.iter().enumerate() {
+            if filter.dev != dev || filter.parent != root {
+                continue;
+            }
             let FilterEntry::Filter { params, .. } = &filter.entry else { continue };
             let Some(to) = params.classid().filter(|to| to.minor() != 0) else { continue };
             if !self.classes.iter().any(|class| class.dev == dev && class.classid == to) {
+                self.accounts.filter(at);
                 told.push(Misfit::new(
                     format!("the {} filter to {to} of {dev}, a class that is not there", filter.kind),
                     "it is left out",
@@ -289,10 +301,11 @@ impl Back<'_> {
         self.misfits.extend(told);
     }
 
-    fn class(&mut self, class: &ClassDump, link: u64, default: u16) -> Option<Found> {
+    /// A leaf with its numbers: of the link's rate, and of the least ceiling from it up to the link's class.
+    fn class(&mut self, class: &ClassDump, (link, most): (u64, u64), default: u16) -> Option<Found> {
         let params = Self::params(class)?;
-        let (rate, ceil) = (params.rate.rate.0 * 8, params.ceil.rate.0 * 8);
-        if ceil < rate {
+        let rate = params.rate.rate.0 * 8;
+        if most < rate {
             self.miss(
                 format!("class {} of {} may send less than its own rate", class.classid, class.dev),
                 "its rate is taken for both: a short policy's ceil is no less than its share",
@@ -300,9 +313,9 @@ impl Back<'_> {
         }
         let (queue, fair) = self.leaf(class);
         Some(Found {
-            minor: class.classid.minor(),
+            id: class.classid,
             percent: (rate * 100 + link / 2) / link.max(1),
-            ceil: (ceil * 100 + link / 2) / link.max(1),
+            ceil: (most * 100 + link / 2) / link.max(1),
             prio: params.prio,
             queue,
             fair,
@@ -322,7 +335,10 @@ impl Back<'_> {
             }
             (_, Kind::FqCodel) => (Queue::Fair, Fair::Flow),
             (_, Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::PfifoFast) => (Queue::Plain, Fair::None),
-            (_, Kind::Drr | Kind::Qfq) if self.is_by_host(leaf) => (Queue::Fair, Fair::Host),
+            (_, Kind::Drr | Kind::Qfq) if self.is_by_host(leaf) => {
+                self.accounts.all_of(leaf, self.classes, self.filters);
+                (Queue::Fair, Fair::Host)
+            }
             _ => {
                 self.miss(
                     format!("the {} in class {} of {}", leaf.kind.name(), class.classid, class.dev),
@@ -348,61 +364,177 @@ impl Back<'_> {
     /// What leads to a class: rules by priority, rules by mark with a filter for it, filters that ask the packet.
     fn asks(&mut self, class: &ClassDump) -> Asks {
         let mut asks = Asks::default();
-        let mut marks = vec![class.classid.0];
-        let lead = |classid: Option<Handle>| classid.is_some_and(|to| to == class.classid);
-        for filter in self.filters.iter().filter(|f| f.dev == class.dev && f.parent == class.classid.qdisc()) {
-            let FilterEntry::Filter { handle, params, .. } = &filter.entry else { continue };
-            match params {
-                FilterParams::Fw(fw) if lead(fw.classid) => marks.push(*handle),
-                FilterParams::U32(u32) if lead(u32.classid) => match by_keys(u32, filter.protocol == 0x86dd) {
-                    Ok(found) => asks.take(found),
-                    Err(what) => {
-                        self.miss(format!("the filter to {} that asks {what}", class.classid), "it is left out")
+        let mut marks = Vec::new();
+        let own = class.classid.qdisc();
+        let filters = self.filters;
+        for (at, filter) in filters.iter().enumerate() {
+            let FilterEntry::Filter { handle, params, actions, .. } = &filter.entry else {
+                if filter.dev == class.dev && filter.parent == own && is_bare_fw(filter, filters) {
+                    self.accounts.filter(at);
+                    let names = [class.classid.0, u32::from(class.classid.minor())];
+                    marks.extend(names.map(|mark| (mark, u32::MAX, filter.protocol)));
+                }
+                continue;
+            };
+            let here = filter.dev == class.dev && filter.parent.major() == own.major();
+            if !here || params.classid() != Some(class.classid) {
+                continue;
+            }
+            self.accounts.filter(at);
+            for dump in actions {
+                let what = match &dump.action.act {
+                    Act::Police(police) => {
+                        format!("the policer{} of {}", at_rate(police.rate.as_ref()), filter_text(filter))
                     }
-                },
-                FilterParams::Basic(basic) if lead(basic.classid) => self.unsaid("basic", class),
-                FilterParams::Flower(flower) if lead(flower.classid) => self.unsaid("flower", class),
-                FilterParams::Flow(flow) if lead(flow.baseclass) => self.unsaid("flow", class),
-                _ => {}
+                    other => format!("the action {} of {}", other.kind(), filter_text(filter)),
+                };
+                self.miss(what, "it is left out");
+            }
+            // Who looks for a neighbour's address never waits in a short policy.
+            if filter.protocol == ethertype::ARP {
+                continue;
+            }
+            let above = if filter.parent == own { Above::Everything } else { self.above(filter, own) };
+            match (said(filter, params), above) {
+                (Said::Mark(mask), Above::Everything) => marks.push((*handle, mask, filter.protocol)),
+                (Said::Asks(found), Above::Everything) | (Said::Everything, Above::Asks(found)) => asks.take(found),
+                // What is left has its place in a short policy.
+                (Said::Everything, _) if class.classid.minor() == self.default_of(class) => {}
+                (Said::Everything, Above::Everything) => {
+                    self.miss(format!("{}, which takes everything", filter_text(filter)), "it is left out");
+                }
+                (Said::Other(what), Above::Everything) => {
+                    self.miss(format!("{}, which asks {what}", filter_text(filter)), "it is left out");
+                }
+                (_, Above::Nothing) => self.miss(
+                    format!(
+                        "{}, which is never asked, because nothing leads to {}",
+                        filter_text(filter),
+                        filter.parent
+                    ),
+                    "it is left out",
+                ),
+                _ => self.miss(
+                    format!(
+                        "{}, which is asked only of what other filters lead to {}",
+                        filter_text(filter),
+                        filter.parent
+                    ),
+                    "it is left out: a class of a short policy asks for one thing at a time",
+                ),
             }
         }
-        let rules: Vec<&Rule> = self.rules.iter().flat_map(|chain| &chain.rules).collect();
-        let sets = |wanted: u32| {
-            let mut targets = rules.iter().flat_map(|rule| rule.targets());
-            targets.any(|target| match target {
-                Target::Mark { value, mask, .. } => (value ^ wanted) & mask == 0,
-                Target::Connmark(_) => true,
-                _ => false,
-            })
-        };
-        let unset: Vec<u32> = marks[1..].iter().copied().filter(|mark| !sets(*mark)).collect();
-        for mark in unset {
-            let what = format!("the filter to {} for mark {mark:#x}, which no rule here sets", class.classid);
-            self.miss(what, "it is left out");
-        }
-        for rule in rules {
-            let leads = rule.targets().any(|target| match target {
-                Target::Classify(to) => *to == class.classid,
-                Target::Mark { value, .. } | Target::Connmark(Connmark::Set { value, .. }) => {
-                    marks[1..].contains(value)
-                }
-                _ => false,
-            });
-            if leads {
-                match by_rule(rule) {
-                    Ok(found) => asks.take(found),
-                    // What is left, and what a short policy sees to by itself.
-                    Err(_) if rule.matches.is_empty() || never_waits(rule) => {}
-                    Err(what) => self.miss(format!("a rule to {} that asks {what}", class.classid), "it is left out"),
-                }
-            }
-        }
+        self.by_rules(class, &marks, &mut asks);
         asks
     }
 
-    /// A filter of a kind that is not read.
-    fn unsaid(&mut self, kind: &str, class: &ClassDump) {
-        self.miss(format!("the {kind} filter to {} of {}", class.classid, class.dev), "it is left out");
+    /// What rules lead to a class, by their marks or by its name.
+    fn by_rules(&mut self, class: &ClassDump, marks: &[(u32, u32, u16)], asks: &mut Asks) {
+        let fits = |family: Family, value: u32, written: u32, (mark, mask, protocol): (u32, u32, u16)| {
+            let common = written & mask;
+            let of_protocol = match protocol {
+                ethertype::IPV4 => family != Family::Ipv6,
+                ethertype::IPV6 => family != Family::Ipv4,
+                _ => true,
+            };
+            of_protocol && common != 0 && (value ^ mark) & common == 0
+        };
+        let chains = self.rules;
+        let sets = |wanted: (u32, u32, u16)| {
+            let of_chain = |chain: &Rules| {
+                chain.rules.iter().flat_map(Rule::targets).any(|target| match target {
+                    Target::Mark { value, mask, .. } => fits(chain.family, *value, *mask, wanted),
+                    Target::Connmark(_) => true,
+                    _ => false,
+                })
+            };
+            chains.iter().any(of_chain)
+        };
+        for (mark, ..) in marks.iter().filter(|wanted| wanted.0 > u32::from(u16::MAX) || !sets(**wanted)) {
+            // A mark that would name the class need not be set.
+            if *mark != class.classid.0 && *mark != u32::from(class.classid.minor()) {
+                let what = format!("the filter to {} for mark {mark:#x}, which no rule here sets", class.classid);
+                self.miss(what, "it is left out");
+            }
+        }
+        for (chain, at, rule) in chains
+            .iter()
+            .enumerate()
+            .flat_map(|(chain, rules)| rules.rules.iter().enumerate().map(move |(at, rule)| (chain, at, rule)))
+        {
+            let leads = rule.targets().any(|target| match target {
+                Target::Classify(to) => *to == class.classid,
+                Target::Mark { value, mask } | Target::Connmark(Connmark::Set { value, mask }) => {
+                    let family = chains[chain].family;
+                    *value != 0 && marks.iter().any(|mark| fits(family, *value, *mask, *mark))
+                }
+                _ => false,
+            });
+            if !leads {
+                continue;
+            }
+            self.accounts.rule(chain, at);
+            match by_rule(rule) {
+                Ok(found) => asks.take(found),
+                // What is left, and what a short policy sees to by itself.
+                Err(_) if rule.matches.is_empty() || never_waits(rule) => {}
+                Err(what) => {
+                    let what = format!(
+                        "the rule `{}` to {}, which asks {what}",
+                        rule_text(&chains[chain], rule),
+                        class.classid
+                    );
+                    self.miss(what, "it is left out");
+                }
+            }
+        }
+    }
+
+    /// What comes to the inner class whose filter this is.
+    fn above(&mut self, filter: &FilterDump, own: Handle) -> Above {
+        let leads = |other: &FilterDump| match &other.entry {
+            FilterEntry::Filter { params, .. } => other.dev == filter.dev && params.classid() == Some(filter.parent),
+            _ => false,
+        };
+        let filters = self.filters;
+        let mut found = Above::Nothing;
+        let named = self.rules.iter().flat_map(|chain| &chain.rules).flat_map(Rule::targets);
+        if named.into_iter().any(|target| matches!(target, Target::Classify(class) if *class == filter.parent)) {
+            found = Above::Some;
+        }
+        let mut at_all = Vec::new();
+        for (at, other) in filters.iter().enumerate().filter(|(_, other)| leads(other)) {
+            let FilterEntry::Filter { params, .. } = &other.entry else { continue };
+            at_all.push(at);
+            found = match (found, said(other, params)) {
+                _ if other.parent != own => Above::Some,
+                (Above::Nothing | Above::Everything, Said::Everything) => Above::Everything,
+                (Above::Nothing, Said::Asks(asks)) => Above::Asks(asks),
+                (Above::Asks(mut all), Said::Asks(asks)) => {
+                    all.take(asks);
+                    Above::Asks(all)
+                }
+                _ => Above::Some,
+            };
+        }
+        let own = match &filter.entry {
+            FilterEntry::Filter { params, .. } => takes_everything(params),
+            _ => false,
+        };
+        // They are taken up where what they ask becomes what the class asks.
+        if matches!(found, Above::Everything) || own && matches!(found, Above::Asks(_)) {
+            at_all.into_iter().for_each(|at| self.accounts.filter(at));
+        }
+        found
+    }
+
+    /// The minor number of the default class where a class stands.
+    fn default_of(&self, class: &ClassDump) -> u16 {
+        let own = self.qdiscs.iter().find(|q| q.dev == class.dev && q.handle == class.classid.qdisc());
+        match own.map(|qdisc| &qdisc.params) {
+            Some(QdiscParams::Htb(htb)) => htb.default as u16,
+            _ => 0,
+        }
     }
 
     /// Whole per cent of the link that the classes may be promised together.
@@ -439,6 +571,12 @@ impl Back<'_> {
             .map(|tree| tree.dev.clone())
             .or_else(|| down.and_then(|tree| led_to(&tree.dev)))
             .unwrap_or_else(|| "eth0".into());
+        if up.is_none() && down.is_none_or(|tree| led_to(&tree.dev).is_none()) {
+            self.misfits.push(Misfit::new(
+                "the device towards the modem, of which nothing is configured",
+                format!("device = \"{device}\" is a guess; correct it"),
+            ));
+        }
         let others: Vec<String> = trees
             .iter()
             .map(|tree| tree.dev.clone())
@@ -458,13 +596,32 @@ impl Back<'_> {
                 let _ = writeln!(out, "{key} = \"{}kbit\"", tree.rate / 1000);
             }
         }
-        let Some(main) = up.or(down) else { return out };
+        let has_classes = |tree: &&Tree| !tree.classes.is_empty();
+        let Some(main) = up.filter(has_classes).or(down.filter(has_classes)).or(up).or(down) else { return out };
         if let Some(rest) = main.classes.iter().find(|class| class.is_default) {
             let _ = writeln!(out, "fair = \"{}\"", fair_word(rest.fair));
         }
         let elsewhere = down.filter(|tree| tree.dev != main.dev);
+        for tree in up.into_iter().chain(down) {
+            self.defaults(tree);
+        }
         self.sections(main, elsewhere, &mut out);
         out
+    }
+
+    /// The class of what belongs to none.
+    fn defaults(&mut self, tree: &Tree) {
+        // Towards the LAN the default class of a short policy is that of what does not come from the provider.
+        let own = |class: &&Found| class.id.minor() == REST && class.prio == REST_PRIO;
+        let rest = tree.classes.iter().find(|class| class.is_default).or_else(|| tree.classes.iter().find(own));
+        let Some(rest) = rest else { return };
+        self.accounts.id(&tree.dev, rest.id);
+        if rest.ceil < 100 {
+            self.miss(
+                format!("the default class {} of {} may send {} % of the link at most", rest.id, tree.dev, rest.ceil),
+                "what belongs to no class of a short policy may have all that is free",
+            );
+        }
     }
 
     fn sections(&mut self, main: &Tree, other: Option<&Tree>, out: &mut String) {
@@ -473,26 +630,42 @@ impl Back<'_> {
         classes.sort_by_key(|class| class.prio);
         let mut said: Vec<(&Found, Asks)> = Vec::new();
         for class in classes {
+            let (id, dev) = (class.id, &main.dev);
+            self.accounts.id(dev, id);
             let mut asks = class.asks.clone();
-            let twin = other.and_then(|tree| tree.classes.iter().find(|twin| twin.minor == class.minor));
-            if let Some(twin) = twin {
+            let is_twin = |twin: &&Found| twin.id.minor() == id.minor() && !twin.is_default;
+            let twin = other.and_then(|tree| tree.classes.iter().find(is_twin));
+            if let (Some(twin), Some(other)) = (twin, other) {
                 asks.take(twin.asks.clone());
+                self.twins((class, dev), (twin, &other.dev));
             }
             if asks.is_control() {
-                continue;
-            }
-            if asks.is_empty() {
+                if id.minor() != CONTROL {
+                    self.miss(
+                        format!("class {id} of {dev}, for {}", asks.port_texts().join(", ")),
+                        "it is left out: DNS, DHCP and clocks have a class of their own in a short policy",
+                    );
+                }
+            } else if asks.is_empty() {
                 self.miss(
-                    format!("nothing that a short policy can say leads to class {:x} of {}", class.minor, main.dev),
+                    format!("class {id} of {dev}, to which nothing leads that a short policy can say"),
                     "it is left out; DNS, DHCP and short acknowledgements have a class of their own in a short policy",
                 );
-                continue;
+            } else if said.len() == MAX_CLASSES {
+                self.miss(
+                    format!("class {id} of {dev}"),
+                    format!("it is left out: a short policy has {MAX_CLASSES} classes at most"),
+                );
+            } else {
+                said.push((class, asks));
             }
-            said.push((class, asks));
         }
         let shares = self.shares(&said, &main.dev);
+        let mut used: Vec<String> = Vec::new();
         for ((class, asks), share) in said.iter().zip(shares) {
-            let name = asks.name.clone().unwrap_or_else(|| format!("class{:x}", class.minor));
+            let name = asks.name.clone().filter(|name| !used.contains(name));
+            let name = name.unwrap_or_else(|| format!("class{:x}", class.id.minor()));
+            used.push(name.clone());
             let _ = writeln!(out, "\n[classes.{name}]");
             list(out, "ports", &asks.port_texts());
             list(out, "dscp", &asks.dscp.iter().map(u8::to_string).collect::<Vec<_>>());
@@ -522,233 +695,81 @@ impl Back<'_> {
     }
 }
 
-fn list(out: &mut String, key: &str, values: &[String]) {
-    if !values.is_empty() {
-        let values: Vec<String> = values.iter().map(|value| format!("\"{value}\"")).collect();
-        let _ = writeln!(out, "{key} = [{}]", values.join(", "));
-    }
-}
-
-const fn fair_word(fair: Fair) -> &'static str {
-    match fair {
-        Fair::Host => "host",
-        Fair::Flow => "flow",
-        Fair::None => "none",
-    }
-}
-
-fn port_text(protocol: Option<u8>, low: u16, high: u16) -> String {
-    let range = if low == high { low.to_string() } else { format!("{low}-{high}") };
-    match protocol {
-        Some(6) => format!("tcp {range}"),
-        Some(17) => format!("udp {range}"),
-        _ => range,
-    }
-}
-
-fn host_text(octets: &[u8; 16], bits: u8) -> String {
-    let v4 = octets[..12].iter().all(|octet| *octet == 0) && bits <= 32;
-    let (address, most) = match v4 {
-        true => (IpAddr::V4(Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15])), 32),
-        false => (IpAddr::V6(Ipv6Addr::from(*octets)), 128),
-    };
-    if bits == most { address.to_string() } else { format!("{address}/{bits}") }
-}
-
-/// Does a rule lead what a short policy lets never wait: short acknowledgements, neighbours looking for one another?
-fn never_waits(rule: &Rule) -> bool {
-    let asks = |wanted: fn(&Condition) -> bool| rule.matches.iter().any(|m| wanted(&m.what));
-    let acknowledges = asks(|what| matches!(what, Condition::TcpFlags(mask, 0x10) if mask & 0x17 == 0x17));
-    let is_short = asks(|what| matches!(what, Condition::Length(_, high) if *high <= 128));
-    acknowledges && is_short || asks(|what| matches!(what, Condition::Protocol(58)))
-}
-
-/// What a rule asks, in a short policy's words; what has none is named.
-fn by_rule(rule: &Rule) -> Result<Asks, String> {
-    let mut asks = Asks::default();
-    let protocol = rule.matches.iter().find_map(|m| match m.what {
-        Condition::Protocol(number) if !m.not => Some(number),
-        _ => None,
-    });
-    // What stands on one line must hold together; a short policy's words each hold alone.
-    let mut said = 0;
-    for found in &rule.matches {
-        let single = std::slice::from_ref(&found.what);
-        let all = if let Condition::Any(several) = &found.what { several.as_slice() } else { single };
-        if found.not {
-            return Err("for what is not so".into());
+impl Back<'_> {
+    /// A class of the same number each way, where a short policy has one for both.
+    fn twins(&mut self, (class, dev): (&Found, &str), (twin, other): (&Found, &str)) {
+        self.accounts.id(other, twin.id);
+        // A per cent may be what rounding makes of one share on two links.
+        let differ = class.percent.abs_diff(twin.percent) > 1 || class.ceil.abs_diff(twin.ceil) > 1;
+        if differ {
+            self.miss(
+                format!(
+                    "class {} of {other} has {} % of its link and {} % at most, {} of {dev} {} % and {} %",
+                    twin.id, twin.percent, twin.ceil, class.id, class.percent, class.ceil
+                ),
+                format!("those of {dev} are taken for both: a short policy has one share each way"),
+            );
         }
-        let mut counts = true;
-        for what in all {
-            match what {
-                Condition::Protocol(6 | 17) | Condition::Version6(_) => counts = false,
-                Condition::Comment(text) => {
-                    let fits = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-                    asks.name = fits.then(|| text.clone());
-                    counts = false;
-                }
-                Condition::In(_) | Condition::Out(_) => counts = false,
-                Condition::SourcePort((low, high)) | Condition::DestinationPort((low, high)) => {
-                    asks.ports.push((protocol, *low, *high));
-                }
-                Condition::SourcePorts(ranges) | Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => {
-                    asks.ports.extend(ranges.iter().map(|(low, high)| (protocol, *low, *high)));
-                }
-                Condition::Dscp(dscp) => asks.dscp.push(*dscp),
-                Condition::Tos(value, mask) if mask & 0xfc == 0xfc => asks.dscp.push(value >> 2),
-                Condition::Source(octets, bits) | Condition::Destination(octets, bits) => {
-                    asks.hosts.push(host_text(octets, *bits))
-                }
-                Condition::Connbytes(bytes) if bytes.mode == CountMode::Bytes && bytes.to == u64::MAX => {
-                    asks.after = Some(bytes.from)
-                }
-                // The first packet of a connection is marked, and with it the connection.
-                Condition::TcpFlags(_, 2) if rule.targets().any(|t| matches!(t, Target::Connmark(_))) => counts = false,
-                other => return Err(named(other)),
-            }
+        if (class.queue, class.fair) != (twin.queue, twin.fair) {
+            self.miss(
+                format!("the queue in class {} of {other}, which differs from that in {} of {dev}", twin.id, class.id),
+                format!("that of {dev} is taken for both"),
+            );
         }
-        said += usize::from(counts);
     }
-    match said {
-        0 => match protocol {
-            Some(6 | 17) => {
-                asks.ports.push((protocol, 1, u16::MAX));
-                Ok(asks)
-            }
-            Some(number) => Err(format!("for all of protocol {number}")),
-            None => Err("nothing".into()),
+}
+
+/// What comes to an inner class.
+enum Above {
+    Nothing,
+    Everything,
+    Asks(Asks),
+    /// Something that is not read.
+    Some,
+}
+
+/// What a filter asks.
+enum Said {
+    Everything,
+    Asks(Asks),
+    /// Its handle, under this mask.
+    Mark(u32),
+    /// Something that a short policy has no words for.
+    Other(String),
+}
+
+fn said(filter: &FilterDump, params: &FilterParams) -> Said {
+    match params {
+        FilterParams::Fw(fw) => Said::Mark(fw.mask.unwrap_or(u32::MAX)),
+        _ if takes_everything(params) => Said::Everything,
+        FilterParams::U32(u32) if u32.mark.is_some() => Said::Other("for a mark".into()),
+        FilterParams::U32(u32) => match by_keys(u32, filter.protocol == ethertype::IPV6) {
+            Ok(asks) => Said::Asks(asks),
+            Err(what) => Said::Other(what),
         },
-        1 => Ok(asks),
-        _ => Err("for several things at once".into()),
+        _ => Said::Other("what a short policy has no words for".into()),
     }
 }
 
-fn named(what: &Condition) -> String {
-    match what {
-        Condition::TcpFlags(..) => "for TCP's flags".into(),
-        Condition::Length(..) => "for the length".into(),
-        Condition::IcmpType(..) => "for messages of ICMP".into(),
-        Condition::Protocol(number) => format!("for all of protocol {number}"),
-        Condition::Connstate(_) | Condition::State(_) => "for the connection's state".into(),
-        Condition::Mark(..) | Condition::Connmark(..) => "for a mark".into(),
-        _ => "for something else".into(),
+/// Does a filter take every packet of its protocol?
+fn takes_everything(params: &FilterParams) -> bool {
+    match params {
+        FilterParams::Matchall(_) => true,
+        FilterParams::U32(u32) => u32.mark.is_none() && u32.keys.iter().all(|key| key.mask == 0),
+        _ => false,
     }
 }
 
-/// The same for a filter of u32.
-fn by_keys(params: &U32Params, v6: bool) -> Result<Asks, String> {
-    let mut asks = Asks::default();
-    let (mut protocol, mut said) = (None, 0);
-    let at = if v6 { 40 } else { 20 };
-    for key in params.keys.iter().filter(|key| key.mask != 0) {
-        let (value, mask) = (key.value, key.mask);
-        match (key.offset, mask, v6) {
-            (8, 0x00ff_0000, false) => protocol = Some((value >> 16) as u8),
-            (4, 0x0000_ff00, true) => protocol = Some((value >> 8) as u8),
-            (0, mask, false) if mask & 0xff00_ffff == 0 && mask >> 16 & 0xfc == 0xfc => {
-                asks.dscp.push((value >> 18) as u8);
-                said += 1;
-            }
-            (0, mask, true) if mask & 0xf00f_ffff == 0 && mask >> 20 & 0xfc == 0xfc => {
-                asks.dscp.push((value >> 22) as u8);
-                said += 1;
-            }
-            // Neighbours looking for one another never wait anyway.
-            (40, _, true) if protocol == Some(58) => return Ok(Asks::default()),
-            (offset, mask, _) if offset == at && (mask & 0xffff == 0 || mask >> 16 == 0) => {
-                let (low, bits) = if mask & 0xffff == 0 { (value >> 16, mask >> 16) } else { (value, mask) };
-                let open = !bits & 0xffff;
-                if open & (open + 1) != 0 {
-                    return Err(format!("for ports by the bits {bits:#x}, which are no range"));
-                }
-                asks.ports.push((protocol, low as u16, (low | !bits & 0xffff) as u16));
-                said += 1;
-            }
-            (12 | 16, mask, false) if mask.leading_ones() + mask.trailing_zeros() == 32 => {
-                let address = Ipv4Addr::from(value);
-                let bits = mask.leading_ones();
-                asks.hosts.push(if bits == 32 { address.to_string() } else { format!("{address}/{bits}") });
-                said += 1;
-            }
-            _ => return Err(format!("{value:#x}/{mask:#x} at {}", key.offset)),
-        }
-    }
-    match said {
-        1 => Ok(asks),
-        0 => Err(match protocol {
-            Some(number) => format!("for all of protocol {number}"),
-            None => "nothing, and takes everything".into(),
-        }),
-        _ => Err("for several things at once".into()),
-    }
+/// `fw` without any filter of its preference: the mark names the class.
+fn is_bare_fw(heading: &FilterDump, filters: &[FilterDump]) -> bool {
+    let same = |other: &&FilterDump| {
+        (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref)
+            && matches!(other.entry, FilterEntry::Filter { .. })
+    };
+    heading.kind == "fw" && matches!(heading.entry, FilterEntry::Heading) && !filters.iter().any(|other| same(&other))
 }
 
-impl Short {
-    /// As a file says it, presets filled in.
-    pub fn text(&self) -> String {
-        let mut out = format!("device = \"{}\"\n", self.device.value);
-        if let Some(lan) = &self.lan {
-            let _ = writeln!(out, "lan = \"{}\"", lan.value);
-        }
-        for (key, rate) in [("up", &self.up), ("down", &self.down)] {
-            if let Some(rate) = rate {
-                let _ = writeln!(out, "{key} = \"{}\"", rate_text(rate.value));
-            }
-        }
-        let _ = writeln!(out, "shape = \"{}%\"", self.shape);
-        let known = super::links::LINKS.iter().find(|kind| {
-            (kind.overhead, kind.mpu, kind.atm, kind.ptm)
-                == (self.link.overhead, self.link.mpu, self.link.atm, self.link.ptm)
-        });
-        match known {
-            Some(kind) => drop(writeln!(out, "link = \"{}\"", kind.name)),
-            None => drop(writeln!(out, "overhead = {}\nmpu = {}", self.link.overhead, self.link.mpu)),
-        }
-        let _ = writeln!(out, "fair = \"{}\"", fair_word(self.fair));
-        if self.buckets != 16 {
-            let _ = writeln!(out, "buckets = {}", self.buckets);
-        }
-        self.classes.iter().for_each(|class| section(class, &mut out));
-        out
-    }
-}
-
-fn section(class: &Class, out: &mut String) {
-    let _ = writeln!(out, "\n[classes.{}]", class.name.value);
-    list(out, "apps", &class.apps.iter().map(|app| app.value.name.to_owned()).collect::<Vec<_>>());
-    let ports = class.ports.iter().map(|said| port_text(said.value.protocol, said.value.range.0, said.value.range.1));
-    list(out, "ports", &ports.collect::<Vec<_>>());
-    list(out, "dscp", &class.dscp.iter().map(|dscp| dscp.value.to_string()).collect::<Vec<_>>());
-    list(out, "hosts", &class.hosts.iter().map(|host| super::compile::network(&host.value)).collect::<Vec<_>>());
-    if let Some(after) = &class.after {
-        let _ = writeln!(out, "after = \"{}kB\"", after.value / 1000);
-    }
-    match class.rank {
-        Rank::First => out.push_str("first = true\n"),
-        Rank::Last => out.push_str("last = true\n"),
-        Rank::Middle => {}
-    }
-    for (key, share) in [("share", &class.share), ("ceil", &class.ceil)] {
-        match share.as_ref().map(|share| share.value) {
-            Some(Share::Percent(percent)) => drop(writeln!(out, "{key} = \"{percent}%\"")),
-            Some(Share::Rate(rate)) => drop(writeln!(out, "{key} = \"{}\"", rate_text(rate))),
-            None => {}
-        }
-    }
-    if let Some(queue) = &class.queue {
-        let word = match queue.value {
-            Queue::Short => "short",
-            Queue::Fair => "fair",
-            Queue::Plain => "plain",
-        };
-        let _ = writeln!(out, "queue = \"{word}\"");
-    }
-    if let Some(fair) = &class.fair {
-        let _ = writeln!(out, "fair = \"{}\"", fair_word(fair.value));
-    }
-}
-
-/// A rate as it is written.
-fn rate_text(rate: u64) -> String {
-    bits(rate).replace(" Gbit/s", "gbit").replace(" Mbit/s", "mbit").replace(" kbit/s", "kbit")
+/// ` at 40Mbit`.
+fn at_rate(rate: Option<&RateSpec>) -> String {
+    rate.map_or(String::new(), |spec| format!(" at {}", print_rate(spec.rate, false)))
 }

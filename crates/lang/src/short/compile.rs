@@ -39,11 +39,13 @@ pub struct Compiled {
 }
 
 /// The class of what must never wait: names, addresses, neighbours, clocks, short acknowledgements.
-const CONTROL: u16 = 0x10;
+pub(super) const CONTROL: u16 = 0x10;
 /// The class of what belongs to none.
-const REST: u16 = 0xf0;
+pub(super) const REST: u16 = 0xf0;
+/// Its priority in HTB.
+pub(super) const REST_PRIO: u32 = 6;
 /// The class of what does not come from the provider, on the device towards the LAN.
-const LOCAL: u16 = 0xf1;
+pub(super) const LOCAL: u16 = 0xf1;
 /// Bytes of a frame.
 const FRAME: u64 = 1514;
 /// Ports of what must never wait: names, DHCP, clocks, DHCPv6.
@@ -115,6 +117,31 @@ impl Short {
     pub fn class_id(&self, name: &str) -> Option<Handle> {
         let at = self.classes.iter().position(|class| class.name.value == name)?;
         Some(Handle::new(1, minor_of(at)))
+    }
+}
+
+impl Short {
+    /// What each class is called, by device and number: as in the file, and those that every policy has.
+    pub fn class_names(&self) -> Vec<(String, Handle, String)> {
+        let up = self.up.iter().map(|_| (self.device.value.clone(), false));
+        let down = self.down.iter().map(|_| match &self.lan {
+            Some(lan) => (lan.value.clone(), true),
+            None => (ifb(&self.device.value), false),
+        });
+        let mut names = Vec::new();
+        for (dev, is_lan) in up.chain(down) {
+            let mut name = |minor: u16, name: &str| names.push((dev.clone(), Handle::new(1, minor), name.to_owned()));
+            name(1, "the link");
+            name(CONTROL, "what never waits");
+            for (at, class) in self.classes.iter().enumerate() {
+                name(minor_of(at), &class.name.value);
+            }
+            name(REST, "the rest");
+            if is_lan {
+                name(LOCAL, "not from the provider");
+            }
+        }
+        names
     }
 }
 

@@ -10,16 +10,19 @@
 //! from it.
 
 pub mod apps;
+mod asks;
 mod back;
 mod compile;
 mod fireqos;
 pub mod help;
 pub mod keys;
+mod left;
 pub mod links;
 pub mod presets;
 mod read;
 mod schema;
 mod sqm;
+mod text;
 mod tree;
 
 pub use back::{Misfit, Rules, from_machine};

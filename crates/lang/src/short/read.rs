@@ -10,7 +10,7 @@ use crate::nft::dscp_number;
 use std::net::IpAddr;
 
 /// Classes at most: HTB's numbers 1:10 to 1:e0.
-const MAX_CLASSES: usize = 13;
+pub(super) const MAX_CLASSES: usize = 13;
 
 /// A value and where it was said; what a preset says stands where the preset is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -61,5 +61,5 @@ pub(super) const CODEL: KindSpec = KindSpec {
 
 fn ahead(params: &QdiscParams) -> Vec<Ahead> {
     let QdiscParams::Codel(params) = params else { return Vec::new() };
-    vec![Ahead::Held { us: params.target_us.unwrap_or(5000) }]
+    vec![Ahead::Held { us: params.target_us.unwrap_or(5000), spares_frame: true }]
 }

@@ -126,5 +126,5 @@ pub(super) const DUALPI2: KindSpec = KindSpec {
 
 fn ahead(params: &QdiscParams) -> Vec<Ahead> {
     let QdiscParams::DualPi2(params) = params else { return Vec::new() };
-    vec![Ahead::Held { us: params.target_us.unwrap_or(15_000) }]
+    vec![Ahead::Held { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
 }

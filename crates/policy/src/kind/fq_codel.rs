@@ -83,7 +83,10 @@ pub(super) const FQ_CODEL: KindSpec = KindSpec {
 
 fn ahead(params: &QdiscParams) -> Vec<Ahead> {
     let QdiscParams::FqCodel(params) = params else { return Vec::new() };
-    vec![Ahead::Turns { quantum: params.quantum.unwrap_or(1514) }, Ahead::Held { us: params.target_us.unwrap_or(5000) }]
+    vec![
+        Ahead::Turns { quantum: params.quantum.unwrap_or(1514) },
+        Ahead::Held { us: params.target_us.unwrap_or(5000), spares_frame: true },
+    ]
 }
 
 /// Queues cannot be added to it.

@@ -80,6 +80,6 @@ fn ahead(params: &QdiscParams) -> Vec<Ahead> {
     let QdiscParams::FqPie(params) = params else { return Vec::new() };
     vec![
         Ahead::Turns { quantum: params.quantum.unwrap_or(1514) },
-        Ahead::Held { us: params.pie.target_us.unwrap_or(15_000) },
+        Ahead::Held { us: params.pie.target_us.unwrap_or(15_000), spares_frame: false },
     ]
 }

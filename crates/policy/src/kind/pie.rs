@@ -83,5 +83,5 @@ pub(super) const PIE: KindSpec = KindSpec {
 
 fn ahead(params: &QdiscParams) -> Vec<Ahead> {
     let QdiscParams::Pie(params) = params else { return Vec::new() };
-    vec![Ahead::Held { us: params.target_us.unwrap_or(15_000) }]
+    vec![Ahead::Held { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
 }

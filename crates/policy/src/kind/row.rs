@@ -108,6 +108,8 @@ pub enum Ahead {
     Held {
         /// The delay, µs.
         us: u32,
+        /// It drops nothing while no more than a frame waits, however long that takes.
+        spares_frame: bool,
     },
 }
 

@@ -68,11 +68,6 @@ impl Discipline for Multiq {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let band = match self.band(cx, filters, &pkt) {
             Ok(band) => band,
-            // Senders are not told of what a filter drops.
-            Err(Gone::Dropped) => {
-                cx.drop(own.handle, pkt, Why::Policy);
-                return Enqueue::Lost;
-            }
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
         };
         let len = cx.pool.meta(&pkt).len;

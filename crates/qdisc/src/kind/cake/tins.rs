@@ -115,17 +115,25 @@ pub struct CakeTin {
     pub rate: Option<Rate>,
     /// Why.
     pub because: CakeReason,
+    /// How long packets may wait in it, ns: the target, or a frame and a half at its rate.
+    pub target_ns: u64,
 }
 
 impl CakeTin {
-    /// Where a cake with these parameters in force, of this handle, puts a packet.
-    pub fn of(params: &CakeParams, qdisc: Handle, meta: &Meta) -> CakeTin {
+    /// Where a cake with these parameters in force, of this handle, on a device with frames of up to `frame` bytes, puts
+    /// a packet.
+    pub fn of(params: &CakeParams, qdisc: Handle, frame: u32, meta: &Meta) -> CakeTin {
         let tins = params.tins.unwrap_or_default();
         let (tin, because) = choose(tins, params.fwmark.unwrap_or(0), qdisc, meta, dscp(meta));
         let rate = params.bandwidth.filter(|rate| rate.0 > 0);
         let share = |rate: Rate| shares(tins, rate.0).nth(tin).map(|(rate, _)| Rate(rate));
         // Places and tins change into each other by the same swap.
-        CakeTin { place: at_place(tins, tin), rate: rate.and_then(share), because }
+        let rate = rate.and_then(share);
+        let rtt_us = params.rtt_us.unwrap_or(DEFAULT_RTT_US);
+        // tc's target is a twentieth of the round trip.
+        let target_us = params.target_us.unwrap_or((rtt_us / 20).max(1));
+        let target_ns = Terms::new(rate.map_or(0, |rate| rate.0), frame, target_us, rtt_us).law.target;
+        CakeTin { place: at_place(tins, tin), rate, because, target_ns }
     }
 }
 
@@ -181,6 +189,9 @@ impl Pace {
         u64::from(bytes).wrapping_mul(self.mult) >> self.shift
     }
 }
+
+/// The round trip of one that names none.
+const DEFAULT_RTT_US: u32 = 100_000;
 
 /// What a rate makes of a tin.
 #[derive(Clone, Copy, Debug, Default)]
