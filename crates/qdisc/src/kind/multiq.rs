@@ -5,7 +5,7 @@
 //! one queue refuse it.
 
 use crate::asking::{Answer, Gone, classify};
-use crate::cx::{Cx, Why};
+use crate::cx::Cx;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
 use crate::node::Node;
 use alloc::vec::Vec;
