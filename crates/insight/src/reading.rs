@@ -5,6 +5,7 @@ use crate::lost::Lost;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_lang::units::parse_classid;
 use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule};
@@ -209,6 +210,42 @@ impl Reading {
     /// The machine as it was before the first command.
     pub fn machine_before(&self) -> Gateway {
         machine(&self.devices, self.dissector, &[])
+    }
+
+    /// Do the commands come from a policy in a language of its own, which names classes? Then no one wrote them.
+    pub(crate) fn is_compiled(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    /// A text with the names of classes behind their numbers, where the policy gives them any.
+    pub(crate) fn with_class_names(&self, text: &str) -> String {
+        if !self.is_compiled() {
+            return text.to_owned();
+        }
+        let of_number = |letter: char| letter.is_ascii_hexdigit() || letter == ':';
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(from) = rest.find(of_number) {
+            let end = rest[from..].find(|letter| !of_number(letter)).map_or(rest.len(), |length| from + length);
+            let apart = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '[');
+            let word = &rest[from..end];
+            out.push_str(&rest[..end]);
+            let alone = apart(rest[..from].chars().next_back()) && apart(rest[end..].chars().next());
+            let told = rest[end..].starts_with(" (");
+            if let Some(name) = self.only_name(word).filter(|_| alone && !told) {
+                out.push_str(&format!(" ({name})"));
+            }
+            rest = &rest[end..];
+        }
+        out + rest
+    }
+
+    /// What a class is called on every device that names it.
+    fn only_name(&self, word: &str) -> Option<&str> {
+        let class = parse_classid(word).filter(|class| word.contains(':') && class.minor() != 0)?;
+        let mut names = self.names.iter().filter(|((_, of), _)| *of == class).map(|(_, name)| name.as_str());
+        let first = names.next()?;
+        names.all(|other| other == first).then_some(first)
     }
 
     /// A class by its number, with what the policy calls it: `1:20 (calls)`.

@@ -51,9 +51,24 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
     ];
     let found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
     let mut found = told_once(found);
+    found.iter_mut().for_each(|finding| name_classes(reading, finding));
     let line = |finding: &Finding| finding.place.as_ref().map(|place| (place.file, place.line));
     found.sort_by(|a, b| line(a).cmp(&line(b)).then(b.level.cmp(&a.level)));
     found
+}
+
+/// Writes the names that a policy gives its classes behind their numbers.
+fn name_classes(reading: &Reading, finding: &mut Finding) {
+    let texts = [&mut finding.what, &mut finding.because].into_iter();
+    let shown = finding.witness.iter_mut().map(|witness| match witness {
+        Witness::Packet { went, .. } => went,
+        Witness::Number(number) => number,
+    });
+    // A command is for tc, which knows numbers only.
+    let fix = finding.fix.iter_mut().map(|fix| &mut fix.what).filter(|what| !what.contains("tc "));
+    for text in texts.chain(shown).chain(fix) {
+        *text = reading.with_class_names(text);
+    }
 }
 
 /// What a loop or a function does many times over is told once for its line, and a rule's findings up to a bound.

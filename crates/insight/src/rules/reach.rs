@@ -187,7 +187,8 @@ impl<'a> Asking<'a> {
 
     /// Where a line does several things, which of them: what a command asks for.
     pub(super) fn which(&self, step: &Step) -> String {
-        if self.is_alone(step) {
+        // No one wrote the commands of a short policy.
+        if self.is_alone(step) || self.reading.is_compiled() {
             return String::new();
         }
         let from = step.words.iter().position(|word| matches!(word.text.as_str(), "match" | "handle" | "-A" | "-I"));
@@ -372,6 +373,16 @@ fn overlap(asking: &mut Asking<'_>, taken: &Parts, asked: &Parts) -> Result<(boo
     Ok((shared, kept))
 }
 
+/// Adds what two sets have in common.
+fn in_common(asking: &mut Asking<'_>, taken: &Parts, asked: &Parts, into: &mut Parts) -> Result<(), TooLarge> {
+    for (way, set) in &taken.0 {
+        let space = &mut asking.reached.walked.space;
+        let both = space.store.and(*set, asked.by(*way))?;
+        into.add(space, *way, both)?;
+    }
+    Ok(())
+}
+
 /// A filter is asked earlier with a lower preference; one that no other filter of the list has.
 fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Option<Fix> {
     let reading = asking.reading;
@@ -443,13 +454,29 @@ fn dead_rule(
     earlier: &[&(RuleKey, RuleSeen)],
 ) -> Result<Option<Finding>, TooLarge> {
     let Some(step) = asking.step_of_rule(key) else { return Ok(None) };
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
+    let mut taken_here = Parts::default();
     for (other, taken) in earlier {
-        if overlap(asking, &taken.left, &seen.asked)?.0 {
-            lines.extend(asking.step_of_rule(other).map(|step| asking.line(step)));
+        if !overlap(asking, &taken.left, &seen.asked)?.0 {
+            continue;
+        }
+        let returns = asking.rule(other).is_some_and(|rule| matches!(rule.target, Some(Target::Return)));
+        // Of a short policy's chains, who wrote it knows the classes, not the ends.
+        if returns && asking.reading.is_compiled() {
+            continue;
+        }
+        if let Some(line) =
+            asking.step_of_rule(other).map(|step| asking.line(step)).filter(|line| !lines.contains(line))
+        {
+            lines.push(line);
+        }
+        if !returns {
+            in_common(asking, &taken.left, &seen.asked, &mut taken_here)?;
         }
     }
-    let Some(candidate) = asking.reached.pick(asking.reading, &seen.asked)? else { return Ok(None) };
+    // Rather a packet that another rule takes than one that the chain is not for.
+    let shown = if taken_here.is_empty() { &seen.asked } else { &taken_here };
+    let Some(candidate) = asking.reached.pick(asking.reading, shown)? else { return Ok(None) };
     let counted = packets_of(asking, key);
     let way = asking.send(&candidate);
     debug_assert_eq!(packets_of(asking, key), counted, "the engine has {key:?} match {}", candidate.packet);
@@ -465,6 +492,7 @@ fn dead_rule(
     };
     let wanted = match asking.rule(key).and_then(|rule| rule.target.as_ref()) {
         Some(Target::Mark { value, .. }) => format!("it never gets mark {value} here"),
+        Some(Target::Classify(class)) => format!("it leads nothing to {class}"),
         _ => "what it says never happens".to_owned(),
     };
     Ok(Some(Finding {

@@ -1,7 +1,8 @@
 //! What the checker says of small policies: one sentence, one condition.
 
 use crate::common::reading;
-use tidegate_insight::{Finding, check};
+use tidegate_insight::{Finding, Witness, check};
+use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
 fn found(policy: &str, rules: &[&str]) -> Vec<String> {
@@ -58,6 +59,29 @@ fn bands_of_a_qdisc_without_a_handle_are_named_by_their_place() {
     let of = |handle: &str| found(&format!("tc qdisc add dev eth0 root {handle} prio priomap {map}\n"), &["R23"]);
     assert_eq!(of(""), ["1 note R23: no packet comes to :1, :3 of the prio at the root on eth0"]);
     assert_eq!(of("handle 7:"), ["1 note R23: no packet comes to 7:1, 7:3 on eth0"]);
+}
+
+#[test]
+fn classes_of_a_short_policy_have_their_names() {
+    let policy = "tc qdisc add dev eth0 root handle 1: prio\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff flowid 1:1\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip protocol 6 0xff flowid 1:2\n";
+    let of = |names: &[(&str, u16, &str)]| {
+        let mut reading = reading(&["eth0", "ifb0"], policy);
+        let class =
+            |(dev, minor, name): &(&str, u16, &str)| (((*dev).to_owned(), Handle::new(1, *minor)), (*name).to_owned());
+        reading.names = names.iter().map(class).collect();
+        let found = check(&mut reading);
+        let dead = found.iter().find(|finding| finding.rule.id() == "R1").expect("is found");
+        let Some(Witness::Packet { went, .. }) = &dead.witness else { panic!("a packet shows it") };
+        format!("{}; {went}", dead.because)
+    };
+    assert_eq!(of(&[]), "what it asks for goes to 1:1, not to 1:2; 1:1");
+    let named = [("eth0", 1, "web"), ("eth0", 2, "more")];
+    assert_eq!(of(&named), "what it asks for goes to 1:1 (web), not to 1:2 (more); 1:1 (web)");
+    // A number that means one thing here and another there has no name.
+    let differ = [("eth0", 1, "web"), ("ifb0", 1, "calls")];
+    assert_eq!(of(&differ), "what it asks for goes to 1:1, not to 1:2; 1:1");
 }
 
 /// Three classes, and filters on what is behind.
