@@ -170,9 +170,12 @@ test -d /sys/class/net/ppp7
         .calls
         .iter()
         .filter_map(|call| call.source.as_ref())
-        .map(|source| format!("{}:{}", source.file.file_name().unwrap().to_string_lossy(), source.line))
+        .map(|source| {
+            let within: String = source.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line)).collect();
+            format!("{}:{}{within}", source.file.file_name().unwrap().to_string_lossy(), source.line)
+        })
         .collect();
-    assert_eq!((found, outcome.exit), (vec!["lib.sh:3".to_owned(), "part.sh:3".to_owned()], Exit::Code(0)));
+    assert_eq!((found, outcome.exit), (vec!["x.sh:5 leaf:3".to_owned(), "part.sh:3".to_owned()], Exit::Code(0)));
 }
 
 #[test]

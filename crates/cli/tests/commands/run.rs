@@ -217,9 +217,9 @@ eth1  mtu 1500, txqueuelen 20
       │     ◂ fw mark 10  (ip, prio 1)
       │     ◂ u32 tos 0x10/0xff  (ip, prio 9)
       ├─ 1:20  prio 2  rate 500Kbit  ceil 1440Kbit  → sfq 20: limit 32p perturb 10sec
-      │     ◂ fw mark 20  (ip, prio 1)
+      │     ◂ fw mark 20  (ip, prio 1)  [no packet comes to it]
       └─ 1:30  prio 3  rate 700Kbit  ceil 1440Kbit  → fq_codel 30:
-            ◂ fw mark 30  (ip, prio 1)
+            ◂ fw mark 30  (ip, prio 1)  [no packet comes to it]
             ◂ all that no filter leads elsewhere
 ";
     assert_eq!(text(&output.stdout), wanted);
@@ -246,7 +246,7 @@ eth0  mtu 1500, txqueuelen 1000
    └─ ◂ u32 src 10.0.0.0/8  (ip, prio 1) ⇒ to ifb0
 eth1  mtu 1500, txqueuelen 1000
 └─ clsact ffff:
-   └─ ◂ egress: fw mark 7  (all, prio 3) ⇒ drop
+   └─ ◂ egress: fw mark 7  (all, prio 3) ⇒ drop  [no packet comes to it]
 ifb0  mtu 1500, txqueuelen 32
 └─ htb 1: default 0x1
    ├─ ◂ u32 dport 22  (ip, prio 49152) to 1:7, which is not there

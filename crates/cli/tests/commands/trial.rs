@@ -340,7 +340,7 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
             "ended with code 1",
         ),
         ("endless", format!("{root}sleep 1000\n"), "endless.sh:3:", "did not end within"),
-        ("not-yet", "tc qdisc add dev eth0 root plug limit 10\n".to_owned(), "not-yet.sh:2: tc:", "plug is not built"),
+        ("not-yet", "tc qdisc add dev eth0 root cbs\n".to_owned(), "not-yet.sh:2: tc:", "cbs is not built"),
         ("nothing-at-all", "echo hello\n".to_owned(), "nothing-at-all.sh", "no traffic control command found"),
     ];
     let dir = Place::new("wrong-scripts");
