@@ -1,4 +1,4 @@
-//! Why a text is no document of ours, and how long one may be.
+//! Why a text is no document of tidegate, and how long one may be.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 /// as two. The longest scenario here (choke-sweep) writes more than four million.
 pub(super) const MAX_VALUES: usize = 16_000_000;
 
-/// Why a text is no document of ours.
+/// Why a text is no document of tidegate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// Where: `runs[3].probes[0].answers[17]`, or line and column of what is no JSON.

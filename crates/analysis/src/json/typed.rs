@@ -1,4 +1,4 @@
-//! Documents of ours: what is wrong with one is told with its place, in words.
+//! tidegate's documents: what is wrong with one is told with its place, in words.
 
 use super::error::{MAX_VALUES, ReadError, reason, values};
 use super::layout::laid_out;

@@ -39,7 +39,7 @@ struct OneTarget {
     errors_for_answers: u64,
     passed_over: u64,
     faults: Vec<OneFault>,
-    /// For whoever reads without reckoning, as is the summary; neither is read back.
+    /// For people, as is the summary; neither is read back.
     #[serde(skip_deserializing)]
     doubts: Vec<String>,
     #[serde(skip_deserializing)]
@@ -150,7 +150,7 @@ fn target(number: usize, read: OneTarget) -> Result<Target, ReadError> {
     })
 }
 
-/// For whoever reads without reckoning; it is not read back.
+/// For people; it is not read back.
 fn summary(target: &Target) -> Value {
     let figures = target.figures();
     let rtt = figures.rtt;

@@ -129,7 +129,7 @@ fn told(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> 
         })?)
     };
     let owner = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == qdisc);
-    // A number that the kernel chose says nothing to whoever wrote the policy.
+    // A number that the kernel chose says nothing to the author of the policy.
     let unnamed = owner.filter(|owner| reading.is_unnamed(owner));
     let name = |class: &ClassDump| match unnamed {
         Some(_) => format!(":{:x}", class.classid.minor()),

@@ -338,7 +338,7 @@ fn dead_filter(
         (false, true, Some(first)) => move_before(asking, at, step, first),
         (true, ..) => remove(asking, step),
         _ if hashed => remove(asking, step),
-        // Which of them is meant, nobody but its author knows.
+        // Which of them is meant only its author knows.
         _ if any_keeps_some => by_hand("some of them ask for nothing else: put it before the others, or remove it"),
         _ => by_hand("they ask for no more than it does: keep those that are meant, and remove the others"),
     };

@@ -99,7 +99,7 @@ impl<'s> RealNetwork<'s> {
         self.clock.end();
     }
 
-    /// An address that packets went to and that nobody here has.
+    /// An address that packets went to and that no host here has.
     pub fn nobody(&self) -> Option<IpAddr> {
         self.driver.nobody
     }

@@ -45,7 +45,7 @@ impl Accounts {
         self.filters.extend(filters.iter().enumerate().filter(|(_, filter)| own(filter)).map(|(at, _)| at));
     }
 
-    /// What nobody took up or named: classes, filters, rules that mark.
+    /// What was neither taken up nor named: classes, filters, rules that mark.
     pub(super) fn left(&self, classes: &[ClassDump], filters: &[FilterDump], rules: &[Rules]) -> Vec<Misfit> {
         let mut left = Vec::new();
         let mut by_qdisc: BTreeMap<(&str, &str, Handle), Vec<Handle>> = BTreeMap::new();

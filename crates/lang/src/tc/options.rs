@@ -386,7 +386,7 @@ impl Reader<'_> {
 }
 
 impl Value {
-    /// What bounds are held against.
+    /// What bounds are compared with.
     fn as_number(&self) -> Option<f64> {
         match self {
             Value::Number(number) => Some((*number).into()),

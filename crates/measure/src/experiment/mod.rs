@@ -50,7 +50,7 @@ pub struct Experiment {
     pub loads: Vec<Load>,
     /// Its runs: by policy, then by load, then by repeat.
     pub runs: Vec<Run>,
-    /// When it began, ns since 1970; `None`: virtual time has no date, or nobody noted it.
+    /// When it began, ns since 1970; `None`: virtual time has no date, or none was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_ns: Option<u64>,
 }
