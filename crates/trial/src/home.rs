@@ -111,7 +111,7 @@ impl InstalledTrees {
             let on_qdiscs = qdiscs.iter().filter(|q| !q.handle.is_none()).map(|q| q.handle);
             let on_classes = classes.iter().filter(|class| counts(class)).map(|class| class.classid);
             for parent in on_qdiscs.chain(on_classes) {
-                let found = gateway.filters(at, *id, parent).unwrap_or_default();
+                let found = gateway.own_filters(at, *id, parent).unwrap_or_default();
                 trees.filters.extend(found.into_iter().filter(|filter| filter.parent == parent));
             }
             trees.qdiscs.extend(qdiscs);

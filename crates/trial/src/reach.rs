@@ -491,6 +491,11 @@ impl TrialPolicy {
     /// What a class is for: what its writer called it, or from what leads packets to it, the words of the filters that
     /// get any.
     pub fn title_of(&self, place: &DeviceClass, filters: &[FilterDump]) -> Option<String> {
+        self.title_below(place, filters, &mut Vec::new())
+    }
+
+    /// The same, below classes that are being told of already: filters may lead in a circle.
+    fn title_below(&self, place: &DeviceClass, filters: &[FilterDump], told_of: &mut Vec<Handle>) -> Option<String> {
         if let Some(name) = self.names.get(&(place.device.clone(), place.class)) {
             return Some(name.clone());
         }
@@ -506,7 +511,15 @@ impl TrialPolicy {
             };
             // What comes to an inner class's filters was led there by others.
             let inner = DeviceClass { class: dump.parent, ..place.clone() };
-            let above = if dump.parent.minor() == 0 || inner == *place { None } else { self.title_of(&inner, filters) };
+            let circle = inner == *place || told_of.contains(&inner.class);
+            let above = if dump.parent.minor() == 0 || circle {
+                None
+            } else {
+                told_of.push(place.class);
+                let above = self.title_below(&inner, filters, told_of);
+                told_of.pop();
+                above
+            };
             let told = match above {
                 Some(above) if matches!(params, FilterParams::Matchall(_)) || is_open(params) => above,
                 Some(above) => format!("{above}: {told}"),
@@ -661,6 +674,28 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
         policy.wan = "veth1".to_owned();
         assert!(home::trees(&policy, 1).qdiscs.iter().any(|qdisc| qdisc.kind.name() == "tbf"));
         assert!(policy.reading().qdiscs.iter().any(|qdisc| qdisc.kind.name() == "tbf"));
+    }
+
+    #[test]
+    fn titles_of_inner_classes_end_where_lists_share_tables_or_lead_in_a_circle() {
+        let filter = |parent: &str, what: &str, to: &str| {
+            format!("tc filter add dev eth0 parent {parent} protocol ip prio 1 u32 match ip {what} flowid {to}\n")
+        };
+        let tree = "tc qdisc add dev eth0 root handle 1: htb\n\
+            tc class add dev eth0 parent 1: classid 1:10 htb rate 2mbit\n\
+            tc class add dev eth0 parent 1:10 classid 1:11 htb rate 1mbit\n\
+            tc class add dev eth0 parent 1: classid 1:20 htb rate 2mbit\n\
+            tc class add dev eth0 parent 1:20 classid 1:21 htb rate 1mbit\n";
+        let title = |filters: &[String], minor: u16| {
+            let policy = policy(&format!("{tree}{}", filters.concat()));
+            policy.title_of(&place("eth0", minor), &home::trees(&policy, 1).filters)
+        };
+        let hosts = [filter("1:", "src 192.168.1.10", "1:10"), filter("1:", "src 192.168.1.11", "1:20")];
+        let ports = [filter("1:10", "dport 22 0xffff", "1:11"), filter("1:20", "dport 22 0xffff", "1:21")];
+        let both = [hosts.clone(), ports].concat();
+        assert_eq!(title(&both, 0x21).as_deref(), Some("from 192.168.1.11: to port 22"));
+        let circle = [filter("1:10", "dport 22 0xffff", "1:20"), filter("1:20", "dport 22 0xffff", "1:10")];
+        assert!(title(&[hosts, circle].concat(), 0x20).is_some());
     }
 
     #[test]

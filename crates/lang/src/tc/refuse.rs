@@ -15,7 +15,8 @@ pub fn refusal_text(op: &Op, error: &TcError) -> (String, u8) {
 }
 
 /// What tc prints before a refusal and is none: values that it chose itself, and warnings, ours among them.
-const NOTES: [&str; 5] = [
+const NOTES: [&str; 6] = [
+    "Warning: ",
     "RED: set bandwidth to ",
     "GRED: set bandwidth to ",
     "GRED: set burst to ",
