@@ -171,7 +171,8 @@ test -d /sys/class/net/ppp7
         .iter()
         .filter_map(|call| call.source.as_ref())
         .map(|source| {
-            let within: String = source.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line)).collect();
+            let within: String =
+                source.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line)).collect();
             format!("{}:{}{within}", source.file.file_name().unwrap().to_string_lossy(), source.line)
         })
         .collect();

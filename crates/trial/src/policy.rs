@@ -232,10 +232,21 @@ impl TrialPolicy {
         }
         let returning: Vec<String> =
             devices.iter().filter(|name| kind(name) == Some(DeviceKind::Ifb)).cloned().collect();
-        let lan = devices
-            .iter()
-            .find(|name| **name != wan && Some(*name) != beneath.as_ref() && kind(name) == Some(DeviceKind::Ethernet));
-        let lan = towards.or_else(|| lan.cloned()).unwrap_or_else(|| "lan0".to_owned());
+        let other = |wanted: DeviceKind, shaped: bool| {
+            let fits = |name: &&String| {
+                **name != wan
+                    && Some(*name) != beneath.as_ref()
+                    && kind(name) == Some(wanted)
+                    && (!shaped || has_root_qdisc(&machine.log, name))
+            };
+            devices.iter().find(fits).cloned()
+        };
+        // Rules see packets come from a bridge, not from its ports; but what a port shapes must be in the way.
+        let lan = towards
+            .or_else(|| other(DeviceKind::Ethernet, true))
+            .or_else(|| other(DeviceKind::Bridge, false))
+            .or_else(|| other(DeviceKind::Ethernet, false))
+            .unwrap_or_else(|| "lan0".to_owned());
         let warned = machine.kernel_log.iter().map(|line| format!("the kernel would warn: {line}"));
         notes.extend(warned);
         let dissector = machine.gateway.dissector();
@@ -258,6 +269,14 @@ impl TrialPolicy {
 
 /// What the device to the modem is called where the policy names only the one towards the LAN.
 const UNNAMED_WAN: &str = "wan0";
+
+/// Does a policy hang a qdisc on the root of a device?
+fn has_root_qdisc(ops: &[Op], name: &str) -> bool {
+    ops.iter().any(|op| match op {
+        Op::Qdisc(q) => q.verb != Verb::Delete && q.parent == Handle::ROOT && q.dev == name,
+        _ => false,
+    })
+}
 
 /// Does a device's name say that it leads to the LAN: a bridge, or OpenWrt's `lan1`?
 fn is_lan(name: &str) -> bool {
@@ -315,4 +334,37 @@ fn at_roots(ops: &[Op]) -> Vec<String> {
     given.sort_unstable();
     given.dedup();
     given
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use tidegate_packet::{Pool, Seeded};
+    use tidegate_shims::{Answer, Call};
+
+    /// The device towards the LAN of a policy for `eth0`.
+    fn lan_of(devices: &[&str], script: &str) -> String {
+        let mut machine = Machine::for_script(devices.iter().copied());
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        for line in script.lines() {
+            let mut words = line.split_whitespace().map(str::to_owned);
+            let tool = words.next().expect("a tool");
+            let call = Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::from("/") };
+            assert_eq!(machine.shim(&mut pool, &mut draws).answer(&call).code, 0, "{line}");
+        }
+        let names = ClassNames::new();
+        let configured = Configured { machine, commands: 1, wan: None, lan: None, notes: Vec::new(), names };
+        TrialPolicy::new(configured, Some("eth0"), None).expect("a policy").lan
+    }
+
+    #[test]
+    fn the_lan_is_a_bridge_unless_another_device_is_shaped() {
+        let wan = "tc qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms\n";
+        assert_eq!(lan_of(&["eth0", "br0"], wan), "br0");
+        assert_eq!(lan_of(&["eth0", "eth1", "br0"], wan), "br0");
+        assert_eq!(lan_of(&["eth0", "eth1"], wan), "eth1");
+        let both = format!("{wan}tc qdisc add dev eth1 root fq_codel\n");
+        assert_eq!(lan_of(&["eth0", "eth1", "br0"], &both), "eth1");
+    }
 }

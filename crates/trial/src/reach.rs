@@ -693,7 +693,7 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
         let hosts = [filter("1:", "src 192.168.1.10", "1:10"), filter("1:", "src 192.168.1.11", "1:20")];
         let ports = [filter("1:10", "dport 22 0xffff", "1:11"), filter("1:20", "dport 22 0xffff", "1:21")];
         let both = [hosts.clone(), ports].concat();
-        assert_eq!(title(&both, 0x21).as_deref(), Some("from 192.168.1.11: to port 22"));
+        assert_eq!(title(&both, 0x21).as_deref(), Some("from 192.168.1.11: port 22"));
         let circle = [filter("1:10", "dport 22 0xffff", "1:20"), filter("1:20", "dport 22 0xffff", "1:10")];
         assert!(title(&[hosts, circle].concat(), 0x20).is_some());
     }

@@ -40,7 +40,7 @@ impl Trial<'_> {
         if !filled.untried.is_empty() {
             let names: Vec<String> = filled.untried.iter().map(|place| place.label(self.policy)).collect();
             self.notes.push(format!(
-                "nothing of this trial goes through {}: no conversation was found that does, though packets may",
+                "nothing of this trial leaves through {}: no conversation was found that does, though packets may",
                 names.join(", ")
             ));
         }

@@ -774,62 +774,6 @@ leaf parent 1:20 pfifo limit 1000
 }
 
 #[test]
-fn arguments_of_functions_and_variables_lead_to_where_they_are_given() {
-    let place = Place::new("check-arguments");
-    place.file("shaper.conf", "DEV=eth0\nUP=800kbps\n");
-    let script = place.script(
-        "shaper.sh",
-        "#!/bin/sh
-. \"$(dirname \"$0\")/shaper.conf\"
-leaf() {
-    local id=$1 limit=$2
-    tc class add dev $DEV parent 1: classid 1:$id htb rate $UP
-    tc qdisc add dev $DEV parent 1:$id pfifo limit $limit
-}
-tc qdisc add dev $DEV root handle 1: htb default 20
-leaf 10 100
-leaf 20 3
-",
-    );
-    let script = script.to_str().expect("a name");
-    let report: Value = serde_json::from_str(&tidegate(&["--json", script]).1).expect("is JSON");
-    let findings = report["findings"].as_array().expect("a list");
-    let at = |place: &Value| {
-        let file = Path::new(place["file"].as_str().unwrap_or_default()).file_name().unwrap_or_default();
-        format!("{}:{}", file.to_string_lossy(), place["line"])
-    };
-    let all = |places: &Value| places.as_array().expect("a list").iter().map(at).collect::<Vec<_>>().join(" ");
-    let told = |rule: &str| -> Vec<String> {
-        let of_rule = findings.iter().filter(|finding| finding["rule"] == rule);
-        let told = |finding: &Value| {
-            let edits = finding["fix"]["edits"].as_array().map_or(0, Vec::len);
-            let (used, called) = (all(&finding["used_in"]), all(&finding["called_from"]));
-            format!("{} used [{used}] called [{called}] {edits} edits", at(&finding["place"]))
-        };
-        of_rule.map(told).collect()
-    };
-    // One line sets it, two calls come to use it; `--fix` changes it where it is set.
-    assert_eq!(told("R17"), ["shaper.conf:2 used [shaper.sh:9 shaper.sh:10] called [] 1 edits"]);
-    // A limit is its caller's word.
-    assert_eq!(told("R13"), ["shaper.sh:10 used [] called [] 0 edits"]);
-    // The number of a class is only a part of a word.
-    assert_eq!(told("R23"), ["shaper.sh:9 used [] called [] 0 edits"]);
-    let sarif: Value = serde_json::from_str(&tidegate(&["--sarif", script]).1).expect("is JSON");
-    let results = sarif["runs"][0]["results"].as_array().expect("a list");
-    let units = results.iter().find(|one| one["ruleId"] == "R17").expect("is found");
-    assert_eq!(units["relatedLocations"][0]["physicalLocation"]["region"]["startLine"], 9);
-    assert_eq!(units["relatedLocations"][0]["message"]["text"], "used here");
-    // A comment in the function silences it for all calls.
-    let quiet = std::fs::read_to_string(script)
-        .expect("the script")
-        .replace("limit $limit", "limit $limit # tidegate: allow R13");
-    let quiet = place.script("quiet.sh", quiet);
-    let report: Value =
-        serde_json::from_str(&tidegate(&["--json", quiet.to_str().expect("a name")]).1).expect("is JSON");
-    assert_eq!(report["silenced"], 1);
-}
-
-#[test]
 fn hfsc_promises_and_upper_limits() {
     let policy = |ul: &str, first: &str| {
         format!(

@@ -15,6 +15,7 @@ mod gallery;
 mod import;
 mod metamorphic;
 mod nft;
+mod places;
 mod policy;
 mod predicted;
 mod replay;

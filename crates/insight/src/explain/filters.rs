@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
-use tidegate_policy::{Act, Control, FilterOp, FilterParams, FlowParams, Kind, QdiscParams, U32Params};
+use tidegate_policy::{Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, QdiscParams, U32Params};
 
 /// How deep lists are followed: no tree that a packet can pass is deeper.
 const MOST_LISTS: usize = 64;
@@ -411,7 +411,7 @@ fn within(
         for class in moment.stop.classes.iter().filter(|class| class.qdisc() == qdisc.handle) {
             lines.extend(class_line(reading, here.dev, *class));
         }
-    } else if has_classes(reading, qdisc) {
+    } else if has_classes(reading, qdisc) && qdisc.kind.classes() != Classes::One {
         lines.push(nowhere(reading, qdisc, inferred));
     }
     (lines, engine)

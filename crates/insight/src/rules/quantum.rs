@@ -6,7 +6,7 @@ use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
 use crate::tree::HtbClass;
 use crate::words;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use tidegate_packet::{Handle, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{ClassParams, DrrClassParams, EtsClassParams, QdiscParams};
@@ -28,10 +28,9 @@ const MOST_OF_RATE: u64 = 200_000;
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let turns = turns(reading);
-    let warned: BTreeSet<u32> = reading.kernel_log.iter().filter_map(|line| warned_of(line)).collect();
     let mut bench = Measured { bench: Bench::new(reading), known: BTreeMap::new() };
     let htb: Vec<Finding> =
-        reading.htb_classes().filter_map(|class| of_htb(reading, class, &turns, &warned, &mut bench)).collect();
+        reading.htb_classes().filter_map(|class| of_htb(reading, class, &turns, &mut bench)).collect();
     let drr = reading.classes.iter().filter_map(|class| {
         let ClassParams::Drr(DrrClassParams { quantum: Some(quantum) }) = class.params else { return None };
         let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
@@ -101,29 +100,23 @@ impl Measured<'_> {
     }
 }
 
-fn of_htb(
-    reading: &Reading,
-    htb: HtbClass<'_>,
-    turns: &Turns<'_>,
-    warned: &BTreeSet<u32>,
-    measured: &mut Measured<'_>,
-) -> Option<Finding> {
+fn of_htb(reading: &Reading, htb: HtbClass<'_>, turns: &Turns<'_>, measured: &mut Measured<'_>) -> Option<Finding> {
     let HtbClass { class, params } = htb;
     let quantum = params.quantum;
     let frame = reading.frame(&class.dev);
     let others = turns.get(&(class.dev.as_str(), class.parent, params.prio))?;
     let others: Vec<Handle> = others.iter().copied().filter(|other| *other != class.classid).collect();
-    let warned = warned.contains(&class.classid.0);
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    let warned = warned(reading, class, step, params.rate.rate.0);
     if !reading.is_leaf(class) {
         return None;
     }
     let large = quantum > LARGE;
     let fits = quantum >= frame && !large;
     // Only classes of one priority under one parent take turns.
-    if !warned && (fits || others.is_empty()) {
+    if warned.is_none() && (fits || others.is_empty()) {
         return None;
     }
-    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let from_rate = step.after("quantum").is_none();
     let origin =
         if from_rate { r2q(reading, class.dev.as_str(), class.classid, params.rate.rate.0) } else { String::new() };
@@ -160,11 +153,9 @@ fn of_htb(
         }
         None => (Level::Note, "how long classes of the same priority wait for its turn was not measured".to_owned()),
     };
-    let witness = if warned {
-        let size = if large { "big" } else { "small" };
-        format!("the kernel warns: quantum of class {:X} is {size}", class.classid.0)
-    } else {
-        format!("quantum {quantum}, frame {frame}")
+    let witness = match warned {
+        Some(size) => format!("the kernel warns: quantum of class {:X} is {size}", class.classid.0),
+        None => format!("quantum {quantum}, frame {frame}"),
     };
     let mut finding = finding(Rule::Quantum, level, at_word(step, "quantum"), what, because, witness);
     // What holds up no one needs no other: by quanta classes share what they borrow, too.
@@ -180,10 +171,18 @@ fn say_it(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
     }
 }
 
-/// The number of the class that a line of the kernel's log warns of.
-fn warned_of(line: &str) -> Option<u32> {
-    let (_, rest) = line.split_once("quantum of class ")?;
-    u32::from_str_radix(rest.split(' ').next()?, 16).ok()
+/// What the kernel warns of a quantum that it computed itself: that it is small, or big.
+fn warned(reading: &Reading, class: &ClassDump, step: &Step, rate: u64) -> Option<&'static str> {
+    let root = reading.qdiscs.iter().find(|qdisc| qdisc.dev == class.dev && qdisc.handle == class.classid.qdisc())?;
+    let QdiscParams::Htb(htb) = &root.params else { return None };
+    if step.after("quantum").is_some() {
+        return None;
+    }
+    match rate / u64::from(htb.r2q.max(1)) {
+        divided if divided < LEAST_OF_RATE => Some("small"),
+        divided if divided > MOST_OF_RATE => Some("big"),
+        _ => None,
+    }
 }
 
 /// How the kernel came to a quantum.

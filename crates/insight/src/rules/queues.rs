@@ -258,6 +258,8 @@ fn long(
     let measured = *measured.entry(length.shape()).or_insert_with(fill);
     let busy = measured.unwrap_or(alone);
     let wait = busy.wait.max(alone.wait);
+    // No more are offered: what it holds beyond that is not measured.
+    let more = if busy.packets.max(alone.packets) as usize >= FRAMES { "more than " } else { "" };
     let level = match wait {
         wait if wait < LONGISH => return None,
         // A fair queue makes a flow wait for itself.
@@ -267,9 +269,9 @@ fn long(
     let place = if length.limit.is_some() { at_limit(length.step) } else { length.step.place.clone() };
     let what = match length.limit {
         Some([keyword, value]) => {
-            format!("{} {} lets {} of packets wait", keyword.text, value.text, words::time(wait))
+            format!("{} {} lets {more}{} of packets wait", keyword.text, value.text, words::time(wait))
         }
-        None if length.class.is_none() => format!("{} of packets may wait", words::time(wait)),
+        None if length.class.is_none() => format!("{more}{} of packets may wait", words::time(wait)),
         None if length.kind == Kind::Sfq => {
             format!("sfq without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
         }
@@ -283,14 +285,14 @@ fn long(
         "a flow that fills it delays all others in it"
     };
     let because = format!(
-        "{who}: {} while the other classes are busy, {} when they are idle",
+        "{who}: {more}{} while the other classes are busy, {more}{} when they are idle",
         words::time(busy.wait),
         words::time(alone.wait)
     );
     let alike = busy.wait.0 < alone.wait.0 + alone.wait.0 / 10;
     let because = match measured {
         None => format!(
-            "{who}: {} while the other classes are idle, and longer than could be measured while they are busy",
+            "{who}: {more}{} while the other classes are idle, and longer than could be measured while they are busy",
             words::time(alone.wait)
         ),
         Some(_) if alike => who.to_owned(),
@@ -402,12 +404,13 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
         return takes_nothing(bench, qdisc, class, frame, (step, limit));
     }
     (1..FIRST_WINDOW).contains(&left).then(|| {
-        let what = format!("{} with limit {} drops packets of a single burst", qdisc.kind.name(), limit.text);
+        let what = format!("{} with limit {} may drop packets of a single burst", qdisc.kind.name(), limit.text);
         let because = format!(
-            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): {} of them are lost here",
+            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are lost here, as \
+             they come faster than they leave",
             FIRST_WINDOW - left
         );
-        let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes offered at once {left} left");
+        let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} were taken");
         finding(Rule::Limit, Level::Warning, at_limit(step), what, because, witness)
     })
 }
@@ -489,6 +492,12 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
         .maker_of_qdisc(reading.root(dev)?)
         .and_then(|op| reading.step_of(op))
         .and_then(|step| step.place.clone());
+    let capped = lengths.iter().any(|length| {
+        length.dev == dev
+            && length.class == *class
+            && length.alone.is_some_and(|alone| alone.packets as usize >= FRAMES)
+    });
+    let more = if capped { "more than " } else { "" };
     let whose = if class.is_none() { "its queue".to_owned() } else { format!("class {class}") };
     Some(finding(
         Rule::NoAqm,
@@ -496,9 +505,9 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
         place,
         format!("no queue on {dev} keeps itself short"),
         format!(
-            "a single transfer fills {whose} and keeps it full: {} of delay {for_whom}, even with the other classes idle",
+            "a single transfer fills {whose} and keeps it full: {more}{} of delay {for_whom}, even with the other classes idle",
             words::time(*wait)
         ),
-        format!("filled, {whose} takes {} to empty", words::time(*wait)),
+        format!("filled, {whose} takes {more}{} to empty", words::time(*wait)),
     ))
 }

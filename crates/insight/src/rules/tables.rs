@@ -113,7 +113,7 @@ fn everywhere(reading: &Reading) -> Vec<Finding> {
             Level::Note,
             step.place.clone(),
             format!("the rule marks packets of every device, others in {chain} only those of one"),
-            "on other devices the mark means nothing, or something else".into(),
+            "packets of other devices get it, too, and filters there that ask for it take them".into(),
             format!("it asks for none of the machine's {devices} devices"),
         ))
     })
