@@ -101,8 +101,8 @@ impl Row {
     }
 }
 
-/// The figures of an experiment whose first policy is what was there before, and its second the policy in question; its repeats are the
-/// rounds. Figures that not every round has are of the rounds that have them.
+/// The figures of an experiment whose first policy is what was there before, and its second the policy in question; its
+/// repeats are the rounds. Figures that not every round has are of the rounds that have them.
 pub fn rows(experiment: &Experiment) -> Vec<Row> {
     let [before, after, ..] = experiment.policies.as_slice() else { return Vec::new() };
     let of = |policy: &str, load: &str| -> Vec<&Run> {

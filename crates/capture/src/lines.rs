@@ -710,8 +710,8 @@ tc qdisc show";
         assert_eq!(told("class show"), "6");
     }
 
-    /// The line of each call, the functions on its way, and each argument with its line: `=` where it stands there letter
-    /// by letter and may be changed.
+    /// The line of each call, the functions on its way, and each argument with its line: `=` where it stands there
+    /// letter by letter and may be changed.
     fn ways_of(script: &str, calls: &[&str]) -> Vec<String> {
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let mut told = |call: &&str| {

@@ -216,8 +216,8 @@ pub fn key_words(key: &U32Key, protocol: u16) -> String {
     named.or_else(|| by_fields(key, protocol)).unwrap_or_else(plain)
 }
 
-/// `sport 546-547`: ports that a mask takes together, where only one end is asked for; `None` also where the mask leaves
-/// out bits in between, and where it takes less than an ICMP type and a port have in common.
+/// `sport 546-547`: ports that a mask takes together, where only one end is asked for; `None` also where the mask
+/// leaves out bits in between, and where it takes less than an ICMP type and a port have in common.
 fn port_range(value: u32, mask: u32) -> Option<String> {
     let (name, value, mask) = match (mask >> 16, mask & 0xffff) {
         (0, low @ 1..) => ("dport", value & 0xffff, low),

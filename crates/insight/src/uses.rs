@@ -111,7 +111,8 @@ impl Uses {
                 if by(By::Default).is_empty() {
                     self.idle_defaults.insert(place.clone());
                 }
-                // A class with classes below it has no packets of its own: they are seen where they come to its filters.
+                // A class with classes below it has no packets of its own: they are seen where they come to its
+                // filters.
                 let inner = reading.classes.iter().any(|class| class.dev == place.0 && class.parent == place.1);
                 let got = if inner { seen.lists.get(&place).cloned().unwrap_or_default() } else { by(By::Word) };
                 if let (false, Ok(found)) = (inner && got.is_empty(), reached.classifiers(place.1, &got, rules)) {

@@ -219,8 +219,8 @@ impl Kernel {
         unread.extend(others);
         let names = |wanted: u32| self.links.name(wanted).ok();
         let mut filters = Vec::new();
-        for octets in &told.filters {
-            match decode::filters(dev, std::slice::from_ref(octets), &names) {
+        for bytes in &told.filters {
+            match decode::filters(dev, std::slice::from_ref(bytes), &names) {
                 Ok(one) => filters.extend(one),
                 Err(Unread::Kind(kind)) => drop(unread.insert(kind)),
                 Err(other) => return Err(other),

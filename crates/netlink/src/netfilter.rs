@@ -87,7 +87,7 @@ impl Netfilter {
         let mut all: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         for told in self.talk.dump(kind, &body)? {
             let found = read(told.body.get(HEAD..).unwrap_or_default());
-            let number = found.get(RULE_NUMBER).and_then(|octets| octets.try_into().ok()).map_or(0, u64::from_be_bytes);
+            let number = found.get(RULE_NUMBER).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
             if let (Some(of), Some(chain)) = (found.text(1), found.text(2))
                 && of == table
             {
@@ -137,15 +137,15 @@ fn flow_table(body: &[u8]) -> Option<FlowTable> {
     let found = read(body.get(HEAD..)?);
     let hook = found.nest(FLOW_TABLE_HOOK);
     let hooked = hook.nest(HOOK_DEVICES);
-    let device = |octets: &[u8]| {
-        let name = octets.split(|octet| *octet == 0).next().unwrap_or_default();
+    let device = |bytes: &[u8]| {
+        let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8_lossy(name).into_owned()
     };
-    // What nftables numbers has the most significant octet first.
-    let flags = found.get(FLOW_TABLE_FLAGS).and_then(|octets| octets.try_into().ok()).map_or(0, u32::from_be_bytes);
+    // What nftables numbers has the most significant byte first.
+    let flags = found.get(FLOW_TABLE_FLAGS).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
     Some(FlowTable {
         name: format!("{family} {} {}", found.text(FLOW_TABLE_OF)?, found.text(FLOW_TABLE_NAME)?),
-        devices: hooked.all().map(|(_, octets)| device(octets)).collect(),
+        devices: hooked.all().map(|(_, bytes)| device(bytes)).collect(),
         is_hardware: flags & BY_HARDWARE != 0,
     })
 }
@@ -160,10 +160,10 @@ mod tests {
         let mut devices = Attributes::default();
         devices.text(1, "eth0").text(1, "eth1");
         let mut hook = Attributes::default();
-        hook.octets(1, &0_u32.to_be_bytes()).nest(HOOK_DEVICES, &devices);
+        hook.payload(1, &0_u32.to_be_bytes()).nest(HOOK_DEVICES, &devices);
         let mut table = Attributes::default();
         table.text(FLOW_TABLE_OF, "filter").text(FLOW_TABLE_NAME, "fast").nest(FLOW_TABLE_HOOK, &hook);
-        table.octets(FLOW_TABLE_FLAGS, &1_u32.to_be_bytes());
+        table.payload(FLOW_TABLE_FLAGS, &1_u32.to_be_bytes());
         let body = [&[1, 0, 0, 0][..], table.bytes()].concat();
         let devices = vec!["eth0".to_owned(), "eth1".to_owned()];
         let expected = FlowTable { name: "inet filter fast".to_owned(), devices, is_hardware: true };

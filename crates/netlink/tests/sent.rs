@@ -14,7 +14,7 @@ const SENT: &[u8] = include_bytes!("data/sent.txt.gz");
 const HEAD: usize = 16;
 const ACTIONS: std::ops::RangeInclusive<u16> = 48..=49;
 
-/// Commands whose messages are not the same to the octet though the kernel does the same, by words that only they have.
+/// Commands whose messages are not the same to the byte though the kernel does the same, by words that only they have.
 const OTHERWISE: [(&str, &str); 18] = [
     (
         "htb rate 1mbit m",
@@ -57,25 +57,25 @@ fn recorded() -> Recorded {
             devices.extend(known.map(|(name, number)| (name.to_owned(), number.parse().expect("a device's number"))));
         } else {
             let (words, messages) = line.rsplit_once('|').expect("`WORDS|MESSAGES`");
-            commands.push((words.to_owned(), messages.split(' ').map(octets).collect()));
+            commands.push((words.to_owned(), messages.split(' ').map(bytes).collect()));
         }
     }
     Recorded { devices, commands }
 }
 
-fn octets(hexadecimal: &str) -> Vec<u8> {
-    let octet = |at| u8::from_str_radix(&hexadecimal[at..at + 2], 16).expect("hexadecimal octets");
-    (0..hexadecimal.len()).step_by(2).map(octet).collect()
+fn bytes(hexadecimal: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&hexadecimal[at..at + 2], 16).expect("hexadecimal bytes");
+    (0..hexadecimal.len()).step_by(2).map(byte).collect()
 }
 
 /// The message with its head, as it would be sent.
 fn whole(message: &Message) -> Vec<u8> {
-    let mut octets = ((HEAD + message.body.len()) as u32).to_ne_bytes().to_vec();
-    octets.extend(message.kind.to_ne_bytes());
-    octets.extend(message.flags.to_ne_bytes());
-    octets.extend([0; 8]);
-    octets.extend(&message.body);
-    octets
+    let mut bytes = ((HEAD + message.body.len()) as u32).to_ne_bytes().to_vec();
+    bytes.extend(message.kind.to_ne_bytes());
+    bytes.extend(message.flags.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend(&message.body);
+    bytes
 }
 
 /// Octets of an attribute with a table of times, and how it begins: its length, and a number from 2 to 4.
@@ -91,9 +91,9 @@ fn hashed(mut message: Vec<u8>) -> Vec<u8> {
     while at < message.len() {
         if begins_table(&message, at) && at + TABLE <= message.len() {
             let table = &mut message[at + 4..at + TABLE];
-            let hash = table.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
-                (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3)
-            });
+            let hash = table
+                .iter()
+                .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
             table.chunks_exact_mut(8).for_each(|eight| eight.copy_from_slice(&hash.to_ne_bytes()));
             at += TABLE;
         } else {
@@ -122,25 +122,25 @@ fn told(message: &[u8]) -> String {
     let word = |at: usize| u16::from_ne_bytes([message[at], message[at + 1]]);
     let kind = word(4);
     let fixed = if ACTIONS.contains(&kind) { HEAD + 4 } else { HEAD + 20 };
-    let hexadecimal = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
+    let hexadecimal = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let inside = attributes(&message[fixed..]).unwrap_or_else(|| hexadecimal(&message[fixed..]));
     format!("{kind} {:x} {} {inside}", word(6), hexadecimal(&message[HEAD..fixed]))
 }
 
-/// Attributes in the order of their numbers, if these octets are such.
-fn attributes(octets: &[u8]) -> Option<String> {
+/// Attributes in the order of their numbers, if these bytes are such.
+fn attributes(bytes: &[u8]) -> Option<String> {
     let (mut all, mut at) = (Vec::new(), 0);
-    while at < octets.len() {
-        let length = usize::from(u16::from_ne_bytes([*octets.get(at)?, *octets.get(at + 1)?]));
-        let number = u16::from_ne_bytes([*octets.get(at + 2)?, *octets.get(at + 3)?]);
-        let value = octets.get(at + 4..at + length.max(4))?;
+    while at < bytes.len() {
+        let length = usize::from(u16::from_ne_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
+        let number = u16::from_ne_bytes([*bytes.get(at + 2)?, *bytes.get(at + 3)?]);
+        let value = bytes.get(at + 4..at + length.max(4))?;
         if length < 4 || !(1..130).contains(&(number & 0x3fff)) {
             return None;
         }
         // A table is told by its hash.
         let value = if value.len() == TABLE - 4 { &value[..8] } else { value };
         let text = attributes(value).filter(|_| value.len() >= 4);
-        let plain = || value.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
+        let plain = || value.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         all.push((number, text.unwrap_or_else(plain)));
         at += length.next_multiple_of(4);
     }
@@ -179,7 +179,7 @@ fn messages_are_those_of_tc() {
     println!("{same} same, {aside} not taken in");
     println!(
         "fidelity: kernel back end | the kernel back end's netlink messages are those that tc 6.1 sends | exact | {same} of {} recorded commands to \
-         the octet, {aside} not taken in, the others named in the test with their reasons",
+         the byte, {aside} not taken in, the others named in the test with their reasons",
         commands.len()
     );
     let unneeded: Vec<_> = OTHERWISE.iter().zip(needed).filter(|(_, needed)| !needed).collect();

@@ -28,13 +28,13 @@ pub fn put(to: &mut Vec<u8>, number: u16, value: &[u8]) {
 }
 
 /// The attributes in these bytes, in order: number and value. What is cut short ends them.
-pub fn each(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
-        let head = octets.get(..HEAD)?;
+        let head = bytes.get(..HEAD)?;
         let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
-        let value = octets.get(HEAD..length)?;
+        let value = bytes.get(HEAD..length)?;
         let number = u16::from_ne_bytes([head[2], head[3]]) & NUMBER;
-        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some((number, value))
     })
 }
@@ -53,30 +53,30 @@ pub fn each(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 pub struct Attributes(Vec<u8>);
 
 impl Attributes {
-    /// An attribute of these octets.
-    pub fn octets(&mut self, number: u16, octets: &[u8]) -> &mut Attributes {
-        put(&mut self.0, number, octets);
+    /// An attribute of these bytes.
+    pub fn payload(&mut self, number: u16, bytes: &[u8]) -> &mut Attributes {
+        put(&mut self.0, number, bytes);
         self
     }
 
     /// A number of 8 bits.
     pub fn u8(&mut self, number: u16, value: u8) -> &mut Attributes {
-        self.octets(number, &[value])
+        self.payload(number, &[value])
     }
 
     /// A number of 16 bits.
     pub fn u16(&mut self, number: u16, value: u16) -> &mut Attributes {
-        self.octets(number, &value.to_ne_bytes())
+        self.payload(number, &value.to_ne_bytes())
     }
 
     /// A number of 32 bits.
     pub fn u32(&mut self, number: u16, value: u32) -> &mut Attributes {
-        self.octets(number, &value.to_ne_bytes())
+        self.payload(number, &value.to_ne_bytes())
     }
 
     /// A number of 64 bits.
     pub fn u64(&mut self, number: u16, value: u64) -> &mut Attributes {
-        self.octets(number, &value.to_ne_bytes())
+        self.payload(number, &value.to_ne_bytes())
     }
 
     /// A number of 32 bits, if there is one.
@@ -94,19 +94,19 @@ impl Attributes {
 
     /// Text, ended by a zero.
     pub fn text(&mut self, number: u16, text: &str) -> &mut Attributes {
-        let mut octets = text.as_bytes().to_vec();
-        octets.push(0);
-        self.octets(number, &octets)
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.push(0);
+        self.payload(number, &bytes)
     }
 
     /// Attributes in an attribute.
     pub fn nest(&mut self, number: u16, inner: &Attributes) -> &mut Attributes {
-        self.octets(number, &inner.0)
+        self.payload(number, &inner.0)
     }
 
     /// The same, marked as what it is.
     pub fn marked_nest(&mut self, number: u16, inner: &Attributes) -> &mut Attributes {
-        self.octets(number | NESTED, &inner.0)
+        self.payload(number | NESTED, &inner.0)
     }
 
     /// Puts these behind.
@@ -132,14 +132,14 @@ impl Attributes {
 pub struct Found<'f>(Vec<(u16, &'f [u8])>);
 
 /// Reads attributes; what is cut short ends them.
-pub fn read(octets: &[u8]) -> Found<'_> {
-    Found(each(octets).collect())
+pub fn read(bytes: &[u8]) -> Found<'_> {
+    Found(each(bytes).collect())
 }
 
 impl<'f> Found<'f> {
-    /// The octets of the last attribute of this number.
+    /// The bytes of the last attribute of this number.
     pub fn get(&self, number: u16) -> Option<&'f [u8]> {
-        self.0.iter().rev().find(|(known, _)| *known == number).map(|(_, octets)| *octets)
+        self.0.iter().rev().find(|(known, _)| *known == number).map(|(_, bytes)| *bytes)
     }
 
     /// The attributes in it.
@@ -150,12 +150,12 @@ impl<'f> Found<'f> {
 
     /// A number of 8 bits.
     pub fn u8(&self, number: u16) -> Option<u8> {
-        self.get(number).and_then(|octets| octets.first().copied())
+        self.get(number).and_then(|bytes| bytes.first().copied())
     }
 
     /// A number of 16 bits.
     pub fn u16(&self, number: u16) -> Option<u16> {
-        self.get(number).and_then(|octets| octets.try_into().ok()).map(u16::from_ne_bytes)
+        self.get(number).and_then(|bytes| bytes.try_into().ok()).map(u16::from_ne_bytes)
     }
 
     /// A switch in a number of 32 bits.
@@ -165,18 +165,18 @@ impl<'f> Found<'f> {
 
     /// A number of 32 bits.
     pub fn u32(&self, number: u16) -> Option<u32> {
-        self.get(number).and_then(|octets| octets.try_into().ok()).map(u32::from_ne_bytes)
+        self.get(number).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes)
     }
 
     /// A number of 64 bits.
     pub fn u64(&self, number: u16) -> Option<u64> {
-        self.get(number).and_then(|octets| octets.try_into().ok()).map(u64::from_ne_bytes)
+        self.get(number).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes)
     }
 
     /// Text up to its zero.
     pub fn text(&self, number: u16) -> Option<&'f str> {
-        let octets = self.get(number)?;
-        std::str::from_utf8(octets.split(|octet| *octet == 0).next()?).ok()
+        let bytes = self.get(number)?;
+        std::str::from_utf8(bytes.split(|byte| *byte == 0).next()?).ok()
     }
 
     /// All of them, in order.

@@ -65,7 +65,7 @@ pub struct Meta {
     pub came_in: u16,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it to.
     pub passed_over: bool,
-    /// Were octets of it rewritten on the way, and above that bit the transmit queue it was put into, plus one.
+    /// Were bytes of it rewritten on the way, and above that bit the transmit queue it was put into, plus one.
     rewritten_and_queue: u8,
     /// The traffic-control index, by which gred tells virtual queues apart.
     pub tc_index: u8,
@@ -87,7 +87,7 @@ impl Meta {
     /// Transmit queues that a packet can be put into: 0 to one less.
     pub const TX_QUEUES: u32 = 127;
 
-    /// Were octets of it rewritten on the way, perhaps against its checksums? Whoever takes it in looks at those.
+    /// Were bytes of it rewritten on the way, perhaps against its checksums? Whoever takes it in looks at those.
     #[inline]
     pub fn rewritten(&self) -> bool {
         self.rewritten_and_queue & REWRITTEN != 0
@@ -104,7 +104,8 @@ impl Meta {
         u32::from(self.rewritten_and_queue >> 1).checked_sub(1)
     }
 
-    /// Puts it into a transmit queue, or takes it out of that; what has no queue of [`Meta::TX_QUEUES`] stays where it is.
+    /// Puts it into a transmit queue, or takes it out of that; what has no queue of [`Meta::TX_QUEUES`] stays where it
+    /// is.
     pub fn set_tx_queue(&mut self, queue: Option<u32>) {
         let above = match queue {
             None => 0,

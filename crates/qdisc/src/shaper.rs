@@ -69,7 +69,8 @@ pub struct Shaper {
     pub(crate) perturb_known: Option<Timer>,
     wheel: Wheel,
     late_timers: bool,
-    /// Packets that the root had sent when it was last found to have nothing to send; of devices with several transmit queues.
+    /// Packets that the root had sent when it was last found to have nothing to send; of devices with several transmit
+    /// queues.
     sent_at_end: u64,
     pub(crate) ingress: Box<Ingress>,
     led: Option<(Pkt, Way)>,

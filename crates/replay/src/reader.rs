@@ -85,7 +85,7 @@ impl<R: Read> CaptureReader<R> {
                     self.used += used;
                     continue;
                 }
-                Ok(Next::Needs(octets)) => octets,
+                Ok(Next::Needs(bytes)) => bytes,
                 Err(broken) => return Ok(known(broken).map(Some)?),
             };
             if !self.fill(needs).map_err(ReadCaptureError::Io)? {
@@ -112,12 +112,12 @@ impl<R: Read> CaptureReader<R> {
         Ok(self.parser.format())
     }
 
-    /// Reads until so many unused octets are there; false if the file ends before.
-    fn fill(&mut self, octets: usize) -> io::Result<bool> {
+    /// Reads until so many unused bytes are there; false if the file ends before.
+    fn fill(&mut self, bytes: usize) -> io::Result<bool> {
         self.buffer.drain(..self.used);
         self.used = 0;
-        while self.buffer.len() < octets {
-            let room = (octets - self.buffer.len()).max(PIECE) as u64;
+        while self.buffer.len() < bytes {
+            let room = (bytes - self.buffer.len()).max(PIECE) as u64;
             if (&mut self.from).take(room).read_to_end(&mut self.buffer)? == 0 {
                 return Ok(false);
             }

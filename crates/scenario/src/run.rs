@@ -75,7 +75,7 @@ pub struct ExperimentWatch<'w> {
     pub begin: &'w (dyn Fn(usize, u64) + Sync),
     /// Hears how many more seconds of link time have passed, of whichever run.
     pub seconds: &'w (dyn Fn(u64) + Sync),
-    /// Makes whoever looks on during one run; `None`: nobody does.
+    /// Makes whoever looks on during one run; `None`: no one does.
     pub observer: &'w (dyn Fn() -> Option<Box<dyn RunObserver>> + Sync),
 }
 

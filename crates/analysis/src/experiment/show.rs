@@ -1,4 +1,5 @@
-//! What all views of an experiment share: which run stands for a case, how figures are written, who looks how, what happened when.
+//! What all views of an experiment share: which run stands for a case, how figures are written, who looks how, what
+//! happened when.
 
 use tidegate_measure::experiment::{Case, Event, Experiment, Load, Probe, Run, Spread, figure, group_of};
 use tidegate_measure::numbers::{USUAL, percent_in, plain_in, rate_in, size_in, span_in};
@@ -89,7 +90,8 @@ pub fn distinct<'t>(names: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
     known
 }
 
-/// The repeat in the middle, by the mean answer of the first probe (or, without probes, what the first transfer carried).
+/// The repeat in the middle, by the mean answer of the first probe (or, without probes, what the first transfer
+/// carried).
 pub fn typical<'e>(case: &Case<'e>) -> &'e Run {
     let by = |run: &Run| {
         let probe = run.probes.first().map(|probe| format!("{}.mean", probe.id));

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The most values (numbers, texts, lists, members) of a document: each takes some 30 to 150 bytes once it is read, in the file as few
-/// as two. The longest scenario here (choke-sweep) writes more than four million.
+/// The most values (numbers, texts, lists, members) of a document: each takes some 30 to 150 bytes once it is read, in
+/// the file as few as two. The longest scenario here (choke-sweep) writes more than four million.
 pub(super) const MAX_VALUES: usize = 16_000_000;
 
 /// Why a text is no document of tidegate.

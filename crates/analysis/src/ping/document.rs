@@ -1,5 +1,5 @@
-//! What pings showed as JSON, and back. Member names are those of the structs, units included; docs/measure.md describes
-//! them.
+//! What pings showed as JSON, and back. Member names are those of the structs, units included; docs/measure.md
+//! describes them.
 
 use crate::json::{ReadError, document, required, text};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -85,7 +85,8 @@ pub fn to_json(pinged: &Pinged) -> String {
 /// Reads what [`to_json`] wrote. Members it does not know are passed over.
 ///
 /// # Errors
-/// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the error names the place.
+/// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the error names
+/// the place.
 pub fn from_json(text: &str) -> Result<Pinged, ReadError> {
     let read: Document = document(text, FORM, ORIGIN)?;
     let targets = read.targets.into_iter().enumerate().map(|(number, one)| target(number, one));

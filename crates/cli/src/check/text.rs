@@ -53,8 +53,8 @@ fn one(checked: &Checked, finding: &Finding) -> String {
 /// Calls told of a line inside a function.
 const MOST_CALLS: usize = 4;
 
-/// What led to a finding's line, `called from x.sh:9, x.sh:10`, or uses the variable it sets, and the functions between it and the tool:
-/// `by way of lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
+/// What led to a finding's line, `called from x.sh:9, x.sh:10`, or uses the variable it sets, and the functions between
+/// it and the tool: `by way of lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
 fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
     let CommandPath { called_from, used_in, frames } = CommandPath::of(reading, finding);
     let name = |place: &Place| {

@@ -32,8 +32,8 @@ fn is_top(qdisc: &QdiscDump) -> bool {
     qdisc.parent == Handle::ROOT || qdisc.parent == Handle::INGRESS
 }
 
-/// A rule of netfilter that leads packets to a class, with what it asks for and where it stands; `dump`: by its mark, to
-/// this filter.
+/// A rule of netfilter that leads packets to a class, with what it asks for and where it stands; `dump`: by its mark,
+/// to this filter.
 fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
     let asks = Rule { matches: marker.rule.matches.clone(), ..Rule::default() };
     let written = marker.rule.targets().filter_map(|target| match target {

@@ -1,7 +1,7 @@
 //! Every scenario is carried out: what it requires holds, what the guide says it prints it prints, and the guide's pictures are its own.
 //!
 //! Each figure is told as a row of docs/validation.md. `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands
-//! scenarios::` writes outputs, tables and pictures of docs/guide anew.
+//! scenarios::` writes outputs, tables and pictures of docs/guide again.
 
 use crate::common;
 

@@ -16,8 +16,8 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The findings of a policy less those that its comments allow: `# tidegate: allow R4` behind a command or above it,
-    /// `# tidegate: allow-file quantum, R13` anywhere in the file.
+    /// The findings of a policy less those that its comments allow: `# tidegate: allow R4` behind a command or above
+    /// it, `# tidegate: allow-file quantum, R13` anywhere in the file.
     pub fn new(reading: Reading, mut findings: Vec<Finding>) -> Checked {
         let before = findings.len();
         let allowed = Allowed::read(&reading);

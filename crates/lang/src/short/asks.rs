@@ -107,8 +107,8 @@ pub(super) fn by_rule(rule: &Rule) -> Result<Asks, String> {
                 }
                 Condition::Dscp(dscp) => asks.dscp.push(*dscp),
                 Condition::Tos(value, mask) if mask & 0xfc == 0xfc => asks.dscp.push(value >> 2),
-                Condition::Source(octets, bits) | Condition::Destination(octets, bits) => {
-                    asks.hosts.push(host_text(octets, *bits))
+                Condition::Source(bytes, bits) | Condition::Destination(bytes, bits) => {
+                    asks.hosts.push(host_text(bytes, *bits))
                 }
                 Condition::Connbytes(bytes) if bytes.mode == CountMode::Bytes && bytes.to == u64::MAX => {
                     asks.after = Some(bytes.from)
@@ -203,11 +203,11 @@ pub(super) fn port_text(protocol: Option<u8>, low: u16, high: u16) -> String {
     }
 }
 
-fn host_text(octets: &[u8; 16], bits: u8) -> String {
-    let v4 = octets[..12].iter().all(|octet| *octet == 0) && bits <= 32;
+fn host_text(bytes: &[u8; 16], bits: u8) -> String {
+    let v4 = bytes[..12].iter().all(|byte| *byte == 0) && bits <= 32;
     let (address, most) = match v4 {
-        true => (IpAddr::V4(Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15])), 32),
-        false => (IpAddr::V6(Ipv6Addr::from(*octets)), 128),
+        true => (IpAddr::V4(Ipv4Addr::new(bytes[12], bytes[13], bytes[14], bytes[15])), 32),
+        false => (IpAddr::V6(Ipv6Addr::from(*bytes)), 128),
     };
     if bits == most { address.to_string() } else { format!("{address}/{bits}") }
 }

@@ -1,4 +1,5 @@
-//! Random early detection: what people say of it, and what tc computes: how slowly the average moves, how the probability grows, what idleness does to it.
+//! Random early detection: what people say of it, and what tc computes: how slowly the average moves, how the
+//! probability grows, what idleness does to it.
 //!
 //! red, choke and sfq tell people's terms (thresholds, a burst to let pass, a usual packet, the link's rate); the kernel wants powers of
 //! two and a table. The arithmetic is tc's, in doubles, because what it rounds to decides which packets are marked.

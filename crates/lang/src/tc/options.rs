@@ -112,7 +112,7 @@ impl Values {
             );
         }
         match u8::try_from(band) {
-            Ok(octet) if i64::from(band) < i64::from(bands) => map.push(octet),
+            Ok(byte) if i64::from(band) < i64::from(bands) => map.push(byte),
             _ => {
                 let remedy =
                     format!("There are {bands} bands so far, 0 to {}; say `bands N` before priomap.", bands - 1);

@@ -21,13 +21,13 @@ const TICK: u64 = 10_000_000;
 const GENERAL: usize = 20;
 
 /// A list of actions.
-pub(super) fn actions(octets: &[u8], names: Names<'_>) -> Result<Vec<ActionDump>, Unread> {
-    read(octets).all().map(|(_, octets)| action(octets, names)).collect()
+pub(super) fn actions(bytes: &[u8], names: Names<'_>) -> Result<Vec<ActionDump>, Unread> {
+    read(bytes).all().map(|(_, bytes)| action(bytes, names)).collect()
 }
 
 /// A policer that was written without `action`.
-pub(super) fn old_policer(octets: &[u8]) -> Result<ActionDump, Unread> {
-    let options = read(octets);
+pub(super) fn old_policer(bytes: &[u8]) -> Result<ActionDump, Unread> {
+    let options = read(bytes);
     let (head, police) = police(&options).ok_or(Unread::Odd("a policer"))?;
     let action = Action { index: head.index, old_style: true, ..Action::from(Act::Police(police)) };
     Ok(dump(action, &head, &Found::default(), &options, 6))
@@ -41,8 +41,8 @@ struct Head {
     binds: u32,
 }
 
-fn head(octets: &[u8]) -> Option<Head> {
-    match numbers(octets.get(..GENERAL)?).as_slice() {
+fn head(bytes: &[u8]) -> Option<Head> {
+    match numbers(bytes.get(..GENERAL)?).as_slice() {
         [index, _, decision, refs, binds] => {
             Some(Head { index: *index, control: control(*decision), refs: *refs, binds: *binds })
         }
@@ -68,8 +68,8 @@ const KINDS: [(&str, u16, u16); 14] = [
     ("police", 1, 6),
 ];
 
-fn action(octets: &[u8], names: Names<'_>) -> Result<ActionDump, Unread> {
-    let attributes = read(octets);
+fn action(bytes: &[u8], names: Names<'_>) -> Result<ActionDump, Unread> {
+    let attributes = read(bytes);
     let kind = attributes.text(TCA_ACT_KIND).ok_or(Unread::Odd("an action"))?;
     let Some((_, structure, ages)) = KINDS.into_iter().find(|(known, ..)| *known == kind) else {
         return Err(Unread::Kind(format!("the action {kind}")));
@@ -81,9 +81,9 @@ fn action(octets: &[u8], names: Names<'_>) -> Result<ActionDump, Unread> {
         (head, Act::Police(police))
     } else {
         // Words to rewrite stand in one of two places.
-        let octets = options.get(structure).or(options.get(2)).ok_or_else(odd)?;
-        let head = head(octets).ok_or_else(odd)?;
-        let act = act(kind, &head, octets.get(GENERAL..).unwrap_or_default(), &options, names).ok_or_else(odd)?;
+        let bytes = options.get(structure).or(options.get(2)).ok_or_else(odd)?;
+        let head = head(bytes).ok_or_else(odd)?;
+        let act = act(kind, &head, bytes.get(GENERAL..).unwrap_or_default(), &options, names).ok_or_else(odd)?;
         (head, act)
     };
     let mut action = Action { index: head.index, ..Action::from(act) };
@@ -180,9 +180,9 @@ fn act(kind: &str, head: &Head, own: &[u8], options: &Found<'_>, names: Names<'_
     })
 }
 
-fn random(octets: &[u8]) -> Option<RandomGact> {
-    let half = |at: usize| Some(u16::from_ne_bytes(octets.get(at..at + 2)?.try_into().ok()?));
-    let decision = *numbers(octets.get(4..)?).first()?;
+fn random(bytes: &[u8]) -> Option<RandomGact> {
+    let half = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+    let decision = *numbers(bytes.get(4..)?).first()?;
     match half(0)? {
         0 => None,
         how => Some(RandomGact { drawn: how == 1, control: control(decision), one_in: half(2)? }),
@@ -202,9 +202,9 @@ fn skbedit(control: Control, options: &Found<'_>) -> Skbedit {
     }
 }
 
-fn address(octets: &[u8]) -> Option<IpAddr> {
-    let four = <[u8; 4]>::try_from(octets).map(|octets| IpAddr::V4(Ipv4Addr::from(octets)));
-    four.or_else(|_| <[u8; 16]>::try_from(octets).map(|octets| IpAddr::V6(Ipv6Addr::from(octets)))).ok()
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    let four = <[u8; 4]>::try_from(bytes).map(|bytes| IpAddr::V4(Ipv4Addr::from(bytes)));
+    four.or_else(|_| <[u8; 16]>::try_from(bytes).map(|bytes| IpAddr::V6(Ipv6Addr::from(bytes)))).ok()
 }
 
 fn ct(control: Control, options: &Found<'_>) -> Option<Ct> {
@@ -248,11 +248,11 @@ fn nat(control: Control, own: &[u8]) -> Option<Nat> {
 fn pedit(control: Control, own: &[u8], options: &Found<'_>) -> Option<Pedit> {
     let (head, keys) = own.split_at_checked(4)?;
     let named = options.nest(5);
-    let mut named = named.all().map(|(_, octets)| read(octets));
+    let mut named = named.all().map(|(_, bytes)| read(bytes));
     let mut all = Vec::new();
-    for octets in keys.chunks_exact(24).take(head[0].into()) {
-        let be = |at: usize| u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
-        let words = numbers(octets);
+    for bytes in keys.chunks_exact(24).take(head[0].into()) {
+        let be = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let words = numbers(bytes);
         let (header, add) = match named.next() {
             Some(entry) => (pedit_header(entry.u16(1).unwrap_or(0))?, entry.u16(2) == Some(1)),
             None => (PeditHeader::Network, false),
@@ -279,7 +279,7 @@ const fn pedit_header(number: u16) -> Option<PeditHeader> {
 
 fn skbmod(control: Control, own: &[u8], options: &Found<'_>) -> Option<Skbmod> {
     let flags = *numbers(own.get(4..)?).first()?;
-    let link = |number: u16| options.get(number).and_then(|octets| <[u8; 6]>::try_from(octets).ok());
+    let link = |number: u16| options.get(number).and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
     Some(Skbmod {
         destination: link(3),
         source: link(4),
@@ -308,10 +308,10 @@ fn vlan(how: u32, options: &Found<'_>) -> Option<VlanHow> {
 const POLICE_RATES: usize = 20;
 
 fn police(options: &Found<'_>) -> Option<(Head, Police)> {
-    let octets = options.get(1)?;
-    let words = numbers(octets);
-    let ends = numbers(octets.get(POLICE_RATES + 2 * SPEC..)?);
-    let of = |at: usize, wide: Option<u64>| rate(octets.get(at..)?, wide).filter(|spec| spec.rate.0 > 0);
+    let bytes = options.get(1)?;
+    let words = numbers(bytes);
+    let ends = numbers(bytes.get(POLICE_RATES + 2 * SPEC..)?);
+    let of = |at: usize, wide: Option<u64>| rate(bytes.get(at..)?, wide).filter(|spec| spec.rate.0 > 0);
     let exceed = control(*words.get(1)?);
     let head = Head { index: *words.first()?, control: exceed, refs: *ends.first()?, binds: *ends.get(1)? };
     let police = Police {

@@ -58,9 +58,9 @@ pub(crate) struct Message<'m> {
 }
 
 impl<'m> Message<'m> {
-    fn of(octets: &'m [u8]) -> Result<Message<'m>, Unread> {
+    fn of(bytes: &'m [u8]) -> Result<Message<'m>, Unread> {
         let odd = Unread::Odd("a message");
-        let (head, rest) = octets.split_at_checked(HEAD).ok_or(odd)?;
+        let (head, rest) = bytes.split_at_checked(HEAD).ok_or(odd)?;
         let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         Ok(Message {
             device: word(4),
@@ -85,30 +85,30 @@ impl<'m> Message<'m> {
     }
 
     /// What only its kind counts.
-    pub(crate) fn own_octets(&self) -> &'m [u8] {
-        let among = self.attributes.get(TCA_STATS2).and_then(|octets| read(octets).get(TCA_STATS_APP));
+    pub(crate) fn own_payload(&self) -> &'m [u8] {
+        let among = self.attributes.get(TCA_STATS2).and_then(|bytes| read(bytes).get(TCA_STATS_APP));
         among.or(self.attributes.get(TCA_XSTATS)).unwrap_or_default()
     }
 
     /// The same as numbers of 32 bits.
     pub(crate) fn own_numbers(&self) -> Vec<u32> {
-        numbers(self.own_octets())
+        numbers(self.own_payload())
     }
 }
 
 /// Numbers of 32 bits one after another.
-pub(crate) fn numbers(octets: &[u8]) -> Vec<u32> {
-    octets.chunks_exact(4).map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]])).collect()
+pub(crate) fn numbers(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]])).collect()
 }
 
 /// The counters that qdiscs, classes and actions have.
 fn counted(stats: &Found<'_>) -> QueueStats {
     let basic = stats.get(1).unwrap_or_default();
-    let wide = |octets: Option<&[u8]>| octets.and_then(|octets| octets.try_into().ok()).map_or(0, u64::from_ne_bytes);
+    let wide = |bytes: Option<&[u8]>| bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
     let queue = numbers(stats.get(3).unwrap_or_default());
     let at = |place: usize| queue.get(place).copied().unwrap_or(0);
     // Packets have 64 bits where 32 do not do.
-    let packets = stats.get(8).map(|octets| wide(octets.get(..8)));
+    let packets = stats.get(8).map(|bytes| wide(bytes.get(..8)));
     let rate = numbers(stats.get(2).unwrap_or_default());
     QueueStats {
         bytes: wide(basic.get(..8)),
@@ -128,8 +128,8 @@ pub type Read<T> = (Vec<T>, BTreeSet<String>);
 /// Reads the messages about a device among all that were told.
 fn each<T>(number: u32, told: &[Vec<u8>], one: impl Fn(&Message<'_>) -> Result<T, Unread>) -> Result<Read<T>, Unread> {
     let (mut all, mut unread) = (Vec::new(), BTreeSet::new());
-    for octets in told {
-        let message = Message::of(octets)?;
+    for bytes in told {
+        let message = Message::of(bytes)?;
         if message.device != number {
             continue;
         }
@@ -206,7 +206,7 @@ fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
 /// # Errors
 /// One of them is of a kind that is not read.
 pub fn filters(dev: &str, told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<FilterDump>, Unread> {
-    told.iter().map(|octets| filter::filter(dev, &Message::of(octets)?, names)).collect()
+    told.iter().map(|bytes| filter::filter(dev, &Message::of(bytes)?, names)).collect()
 }
 
 /// The machine's actions that were told, in order: each message has a list of them.
@@ -217,8 +217,8 @@ pub fn actions(told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<ActionDump>, Un
     const HEAD: usize = 4;
     const LIST: u16 = 1;
     let mut all = Vec::new();
-    for octets in told {
-        let list = octets.get(HEAD..).map(read).unwrap_or_default();
+    for bytes in told {
+        let list = bytes.get(HEAD..).map(read).unwrap_or_default();
         all.extend(action::actions(list.get(LIST).unwrap_or_default(), names)?);
     }
     Ok(all)

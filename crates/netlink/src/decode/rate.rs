@@ -5,7 +5,7 @@ use tidegate_os::attribute::read;
 use tidegate_packet::Rate;
 use tidegate_policy::{LinkLayer, RateSpec, SizeTable};
 
-/// Octets of a rate (`tc_ratespec`).
+/// Bytes of a rate (`tc_ratespec`).
 pub(crate) const SPEC: usize = 12;
 
 fn layer(number: u8) -> LinkLayer {
@@ -13,14 +13,14 @@ fn layer(number: u8) -> LinkLayer {
 }
 
 /// A rate (`tc_ratespec`), or what is told beside it because 32 bits are too few.
-pub(crate) fn rate(octets: &[u8], wide: Option<u64>) -> Option<RateSpec> {
-    let octets = octets.get(..SPEC)?;
-    let narrow = u32::from_ne_bytes([octets[8], octets[9], octets[10], octets[11]]);
+pub(crate) fn rate(bytes: &[u8], wide: Option<u64>) -> Option<RateSpec> {
+    let bytes = bytes.get(..SPEC)?;
+    let narrow = u32::from_ne_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
     Some(RateSpec {
         rate: Rate(wide.unwrap_or_else(|| narrow.into())),
-        overhead: u16::from_ne_bytes([octets[2], octets[3]]),
-        mpu: u16::from_ne_bytes([octets[6], octets[7]]),
-        linklayer: layer(octets[1]),
+        overhead: u16::from_ne_bytes([bytes[2], bytes[3]]),
+        mpu: u16::from_ne_bytes([bytes[6], bytes[7]]),
+        linklayer: layer(bytes[1]),
     })
 }
 

@@ -111,7 +111,7 @@ pub fn tc_head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
 pub(crate) fn question(device: u32, parent: Handle) -> Vec<u8> {
     let mut body = tc_head(device, 0, parent, 0);
     let mut invisible = Attributes::default();
-    invisible.octets(TCA_DUMP_INVISIBLE, &[]);
+    invisible.payload(TCA_DUMP_INVISIBLE, &[]);
     body.extend(invisible.bytes());
     body
 }
@@ -134,7 +134,7 @@ fn kind(to: &mut Attributes, kind: Option<&str>) {
 fn estimator(to: &mut Attributes, estimator: Option<Estimator>) {
     if let Some(Estimator { interval_log, ewma_log }) = estimator {
         // The kernel counts intervals from a quarter second, two steps below one second.
-        to.octets(TCA_RATE, &[interval_log.wrapping_sub(2), ewma_log]);
+        to.payload(TCA_RATE, &[interval_log.wrapping_sub(2), ewma_log]);
     }
 }
 

@@ -31,14 +31,14 @@ pub(crate) fn cell_log(longest: u32) -> u8 {
 
 /// A rate as the kernel takes it (`tc_ratespec`); one that does not fit is told beside it.
 pub(crate) fn spec(spec: &RateSpec, cell_log: u8) -> [u8; 12] {
-    let mut octets = [0; 12];
-    octets[0] = cell_log;
-    octets[1] = layer(spec.linklayer);
-    octets[2..4].copy_from_slice(&spec.overhead.to_ne_bytes());
-    octets[4..6].copy_from_slice(&(-1_i16).to_ne_bytes());
-    octets[6..8].copy_from_slice(&spec.mpu.to_ne_bytes());
-    octets[8..].copy_from_slice(&u32::try_from(spec.rate.0).unwrap_or(FULL).to_ne_bytes());
-    octets
+    let mut bytes = [0; 12];
+    bytes[0] = cell_log;
+    bytes[1] = layer(spec.linklayer);
+    bytes[2..4].copy_from_slice(&spec.overhead.to_ne_bytes());
+    bytes[4..6].copy_from_slice(&(-1_i16).to_ne_bytes());
+    bytes[6..8].copy_from_slice(&spec.mpu.to_ne_bytes());
+    bytes[8..].copy_from_slice(&u32::try_from(spec.rate.0).unwrap_or(FULL).to_ne_bytes());
+    bytes
 }
 
 /// No rate.
@@ -61,7 +61,7 @@ pub(crate) fn table(to: &mut Attributes, number: u16, spec: &RateSpec, cell_log:
         (f64::from(micros) * TICKS_PER_MICROSECOND) as i64 as u32
     };
     let costs: Vec<u32> = (1..=ENTRIES).map(cost).collect();
-    to.octets(number, &words(&costs));
+    to.payload(number, &words(&costs));
 }
 
 /// `stab`.
@@ -71,10 +71,10 @@ pub(crate) fn size_table(to: &mut Attributes, table: &SizeTable) {
     let layer = if table.linklayer_stated { layer(table.linklayer) } else { 0 };
     base.extend(words(&[table.overhead as u32, layer.into(), table.mpu, table.mtu, table.tsize]));
     let mut inner = Attributes::default();
-    inner.octets(TCA_STAB_BASE, &base);
+    inner.payload(TCA_STAB_BASE, &base);
     if !table.data.is_empty() {
         let entries: Vec<u8> = table.data.iter().flat_map(|entry| entry.to_ne_bytes()).collect();
-        inner.octets(TCA_STAB_DATA, &entries);
+        inner.payload(TCA_STAB_DATA, &entries);
     }
     to.nest(TCA_STAB, &inner);
 }

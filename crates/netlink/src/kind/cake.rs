@@ -21,12 +21,12 @@ impl Codec for Cake {
     }
 
     fn stats(&self, message: &Message<'_>) -> Option<Xstats> {
-        Some(Xstats::Cake(Box::new(read_stats(&read(message.own_octets())))))
+        Some(Xstats::Cake(Box::new(read_stats(&read(message.own_payload())))))
     }
 
     fn class_stats(&self, message: &Message<'_>) -> Option<Xstats> {
-        let octets = message.own_octets();
-        (!octets.is_empty()).then(|| Xstats::CakeFlow(flow(&read(octets))))
+        let bytes = message.own_payload();
+        (!bytes.is_empty()).then(|| Xstats::CakeFlow(flow(&read(bytes))))
     }
 }
 
@@ -127,7 +127,7 @@ fn read_stats(from: &Found<'_>) -> CakeStats {
         network_sizes: (short(6), short(7)),
         adjusted_sizes: (short(8), short(9)),
         header_offset: short(5),
-        tins: tins.all().map(|(_, octets)| tin(&read(octets))).collect(),
+        tins: tins.all().map(|(_, bytes)| tin(&read(bytes))).collect(),
     }
 }
 

@@ -25,7 +25,7 @@ impl Codec for Choke {
 }
 
 fn encode(to: &mut Attributes, params: &RedParams) {
-    to.octets(1, &red::curve(params.limit, &params.curve, red::flags(params)));
+    to.payload(1, &red::curve(params.limit, &params.curve, red::flags(params)));
     red::idle(to, 2, params.idle.as_deref());
     to.u32(3, params.curve.max_p);
 }

@@ -33,7 +33,7 @@ fn encode(to: &mut Attributes, params: &DualPi2Params) {
         None => to,
     };
     to.maybe(9, params.min_qlen_step);
-    let octets = [
+    let bytes = [
         (10, params.coupling),
         (11, params.drop_on_overload.map(u8::from)),
         (12, params.drop_at_enqueue.map(u8::from)),
@@ -41,7 +41,7 @@ fn encode(to: &mut Attributes, params: &DualPi2Params) {
         (14, params.ecn_mask),
         (15, params.split_gso.map(u8::from)),
     ];
-    for (number, value) in octets {
+    for (number, value) in bytes {
         if let Some(value) = value {
             to.u8(number, value);
         }

@@ -63,7 +63,7 @@ fn decode(from: &Found<'_>) -> EtsParams {
     EtsParams {
         bands: from.u8(1).unwrap_or(0),
         strict: from.u8(2).unwrap_or(0),
-        quanta: quanta.all().filter_map(|(_, octets)| numbers(octets).first().copied()).collect(),
-        priomap: priomap.all().filter_map(|(_, octets)| octets.first().copied()).collect(),
+        quanta: quanta.all().filter_map(|(_, bytes)| numbers(bytes).first().copied()).collect(),
+        priomap: priomap.all().filter_map(|(_, bytes)| bytes.first().copied()).collect(),
     }
 }

@@ -20,7 +20,7 @@ impl Codec for Fq {
     }
 
     fn stats(&self, message: &Message<'_>) -> Option<Xstats> {
-        read_stats(message.own_octets()).map(Xstats::Fq)
+        read_stats(message.own_payload()).map(Xstats::Fq)
     }
 }
 
@@ -53,9 +53,9 @@ fn decode(from: &Found<'_>) -> FqParams {
     }
 }
 
-fn read_stats(octets: &[u8]) -> Option<FqStats> {
-    let long = |at: usize| Some(u64::from_ne_bytes(octets.get(at * 8..at * 8 + 8)?.try_into().ok()?));
-    let short = |at: usize| Some(u32::from_ne_bytes(octets.get(64 + at * 4..68 + at * 4)?.try_into().ok()?));
+fn read_stats(bytes: &[u8]) -> Option<FqStats> {
+    let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at * 8..at * 8 + 8)?.try_into().ok()?));
+    let short = |at: usize| Some(u32::from_ne_bytes(bytes.get(64 + at * 4..68 + at * 4)?.try_into().ok()?));
     Some(FqStats {
         flows: short(0)?,
         inactive: short(1)?,

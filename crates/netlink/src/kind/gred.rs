@@ -19,7 +19,7 @@ impl Codec for Gred {
     }
 }
 
-/// Octets of what is told of one queue of gred (`tc_gred_qopt`).
+/// Bytes of what is told of one queue of gred (`tc_gred_qopt`).
 const GRED_QUEUE: usize = 52;
 
 fn encode(to: &mut Attributes, params: &GredParams) {
@@ -34,18 +34,18 @@ const fn told(flags: GredFlags) -> u8 {
 }
 
 fn encode_setup(to: &mut Attributes, setup: &GredSetup) {
-    let mut octets = words(&[setup.vqs, setup.default]);
-    octets.extend([u8::from(setup.grio), told(setup.flags), 0, 0]);
-    to.octets(3, &octets).maybe(5, setup.limit);
+    let mut payload = words(&[setup.vqs, setup.default]);
+    payload.extend([u8::from(setup.grio), told(setup.flags), 0, 0]);
+    to.payload(3, &payload).maybe(5, setup.limit);
 }
 
 fn encode_queue(to: &mut Attributes, queue: &GredQueue) {
     let GredQueue { vq, prio, limit, curve, idle: table, flags } = queue;
     // Between number and logarithms stands what the kernel counts.
-    let mut octets = words(&[*limit, curve.min, curve.max, *vq, 0, 0, 0, 0, 0, 0]);
-    octets.extend([curve.wlog, curve.plog, curve.scell_log, *prio]);
-    octets.extend(words(&[0, 0]));
-    to.octets(1, &octets);
+    let mut payload = words(&[*limit, curve.min, curve.max, *vq, 0, 0, 0, 0, 0, 0]);
+    payload.extend([curve.wlog, curve.plog, curve.scell_log, *prio]);
+    payload.extend(words(&[0, 0]));
+    to.payload(1, &payload);
     red::idle(to, 2, table.as_deref());
     to.u32(4, curve.max_p);
     if let Some(flags) = flags {
@@ -61,8 +61,8 @@ const fn flags(flags: u32) -> GredFlags {
 }
 
 fn decode(from: &Found<'_>) -> Option<GredParams> {
-    let octets = from.get(3)?;
-    let (words, tail) = (numbers(octets), octets.get(8..10)?);
+    let payload = from.get(3)?;
+    let (words, tail) = (numbers(payload), payload.get(8..10)?);
     let setup = GredSetup {
         vqs: *words.first()?,
         default: *words.get(1)?,
@@ -72,19 +72,19 @@ fn decode(from: &Found<'_>) -> Option<GredParams> {
     };
     let probabilities = numbers(from.get(4).unwrap_or_default());
     let told = from.nest(6);
-    let told: Vec<Found<'_>> = told.all().map(|(_, octets)| read(octets)).collect();
+    let told: Vec<Found<'_>> = told.all().map(|(_, payload)| read(payload)).collect();
     let queues = from.get(1).unwrap_or_default().chunks_exact(GRED_QUEUE).zip(probabilities);
-    let queues = queues.filter_map(|(octets, max_p)| decode_queue(octets, max_p, &told)).collect();
+    let queues = queues.filter_map(|(payload, max_p)| decode_queue(payload, max_p, &told)).collect();
     Some(GredParams::InForce(setup, queues))
 }
 
 /// A queue; places of which none was made have numbers beyond all queues.
-fn decode_queue(octets: &[u8], max_p: u32, told: &[Found<'_>]) -> Option<GredQueueDump> {
-    let words = numbers(octets);
+fn decode_queue(payload: &[u8], max_p: u32, told: &[Found<'_>]) -> Option<GredQueueDump> {
+    let words = numbers(payload);
     let [limit, min, max, vq, backlog, average, forced, early, _, pdrop, _, packets, bytes] = *words.as_slice() else {
         return None;
     };
-    let logs = octets.get(40..44)?;
+    let logs = payload.get(40..44)?;
     let more = told.iter().find(|told| told.u32(2) == Some(vq))?;
     let of = |number: u16, else_: u32| more.u32(number).unwrap_or(else_);
     let curve = RedCurve { min, max, wlog: logs[0], plog: logs[1], scell_log: logs[2], max_p };

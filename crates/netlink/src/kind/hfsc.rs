@@ -54,7 +54,7 @@ fn encode_class(to: &mut Attributes, params: &HfscClassParams) {
     let curves = [(TCA_HFSC_RSC, params.rt), (TCA_HFSC_FSC, params.ls), (TCA_HFSC_USC, params.ul)];
     for (number, curve) in curves {
         if let Some(ServiceCurve { m1, d_us, m2 }) = curve {
-            to.octets(number, &words(&[m1, d_us, m2]));
+            to.payload(number, &words(&[m1, d_us, m2]));
         }
     }
 }

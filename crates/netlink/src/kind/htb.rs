@@ -51,7 +51,7 @@ const TCA_HTB_CEIL64: u16 = 7;
 
 fn encode(to: &mut Attributes, params: &HtbParams) {
     // The last two are for mistakes in the kernel, and what it counts.
-    to.octets(2, &words(&[HTB_VERSION, params.r2q, params.default, 0, 0])).maybe(5, params.direct_qlen);
+    to.payload(2, &words(&[HTB_VERSION, params.r2q, params.default, 0, 0])).maybe(5, params.direct_qlen);
 }
 
 fn decode(options: &Found<'_>) -> Option<HtbParams> {
@@ -68,22 +68,22 @@ fn encode_class(to: &mut Attributes, params: &HtbClassParams) {
     let HtbClassParams { rate, ceil, buffer, cbuffer, quantum, prio } = params;
     sent::wide(to, TCA_HTB_RATE64, rate);
     sent::wide(to, TCA_HTB_CEIL64, ceil);
-    let mut octets = sent::spec(rate, sent::CELL_LOG).to_vec();
-    octets.extend(sent::spec(ceil, sent::CELL_LOG));
+    let mut bytes = sent::spec(rate, sent::CELL_LOG).to_vec();
+    bytes.extend(sent::spec(ceil, sent::CELL_LOG));
     // The last but one is the level, which the kernel finds.
-    octets.extend(words(&[buffer.0, cbuffer.0, *quantum, 0, *prio]));
-    to.octets(TCA_HTB_PARMS, &octets);
+    bytes.extend(words(&[buffer.0, cbuffer.0, *quantum, 0, *prio]));
+    to.payload(TCA_HTB_PARMS, &bytes);
     sent::table(to, TCA_HTB_RTAB, rate, sent::CELL_LOG);
     sent::table(to, TCA_HTB_CTAB, ceil, sent::CELL_LOG);
 }
 
 fn decode_class(options: &Found<'_>) -> Option<HtbClassParams> {
-    let octets = options.get(TCA_HTB_PARMS)?;
-    let rest = numbers(octets.get(2 * SPEC..)?);
+    let bytes = options.get(TCA_HTB_PARMS)?;
+    let rest = numbers(bytes.get(2 * SPEC..)?);
     let [buffer, cbuffer, quantum, _, prio] = rest.as_slice() else { return None };
     Some(HtbClassParams {
-        rate: rate(octets, options.u64(TCA_HTB_RATE64))?,
-        ceil: rate(octets.get(SPEC..)?, options.u64(TCA_HTB_CEIL64))?,
+        rate: rate(bytes, options.u64(TCA_HTB_RATE64))?,
+        ceil: rate(bytes.get(SPEC..)?, options.u64(TCA_HTB_CEIL64))?,
         buffer: Ticks(*buffer),
         cbuffer: Ticks(*cbuffer),
         quantum: *quantum,

@@ -130,10 +130,10 @@ fn nested_and_marked(to: &mut Attributes, write: impl FnOnce(&mut Attributes)) {
 
 /// A number of 64 bits from the two halves that stand one after the other.
 fn wide(first: u32, second: u32) -> u64 {
-    let mut octets = [0; 8];
-    octets[..4].copy_from_slice(&first.to_ne_bytes());
-    octets[4..].copy_from_slice(&second.to_ne_bytes());
-    u64::from_ne_bytes(octets)
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&first.to_ne_bytes());
+    bytes[4..].copy_from_slice(&second.to_ne_bytes());
+    u64::from_ne_bytes(bytes)
 }
 
 /// Numbers of 32 bits become the fields of a structure, in this order; `None`: there are more of them, or fewer.

@@ -11,7 +11,7 @@ impl Codec for Multiq {
     fn encode(&self, to: &mut Attributes, params: &QdiscParams, _change: bool) {
         if matches!(params, QdiscParams::Multiq(_)) {
             // The kernel takes both from the device.
-            to.octets(TCA_OPTIONS, &[0; 4]);
+            to.payload(TCA_OPTIONS, &[0; 4]);
         }
     }
 

@@ -26,9 +26,9 @@ const RATE_FULL: u64 = u32::MAX as u64;
 fn encode(to: &mut Attributes, params: &NetemParams) {
     let loss = if let NetemLoss::Random(share) = params.loss { share } else { 0 };
     let NetemParams { limit, gap, duplicate, latency_ns, jitter_ns, .. } = params;
-    let mut octets = words(&[ticks(*latency_ns), *limit, loss, *gap, *duplicate, ticks(*jitter_ns)]);
-    octets.extend(behind(params).bytes());
-    to.octets(TCA_OPTIONS, &octets);
+    let mut bytes = words(&[ticks(*latency_ns), *limit, loss, *gap, *duplicate, ticks(*jitter_ns)]);
+    bytes.extend(behind(params).bytes());
+    to.payload(TCA_OPTIONS, &bytes);
 }
 
 /// Nanoseconds in ticks of 64.
@@ -40,19 +40,19 @@ fn ticks(ns: i64) -> u32 {
 fn behind(params: &NetemParams) -> Attributes {
     let mut to = Attributes::default();
     if let Some(NetemCorrelations { delay, loss, duplicate }) = params.correlations {
-        to.octets(1, &words(&[delay, loss, duplicate]));
+        to.payload(1, &words(&[delay, loss, duplicate]));
     }
     if let Some((probability, correlation)) = params.reorder {
-        to.octets(3, &words(&[probability, correlation]));
+        to.payload(3, &words(&[probability, correlation]));
     }
     if params.ecn {
         to.u32(7, 1);
     }
     if let Some((probability, correlation)) = params.corrupt {
-        to.octets(4, &words(&[probability, correlation]));
+        to.payload(4, &words(&[probability, correlation]));
     }
     if let Some(slot) = &params.slot {
-        to.octets(12, &slots(slot));
+        to.payload(12, &slots(slot));
     }
     loss(&mut to, params.loss);
     if let Some(rate) = &params.rate {
@@ -73,8 +73,8 @@ fn loss(to: &mut Attributes, loss: NetemLoss) {
     let mut inner = Attributes::default();
     match loss {
         NetemLoss::Random(_) => return,
-        NetemLoss::States { p13, p31, p32, p23, p14 } => inner.octets(1, &words(&[p13, p31, p32, p14, p23])),
-        NetemLoss::Gilbert { p, r, h, k1 } => inner.octets(2, &words(&[p, r, h, k1])),
+        NetemLoss::States { p13, p31, p32, p23, p14 } => inner.payload(1, &words(&[p13, p31, p32, p14, p23])),
+        NetemLoss::Gilbert { p, r, h, k1 } => inner.payload(2, &words(&[p, r, h, k1])),
     };
     to.marked_nest(5, &inner);
 }
@@ -85,24 +85,24 @@ fn serial(to: &mut Attributes, rate: &NetemRate) {
         to.u64(8, rate);
     }
     let fits = rate.min(RATE_FULL) as u32;
-    to.octets(6, &words(&[fits, packet_overhead as u32, cell_size, cell_overhead as u32]));
+    to.payload(6, &words(&[fits, packet_overhead as u32, cell_size, cell_overhead as u32]));
 }
 
 fn slots(slot: &NetemSlot) -> Vec<u8> {
     let NetemSlot { min_delay_ns, max_delay_ns, max_packets, max_bytes, dist_delay_ns, dist_jitter_ns, .. } = slot;
-    let mut octets = Vec::new();
-    octets.extend(min_delay_ns.to_ne_bytes());
-    octets.extend(max_delay_ns.to_ne_bytes());
-    octets.extend(words(&[*max_packets as u32, *max_bytes as u32]));
-    octets.extend(dist_delay_ns.to_ne_bytes());
-    octets.extend(dist_jitter_ns.to_ne_bytes());
-    octets
+    let mut bytes = Vec::new();
+    bytes.extend(min_delay_ns.to_ne_bytes());
+    bytes.extend(max_delay_ns.to_ne_bytes());
+    bytes.extend(words(&[*max_packets as u32, *max_bytes as u32]));
+    bytes.extend(dist_delay_ns.to_ne_bytes());
+    bytes.extend(dist_jitter_ns.to_ne_bytes());
+    bytes
 }
 
 fn table(to: &mut Attributes, number: u16, table: Option<&Table>) {
     if let Some(Table(values)) = table {
-        let octets: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        to.octets(number, &octets);
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        to.payload(number, &bytes);
     }
 }
 
@@ -165,9 +165,9 @@ fn read_rate(from: &Found<'_>) -> Option<NetemRate> {
     (rate > 0).then_some(whole)
 }
 
-fn read_slot(octets: &[u8]) -> Option<NetemSlot> {
-    let long = |at: usize| Some(i64::from_ne_bytes(octets.get(at..at + 8)?.try_into().ok()?));
-    let short = |at: usize| Some(i32::from_ne_bytes(octets.get(at..at + 4)?.try_into().ok()?));
+fn read_slot(bytes: &[u8]) -> Option<NetemSlot> {
+    let long = |at: usize| Some(i64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let short = |at: usize| Some(i32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     Some(NetemSlot {
         min_delay_ns: long(0)?,
         max_delay_ns: long(8)?,

@@ -16,7 +16,7 @@ impl Codec for Plug {
                 PlugCommand::ReleaseIndefinite => 2,
                 PlugCommand::Limit => 3,
             };
-            to.octets(TCA_OPTIONS, &words(&[number, *limit]));
+            to.payload(TCA_OPTIONS, &words(&[number, *limit]));
         }
     }
 

@@ -21,11 +21,11 @@ impl Codec for Prio {
 }
 
 fn encode(to: &mut Attributes, params: &PrioParams) {
-    let mut octets = words(&[params.bands]);
-    octets.extend(params.priomap);
+    let mut bytes = words(&[params.bands]);
+    bytes.extend(params.priomap);
     // Behind the structure stand attributes, of which there are none.
-    octets.extend(Attributes::default().octets(TCA_OPTIONS, &[]).bytes());
-    to.octets(TCA_OPTIONS, &octets);
+    bytes.extend(Attributes::default().payload(TCA_OPTIONS, &[]).bytes());
+    to.payload(TCA_OPTIONS, &bytes);
 }
 
 fn decode(options: &[u8]) -> Option<PrioParams> {

@@ -33,30 +33,30 @@ pub(super) fn flags(params: &RedParams) -> u8 {
 }
 
 pub(super) fn curve(limit: u32, curve: &RedCurve, flags: u8) -> Vec<u8> {
-    let mut octets = words(&[limit, curve.min, curve.max]);
-    octets.extend([curve.wlog, curve.plog, curve.scell_log, flags]);
-    octets
+    let mut bytes = words(&[limit, curve.min, curve.max]);
+    bytes.extend([curve.wlog, curve.plog, curve.scell_log, flags]);
+    bytes
 }
 
 pub(super) fn idle(to: &mut Attributes, number: u16, table: Option<&IdleTable>) {
     if let Some(table) = table {
-        to.octets(number, table);
+        to.payload(number, table);
     }
 }
 
 fn encode(to: &mut Attributes, params: &RedParams) {
     // Flags have an attribute of their own, which tells the kernel which of them are meant.
-    to.octets(1, &curve(params.limit, &params.curve, 0));
+    to.payload(1, &curve(params.limit, &params.curve, 0));
     idle(to, 2, params.idle.as_deref());
-    to.u32(3, params.curve.max_p).octets(4, &words(&[flags(params).into(), ALL_FLAGS]));
+    to.u32(3, params.curve.max_p).payload(4, &words(&[flags(params).into(), ALL_FLAGS]));
 }
 
 /// Those of choke have no attribute with flags.
 pub(super) fn decode(from: &Found<'_>, has_flags: bool) -> Option<RedParams> {
-    let octets = from.get(1)?;
-    let words = numbers(octets);
+    let bytes = from.get(1)?;
+    let words = numbers(bytes);
     let [limit, min, max, ..] = words.as_slice() else { return None };
-    let logs = octets.get(12..16)?;
+    let logs = bytes.get(12..16)?;
     let curve = RedCurve {
         min: *min,
         max: *max,
@@ -66,7 +66,7 @@ pub(super) fn decode(from: &Found<'_>, has_flags: bool) -> Option<RedParams> {
         max_p: from.u32(3).unwrap_or(0),
     };
     // Newer kernels tell all flags apart; the structure has the older ones.
-    let told = from.get(4).filter(|_| has_flags).and_then(|octets| numbers(octets).first().copied());
+    let told = from.get(4).filter(|_| has_flags).and_then(|bytes| numbers(bytes).first().copied());
     let flags = told.unwrap_or(0) | u32::from(logs[3]);
     Some(RedParams {
         limit: *limit,

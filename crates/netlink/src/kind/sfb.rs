@@ -28,7 +28,7 @@ fn encode(to: &mut Attributes, params: &SfbParams) {
     let SfbParams { rehash_ms, warmup_ms, limit, max, target, increment, decrement, penalty_rate, penalty_burst } =
         *params;
     let all = [rehash_ms, warmup_ms, max, target, increment, decrement, limit, penalty_rate, penalty_burst];
-    to.octets(1, &words(&all));
+    to.payload(1, &words(&all));
 }
 
 fn decode(from: &Found<'_>) -> Option<SfbParams> {

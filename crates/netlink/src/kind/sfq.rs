@@ -31,19 +31,19 @@ impl Codec for Sfq {
 
 fn encode(to: &mut Attributes, params: &SfqParams) {
     let SfqParams { quantum, perturb, limit, divisor, flows, depth, headdrop, red } = params;
-    let mut octets = words(&[*quantum, *perturb as u32, *limit, *divisor, *flows, *depth, u32::from(*headdrop)]);
+    let mut bytes = words(&[*quantum, *perturb as u32, *limit, *divisor, *flows, *depth, u32::from(*headdrop)]);
     match red {
         Some(red) => {
-            octets.extend(words(&[red.limit, red.curve.min, red.curve.max]));
+            bytes.extend(words(&[red.limit, red.curve.min, red.curve.max]));
             let flags = u8::from(red.ecn) | u8::from(red.harddrop) << 1;
-            octets.extend([red.curve.wlog, red.curve.plog, red.curve.scell_log, flags]);
-            octets.extend(words(&[red.curve.max_p]));
+            bytes.extend([red.curve.wlog, red.curve.plog, red.curve.scell_log, flags]);
+            bytes.extend(words(&[red.curve.max_p]));
         }
-        None => octets.extend(words(&[0; 5])),
+        None => bytes.extend(words(&[0; 5])),
     }
     // What the kernel counts of it, when it tells.
-    octets.extend(words(&[0; 6]));
-    to.octets(TCA_OPTIONS, &octets);
+    bytes.extend(words(&[0; 6]));
+    to.payload(TCA_OPTIONS, &bytes);
 }
 
 fn decode(options: &[u8]) -> Option<SfqParams> {
@@ -68,7 +68,7 @@ fn decode(options: &[u8]) -> Option<SfqParams> {
     })
 }
 
-/// Octets of sfq's parameters before what its early detection counts.
+/// Bytes of sfq's parameters before what its early detection counts.
 const SFQ_PARAMS: usize = 48;
 
 /// What sfq counts of itself stands among what it was told.

@@ -24,11 +24,11 @@ impl Codec for Tbf {
 fn encode(to: &mut Attributes, params: &TbfParams) {
     let TbfParams { rate, peak, limit, burst, peak_burst, buffer, peak_buffer } = params;
     let cell_log = if *peak_burst > 0 { sent::cell_log(*peak_burst) } else { sent::CELL_LOG };
-    let mut octets = sent::spec(rate, cell_log).to_vec();
-    octets.extend(peak.as_ref().map_or(sent::NO_RATE, |peak| sent::spec(peak, cell_log)));
-    octets.extend(words(&[*limit, buffer.0, peak_buffer.0]));
+    let mut bytes = sent::spec(rate, cell_log).to_vec();
+    bytes.extend(peak.as_ref().map_or(sent::NO_RATE, |peak| sent::spec(peak, cell_log)));
+    bytes.extend(words(&[*limit, buffer.0, peak_buffer.0]));
     // A bucket is told in bytes too, where they are known.
-    to.octets(1, &octets).maybe(6, Some(*burst).filter(|burst| *burst > 0));
+    to.payload(1, &bytes).maybe(6, Some(*burst).filter(|burst| *burst > 0));
     sent::wide(to, 4, rate);
     sent::table(to, 2, rate, cell_log);
     if let Some(peak) = peak {
@@ -39,11 +39,11 @@ fn encode(to: &mut Attributes, params: &TbfParams) {
 }
 
 fn decode(options: &Found<'_>) -> Option<TbfParams> {
-    let octets = options.get(1)?;
-    let rest = numbers(octets.get(2 * SPEC..)?);
-    let peak = rate(octets.get(SPEC..)?, options.u64(5))?;
+    let bytes = options.get(1)?;
+    let rest = numbers(bytes.get(2 * SPEC..)?);
+    let peak = rate(bytes.get(SPEC..)?, options.u64(5))?;
     Some(TbfParams {
-        rate: rate(octets, options.u64(4))?,
+        rate: rate(bytes, options.u64(4))?,
         peak: (peak.rate.0 > 0).then_some(peak),
         limit: *rest.first()?,
         burst: 0,

@@ -199,9 +199,9 @@ pub enum CakeFraming {
     /// Whole frames.
     #[default]
     None,
-    /// Cells of 53 octets carrying 48.
+    /// Cells of 53 bytes carrying 48.
     Atm,
-    /// One octet in 65 is the link's.
+    /// One byte in 65 is the link's.
     Ptm,
 }
 

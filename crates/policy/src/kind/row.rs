@@ -49,7 +49,7 @@ pub enum Waits {
 /// How it is given other values where it stands.
 #[derive(Clone, Copy, Debug)]
 pub enum Changes {
-    /// Not at all, or not all of them: it must be made anew.
+    /// Not at all, or not all of them: it must be made again.
     Anew,
     /// One `change` sets all of them.
     InPlace,
@@ -67,7 +67,7 @@ pub enum Changes {
 /// When it tells its parent, while it is made with options, what these left no room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reports {
-    /// Never: nothing is lost then, or nobody is told.
+    /// Never: nothing is lost then, or no one is told.
     Never,
     /// When it accepts them.
     IfAccepted,

@@ -1,8 +1,8 @@
 //! multiq: a band for each of the device's transmit queues, which take turns.
 //!
-//! A packet goes to the band of the queue that it was put into: by a hash of its flow, or by an action
-//! (`skbedit queue_mapping`) of a filter here or where it left. What a filter says of classes means nothing. Devices with
-//! one queue refuse it.
+//! A packet goes to the band of the queue that it was put into: by a hash of its flow, or by an action (`skbedit
+//! queue_mapping`) of a filter here or where it left. What a filter says of classes means nothing. Devices with one
+//! queue refuse it.
 
 use crate::asking::{Answer, Gone, classify};
 use crate::cx::Cx;

@@ -2,9 +2,9 @@
 //!
 //! Made for check-points of virtual machines: what a machine sends may leave only when its state up to then is safe
 //! elsewhere. `block` closes an epoch, `release` lets the last closed epoch go, `release_indefinite` lets everything go
-//! until the next `block`. The order of arrival is kept, so a release counts packets from the front of the queue. Only one
-//! closed epoch is remembered: packets of one that was not released before the next `block` go with later ones, or at
-//! `release_indefinite` (as Linux 6.1 does it; recorded).
+//! until the next `block`. The order of arrival is kept, so a release counts packets from the front of the queue. Only
+//! one closed epoch is remembered: packets of one that was not released before the next `block` go with later ones, or
+//! at `release_indefinite` (as Linux 6.1 does it; recorded).
 
 use crate::cx::{Cx, Device, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own};

@@ -68,7 +68,7 @@ pub struct Captures<'c> {
 /// What was lost between two captures. `say` hears of a capture that is damaged at its end.
 ///
 /// # Errors
-/// A file cannot be read or is no capture, or nobody knows how many packets were sent.
+/// A file cannot be read or is no capture, or no one knows how many packets were sent.
 pub fn captured(captures: &Captures<'_>, say: &dyn Fn(&str)) -> Result<Lost> {
     let said = |path| said(path, captures.port, say);
     let far = said(captures.received)?;

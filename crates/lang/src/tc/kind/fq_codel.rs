@@ -81,7 +81,7 @@ fn show(params: &FqCodelParams, entry: &mut Entry) {
         time("ce_threshold", us, entry);
     }
     if let Some((value, mask)) = params.ce_selector.filter(|(_, mask)| *mask != 0) {
-        let text = |octet: u8| if octet == 0 { "0".to_string() } else { format!("{octet:#x}") };
+        let text = |byte: u8| if byte == 0 { "0".to_string() } else { format!("{byte:#x}") };
         entry.say(&format!("ce_threshold_selector {}/{} ", text(value), text(mask)));
         entry.member("ce_threshold_selector", Json::number(value));
         entry.member("ce_threshold_mask", Json::number(mask));

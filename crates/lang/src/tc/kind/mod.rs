@@ -1,7 +1,7 @@
 //! The kinds' words: one file each, and their table here.
 //!
-//! A kind's options are named in its table of options (`tidegate_policy`, `kind/KIND.rs`), by which [`Reader`] finds them; what is here
-//! makes parameters of the values read, and listings of dumps.
+//! A kind's options are named in its table of options (`tidegate_policy`, `kind/KIND.rs`), by which [`Reader`] finds
+//! them; what is here makes parameters of the values read, and listings of dumps.
 
 mod blackhole;
 mod cake;
@@ -43,7 +43,8 @@ use tidegate_policy::{ClassParams, Kind, QdiscParams};
 
 /// How tc reads what is said of a kind, and how it lists it.
 pub(super) trait Syntax: Sync {
-    /// Reads the options of a qdisc. `None`: tc sends no parameters. What tc says though it goes on is added to `stderr`.
+    /// Reads the options of a qdisc. `None`: tc sends no parameters. What tc says though it goes on is added to
+    /// `stderr`.
     fn qdisc(
         &self,
         reader: &Reader<'_>,

@@ -12,7 +12,7 @@ const MAX_TERMS: usize = 4096;
 /// The conditions; `None`: they are not as they should be.
 pub(super) fn tree(from: &Found<'_>) -> Option<Vec<Term>> {
     let list = from.nest(2);
-    let all: Vec<&[u8]> = list.all().map(|(_, octets)| octets).collect();
+    let all: Vec<&[u8]> = list.all().map(|(_, bytes)| bytes).collect();
     if all.is_empty() {
         return Some(Vec::new());
     }
@@ -25,8 +25,8 @@ fn group(all: &[&[u8]], from: usize, depth: u32) -> Option<Vec<Term>> {
         return None;
     }
     let mut terms = Vec::new();
-    for octets in all.get(from..)? {
-        let (head, rest) = octets.split_at_checked(8)?;
+    for bytes in all.get(from..)? {
+        let (head, rest) = bytes.split_at_checked(8)?;
         let half = |at: usize| u16::from_ne_bytes([head[at], head[at + 1]]);
         let (kind, flags) = (half(2), half(4));
         let what = match kind {
@@ -36,7 +36,7 @@ fn group(all: &[&[u8]], from: usize, depth: u32) -> Option<Vec<Term>> {
                 (begins > from).then(|| group(all, begins, depth + 1)).flatten().map(Ematch::All)?
             }
             1 => compare(rest)?,
-            2 => octets_of(rest)?,
+            2 => bytes_of(rest)?,
             3 => Ematch::U32(key(rest.get(..16)?)),
             4 => meta(&read(rest))?,
             _ => return None,
@@ -67,9 +67,9 @@ const fn how(number: u8) -> Option<Compare> {
     }
 }
 
-fn compare(octets: &[u8]) -> Option<Ematch> {
-    let words = numbers(octets);
-    let tail = octets.get(8..12)?;
+fn compare(bytes: &[u8]) -> Option<Ematch> {
+    let words = numbers(bytes);
+    let tail = bytes.get(8..12)?;
     let width = match tail[2] & 15 {
         1 => Width::U8,
         2 => Width::U16,
@@ -87,8 +87,8 @@ fn compare(octets: &[u8]) -> Option<Ematch> {
     })
 }
 
-fn octets_of(octets: &[u8]) -> Option<Ematch> {
-    let (head, rest) = octets.split_at_checked(4)?;
+fn bytes_of(bytes: &[u8]) -> Option<Ematch> {
+    let (head, rest) = bytes.split_at_checked(4)?;
     let what = u16::from_ne_bytes([head[2], head[3]]);
     Some(Ematch::Nbyte {
         offset: u16::from_ne_bytes([head[0], head[1]]),
@@ -100,7 +100,7 @@ fn octets_of(octets: &[u8]) -> Option<Ematch> {
 fn meta(from: &Found<'_>) -> Option<Ematch> {
     let head = from.get(1)?.get(..8)?;
     // The kernel tells numbers as long as its own words.
-    let number = |at: u16| from.get(at).and_then(|octets| numbers(octets).first().copied()).unwrap_or(0);
+    let number = |at: u16| from.get(at).and_then(|bytes| numbers(bytes).first().copied()).unwrap_or(0);
     let side = |at: usize, value: u32| {
         let id = u16::from_ne_bytes([head[at], head[at + 1]]) & 0xfff;
         let (what, mask) = if id == 0 { (MetaId::Number(value), 0) } else { (known(id)?, value) };

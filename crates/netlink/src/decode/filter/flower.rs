@@ -68,21 +68,21 @@ pub(super) fn flower(from: &Found<'_>) -> FlowerParams {
         skip_hw: flags & 1 != 0,
     };
     for (field, value, mask, order) in PLACES {
-        let Some(octets) = from.get(value) else { continue };
+        let Some(bytes) = from.get(value) else { continue };
         // Of an address of 32 bits these are all.
-        let all = if octets.len() == 4 { field.all() & u128::from(u32::MAX) } else { field.all() };
+        let all = if bytes.len() == 4 { field.all() & u128::from(u32::MAX) } else { field.all() };
         let range = (FIRST_RANGE..=LAST_RANGE).contains(&value);
-        let mask = from.get(mask).filter(|_| mask != 0).map_or(all, |octets| number(octets, order));
-        params.set(FlowerKey { field, value: number(octets, order), mask, range });
+        let mask = from.get(mask).filter(|_| mask != 0).map_or(all, |bytes| number(bytes, order));
+        params.set(FlowerKey { field, value: number(bytes, order), mask, range });
     }
     params
 }
 
-fn number(octets: &[u8], order: Order) -> u128 {
-    let one_more = |sum: u128, octet: &u8| sum << 8 | u128::from(*octet);
+fn number(bytes: &[u8], order: Order) -> u128 {
+    let one_more = |sum: u128, byte: &u8| sum << 8 | u128::from(*byte);
     match order {
-        Network => octets.iter().fold(0, one_more),
-        Own if cfg!(target_endian = "little") => octets.iter().rev().fold(0, one_more),
-        Own => octets.iter().fold(0, one_more),
+        Network => bytes.iter().fold(0, one_more),
+        Own if cfg!(target_endian = "little") => bytes.iter().rev().fold(0, one_more),
+        Own => bytes.iter().fold(0, one_more),
     }
 }

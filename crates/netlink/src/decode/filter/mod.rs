@@ -56,10 +56,10 @@ fn entry(
     }
     let params = params(kind, &options).ok_or(Unread::Odd(kind))?;
     let hits = match kind {
-        "u32" => options.get(9).map(|octets| hits(octets, &options)),
+        "u32" => options.get(9).map(|bytes| hits(bytes, &options)),
         "matchall" => options
             .get(4)
-            .map(|octets| U32Hits { asked: counts(octets).first().copied().unwrap_or(0), ..U32Hits::default() }),
+            .map(|bytes| U32Hits { asked: counts(bytes).first().copied().unwrap_or(0), ..U32Hits::default() }),
         _ => None,
     };
     Ok(FilterEntry::Filter { handle, params, hits, actions: all_actions(&options, places, names)? })
@@ -67,8 +67,8 @@ fn entry(
 
 fn all_actions(options: &Found<'_>, (acts, police): (u16, u16), names: Names<'_>) -> Result<Vec<ActionDump>, Unread> {
     match options.get(police).filter(|_| police != 0) {
-        Some(octets) => Ok(vec![old_policer(octets)?]),
-        None => options.get(acts).map_or(Ok(Vec::new()), |octets| actions(octets, names)),
+        Some(bytes) => Ok(vec![old_policer(bytes)?]),
+        None => options.get(acts).map_or(Ok(Vec::new()), |bytes| actions(bytes, names)),
     }
 }
 
@@ -108,8 +108,8 @@ fn flow(from: &Found<'_>) -> Option<FlowParams> {
 }
 
 fn u32(options: &Found<'_>) -> Option<U32Params> {
-    let octets = options.get(5).unwrap_or(&[0; 16]);
-    let (head, keys) = octets.split_at_checked(16)?;
+    let bytes = options.get(5).unwrap_or(&[0; 16]);
+    let (head, keys) = bytes.split_at_checked(16)?;
     let be = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let own = |at: usize| i16::from_ne_bytes([head[at], head[at + 1]]);
     let hash_mask = u32::from_be_bytes([head[12], head[13], head[14], head[15]]);
@@ -117,7 +117,7 @@ fn u32(options: &Found<'_>) -> Option<U32Params> {
     Some(U32Params {
         classid: options.u32(1).map(Handle),
         keys: keys.chunks_exact(16).map(key).collect(),
-        mark: options.get(10).and_then(|octets| numbers(octets).get(..2).map(|two| (two[0], two[1]))),
+        mark: options.get(10).and_then(|bytes| numbers(bytes).get(..2).map(|two| (two[0], two[1]))),
         indev: options.text(8).map(Indev::named),
         table: options.u32(2).unwrap_or(0),
         divisor: None,
@@ -127,20 +127,20 @@ fn u32(options: &Found<'_>) -> Option<U32Params> {
     })
 }
 
-fn key(octets: &[u8]) -> U32Key {
-    let be = |at: usize| u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
-    let own = |at: usize| i32::from_ne_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
+fn key(bytes: &[u8]) -> U32Key {
+    let be = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let own = |at: usize| i32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     U32Key { mask: be(0), value: be(4), offset: own(8), offset_mask: own(12) }
 }
 
-fn hits(octets: &[u8], options: &Found<'_>) -> U32Hits {
-    let counts = counts(octets);
+fn hits(bytes: &[u8], options: &Found<'_>) -> U32Hits {
+    let counts = counts(bytes);
     let at = |place: usize| counts.get(place).copied().unwrap_or(0);
-    let mark = options.get(10).and_then(|octets| numbers(octets).get(2).copied()).unwrap_or(0);
+    let mark = options.get(10).and_then(|bytes| numbers(bytes).get(2).copied()).unwrap_or(0);
     U32Hits { asked: at(0), matched: at(1), keys: counts.get(2..).unwrap_or_default().to_vec(), mark: mark.into() }
 }
 
 /// Numbers of 64 bits one after another.
-fn counts(octets: &[u8]) -> Vec<u64> {
-    octets.chunks_exact(8).map(|eight| u64::from_ne_bytes(std::array::from_fn(|at| eight[at]))).collect()
+fn counts(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks_exact(8).map(|eight| u64::from_ne_bytes(std::array::from_fn(|at| eight[at]))).collect()
 }

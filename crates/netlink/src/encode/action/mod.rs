@@ -41,7 +41,7 @@ pub(super) fn list(to: &mut Attributes, at: u16, all: &[Action], devices: Device
 /// What any action may have beside its own.
 fn beside(to: &mut Attributes, action: &Action) {
     if !action.cookie.is_empty() {
-        to.octets(TCA_ACT_COOKIE, &action.cookie);
+        to.payload(TCA_ACT_COOKIE, &action.cookie);
     }
     let only = match action.only {
         Some(Only::Card) => SKIP_SW,
@@ -50,7 +50,7 @@ fn beside(to: &mut Attributes, action: &Action) {
     };
     let flags = only | if action.no_percpu { NO_PERCPU } else { 0 };
     if flags != 0 {
-        to.octets(TCA_ACT_FLAGS, &words(&[flags, flags]));
+        to.payload(TCA_ACT_FLAGS, &words(&[flags, flags]));
     }
     let counts = match action.card {
         CardCounts::Any => return,
@@ -58,7 +58,7 @@ fn beside(to: &mut Attributes, action: &Action) {
         CardCounts::Delayed => 2,
         CardCounts::Disabled => 0,
     };
-    to.octets(TCA_ACT_HW_STATS, &words(&[counts, 3]));
+    to.payload(TCA_ACT_HW_STATS, &words(&[counts, 3]));
 }
 
 /// Some of the machine's actions, by kind and number.
@@ -82,7 +82,7 @@ pub(super) fn all_of(to: &mut Attributes, kind: &str) {
     let (mut entry, mut list) = (Attributes::default(), Attributes::default());
     entry.text(TCA_ACT_KIND, kind);
     list.nest(1, &entry);
-    to.nest(OF_MACHINE, &list).octets(TCA_ROOT_FLAGS, &words(&[1, 1]));
+    to.nest(OF_MACHINE, &list).payload(TCA_ROOT_FLAGS, &words(&[1, 1]));
 }
 
 const fn control(control: Control) -> u32 {
@@ -105,15 +105,15 @@ fn act(to: &mut Attributes, action: &Action, devices: Devices<'_>) -> Result<(),
         Act::Ctinfo(act) => ctinfo(to, index, act),
         Act::Ct(act) => ct(to, index, act),
         Act::Simple(act) => {
-            to.octets(2, &general(index, act.control));
+            to.payload(2, &general(index, act.control));
             if let Some(text) = &act.text {
-                let mut octets = text.as_bytes().to_vec();
-                octets.resize(SIMPLE_OCTETS, 0);
-                to.octets(3, &octets);
+                let mut bytes = text.as_bytes().to_vec();
+                bytes.resize(SIMPLE_OCTETS, 0);
+                to.payload(3, &bytes);
             }
         }
         Act::Sample(act) => {
-            to.octets(2, &general(index, act.control)).maybe(3, act.rate).maybe(5, act.group).maybe(4, act.octets);
+            to.payload(2, &general(index, act.control)).maybe(3, act.rate).maybe(5, act.group).maybe(4, act.octets);
         }
         Act::Nat(act) => rewrite::nat(to, index, act),
         Act::Pedit(act) => rewrite::pedit(to, index, act),
@@ -125,12 +125,12 @@ fn act(to: &mut Attributes, action: &Action, devices: Devices<'_>) -> Result<(),
 }
 
 fn gact(to: &mut Attributes, index: u32, act: &Gact) {
-    to.octets(2, &general(index, act.control));
+    to.payload(2, &general(index, act.control));
     if let Some(random) = act.random {
-        let mut octets = (if random.drawn { 1_u16 } else { 2 }).to_ne_bytes().to_vec();
-        octets.extend(random.one_in.to_ne_bytes());
-        octets.extend(words(&[control(random.control)]));
-        to.octets(3, &octets);
+        let mut bytes = (if random.drawn { 1_u16 } else { 2 }).to_ne_bytes().to_vec();
+        bytes.extend(random.one_in.to_ne_bytes());
+        bytes.extend(words(&[control(random.control)]));
+        to.payload(3, &bytes);
     }
 }
 
@@ -141,15 +141,15 @@ fn mirred(to: &mut Attributes, index: u32, act: &Mirred, devices: Devices<'_>) -
         (true, false) => 3,
         (true, true) => 4,
     };
-    let mut octets = general(index, act.control);
-    octets.extend(words(&[how, number(devices, &act.to)?]));
-    to.octets(2, &octets);
+    let mut bytes = general(index, act.control);
+    bytes.extend(words(&[how, number(devices, &act.to)?]));
+    to.payload(2, &bytes);
     Ok(())
 }
 
 fn skbedit(to: &mut Attributes, index: u32, act: &Skbedit) {
     const INHERIT_DS_FIELD: u64 = 0x20;
-    to.octets(2, &general(index, act.control)).maybe(3, act.priority);
+    to.payload(2, &general(index, act.control)).maybe(3, act.priority);
     if let Some(queue) = act.queue {
         to.u16(4, queue);
     }
@@ -165,14 +165,14 @@ fn skbedit(to: &mut Attributes, index: u32, act: &Skbedit) {
 }
 
 fn connmark(to: &mut Attributes, index: u32, act: &Connmark) {
-    let mut octets = general(index, act.control);
-    octets.extend(act.zone.to_ne_bytes());
-    octets.extend([0, 0]);
-    to.octets(1, &octets);
+    let mut bytes = general(index, act.control);
+    bytes.extend(act.zone.to_ne_bytes());
+    bytes.extend([0, 0]);
+    to.payload(1, &bytes);
 }
 
 fn ctinfo(to: &mut Attributes, index: u32, act: &Ctinfo) {
-    to.octets(3, &general(index, act.control)).u16(4, act.zone);
+    to.payload(3, &general(index, act.control)).u16(4, act.zone);
     if let Some((mask, state)) = act.dscp {
         to.u32(5, mask);
         if state != 0 {
@@ -191,7 +191,7 @@ fn ct(to: &mut Attributes, index: u32, act: &Ct) {
         to.u16(4, zone);
     }
     if let Some((label, mask)) = act.label {
-        to.octets(7, &label.to_be_bytes()).octets(8, &mask.to_be_bytes());
+        to.payload(7, &label.to_be_bytes()).payload(8, &mask.to_be_bytes());
     }
     match act.nat {
         None => {}
@@ -200,12 +200,12 @@ fn ct(to: &mut Attributes, index: u32, act: &Ct) {
             how |= 8 | if source { 16 } else { 32 };
             let numbers = if low.is_ipv4() { [9, 10] } else { [11, 12] };
             for (number, address) in numbers.into_iter().zip([low, high]) {
-                to.octets(number, &rewrite::octets(address));
+                to.payload(number, &rewrite::bytes(address));
             }
             if let Some((low, high)) = ports {
-                to.octets(13, &low.to_be_bytes()).octets(14, &high.to_be_bytes());
+                to.payload(13, &low.to_be_bytes()).payload(14, &high.to_be_bytes());
             }
         }
     }
-    to.u16(3, how).octets(1, &general(index, act.control));
+    to.u16(3, how).payload(1, &general(index, act.control));
 }

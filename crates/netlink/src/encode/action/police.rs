@@ -24,11 +24,11 @@ pub(super) fn options(to: &mut Attributes, index: u32, police: &Police) {
     let mtu = if police.mtu == usual { 0 } else { police.mtu };
     let cell_log = if mtu == 0 { rate::CELL_LOG } else { rate::cell_log(mtu) };
     let spec = |spec: &Option<RateSpec>| spec.as_ref().map_or(rate::NO_RATE, |spec| rate::spec(spec, cell_log));
-    let mut octets = words(&[index, control(police.exceed), 0, police.burst.0, mtu]);
-    octets.extend(spec(&police.rate));
-    octets.extend(spec(&police.peak));
-    octets.extend(words(&[0, 0, 0]));
-    to.octets(1, &octets);
+    let mut bytes = words(&[index, control(police.exceed), 0, police.burst.0, mtu]);
+    bytes.extend(spec(&police.rate));
+    bytes.extend(spec(&police.peak));
+    bytes.extend(words(&[0, 0, 0]));
+    to.payload(1, &bytes);
     for (number, wide, spec) in [(2, 8, &police.rate), (3, 9, &police.peak)] {
         if let Some(spec) = spec {
             rate::table(to, number, spec, cell_log);

@@ -6,7 +6,7 @@ use tidegate_os::attribute::{Attributes, words};
 use tidegate_policy::{Csum, Nat, Pedit, PeditHeader, PeditKey, Skbmod, Vlan, VlanHow, VlanTag};
 
 /// An address as it stands in a packet.
-pub(super) fn octets(address: IpAddr) -> Vec<u8> {
+pub(super) fn bytes(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
@@ -14,27 +14,27 @@ pub(super) fn octets(address: IpAddr) -> Vec<u8> {
 }
 
 pub(super) fn nat(to: &mut Attributes, index: u32, act: &Nat) {
-    let mut octets = general(index, act.control);
-    octets.extend(act.old.octets());
-    octets.extend(act.new.octets());
-    octets.extend(act.mask.to_be_bytes());
-    octets.extend(words(&[u32::from(act.egress)]));
-    to.octets(1, &octets);
+    let mut bytes = general(index, act.control);
+    bytes.extend(act.old.octets());
+    bytes.extend(act.new.octets());
+    bytes.extend(act.mask.to_be_bytes());
+    bytes.extend(words(&[u32::from(act.egress)]));
+    to.payload(1, &bytes);
 }
 
 pub(super) fn csum(to: &mut Attributes, index: u32, act: &Csum) {
-    let mut octets = general(index, act.control);
-    octets.extend(words(&[act.sums]));
-    to.octets(1, &octets);
+    let mut bytes = general(index, act.control);
+    bytes.extend(words(&[act.sums]));
+    to.payload(1, &bytes);
 }
 
 /// Words to rewrite; those of a named header, or that are added to, need the newer attributes.
 pub(super) fn pedit(to: &mut Attributes, index: u32, act: &Pedit) {
-    let mut octets = general(index, act.control);
-    octets.extend([act.keys.len() as u8, 0, 0, 0]);
-    act.keys.iter().for_each(|key| octets.extend(pedit_key(key)));
+    let mut bytes = general(index, act.control);
+    bytes.extend([act.keys.len() as u8, 0, 0, 0]);
+    act.keys.iter().for_each(|key| bytes.extend(pedit_key(key)));
     if act.keys.iter().all(|key| key.header == PeditHeader::Network && !key.add) {
-        to.octets(2, &octets);
+        to.payload(2, &bytes);
         return;
     }
     let mut list = Attributes::default();
@@ -43,15 +43,15 @@ pub(super) fn pedit(to: &mut Attributes, index: u32, act: &Pedit) {
         entry.u16(1, key.header as u16).u16(2, u16::from(key.add));
         list.marked_nest(6, &entry);
     }
-    to.octets(4, &octets).marked_nest(5, &list);
+    to.payload(4, &bytes).marked_nest(5, &list);
 }
 
 fn pedit_key(key: &PeditKey) -> Vec<u8> {
-    let mut octets = key.mask.to_be_bytes().to_vec();
-    octets.extend(key.value.to_be_bytes());
+    let mut bytes = key.mask.to_be_bytes().to_vec();
+    bytes.extend(key.value.to_be_bytes());
     let at = key.at.unwrap_or_default();
-    octets.extend(words(&[key.offset as u32, at.offset as u32, at.mask, at.shift]));
-    octets
+    bytes.extend(words(&[key.offset as u32, at.offset as u32, at.mask, at.shift]));
+    bytes
 }
 
 pub(super) fn skbmod(to: &mut Attributes, index: u32, act: &Skbmod) {
@@ -60,13 +60,13 @@ pub(super) fn skbmod(to: &mut Attributes, index: u32, act: &Skbmod) {
         | u64::from(act.ethertype.is_some()) << 2
         | u64::from(act.swap) << 3
         | u64::from(act.ecn) << 4;
-    let mut octets = general(index, act.control);
-    octets.extend([0; 4]);
-    octets.extend(flags.to_ne_bytes());
-    to.octets(2, &octets);
+    let mut bytes = general(index, act.control);
+    bytes.extend([0; 4]);
+    bytes.extend(flags.to_ne_bytes());
+    to.payload(2, &bytes);
     for (number, address) in [(3, act.destination), (4, act.source)] {
         if let Some(address) = address {
-            to.octets(number, &address);
+            to.payload(number, &address);
         }
     }
     if let Some(ethertype) = act.ethertype {
@@ -82,13 +82,13 @@ pub(super) fn vlan(to: &mut Attributes, index: u32, act: &Vlan) {
         VlanHow::Push(tag) => (2, Some(tag)),
         VlanHow::Modify(tag) => (3, Some(tag)),
     };
-    let mut octets = general(index, act.control);
-    octets.extend(words(&[how]));
-    to.octets(2, &octets);
+    let mut bytes = general(index, act.control);
+    bytes.extend(words(&[how]));
+    to.payload(2, &bytes);
     if let Some(tag) = tag {
         to.u16(3, tag.id);
         if tag.protocol != VlanTag::DOT1Q {
-            to.octets(4, &tag.protocol.to_be_bytes());
+            to.payload(4, &tag.protocol.to_be_bytes());
         }
         if let Some(priority) = tag.priority.filter(|priority| *priority > 0) {
             to.u8(6, priority);

@@ -17,10 +17,10 @@ pub(super) fn tree(to: &mut Attributes, number: u16, terms: &[Term]) {
     let list = flattened(terms);
     let (mut inner, mut head) = (Attributes::default(), (list.len() as u16).to_ne_bytes().to_vec());
     head.extend([0, 0]);
-    inner.octets(1, &head);
+    inner.payload(1, &head);
     let mut matches = Attributes::default();
-    for (place, octets) in (1..).zip(&list) {
-        matches.octets(place, octets);
+    for (place, bytes) in (1..).zip(&list) {
+        matches.payload(place, bytes);
     }
     inner.nest(2, &matches);
     to.nest(number, &inner);
@@ -37,7 +37,7 @@ fn flattened(terms: &[Term]) -> Vec<Vec<u8>> {
             let last = place + 1 == group.len();
             let joined = if last { 0 } else { [AND, OR][usize::from(term.or)] };
             let flags = joined | if term.not { INVERT } else { 0 };
-            let (kind, octets) = match &term.what {
+            let (kind, bytes) = match &term.what {
                 Ematch::All(inside) => {
                     let begins = begun as u32;
                     begun += inside.len();
@@ -47,7 +47,7 @@ fn flattened(terms: &[Term]) -> Vec<Vec<u8>> {
                 what => condition(what),
             };
             let mut whole: Vec<u8> = [0, kind, flags, 0].iter().flat_map(|half| half.to_ne_bytes()).collect();
-            whole.extend(octets);
+            whole.extend(bytes);
             list.push(whole);
         }
         at += 1;
@@ -71,22 +71,22 @@ fn condition(what: &Ematch) -> (u16, Vec<u8>) {
                 Width::U16 => 2,
                 Width::U32 => 4,
             };
-            let mut octets = words(&[*value, *mask]);
-            octets.extend(offset.to_ne_bytes());
-            octets.extend([align | u8::from(*trans) << 4, layer.number() | compare(*how) << 4]);
-            (CMP, octets)
+            let mut bytes = words(&[*value, *mask]);
+            bytes.extend(offset.to_ne_bytes());
+            bytes.extend([align | u8::from(*trans) << 4, layer.number() | compare(*how) << 4]);
+            (CMP, bytes)
         }
         Ematch::Nbyte { offset, layer, octets: needle } => {
-            let mut octets = offset.to_ne_bytes().to_vec();
-            octets.extend((needle.len() as u16 & 0xfff | u16::from(layer.number()) << 12).to_ne_bytes());
-            octets.extend(needle);
-            (NBYTE, octets)
+            let mut bytes = offset.to_ne_bytes().to_vec();
+            bytes.extend((needle.len() as u16 & 0xfff | u16::from(layer.number()) << 12).to_ne_bytes());
+            bytes.extend(needle);
+            (NBYTE, bytes)
         }
         Ematch::U32(key) => {
-            let mut octets = key.mask.to_be_bytes().to_vec();
-            octets.extend(key.value.to_be_bytes());
-            octets.extend(words(&[key.offset as u32, key.offset_mask as u32]));
-            (U32, octets)
+            let mut bytes = key.mask.to_be_bytes().to_vec();
+            bytes.extend(key.value.to_be_bytes());
+            bytes.extend(words(&[key.offset as u32, key.offset_mask as u32]));
+            (U32, bytes)
         }
         Ematch::Meta { left, how, right } => (META, meta(left, *how, right)),
         // Told by its reference.
@@ -98,7 +98,7 @@ fn meta(left: &MetaValue, how: Compare, right: &MetaValue) -> Vec<u8> {
     let mut head = side(left, compare(how));
     head.extend(side(right, 0));
     let mut to = Attributes::default();
-    to.octets(1, &head);
+    to.payload(1, &head);
     for (number, value) in [(2, left), (3, right)] {
         to.u32(number, if let MetaId::Number(number) = value.what { number } else { value.mask });
     }
@@ -108,9 +108,9 @@ fn meta(left: &MetaValue, how: Compare, right: &MetaValue) -> Vec<u8> {
 /// One side: what it is (numbers all of them), how far it is shifted, and how it is compared.
 fn side(value: &MetaValue, how: u8) -> Vec<u8> {
     const INTEGER: u16 = 1 << 12;
-    let mut octets = (INTEGER | meta_number(value.what)).to_ne_bytes().to_vec();
-    octets.extend([value.shift, how]);
-    octets
+    let mut bytes = (INTEGER | meta_number(value.what)).to_ne_bytes().to_vec();
+    bytes.extend([value.shift, how]);
+    bytes
 }
 
 pub(crate) fn meta_number(what: MetaId) -> u16 {

@@ -21,7 +21,7 @@ const IPV6: u16 = 0x86dd;
 /// How a field stands on the wire.
 #[derive(Clone, Copy)]
 enum Order {
-    /// As the network has it, in so many octets.
+    /// As the network has it, in so many bytes.
     Network(usize),
     /// As this machine has it.
     Own16,
@@ -46,22 +46,22 @@ pub(super) fn end(to: &mut Attributes, params: &FlowerParams, protocol: u16) {
     let flags = if params.skip_hw { SKIP_HW } else { 0 } | if params.skip_sw { SKIP_SW } else { 0 };
     to.u32(TCA_FLOWER_FLAGS, flags);
     if protocol != ALL {
-        to.octets(TCA_FLOWER_ETH_TYPE, &protocol.to_be_bytes());
+        to.payload(TCA_FLOWER_ETH_TYPE, &protocol.to_be_bytes());
     }
 }
 
 fn field(to: &mut Attributes, params: &FlowerParams, key: &FlowerKey) {
     if key.range {
         let (low, high) = if key.field == FlowerField::SrcPort { (87, 88) } else { (89, 90) };
-        to.octets(low, &(key.value as u16).to_be_bytes()).octets(high, &(key.mask as u16).to_be_bytes());
+        to.payload(low, &(key.value as u16).to_be_bytes()).payload(high, &(key.mask as u16).to_be_bytes());
         return;
     }
     let Some(Place(value, mask, order)) = place(params, key) else { return };
-    to.octets(value, &written(key.value, order));
+    to.payload(value, &written(key.value, order));
     let all = key.mask == key.field.all() || short_address(key) && key.mask == u128::from(u32::MAX);
     let always = !matches!(key.field, FlowerField::SrcPort | FlowerField::DstPort);
     if mask != 0 && (always || !all) {
-        to.octets(mask, &written(key.mask, order));
+        to.payload(mask, &written(key.mask, order));
     }
 }
 
@@ -71,7 +71,7 @@ fn short_address(key: &FlowerKey) -> bool {
 
 fn written(value: u128, order: Order) -> Vec<u8> {
     match order {
-        Order::Network(octets) => value.to_be_bytes()[16 - octets..].to_vec(),
+        Order::Network(bytes) => value.to_be_bytes()[16 - bytes..].to_vec(),
         Order::Own16 => (value as u16).to_ne_bytes().to_vec(),
         Order::Own32 => (value as u32).to_ne_bytes().to_vec(),
     }

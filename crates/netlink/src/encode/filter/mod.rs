@@ -118,7 +118,7 @@ fn u32(to: &mut Attributes, params: &U32Params, all: &[Action], devices: Devices
     }
     indev(to, 8, params.indev.as_ref());
     if let Some((value, mask)) = params.mark {
-        to.octets(10, &words(&[value, mask, 0]));
+        to.payload(10, &words(&[value, mask, 0]));
     }
     actions(to, &U32, all, devices)?;
     let compares = !params.keys.is_empty()
@@ -126,7 +126,7 @@ fn u32(to: &mut Attributes, params: &U32Params, all: &[Action], devices: Devices
         || params.hash.is_some()
         || params.offset != U32Offset::default();
     if params.divisor.is_none() && compares {
-        to.octets(5, &selector(params, all));
+        to.payload(5, &selector(params, all));
     }
     Ok(())
 }
@@ -143,17 +143,17 @@ fn selector(params: &U32Params, all: &[Action]) -> Vec<u8> {
         | flag(params.offset.plus != 0, OFFSET)
         | flag(params.offset.field.is_some(), VAROFFSET)
         | flag(params.offset.eat, EAT);
-    let mut octets = vec![flags, field.shift, params.keys.len() as u8, 0];
-    octets.extend(field.mask.to_be_bytes());
-    octets.extend(params.offset.plus.to_ne_bytes());
-    octets.extend((field.at as i16).to_ne_bytes());
+    let mut bytes = vec![flags, field.shift, params.keys.len() as u8, 0];
+    bytes.extend(field.mask.to_be_bytes());
+    bytes.extend(params.offset.plus.to_ne_bytes());
+    bytes.extend((field.at as i16).to_ne_bytes());
     let (mask, at) = params.hash.unwrap_or_default();
-    octets.extend((at as i16).to_ne_bytes());
-    octets.extend(mask.to_be_bytes());
+    bytes.extend((at as i16).to_ne_bytes());
+    bytes.extend(mask.to_be_bytes());
     for key in &params.keys {
-        octets.extend(key.mask.to_be_bytes());
-        octets.extend(key.value.to_be_bytes());
-        octets.extend(words(&[key.offset as u32, key.offset_mask as u32]));
+        bytes.extend(key.mask.to_be_bytes());
+        bytes.extend(key.value.to_be_bytes());
+        bytes.extend(words(&[key.offset as u32, key.offset_mask as u32]));
     }
-    octets
+    bytes
 }

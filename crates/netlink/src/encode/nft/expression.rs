@@ -1,6 +1,6 @@
 //! What a rule is made of: small steps that load into a register, change it, compare it, and decide.
 //!
-//! One register of 16 octets is enough for all that rules of traffic control ask: each step begins by loading it.
+//! One register of 16 bytes is enough for all that rules of traffic control ask: each step begins by loading it.
 
 use tidegate_os::attribute::Attributes;
 
@@ -11,7 +11,7 @@ const VERDICT: u16 = 2;
 const DECISION: u32 = 0;
 const REGISTER: u32 = 1;
 
-/// What is known of a packet beside its octets.
+/// What is known of a packet beside its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Meta {
@@ -23,9 +23,9 @@ pub enum Meta {
     Priority = 2,
     /// The mark.
     Mark = 3,
-    /// The name of the device it came in by, 16 octets.
+    /// The name of the device it came in by, 16 bytes.
     InName = 6,
-    /// The name of the device it leaves by, 16 octets.
+    /// The name of the device it leaves by, 16 bytes.
     OutName = 7,
     /// The protocol of netfilter: 2 for IPv4, 10 for IPv6.
     Family = 15,
@@ -68,13 +68,13 @@ pub enum Compare {
 pub struct Payload {
     /// From which header on.
     pub base: Header,
-    /// How far behind its beginning, octets.
+    /// How far behind its beginning, bytes.
     pub offset: u32,
-    /// How many octets.
+    /// How many bytes.
     pub length: u32,
 }
 
-/// A header that octets are counted from.
+/// A header that bytes are counted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Header {
@@ -121,9 +121,9 @@ fn be(number: u32) -> [u8; 4] {
 }
 
 /// A value, as attributes of it.
-fn value(octets: &[u8]) -> Attributes {
+fn value(bytes: &[u8]) -> Attributes {
     let mut to = Attributes::default();
-    to.octets(VALUE, octets);
+    to.payload(VALUE, bytes);
     to
 }
 
@@ -135,7 +135,7 @@ impl Expressions {
     fn step(&mut self, name: &str, numbers: &[(u16, u32)], more: impl FnOnce(&mut Attributes)) -> &mut Expressions {
         let (mut data, mut element) = (Attributes::default(), Attributes::default());
         for (number, word) in numbers {
-            data.octets(*number, &be(*word));
+            data.payload(*number, &be(*word));
         }
         more(&mut data);
         element.text(1, name).marked_nest(2, &data);
@@ -167,7 +167,7 @@ impl Expressions {
         self.step("ct", &[(2, key as u32), (4, REGISTER)], |_| {})
     }
 
-    /// Loads octets of the packet.
+    /// Loads bytes of the packet.
     pub fn load(&mut self, from: Payload) -> &mut Expressions {
         let Payload { base, offset, length } = from;
         self.step("payload", &[(1, REGISTER), (2, base as u32), (3, offset), (4, length)], |_| {})
@@ -181,7 +181,7 @@ impl Expressions {
         self.step("payload", &numbers, |_| {})
     }
 
-    /// Goes on only if the register begins with these octets (or compares so with them).
+    /// Goes on only if the register begins with these bytes (or compares so with them).
     pub fn compare(&mut self, how: Compare, with: &[u8]) -> &mut Expressions {
         self.step("cmp", &[(1, REGISTER), (2, how as u32)], |data| {
             data.marked_nest(3, &value(with));
@@ -203,22 +203,22 @@ impl Expressions {
     }
 
     /// Turns numbers from this machine's order into the network's.
-    pub fn in_network_order(&mut self, octets: u32) -> &mut Expressions {
+    pub fn in_network_order(&mut self, bytes: u32) -> &mut Expressions {
         const TO_NETWORK: u32 = 1;
-        self.step("byteorder", &[(1, REGISTER), (2, REGISTER), (3, TO_NETWORK), (4, octets), (5, octets)], |_| {})
+        self.step("byteorder", &[(1, REGISTER), (2, REGISTER), (3, TO_NETWORK), (4, bytes), (5, bytes)], |_| {})
     }
 
-    /// Puts octets into the register.
-    pub fn put(&mut self, octets: &[u8]) -> &mut Expressions {
+    /// Puts bytes into the register.
+    pub fn put(&mut self, bytes: &[u8]) -> &mut Expressions {
         self.step("immediate", &[(1, REGISTER)], |data| {
-            data.marked_nest(2, &value(octets));
+            data.marked_nest(2, &value(bytes));
         })
     }
 
     /// Goes on only if the register is (or is not) in a set of the same batch.
     pub fn lookup(&mut self, set: &str, id: u32, inside: bool) -> &mut Expressions {
         self.step("lookup", &[(2, REGISTER)], |data| {
-            data.text(1, set).octets(4, &be(id)).octets(5, &be(u32::from(!inside)));
+            data.text(1, set).payload(4, &be(id)).payload(5, &be(u32::from(!inside)));
         })
     }
 
@@ -244,7 +244,7 @@ impl Expressions {
             Verdict::Goto(chain) => (-4, Some(chain)),
         };
         let mut what = Attributes::default();
-        what.octets(1, &code.to_be_bytes());
+        what.payload(1, &code.to_be_bytes());
         if let Some(chain) = chain {
             what.text(2, chain);
         }
@@ -260,24 +260,24 @@ impl Expressions {
         self.step("queue", &[], |data| {
             let flags = u16::from(queue.bypass) | u16::from(queue.by_processor) << 1;
             let half = |number: u16| number.to_be_bytes();
-            data.octets(1, &half(queue.first)).octets(2, &half(queue.count)).octets(3, &half(flags));
+            data.payload(1, &half(queue.first)).payload(2, &half(queue.count)).payload(3, &half(flags));
         })
     }
 
     /// The same by iptables' target (`CONFIG_NFT_COMPAT`), which kernels without that expression have.
     pub fn queue_target(&mut self, queue: Queue) -> &mut Expressions {
         let flags = u16::from(queue.bypass) | u16::from(queue.by_processor) << 1;
-        let octets: Vec<u8> = [queue.first, queue.count, flags].iter().flat_map(|half| half.to_ne_bytes()).collect();
-        self.target("NFQUEUE", 3, &octets)
+        let bytes: Vec<u8> = [queue.first, queue.count, flags].iter().flat_map(|half| half.to_ne_bytes()).collect();
+        self.target("NFQUEUE", 3, &bytes)
     }
 
     /// A target of iptables, with its structure.
-    pub fn target(&mut self, name: &str, revision: u32, octets: &[u8]) -> &mut Expressions {
-        // Such structures end on a multiple of eight octets.
-        let mut whole = octets.to_vec();
+    pub fn target(&mut self, name: &str, revision: u32, bytes: &[u8]) -> &mut Expressions {
+        // Such structures end on a multiple of eight bytes.
+        let mut whole = bytes.to_vec();
         whole.resize(whole.len().next_multiple_of(8), 0);
         self.step("target", &[], |data| {
-            data.text(1, name).octets(2, &be(revision)).octets(3, &whole);
+            data.text(1, name).payload(2, &be(revision)).payload(3, &whole);
         })
     }
 }
@@ -287,9 +287,9 @@ pub(super) fn device(name: &str) -> Vec<u8> {
     if let Some(begin) = name.strip_suffix('+') {
         return begin.as_bytes().to_vec();
     }
-    let mut octets = name.as_bytes().to_vec();
-    octets.resize(16, 0);
-    octets
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.resize(16, 0);
+    bytes
 }
 
 impl Expressions {
@@ -305,12 +305,12 @@ impl Expressions {
 
     pub(super) fn by_device(&mut self, end: Meta, name: &str, not: bool) -> &mut Expressions {
         let how = if not { Compare::IsNot } else { Compare::Is };
-        let octets = device(name);
-        if octets.is_empty() {
+        let bytes = device(name);
+        if bytes.is_empty() {
             // `+` alone is any device: nothing is asked.
             return self;
         }
-        self.load_meta(end).compare(how, &octets)
+        self.load_meta(end).compare(how, &bytes)
     }
 
     /// Goes on only for packets whose mark, as far as these bits go, is this.

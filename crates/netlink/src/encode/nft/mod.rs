@@ -87,10 +87,10 @@ impl Batch {
         let mut to = Attributes::default();
         to.text(TABLE_NAME, &self.table);
         if let Some(flags) = flags {
-            to.octets(TABLE_FLAGS, &flags.to_be_bytes());
+            to.payload(TABLE_FLAGS, &flags.to_be_bytes());
         }
         if let Some(comment) = comment {
-            to.octets(TABLE_USERDATA, &note(comment));
+            to.payload(TABLE_USERDATA, &note(comment));
         }
         self.push(NEWTABLE, NLM_F_CREATE, &to);
     }
@@ -115,8 +115,8 @@ impl Batch {
         to.text(1, &self.table).text(3, name);
         if let Some(base) = base {
             let mut hook = Attributes::default();
-            hook.octets(1, &words::hook(base.hook).to_be_bytes()).octets(2, &base.priority.to_be_bytes());
-            to.marked_nest(4, &hook).octets(5, &u32::from(accepts).to_be_bytes()).text(7, base.kind.name());
+            hook.payload(1, &words::hook(base.hook).to_be_bytes()).payload(2, &base.priority.to_be_bytes());
+            to.marked_nest(4, &hook).payload(5, &u32::from(accepts).to_be_bytes()).text(7, base.kind.name());
         }
         self.push(NEWCHAIN, NLM_F_CREATE, &to);
     }
@@ -157,15 +157,15 @@ impl Batch {
 fn note(comment: &str) -> Vec<u8> {
     let mut text: Vec<u8> = comment.bytes().take(LONGEST_COMMENT - 1).collect();
     text.push(0);
-    let mut octets = vec![COMMENT, text.len() as u8];
-    octets.extend(text);
-    octets
+    let mut bytes = vec![COMMENT, text.len() as u8];
+    bytes.extend(text);
+    bytes
 }
 
 /// The comment in what was kept beside a table.
-pub(crate) fn comment(octets: &[u8]) -> Option<String> {
-    let text = octets.strip_prefix(&[COMMENT])?.get(1..)?;
-    Some(String::from_utf8_lossy(text.split(|octet| *octet == 0).next()?).into_owned())
+pub(crate) fn comment(bytes: &[u8]) -> Option<String> {
+    let text = bytes.strip_prefix(&[COMMENT])?.get(1..)?;
+    Some(String::from_utf8_lossy(text.split(|byte| *byte == 0).next()?).into_owned())
 }
 
 /// The question which tables there are; the answers have the attributes of [`Batch::make_table`].

@@ -18,24 +18,24 @@ pub struct Member(pub Vec<u8>, pub Vec<u8>);
 impl Member {
     /// A single value.
     #[must_use]
-    pub fn one(octets: &[u8]) -> Member {
-        Member(octets.to_vec(), octets.to_vec())
+    pub fn one(bytes: &[u8]) -> Member {
+        Member(bytes.to_vec(), bytes.to_vec())
     }
 
     /// The addresses of a network.
     #[must_use]
     pub fn network(address: &[u8], prefix: u8) -> Member {
         let mask = mask(address.len(), prefix);
-        let from: Vec<u8> = address.iter().zip(&mask).map(|(octet, mask)| octet & mask).collect();
-        let to = from.iter().zip(&mask).map(|(octet, mask)| octet | !mask).collect();
+        let from: Vec<u8> = address.iter().zip(&mask).map(|(byte, mask)| byte & mask).collect();
+        let to = from.iter().zip(&mask).map(|(byte, mask)| byte | !mask).collect();
         Member(from, to)
     }
 }
 
 /// So many leading ones.
-pub(super) fn mask(octets: usize, prefix: u8) -> Vec<u8> {
+pub(super) fn mask(bytes: usize, prefix: u8) -> Vec<u8> {
     let ones = |at: usize| usize::from(prefix).saturating_sub(8 * at).min(8);
-    (0..octets).map(|at| !(0xff_u16 >> ones(at)) as u8).collect()
+    (0..bytes).map(|at| !(0xff_u16 >> ones(at)) as u8).collect()
 }
 
 /// Members that touch or overlap are one, as the kernel wants them.
@@ -54,11 +54,11 @@ fn joined(mut members: Vec<Member>) -> Vec<Member> {
 }
 
 /// The value behind this one; `None`: it is the last.
-fn next(octets: &[u8]) -> Option<Vec<u8>> {
-    let mut next = octets.to_vec();
-    for octet in next.iter_mut().rev() {
-        let (sum, over) = octet.overflowing_add(1);
-        *octet = sum;
+fn next(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut next = bytes.to_vec();
+    for byte in next.iter_mut().rev() {
+        let (sum, over) = byte.overflowing_add(1);
+        *byte = sum;
         if !over {
             return Some(next);
         }
@@ -79,29 +79,29 @@ pub(super) const INTEGER: u32 = 4;
 impl Batch {
     /// Makes a set without a name for the rule that follows: its name and number for [`super::Expressions::lookup`].
     pub(super) fn set(&mut self, key: u32, members: Vec<Member>) -> (&'static str, u32) {
-        let octets = members.first().map_or(0, |member| member.0.len()) as u32;
+        let bytes = members.first().map_or(0, |member| member.0.len()) as u32;
         let intervals = members.iter().any(|member| member.0 != member.1);
         self.sets += 1;
         let id = self.sets;
         let flags = ANONYMOUS | CONSTANT | if intervals { INTERVAL } else { 0 };
         let mut to = Attributes::default();
-        to.text(1, &self.table).text(2, NAME).octets(3, &flags.to_be_bytes()).octets(4, &key.to_be_bytes());
-        to.octets(5, &octets.to_be_bytes()).octets(10, &id.to_be_bytes());
+        to.text(1, &self.table).text(2, NAME).payload(3, &flags.to_be_bytes()).payload(4, &key.to_be_bytes());
+        to.payload(5, &bytes.to_be_bytes()).payload(10, &id.to_be_bytes());
         self.push(NEWSET, NLM_F_CREATE, &to);
         let mut to = Attributes::default();
-        to.text(1, &self.table).text(2, NAME).octets(4, &id.to_be_bytes());
+        to.text(1, &self.table).text(2, NAME).payload(4, &id.to_be_bytes());
         to.marked_nest(3, &if intervals { ranges(&joined(members)) } else { values(&members) });
         self.push(NEWSETELEM, NLM_F_CREATE, &to);
         (NAME, id)
     }
 }
 
-fn element(list: &mut Attributes, octets: &[u8], flags: u32) {
+fn element(list: &mut Attributes, bytes: &[u8], flags: u32) {
     let (mut key, mut element) = (Attributes::default(), Attributes::default());
-    key.octets(1, octets);
+    key.payload(1, bytes);
     element.marked_nest(1, &key);
     if flags != 0 {
-        element.octets(3, &flags.to_be_bytes());
+        element.payload(3, &flags.to_be_bytes());
     }
     list.marked_nest(1, &element);
 }
@@ -115,7 +115,7 @@ fn values(members: &[Member]) -> Attributes {
 /// Where intervals begin, and where they have ended; what lies before the first has ended too.
 fn ranges(members: &[Member]) -> Attributes {
     let mut list = Attributes::default();
-    if let Some(first) = members.first().filter(|first| first.0.iter().any(|octet| *octet != 0)) {
+    if let Some(first) = members.first().filter(|first| first.0.iter().any(|byte| *byte != 0)) {
         element(&mut list, &vec![0; first.0.len()], END);
     }
     for member in members {

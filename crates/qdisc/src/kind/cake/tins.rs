@@ -120,8 +120,8 @@ pub struct CakeTin {
 }
 
 impl CakeTin {
-    /// Where a cake with these parameters in force, of this handle, on a device with frames of up to `frame` bytes, puts
-    /// a packet.
+    /// Where a cake with these parameters in force, of this handle, on a device with frames of up to `frame` bytes,
+    /// puts a packet.
     pub fn of(params: &CakeParams, qdisc: Handle, frame: u32, meta: &Meta) -> CakeTin {
         let tins = params.tins.unwrap_or_default();
         let (tin, because) = choose(tins, params.fwmark.unwrap_or(0), qdisc, meta, dscp(meta));

@@ -114,11 +114,11 @@ fn ports(batch: &mut Batch, steps: &mut Expressions, at: Payload, all: &[(u16, u
 }
 
 fn length(steps: &mut Expressions, from: u16, to: u16, not: bool) {
-    let octets = |number: u16| u32::from(number).to_be_bytes();
-    steps.load_meta(Meta::Length).in_network_order(4).range(!not, &octets(from), &octets(to));
+    let bytes = |number: u16| u32::from(number).to_be_bytes();
+    steps.load_meta(Meta::Length).in_network_order(4).range(!not, &bytes(from), &bytes(to));
 }
 
-/// The DS field, which in IPv6 stands across two octets.
+/// The DS field, which in IPv6 stands across two bytes.
 fn field(steps: &mut Expressions, v6: Option<bool>, value: u8, mask: u8, not: bool) -> Result<(), Unknown> {
     match v6 {
         Some(false) => {
@@ -129,7 +129,7 @@ fn field(steps: &mut Expressions, v6: Option<bool>, value: u8, mask: u8, not: bo
             steps.compare(how(not), &[value]);
         }
         Some(true) => {
-            let across = |octet: u8| (u16::from(octet) << 4).to_be_bytes();
+            let across = |byte: u8| (u16::from(byte) << 4).to_be_bytes();
             steps.load(network(0, 2)).bits(&across(mask), &[0; 2]).compare(how(not), &across(value));
         }
         None => return Err(unknown("the DS field of either version", BY_VERSION)),

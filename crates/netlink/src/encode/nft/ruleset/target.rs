@@ -5,7 +5,7 @@ use super::super::{Compare, Ct, Expressions, Meta, Payload, Verdict};
 use super::{Unknown, unknown};
 use tidegate_policy::netfilter::{Connmark, Target};
 
-/// The octets that hold the DS field, in both versions of IP, and where IPv4 has its checksum.
+/// The bytes that hold the DS field, in both versions of IP, and where IPv4 has its checksum.
 const DS_FIELD: Payload = Payload { base: Header::Network, offset: 0, length: 2 };
 const CHECKSUM: u32 = 10;
 
