@@ -14,16 +14,16 @@ use serde_json::Value;
 const LIBRARIES: &[&str] = &[
     "packet",
     "policy",
-    "lang",
+    "syntax",
     "classify",
     "qdisc",
     "gateway",
-    "insight",
+    "inspect",
     "sim",
     "measure",
     "analysis",
     "report",
-    "os",
+    "sys",
     "sandbox",
     "shims",
     "capture",
@@ -40,8 +40,8 @@ const LIBRARIES: &[&str] = &[
     "sessions",
     "web",
     "pcap",
-    "probe",
-    "field",
+    "probe-wire",
+    "prober",
     "text",
 ];
 
@@ -50,34 +50,38 @@ const ROOMS: [(&str, Purity, &[&str]); 34] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
-    ("lang", Purity::Std, &["policy", "packet"]),
+    ("syntax", Purity::Std, &["policy", "packet"]),
     ("classify", Purity::NoStd, &["policy", "packet"]),
     ("qdisc", Purity::NoStd, &["classify", "policy", "packet"]),
     ("gateway", Purity::NoStd, &["qdisc", "classify", "policy", "packet"]),
-    ("insight", Purity::Std, &["gateway", "qdisc", "classify", "policy", "packet", "lang"]),
-    ("plan", Purity::Std, &["insight", "gateway", "qdisc", "classify", "policy", "packet", "lang"]),
+    ("inspect", Purity::Std, &["gateway", "qdisc", "classify", "policy", "packet", "syntax"]),
+    ("plan", Purity::Std, &["inspect", "gateway", "qdisc", "classify", "policy", "packet", "syntax"]),
     ("measure", Purity::Std, &[]),
     ("pcap", Purity::NoStd, &[]),
-    ("probe", Purity::NoStd, &["measure"]),
+    ("probe-wire", Purity::NoStd, &["measure"]),
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
     ("analysis", Purity::Std, &["measure", "packet"]),
     ("report", Purity::Impure, &["analysis", "measure", "text"]),
-    ("os", Purity::Impure, &["text"]),
-    ("sandbox", Purity::Impure, &["os"]),
-    ("shims", Purity::Std, &["gateway", "classify", "policy", "packet", "lang"]),
-    ("capture", Purity::Impure, &["shims", "sandbox", "os", "text"]),
-    ("loader", Purity::Impure, &["capture", "shims", "insight", "gateway", "policy", "packet", "lang", "os"]),
-    ("scenario", Purity::Std, &["sim", "measure", "shims", "insight", "gateway", "policy", "packet", "lang"]),
-    ("trial", Purity::Std, &["scenario", "sim", "measure", "shims", "insight", "gateway", "policy", "packet", "lang"]),
+    ("sys", Purity::Impure, &["text"]),
+    ("sandbox", Purity::Impure, &["sys"]),
+    ("shims", Purity::Std, &["gateway", "classify", "policy", "packet", "syntax"]),
+    ("capture", Purity::Impure, &["shims", "sandbox", "sys", "text"]),
+    ("loader", Purity::Impure, &["capture", "shims", "inspect", "gateway", "policy", "packet", "syntax", "sys"]),
+    ("scenario", Purity::Std, &["sim", "measure", "shims", "inspect", "gateway", "policy", "packet", "syntax"]),
+    (
+        "trial",
+        Purity::Std,
+        &["scenario", "sim", "measure", "shims", "inspect", "gateway", "policy", "packet", "syntax"],
+    ),
     (
         "replay",
         Purity::Std,
-        &["trial", "scenario", "sim", "measure", "shims", "insight", "gateway", "policy", "packet", "pcap"],
+        &["trial", "scenario", "sim", "measure", "shims", "inspect", "gateway", "policy", "packet", "pcap"],
     ),
-    ("field", Purity::Impure, &["measure", "probe", "os", "text"]),
-    ("lab", Purity::Impure, &["scenario", "sim", "netlink", "gateway", "policy", "packet", "measure", "os"]),
-    ("netlink", Purity::Impure, &["policy", "packet", "os"]),
-    ("dataplane", Purity::Impure, &["netlink", "gateway", "policy", "packet", "os"]),
+    ("prober", Purity::Impure, &["measure", "probe-wire", "sys", "text"]),
+    ("lab", Purity::Impure, &["scenario", "sim", "netlink", "gateway", "policy", "packet", "measure", "sys"]),
+    ("netlink", Purity::Impure, &["policy", "packet", "sys"]),
+    ("dataplane", Purity::Impure, &["netlink", "gateway", "policy", "packet", "sys"]),
     (
         "daemon",
         Purity::Impure,
@@ -87,19 +91,19 @@ const ROOMS: [(&str, Purity, &[&str]); 34] = [
             "netlink",
             "loader",
             "shims",
-            "insight",
+            "inspect",
             "gateway",
             "policy",
             "packet",
-            "lang",
-            "os",
+            "syntax",
+            "sys",
             "text",
         ],
     ),
     (
         "apply",
         Purity::Impure,
-        &["daemon", "dataplane", "plan", "netlink", "loader", "insight", "gateway", "policy", "packet", "os", "text"],
+        &["daemon", "dataplane", "plan", "netlink", "loader", "inspect", "gateway", "policy", "packet", "sys", "text"],
     ),
     (
         "sessions",
@@ -114,18 +118,18 @@ const ROOMS: [(&str, Purity, &[&str]); 34] = [
             "scenario",
             "loader",
             "capture",
-            "insight",
-            "field",
-            "probe",
+            "inspect",
+            "prober",
+            "probe-wire",
             "measure",
             "analysis",
-            "lang",
+            "syntax",
             "policy",
             "packet",
-            "os",
+            "sys",
         ],
     ),
-    ("web", Purity::Impure, &["measure", "analysis", "report", "os"]),
+    ("web", Purity::Impure, &["measure", "analysis", "report", "sys"]),
     ("cli", Purity::Impure, LIBRARIES),
     (
         "fuzz",
@@ -134,18 +138,18 @@ const ROOMS: [(&str, Purity, &[&str]); 34] = [
             "cli",
             "shims",
             "loader",
-            "lang",
+            "syntax",
             "packet",
             "pcap",
-            "insight",
+            "inspect",
             "analysis",
             "report",
-            "probe",
+            "probe-wire",
             "netlink",
             "dataplane",
-            "os",
+            "sys",
             "sim",
-            "field",
+            "prober",
         ],
     ),
     ("py", Purity::Impure, LIBRARIES),
@@ -318,7 +322,7 @@ fn room_files(dir: &Path, room: &str, purity: Purity) -> Vec<String> {
         breaches.push(format!("crates/{room}: neither src/lib.rs nor src/main.rs"));
     }
     for (file, head) in &heads {
-        if room != "os" && !head.contains("#![forbid(unsafe_code)]") {
+        if room != "sys" && !head.contains("#![forbid(unsafe_code)]") {
             breaches.push(format!("crates/{room}/{file}: must say #![forbid(unsafe_code)]"));
         }
         if purity == Purity::NoStd && !head.lines().any(|line| line.trim() == "#![no_std]") {
@@ -402,11 +406,11 @@ fn source(name: &Path, text: &str) -> Vec<String> {
     if lines > MAX_LINES {
         breaches.push(format!("{}: {lines} lines: split it, {MAX_LINES} is the limit", name.display()));
     }
-    if !name.starts_with("crates/os") {
+    if !name.starts_with("crates/sys") {
         for (number, line) in code_only(text).lines().enumerate() {
             let mut words = line.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
             if words.any(|word| word == "unsafe") {
-                breaches.push(format!("{}:{}: unsafe code belongs in crates/os", name.display(), number + 1));
+                breaches.push(format!("{}:{}: unsafe code belongs in crates/sys", name.display(), number + 1));
             }
         }
     }
@@ -552,7 +556,7 @@ mod tests {
             "packages": [
                 package("tidegate", &[("tidegate-sim", ""), ("clap", "")]),
                 package("tidegate-qdisc", &[("tidegate-gateway", ""), ("libm", ""), ("rand", ""), ("proptest", "dev")]),
-                package("tidegate-sim", &[("tidegate-os", ""), ("tidegate-gateway", "")]),
+                package("tidegate-sim", &[("tidegate-sys", ""), ("tidegate-gateway", "")]),
                 package("tidegate-shed", &[]),
                 package("xtask", &[("tidegate", "")]),
             ]
@@ -562,7 +566,7 @@ mod tests {
             [
                 "tidegate-qdisc: must not depend on gateway: arrows point down only",
                 "tidegate-qdisc: a pure room uses none but libm, hmac, sha2, serde, serde_json, serde_path_to_error, toml, flate2, not rand",
-                "tidegate-sim: must not depend on os: arrows point down only",
+                "tidegate-sim: must not depend on sys: arrows point down only",
                 "tidegate-shed: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see",
             ]
         );
@@ -602,7 +606,7 @@ mod tests {
         assert_eq!(source(Path::new("x.rs"), &hidden), Vec::<String>::new());
         let shown = format!("let a = '\\'';\n{word} {{ }}\n");
         assert_eq!(source(Path::new("x.rs"), &shown).len(), 1);
-        assert_eq!(source(Path::new("crates/os/src/x.rs"), &shown).len(), 0);
+        assert_eq!(source(Path::new("crates/sys/src/x.rs"), &shown).len(), 0);
     }
 
     #[test]

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::ssh;
 use tidegate_daemon::{Error, Result, bail, ensure};
-use tidegate_os::boot;
-use tidegate_os::service::Alone;
 use tidegate_plan::{Plan, essential, plan, text as diff};
 use tidegate_policy::dump::Installed;
+use tidegate_sys::boot;
+use tidegate_sys::service::Alone;
 
 /// How long a policy waits to be confirmed over SSH, seconds.
 const OVER_SSH: u64 = 60;

@@ -15,8 +15,8 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{Context, Result};
-use tidegate_os::service::Alone;
-use tidegate_os::{interrupt, poll};
+use tidegate_sys::service::Alone;
+use tidegate_sys::{interrupt, poll};
 
 /// How often it is looked whether a confirmation came, or whether whoever is at work has ended.
 const LOOK: Duration = Duration::from_millis(250);

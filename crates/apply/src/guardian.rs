@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 use tidegate_daemon::{Context, Result, RuntimeDir, bail};
-use tidegate_os::{boot, process, service};
+use tidegate_sys::{boot, process, service};
 
 /// How long a guardian may take to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -15,7 +15,7 @@ use serde_json::json;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{Context, Result, error};
-use tidegate_os::service::Alone;
+use tidegate_sys::service::Alone;
 
 /// How long a command waits for another one that is at work in the same namespace.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tidegate_daemon::PacketIo;
 use tidegate_daemon::{Context, Result, ensure};
-use tidegate_os::namespace::NetworkNamespace;
+use tidegate_sys::namespace::NetworkNamespace;
 
 /// Where they are kept, unless the environment says otherwise.
 const ROOT: &str = "/var/lib/tidegate";

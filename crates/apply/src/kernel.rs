@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use tidegate_daemon::{Context, Result, bail, ensure, error};
 use tidegate_netlink::encode::nft::{Batch, ruleset};
 use tidegate_netlink::{Kernel, KernelError, Netfilter, RawDump};
-use tidegate_os::netlink::{Change, Links};
-use tidegate_os::place::Place;
 use tidegate_packet::Handle;
 use tidegate_plan::{self as plan, Plan};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::place::Place;
 
 /// What the kernel says of a kind that it does not know.
 const ENOENT: i32 = 2;
@@ -549,7 +549,7 @@ impl Tried {
         if self.tables.is_empty() {
             return Ok(None);
         }
-        let made = raw(ruleset("tidegate-probe", COMMENT, false, &self.tables)?);
+        let made = raw(ruleset("tidegate-probe-wire", COMMENT, false, &self.tables)?);
         Ok(arm.carry_out(made).err().map(|error| format!("does not take the rules that set marks ({error:#})")))
     }
 

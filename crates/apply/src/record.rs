@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use tidegate_daemon::{Result, bail};
 use tidegate_netlink::RawDump;
-use tidegate_os::output_file;
+use tidegate_sys::output_file;
 
 /// A message of netlink: its type, its flags, and what follows its head.
 pub(crate) type Raw = (u16, u16, Vec<u8>);

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{Context, Result, bail, ensure};
-use tidegate_os::boot;
+use tidegate_sys::boot;
 
 /// A policy of ours, as it was applied.
 #[derive(Clone, Debug, PartialEq)]

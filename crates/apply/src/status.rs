@@ -12,7 +12,7 @@ use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::apply_command;
 use tidegate_daemon::{Result, ensure};
-use tidegate_os::news;
+use tidegate_sys::news;
 
 /// A packet later than this makes a warning: behind it the engine gives up on making up for what it missed.
 pub const LATE_NS: u64 = tidegate_dataplane::engine::CREDIT.0;

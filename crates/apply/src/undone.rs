@@ -6,7 +6,7 @@ use crate::time::since_1970;
 use serde_json::{Value, json};
 use std::fs;
 use tidegate_daemon::RuntimeDir;
-use tidegate_os::{boot, output_file};
+use tidegate_sys::{boot, output_file};
 
 /// Notes that a policy was undone, and why. That it cannot be noted undoes nothing and is no error.
 pub(crate) fn note(room: &RuntimeDir, name: &str, state: &State, why: &str) {

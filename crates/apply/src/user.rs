@@ -10,7 +10,7 @@ use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{ANSWER, Client};
 use tidegate_daemon::{Context, Result, bail, ensure};
 use tidegate_daemon::{DaemonOptions, PacketIo};
-use tidegate_os::{output_file, process};
+use tidegate_sys::{output_file, process};
 use tidegate_text::shell_word as quoted;
 
 /// How long it may take to end when it is asked to, to end when it gets SIGTERM, and to be gone after SIGKILL.

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use tidegate_apply::{ApplyOptions, Backend, ErrorKind, Notice, Wanted};
 use tidegate_netlink::Kernel;
-use tidegate_os::netlink::Links;
-use tidegate_os::place::Place;
+use tidegate_sys::netlink::Links;
+use tidegate_sys::place::Place;
 
 /// A batch for `wan0`, as a file that goes with this.
 struct Batch(PathBuf);

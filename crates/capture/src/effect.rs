@@ -6,9 +6,9 @@
 use std::fs;
 use std::path::Path;
 
-use tidegate_os::netlink::Change;
 use tidegate_sandbox::LinkRequest;
 use tidegate_shims::{FileChange, LinkChange};
+use tidegate_sys::netlink::Change;
 
 /// What the sandbox's first process is asked for a change of a link.
 pub(super) fn request(change: LinkChange) -> LinkRequest {

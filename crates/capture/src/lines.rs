@@ -166,7 +166,7 @@ impl Finder {
         if super::scan::is_new_inside(&real) {
             return;
         }
-        if let Ok(text) = tidegate_os::input_file::read_text(&real, MAX_BYTES) {
+        if let Ok(text) = tidegate_sys::input_file::read_text(&real, MAX_BYTES) {
             let mut source = Source::new(path.into(), &text, &issuer[2.min(issuer.len())..]);
             source.real = real;
             self.files.push(source);

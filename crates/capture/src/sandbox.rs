@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdout};
 
-use tidegate_os::process;
 use tidegate_sandbox::{Sandbox, SandboxError, Spec, Users};
+use tidegate_sys::process;
 
 use super::CaptureError;
 

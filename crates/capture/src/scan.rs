@@ -156,7 +156,7 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
         return Err(CaptureError::IsDirectory(path.to_owned()));
     }
     let mut bytes = Vec::new();
-    let file = tidegate_os::input_file::open(path).map_err(wrong)?;
+    let file = tidegate_sys::input_file::open(path).map_err(wrong)?;
     file.take(MAX_SCRIPT + 1).read_to_end(&mut bytes).map_err(wrong)?;
     if bytes.len() as u64 > MAX_SCRIPT {
         return Err(CaptureError::TooLong(path.to_owned(), MAX_SCRIPT));

@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
-use tidegate_os::until::Until;
-use tidegate_os::{poll, process};
 use tidegate_sandbox::{Report, Sandbox, Shortage, Spec};
+use tidegate_sys::until::Until;
+use tidegate_sys::{poll, process};
 
 use super::echo::Echo;
 use super::lines::Finder;

@@ -11,8 +11,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use tidegate_os::process;
 use tidegate_sandbox as sandbox;
+use tidegate_sys::process;
 
 use super::effect;
 use super::wire::{self, Request};

@@ -1,9 +1,9 @@
-//! Reading what users name: bounded in size and time, see [`tidegate_os::input_file`].
+//! Reading what users name: bounded in size and time, see [`tidegate_sys::input_file`].
 
 use anyhow::Context;
 use std::io;
 use std::path::Path;
-use tidegate_os::input_file;
+use tidegate_sys::input_file;
 
 /// Bytes of the longest policy, scenario, test file.
 pub(crate) use tidegate_loader::MAX_POLICY;

@@ -93,7 +93,7 @@ enum Command {
 
 fn main() -> ExitCode {
     // First things: this process may be a stage of those set apart,
-    let _ = tidegate_os::apart::stage();
+    let _ = tidegate_sys::apart::stage();
     // or may be a stage of a sandbox, or play a tool in a captured script.
     if let Some(code) = tidegate_capture::dispatch() {
         return code.into();

@@ -14,7 +14,7 @@ use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use tidegate_os::output_file::OutputFile;
+use tidegate_sys::output_file::OutputFile;
 
 /// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of BSD's
 /// sysexits, which no verdict of tidegate uses.
@@ -137,7 +137,7 @@ pub(crate) fn pass_on(to_errors: bool, piece: &str) {
     }
 }
 
-/// Writes a whole file, or nothing: `-` and `/dev/stdout` are standard output. See [`tidegate_os::output_file`].
+/// Writes a whole file, or nothing: `-` and `/dev/stdout` are standard output. See [`tidegate_sys::output_file`].
 ///
 /// # Errors
 /// It cannot be written, or somebody else's symbolic link is on its path; the error names the path.

@@ -308,7 +308,7 @@ fn killed_with_its_guardian(computer: &Computer, policy: &str) -> u32 {
     let begun = Instant::now();
     let stopped = loop {
         assert!(begun.elapsed() < PATIENCE, "the apply does not come to its middle");
-        let below = tidegate_os::process::descendants(child.id());
+        let below = tidegate_sys::process::descendants(child.id());
         let of = |word: &str| {
             below.iter().find(|one| one.words.get(1).is_some_and(|known| known == word)).map(|one| one.pid)
         };
@@ -321,7 +321,7 @@ fn killed_with_its_guardian(computer: &Computer, policy: &str) -> u32 {
         std::thread::sleep(Duration::from_millis(2));
     };
     for pid in [stopped.1, stopped.0] {
-        tidegate_os::process::kill_tree(pid);
+        tidegate_sys::process::kill_tree(pid);
     }
     child.wait().expect("it is ours");
     let begun = Instant::now();

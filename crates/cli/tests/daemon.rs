@@ -205,7 +205,7 @@ fn a_device_that_is_renamed_or_resized_is_the_same() {
     let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
     wire.near
         .go(|| {
-            use tidegate_os::netlink::{Change, Links};
+            use tidegate_sys::netlink::{Change, Links};
             let mut links = Links::open()?;
             links.change(WIRE, &Change { mtu: Some(1400), txqlen: Some(77), ..Change::default() })?;
             links.change(WIRE, &Change { up: Some(false), ..Change::default() })?;
@@ -274,7 +274,7 @@ fn devices_are_followed_by_their_names() {
     until("it is gone", || wire.ask(WIRE, &json!({"ask": "status"})).is_none());
     wire.plug(WIRE);
     until("there is another", || daemon.status()["openings"] == 1);
-    tidegate_os::process::ask_to_end(daemon.child.id());
+    tidegate_sys::process::ask_to_end(daemon.child.id());
     assert!(daemon.child.wait().expect("a child").success());
     nothing_is_left(&wire);
 }
@@ -287,7 +287,7 @@ fn a_followed_device_that_is_taken_down_stays_down() {
     let policy = wire.file("policy.sh", POLICY);
     let link = |name: &'static str| {
         wire.near.go(move || {
-            let mut links = tidegate_os::netlink::Links::open()?;
+            let mut links = tidegate_sys::netlink::Links::open()?;
             links.create_like(name, "dummy", 1000)
         })
     };
@@ -325,7 +325,7 @@ fn a_followed_device_that_is_taken_down_stays_down() {
     });
     assert_eq!(daemon(WIRE), None);
     // Started again, it takes all of them; `down` ends it with all of them.
-    tidegate_os::process::signal_to_end(pid);
+    tidegate_sys::process::signal_to_end(pid);
     assert!(follower.child.wait().expect("a child").success());
     drop(follower);
     let mut follower = start();
@@ -374,7 +374,7 @@ fn a_full_disk_stops_no_packets() {
     let mut daemon = Daemon { wire: &wire, child: child.expect("place").expect("it starts") };
     until("packets pass through it though it cannot say so", || daemon.status()["openings"] == 1);
     wire.transfer(10_000);
-    tidegate_os::process::ask_to_end(daemon.child.id());
+    tidegate_sys::process::ask_to_end(daemon.child.id());
     assert!(daemon.child.wait().expect("a child").success());
 }
 
@@ -607,8 +607,8 @@ fn a_standing_shaper_that_is_bypassed_is_said() {
         .map(String::from)
         .collect();
     let made = wire.near.go(move || {
-        match tidegate_lang::tc::parse(&words, &tidegate_lang::Env::default()).map(|parsed| parsed.command) {
-            Ok(tidegate_lang::tc::TcCommand::Apply(op)) => {
+        match tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default()).map(|parsed| parsed.command) {
+            Ok(tidegate_syntax::tc::TcCommand::Apply(op)) => {
                 tidegate_netlink::Kernel::open().expect("netlink").apply(&op).map_err(|error| error.to_string())
             }
             other => panic!("{other:?}"),
@@ -639,7 +639,7 @@ fn a_container_with_a_default_route_is_reached_too() {
     let Some(wire) = Wire::lay("route") else { return };
     let policy = wire.file("policy.sh", &POLICY.replace("wire0", "edge0"));
     let own = wire.far.go(|| {
-        use tidegate_os::netlink::Links;
+        use tidegate_sys::netlink::Links;
         let mut links = Links::open()?;
         links.create_like("eth0", "dummy", 1000)?;
         links.way_to_everybody(WIRE, "10.8.0.1".parse().expect("an address"))
@@ -726,7 +726,7 @@ fn strangers_take_neither_the_places_nor_the_memory() {
     const NOBODY: u32 = 65_534;
     const MORE_KIB: u64 = 16 << 10;
     let Some(wire) = Wire::lay("attack") else { return };
-    if tidegate_os::process::effective_uid() != 0 {
+    if tidegate_sys::process::effective_uid() != 0 {
         println!("left out: it takes root to become an ordinary user");
         return;
     }

@@ -10,9 +10,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use tidegate_os::netlink::Links;
-use tidegate_os::place::{self, Place};
-use tidegate_os::process::{self, die_with_parent};
+use tidegate_sys::netlink::Links;
+use tidegate_sys::place::{self, Place};
+use tidegate_sys::process::{self, die_with_parent};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 1));
 const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 2));

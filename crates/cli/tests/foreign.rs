@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use tidegate_probe::Message;
+use tidegate_probe_wire::Message;
 
 /// Sets a title, clears the screen, colours (8-bit CSI), turns text round, hides, deletes.
 const CANARY: &str = "\x1b]0;pwned\x07\x1b[2J\u{9b}31m\u{202e}\u{200b}\u{7f}";

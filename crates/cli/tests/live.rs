@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tidegate_netlink::encode::nft::{Batch, Expressions, Verdict};
 use tidegate_netlink::{Kernel, Netfilter};
-use tidegate_os::namespace::NetworkNamespace;
-use tidegate_os::netlink::{Change, Links};
-use tidegate_os::place::Place;
 use tidegate_policy::Op;
+use tidegate_sys::namespace::NetworkNamespace;
+use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::place::Place;
 
 /// How long something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -415,7 +415,7 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     let left = told["confirm"]["left_s"].as_f64().expect("it waits");
     assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{told:#}");
     let guardian = told["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it has one");
-    tidegate_os::process::kill_tree(guardian);
+    tidegate_sys::process::kill_tree(guardian);
     until("it is missed", || status(&computer).0 == Some(9));
     assert!(
         status(&computer).1["last_error"]
@@ -426,8 +426,8 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     assert_eq!(computer.stand("eth0"), before);
 }
 
-fn alone_in(lock: &Path) -> Option<tidegate_os::service::Alone> {
-    tidegate_os::service::Alone::take(lock).expect("it is there")
+fn alone_in(lock: &Path) -> Option<tidegate_sys::service::Alone> {
+    tidegate_sys::service::Alone::take(lock).expect("it is there")
 }
 
 /// Asked to end, a guardian goes back at once: nobody else would.
@@ -437,7 +437,7 @@ fn a_guardian_that_is_asked_to_end_goes_back_first() {
     let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600"]));
     let guardian = status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-    tidegate_os::process::ask_to_end(guardian.expect("it has one"));
+    tidegate_sys::process::ask_to_end(guardian.expect("it has one"));
     until("the way back", || {
         computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
     });

@@ -6,9 +6,9 @@ use common::{Place, TIDEGATE, skip};
 use std::net::IpAddr;
 use std::process::{Command, Output};
 use tidegate_analysis::experiment::from_json;
-use tidegate_field::serve::{Server, Serving};
 use tidegate_measure::experiment::{Experiment, Run, figure};
-use tidegate_probe::{Quotas, Token};
+use tidegate_probe_wire::{Quotas, Token};
+use tidegate_prober::serve::{Server, Serving};
 
 fn tidegate(words: &[&str]) -> Output {
     Command::new(TIDEGATE).args(words).env_remove("TIDEGATE_TOKEN").output().expect("tidegate runs")

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tidegate_os::netlink::Links;
-use tidegate_os::place::{self, Place};
-use tidegate_os::process::{self, die_with_parent};
-use tidegate_os::stamped;
+use tidegate_sys::netlink::Links;
+use tidegate_sys::place::{self, Place};
+use tidegate_sys::process::{self, die_with_parent};
+use tidegate_sys::stamped;
 
 /// How long a test waits for what must happen.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -80,7 +80,7 @@ impl Echo {
 fn serve(socket: &UdpSocket, answers: bool, stop: &AtomicBool) -> Vec<Option<u8>> {
     let (mut fields, mut buffer) = (Vec::new(), [0; 2048]);
     while !stop.load(Ordering::Relaxed) {
-        let _ = tidegate_os::poll::readable(&[std::os::fd::AsFd::as_fd(socket)], Duration::from_millis(20));
+        let _ = tidegate_sys::poll::readable(&[std::os::fd::AsFd::as_fd(socket)], Duration::from_millis(20));
         while let Ok(Some(came)) = stamped::receive(socket, &mut buffer) {
             let number = fields.len();
             fields.push(came.ds_field);

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, TcCommand};
 use tidegate_netlink::Kernel;
-use tidegate_os::netlink::Links;
-use tidegate_os::place::Place;
-use tidegate_os::process::{self, die_with_parent};
 use tidegate_pcap::{Next, Parser};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, TcCommand};
+use tidegate_sys::netlink::Links;
+use tidegate_sys::place::Place;
+use tidegate_sys::process::{self, die_with_parent};
 
 /// How long a test waits for what must happen.
 const LIMIT: Duration = Duration::from_secs(30);

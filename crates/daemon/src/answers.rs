@@ -13,13 +13,13 @@ use tidegate_dataplane::daemon::control::{Answers, Tell};
 use tidegate_dataplane::daemon::{Gone, Running};
 use tidegate_dataplane::engine::{Captured, ClassSeen, Counts, Fate, link_rate};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
-use tidegate_os::process;
-use tidegate_os::service::Peer;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_shims::Machine;
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
+use tidegate_sys::process;
+use tidegate_sys::service::Peer;
 
 /// Packets that wait for somebody who captures a class.
 const WAITING: usize = 4096;
@@ -166,7 +166,7 @@ impl Counter {
         let class = match request["class"].as_str() {
             None => Handle::NONE,
             Some("root") => Handle::ROOT,
-            Some(text) => match tidegate_lang::units::parse_classid(text) {
+            Some(text) => match tidegate_syntax::units::parse_classid(text) {
                 Some(handle) => handle,
                 None => return tell(&refusal(&format!("`{text}` is no class"), "say it as tc does: 1:10, or root")),
             },

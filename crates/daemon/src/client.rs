@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
-use tidegate_os::unix;
-use tidegate_os::until::Until;
+use tidegate_sys::unix;
+use tidegate_sys::until::Until;
 
 /// How long a daemon may take for an answer, unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -11,10 +11,10 @@ use tidegate_dataplane::door::capture::Capture;
 use tidegate_dataplane::door::queue::QueueDoor;
 use tidegate_dataplane::door::tun::{End, TunDoor};
 use tidegate_dataplane::door::{Direction, Door, Spot};
-use tidegate_os::netlink::Links;
-use tidegate_os::{news, place};
 use tidegate_plan::rebind::real_devices;
 use tidegate_policy::Op;
+use tidegate_sys::netlink::Links;
+use tidegate_sys::{news, place};
 
 /// What the device inside is called, what it is called where there is one of that name, and the octets of its largest packet.
 const INSIDE: &str = "eth0";

@@ -14,9 +14,9 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
-use tidegate_os::news::{self, Bulletin, Link};
-use tidegate_os::service::Alone;
-use tidegate_os::{interrupt, place, poll, process, service};
+use tidegate_sys::news::{self, Bulletin, Link};
+use tidegate_sys::service::Alone;
+use tidegate_sys::{interrupt, place, poll, process, service};
 
 /// How often it is looked whether a daemon has ended by itself, if nothing is heard of links.
 const LOOK: Duration = Duration::from_secs(1);

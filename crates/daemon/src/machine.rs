@@ -3,12 +3,12 @@
 use crate::error::{Context, Result};
 use tidegate_dataplane::door::{Direction, Spot};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_os::news::{self, Link};
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{Act, Kind, LinkKind, LinkOp, Op};
+use tidegate_sys::news::{self, Link};
 
 /// Where the engine's clock begins: what runs in jiffies must not begin before time does.
 pub(crate) const START: Time = Time(1_000_000_000);

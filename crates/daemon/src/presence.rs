@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
-use tidegate_os::process;
+use tidegate_sys::process;
 
 /// Daemons that are asked at the same time at most; where there are more, so many wait for the others' [`ANSWER`].
 pub const MOST_AT_ONCE: usize = 64;

@@ -20,11 +20,11 @@ use std::time::Duration;
 use tidegate_dataplane::daemon::{self, Clock, Desk, control};
 use tidegate_dataplane::door::Spot;
 use tidegate_dataplane::engine::{Engine, Session, link_rate};
-use tidegate_os::service::{self, Alone};
-use tidegate_os::turn::Turn;
-use tidegate_os::{interrupt, output_file, poll};
 use tidegate_packet::{Rate, Seeded};
 use tidegate_shims::Machine;
+use tidegate_sys::service::{self, Alone};
+use tidegate_sys::turn::Turn;
+use tidegate_sys::{interrupt, output_file, poll};
 
 /// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
 pub const SPLIT_BELOW: Rate = Rate::bits(200_000_000);

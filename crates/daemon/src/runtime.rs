@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tidegate_os::namespace::NetworkNamespace;
-use tidegate_os::service::Alone;
+use tidegate_sys::namespace::NetworkNamespace;
+use tidegate_sys::service::Alone;
 
 /// Where all of it stands, unless the environment says otherwise.
 const ROOT: &str = "/run/tidegate";

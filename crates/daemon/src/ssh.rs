@@ -1,7 +1,7 @@
 //! The SSH session that we were called from.
 
 use std::net::SocketAddr;
-use tidegate_os::process;
+use tidegate_sys::process;
 
 /// What sshd tells the programs of a session: the client's address and port, the server's address and port.
 const VARIABLE: &str = "SSH_CONNECTION";

@@ -8,8 +8,8 @@ use crate::runtime::RuntimeDir;
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tidegate_os::output_file::OutputFile;
-use tidegate_os::service;
+use tidegate_sys::output_file::OutputFile;
+use tidegate_sys::service;
 
 /// How long a daemon may take to be ready.
 const PATIENCE: Duration = Duration::from_secs(20);

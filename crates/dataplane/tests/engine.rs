@@ -6,10 +6,10 @@ use std::os::fd::BorrowedFd;
 use tidegate_dataplane::door::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot};
 use tidegate_dataplane::engine::{CREDIT, Engine, Fate, link_rate};
 use tidegate_gateway::{DeviceSpec, World};
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, TcCommand};
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::{LinkKind, Op};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, TcCommand};
 
 /// A door on nothing: frames are put in by hand, and what leaves is written down.
 #[derive(Default)]

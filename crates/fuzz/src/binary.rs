@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tidegate_insight::Framing;
+use tidegate_inspect::Framing;
 use tidegate_packet::{Dissector, Head, dissect, dissect_inner, innermost};
 use tidegate_pcap::{Next, Parser};
 
@@ -73,7 +73,7 @@ pub(crate) fn frame(bytes: &[u8]) {
     let dsfield = head.dsfield();
     head.set_dsfield(!dsfield);
     for framing in [Framing::Ethernet, Framing::Bare, Framing::Cooked, Framing::Cooked2] {
-        if let Some(packet) = tidegate_insight::of_frame(bytes, bytes.len(), framing) {
+        if let Some(packet) = tidegate_inspect::of_frame(bytes, bytes.len(), framing) {
             let _ = (packet.to_string(), packet.shortest(), packet.usual_length(), packet.answer());
         }
     }

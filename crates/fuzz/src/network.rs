@@ -10,9 +10,9 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 use tidegate_dataplane::daemon::control::{Answers, Tell, serve};
 use tidegate_netlink::decode;
-use tidegate_os::service::Peer;
-use tidegate_probe::{Header, Message, Quotas, Sample, SessionKey, Sessions, Side, Sightings, Token};
+use tidegate_probe_wire::{Header, Message, Quotas, Sample, SessionKey, Sessions, Side, Sightings, Token};
 use tidegate_shims::Call;
+use tidegate_sys::service::Peer;
 
 /// Answers the way the daemon does: `tc` requests carry words and a batch.
 struct Model;
@@ -59,7 +59,7 @@ pub(crate) fn probe_messages(bytes: &[u8]) {
         assert_eq!(Message::decode(&encoded[4..]), Ok(message.clone()), "a message reads back as it was written");
         let mut sessions = Sessions::new(None, Quotas::default());
         let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        if let Ok(call) = sessions.call(0, from, [7; tidegate_probe::DRAW], 9) {
+        if let Ok(call) = sessions.call(0, from, [7; tidegate_probe_wire::DRAW], 9) {
             let _ = sessions.hear(1, call, message);
             let _ = sessions.datagram(2, SocketAddr::new(from, 9), bytes, 2, Some(0));
         }
@@ -75,14 +75,14 @@ pub(crate) fn probe_messages(bytes: &[u8]) {
     let _ = Sample::read(bytes);
     let _ = Sample::read_sealed(bytes, &mut session_key().samples());
     let _ = Message::decode_sealed(bytes, &mut session_key().seal(Side::Client));
-    let (mut sightings, mut departures) = (Sightings::new(64), tidegate_probe::Departures::new(64));
+    let (mut sightings, mut departures) = (Sightings::new(64), tidegate_probe_wire::Departures::new(64));
     let _ = sightings.take_part(0, bytes);
     let _ = departures.take_part(0, bytes);
 }
 
 /// The key of a session without a token.
 fn session_key() -> SessionKey {
-    Token::open().session_key(&[1; tidegate_probe::DRAW], &[2; tidegate_probe::DRAW])
+    Token::open().session_key(&[1; tidegate_probe_wire::DRAW], &[2; tidegate_probe_wire::DRAW])
 }
 
 /// Messages one behind the other, each behind its length in two bytes.
@@ -107,6 +107,6 @@ pub(crate) fn netlink_dump(bytes: &[u8]) {
 }
 
 pub(crate) fn netlink_messages(bytes: &[u8]) {
-    tidegate_os::fuzzing::netlink(bytes);
-    tidegate_os::fuzzing::control(bytes);
+    tidegate_sys::fuzzing::netlink(bytes);
+    tidegate_sys::fuzzing::control(bytes);
 }

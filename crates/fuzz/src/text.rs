@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use tidegate::fuzzing;
-use tidegate_insight::Packet;
-use tidegate_lang::Env;
+use tidegate_inspect::Packet;
 use tidegate_loader::Format;
 use tidegate_shims::Call;
 use tidegate_sim::Trace;
+use tidegate_syntax::Env;
 
 /// The most calls of one input: what they add up to is bounded by the model, not by this.
 const MAX_CALLS: usize = 64;
@@ -30,7 +30,7 @@ fn one_call_a_line(tool: &str, bytes: &[u8]) -> Vec<Call> {
 pub(crate) fn tc_words(bytes: &[u8]) {
     let calls = one_call_a_line("tc", bytes);
     for call in &calls {
-        let _ = tidegate_lang::tc::parse(&call.args, &Env::default());
+        let _ = tidegate_syntax::tc::parse(&call.args, &Env::default());
     }
     fuzzing::calls(&calls);
 }

@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use tidegate_os::tun::Tun;
-use tidegate_os::{poll, turn};
 use tidegate_packet::Time;
+use tidegate_sys::tun::Tun;
+use tidegate_sys::{poll, turn};
 
 use crate::driver::Outside;
 

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use std::process::{Child, Command};
 use std::sync::Mutex;
 
-use tidegate_os::netlink::{Change, Links};
-use tidegate_os::place::{self, Place};
-use tidegate_os::tun::Tun;
+use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::place::{self, Place};
+use tidegate_sys::tun::Tun;
 
 use crate::load::Doors;
 

@@ -5,9 +5,9 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
-use tidegate_os::netlink::{Change, Links};
-use tidegate_os::place::{self, Place};
-use tidegate_os::tun::{Tun, WIRE_ADDRESS};
+use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::place::{self, Place};
+use tidegate_sys::tun::{Tun, WIRE_ADDRESS};
 
 use crate::host::{DEVICES, KERNEL, NAMESPACES, Trouble, trouble};
 

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use tidegate_gateway::{DeviceSpec, Gateway};
 use tidegate_lab::{Driver, Outside, Party};
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, TcCommand};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Pool, Seeded, Span, Time, checksum};
 use tidegate_sim::world::{Cable, Direction, End, Layout, Station, World};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, TcCommand};
 
 const START: Time = Time(1_000_000_000);
 const HOSTS: [[u8; 4]; 2] = [[192, 168, 1, 2], [198, 51, 100, 7]];

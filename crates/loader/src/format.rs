@@ -2,7 +2,7 @@
 
 use super::nothing::NOTHING_FOUND;
 use tidegate_capture::TOOLS;
-use tidegate_lang::tc;
+use tidegate_syntax::tc;
 
 /// What a policy may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! files ──▶ format ──▶ script: capture ──┐
-//!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶ insight::Reading
+//!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶ inspect::Reading
 //! ```
 //!
 //! ```
@@ -17,7 +17,7 @@
 //! // What it means: each command with the place of every word.
 //! let mut reading = policy.reading();
 //! assert_eq!(reading.steps[1].after("rate").unwrap().text, "5mbit");
-//! assert!(tidegate_insight::check(&mut reading).iter().any(|finding| finding.rule.id() == "R13"));
+//! assert!(tidegate_inspect::check(&mut reading).iter().any(|finding| finding.rule.id() == "R13"));
 //! ```
 
 pub mod distributions;
@@ -41,11 +41,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Outcome, Output, Trouble};
 use tidegate_gateway::DeviceSpec;
-use tidegate_insight::{CARRIED_OUT_AT, ClassNames, Given, Reading, Source, Step};
-use tidegate_os::input_file;
+use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Source, Step};
 use tidegate_packet::{Dissector, Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
 use tidegate_shims::Machine;
+use tidegate_sys::input_file;
 use traced::Traced;
 
 /// Bytes of the longest policy.

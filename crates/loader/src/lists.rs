@@ -5,11 +5,11 @@ use crate::format::Format;
 use crate::short::{self, tell};
 use std::path::{Path, PathBuf};
 use tidegate_capture::{Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
-use tidegate_insight::ClassNames;
-use tidegate_lang::batch;
-use tidegate_lang::short::{Line, Short};
-use tidegate_lang::tc::{self, NotListed};
+use tidegate_inspect::ClassNames;
 use tidegate_shims::{Answer, Call};
+use tidegate_syntax::batch;
+use tidegate_syntax::short::{Line, Short};
+use tidegate_syntax::tc::{self, NotListed};
 
 /// A call that a file asks for.
 pub(super) struct Asked {
@@ -190,7 +190,7 @@ pub(super) fn carry_out(
 
 fn trouble(tool: &str, stderr: &str, place: SourceLine) -> Trouble {
     let prefix = format!("{tool}: ");
-    let mut lines = tidegate_lang::tc::refusal_lines(stderr);
+    let mut lines = tidegate_syntax::tc::refusal_lines(stderr);
     let reason = lines.next().unwrap_or("refused without a word");
     let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
     Trouble {

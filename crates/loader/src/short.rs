@@ -1,8 +1,8 @@
-//! A short policy's file: TOML into the tree that `tidegate_lang::short` reads.
+//! A short policy's file: TOML into the tree that `tidegate_syntax::short` reads.
 
 use crate::format::Format;
 use std::path::Path;
-use tidegate_lang::short::{
+use tidegate_syntax::short::{
     Compiled, Entry, Imported, Node, Problem, Short, Span, Value, compile, read, read_fireqos, read_iface_conf,
     read_uci,
 };

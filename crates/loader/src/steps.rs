@@ -6,9 +6,9 @@ use super::traced::Came;
 use crate::MAX_POLICY;
 use std::path::Path;
 use tidegate_capture::{Outcome, Recorded};
-use tidegate_insight::{Frame, Place, Source, Step, Word};
-use tidegate_os::input_file;
+use tidegate_inspect::{Frame, Place, Source, Step, Word};
 use tidegate_shims::Carried;
+use tidegate_sys::input_file;
 
 impl LoadedPolicy {
     /// Notes what a file came to: `list` are its calls where it is a list.

@@ -7,13 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
 use tidegate_netlink::Kernel;
 use tidegate_packet::Handle;
 use tidegate_plan::{Incomplete, plan};
 use tidegate_policy::Table;
 use tidegate_policy::dump::Installed;
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

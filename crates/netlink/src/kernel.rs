@@ -5,12 +5,12 @@ use crate::encode::{self, Message, Unsent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
-use tidegate_os::netlink::{Change, Links};
-use tidegate_os::numbers::{RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER};
-use tidegate_os::talk::{Refused, Talk};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, Installed, QdiscDump};
 use tidegate_policy::{Filters, Kind, LinkKind, LinkOp, Op};
+use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::numbers::{RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER};
+use tidegate_sys::talk::{Refused, Talk};
 
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;

@@ -3,8 +3,8 @@
 use crate::encode::nft::{self, Batch};
 use std::collections::BTreeMap;
 use std::io;
-use tidegate_os::attribute::read;
-use tidegate_os::talk::{Refused, Talk};
+use tidegate_sys::attribute::read;
+use tidegate_sys::talk::{Refused, Talk};
 
 /// NFT_MSG_GETFLOWTABLE, of nftables' subsystem.
 const GET_FLOW_TABLES: u16 = 10 << 8 | 23;
@@ -153,7 +153,7 @@ fn flow_table(body: &[u8]) -> Option<FlowTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_os::attribute::Attributes;
+    use tidegate_sys::attribute::Attributes;
 
     #[test]
     fn a_flow_table_as_the_kernel_tells_it() {

@@ -4,14 +4,14 @@
 //! Kinds that the kernel does not have, and machines where no namespace may be made, are left out by name.
 
 use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
 use tidegate_netlink::{Kernel, KernelError};
-use tidegate_os::netlink::Links;
-use tidegate_os::place::{self, Place};
 use tidegate_packet::{Handle, Pool, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{LinkKind, Op};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
+use tidegate_sys::netlink::Links;
+use tidegate_sys::place::{self, Place};
 
 const DEVICES: [&str; 3] = ["link0", "link1", "ifb0"];
 const QUEUE: u32 = 1000;

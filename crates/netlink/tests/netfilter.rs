@@ -4,14 +4,14 @@
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use tidegate_gateway::{Gateway, World};
-use tidegate_lang::iptables::{self, IptCommand};
-use tidegate_lang::nft::{self, Ask};
 use tidegate_netlink::Netfilter;
 use tidegate_netlink::encode::nft::{Batch, Expressions, Queue, Verdict, ruleset, ruleset_of_ours};
-use tidegate_os::place::Place;
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::Op;
 use tidegate_policy::netfilter::{Base, ChainType, Hook, NfOp, RuleTable};
+use tidegate_syntax::iptables::{self, IptCommand};
+use tidegate_syntax::nft::{self, Ask};
+use tidegate_sys::place::Place;
 
 /// A namespace, or the reason why there is none.
 fn place() -> Option<Place> {

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, TcCommand};
 use tidegate_netlink::encode::{self, Message};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, TcCommand};
 
 const SENT: &[u8] = include_bytes!("data/sent.txt.gz");
 /// Octets of a netlink head, and of what stands before the attributes in messages about actions.

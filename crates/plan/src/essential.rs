@@ -2,7 +2,7 @@
 
 use crate::rebind::real_devices;
 use std::net::SocketAddr;
-use tidegate_insight::{Explainer, Packet, Reading, Story};
+use tidegate_inspect::{Explainer, Packet, Reading, Story};
 use tidegate_packet::Rate;
 use tidegate_policy::ClassParams;
 

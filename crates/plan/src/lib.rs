@@ -24,8 +24,8 @@
 //!     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
 //!     for command in commands {
 //!         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-//!         let parsed = tidegate_lang::tc::parse(&words, &tidegate_lang::Env::default()).unwrap();
-//!         let tidegate_lang::tc::TcCommand::Apply(op) = parsed.command else { unreachable!() };
+//!         let parsed = tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default()).unwrap();
+//!         let tidegate_syntax::tc::TcCommand::Apply(op) = parsed.command else { unreachable!() };
 //!         gateway.apply(World { now: Time(0), pool: &mut pool, draws: &mut draws }, &op).unwrap();
 //!     }
 //!     installed(&mut gateway, Time(0), "eth0")

@@ -2,9 +2,9 @@
 
 use crate::steps::{Item, Plan, Sign, Step};
 use std::fmt::Write as _;
-use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 
 /// How things are told: with their details, without what they count.
 const DETAILS: ShowFlags = ShowFlags { stats: false, ..ShowFlags::FULL };

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, TcCommand};
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_plan::{HIDDEN, Item, Plan, SHARED, plan};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::{LinkKind, Op, TcError};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, TcCommand};
 
 const DEV: &str = "link0";
 /// Recorded runs of a real kernel; here only what was configured there.

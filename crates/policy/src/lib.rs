@@ -2,8 +2,8 @@
 //! The typed model of everything that tc, netfilter's tables and links can be told.
 //!
 //! A configuration is a sequence of [`Op`]s, because that is what has meaning in Linux: `change` with the same words refills a token
-//! bucket, `replace` with another handle drops what was queued. Front ends (`lang`) make operations, the `gateway` carries them out
-//! and answers with [`dump`]s, which `lang` prints in tc's words. The values here are those that cross the netlink boundary: what tc
+//! bucket, `replace` with another handle drops what was queued. Front ends (`syntax`) make operations, the `gateway` carries them out
+//! and answers with [`dump`]s, which `syntax` prints in tc's words. The values here are those that cross the netlink boundary: what tc
 //! computes in user space (ticks, size tables) is already computed.
 
 mod action;

@@ -28,7 +28,7 @@ const MAX_MOUNTS: usize = 64;
 /// Writes the maps of the user namespace of process `pid`.
 pub(crate) fn map_users(pid: u32, users: Users) -> io::Result<()> {
     let proc = PathBuf::from(format!("/proc/{pid}"));
-    let (uid, gid) = (tidegate_os::process::effective_uid(), tidegate_os::process::effective_gid());
+    let (uid, gid) = (tidegate_sys::process::effective_uid(), tidegate_sys::process::effective_gid());
     if users == Users::Spare {
         let map = format!("0 {} {RANGE}\n", FIRST_SPARE + pid % RANGES * RANGE);
         return fs::write(proc.join("uid_map"), &map).and_then(|()| fs::write(proc.join("gid_map"), &map));
@@ -106,7 +106,7 @@ fn needed_points<'a>(spec: &Spec, points: &'a [PathBuf]) -> Vec<&'a PathBuf> {
 fn mapped_mount(point: &Path, namespace: &File) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let mount = rustix::mount::open_tree(CWD, point, flags)?;
-    tidegate_os::confine::mount_idmapped(&mount, namespace)?;
+    tidegate_sys::confine::mount_idmapped(&mount, namespace)?;
     Ok(mount)
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
 
-use tidegate_os::netlink::Links;
+use tidegate_sys::netlink::Links;
 
 use crate::control::{Control, Message, words_of};
 use crate::error::SandboxError;
@@ -156,7 +156,7 @@ impl Init<'_> {
             }
             watched.extend(pidfd.as_ref().map(AsFd::as_fd));
             // Without a descriptor for the process (before Linux 5.3) its end is noticed at the next round.
-            let ready = tidegate_os::poll::readable(&watched, REAP_EVERY).unwrap_or_default();
+            let ready = tidegate_sys::poll::readable(&watched, REAP_EVERY).unwrap_or_default();
             if listening && ready.first() == Some(&true) {
                 match self.control.receive() {
                     Ok((Message::End, _)) | Err(_) => listening = false,

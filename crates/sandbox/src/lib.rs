@@ -144,7 +144,7 @@ impl Sandbox {
             command.env_clear();
             command.envs(PUBLIC.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         }
-        tidegate_os::process::die_with_parent(&mut command);
+        tidegate_sys::process::die_with_parent(&mut command);
         let mut child = command.spawn().map_err(|error| SandboxError::new("start the sandbox process", error))?;
         // The command still holds the other end of the control socket: with it open we would not see its end.
         drop(command);
@@ -239,7 +239,7 @@ impl Sandbox {
     fn ask(&mut self, question: &Message) -> io::Result<(Message, Option<OwnedFd>)> {
         self.control.send(question)?;
         for _ in 0..MAX_REPORTS {
-            if tidegate_os::poll::readable(&[self.control.as_fd()], ANSWER_LIMIT)? != [true] {
+            if tidegate_sys::poll::readable(&[self.control.as_fd()], ANSWER_LIMIT)? != [true] {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             let (message, fd) = self.control.receive()?;
@@ -327,7 +327,7 @@ fn handshake(
         if started && let Some(listener) = listener.take() {
             return Ok(listener);
         }
-        let ready = tidegate_os::poll::readable(&[control.as_fd()], SETUP_LIMIT)
+        let ready = tidegate_sys::poll::readable(&[control.as_fd()], SETUP_LIMIT)
             .map_err(|error| SandboxError::new(STEP, error))?;
         if ready != [true] {
             return Err(SandboxError::new(STEP, io::Error::other("no answer for 20 s")));

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use tidegate_os::netlink::{Change, Links};
+use tidegate_sys::netlink::{Change, Links};
 
 /// Kinds of link that can stand for any other, best first.
 const STAND_INS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];

@@ -53,7 +53,7 @@ pub(crate) fn bind_read_only(from: &Path, to: &Path) -> io::Result<()> {
 /// Makes all mounts at and below a path read-only, without devices and set-user-ID programs.
 pub(crate) fn read_only(at: &Path) -> io::Result<()> {
     let top = rustix::fs::open(at, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-    match tidegate_os::confine::mount_read_only(&top) {
+    match tidegate_sys::confine::mount_read_only(&top) {
         // Before Linux 5.12: one mount after the other.
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
         done => return done,

@@ -35,10 +35,10 @@ fn enter(control: &Control<Stdin>, user_namespace: bool, words: &[OsString]) -> 
     let step = |name: &str, result: io::Result<()>| result.map_err(|error| SandboxError::new(name, error));
     // A session of its own has no terminal, so there is none to type into, and no process group of the caller's.
     step("begin a session", rustix::process::setsid().map(drop).map_err(Into::into))?;
-    step("close what was inherited", tidegate_os::confine::close_on_exec_from(3))?;
-    step("begin a session keyring", tidegate_os::confine::new_session_keyring())?;
+    step("close what was inherited", tidegate_sys::confine::close_on_exec_from(3))?;
+    step("begin a session keyring", tidegate_sys::confine::new_session_keyring())?;
     if user_namespace {
-        step("create a user namespace", tidegate_os::confine::unshare(UnshareFlags::NEWUSER))?;
+        step("create a user namespace", tidegate_sys::confine::unshare(UnshareFlags::NEWUSER))?;
         // Who we are inside is written by the caller: only it may map more than ourselves.
         let mapped = control.send(&Message::MapUsers).and_then(|()| control.receive());
         if !matches!(mapped, Ok((Message::Mapped, _))) {
@@ -53,7 +53,7 @@ fn enter(control: &Control<Stdin>, user_namespace: bool, words: &[OsString]) -> 
         | UnshareFlags::NEWIPC
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
-    step("create mount, network, process and cgroup namespaces", tidegate_os::confine::unshare(rest))?;
+    step("create mount, network, process and cgroup namespaces", tidegate_sys::confine::unshare(rest))?;
     // By this name it is found whatever directory it stands in, and whoever we are now.
     let mut command = Command::new("/proc/self/exe");
     command.arg0(INIT).arg(if user_namespace { "user" } else { "root" }).args(words);
@@ -64,7 +64,7 @@ fn enter(control: &Control<Stdin>, user_namespace: bool, words: &[OsString]) -> 
     command.stdin(socket);
     // A change of credentials forgets the earlier wish to die with the parent.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-    tidegate_os::process::die_with_parent(&mut command);
+    tidegate_sys::process::die_with_parent(&mut command);
     command.spawn().map_err(|error| SandboxError::new("start the first process inside", error))
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_gateway::{DeviceSpec, Encap, World};
-use tidegate_insight::CARRIED_OUT_AT;
+use tidegate_inspect::CARRIED_OUT_AT;
 use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op, Table};
 use tidegate_shims::{Answer, Call, Reply, ToolShim};

@@ -10,7 +10,7 @@ use tidegate_replay::ReadCaptureError;
 #[non_exhaustive]
 pub enum Error {
     /// Sockets, servers, names: what measures with real sockets says.
-    Field(tidegate_field::Error),
+    Field(tidegate_prober::Error),
     /// This computer's devices, policies and daemons.
     Computer(tidegate_apply::Error),
     /// A system call.
@@ -33,7 +33,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// The failure of sockets or of a server that this comes of.
-    pub fn field(&self) -> Option<&tidegate_field::Error> {
+    pub fn field(&self) -> Option<&tidegate_prober::Error> {
         match self {
             Error::Field(error) => Some(error),
             Error::During { cause, .. } => cause.field(),
@@ -67,8 +67,8 @@ impl std::error::Error for Error {
     }
 }
 
-impl From<tidegate_field::Error> for Error {
-    fn from(error: tidegate_field::Error) -> Error {
+impl From<tidegate_prober::Error> for Error {
+    fn from(error: tidegate_prober::Error) -> Error {
         Error::Field(error)
     }
 }
@@ -128,10 +128,10 @@ mod tests {
 
     #[test]
     fn a_failure_of_a_server_is_found_behind_its_context() {
-        let gone: Result<(), _> = Err(tidegate_field::Error::Gone("it is gone".into()));
+        let gone: Result<(), _> = Err(tidegate_prober::Error::Gone("it is gone".into()));
         let error = gone.context("a turn").expect_err("it failed");
         assert_eq!(error.to_string(), "a turn");
-        assert!(matches!(error.field(), Some(tidegate_field::Error::Gone(_))));
+        assert!(matches!(error.field(), Some(tidegate_prober::Error::Gone(_))));
         assert!(error.source().is_some_and(|cause| cause.to_string().contains("it is gone")));
         assert!(Error::Invalid("no".into()).field().is_none());
     }

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use tidegate_capture::Exit;
 use tidegate_loader::{LoadedPolicy, MAX_POLICY, ReadOptions, Sandbox};
 use tidegate_measure::experiment::{Experiment, Run};
-use tidegate_os::input_file;
 use tidegate_policy::Table;
 use tidegate_scenario::model::{Scenario, TimelineEntry};
 use tidegate_scenario::prepare::{Prepared, prepare};
@@ -18,6 +17,7 @@ use tidegate_scenario::{
     FileError, Files, PolicyCommands, PolicyEnd, PolicyFile, can_be_simulated, cases, document, link_seconds, parse,
     simulate_case,
 };
+use tidegate_sys::input_file;
 
 /// The files that a scenario names, from the file system; scripts run in the sandbox.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tidegate_field::serve::{Server, Serving};
-use tidegate_field::{Family, Target};
 use tidegate_measure::experiment::figure;
-use tidegate_probe::{Quotas, Token};
+use tidegate_probe_wire::{Quotas, Token};
+use tidegate_prober::serve::{Server, Serving};
+use tidegate_prober::{Family, Target};
 use tidegate_sessions::Error;
 use tidegate_sessions::doctor::{DoctorOptions, diagnose};
 use tidegate_sessions::measure::Measurement;
@@ -66,7 +66,7 @@ fn a_server_that_is_not_there_is_an_error_of_sockets() {
     // No one listens at a port that was just given back.
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
     let error = measurement(target(port, None)).carry_out(&STOP, &|_, _| Box::new(())).expect_err("nobody is there");
-    assert!(matches!(error.field(), Some(tidegate_field::Error::NoAnswer { .. })), "{error:?}");
+    assert!(matches!(error.field(), Some(tidegate_prober::Error::NoAnswer { .. })), "{error:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{ToolShim, refused};
 use crate::Reply;
-use tidegate_lang::batch::{self, Line};
+use tidegate_syntax::batch::{self, Line};
 
 /// The most bytes that all lines of one batch may print: each can ask for everything that the others have made.
 const MAX_PRINTED: usize = 64 << 20;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use tidegate_gateway::Gateway;
-use tidegate_lang::units::rate_in_words as rate;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::{
     ClassOp, ClassParams, HfscClassParams, HtbClassParams, Op, QdiscOp, QdiscParams, RateSpec, Verb,
 };
+use tidegate_syntax::units::rate_in_words as rate;
 
 /// Classes by device and minor number.
 type Made = BTreeSet<(String, u16)>;

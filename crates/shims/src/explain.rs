@@ -28,7 +28,7 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
         let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
         let asked = op.kind.as_deref().unwrap_or_default();
         let begins = || known.iter().copied().find(|name| !asked.is_empty() && name.starts_with(asked));
-        let near = tidegate_lang::nearest(asked, known.iter().copied()).or_else(begins);
+        let near = tidegate_syntax::nearest(asked, known.iter().copied()).or_else(begins);
         let near = near.map_or(String::new(), |name| format!(" did you mean {name}?"));
         return Some(format!("There is no kind \"{asked}\" here;{near} known are {}.", known.join(", ")));
     }

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use tidegate_gateway::{DeviceSpec, Gateway};
-use tidegate_lang::ip::Route;
 use tidegate_policy::LinkKind;
+use tidegate_syntax::ip::Route;
 
 /// Modules that are loaded when the machine starts.
 const MODULES: [&str; 6] = ["ip_tables", "nf_conntrack", "sch_fq_codel", "sch_htb", "tcp_cubic", "x_tables"];

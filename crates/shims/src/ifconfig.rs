@@ -3,8 +3,8 @@
 use super::{ToolShim, host, ip, world};
 use crate::Reply;
 use std::net::{IpAddr, Ipv4Addr};
-use tidegate_lang::ip::{ShownLink, Which};
 use tidegate_policy::{LinkKind, LinkOp, Op, TunnelMode};
+use tidegate_syntax::ip::{ShownLink, Which};
 
 /// What `ifconfig -V` prints.
 const VERSION: &str = "net-tools 2.10\n";
@@ -284,7 +284,7 @@ mod tests {
             qdisc: "pfifo_fast".into(),
             mac: [0x2a, 0xcb, 0xdf, 0x08, 0xe5, 0xd3],
             master: None,
-            addresses: vec![tidegate_lang::ip::ShownAddress { address: [10, 0, 0, 1].into(), prefix: 24 }],
+            addresses: vec![tidegate_syntax::ip::ShownAddress { address: [10, 0, 0, 1].into(), prefix: 24 }],
             sent: (90, 1),
         };
         let wanted = "eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500

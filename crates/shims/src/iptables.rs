@@ -3,9 +3,9 @@
 use super::{ToolShim, refused};
 use crate::{Call, Reply};
 use tidegate_classify::netfilter::{Chain, Table};
-use tidegate_lang::iptables::{self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable};
 use tidegate_policy::Op;
 use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Target};
+use tidegate_syntax::iptables::{self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable};
 
 /// The call of one of these tools; `lines` gets the line of each operation that a -restore did, 0 for what clears the way.
 pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize>) -> Reply {

@@ -44,14 +44,14 @@ pub use call::{Answer, Call, Effect, FileChange, LinkChange, Reply};
 pub use host::Host;
 pub use machine::{Carried, Machine};
 pub use sysctl::sysctl_path;
-pub use tidegate_lang::tc::refusal_lines;
+pub use tidegate_syntax::tc::refusal_lines;
 pub use tools::TOOLS;
 
 use std::path::PathBuf;
 use tidegate_gateway::World;
-use tidegate_lang::Refusal;
 use tidegate_packet::{Draws, Pool};
 use tidegate_policy::{Op, TcError};
+use tidegate_syntax::Refusal;
 
 /// The tools of a machine, with what carrying out an operation needs: see [`Machine::shim`].
 ///
@@ -106,9 +106,9 @@ impl ToolShim<'_> {
     }
 
     /// The devices of the machine, as ip shows them.
-    pub fn links(&mut self) -> Vec<tidegate_lang::ip::ShownLink> {
+    pub fn links(&mut self) -> Vec<tidegate_syntax::ip::ShownLink> {
         world::meet_all(self);
-        ip::links(self, &tidegate_lang::ip::Which::default())
+        ip::links(self, &tidegate_syntax::ip::Which::default())
     }
 
     /// How many operations and how many commands were carried out so far.

@@ -4,12 +4,12 @@ use super::{Host, ToolShim};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_gateway::{DeviceSpec, Gateway};
-use tidegate_lang::iptables::print_rule;
-use tidegate_lang::tc::no_device_name;
-use tidegate_lang::{Device, Env};
 use tidegate_packet::{Dissector, Draws, Pool, Time};
 use tidegate_policy::netfilter::{NfCommand, NfOp};
 use tidegate_policy::{LinkKind, Op, Table};
+use tidegate_syntax::iptables::print_rule;
+use tidegate_syntax::tc::no_device_name;
+use tidegate_syntax::{Device, Env};
 
 /// A machine that scripts configure: the gateway, and the present on it.
 pub struct Machine {

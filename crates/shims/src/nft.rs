@@ -4,10 +4,10 @@ use super::{ToolShim, batch, refused};
 use crate::{Call, Reply};
 use tidegate_classify::netfilter::{Chain, Table};
 use tidegate_gateway::World;
-use tidegate_lang::Refusal;
-use tidegate_lang::nft::{self, Ask, Command, Listing, Scope, Shown, ShownChain, Span, Style};
 use tidegate_policy::netfilter::{Condition, Family, NfCommand, NfOp};
 use tidegate_policy::{Errno, Op, TcError};
+use tidegate_syntax::Refusal;
+use tidegate_syntax::nft::{self, Ask, Command, Listing, Scope, Shown, ShownChain, Span, Style};
 
 /// What the words before a command ask.
 #[derive(Default)]

@@ -4,9 +4,9 @@ use super::doubt::doubt;
 use super::explain::explain;
 use super::{ToolShim, batch, refused};
 use crate::Reply;
-use tidegate_lang::tc::{self, GetFilter, Object, Parsed, ShowActions, ShowChains, ShowWhat, TcCommand};
 use tidegate_packet::Handle;
 use tidegate_policy::{Errno, Op, TcError};
+use tidegate_syntax::tc::{self, GetFilter, Object, Parsed, ShowActions, ShowChains, ShowWhat, TcCommand};
 
 /// `tc` with these words; `stdin` is the text of a batch.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
@@ -188,7 +188,7 @@ fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], flags: tc::ShowFlags, force: 
             Ok(Parsed { command: TcCommand::Monitor, .. }) => (Reply::error(1, ENDLESS), true),
             Ok(parsed) => (one(shim, parsed, &line.args), false),
             Err(refusal) => {
-                let ends = tidegate_lang::batch::ends_all(&refusal);
+                let ends = tidegate_syntax::batch::ends_all(&refusal);
                 (refused(shim, "tc", refusal), ends)
             }
         }

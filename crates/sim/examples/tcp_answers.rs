@@ -14,10 +14,10 @@
 use std::fs;
 use std::path::Path;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, TcCommand};
 use tidegate_packet::{Pool, Seeded, Span, Time};
 use tidegate_sim::{CongestionControl, Ecn, Ends, Fate, FlowSpec, GatewayMachine, LinkSpec, Net, Port, Stay};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, TcCommand};
 
 /// Delay of a return hop that the script does not change.
 const HOP: Span = Span::millis(10);

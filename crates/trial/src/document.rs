@@ -6,13 +6,13 @@ use crate::loads::Item;
 use crate::reach::{self, DeviceClass};
 use crate::state::Trial;
 use crate::words;
-use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_measure::trial as doc;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
 use tidegate_policy::{ClassParams, QdiscParams, ServiceCurve};
 use tidegate_scenario::series::{ClassReadings, counts, is_leaf};
 use tidegate_sim::Outcome;
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 
 /// The whole document, but for its verdict.
 pub(crate) fn document(trial: &Trial<'_>) -> doc::Trial {

@@ -2,12 +2,12 @@
 
 use crate::home::Run;
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_lang::units::print_rate;
 use tidegate_measure::trial::{FilterDrops, Run as Measured};
 use tidegate_packet::Handle;
 use tidegate_policy::Act;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
 use tidegate_scenario::series::counts;
+use tidegate_syntax::units::print_rate;
 
 /// What filters' actions dropped, and roots that had no class for a packet.
 pub(crate) fn outside_classes(run: &Run) -> Vec<FilterDrops> {

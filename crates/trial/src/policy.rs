@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
-use tidegate_insight::{CARRIED_OUT_AT, ClassNames, Given, Reading, Uses};
+use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Uses};
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
 use tidegate_policy::netfilter::{Condition, NfCommand};
 use tidegate_policy::{LinkKind, LinkOp, Op, Verb};

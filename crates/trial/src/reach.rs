@@ -11,7 +11,7 @@ use crate::words;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_gateway::Route;
-use tidegate_insight::{Arrival, Course, Packet, Reached};
+use tidegate_inspect::{Arrival, Course, Packet, Reached};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Span};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
@@ -340,7 +340,7 @@ impl Sketch {
     fn of_packet(packet: &Packet) -> Sketch {
         let plain = Packet::default();
         let known = |address: IpAddr| (!address.is_unspecified()).then_some(address);
-        let has_ports = tidegate_insight::has_ports(packet.protocol);
+        let has_ports = tidegate_inspect::has_ports(packet.protocol);
         Sketch {
             title: packet.to_string(),
             v6: packet.is_ipv6(),
@@ -556,7 +556,7 @@ mod tests {
     use super::*;
     use crate::policy::Configured;
     use std::path::PathBuf;
-    use tidegate_insight::ClassNames;
+    use tidegate_inspect::ClassNames;
     use tidegate_packet::{Pool, Seeded};
     use tidegate_shims::{Answer, Call, Machine};
 

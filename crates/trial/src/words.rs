@@ -1,10 +1,10 @@
 //! Rules and filters in a few words: `udp`, `tcp port 80, 443`, `tcp ACK, 40 to 64 bytes`.
 
-use tidegate_lang::tc::{Object, ShowFlags, ShowWhat};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountMode, Match, Rule};
 use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, U32Key, U32Params};
+use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat};
 
 /// What a rule asks of a packet, interfaces left out; `connection`: it marks whole connections, so that only the first packet need
 /// fit.
@@ -144,7 +144,7 @@ pub(super) fn filter(dump: &FilterDump, marked: Option<String>) -> Option<String
         FilterParams::Matchall(_) => everything(dump.protocol),
         FilterParams::Flower(flower) => {
             // As tc lists them, without the protocol, which stands with every key of an address or a port.
-            let listed = tidegate_lang::tc::show_filters(
+            let listed = tidegate_syntax::tc::show_filters(
                 std::slice::from_ref(dump),
                 &ShowWhat::of(Object::Filter),
                 &ShowFlags::default(),

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
-use tidegate_insight::checked::{Checked, FixedTexts, fixed_texts};
+use tidegate_inspect::checked::{Checked, FixedTexts, fixed_texts};
 
 /// What was fixed.
 #[derive(Debug, PartialEq, Eq)]

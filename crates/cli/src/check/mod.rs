@@ -1,7 +1,7 @@
 //! `tidegate check FILE…`: what is wrong with a policy, where, why, and what fixes it.
 //!
 //! ```text
-//! files ─▶ loader ─▶ insight::Reading ─▶ insight::check ─▶ insight::checked (comments, JSON, SARIF, fixes) ─▶ text, copies
+//! files ─▶ loader ─▶ inspect::Reading ─▶ inspect::check ─▶ inspect::checked (comments, JSON, SARIF, fixes) ─▶ text, copies
 //! ```
 
 mod fix;
@@ -12,8 +12,8 @@ pub use options::{Bar, Options};
 
 use std::process::ExitCode;
 use tidegate_capture::Exit;
-use tidegate_insight::checked::{Checked, concerns, to_json, to_sarif};
-use tidegate_insight::{Finding, Level, Rule};
+use tidegate_inspect::checked::{Checked, concerns, to_json, to_sarif};
+use tidegate_inspect::{Finding, Level, Rule};
 use tidegate_loader::ReadOptions;
 
 /// A file could not be read, or the script did not come to its end.
@@ -73,7 +73,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
         taken.must_concern(dev)?;
     }
     let mut reading = taken.reading();
-    let mut findings = tidegate_insight::check(&mut reading);
+    let mut findings = tidegate_inspect::check(&mut reading);
     if !findings.iter().any(|finding| finding.rule == Rule::Refused) {
         findings.extend(taken.outcomes.iter().filter_map(ended_badly));
     }
@@ -102,7 +102,7 @@ fn ended_badly(outcome: &tidegate_capture::Outcome) -> Option<Finding> {
         place: None,
         what: format!("the script ends with {code}"),
         because: reason,
-        witness: Some(tidegate_insight::Witness::Number(code)),
+        witness: Some(tidegate_inspect::Witness::Number(code)),
         fix: None,
     })
 }

@@ -3,7 +3,7 @@
 use crate::dissect::Dissect;
 use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
-use tidegate_insight::Level;
+use tidegate_inspect::Level;
 
 /// What `tidegate check` is told.
 #[derive(clap::Args)]

@@ -2,8 +2,8 @@
 
 use super::fix::Fixed;
 use std::fmt::Write as _;
-use tidegate_insight::checked::{Checked, CommandPath};
-use tidegate_insight::{Finding, Frame, Level, Place, Reading, Rule, Witness};
+use tidegate_inspect::checked::{Checked, CommandPath};
+use tidegate_inspect::{Finding, Frame, Level, Place, Reading, Rule, Witness};
 
 /// The longest line shown whole, in characters; of longer ones the part around the place is shown.
 const WIDE: usize = 160;

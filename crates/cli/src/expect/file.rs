@@ -3,9 +3,9 @@
 use crate::trial;
 use clap::Parser;
 use std::path::Path;
-use tidegate_lang::short::Short;
 use tidegate_loader::short;
 use tidegate_scenario::tables::{Diagnostic, Value, list, plain, text as text_of};
+use tidegate_syntax::short::Short;
 use tidegate_trial::expect::{self, Classes, OPTIONS, Suite};
 use toml::de::DeTable;
 

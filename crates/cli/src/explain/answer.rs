@@ -1,6 +1,6 @@
 //! What was asked, and what came of it.
 
-use tidegate_insight::{Packet, Reading, Story};
+use tidegate_inspect::{Packet, Reading, Story};
 
 /// A packet that is told of.
 pub(super) struct Asked {

@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Told};
 use serde_json::{Value, json};
-use tidegate_insight::{End, Line, Place, Reading, Story};
+use tidegate_inspect::{End, Line, Place, Reading, Story};
 
 /// The form of the document.
 const FORM: u32 = 1;

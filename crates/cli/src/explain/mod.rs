@@ -1,7 +1,7 @@
 //! `tidegate explain POLICY PACKET`: which rules, filters, class and queue a packet meets, and why.
 //!
 //! ```text
-//! files ─▶ loader ─▶ insight::Reading ─▶ Explainer ─▶ Story ─▶ text | json
+//! files ─▶ loader ─▶ inspect::Reading ─▶ Explainer ─▶ Story ─▶ text | json
 //! words or a recording ─▶ Packet ────────────┘
 //! ```
 
@@ -17,7 +17,7 @@ use answer::{Answer, Asked, Told};
 use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::ExitCode;
-use tidegate_insight::{Explainer, Packet, Reading, Story};
+use tidegate_inspect::{Explainer, Packet, Reading, Story};
 use tidegate_loader::ReadOptions;
 
 /// A file or a packet could not be read.

@@ -4,7 +4,7 @@ use crate::pcap_file;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::path::Path;
-use tidegate_insight::{Framing, Packet, of_frame};
+use tidegate_inspect::{Framing, Packet, of_frame};
 
 /// Flows of a recording that are told of.
 const MOST_FLOWS: usize = 64;

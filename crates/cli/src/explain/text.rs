@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Told};
 use std::fmt::Write as _;
-use tidegate_insight::{Line, Outcome, Packet, Place, Reading, Scene, Story};
+use tidegate_inspect::{Line, Outcome, Packet, Place, Reading, Scene, Story};
 
 /// Lines in a row that do not fit are folded from so many on,
 const FOLD: usize = 8;

@@ -20,7 +20,7 @@ use model::{Box, Device, Model};
 use options::Format;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
-use tidegate_insight::{ClassNames, Given, Reading, Uses};
+use tidegate_inspect::{ClassNames, Given, Reading, Uses};
 use tidegate_loader::ReadOptions;
 use tidegate_policy::{LinkKind, LinkOp, Op};
 use tidegate_shims::Machine;

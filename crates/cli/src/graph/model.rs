@@ -2,11 +2,11 @@
 
 use super::tree::{self, Tree};
 use tidegate_gateway::Gateway;
-use tidegate_insight::{ClassNames, Uses};
-use tidegate_lang::units::print_rate;
+use tidegate_inspect::{ClassNames, Uses};
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::ClassParams;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_syntax::units::print_rate;
 
 /// How deep trees are followed: deeper than any that a packet can pass.
 const MAX_DEPTH: usize = 64;

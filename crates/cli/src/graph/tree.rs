@@ -3,17 +3,17 @@
 use super::model::Lead;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
-use tidegate_insight::octets::{condition_words, key_words};
-use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
-use tidegate_lang::iptables::print_rule;
-use tidegate_lang::nft;
-use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
-use tidegate_lang::units::{print_rate, print_time};
+use tidegate_inspect::octets::{condition_words, key_words};
+use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
 use tidegate_policy::{Act, ClassParams, FilterParams, Kind, QdiscParams, ServiceCurve};
 use tidegate_shims::Machine;
+use tidegate_syntax::iptables::print_rule;
+use tidegate_syntax::nft;
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
+use tidegate_syntax::units::{print_rate, print_time};
 
 /// One device's tree, in parts.
 pub(super) struct Tree {

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use tidegate_analysis::calibrate::to_json;
 use tidegate_measure::calibrate::{Document, calibrate};
 use tidegate_measure::capacity::Way;
-use tidegate_os::interrupt;
 use tidegate_report::measuring::calibrate::text;
 use tidegate_sessions::KeptPath;
+use tidegate_sys::interrupt;
 
 /// No rate stood.
 const NONE: u8 = 1;

@@ -5,9 +5,9 @@ use crate::values;
 use std::process::ExitCode;
 use tidegate_analysis::doctor::to_json;
 use tidegate_measure::doctor::Severity;
-use tidegate_os::interrupt;
 use tidegate_report::measuring::doctor::text;
 use tidegate_sessions::doctor::{DoctorOptions, diagnose};
+use tidegate_sys::interrupt;
 
 /// Something is wrong.
 const FOUND: u8 = 1;

@@ -1,6 +1,6 @@
 //! Which of a host's addresses are taken.
 
-use tidegate_field::Family;
+use tidegate_prober::Family;
 
 /// `-4`, `-6`.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]

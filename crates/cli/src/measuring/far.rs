@@ -3,8 +3,8 @@
 use super::family::FamilyOptions;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
-use tidegate_field::{Error, Target};
-use tidegate_probe::{PORT, Token};
+use tidegate_probe_wire::{PORT, Token};
+use tidegate_prober::{Error, Target};
 
 /// Where a token may stand, if not in a file.
 const VARIABLE: &str = "TIDEGATE_TOKEN";
@@ -46,7 +46,7 @@ impl FarOptions {
 pub(crate) fn token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
     let (text, from) = match file {
         Some(file) => {
-            let text = tidegate_os::input_file::read_text(file, crate::input::MAX_TOKEN)
+            let text = tidegate_sys::input_file::read_text(file, crate::input::MAX_TOKEN)
                 .with_context(|| format!("the token of {}", file.display()))?;
             (text, file.display().to_string())
         }

@@ -77,7 +77,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         (Some(host), None) if options.blind => return blind(options, host),
         (Some(host), None) => {
             let target = options.far.target(host)?;
-            loss::measure(&target, &stream(options)?, tidegate_os::interrupt::notice(), again())?
+            loss::measure(&target, &stream(options)?, tidegate_sys::interrupt::notice(), again())?
         }
         (None, None) => bail!("where is `tidegate serve`, or a capture?"),
     };
@@ -113,7 +113,7 @@ fn captured(options: &Options, received: &std::path::Path) -> anyhow::Result<Los
 fn blind(options: &Options, host: &str) -> anyhow::Result<u8> {
     let stream = stream(options)?;
     let target = options.far.target(host)?;
-    let sent = tidegate_field::send_blind(&target, &stream, tidegate_os::interrupt::notice())?;
+    let sent = tidegate_prober::send_blind(&target, &stream, tidegate_sys::interrupt::notice())?;
     let told = format!(
         "{sent} packets were sent to {host}, UDP port {}; in the capture of the far side they are counted by\n  tidegate loss --received FILE -c {sent}\n",
         options.far.port

@@ -16,7 +16,7 @@ pub mod verify;
 use anyhow::Context;
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use tidegate_insight::CODE_POINTS;
+use tidegate_inspect::CODE_POINTS;
 use tidegate_text::shell_word as quoted;
 
 /// How a command ends: with its code, or with its error told and that one's.

@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_analysis::overhead::to_json;
 use tidegate_measure::capacity::{HEADERS, Way};
 use tidegate_measure::overhead::{Document, Size, Sweep, Swept, sweep};
-use tidegate_os::interrupt;
 use tidegate_report::measuring::overhead::{page, text};
 use tidegate_sessions::KeptPath;
+use tidegate_sys::interrupt;
 
 /// Nothing could be told of the line.
 const UNKNOWN: u8 = 1;

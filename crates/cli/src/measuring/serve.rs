@@ -11,10 +11,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use tidegate_field::serve::{Server, Serving};
-use tidegate_lang::units;
-use tidegate_os::{interrupt, poll, service};
-use tidegate_probe::{Counts, PORT, Quotas};
+use tidegate_probe_wire::{Counts, PORT, Quotas};
+use tidegate_prober::serve::{Server, Serving};
+use tidegate_syntax::units;
+use tidegate_sys::{interrupt, poll, service};
 
 /// How often what happened is told, if something did.
 const TELL: Duration = Duration::from_secs(60);
@@ -107,7 +107,7 @@ fn new_token(path: &Path) -> anyhow::Result<()> {
     if path.symlink_metadata().is_ok() {
         bail!("{} is there already; remove it first if nobody needs that token", path.display());
     }
-    let token = tidegate_field::new_token().context("cannot draw at random")?;
+    let token = tidegate_prober::new_token().context("cannot draw at random")?;
     let mut file = crate::output::begin(path)?;
     let written = file.make_private().and_then(|()| writeln!(file, "{token}")).and_then(|()| file.commit());
     written.with_context(|| crate::output::cannot_write(path))

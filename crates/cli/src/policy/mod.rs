@@ -9,10 +9,10 @@ use options::{Print, What};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidegate_insight::Reading;
-use tidegate_lang::short::{self, Compiled, Rules, Short};
+use tidegate_inspect::Reading;
 use tidegate_loader::ReadOptions;
 use tidegate_loader::short as short_file;
+use tidegate_syntax::short::{self, Compiled, Rules, Short};
 
 /// Something does not fit, or is wrong with the policy.
 const FOUND: u8 = 1;

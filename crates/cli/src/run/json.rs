@@ -9,14 +9,14 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 use tidegate_capture::{Exit, Outcome, Recorded};
 use tidegate_gateway::DeviceId;
-use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS};
-use tidegate_lang::ip::{IpFlags, link_json};
-use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
+use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS};
 use tidegate_packet::{Handle, Pool, Seeded};
 use tidegate_policy::dump::{ClassDump, FilterDump, Xstats};
 use tidegate_policy::{ClassParams, Kind};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
+use tidegate_syntax::ip::{IpFlags, link_json};
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 
 /// The document, with the end of line.
 pub(super) fn document(run: &mut Run<'_>) -> String {
@@ -116,8 +116,8 @@ fn class(dump: &ClassDump) -> Value {
                 ("quantum", u64::from(htb.quantum)),
                 ("rate", htb.rate.rate.0),
                 ("ceil", htb.ceil.rate.0),
-                ("burst", u64::from(tidegate_lang::units::bytes_of(htb.rate.rate, htb.buffer))),
-                ("cburst", u64::from(tidegate_lang::units::bytes_of(htb.ceil.rate, htb.cbuffer))),
+                ("burst", u64::from(tidegate_syntax::units::bytes_of(htb.rate.rate, htb.buffer))),
+                ("cburst", u64::from(tidegate_syntax::units::bytes_of(htb.ceil.rate, htb.cbuffer))),
                 ("overhead", u64::from(htb.rate.overhead)),
                 ("mpu", u64::from(htb.rate.mpu)),
             ] {

@@ -17,9 +17,9 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 use tidegate_capture::{CaptureError, CaptureOptions, Output, run_in_turn};
 use tidegate_loader::{Format, LoadedPolicy, ReadError, ReadOptions};
-use tidegate_os::input_file;
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_shims::Machine;
+use tidegate_sys::input_file;
 
 /// When the script runs: a machine's clock does not begin at nothing.
 const STARTED: Time = Time(1_000_000_000);

@@ -77,7 +77,7 @@ fn carry_through(
     if options.check {
         return Ok((format!("{}: nothing is wrong with it\n", options.file.display()), 0));
     }
-    let stop = tidegate_os::interrupt::notice();
+    let stop = tidegate_sys::interrupt::notice();
     let runs = carry_out(&scenario, &prepared, &asked, stop)?;
     let experiment =
         document::experiment(&scenario, &prepared, execution, again(options, (execution, own), &scenario), runs);
@@ -92,7 +92,7 @@ fn carry_through(
 pub(crate) fn of_text(path: &Path, text: &str) -> anyhow::Result<Experiment> {
     let pace = Pace::default();
     let watch = ExperimentWatch {
-        stop: tidegate_os::interrupt::notice(),
+        stop: tidegate_sys::interrupt::notice(),
         begin: &|_, seconds| pace.begin(seconds),
         seconds: &|more| pace.add(more),
         observer: &|| None,

@@ -6,9 +6,9 @@ use crate::values::duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::time::Duration;
-use tidegate_lang::units;
 use tidegate_loader::ReadOptions;
 use tidegate_packet::{Rate, Span};
+use tidegate_syntax::units;
 use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe};
 
 /// The longest time that a link or a trial has.

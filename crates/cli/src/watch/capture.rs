@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use tidegate_daemon::Client;
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
-use tidegate_lang::units::parse_classid;
-use tidegate_os::interrupt;
 use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
 use tidegate_replay::annotated::wait;
+use tidegate_syntax::units::parse_classid;
+use tidegate_sys::interrupt;
 
 /// What may be said.
 #[derive(clap::Args)]

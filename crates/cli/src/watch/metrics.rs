@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use tidegate_analysis::watch::{Policy, Snapshot, exposition};
 use tidegate_apply::sources;
 use tidegate_apply::status::{self, Health};
-use tidegate_os::namespace::NetworkNamespace;
-use tidegate_os::until::Until;
+use tidegate_sys::namespace::NetworkNamespace;
+use tidegate_sys::until::Until;
 
 /// Who may ask at once.
 const MOST: usize = 8;

@@ -9,8 +9,8 @@ use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
 
 use std::process::ExitCode;
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, Parsed, TcCommand};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, Parsed, TcCommand};
 
 /// What may be said.
 #[derive(clap::Args)]

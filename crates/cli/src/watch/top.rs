@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use tidegate_analysis::watch::{Course, Snapshot, courses, line};
 use tidegate_apply::status::{self, Health};
 use tidegate_apply::{Source, sources};
-use tidegate_os::terminal::{self, Keys};
-use tidegate_os::{interrupt, poll};
 use tidegate_report::watch::screen;
+use tidegate_sys::terminal::{self, Keys};
+use tidegate_sys::{interrupt, poll};
 
 /// What may be said.
 #[derive(clap::Args)]

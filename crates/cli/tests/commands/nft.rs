@@ -7,7 +7,7 @@ use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call, Reply};
 
 /// What nft 1.0.6 said to commands, with a table inet t and its chains x and c.
-const REFUSED: &str = include_str!("../../../lang/tests/data/nft-refused.txt");
+const REFUSED: &str = include_str!("../../../syntax/tests/data/nft-refused.txt");
 
 /// Refusals that nft marks elsewhere: at the end of a name, or at the command as a whole.
 const ELSEWHERE: [&str; 8] = [

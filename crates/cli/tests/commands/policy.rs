@@ -5,8 +5,8 @@ use crate::common;
 use common::{Place, TIDEGATE, skip};
 use std::path::Path;
 use std::process::Command;
-use tidegate_lang::short::keys::{KEYS, Section};
-use tidegate_lang::short::{apps::APPS, help, links::LINKS, presets::PRESETS, schema};
+use tidegate_syntax::short::keys::{KEYS, Section};
+use tidegate_syntax::short::{apps::APPS, help, links::LINKS, presets::PRESETS, schema};
 
 fn tidegate(place: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(TIDEGATE).args(args).current_dir(place).output().expect("tidegate runs");

@@ -6,7 +6,7 @@ use common::{Place, TIDEGATE, skip};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
-use tidegate_insight::Packet;
+use tidegate_inspect::Packet;
 
 /// Exit code, output, errors.
 fn tidegate(args: &[&str]) -> (i32, String, String) {

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 use tidegate_netlink::{Kernel, Netfilter};
-use tidegate_os::netlink::Links;
-use tidegate_os::place::Place;
 use tidegate_policy::Op;
 use tidegate_policy::dump::Installed;
+use tidegate_sys::netlink::Links;
+use tidegate_sys::place::Place;
 
 /// A computer of its own: a namespace with a device, files, and a place for what runs.
 pub(crate) struct Computer {
@@ -97,8 +97,8 @@ pub(crate) fn without_counts(mut stand: Installed) -> Installed {
 
 pub(crate) fn op(line: &str) -> Op {
     let args: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
-    match tidegate_lang::tc::parse(&args, &tidegate_lang::Env::default()) {
-        Ok(tidegate_lang::tc::Parsed { command: tidegate_lang::tc::TcCommand::Apply(op), .. }) => op,
+    match tidegate_syntax::tc::parse(&args, &tidegate_syntax::Env::default()) {
+        Ok(tidegate_syntax::tc::Parsed { command: tidegate_syntax::tc::TcCommand::Apply(op), .. }) => op,
         other => panic!("{line}: {other:?}"),
     }
 }

@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use tidegate_os::netlink::{Change, Links};
-use tidegate_os::place::{self, Place};
+use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::place::{self, Place};
 
 /// Nothing that is waited for here takes longer on any machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -117,7 +117,7 @@ impl Wire {
 
     /// The links of the near machine.
     pub(crate) fn links(&self) -> Vec<String> {
-        let links = self.near.go(tidegate_os::news::links).expect("place").expect("links");
+        let links = self.near.go(tidegate_sys::news::links).expect("place").expect("links");
         links.into_iter().map(|link| link.name).collect()
     }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use tidegate_os::netlink::Links;
-use tidegate_os::place::{self, Place};
+use tidegate_sys::netlink::Links;
+use tidegate_sys::place::{self, Place};
 
 /// Devices of the machine in the middle: towards A, and towards B.
 pub(crate) const MIDDLE: [&str; 2] = ["m0", "m1"];

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate_os::place::Place;
-use tidegate_os::socket::{Echo, congestion_control};
+use tidegate_sys::place::Place;
+use tidegate_sys::socket::{Echo, congestion_control};
 
 use crate::line::{Line, Through};
 

@@ -16,12 +16,12 @@ use tidegate_dataplane::door::tun::{End, TunDoor};
 use tidegate_dataplane::door::{Direction, Door, Leaving, Spot};
 use tidegate_dataplane::engine::Engine;
 use tidegate_gateway::DeviceSpec;
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, TcCommand};
-use tidegate_os::turn::{self, Turn};
-use tidegate_os::wait::Waiter;
 use tidegate_packet::Time;
 use tidegate_policy::Op;
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, TcCommand};
+use tidegate_sys::turn::{self, Turn};
+use tidegate_sys::wait::Waiter;
 
 use crate::line::{Line, MIDDLE, Through, namespace};
 use crate::load::{Measured, Used};

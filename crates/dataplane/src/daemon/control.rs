@@ -11,9 +11,9 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_os::process;
-use tidegate_os::service::{self, Peer};
-use tidegate_os::until::Until;
+use tidegate_sys::process;
+use tidegate_sys::service::{self, Peer};
+use tidegate_sys::until::Until;
 
 /// Bytes of the longest request of root's or the owner's: a policy of a hundred thousand commands.
 const LONGEST: u64 = 16 << 20;

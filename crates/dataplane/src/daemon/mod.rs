@@ -20,11 +20,11 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tidegate_gateway::{Gateway, World};
-use tidegate_os::news::{self, Bulletin, News};
-use tidegate_os::turn;
-use tidegate_os::wait::Waiter;
 use tidegate_packet::Time;
 use tidegate_policy::{LinkOp, Op, TcError};
+use tidegate_sys::news::{self, Bulletin, News};
+use tidegate_sys::turn;
+use tidegate_sys::wait::Waiter;
 
 /// How long a door that cannot be opened is left alone, if there is no news of its device.
 const PATIENCE: Duration = Duration::from_secs(1);

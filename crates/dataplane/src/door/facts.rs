@@ -1,12 +1,12 @@
 //! What a door must know of a device.
 
 use std::io;
-use tidegate_os::numbers::{IFLA_MTU, LINK_HEAD, RTM_GETLINK};
+use tidegate_sys::numbers::{IFLA_MTU, LINK_HEAD, RTM_GETLINK};
 
-use tidegate_os::netlink::Links;
-use tidegate_os::talk::Talk;
+use tidegate_sys::netlink::Links;
+use tidegate_sys::talk::Talk;
 
-use tidegate_os::attribute;
+use tidegate_sys::attribute;
 
 /// Kinds of hardware whose frames begin with Ethernet's header: Ethernet and the loopback.
 const ETHERNET: [u16; 2] = [1, 772];

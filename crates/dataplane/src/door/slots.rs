@@ -5,7 +5,7 @@
 
 use std::io::{self, IoSliceMut};
 
-use tidegate_os::offload::{self, Offload};
+use tidegate_sys::offload::{self, Offload};
 
 use super::octets;
 

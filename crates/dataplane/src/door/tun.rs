@@ -9,9 +9,9 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-use tidegate_os::netlink::{Change, Links};
-use tidegate_os::place;
-use tidegate_os::tap::{Carries, Tap};
+use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::place;
+use tidegate_sys::tap::{Carries, Tap};
 
 use super::slots::{Read, Slots};
 use super::{Came, Door, DoorCounts, Leaving, Passed};

@@ -5,12 +5,12 @@ use std::sync::mpsc;
 
 use tidegate_dataplane::door::capture::{Capture, Way};
 use tidegate_dataplane::door::{Direction, Spot};
-use tidegate_os::netlink::Links;
-use tidegate_os::offload::Offload;
-use tidegate_os::packet_socket::{Frame, Sender};
-use tidegate_os::place::{self, Place};
-use tidegate_os::tap::{Carries, Tap};
-use tidegate_os::tun::{Tun, WIRE_ADDRESS};
+use tidegate_sys::netlink::Links;
+use tidegate_sys::offload::Offload;
+use tidegate_sys::packet_socket::{Frame, Sender};
+use tidegate_sys::place::{self, Place};
+use tidegate_sys::tap::{Carries, Tap};
+use tidegate_sys::tun::{Tun, WIRE_ADDRESS};
 
 use crate::child;
 use crate::hosts::{self, ping, transfer};

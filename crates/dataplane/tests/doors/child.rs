@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use tidegate_dataplane::door::Door;
 use tidegate_dataplane::door::capture::{Capture, Way};
 use tidegate_dataplane::door::queue::{Options, QueueDoor};
-use tidegate_os::place::Place;
+use tidegate_sys::place::Place;
 
 use crate::capture::both;
 use crate::wire::{Fate, forward};
@@ -33,7 +33,7 @@ pub(crate) fn start(place: &Place, door: &str) -> Keeper {
     let started = place.go(move || -> io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--exact", "child::keeps_a_door", "--nocapture"]).env(DOOR, door).stdout(Stdio::piped());
-        tidegate_os::process::die_with_parent(&mut command).spawn()
+        tidegate_sys::process::die_with_parent(&mut command).spawn()
     });
     let mut child = started.expect("place").expect("this program can be started");
     let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();

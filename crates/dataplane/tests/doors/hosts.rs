@@ -9,11 +9,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tidegate_dataplane::door::{Came, Door, DoorCounts};
-use tidegate_os::offload::OCTETS;
-use tidegate_os::place::Place;
-use tidegate_os::poll;
-use tidegate_os::socket::Echo;
-use tidegate_os::tap::Tap;
+use tidegate_sys::offload::OCTETS;
+use tidegate_sys::place::Place;
+use tidegate_sys::poll;
+use tidegate_sys::socket::Echo;
+use tidegate_sys::tap::Tap;
 
 use crate::wire::{ADDRESSES, LIMIT, Wire, address};
 

@@ -8,9 +8,9 @@ use tidegate_dataplane::door::queue::{Options, QueueDoor};
 use tidegate_dataplane::door::{Came, Direction, Door, Leaving, Spot};
 use tidegate_netlink::Netfilter;
 use tidegate_netlink::encode::nft::{Batch, Expressions, Meta};
-use tidegate_os::netlink::Links;
-use tidegate_os::poll;
 use tidegate_policy::netfilter::{Base, ChainType, Hook};
+use tidegate_sys::netlink::Links;
+use tidegate_sys::poll;
 
 use crate::capture::both;
 use crate::hosts::{self, ping, transfer};

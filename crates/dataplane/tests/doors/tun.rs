@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 
 use tidegate_dataplane::door::tun::{End, TunDoor};
-use tidegate_os::netlink::Links;
-use tidegate_os::place::Place;
+use tidegate_sys::netlink::Links;
+use tidegate_sys::place::Place;
 
 use crate::hosts::{ping, transfer};
 use crate::wire::{Fate, Keeper, Wire, address, keep};

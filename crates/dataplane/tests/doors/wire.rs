@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tidegate_dataplane::door::{Came, Door, DoorCounts, Leaving};
-use tidegate_os::netlink::Links;
-use tidegate_os::place::{self, Place};
-use tidegate_os::poll;
+use tidegate_sys::netlink::Links;
+use tidegate_sys::place::{self, Place};
+use tidegate_sys::poll;
 
 /// The device of either machine.
 pub(crate) const WIRE: &str = "wire0";

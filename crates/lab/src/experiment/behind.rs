@@ -8,12 +8,12 @@ use crate::{Driver, Edges, Host, Lateness};
 use std::net::IpAddr;
 use std::process::{Child, ExitStatus};
 use std::time::Instant;
-use tidegate_os::tun::Tun;
-use tidegate_os::turn::Turn;
 use tidegate_packet::{Span, Time};
 use tidegate_scenario::lay::{LaidOut, START};
 use tidegate_scenario::model::Scenario;
 use tidegate_scenario::run::RunObserver;
+use tidegate_sys::tun::Tun;
+use tidegate_sys::turn::Turn;
 
 /// How long a program that has ended may go unnoticed.
 const NOTICE: Span = Span::millis(20);

@@ -1,7 +1,7 @@
 //! What the network gets of the machine.
 
 use super::error::{Context, Result};
-use tidegate_os::turn::Turn;
+use tidegate_sys::turn::Turn;
 
 /// Of the real-time priorities the middle, as the kernel's own threads have.
 const PRIORITY: i32 = 50;

@@ -4,10 +4,10 @@ use super::error::{Result, impossible};
 use super::names;
 use crate::{Host, HostSpec, Party};
 use std::net::IpAddr;
-use tidegate_os::tun::Tun;
 use tidegate_scenario::lay::{self, LaidOut};
 use tidegate_scenario::model::{NodeRole, Scenario, TcpOptions, TrafficItem, TrafficKind};
 use tidegate_sim::{CongestionControl, Ecn};
+use tidegate_sys::tun::Tun;
 
 /// Octets of a largest packet where no link says otherwise.
 const USUAL_MTU: u32 = 1500;

@@ -13,12 +13,12 @@ use crate::{Party, Router, RouterSpec, Wire};
 use std::net::IpAddr;
 use tidegate_gateway::DeviceSpec;
 use tidegate_netlink::Kernel;
-use tidegate_os::tun::Tun;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{LinkKind, Op};
 use tidegate_scenario::lay::LaidOut;
 use tidegate_scenario::model::{NodeRole, Scenario, ScenarioPolicy, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
+use tidegate_sys::tun::Tun;
 
 /// What the kernel is told.
 pub(super) struct Plan {

@@ -4,7 +4,7 @@
 //! Scenario ── possible ──▶ case × repeat, one after the other:
 //!     lay (a World, as for sim) ──▶ RealTraffic: a namespace per host, TUN devices, Driver ──▶ the same Run as sim's
 //! ```
-//! The process must be one that may make namespaces (`tidegate_os::apart`), and cover `/etc/hosts` of its own.
+//! The process must be one that may make namespaces (`tidegate_sys::apart`), and cover `/etc/hosts` of its own.
 
 mod behind;
 mod effort;

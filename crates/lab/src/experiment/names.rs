@@ -3,7 +3,7 @@
 use super::error::{Context, Result};
 use std::net::IpAddr;
 use std::sync::OnceLock;
-use tidegate_os::apart;
+use tidegate_sys::apart;
 
 const HOSTS: &str = "/etc/hosts";
 

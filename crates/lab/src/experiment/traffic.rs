@@ -11,7 +11,6 @@ use crate::load::{
 use crate::{Driver, Edges, Host};
 use std::net::{IpAddr, SocketAddr};
 use tidegate_measure::experiment as doc;
-use tidegate_os::turn::Turn;
 use tidegate_packet::{Span, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_scenario::document::{self, control_name, errand_probes, name, per_step, piece_id};
@@ -20,6 +19,7 @@ use tidegate_scenario::model::{self as scenario, DatagramPacing, Scenario, Traff
 use tidegate_scenario::run::{Outside, ScenarioRun, TrafficDriver};
 use tidegate_scenario::transactions;
 use tidegate_sim::Transaction;
+use tidegate_sys::turn::Turn;
 
 /// The traffic of one run.
 pub(super) struct RealTraffic<'s> {

@@ -4,8 +4,8 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 
-use tidegate_os::socket;
 use tidegate_packet::Seeded;
+use tidegate_sys::socket;
 
 use super::door::TICKET;
 use super::{Clock, any_like, lock, spawn};

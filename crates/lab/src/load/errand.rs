@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_os::socket;
 use tidegate_packet::Span;
 use tidegate_sim::{Lookup, Transaction, Turn};
+use tidegate_sys::socket;
 
 use super::door::TICKET;
 use super::{Clock, LOOK, any_like, is_patience, lock, spawn};

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidegate_os::turn::{self, Turn};
+use tidegate_sys::turn::{self, Turn};
 
 /// The priority of who goes before usual programs: behind the network itself.
 const URGENT: i32 = 40;

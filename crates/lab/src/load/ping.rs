@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_os::socket::{self, Echo};
+use tidegate_sys::socket::{self, Echo};
 
 use super::{Clock, LOOK, lock, spawn};
 use crate::host::Host;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_os::process::{self, die_with_parent};
+use tidegate_sys::process::{self, die_with_parent};
 
 use super::{Clock, lock, spawn};
 use crate::Host;

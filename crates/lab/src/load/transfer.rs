@@ -5,8 +5,8 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tidegate_os::socket::{self, TcpInfo};
 use tidegate_sim::Transaction;
+use tidegate_sys::socket::{self, TcpInfo};
 
 use super::errand::{ErrandPlan, Ready};
 use super::{Clock, LOOK, is_patience, lock, spawn};

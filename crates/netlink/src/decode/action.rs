@@ -3,16 +3,16 @@
 use super::rate::{SPEC, rate};
 use super::{Names, Unread, counted, numbers};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use tidegate_os::attribute::{Found, read};
-use tidegate_os::numbers::{
-    TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS,
-};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
     Act, Action, CardCounts, Connmark, Control, Csum, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Nat, Only,
     PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police, RandomGact, Sample, Simple, Skbedit, Skbmod, Ticks,
     Vlan, VlanHow, VlanTag,
+};
+use tidegate_sys::attribute::{Found, read};
+use tidegate_sys::numbers::{
+    TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS,
 };
 
 /// Nanoseconds of a clock tick that actions tell their ages in (hundredths of a second).

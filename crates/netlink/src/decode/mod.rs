@@ -9,13 +9,13 @@ pub(crate) mod rate;
 use crate::kind::codec;
 use std::collections::BTreeSet;
 use std::fmt;
-use tidegate_os::attribute::{Found, read};
-use tidegate_os::numbers::{
-    TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_OPTIONS, TCA_STAB, TCA_STATS2, TCA_XSTATS,
-};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump, QueueStats, RateSample};
 use tidegate_policy::{Kind, SharedBlocks};
+use tidegate_sys::attribute::{Found, read};
+use tidegate_sys::numbers::{
+    TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_OPTIONS, TCA_STAB, TCA_STATS2, TCA_XSTATS,
+};
 
 /// Octets of the part that messages about qdiscs, classes and filters begin with (`tcmsg`).
 const HEAD: usize = 20;

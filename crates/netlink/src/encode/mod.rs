@@ -9,14 +9,14 @@ pub(crate) use filter::meta_number;
 
 use crate::kind::codec;
 use std::fmt;
-use tidegate_os::attribute::{Attributes, words};
-use tidegate_os::numbers::{
+use tidegate_packet::Handle;
+use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Kind, Op, QdiscOp, Verb};
+use tidegate_sys::attribute::{Attributes, words};
+use tidegate_sys::numbers::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NLM_F_ROOT, RTM_DELACTION, RTM_DELQDISC,
     RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWACTION, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN,
     TCA_DUMP_INVISIBLE, TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_RATE, TCM_IFINDEX_MAGIC_BLOCK,
 };
-use tidegate_packet::Handle;
-use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Kind, Op, QdiscOp, Verb};
 
 /// A message: its type, its flags, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]

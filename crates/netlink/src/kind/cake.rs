@@ -2,10 +2,10 @@
 
 use super::{Codec, nested};
 use crate::decode::Message;
-use tidegate_os::attribute::{Attributes, Found, read};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{CakeFlowStats, CakeStats, CakeTinStats, Xstats};
 use tidegate_policy::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, QdiscParams};
+use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct Cake;
 

@@ -2,9 +2,9 @@
 
 use super::{Codec, nested, red};
 use crate::decode::Message;
-use tidegate_os::attribute::{Attributes, read};
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{QdiscParams, RedParams};
+use tidegate_sys::attribute::{Attributes, read};
 
 pub(super) struct Choke;
 

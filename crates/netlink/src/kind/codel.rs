@@ -2,9 +2,9 @@
 
 use super::{Codec, nested};
 use crate::decode::Message;
-use tidegate_os::attribute::{Attributes, Found, read};
 use tidegate_policy::dump::{CodelStats, Xstats};
 use tidegate_policy::{CodelParams, QdiscParams};
+use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct Codel;
 

@@ -2,9 +2,9 @@
 
 use super::{Codec, nested};
 use crate::decode::Message;
-use tidegate_os::attribute::{Attributes, read};
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, DrrClassParams, QdiscParams};
+use tidegate_sys::attribute::{Attributes, read};
 
 pub(super) struct Drr;
 

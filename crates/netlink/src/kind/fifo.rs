@@ -2,9 +2,9 @@
 
 use super::Codec;
 use crate::decode::numbers;
-use tidegate_os::attribute::Attributes;
-use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_policy::{FifoParams, QdiscParams};
+use tidegate_sys::attribute::Attributes;
+use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Fifo;
 

@@ -2,8 +2,8 @@
 
 use super::{Codec, nested, red};
 use crate::decode::numbers;
-use tidegate_os::attribute::{Attributes, Found, read, words};
 use tidegate_policy::{GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup, QdiscParams, RedCurve};
+use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 pub(super) struct Gred;
 

@@ -2,10 +2,10 @@
 
 use super::{Codec, nested, wide};
 use crate::decode::{Message, numbers};
-use tidegate_os::attribute::{Attributes, Found, read, words};
-use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, HfscClassParams, HfscParams, QdiscParams, ServiceCurve};
+use tidegate_sys::attribute::{Attributes, Found, read, words};
+use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Hfsc;
 

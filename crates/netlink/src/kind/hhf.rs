@@ -2,9 +2,9 @@
 
 use super::{Codec, nested, structure};
 use crate::decode::Message;
-use tidegate_os::attribute::{Attributes, Found, read};
 use tidegate_policy::dump::{HhfStats, Xstats};
 use tidegate_policy::{HhfParams, QdiscParams};
+use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct Hhf;
 

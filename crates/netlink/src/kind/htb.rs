@@ -4,9 +4,9 @@ use super::{Codec, nested};
 use crate::decode::rate::{SPEC, rate};
 use crate::decode::{Message, numbers};
 use crate::encode::rate as sent;
-use tidegate_os::attribute::{Attributes, Found, read, words};
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, HtbClassParams, HtbParams, QdiscParams, Ticks};
+use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 pub(super) struct Htb;
 

@@ -31,10 +31,10 @@ mod skbprio;
 mod tbf;
 
 use crate::decode::Message;
-use tidegate_os::attribute::Attributes;
-use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, Kind, QdiscParams};
+use tidegate_sys::attribute::Attributes;
+use tidegate_sys::numbers::TCA_OPTIONS;
 
 /// How a kind's parameters are sent, and what the kernel tells of it is read.
 pub(crate) trait Codec: Sync {

@@ -1,9 +1,9 @@
 //! multiq: a structure of two numbers.
 
 use super::Codec;
-use tidegate_os::attribute::Attributes;
-use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_policy::{MultiqParams, QdiscParams};
+use tidegate_sys::attribute::Attributes;
+use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Multiq;
 

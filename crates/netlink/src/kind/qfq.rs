@@ -1,8 +1,8 @@
 //! qfq.
 
 use super::{Codec, nested};
-use tidegate_os::attribute::{Attributes, read};
 use tidegate_policy::{ClassParams, QdiscParams, QfqClassParams};
+use tidegate_sys::attribute::{Attributes, read};
 
 pub(super) struct Qfq;
 

@@ -2,9 +2,9 @@
 
 use super::{Codec, nested};
 use crate::decode::{Message, numbers};
-use tidegate_os::attribute::{Attributes, Found, read, words};
 use tidegate_policy::dump::{RedStats, Xstats};
 use tidegate_policy::{IdleTable, QdiscParams, RedCurve, RedParams};
+use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 pub(super) struct Red;
 

@@ -2,9 +2,9 @@
 
 use super::{Codec, nested, structure};
 use crate::decode::{Message, numbers};
-use tidegate_os::attribute::{Attributes, Found, read, words};
 use tidegate_policy::dump::{SfbStats, Xstats};
 use tidegate_policy::{QdiscParams, SfbParams};
+use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 pub(super) struct Sfb;
 

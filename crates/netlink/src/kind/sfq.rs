@@ -2,10 +2,10 @@
 
 use super::Codec;
 use crate::decode::{Message, numbers};
-use tidegate_os::attribute::{Attributes, words};
-use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_policy::dump::{SfqStats, Xstats};
 use tidegate_policy::{QdiscParams, RedCurve, SfqParams, SfqRed};
+use tidegate_sys::attribute::{Attributes, words};
+use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Sfq;
 

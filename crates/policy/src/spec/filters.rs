@@ -1,4 +1,4 @@
-//! The tables of the filters: their words are read by hand in `lang`, because most are not `name value`; the tables carry the help.
+//! The tables of the filters: their words are read by hand in `syntax`, because most are not `name value`; the tables carry the help.
 
 use super::{FilterSpec, OptionSpec, Takes};
 

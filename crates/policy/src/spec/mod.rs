@@ -1,7 +1,7 @@
 //! What tables of options are made of: what each option is called, how it may be abbreviated, what it takes, and what
 //! it means in our own words.
 //!
-//! The tables of the kinds stand with the kinds (`kind/KIND.rs`). The parser of `lang` reads words by these tables, `tc
+//! The tables of the kinds stand with the kinds (`kind/KIND.rs`). The parser of `syntax` reads words by these tables, `tc
 //! … help` prints them, and the documentation pages are made from them.
 
 mod filters;

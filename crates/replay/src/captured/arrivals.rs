@@ -135,7 +135,7 @@ impl std::fmt::Display for Key {
             (std::net::IpAddr::V6(address), port) => format!("[{address}]:{port}"),
             (address, port) => format!("{address}:{port}"),
         };
-        let protocol = tidegate_insight::octets::protocol_name(self.protocol);
+        let protocol = tidegate_inspect::octets::protocol_name(self.protocol);
         write!(f, "{protocol} {} > {}", end(&self.source, self.ports.0), end(&self.destination, self.ports.1))
     }
 }

@@ -3,8 +3,8 @@
 use crate::model::{Expectation, FigureRef, ScenarioLoad, ScenarioPolicy};
 use crate::tables::{Diagnostic, Keys, Value, flag, list, parse_size, parse_span, plain, span, text};
 use std::ops::Range;
-use tidegate_lang::units;
 use tidegate_packet::Span;
+use tidegate_syntax::units;
 
 /// `[[case]]`; without any, all policies under all loads.
 pub(crate) fn cases(

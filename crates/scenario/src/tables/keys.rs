@@ -2,7 +2,7 @@
 
 use super::diagnostic::Diagnostic;
 use std::ops::Range;
-use tidegate_lang::nearest;
+use tidegate_syntax::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -3,8 +3,8 @@
 use super::diagnostic::Diagnostic;
 use super::keys::Value;
 use super::time::parse_time;
-use tidegate_lang::units;
 use tidegate_packet::Span;
+use tidegate_syntax::units;
 use toml::de::DeValue;
 
 /// A text.

@@ -3,9 +3,9 @@
 use crate::error::{Context, Result};
 use std::net::IpAddr;
 use std::time::Duration;
-use tidegate_field::ping::{Pinger, Plan};
-use tidegate_field::{Error, Family, quoted};
 use tidegate_measure::doctor::Ecn;
+use tidegate_prober::ping::{Pinger, Plan};
+use tidegate_prober::{Error, Family, quoted};
 
 /// A code point that is seldom rewritten by others (AF41), and ECT(0): it may be marked.
 const SENT: u8 = 34 << 2 | 2;

@@ -20,7 +20,7 @@ use system::Counters;
 use tidegate_apply::status;
 use tidegate_measure::doctor::{Device, Diagnosis, Facts, FlowTable, judge};
 use tidegate_netlink::{Kernel, Netfilter};
-use tidegate_os::poll;
+use tidegate_sys::poll;
 
 /// What is looked at.
 pub struct DoctorOptions<'d> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_measure::doctor::{Device, Processor, Softnet};
-use tidegate_os::ethtool;
+use tidegate_sys::ethtool;
 
 const CLASS: &str = "/sys/class/net";
 /// Type of a device that carries PPP (`ARPHRD_PPP`).

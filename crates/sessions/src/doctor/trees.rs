@@ -7,14 +7,14 @@ use tidegate_apply::Source;
 use tidegate_daemon::SPLIT_BELOW;
 use tidegate_daemon::ssh;
 use tidegate_dataplane::engine::link_rate;
-use tidegate_insight::{CLSACT_INGRESS, Finding, Level, check};
-use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
+use tidegate_inspect::{CLSACT_INGRESS, Finding, Level, check};
 use tidegate_loader::ReadOptions;
 use tidegate_measure::doctor::{Class, Device, Facts, Inwards, Shaper};
 use tidegate_netlink::Kernel;
 use tidegate_packet::{Handle, Rate};
 use tidegate_plan::essential;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 
 /// Kinds that hold nothing: what comes in passes them.
 const INWARDS: [&str; 2] = ["ingress", "clsact"];

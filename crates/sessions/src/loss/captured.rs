@@ -7,10 +7,10 @@ use std::fs::File;
 use std::path::Path;
 use tidegate_measure::lost::{Lost, Way};
 use tidegate_measure::stream::{Course, Journey};
-use tidegate_os::input_file;
-use tidegate_probe::{Header, Kind};
+use tidegate_probe_wire::{Header, Kind};
 use tidegate_replay::captured::frames::{self, Ip};
 use tidegate_replay::{CaptureReader, ReadCaptureError};
+use tidegate_sys::input_file;
 
 /// Packets that `tidegate loss` sends, if nothing is said.
 pub const USUAL_COUNT: u32 = 100;

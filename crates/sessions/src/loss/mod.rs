@@ -11,9 +11,9 @@ pub use captured::{Captures, USUAL_COUNT, captured};
 
 use crate::error::Result;
 use std::sync::atomic::AtomicBool;
-use tidegate_field::{Far, Target};
 use tidegate_measure::lost::{Lost, Way};
 use tidegate_measure::stream::{Exchange, Outcome, Path as _, Stream};
+use tidegate_prober::{Far, Target};
 
 /// Sends the same packets to a server of ours and has it send them, and tells what was lost. `stop` ends it early, with
 /// what is known by then; `again` is the command line that measures again, for the document.

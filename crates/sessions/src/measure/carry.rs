@@ -3,10 +3,10 @@
 use super::plan::{LoadPlan, ProbePlan};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tidegate_field::ping::{self, Pinger, Seen};
-use tidegate_field::{Carried, Error, Far, Target};
 use tidegate_measure::stream::{Exchange, Outcome, Path, Phase, Stream};
-use tidegate_probe::{FlowPlan, Way};
+use tidegate_probe_wire::{FlowPlan, Way};
+use tidegate_prober::ping::{self, Pinger, Seen};
+use tidegate_prober::{Carried, Error, Far, Target};
 
 /// Before the load begins, and after it has ended, probes go on for so long.
 pub(crate) const LEAD: Duration = Duration::from_millis(500);
@@ -83,7 +83,7 @@ pub(crate) fn carry(
 
 /// Echo requests to the server, if this user may send any.
 fn ping(far: &Far) -> Option<Pinger> {
-    let plan = ping::Plan::new(&far.address().to_string(), tidegate_field::Family::Any).ok()?;
+    let plan = ping::Plan::new(&far.address().to_string(), tidegate_prober::Family::Any).ok()?;
     Pinger::begin(&[plan]).ok()
 }
 

@@ -5,11 +5,11 @@
 
 use super::carry::{LEAD, Load, STEP_NS};
 use super::plan::{LoadPlan, ProbePlan};
-use tidegate_field::{Carried, Error};
 use tidegate_measure::experiment::{Arrivals, Event, Probe, Run, Transfer};
 use tidegate_measure::oneway::{self, Order, Reading};
 use tidegate_measure::stream::{Course, Journey, Outcome, Stream};
-use tidegate_probe::Way;
+use tidegate_probe_wire::Way;
+use tidegate_prober::{Carried, Error};
 
 /// Who is at the ends.
 pub(crate) const HERE: &str = "here";

@@ -15,8 +15,8 @@ use plan::Plan;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tidegate_field::{Far, Target};
 use tidegate_measure::experiment::{Cable, Experiment, Load, Node, Policy};
+use tidegate_prober::{Far, Target};
 
 /// Between two loads queues may empty.
 const REST: Duration = Duration::from_millis(500);
@@ -83,7 +83,7 @@ fn measure(options: &Measurement, stop: &'static AtomicBool, progress: Progress<
     far.stop_on(stop);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let mut done: Vec<Done<'_>> = Vec::new();
-    let mut broke: Option<tidegate_field::Error> = None;
+    let mut broke: Option<tidegate_prober::Error> = None;
     let all = (0..options.repeat).flat_map(|repeat| plan.loads.iter().map(move |load| (repeat, load)));
     for (repeat, load) in all {
         if !done.is_empty() {

@@ -5,11 +5,11 @@ use crate::error::Result;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tidegate_field::load::{self, Page};
-use tidegate_field::{Family, Far, Flow};
 use tidegate_measure::quick::{Load, NOTHING, Phase};
 use tidegate_measure::{bits_per_second, ramp};
-use tidegate_probe::{FlowPlan, Way};
+use tidegate_probe_wire::{FlowPlan, Way};
+use tidegate_prober::load::{self, Page};
+use tidegate_prober::{Family, Far, Flow};
 
 /// TCP connections at once: so many that a buffer fills within seconds, as with a page or an upload of many files.
 const CONNECTIONS: u32 = 8;
@@ -199,5 +199,5 @@ pub(super) fn behind_queue(quick: &tidegate_measure::quick::Quick, phase: usize)
 
 /// The address that a reflector's name means.
 pub(super) fn address(host: &str, family: Family) -> Result<IpAddr> {
-    Ok(tidegate_field::ping::Plan::new(host, family)?.address)
+    Ok(tidegate_prober::ping::Plan::new(host, family)?.address)
 }

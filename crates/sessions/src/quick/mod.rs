@@ -13,10 +13,10 @@ use crate::error::{Context, Error, Result, invalid};
 use crate::routes;
 use loads::Stage;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tidegate_field::load::Page;
-use tidegate_field::{Family, Far, Target};
 use tidegate_measure::quick::{Phase, Quick};
-use tidegate_probe::Way;
+use tidegate_probe_wire::Way;
+use tidegate_prober::load::Page;
+use tidegate_prober::{Family, Far, Target};
 use tidegate_scenario::run::ExperimentWatch;
 use watch::Watch;
 

@@ -4,11 +4,11 @@ use crate::error::{Context, Result};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_field::hops::{self, Hop};
-use tidegate_field::ping::{Pinger, Plan, Way};
 use tidegate_measure::Spans;
 use tidegate_measure::pinged::Asked;
 use tidegate_measure::quick::Place;
+use tidegate_prober::hops::{self, Hop};
+use tidegate_prober::ping::{Pinger, Plan, Way};
 
 /// Hops that are looked for: the LAN's gateway, a modem, the provider's first router, and one behind it.
 const HOPS: u8 = 4;
@@ -44,7 +44,7 @@ impl Watch {
             }
         }
         let host = found.iter().find(|hop| hop.is_host).map(|hop: &Hop| hop.distance);
-        let mut plan = Plan::new(&far.to_string(), tidegate_field::Family::Any)?;
+        let mut plan = Plan::new(&far.to_string(), tidegate_prober::Family::Any)?;
         plan.interval = OFTEN;
         let called = if name == far.to_string() { name.to_owned() } else { format!("{name} ({far})") };
         plans.push((plan, called, host));

@@ -4,8 +4,8 @@ mod routes;
 
 use super::{ToolShim, batch, refused, world};
 use crate::Reply;
-use tidegate_lang::ip::{self, IpCommand, IpFlags, LinkSet, ShownAddress, ShownLink, Which};
 use tidegate_policy::{Errno, LinkKind, LinkOp, Op, TcError};
+use tidegate_syntax::ip::{self, IpCommand, IpFlags, LinkSet, ShownAddress, ShownLink, Which};
 
 /// `ip` with these words; `stdin` is a batch.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {

@@ -4,8 +4,8 @@ use crate::Reply;
 use crate::ToolShim;
 use crate::host::network;
 use std::net::IpAddr;
-use tidegate_lang::ip::{IpFlags, Route, RouteVerb, route_text};
 use tidegate_policy::{LinkKind, TunnelMode};
+use tidegate_syntax::ip::{IpFlags, Route, RouteVerb, route_text};
 
 /// The most routes that are kept.
 const MAX_ROUTES: usize = 10_000;

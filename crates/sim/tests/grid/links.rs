@@ -1,12 +1,12 @@
 //! Links of known truth.
 
 use tidegate_gateway::{DeviceSpec, Gateway};
-use tidegate_lang::Env;
-use tidegate_lang::tc::{self, TcCommand};
 use tidegate_packet::{Pool, Seeded, Span, Time};
 use tidegate_sim::path::{OneWay, PathSpec, VirtualPath};
 use tidegate_sim::world::Direction;
 use tidegate_sim::{Cells, Framing, Limit};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, TcCommand};
 
 /// Bytes of the header that framing counts beside.
 pub(crate) const ETHERNET: u32 = 14;

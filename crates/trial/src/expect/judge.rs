@@ -5,7 +5,7 @@ use super::words::{Bound, Ending, Expected, Figure, Measured, Subject};
 use crate::loads::Workload;
 use crate::policy::TrialPolicy;
 use crate::trial::measure;
-use tidegate_insight::{Explainer, Packet, Reading, Story};
+use tidegate_inspect::{Explainer, Packet, Reading, Story};
 use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{Probe, Run, Trial};
 use tidegate_measure::{Pings, Spans, bits_per_second, share};

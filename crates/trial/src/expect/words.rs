@@ -3,9 +3,9 @@
 use crate::loads::{LAST_HOST, Transfers, Workload};
 use crate::settings::TrialLoad;
 use std::collections::BTreeMap;
-use tidegate_insight::Packet;
-use tidegate_lang::units;
+use tidegate_inspect::Packet;
 use tidegate_scenario::tables::Diagnostic;
+use tidegate_syntax::units;
 
 /// What is expected.
 #[derive(Clone, Debug, PartialEq)]

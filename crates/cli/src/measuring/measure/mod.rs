@@ -12,7 +12,7 @@ use super::far::PARTIAL;
 use std::any::Any;
 use std::process::ExitCode;
 use std::time::Duration;
-use tidegate_os::interrupt;
+use tidegate_sys::interrupt;
 
 /// Plays `tidegate measure`.
 pub fn command(options: &Options) -> ExitCode {

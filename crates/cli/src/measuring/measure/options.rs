@@ -6,9 +6,9 @@ use crate::values::{duration, duration_or_seconds};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use std::time::Duration;
-use tidegate_lang::units;
 use tidegate_sessions::measure::Measurement;
 use tidegate_sessions::measure::plan::{TESTS, Wishes, plan};
+use tidegate_syntax::units;
 
 /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
 #[derive(Clone, Debug, clap::Args)]

@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tidegate_field::ping::{Pinger, Seen};
 use tidegate_measure::pinged::Target;
-use tidegate_os::{interrupt, poll, terminal};
+use tidegate_prober::ping::{Pinger, Seen};
 use tidegate_report::measuring::ping::screen;
+use tidegate_sys::{interrupt, poll, terminal};
 
 /// From one drawing to the next.
 const REDRAW: Duration = Duration::from_millis(250);

@@ -15,8 +15,8 @@ use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::ExitCode;
 use tidegate_analysis::ping::{from_json, from_pingexp, to_json};
-use tidegate_field::ping::{Pinger, Seen};
 use tidegate_measure::pinged::Pinged;
+use tidegate_prober::ping::{Pinger, Seen};
 use tidegate_report::chart::{Theme, file, png};
 use tidegate_report::measuring::ping::{page, six_panels, text};
 

@@ -6,8 +6,8 @@ use crate::values;
 use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
 use std::time::Duration;
-use tidegate_field::hops;
-use tidegate_field::ping::{Plan, Way};
+use tidegate_prober::hops;
+use tidegate_prober::ping::{Plan, Way};
 
 /// The port of the echo service (RFC 862).
 const ECHO_PORT: u16 = 7;
@@ -58,7 +58,7 @@ pub struct Options {
     #[arg(short = 'Q', long, value_name = "TOS", default_value = "0")]
     pub tos: String,
     /// Octets of data for hosts named without -t.
-    #[arg(short, long, value_name = "OCTETS", default_value_t = tidegate_field::ping::USUAL_SIZE)]
+    #[arg(short, long, value_name = "OCTETS", default_value_t = tidegate_prober::ping::USUAL_SIZE)]
     pub size: u16,
     /// By which addresses.
     #[command(flatten)]

@@ -51,7 +51,7 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
         again: again(),
         // It counts from when it is known who answers.
         tell: &|doing| shown.get_or_init(|| bar(options)).set_message(doing.to_owned()),
-        stop: tidegate_os::interrupt::notice,
+        stop: tidegate_sys::interrupt::notice,
         simulating: &|_, seconds| pace.begin(seconds),
         simulated: &|more| pace.add(more),
     };

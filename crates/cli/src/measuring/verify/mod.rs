@@ -15,10 +15,10 @@ use crate::sim::Pace;
 use std::process::ExitCode;
 use tidegate_analysis::verify::{self, Predicted, Said};
 use tidegate_measure::experiment::Experiment;
-use tidegate_os::interrupt;
 use tidegate_report::measuring::verify as report;
 use tidegate_scenario::run::ExperimentWatch;
 use tidegate_sessions::verify::{Turns, forecast, turns};
+use tidegate_sys::interrupt;
 
 /// Something got worse.
 const WORSE: u8 = 1;

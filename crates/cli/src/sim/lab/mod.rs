@@ -18,10 +18,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use tidegate_lab::experiment::{self, LabSettings};
 use tidegate_measure::experiment::Run;
-use tidegate_os::apart::{self, Ended};
 use tidegate_scenario::model::{Scenario, TimelineEntry};
 use tidegate_scenario::prepare::Prepared;
 use tidegate_scenario::run::ExperimentWatch;
+use tidegate_sys::apart::{self, Ended};
 
 /// Runs that take longer are announced, s.
 const LONG: u64 = 60;

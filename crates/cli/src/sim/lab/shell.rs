@@ -15,13 +15,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use tidegate_lab::experiment::RealNetwork;
-use tidegate_os::apart;
 use tidegate_packet::{Span, Time};
 use tidegate_scenario::lay::{self, LaidOut, START};
 use tidegate_scenario::model::Scenario;
 use tidegate_scenario::prepare;
 use tidegate_scenario::run::{LinkReadings, RunObserver};
 use tidegate_sessions::simulated::ScenarioFiles;
+use tidegate_sys::apart;
 
 /// What is wrong with the command line, or this machine.
 const WRONG: u8 = 2;
@@ -92,7 +92,7 @@ pub fn command(options: &Options) -> ExitCode {
         return set_apart();
     }
     // Ctrl-C is the program's; we end when it does.
-    let _passed = tidegate_os::interrupt::ignore();
+    let _passed = tidegate_sys::interrupt::ignore();
     match attempt(options) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

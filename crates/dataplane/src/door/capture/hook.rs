@@ -7,17 +7,17 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
-use tidegate_os::bpf::{Instruction, Jump, Link, Program, Reg};
-use tidegate_os::talk::Talk;
-use tidegate_os::tap::Tap;
+use tidegate_sys::bpf::{Instruction, Jump, Link, Program, Reg};
+use tidegate_sys::talk::Talk;
+use tidegate_sys::tap::Tap;
 
 use tidegate_netlink::encode::tc_head as head;
-use tidegate_os::attribute::{self, Attributes, words};
-use tidegate_os::numbers::{
+use tidegate_packet::Handle;
+use tidegate_sys::attribute::{self, Attributes, words};
+use tidegate_sys::numbers::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, RTM_DELQDISC, RTM_DELTFILTER, RTM_GETTFILTER, RTM_NEWQDISC,
     RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS,
 };
-use tidegate_packet::Handle;
 
 /// How a program is hung into a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

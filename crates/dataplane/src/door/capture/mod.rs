@@ -12,11 +12,11 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use tidegate_os::netlink::{Change, Links};
-use tidegate_os::packet_socket::{Frame, Sender};
-use tidegate_os::place;
-use tidegate_os::talk::Talk;
-use tidegate_os::tap::{Carries, Tap};
+use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::packet_socket::{Frame, Sender};
+use tidegate_sys::place;
+use tidegate_sys::talk::Talk;
+use tidegate_sys::tap::{Carries, Tap};
 
 use super::facts::Facts;
 use super::slots::{Read, Slot, Slots};

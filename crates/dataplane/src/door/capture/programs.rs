@@ -6,7 +6,7 @@
 
 use std::io;
 
-use tidegate_os::bpf::{Instruction as I, Program, Reg};
+use tidegate_sys::bpf::{Instruction as I, Program, Reg};
 
 /// Octets before a captured frame: mark, priority, nothing, [`OURS`].
 pub(super) const ROOM: usize = 16;

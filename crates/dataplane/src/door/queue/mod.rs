@@ -8,8 +8,8 @@ mod rules;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use tidegate_os::nfqueue::{self, COPIED, Keeping, Queues, Waiting};
 use tidegate_packet::header::{ethertype, proto};
+use tidegate_sys::nfqueue::{self, COPIED, Keeping, Queues, Waiting};
 
 use super::facts::Facts;
 use super::{Came, Door, DoorCounts, Leaving, Passed, Spot, nobody_holds, octets};

@@ -2,8 +2,8 @@
 
 use super::super::numbers;
 use super::key;
-use tidegate_os::attribute::{Found, read};
 use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
+use tidegate_sys::attribute::{Found, read};
 
 /// How deep parentheses may stand in one another, and how many conditions there may be: what tc writes stays far below.
 const MAX_DEPTH: u32 = 32;

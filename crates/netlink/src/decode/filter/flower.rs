@@ -1,8 +1,8 @@
 //! flower: the attributes of its fields, as in [`crate::encode`].
 
-use tidegate_os::attribute::Found;
 use tidegate_packet::Handle;
 use tidegate_policy::{FlowerField as F, FlowerKey, FlowerParams, Indev};
+use tidegate_sys::attribute::Found;
 
 /// How a number stands there.
 #[derive(Clone, Copy)]

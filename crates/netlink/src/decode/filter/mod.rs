@@ -5,14 +5,14 @@ mod flower;
 
 use super::action::{actions, old_policer};
 use super::{Message, Names, Unread, numbers};
-use tidegate_os::attribute::Found;
-use tidegate_os::numbers::{TCA_CHAIN, TCM_IFINDEX_MAGIC_BLOCK};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
 use tidegate_policy::{
     BasicParams, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid, FwParams, Indev, MatchallParams, U32Key,
     U32Offset, U32OffsetField, U32Params,
 };
+use tidegate_sys::attribute::Found;
+use tidegate_sys::numbers::{TCA_CHAIN, TCM_IFINDEX_MAGIC_BLOCK};
 
 /// The kinds, with the attributes of their actions and of a policer without `action` before it (0: it has none).
 const KINDS: [(&str, u16, u16); 6] =

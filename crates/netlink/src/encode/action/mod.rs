@@ -4,12 +4,12 @@ mod police;
 mod rewrite;
 
 use super::{Devices, Unsent, number};
-use tidegate_os::attribute::{Attributes, words};
-use tidegate_os::numbers::{
-    TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_INDEX, TCA_ACT_KIND, TCA_ACT_OPTIONS,
-};
 use tidegate_policy::{
     Act, Action, ActionId, CardCounts, Connmark, Control, Ct, CtNat, Ctinfo, Gact, Mirred, Only, Skbedit,
+};
+use tidegate_sys::attribute::{Attributes, words};
+use tidegate_sys::numbers::{
+    TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_INDEX, TCA_ACT_KIND, TCA_ACT_OPTIONS,
 };
 
 pub(super) use police::policer;

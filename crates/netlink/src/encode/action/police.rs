@@ -2,8 +2,8 @@
 
 use super::super::rate;
 use super::control;
-use tidegate_os::attribute::{Attributes, words};
 use tidegate_policy::{Act, Action, Control, Police, RateSpec};
+use tidegate_sys::attribute::{Attributes, words};
 
 const RESULT: u16 = 5;
 

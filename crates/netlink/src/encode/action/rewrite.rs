@@ -2,8 +2,8 @@
 
 use super::general;
 use std::net::IpAddr;
-use tidegate_os::attribute::{Attributes, words};
 use tidegate_policy::{Csum, Nat, Pedit, PeditHeader, PeditKey, Skbmod, Vlan, VlanHow, VlanTag};
+use tidegate_sys::attribute::{Attributes, words};
 
 /// An address as it stands in a packet.
 pub(super) fn bytes(address: IpAddr) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Conditions: a list in which a parenthesis is a reference to where its inside begins.
 
-use tidegate_os::attribute::{Attributes, words};
 use tidegate_policy::{Compare, Ematch, MetaId, MetaValue, Term, Width};
+use tidegate_sys::attribute::{Attributes, words};
 
 const CONTAINER: u16 = 0;
 const CMP: u16 = 1;

@@ -1,7 +1,7 @@
 //! flower: each field has an attribute for its value and most have one for the bits compared.
 
-use tidegate_os::attribute::Attributes;
 use tidegate_policy::{FlowerField, FlowerKey, FlowerParams};
+use tidegate_sys::attribute::Attributes;
 
 const TCA_FLOWER_CLASSID: u16 = 1;
 const TCA_FLOWER_INDEV: u16 = 2;

@@ -6,13 +6,13 @@ mod flower;
 pub(crate) use ematch::meta_number;
 
 use super::{Devices, Unsent, action};
-use tidegate_os::attribute::{Attributes, words};
-use tidegate_os::numbers::TCA_OPTIONS;
 use tidegate_packet::Handle;
 use tidegate_policy::{
     Action, BasicParams, FilterOp, FilterParams, FlowMode, FlowParams, FwParams, Indev, MatchallParams, U32Offset,
     U32Params,
 };
+use tidegate_sys::attribute::{Attributes, words};
+use tidegate_sys::numbers::TCA_OPTIONS;
 
 /// Where kinds have their actions, and where a policer without `action` before it.
 struct Places {

@@ -2,7 +2,7 @@
 //!
 //! One register of 16 bytes is enough for all that rules of traffic control ask: each step begins by loading it.
 
-use tidegate_os::attribute::Attributes;
+use tidegate_sys::attribute::Attributes;
 
 const ELEMENT: u16 = 1;
 const VALUE: u16 = 1;

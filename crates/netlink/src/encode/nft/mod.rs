@@ -13,9 +13,9 @@ pub use ruleset::{Refusal, ruleset, ruleset_of_ours};
 pub use sets::Member;
 
 use super::Message;
-use tidegate_os::attribute::Attributes;
-use tidegate_os::numbers::{NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST};
 use tidegate_policy::netfilter::Base;
+use tidegate_sys::attribute::Attributes;
+use tidegate_sys::numbers::{NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST};
 
 /// The part of nfnetlink that is nftables.
 const NFTABLES: u16 = 10;

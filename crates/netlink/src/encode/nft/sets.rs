@@ -1,7 +1,7 @@
 //! Sets without a name: what a rule's `{ … }` becomes.
 
 use super::{Batch, NEWSET, NEWSETELEM, NLM_F_CREATE};
-use tidegate_os::attribute::Attributes;
+use tidegate_sys::attribute::Attributes;
 
 const ANONYMOUS: u32 = 1;
 const CONSTANT: u32 = 2;

@@ -1,0 +1,56 @@
+//! Why a basic or flower filter matches a packet or does not: what the engine noted of each condition, with what the
+//! packet has there.
+
+use crate::octets::protocol_name;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use tidegate_packet::{Addrs, Dissector, Head, dissect};
+use tidegate_policy::dump::U32Hits;
+use tidegate_policy::{FilterParams, FlowerField};
+use tidegate_syntax::tc::conditions;
+
+/// One sentence for each condition that was asked, up to the one that decided.
+pub(super) fn told(params: &FilterParams, hits: &U32Hits, head: &Head) -> Vec<String> {
+    let mut why = Vec::new();
+    if let FilterParams::Flower(flower) = params {
+        let device = flower.indev.as_ref().filter(|indev| !indev.name.is_empty());
+        match device {
+            Some(indev) if hits.mark == 0 => {
+                return vec![format!("`indev {}` does not hold: it came in by another device", indev.name)];
+            }
+            Some(indev) => why.push(format!("`indev {}` holds", indev.name)),
+            None => {}
+        }
+    }
+    for (at, (condition, held)) in conditions(params).iter().zip(&hits.keys).enumerate() {
+        let holds = *held > 0;
+        let fact = match params {
+            FilterParams::Flower(flower) => flower.keys.get(at).and_then(|key| fact(key.field, head)),
+            _ => None,
+        };
+        let fact = fact.map_or(String::new(), |fact| format!(": {fact}"));
+        why.push(format!("`{}` {}{fact}", condition.text, if holds { "holds" } else { "does not hold" }));
+        // Behind `or` the first that holds decides, behind `and` the first that does not.
+        if holds == condition.or {
+            break;
+        }
+    }
+    why
+}
+
+/// What a packet has where a field is compared, of those that people know by sight.
+fn fact(field: FlowerField, head: &Head) -> Option<String> {
+    let keys = dissect(head, Dissector::Modern);
+    let addresses = || match keys.addrs {
+        Addrs::V4(source, destination) => Some([source, destination].map(|octets| Ipv4Addr::from(octets).to_string())),
+        Addrs::V6(source, destination) => Some([source, destination].map(|octets| Ipv6Addr::from(octets).to_string())),
+        Addrs::None => None,
+    };
+    Some(match field {
+        FlowerField::IpProto => format!("the protocol is {}", protocol_name(keys.protocol)),
+        FlowerField::SrcPort => format!("the source port is {}", keys.ports.0),
+        FlowerField::DstPort => format!("the destination port is {}", keys.ports.1),
+        FlowerField::SrcIp => format!("the source is {}", addresses()?[0]),
+        FlowerField::DstIp => format!("the destination is {}", addresses()?[1]),
+        _ => return None,
+    })
+}

@@ -1,0 +1,251 @@
+//! The rules of netfilter that a packet met.
+
+use super::{Line, Outcome, Scene};
+use crate::octets::protocol_name;
+use crate::packet::{CODE_POINTS, Packet, state_name};
+use crate::probe::Course;
+use crate::reading::Reading;
+use tidegate_classify::netfilter::{CountedRule, Known, Seen};
+use tidegate_gateway::{Gateway, Route, tos_priority};
+use tidegate_packet::header::{ethertype, tcp_flags};
+use tidegate_packet::{Addrs, Dissector, FlowKeys, Handle, Head, dissect};
+use tidegate_policy::netfilter::{Condition, Family, Hook, Match, Rule, Target};
+use tidegate_syntax::{iptables, nft};
+
+/// A scene for each chain that stands at a hook, in the order in which the packet met them, and one for the routing between.
+pub(super) fn scenes(
+    reading: &Reading,
+    gateway: &Gateway,
+    seen: &[Seen],
+    packet: &Packet,
+    course: Course,
+) -> Vec<Scene> {
+    let mut scenes: Vec<Scene> = Vec::new();
+    let mut routed = !forwarded(course) || packet.ethertype != ethertype::IPV4;
+    for met in seen {
+        if !routed && met.hook != Some(Hook::Prerouting) {
+            scenes.push(routing(met.before.dsfield));
+            routed = true;
+        }
+        let title = title(met);
+        let Some(line) = line(reading, gateway, met, packet.length) else { continue };
+        match scenes.last_mut().filter(|scene| scene.title == title) {
+            Some(scene) => scene.lines.push(line),
+            None => scenes.push(Scene { title, lines: vec![line] }),
+        }
+    }
+    if !routed {
+        scenes.push(routing(seen.last().map_or(packet.dsfield, |met| met.after.dsfield)));
+    }
+    scenes
+}
+
+fn forwarded(course: Course) -> bool {
+    matches!(course, Course::Through(..) | Course::Leaves(_, Route::Forwarded(_)))
+}
+
+/// What routing does to IPv4: the TOS bits give the priority.
+fn routing(dsfield: u8) -> Scene {
+    let priority = tos_priority(dsfield);
+    let why = format!("TOS {dsfield:#04x} & 0x18 = {:#04x}: priority {priority}", dsfield & 0x18);
+    let line = Line { what: "priority from the TOS bits".into(), outcome: Outcome::Told, why: vec![why], place: None };
+    Scene { title: "routing".into(), lines: vec![line] }
+}
+
+fn title(met: &Seen) -> String {
+    let family = match met.family {
+        Family::Ipv4 => "",
+        Family::Ipv6 => "IPv6 ",
+        Family::Inet => "inet ",
+    };
+    let hook = met.hook.map_or("", Hook::name);
+    let devices = match (met.input.as_str(), met.output.as_str()) {
+        ("", "") => String::new(),
+        ("", out) => format!(", out {out}"),
+        (inward, "") => format!(", in {inward}"),
+        (inward, out) => format!(", in {inward} out {out}"),
+    };
+    format!("netfilter {hook}{devices}: {family}table {}", met.table)
+}
+
+/// `None`: the end of a chain that accepts, of which there is nothing to say.
+fn line(reading: &Reading, gateway: &Gateway, met: &Seen, length: u16) -> Option<Line> {
+    let table = gateway.all_tables().iter().find(|table| table.family() == met.family && table.name() == met.table);
+    let chain = table.and_then(|table| table.chains().iter().find(|chain| chain.name == met.chain));
+    let chain = chain?;
+    let Some(at) = met.rule else {
+        let drops = chain.policy == Some(false);
+        let what = format!("{}: policy DROP at its end", met.chain);
+        let why = vec!["it is dropped".to_owned()];
+        return drops.then_some(Line { what, outcome: Outcome::Met, why, place: None });
+    };
+    let CountedRule { rule, .. } = chain.rules.get(at)?;
+    let v6 = met.before.head.ethertype() == ethertype::IPV6;
+    let same_before = chain.rules[..at].iter().filter(|other| other.rule == *rule).count();
+    let maker = reading.maker_of_rule((met.family, &met.table, &met.chain), rule, same_before);
+    let place = maker.and_then(|op| reading.step_of(op)).and_then(|step| step.place.clone());
+    let made_by_nft = table.is_some_and(|table| table.is_free());
+    let words = |rule: &Rule| match made_by_nft {
+        true => nft::print_rule(rule, met.family, None),
+        false => iptables::print_rule(rule, v6).trim().to_owned(),
+    };
+    let what = format!("{}: {}", met.chain, words(rule));
+    Some(match met.failed.and_then(|failed| rule.matches.get(failed)) {
+        Some(condition) => {
+            Line { what, outcome: Outcome::Passed, why: vec![failing(rule, condition, met, length, &words)], place }
+        }
+        None => Line { what, outcome: Outcome::Met, why: effects(rule, met), place },
+    })
+}
+
+/// Why a condition of a rule does not hold; `words` are the tool's for a rule.
+fn failing(rule: &Rule, condition: &Match, met: &Seen, length: u16, words: &dyn Fn(&Rule) -> String) -> String {
+    let of = |matches: Vec<Match>| words(&Rule { matches, ..Rule::default() });
+    // How ports are asked for hangs on the rule's protocol.
+    let protocol =
+        rule.matches.iter().find(|other| matches!(other.what, Condition::Protocol(_)) && *other != condition);
+    let with = of(protocol.into_iter().chain([condition]).cloned().collect());
+    let alone = match protocol.map(|protocol| of(vec![protocol.clone()])) {
+        Some(protocol) => with.strip_prefix(protocol.trim()).unwrap_or(&with),
+        None => &with,
+    };
+    let fact = fact(&condition.what, met, length);
+    match alone.trim() {
+        // Each family's words imply it.
+        "" => format!("it is for the other family: {fact}"),
+        asked => format!("`{asked}` does not hold: {fact}"),
+    }
+}
+
+/// What the packet has where a condition asks.
+fn fact(what: &Condition, met: &Seen, length: u16) -> String {
+    let Known { mark, dsfield, state, connmark, counters, head, .. } = &met.before;
+    let keys = dissect(head, Dissector::Legacy);
+    let (source, destination) = ends(&keys);
+    let no_ports = || format!("{} has no ports here", protocol_name(keys.protocol));
+    let has_ports = crate::packet::has_ports(keys.protocol);
+    match what {
+        Condition::Protocol(_) => format!("the protocol is {}", protocol_name(keys.protocol)),
+        Condition::Source(..) => format!("the source is {source}"),
+        Condition::Destination(..) => format!("the destination is {destination}"),
+        Condition::In(_) if met.input.is_empty() => "here it is not known by which device it came in".into(),
+        Condition::In(_) => format!("it came in by {}", met.input),
+        Condition::Out(_) if met.output.is_empty() => "here it is not known yet by which device it leaves".into(),
+        Condition::Out(_) => format!("it leaves by {}", met.output),
+        _ if asks_ports(what) && !has_ports => no_ports(),
+        Condition::SourcePort(_) | Condition::SourcePorts(_) => format!("the source port is {}", keys.ports.0),
+        Condition::DestinationPort(_) | Condition::DestinationPorts(_) => {
+            format!("the destination port is {}", keys.ports.1)
+        }
+        Condition::Ports(_) => format!("the ports are {} and {}", keys.ports.0, keys.ports.1),
+        Condition::TcpFlags(mask, _) => tcp_fact(head, *mask),
+        Condition::Mark(_, u32::MAX) => format!("the mark is {:#x}", mark.0),
+        Condition::Mark(_, mask) => format!("the mark is {:#x}, & {mask:#x} = {:#x}", mark.0, mark.0 & mask),
+        Condition::Length(..) => format!("the length is {length}"),
+        Condition::Dscp(_) => format!("the code point is {}", code_point(*dsfield)),
+        Condition::Tos(_, mask) => format!("TOS is {dsfield:#04x}, & {mask:#04x} = {:#04x}", dsfield & mask),
+        Condition::Connmark(_, mask) => match connmark {
+            Some(mark) => format!("its connection's mark is {mark:#x}, & {mask:#x} = {:#x}", mark & mask),
+            None => "it has no connection".into(),
+        },
+        Condition::Connstate(_) | Condition::State(_) => format!("its state is {}", state_name(*state).to_uppercase()),
+        Condition::Connbytes(_) => match counters {
+            Some((packets, bytes)) => format!(
+                "its connection has carried {} bytes in {} packets, and {} in {} against its direction",
+                bytes[0], packets[0], bytes[1], packets[1]
+            ),
+            None => "nobody counts its connection".into(),
+        },
+        Condition::IcmpType(..) => match head.network().get(header(head)..) {
+            Some([kind, code, ..]) if crate::packet::is_icmp(keys.protocol) => format!("its type is {kind}/{code}"),
+            _ => format!("{} is no ICMP", protocol_name(keys.protocol)),
+        },
+        Condition::Version6(_) => format!("it is {}", super::ethertype_name(head.ethertype())),
+        Condition::Any(several) => several.first().map_or_else(String::new, |first| fact(first, met, length)),
+        Condition::Comment(_) => String::new(),
+    }
+}
+
+fn asks_ports(what: &Condition) -> bool {
+    use Condition::{DestinationPort, DestinationPorts, Ports, SourcePort, SourcePorts};
+    matches!(what, SourcePort(_) | SourcePorts(_) | DestinationPort(_) | DestinationPorts(_) | Ports(_))
+}
+
+fn tcp_fact(head: &Head, mask: u8) -> String {
+    let Some(flags) = head.network().get(header(head) + 13) else { return "there is no TCP header".into() };
+    let names = [
+        ("SYN", tcp_flags::SYN),
+        ("ACK", tcp_flags::ACK),
+        ("FIN", tcp_flags::FIN),
+        ("RST", tcp_flags::RST),
+        ("PSH", tcp_flags::PSH),
+        ("URG", tcp_flags::URG),
+    ];
+    let set: Vec<&str> = names.iter().filter(|(_, bit)| flags & mask & bit != 0).map(|(name, _)| *name).collect();
+    if set.is_empty() {
+        "none of these flags is set".into()
+    } else {
+        format!("of these flags {} is set", set.join(","))
+    }
+}
+
+/// Octets of the network header.
+fn header(head: &Head) -> usize {
+    match head.ethertype() {
+        ethertype::IPV6 => 40,
+        _ => head.network().first().map_or(0, |octet| usize::from(octet & 15) * 4),
+    }
+}
+
+fn ends(keys: &FlowKeys) -> (String, String) {
+    match keys.addrs {
+        Addrs::V4(source, destination) => {
+            let text = |octets| core::net::Ipv4Addr::from(octets).to_string();
+            (text(source), text(destination))
+        }
+        Addrs::V6(source, destination) => {
+            let text = |octets| core::net::Ipv6Addr::from(octets).to_string();
+            (text(source), text(destination))
+        }
+        Addrs::None => Default::default(),
+    }
+}
+
+/// `EF (0x2e)`.
+fn code_point(dsfield: u8) -> String {
+    let dscp = dsfield >> 2;
+    match CODE_POINTS.iter().find(|(_, known)| *known == dscp) {
+        Some((name, _)) => format!("{name} ({dscp:#04x})"),
+        None => format!("{dscp:#04x}"),
+    }
+}
+
+/// What a rule did.
+fn effects(rule: &Rule, met: &Seen) -> Vec<String> {
+    let (before, after) = (&met.before, &met.after);
+    let mut told = Vec::new();
+    let mut change = |what: &str, from: String, to: String| {
+        if from != to {
+            told.push(format!("{what} {from} → {to}"));
+        }
+    };
+    change("mark", format!("{:#x}", before.mark.0), format!("{:#x}", after.mark.0));
+    change("code point", code_point(before.dsfield), code_point(after.dsfield));
+    change("priority", priority(before.priority), priority(after.priority));
+    let connmark = |known: &Known| known.connmark.map_or("none".into(), |mark| format!("{mark:#x}"));
+    change("its connection's mark", connmark(before), connmark(after));
+    told.extend(match &rule.target {
+        Some(Target::Accept) => Some("it is accepted, and leaves this table here".to_owned()),
+        Some(Target::Drop | Target::Reject(_)) => Some("it is dropped".to_owned()),
+        Some(Target::Return) => Some("back to the chain before".to_owned()),
+        Some(Target::Jump(chain) | Target::Goto(chain)) => Some(format!("on in chain {chain}")),
+        Some(Target::Translate(how)) => Some(format!("its connection is translated: {}", how.how.name())),
+        _ if told.is_empty() => Some("nothing changes".to_owned()),
+        _ => None,
+    });
+    told
+}
+
+fn priority(priority: u32) -> String {
+    if Handle(priority).major() == 0 { priority.to_string() } else { Handle(priority).to_string() }
+}

@@ -1,0 +1,353 @@
+//! What a packet may wait for at worst where it stands: how much goes before it, and how fast that leaves.
+
+use super::Moment;
+use crate::reading::Reading;
+use crate::words;
+use tidegate_gateway::{CakeReason, CakeTin};
+use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
+use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::{
+    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemParams, QdiscParams,
+};
+use tidegate_syntax::units::print_rate;
+
+/// Flows whose turns are told of: a busy household's.
+const SOME_FLOWS: u64 = 10;
+/// The weight of a class of QFQ that names none.
+const PLAIN_WEIGHT: u32 = 1;
+
+/// How fast a place in the tree is served, bits per second; `None`: nobody says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Served {
+    /// While everybody else sends.
+    assured: Option<f64>,
+    /// While nobody else does.
+    most: Option<f64>,
+    /// Others go first as long as they have anything.
+    after_others: bool,
+}
+
+/// A class's parameters, in tc's words.
+pub(super) fn class_words(class: &ClassDump) -> String {
+    match &class.params {
+        ClassParams::Htb(htb) => {
+            let (rate, ceil) = (print_rate(htb.rate.rate, false), print_rate(htb.ceil.rate, false));
+            format!("rate {rate} ceil {ceil} prio {}", htb.prio)
+        }
+        ClassParams::Hfsc(HfscClassParams { rt, ls, ul }) => {
+            let curves = [("rt", rt), ("ls", ls), ("ul", ul)];
+            let said = curves.iter().filter_map(|(name, curve)| {
+                let curve = curve.as_ref()?;
+                Some(format!("{name} {}", print_rate(Rate(curve.m2.into()), false)))
+            });
+            said.collect::<Vec<_>>().join(" ")
+        }
+        ClassParams::Drr(drr) => drr.quantum.map_or(String::new(), |bytes| format!("quantum {bytes}")),
+        ClassParams::Qfq(qfq) => format!("weight {}", qfq.weight.unwrap_or(PLAIN_WEIGHT)),
+        ClassParams::Ets(ets) => ets.quantum.map_or("strict".into(), |bytes| format!("quantum {bytes}")),
+        ClassParams::None => String::new(),
+    }
+}
+
+/// The qdisc that holds a packet: `fq_codel 120:`, `htb 1:, its direct queue`.
+pub(super) fn queue_name(reading: &Reading, moment: &Moment) -> String {
+    match moment.stop.leaf() {
+        None => "no queue".into(),
+        Some(leaf) if leaf.qdisc.is_none() && leaf.on == Handle::ROOT => {
+            format!("where nothing is configured ({})", leaf.kind.name())
+        }
+        Some(leaf) if leaf.qdisc.is_none() => format!("{} by default", leaf.kind.name()),
+        Some(leaf) if leaf.kind == Kind::Htb => format!("htb {}, its direct queue", leaf.qdisc),
+        Some(leaf) => match dump(reading, moment, leaf.qdisc) {
+            Some(dump) => format!("{} {}", dump.kind.name(), dump.handle),
+            None => leaf.kind.name().into(),
+        },
+    }
+}
+
+fn dump<'r>(reading: &'r Reading, moment: &Moment, handle: Handle) -> Option<&'r QdiscDump> {
+    reading.qdiscs.iter().find(|qdisc| qdisc.dev == moment.name && qdisc.handle == handle)
+}
+
+/// Sentences about what may go before a packet, with the arithmetic.
+pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
+    let Some(leaf) = moment.stop.leaf() else { return Vec::new() };
+    let spec = moment.spec;
+    let served = served(reading, moment);
+    let frame = u64::from(spec.mtu + spec.link_header);
+    let dump = dump(reading, moment, leaf.qdisc);
+    let mut said = match dump.map(|dump| (dump, &dump.params)) {
+        Some((_, QdiscParams::Cake(cake))) => of_cake(cake, leaf.qdisc, moment),
+        Some((_, QdiscParams::Netem(netem))) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
+        Some((dump, _)) => of_params(dump, frame, served),
+        None => of_hidden(reading, moment, leaf.kind, served),
+    };
+    if served.after_others {
+        said.push("a band before it goes first as long as it has anything to send: it may wait without end".into());
+    }
+    said
+}
+
+/// The queue that stands where nobody put one.
+fn of_hidden(reading: &Reading, moment: &Moment, kind: Kind, served: Served) -> Vec<String> {
+    let spec = moment.spec;
+    let frame = u64::from(spec.mtu + spec.link_header);
+    let above = moment.stop.qdiscs.iter().rev().nth(1).and_then(|spot| dump(reading, moment, spot.qdisc));
+    match (kind, above.map(|dump| &dump.params)) {
+        (Kind::Bfifo, Some(QdiscParams::Tbf(tbf))) => by_bytes("bucket's queue", u64::from(tbf.limit), served),
+        (Kind::Bfifo, Some(QdiscParams::Red(red))) => by_bytes("queue", u64::from(red.limit), served),
+        (Kind::Noqueue, _) => vec!["it does not wait: the device has no queue".into()],
+        _ => by_packets(kind.name(), u64::from(spec.tx_queue_len), frame, served),
+    }
+}
+
+/// What the kind says of its queues with these parameters.
+fn of_params(dump: &QdiscDump, frame: u64, served: Served) -> Vec<String> {
+    let said = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
+        Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, served),
+        Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
+        Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), served),
+        Ahead::Turns { quantum } => turns(quantum.into(), served),
+        Ahead::Held { us, spares_frame: true } => vec![held_at(f64::from(us) / 1000.0, frame, served)],
+        Ahead::Held { us, spares_frame: false } => vec![held(f64::from(us) / 1000.0)],
+    });
+    said.flatten().collect()
+}
+
+/// The tin a packet takes, why, and how its flow is held there.
+fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
+    let mut meta = Meta::of(&moment.head, 0);
+    (meta.mark, meta.priority) = (Mark(moment.mark), moment.priority);
+    let frame = moment.spec.mtu + moment.spec.link_header;
+    let tin = CakeTin::of(cake, qdisc, frame, &meta);
+    let tins = cake.tins.unwrap_or_default();
+    let name = match tins.labels().and_then(|labels| labels.get(tin.place)) {
+        Some(label) => (*label).to_owned(),
+        None => tin.place.to_string(),
+    };
+    let because = match tin.because {
+        CakeReason::Only => "there is one tin for all".into(),
+        CakeReason::Mark => format!("its mark {:#x} puts it in tin {name}", moment.mark),
+        CakeReason::Priority => format!("its priority {} puts it in tin {name}", Handle(moment.priority)),
+        CakeReason::Dscp(dscp) => format!("its DSCP {dscp} puts it in tin {name} of {}", tins.name()),
+    };
+    let first = match tin.rate.filter(|_| tin.because != CakeReason::Only) {
+        Some(rate) => format!("{because}, which goes before those below it up to {}", print_rate(rate, false)),
+        None => because,
+    };
+    let sharing = match cake.flows.unwrap_or_default() {
+        CakeFlows::Blind => "all its packets are one flow".into(),
+        flows if flows.by_conversation() => format!("conversations take turns there ({})", flows.name()),
+        flows => format!("hosts take turns there ({})", flows.name()),
+    };
+    let mut said = vec![first, sharing, held(tin.target_ns as f64 / 1e6)];
+    if let Some(us) = cake.rtt_us.filter(|us| *us < SHORT_RTT_US) {
+        said.push(format!(
+            "its rtt is {us} µs: it drops sooner than senders farther away than that can slow down, which costs them throughput"
+        ));
+    }
+    said
+}
+
+/// No path that leaves a building is shorter, in µs.
+const SHORT_RTT_US: u32 = 1000;
+
+/// netem's delay, and the queue that its own rate or one above it makes of it; or the one that hangs in it.
+fn of_netem(
+    reading: &Reading,
+    moment: &Moment,
+    (netem, handle): (&NetemParams, Handle),
+    frame: u64,
+    served: Served,
+) -> Vec<String> {
+    let mut said = vec![delayed(netem)];
+    let held = |served: Served, rate: u64| {
+        let bits = rate as f64 * 8.0;
+        let least = |had: Option<f64>| Some(had.map_or(bits, |had| had.min(bits)));
+        Served { assured: least(served.assured), most: least(served.most), ..served }
+    };
+    let served = netem.rate.as_ref().map_or(served, |rate| held(served, rate.rate));
+    let hangs = |inner: &&QdiscDump| {
+        inner.dev == moment.name && inner.parent.qdisc() == handle && !inner.handle.is_none() && !handle.is_none()
+    };
+    match reading.qdiscs.iter().find(hangs) {
+        Some(inner) => {
+            said.push(format!("then it waits in {} {}, which hangs in netem", inner.kind.name(), inner.handle));
+            let served = match &inner.params {
+                QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
+                _ => served,
+            };
+            said.extend(of_params(inner, frame, served));
+        }
+        None if served.assured.is_some() || served.most.is_some() => {
+            said.extend(by_packets("queue inside netem", u64::from(netem.limit), frame, served));
+        }
+        None => {}
+    }
+    said
+}
+
+/// What netem makes of every packet.
+fn delayed(netem: &NetemParams) -> String {
+    let (delay, jitter) = (netem.latency_ns as f64 / 1e6, netem.jitter_ns as f64 / 1e6);
+    match netem.jitter_ns {
+        0 => format!("netem holds it back for {delay:.1} ms"),
+        _ => format!("netem holds it back for {delay:.1} ms, give or take {jitter:.1} ms"),
+    }
+}
+
+/// Flows that send one after the other.
+fn turns(quantum: u64, served: Served) -> Vec<String> {
+    let bytes = quantum * SOME_FLOWS;
+    let time = time(bytes, served);
+    let time = if time.is_empty() { String::new() } else { format!(": {time}") };
+    vec![format!(
+        "flows take turns of {quantum} bytes: with {SOME_FLOWS} others, {bytes} bytes between two turns{time}"
+    )]
+}
+
+fn held(ms: f64) -> String {
+    let time = if ms < 1.0 { format!("{:.0} µs", ms * 1000.0) } else { format!("{ms:.0} ms") };
+    format!("its queue is held near {time}, as long as senders heed losses and marks")
+}
+
+/// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target, that.
+fn held_at(ms: f64, frame: u64, served: Served) -> String {
+    let rate = served.assured.or(served.most).filter(|rate| *rate > 0.0);
+    match rate.map(|rate| frame as f64 * 8.0 / rate * 1000.0) {
+        Some(one) if one > ms => format!(
+            "its queue is held near one frame, as long as senders heed losses and marks: that takes {one:.0} ms here, more \
+             than its target of {ms:.0} ms"
+        ),
+        _ => held(ms),
+    }
+}
+
+fn by_packets(what: &str, limit: u64, frame: u64, served: Served) -> Vec<String> {
+    let ahead = limit.saturating_sub(1);
+    let bytes = ahead * frame;
+    let first = format!(
+        "the {what} holds {limit} packets: at worst {ahead} of {frame} bytes are ahead, {}",
+        words::bytes(bytes)
+    );
+    with_time(first, bytes, served)
+}
+
+fn by_bytes(what: &str, limit: u64, served: Served) -> Vec<String> {
+    with_time(format!("the {what} holds {}, all of which may be ahead", words::bytes(limit)), limit, served)
+}
+
+fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
+    match time(bytes, served) {
+        time if time.is_empty() => vec![first, "how long that takes, the link behind the device decides".into()],
+        time => vec![format!("{first}: {time}")],
+    }
+}
+
+/// `40.3 s at the 300 kbit/s it is assured, 12.1 s at the 1 Mbit/s it may have when nobody else sends`.
+fn time(bytes: u64, served: Served) -> String {
+    let bits = bytes as f64 * 8.0;
+    let at = |rate: f64, what: &str| {
+        let (time, rate) = (Span((bits / rate * 1e9) as u64), Rate((rate / 8.0) as u64));
+        format!("{} at the {} {what}", words::time(time), words::rate(rate))
+    };
+    match (served.assured.filter(|rate| *rate > 0.0), served.most.filter(|rate| *rate > 0.0)) {
+        (Some(assured), Some(most)) if (assured - most).abs() < 1.0 => at(assured, "it has"),
+        (Some(assured), most) => {
+            let mut said = at(assured, "it is assured");
+            if let Some(most) = most {
+                said.push_str(&format!(", {}", at(most, "it may have when nobody else sends")));
+            }
+            said
+        }
+        (None, Some(most)) => at(most, "it may have when nobody else sends"),
+        (None, None) => String::new(),
+    }
+}
+
+/// How fast the place of a packet is served.
+fn served(reading: &Reading, moment: &Moment) -> Served {
+    let mut served = Served::default();
+    for spot in &moment.stop.qdiscs {
+        let params = dump(reading, moment, spot.qdisc).map(|dump| &dump.params);
+        if let Some(QdiscParams::Tbf(tbf)) = params {
+            let rate = tbf.rate.rate.as_bits() as f64;
+            served.assured = Some(served.assured.map_or(rate, |had| had.min(rate)));
+            served.most = Some(served.most.map_or(rate, |had| had.min(rate)));
+        }
+        for class in moment.stop.classes.iter().filter(|class| class.qdisc() == spot.qdisc) {
+            let dump = reading.classes.iter().find(|dump| dump.dev == moment.name && dump.classid == *class);
+            if let Some(dump) = dump {
+                served = within(reading, dump, served);
+            }
+        }
+    }
+    served
+}
+
+/// What a class makes of how its parent is served.
+fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
+    let less = |rate: f64| Some(above.most.map_or(rate, |had| had.min(rate)));
+    let share = |own: u32, of: &dyn Fn(&ClassParams) -> Option<u32>| {
+        let siblings = reading
+            .classes
+            .iter()
+            .filter(|other| other.dev == class.dev && other.classid.qdisc() == class.classid.qdisc());
+        let all: u64 = siblings.filter_map(|other| of(&other.params)).map(u64::from).sum();
+        above.assured.map(|rate| rate * f64::from(own) / all.max(1) as f64)
+    };
+    match &class.params {
+        ClassParams::Htb(htb) => Served {
+            assured: Some(htb.rate.rate.min(htb.ceil.rate).as_bits() as f64),
+            most: less(htb.ceil.rate.as_bits() as f64),
+            ..above
+        },
+        ClassParams::Hfsc(HfscClassParams { rt, ls, ul }) => Served {
+            // Real time knows no upper limit.
+            assured: match (rt, ls) {
+                (Some(curve), _) => Some(f64::from(curve.m2) * 8.0),
+                (None, Some(curve)) => {
+                    let limit = ul.map_or(u32::MAX, |limit| limit.m2);
+                    Some(f64::from(curve.m2.min(limit)) * 8.0)
+                }
+                (None, None) => above.assured,
+            },
+            // Without link sharing it has nothing but its real time.
+            most: match (rt, ls.filter(|curve| curve.m1 > 0 || curve.m2 > 0)) {
+                (Some(curve), None) => Some(f64::from(curve.m2) * 8.0),
+                _ => ul.and_then(|curve| less(f64::from(curve.m2) * 8.0)).or(above.most),
+            },
+            ..above
+        },
+        ClassParams::Drr(drr) => {
+            let quantum = |params: &ClassParams| if let ClassParams::Drr(drr) = params { drr.quantum } else { None };
+            Served { assured: share(drr.quantum.unwrap_or(0), &quantum), ..above }
+        }
+        ClassParams::Qfq(qfq) => {
+            let weight = |params: &ClassParams| match params {
+                ClassParams::Qfq(qfq) => Some(qfq.weight.unwrap_or(PLAIN_WEIGHT)),
+                _ => None,
+            };
+            Served { assured: share(qfq.weight.unwrap_or(PLAIN_WEIGHT), &weight), ..above }
+        }
+        ClassParams::Ets(EtsClassParams { quantum: None }) if class.classid.minor() > 1 => {
+            Served { assured: None, after_others: true, ..above }
+        }
+        ClassParams::Ets(EtsClassParams { quantum: None }) => above,
+        ClassParams::Ets(ets) => {
+            let quantum = |params: &ClassParams| if let ClassParams::Ets(ets) = params { ets.quantum } else { None };
+            let after_others = reading.classes.iter().any(|other| {
+                other.dev == class.dev
+                    && other.classid == class.classid.qdisc().class(1)
+                    && other.params == ClassParams::Ets(EtsClassParams { quantum: None })
+            });
+            let assured = if after_others { None } else { share(ets.quantum.unwrap_or(0), &quantum) };
+            Served { assured, after_others, ..above }
+        }
+        // A band behind the first.
+        ClassParams::None if class.kind == Kind::Prio && class.classid.minor() > 1 => {
+            Served { assured: None, after_others: true, ..above }
+        }
+        ClassParams::None => above,
+    }
+}

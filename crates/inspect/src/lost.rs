@@ -1,0 +1,343 @@
+//! What refused commands should have made: whatever else names it is missing the same thing, and is no mistake of its
+//! own.
+
+use crate::reading::Step;
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_packet::Handle;
+use tidegate_syntax::tc::no_device_name;
+use tidegate_syntax::units::{parse_classid, parse_handle};
+
+/// Something that a command makes, or needs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Thing {
+    /// A device.
+    Device(String),
+    /// A qdisc of a device, by its handle.
+    Qdisc(String, Handle),
+    /// A class of a device.
+    Class(String, Handle),
+    /// The qdisc that was to hang on a class or root.
+    Hung(String, Handle),
+    /// Any filter of a device.
+    Filter(String),
+    /// A filter that leads to a class.
+    Lead(String, Handle),
+    /// A filter that asks for a mark.
+    Asked(String, u32),
+    /// A rule that sets a mark.
+    Mark(u32),
+    /// A chain of netfilter.
+    Chain(String),
+}
+
+/// What refusals say when something is not there. Whatever else they say is about the command itself.
+const ABSENT: [&str; 11] = [
+    "Cannot find device",
+    "Failed to find",
+    "Specified class not found",
+    "Specified class doesn't exist",
+    "No such file or directory",
+    "Parent Qdisc",
+    "Qdisc not classful",
+    "No chain/target/match by that name",
+    "does not exist",
+    "Couldn't load target",
+    "Invalid argument",
+];
+/// And when something is there already.
+const PRESENT: [&str; 4] = ["Exclusivity flag", "File exists", "NLM_F_REPLACE", "already exists"];
+
+/// Words with which commands clear the way.
+const CLEARS: [&str; 5] = ["del", "delete", "-X", "-D", "-F"];
+
+/// Does the command clear the way? Nothing is lost where nothing was.
+pub(crate) fn clears(step: &Step) -> bool {
+    step.words.iter().any(|word| CLEARS.contains(&word.text.as_str()))
+}
+
+/// Is the refusal of a command told?
+pub(crate) fn is_told(step: &Step) -> bool {
+    step.refused.is_some() && !step.may_fail && !clears(step)
+}
+
+/// Was it refused because what it makes stands there already?
+pub(crate) fn stands_already(step: &Step) -> bool {
+    says(step, &PRESENT)
+}
+
+fn reason(step: &Step) -> &str {
+    step.refused.as_deref().and_then(|text| text.trim().lines().next()).unwrap_or_default()
+}
+
+fn says(step: &Step, words: &[&str]) -> bool {
+    words.iter().any(|word| reason(step).contains(word))
+}
+
+/// The words of tc's command behind its flags, where the step is one of tc's.
+fn of_tc(step: &Step) -> Option<(&str, &str)> {
+    let mut plain = step.words.iter().map(|word| word.text.as_str()).skip_while(|word| word.starts_with('-'));
+    let (object, verb) = (plain.next()?, plain.next().unwrap_or("show"));
+    (step.tool == "tc" && !object.is_empty()).then_some((object, verb))
+}
+
+/// What a keyword names: a qdisc by its handle, or a class or a place where something hangs.
+fn handle(step: &Step, keyword: &str) -> Option<Handle> {
+    let text = &step.after(keyword)?.text;
+    if keyword == "handle" { parse_handle(text) } else { parse_classid(text) }
+}
+
+/// Where a qdisc or filter is to hang.
+fn place(step: &Step) -> Option<Handle> {
+    let root = step.words.iter().any(|word| word.text == "root");
+    handle(step, "parent").or(root.then_some(Handle::ROOT))
+}
+
+fn number(word: Option<&crate::reading::Word>) -> Option<u32> {
+    let text = word?.text.split('/').next()?;
+    match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// What a command is to make.
+fn makes(step: &Step) -> Vec<Thing> {
+    if let Some(chain) = ["-N", "--new-chain"].iter().find_map(|keyword| step.after(keyword)) {
+        return vec![Thing::Chain(chain.text.clone())];
+    }
+    if let Some(mark) = ["--set-mark", "--set-xmark"].iter().find_map(|keyword| number(step.after(keyword))) {
+        return vec![Thing::Mark(mark)];
+    }
+    if step.tool == "ip" {
+        return link(step).map(Thing::Device).into_iter().collect();
+    }
+    let Some((object, verb)) = of_tc(step) else { return Vec::new() };
+    let Some(dev) = step.after("dev").map(|word| word.text.clone()) else { return Vec::new() };
+    if verb.starts_with('s') || verb.starts_with('l') {
+        return Vec::new();
+    }
+    let mut made = Vec::new();
+    if "qdisc".starts_with(object) {
+        made.extend(handle(step, "handle").map(|handle| Thing::Qdisc(dev.clone(), handle)));
+        made.extend(place(step).map(|place| Thing::Hung(dev, place)));
+    } else if "class".starts_with(object) {
+        made.extend(handle(step, "classid").map(|class| Thing::Class(dev, class)));
+    } else if "filter".starts_with(object) {
+        let leads = ["flowid", "classid"].iter().find_map(|keyword| handle(step, keyword));
+        made.extend(leads.map(|class| Thing::Lead(dev.clone(), class)));
+        let by_mark = step.words.iter().any(|word| word.text == "fw");
+        let asked = number(step.after("handle")).filter(|_| by_mark);
+        made.extend(asked.map(|mark| Thing::Asked(dev.clone(), mark)));
+        made.push(Thing::Filter(dev));
+    }
+    made
+}
+
+/// The device that `ip link add` is to make.
+fn link(step: &Step) -> Option<String> {
+    let adds = step.words.windows(2).any(|pair| pair[0].text == "link" && pair[1].text == "add");
+    let behind = step.words.iter().position(|word| word.text == "add")?;
+    let named = ["name", "dev"].iter().find_map(|keyword| step.after(keyword));
+    adds.then(|| named.or(step.words.get(behind + 1)).map(|word| word.text.clone()))?
+}
+
+/// Is the name behind `dev` missing, as where a variable was empty?
+pub(crate) fn is_unnamed(step: &Step) -> bool {
+    ["tc", "ip"].contains(&step.tool.as_str()) && step.after("dev").is_some_and(|word| no_device_name(&word.text))
+}
+
+/// What a command needs, the most particular first.
+fn needs(step: &Step) -> Vec<Thing> {
+    if is_unnamed(step) {
+        return vec![Thing::Device(String::new())];
+    }
+    if let Some((_, rest)) = reason(step).split_once("Cannot find device \"") {
+        return rest.split('"').next().map(|name| Thing::Device(name.to_owned())).into_iter().collect();
+    }
+    if let Some(chain) = ["-A", "-I", "-j"].iter().filter_map(|keyword| step.after(keyword)).next_back() {
+        return vec![Thing::Chain(chain.text.clone())];
+    }
+    let Some(dev) = step.after("dev").map(|word| word.text.clone()) else { return Vec::new() };
+    let mut needed = Vec::new();
+    let parent = place(step).or(handle(step, "classid")).filter(|parent| *parent != Handle::ROOT);
+    if let Some(parent) = parent.filter(|_| of_tc(step).is_some()) {
+        needed.extend((parent.minor() != 0).then(|| Thing::Class(dev.clone(), parent)));
+        needed.push(Thing::Qdisc(dev.clone(), parent.qdisc()));
+    }
+    needed.push(Thing::Device(dev));
+    needed
+}
+
+/// What a refusal says is not there, where it says which of the things that the command needs.
+fn missed(step: &Step, needed: Vec<Thing>) -> Option<Thing> {
+    let is_it = |thing: &Thing| match thing {
+        Thing::Device(name) => name.is_empty() || says(step, &["Cannot find device"]),
+        Thing::Class(..) => says(step, &["Specified class not found", "Specified class doesn't exist"]),
+        Thing::Qdisc(..) => says(step, &["Failed to find", "Parent Qdisc"]),
+        Thing::Chain(_) => says(step, &["No chain/target/match by that name"]),
+        _ => false,
+    };
+    needed.into_iter().find(is_it)
+}
+
+/// What refused commands should have made, and who is refused because of whom.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lost {
+    things: BTreeSet<Thing>,
+    /// Refused commands by the one that they follow from, by their numbers among the steps.
+    pub(crate) because: BTreeMap<usize, usize>,
+}
+
+impl Lost {
+    pub(crate) fn of(steps: &[Step]) -> Lost {
+        let mut lost = Lost::default();
+        // Who is to have made each thing, or missed it first.
+        let mut blamed: BTreeMap<Thing, usize> = BTreeMap::new();
+        // The devices whose root stands from before.
+        let mut standing: BTreeMap<String, usize> = BTreeMap::new();
+        for (at, step) in steps.iter().enumerate().filter(|(_, step)| step.refused.is_some() && !clears(step)) {
+            let absent = says(step, &ABSENT) || is_unnamed(step);
+            let needed = if absent { needs(step) } else { Vec::new() };
+            let dev = step.after("dev").map(|word| word.text.clone());
+            let present = says(step, &PRESENT).then_some(dev.as_ref()).flatten();
+            let cause = needed.iter().find_map(|thing| blamed.get(thing).copied());
+            let cause = cause.or_else(|| present.and_then(|dev| standing.get(dev).copied()));
+            match cause {
+                Some(cause) => drop(lost.because.insert(at, cause)),
+                None if step.may_fail => {
+                    // Whether it was expected or not, it may have led anywhere.
+                    lost.things.extend(makes(step).into_iter().filter(|thing| matches!(thing, Thing::Filter(_))));
+                    continue;
+                }
+                None => {}
+            }
+            let to = cause.unwrap_or(at);
+            if let Some(dev) = present.filter(|_| place(step) == Some(Handle::ROOT)) {
+                standing.entry(dev.clone()).or_insert(to);
+            }
+            if present.is_none() {
+                for thing in makes(step) {
+                    blamed.entry(thing.clone()).or_insert(to);
+                    lost.things.insert(thing);
+                }
+            }
+            // No command was to make it: the next that names it misses the same.
+            if let (None, Some(thing)) = (cause, missed(step, needed)) {
+                blamed.entry(thing).or_insert(to);
+            }
+        }
+        lost
+    }
+
+    pub(crate) fn has(&self, thing: &Thing) -> bool {
+        self.things.contains(thing)
+    }
+
+    /// Was a class to be there, or the qdisc that it would belong to?
+    pub(crate) fn class(&self, dev: &str, class: Handle) -> bool {
+        self.has(&Thing::Class(dev.to_owned(), class)) || self.has(&Thing::Qdisc(dev.to_owned(), class.qdisc()))
+    }
+
+    /// Was there to be a filter that leads to a class?
+    pub(crate) fn lead(&self, dev: &str, class: Handle) -> bool {
+        self.has(&Thing::Lead(dev.to_owned(), class))
+    }
+
+    /// Was anything of a device's tree to be there?
+    pub(crate) fn tree(&self, dev: &str) -> bool {
+        self.things.iter().any(|thing| match thing {
+            Thing::Qdisc(of, _) | Thing::Class(of, _) | Thing::Hung(of, _) | Thing::Device(of) => of == dev,
+            _ => false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::Word;
+
+    fn steps(lines: &[(&str, &str)]) -> Vec<Step> {
+        let word = |text: &str| Word { text: text.to_owned(), place: None, literal: true };
+        let step = |(line, refused): &(&str, &str)| {
+            let mut words = line.split(' ');
+            Step {
+                tool: words.next().expect("a tool").to_owned(),
+                words: words.map(word).collect(),
+                place: None,
+                ops: 0..0,
+                refused: (!refused.is_empty()).then(|| (*refused).to_owned()),
+                may_fail: line.contains("2>/dev/null"),
+                frames: Vec::new(),
+                called_from: None,
+            }
+        };
+        lines.iter().map(step).collect()
+    }
+
+    fn because(lines: &[(&str, &str)]) -> Vec<(usize, usize)> {
+        Lost::of(&steps(lines)).because.into_iter().collect()
+    }
+
+    const NO_PARENT: &str = "Error: Failed to find qdisc with specified classid.";
+
+    #[test]
+    fn what_names_a_refused_thing_follows_from_it() {
+        let lines = [
+            ("tc qdisc add dev eth0 root handle 1: htbb", "Unknown qdisc \"htbb\""),
+            ("tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit", NO_PARENT),
+            ("tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit", NO_PARENT),
+            ("tc filter add dev eth0 parent 1: u32", "Error: Parent Qdisc doesn't exists."),
+            // A mistake of its own, and another device.
+            ("tc class add dev eth0 parent 1:1 classid 1:20 htb rate x", "Illegal \"rate\""),
+            ("tc class add dev eth1 parent 1: classid 1:1 htb rate 1mbit", NO_PARENT),
+        ];
+        assert_eq!(because(&lines), [(1, 0), (2, 0), (3, 0)]);
+    }
+
+    #[test]
+    fn a_class_that_was_refused_is_that_class_alone() {
+        let lines = [
+            ("tc class add dev eth0 parent 1: classid 1:10 htb rate x", "Illegal \"rate\""),
+            ("tc qdisc add dev eth0 parent 1:10 sfq", "Error: Specified class not found."),
+            ("tc qdisc add dev eth0 parent 1:20 sfq", "Error: Specified class not found."),
+            ("tc qdisc add dev eth0 parent 1:20 handle 20: sfq", "Error: Specified class not found."),
+        ];
+        assert_eq!(because(&lines), [(1, 0), (3, 2)]);
+        let lost = Lost::of(&steps(&lines));
+        let class = |minor| lost.class("eth0", Handle::new(1, minor));
+        assert_eq!((class(0x10), class(0x20)), (true, false));
+    }
+
+    #[test]
+    fn what_nobody_was_to_make_is_missed_once() {
+        let none = "Cannot find device \"parent\"";
+        let lines = [
+            ("tc qdisc add dev parent root htb", none),
+            ("tc class add dev parent 1: classid 1:1 htb rate 1mbit", none),
+            ("tc class add dev eth9 parent 1: classid 1:1 htb rate 1mbit", "Cannot find device \"eth9\""),
+        ];
+        assert_eq!(because(&lines), [(1, 0)]);
+    }
+
+    #[test]
+    fn a_script_run_twice_has_one_mistake() {
+        let there = "RTNETLINK answers: File exists";
+        let lines = [
+            ("tc qdisc add dev eth0 root handle 1: htb", "Error: Exclusivity flag on, cannot modify."),
+            ("tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit", there),
+            ("tc class add dev eth1 parent 1: classid 1:1 htb rate 1mbit", there),
+            ("tc class add dev eth1 parent 1: classid 1:2 htb rate 1mbit", there),
+        ];
+        assert_eq!(because(&lines), [(1, 0)]);
+    }
+
+    #[test]
+    fn what_may_fail_is_no_cause() {
+        let lines = [
+            ("tc qdisc add dev eth0 root handle 1: htb 2>/dev/null", "Error: no"),
+            ("tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit", NO_PARENT),
+        ];
+        assert_eq!(because(&lines), []);
+    }
+}

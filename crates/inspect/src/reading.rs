@@ -1,0 +1,371 @@
+//! What was read: files, the commands in them, and the machine they came to.
+
+use crate::index::Index;
+use crate::lost::Lost;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule};
+use tidegate_policy::{FilterOp, Kind, Op};
+use tidegate_syntax::units::parse_classid;
+
+/// When a policy is carried out: a machine's clock does not begin at nothing.
+pub const CARRIED_OUT_AT: Time = Time(1_000_000_000);
+
+/// Where filters of a clsact on what arrives hang.
+pub const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
+/// Where its filters on what leaves hang.
+pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
+
+/// A place in a file that was read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The file: a number in [`Reading::sources`].
+    pub file: usize,
+    /// The line, from 1.
+    pub line: usize,
+    /// The columns in question, in characters from 0; empty: the line as a whole.
+    pub columns: (usize, usize),
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name, as the user gave it.
+    pub name: String,
+    /// Its lines.
+    pub lines: Vec<String>,
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// What it came to.
+    pub text: String,
+    /// Where it stands, if that is known.
+    pub place: Option<Place>,
+    /// It stands there letter by letter; otherwise a variable or a substitution gave it.
+    pub literal: bool,
+}
+
+/// A command inside a function, which passed on what the function was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The function it stands in.
+    pub function: String,
+    /// Its line.
+    pub place: Place,
+}
+
+/// One command of a policy, in the order in which they were carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The tool: `tc`, `iptables`.
+    pub tool: String,
+    /// Its words.
+    pub words: Vec<Word>,
+    /// The line it stands in, if that is known.
+    pub place: Option<Place>,
+    /// What it came to: operations, by their number in [`Reading::ops`].
+    pub ops: Range<usize>,
+    /// What the tool complained, where it refused.
+    pub refused: Option<String>,
+    /// The author counts on it that it may fail (`2>/dev/null`, `|| true`).
+    pub may_fail: bool,
+    /// The commands between that line and the tool, the tool's own last, where functions pass on what they are given.
+    pub frames: Vec<Frame>,
+    /// Where that line stands in a function and passes on nothing: the call that led to it, if it is known.
+    pub called_from: Option<Place>,
+}
+
+impl Step {
+    /// The word after a keyword.
+    pub fn after(&self, keyword: &str) -> Option<&Word> {
+        self.words.get(self.words.iter().position(|word| word.text == keyword)? + 1)
+    }
+
+    /// The keyword itself and the word after it.
+    pub fn option(&self, keyword: &str) -> Option<[&Word; 2]> {
+        let at = self.words.iter().position(|word| word.text == keyword)?;
+        Some([self.words.get(at)?, self.words.get(at + 1)?])
+    }
+
+    /// The command as one line.
+    pub fn text(&self) -> String {
+        let words = self.words.iter().map(|word| word.text.as_str());
+        std::iter::once(self.tool.as_str()).chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What is given to a [`Reading`].
+pub struct Given {
+    /// The files.
+    pub sources: Vec<Source>,
+    /// The commands, in order.
+    pub steps: Vec<Step>,
+    /// What they came to, in order.
+    pub ops: Vec<Op>,
+    /// The devices that were there before, and those that came into being unasked.
+    pub devices: Vec<(String, DeviceSpec)>,
+    /// The devices that are down after the last command.
+    pub down: Vec<String>,
+    /// How far the machine looks into packets.
+    pub dissector: Dissector,
+    /// What the kernel would have written to its log.
+    pub kernel_log: Vec<String>,
+    /// Scripts are among the files: what they use and do not make must be there before.
+    pub scripts: bool,
+}
+
+/// What classes are called, by device and number.
+pub type ClassNames = BTreeMap<(String, Handle), String>;
+
+/// A policy, understood.
+pub struct Reading {
+    /// The files.
+    pub sources: Vec<Source>,
+    /// The commands, in order.
+    pub steps: Vec<Step>,
+    /// What they came to, in order.
+    pub ops: Vec<Op>,
+    /// What the kernel would have written to its log.
+    pub kernel_log: Vec<String>,
+    /// The devices that are down after the last command.
+    pub down: Vec<String>,
+    /// The machine as it stands after the last command.
+    pub gateway: Gateway,
+    /// The qdiscs of all devices.
+    pub qdiscs: Vec<QdiscDump>,
+    /// The classes of all devices.
+    pub classes: Vec<ClassDump>,
+    /// The filters of all qdiscs and classes, in the order in which each list is asked.
+    pub filters: Vec<FilterDump>,
+    /// What the policy's own language calls classes, by device and number, where it does.
+    pub names: ClassNames,
+    pub(crate) index: Index,
+    pub(crate) lost: Lost,
+    devices: Vec<(String, DeviceSpec)>,
+    dissector: Dissector,
+    scripts: bool,
+}
+
+impl Reading {
+    /// Takes in what was read.
+    pub fn new(given: Given) -> Reading {
+        let Given { sources, steps, ops, devices, down, dissector, kernel_log, scripts } = given;
+        let mut gateway = machine(&devices, dissector, &ops);
+        let now = CARRIED_OUT_AT;
+        let ids: Vec<_> = gateway.devices().collect();
+        let qdiscs: Vec<QdiscDump> = ids.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
+        let classes: Vec<ClassDump> = ids.iter().flat_map(|id| gateway.classes(now, *id)).collect();
+        let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
+            // It has a list for each direction, and none of its own.
+            Kind::Clsact => vec![CLSACT_INGRESS, CLSACT_EGRESS],
+            _ => vec![qdisc.handle],
+        };
+        let parents = qdiscs
+            .iter()
+            .flat_map(|qdisc| on_qdisc(qdisc).into_iter().map(|parent| (&qdisc.dev, parent)))
+            // HFSC lists its root as a class of that name: the filters there are the qdisc's.
+            .chain(classes.iter().filter(|class| class.classid.minor() != 0).map(|class| (&class.dev, class.classid)));
+        let mut filters = Vec::new();
+        for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
+            if let Some(Ok(dumps)) = gateway.device(dev).map(|id| gateway.own_filters(now, id, parent)) {
+                filters.extend(dumps);
+            }
+        }
+        let index = Index::new(&ops, &qdiscs, &classes);
+        let lost = Lost::of(&steps);
+        Reading {
+            sources,
+            steps,
+            ops,
+            kernel_log,
+            down,
+            gateway,
+            qdiscs,
+            classes,
+            filters,
+            names: ClassNames::new(),
+            index,
+            lost,
+            devices,
+            dissector,
+            scripts,
+        }
+    }
+
+    /// The devices that scripts must find there: no command made them.
+    pub(crate) fn there_before(&self) -> impl Iterator<Item = &str> {
+        self.devices.iter().filter(|_| self.scripts).map(|(name, _)| name.as_str())
+    }
+
+    /// Another machine with this policy, on which packets may be tried.
+    pub fn machine(&self) -> Gateway {
+        machine(&self.devices, self.dissector, &self.ops)
+    }
+
+    /// The machine as it was before the first command.
+    pub fn machine_before(&self) -> Gateway {
+        machine(&self.devices, self.dissector, &[])
+    }
+
+    /// Do the commands come from a policy in a language of its own, which names classes? Then no one wrote them.
+    pub(crate) fn is_compiled(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    /// A text with the names of classes behind their numbers, where the policy gives them any.
+    pub(crate) fn with_class_names(&self, text: &str) -> String {
+        if !self.is_compiled() {
+            return text.to_owned();
+        }
+        let of_number = |letter: char| letter.is_ascii_hexdigit() || letter == ':';
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(from) = rest.find(of_number) {
+            let end = rest[from..].find(|letter| !of_number(letter)).map_or(rest.len(), |length| from + length);
+            let apart = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '[');
+            let word = &rest[from..end];
+            out.push_str(&rest[..end]);
+            let alone = apart(rest[..from].chars().next_back()) && apart(rest[end..].chars().next());
+            let told = rest[end..].starts_with(" (");
+            if let Some(name) = self.only_name(word).filter(|_| alone && !told) {
+                out.push_str(&format!(" ({name})"));
+            }
+            rest = &rest[end..];
+        }
+        out + rest
+    }
+
+    /// What a class is called on every device that names it.
+    fn only_name(&self, word: &str) -> Option<&str> {
+        let class = parse_classid(word).filter(|class| word.contains(':') && class.minor() != 0)?;
+        let mut names = self.names.iter().filter(|((_, of), _)| *of == class).map(|(_, name)| name.as_str());
+        let first = names.next()?;
+        names.all(|other| other == first).then_some(first)
+    }
+
+    /// A class by its number, with what the policy calls it: `1:20 (calls)`.
+    pub fn class_name(&self, dev: &str, class: Handle) -> String {
+        match self.names.get(&(dev.to_owned(), class)) {
+            Some(name) => format!("{class} ({name})"),
+            None => class.to_string(),
+        }
+    }
+
+    /// The command that an operation came from.
+    pub fn step_of(&self, op: usize) -> Option<&Step> {
+        // Steps that came to nothing have empty ranges; the ends ascend.
+        let at = self.steps.partition_point(|step| step.ops.end <= op);
+        self.steps.get(at).filter(|step| step.ops.contains(&op))
+    }
+
+    /// Where a command stands, in words: `line 7`, with the file where there are several.
+    pub(crate) fn line(&self, step: &Step) -> Option<String> {
+        let place = step.place.as_ref()?;
+        Some(match (self.sources.len(), self.sources.get(place.file)) {
+            (2.., Some(source)) => format!("{}:{}", source.name, place.line),
+            _ => format!("line {}", place.line),
+        })
+    }
+
+    /// The operation that last gave a class its values.
+    pub fn maker_of_class(&self, dev: &str, classid: Handle) -> Option<usize> {
+        self.index.maker_of_class(dev, classid)
+    }
+
+    /// The operation that last made a qdisc: by its handle, or where the kernel chose that, by its place.
+    pub fn maker_of_qdisc(&self, dump: &QdiscDump) -> Option<usize> {
+        self.index.maker_of_qdisc(&dump.dev, dump.handle, dump.parent)
+    }
+
+    /// Did the kernel choose a qdisc's number? Then no command can count on it.
+    pub(crate) fn is_unnamed(&self, dump: &QdiscDump) -> bool {
+        let maker = self.maker_of_qdisc(dump).map(|at| &self.ops[at]);
+        matches!(maker, Some(Op::Qdisc(op)) if op.handle.is_none())
+    }
+
+    /// The operation that made a filter: of several that say the same, the last.
+    pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
+        let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
+        let makes = |at: &usize| {
+            let Op::Filter(FilterOp { pref, protocol, params: Some(said), handle: named, .. }) = &self.ops[*at] else {
+                return false;
+            };
+            let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
+            place && same_filter(said, *named, params, *handle)
+        };
+        match dump.block {
+            0 => self.index.filter_ops(&dump.dev, dump.parent).rev().find(makes),
+            block => self.index.block_ops(block).rev().find(makes),
+        }
+    }
+
+    /// The operation that put a rule into a chain of a table; of several that say the same, the one after `before` others.
+    pub fn maker_of_rule(
+        &self,
+        (family, table, chain): (Family, &str, &str),
+        rule: &Rule,
+        before: usize,
+    ) -> Option<usize> {
+        let makes = |op: &Op| {
+            let Op::Netfilter(NfOp { family: of, table: name, command }) = op else { return false };
+            let here = match command {
+                NfCommand::Append(into, _) | NfCommand::Insert(into, ..) | NfCommand::ReplaceAt(into, ..) => {
+                    into == chain
+                }
+                // nft names the chain's rule beside which it goes.
+                _ => true,
+            };
+            *of == family && name == table && here && command.rule() == Some(rule)
+        };
+        let makers = self.ops.iter().enumerate().filter(|(_, op)| makes(op)).map(|(at, _)| at);
+        let makers: Vec<usize> = makers.collect();
+        makers.get(before).or(makers.last()).copied()
+    }
+
+    /// The operations that gave the qdiscs and classes which are there in the end their values.
+    pub fn lasting(&self) -> BTreeSet<usize> {
+        let qdiscs = self.qdiscs.iter().filter_map(|qdisc| self.maker_of_qdisc(qdisc));
+        let classes = self.classes.iter().filter_map(|class| self.maker_of_class(&class.dev, class.classid));
+        qdiscs.chain(classes).collect()
+    }
+}
+
+/// Does a dump show what an operation said?
+fn same_filter(
+    said: &tidegate_policy::FilterParams,
+    named: u32,
+    shown: &tidegate_policy::FilterParams,
+    handle: u32,
+) -> bool {
+    use tidegate_policy::FilterParams::{Basic, Flow, Flower, Fw, Matchall, U32};
+    match (said, shown) {
+        (Fw(a), Fw(b)) => named == handle && a.classid == b.classid,
+        (U32(a), U32(b)) => a.keys == b.keys && a.mark == b.mark && a.classid == b.classid,
+        (Flow(a), Flow(b)) => a.keys == b.keys,
+        (Matchall(_), Matchall(_)) => true,
+        (Basic(a), Basic(b)) => a.classid == b.classid && a.terms == b.terms,
+        (Flower(a), Flower(b)) => a.classid == b.classid && a.keys == b.keys && a.indev == b.indev,
+        _ => false,
+    }
+}
+
+/// A machine with these devices on which these operations were carried out.
+fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -> Gateway {
+    let mut gateway = Gateway::new();
+    gateway.set_dissector(dissector);
+    for (name, spec) in devices {
+        gateway.add_device(name, *spec);
+    }
+    let (mut pool, mut seeded) = (Pool::new(0), Seeded::new(1));
+    let draws: &mut dyn Draws = &mut seeded;
+    for op in ops {
+        // Each was carried out once, so it will be again.
+        let _ = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut *draws }, op);
+    }
+    gateway
+}

@@ -1,0 +1,192 @@
+//! R21: pedit rewrites octets that a checksum covers, and nobody computes it anew.
+
+use super::finding;
+use crate::finding::{Finding, Fix, Level, Rule};
+use crate::reading::{CLSACT_EGRESS, Reading};
+use tidegate_gateway::{DeviceSpec, Gateway, Offer, Route, World};
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_packet::{Handle, Head, Meta, Pool, Seeded, Time};
+use tidegate_policy::{
+    Act, Action, ActionsOp, Control, FilterOp, FilterParams, MatchallParams, Op, Pedit, PeditHeader, QdiscOp,
+    QdiscParams, SharedBlocks, Verb,
+};
+
+/// The device of the machine that shows it.
+const DEVICE: &str = "shown";
+
+/// Commands whose pedit leaves a checksum wrong.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    (0..reading.ops.len()).filter_map(|at| spoiling(reading, at)).collect()
+}
+
+fn spoiling(reading: &Reading, at: usize) -> Option<Finding> {
+    let (actions, protocol) = match &reading.ops[at] {
+        Op::Filter(op) => (&op.actions, op.protocol),
+        Op::Actions(ActionsOp::Set(_, actions)) => (actions, FilterOp::ALL),
+        _ => return None,
+    };
+    let pedit = actions.iter().find_map(|action| match &action.act {
+        Act::Pedit(pedit) if !pedit.keys.is_empty() => Some(pedit),
+        _ => None,
+    })?;
+    let spoiled = spoiled(pedit, actions, protocol == ethertype::IPV6)?;
+    let step = reading.step_of(at)?;
+    let what = format!("pedit rewrites octets that the checksum of {} covers, and no csum follows", spoiled.names);
+    let because = "whoever receives such a packet drops it, and connection tracking calls it invalid".to_owned();
+    let witness = format!("the engine sends it with a wrong checksum of {}", spoiled.names);
+    let mut finding = finding(Rule::Checksums, Level::Warning, step.place.clone(), what, because, witness);
+    // Without a word pedit lets pass, and what stands behind it is never carried out.
+    let pipe = if pedit.control == Control::Pipe { "" } else { "pipe " };
+    finding.fix = Some(Fix { what: format!("write behind it: {pipe}action csum {}", spoiled.csum), edits: Vec::new() });
+    Some(finding)
+}
+
+/// Checksums that are wrong, for people, and as csum calls them.
+struct Spoiled {
+    names: String,
+    csum: String,
+}
+
+/// Which checksums of packets that these words are meant for are wrong behind the actions; `None`: none, or it cannot be told here.
+fn spoiled(pedit: &Pedit, actions: &[Action], v6: bool) -> Option<Spoiled> {
+    let has = |header: PeditHeader| pedit.keys.iter().any(|key| key.header == header);
+    let v6 = v6 || has(PeditHeader::Ipv6);
+    let meant: &[(u8, &str)] = match (has(PeditHeader::Tcp), has(PeditHeader::Udp)) {
+        (true, false) => &[(proto::TCP, "tcp")],
+        (false, true) => &[(proto::UDP, "udp")],
+        _ => &[(proto::TCP, "tcp"), (proto::UDP, "udp")],
+    };
+    let sent: Option<Vec<Head>> = meant.iter().map(|(protocol, _)| send(packet(v6, *protocol), actions)).collect();
+    let sent = sent?;
+    let mut wrong = Vec::new();
+    if sent.iter().all(|head| !head.has_right_header()) {
+        wrong.push(("IPv4's header".to_owned(), "ip4h"));
+    }
+    // Words that are wrong for one of them only were meant for the other.
+    if sent.iter().all(|head| !head.has_right_transport()) {
+        wrong.extend(meant.iter().map(|(_, name)| (name.to_uppercase(), *name)));
+    }
+    let join = |words: Vec<&str>| words.join(" and ");
+    (!wrong.is_empty()).then(|| Spoiled {
+        names: join(wrong.iter().map(|(name, _)| name.as_str()).collect()),
+        csum: join(wrong.iter().map(|(_, word)| *word).collect()),
+    })
+}
+
+/// A packet as it leaves a machine that does this to it; `None`: it does not leave, or not by these actions alone.
+fn send(head: Head, actions: &[Action]) -> Option<Head> {
+    let rewrites = |act: &Act| matches!(act, Act::Nat(_) | Act::Pedit(_) | Act::Csum(_) | Act::Skbmod(_));
+    let ends = |control: Control| matches!(control, Control::Pipe | Control::Pass);
+    let ours = actions.iter().filter(|action| rewrites(&action.act));
+    let actions: Vec<Action> = ours.map(|action| Action::from(action.act.clone())).collect();
+    if !actions.iter().flat_map(|action| action.act.controls()).all(ends) {
+        return None;
+    }
+    let mut gateway = Gateway::new();
+    let device = gateway.add_device(DEVICE, DeviceSpec::default());
+    let (mut pool, mut draws, now) = (Pool::new(4), Seeded::new(1), Time(1));
+    for op in [clsact(), everything(actions)] {
+        gateway.apply(World { now, pool: &mut pool, draws: &mut draws }, &op).ok()?;
+    }
+    let pkt = pool.insert(Meta::of(&head, 100), head)?;
+    let offer = gateway.offer(World { now, pool: &mut pool, draws: &mut draws }, device, Route::Direct, pkt);
+    if matches!(offer, Offer::Refused | Offer::Stopped) {
+        return None;
+    }
+    let pkt = gateway.poll(World { now, pool: &mut pool, draws: &mut draws }, device)?;
+    let head = pool.settle(&pkt).clone();
+    pool.release(pkt);
+    Some(head)
+}
+
+fn clsact() -> Op {
+    Op::Qdisc(QdiscOp {
+        verb: Verb::Add,
+        dev: DEVICE.to_owned(),
+        parent: Handle::INGRESS,
+        handle: Handle::NONE,
+        kind: Some("clsact".to_owned()),
+        params: Some(QdiscParams::Ingress),
+        stab: None,
+        estimator: None,
+        blocks: SharedBlocks::default(),
+    })
+}
+
+fn everything(actions: Vec<Action>) -> Op {
+    Op::Filter(FilterOp {
+        verb: Verb::Add,
+        dev: DEVICE.to_owned(),
+        block: 0,
+        parent: CLSACT_EGRESS,
+        pref: 1,
+        protocol: FilterOp::ALL,
+        chain: 0,
+        handle: 0,
+        kind: Some("matchall".to_owned()),
+        params: Some(FilterParams::Matchall(MatchallParams::default())),
+        actions,
+    })
+}
+
+/// The front of a packet of 86 octets behind the link header, between addresses kept for documents.
+fn packet(v6: bool, protocol: u8) -> Head {
+    let mut octets = vec![0; 86];
+    let begin = if v6 { 40 } else { 20 };
+    if v6 {
+        (octets[0], octets[5], octets[6], octets[7]) = (0x60, 46, protocol, 64);
+        octets[8..12].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+        octets[24..28].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+    } else {
+        (octets[0], octets[3], octets[8], octets[9]) = (0x45, 86, 64, protocol);
+        octets[12..20].copy_from_slice(&[192, 0, 2, 7, 198, 51, 100, 9]);
+    }
+    octets[begin..begin + 4].copy_from_slice(&[0x9c, 0x40, 0x9c, 0x41]);
+    match protocol {
+        proto::TCP => (octets[begin + 12], octets[begin + 13]) = (0x50, 0x10),
+        _ => octets[begin + 5] = 86 - begin as u8,
+    }
+    Head::from_network(if v6 { ethertype::IPV6 } else { ethertype::IPV4 }, &octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_syntax::{Env, tc};
+
+    /// What is wrong behind the actions of a filter, as csum calls it.
+    fn wrong(protocol: &str, actions: &str) -> String {
+        let command = format!("filter add dev eth0 parent 1: protocol {protocol} matchall {actions}");
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let parsed = tc::parse(&words, &Env::default()).expect(&command);
+        let tc::TcCommand::Apply(Op::Filter(op)) = parsed.command else { panic!("{command}") };
+        let pedit = op.actions.iter().find_map(|action| match &action.act {
+            Act::Pedit(pedit) => Some(pedit),
+            _ => None,
+        });
+        let found = spoiled(pedit.expect(actions), &op.actions, op.protocol == ethertype::IPV6);
+        found.map_or_else(String::new, |spoiled| spoiled.csum)
+    }
+
+    #[test]
+    fn checksums_that_pedit_leaves_wrong() {
+        let table = [
+            ("ip", "action pedit ex munge ip ttl set 7", "ip4h"),
+            ("ip", "action pedit ex munge ip ttl set 7 pipe action csum ip4h", ""),
+            // Without `pipe` csum is never reached.
+            ("ip", "action pedit ex munge ip ttl set 7 action csum ip4h", "ip4h"),
+            ("ip", "action pedit ex munge ip src set 10.0.0.1 pipe action csum ip4h", "tcp and udp"),
+            ("ip", "action pedit ex munge tcp dport set 80", "tcp"),
+            ("ip", "action pedit ex munge tcp dport set 80 pipe action csum tcp", ""),
+            ("ip", "action pedit munge ip dport set 80 pipe action csum tcp and udp", ""),
+            ("ip", "action pedit ex munge eth dst set 02:00:00:00:00:01", ""),
+            ("ipv6", "action pedit ex munge ip6 hoplimit decrement", ""),
+            ("ipv6", "action pedit ex munge ip6 dst set 2001:db8::1", "tcp and udp"),
+            // What comes after `continue` may be another filter's.
+            ("ip", "action pedit ex munge ip ttl set 7 continue", ""),
+        ];
+        for (protocol, actions, wanted) in table {
+            assert_eq!(wrong(protocol, actions), wanted, "{actions}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! R23: classes that no packet comes to, though no filter that is told of elsewhere is to blame.
+
+use super::reach::{Asking, classid};
+use crate::finding::{Finding, Level, Rule, Witness};
+use crate::lost::Thing;
+use crate::reach::Arrival;
+use crate::reading::{Reading, Step};
+use crate::sets::bdd::TooLarge;
+use crate::walk::ways;
+use crate::words::named;
+use std::collections::BTreeMap;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::Target;
+use tidegate_policy::{Classes, FilterParams, QdiscParams};
+use tidegate_syntax::units::parse_classid;
+
+/// Classes that a sentence names at most.
+const MOST_CLASSES: usize = 12;
+
+/// Was a rule of netfilter refused, which may have led anywhere?
+fn is_rule_lost(reading: &Reading) -> bool {
+    let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
+    reading.steps.iter().any(|step| step.refused.is_some() && !step.may_fail && tools.contains(&step.tool.as_str()))
+}
+
+/// One note for each qdisc with such classes.
+pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = asking.reading;
+    let mut idle: BTreeMap<(&str, Handle), Vec<&ClassDump>> = BTreeMap::new();
+    for class in reading.classes.iter().filter(|class| reading.is_leaf(class)) {
+        let (dev, qdisc) = (class.dev.as_str(), class.classid.qdisc());
+        let sorted = matches!(class.kind.classes(), Classes::Made | Classes::Bands);
+        if !sorted || asking.leaves_out(dev) || !is_reached(asking, dev, qdisc) || is_named(asking, class) {
+            continue;
+        }
+        // A filter that was refused (a program of eBPF, say) may have led there, and a class that was may be above it.
+        if reading.lost.has(&Thing::Filter(dev.to_owned())) || reading.lost.tree(dev) || is_rule_lost(reading) {
+            continue;
+        }
+        if asking.reached.class(reading, dev, class.classid) == Arrival::Nobody {
+            idle.entry((dev, qdisc)).or_default().push(class);
+        }
+    }
+    // Listings are ordered by a hash of the number.
+    idle.values_mut().for_each(|classes| classes.sort_by_key(|class| class.classid));
+    Ok(idle.into_iter().filter_map(|((dev, qdisc), classes)| told(reading, dev, qdisc, &classes)).collect())
+}
+
+/// Does any packet come to a qdisc? Where none does, its classes are not to blame.
+fn is_reached(asking: &Asking<'_>, dev: &str, qdisc: Handle) -> bool {
+    let seen = &asking.reached.walked.seen;
+    let own = |place: &(String, Handle)| place.0 == dev && place.1.qdisc() == qdisc;
+    seen.classes.keys().any(|(place, _)| own(place)) || seen.direct.keys().any(own)
+}
+
+/// May anything lead to a class, as far as names tell?
+pub(super) fn is_mentioned(reading: &Reading, class: &ClassDump) -> bool {
+    let here = |dump: &&FilterDump| dump.dev == class.dev;
+    let filters = reading.filters.iter().filter(here).any(|dump| match &dump.entry {
+        FilterEntry::Heading => dump.kind == "fw" && !has_entries(reading, dump),
+        FilterEntry::Filter { params: FilterParams::Flow(_), .. } => true,
+        FilterEntry::Filter { .. } => classid(dump) == Some(class.classid),
+        FilterEntry::U32Table { .. } => false,
+    });
+    let qdisc = reading.qdiscs.iter().find(|one| one.dev == class.dev && one.handle == class.classid.qdisc());
+    filters || by_rule(reading, class.classid) || qdisc.is_some_and(|qdisc| is_default(qdisc, class.classid))
+}
+
+/// Does anything name a class, whether packets come by it or not? That is told where it stands.
+fn is_named(asking: &Asking<'_>, class: &ClassDump) -> bool {
+    let reading = asking.reading;
+    let qdisc = reading.qdiscs.iter().find(|one| one.dev == class.dev && one.handle == class.classid.qdisc());
+    qdisc.is_some_and(|qdisc| is_default(qdisc, class.classid))
+        || by_rule(reading, class.classid)
+        || by_filter(asking, class)
+}
+
+/// Is a class what a qdisc gives to packets of which nothing is said? Any program may choose among priorities.
+fn is_default(qdisc: &QdiscDump, class: Handle) -> bool {
+    let band = |map: &[u8]| map.iter().any(|band| u16::from(*band) + 1 == class.minor());
+    match &qdisc.params {
+        QdiscParams::Htb(htb) => qdisc.handle.class(htb.default as u16) == class,
+        QdiscParams::Hfsc(hfsc) => qdisc.handle.class(hfsc.default) == class,
+        QdiscParams::Prio(prio) => band(&prio.priomap),
+        QdiscParams::Ets(ets) => band(&ets.priomap) || ets.priomap.is_empty(),
+        _ => false,
+    }
+}
+
+/// Does a rule of netfilter give packets a class as their priority?
+fn by_rule(reading: &Reading, class: Handle) -> bool {
+    ways::rules(reading).flat_map(|rule| rule.targets()).any(|target| match target {
+        Target::Classify(named) => *named == class,
+        _ => false,
+    })
+}
+
+fn by_filter(asking: &Asking<'_>, class: &ClassDump) -> bool {
+    let here = |dump: &&FilterDump| dump.dev == class.dev;
+    asking.reading.filters.iter().enumerate().filter(|(_, dump)| here(dump)).any(|(at, dump)| {
+        let contradicts = || {
+            let seen = asking.reached.walked.seen.filters.get(&at);
+            dump.kind != "fw" && seen.is_some_and(|seen| seen.asked.is_empty())
+        };
+        match &dump.entry {
+            // Without entries the mark is the class's name.
+            FilterEntry::Heading => dump.kind == "fw" && !has_entries(asking.reading, dump),
+            FilterEntry::Filter { params: FilterParams::Flow(_), .. } => true,
+            FilterEntry::Filter { .. } => classid(dump) == Some(class.classid) && !contradicts(),
+            FilterEntry::U32Table { .. } => false,
+        }
+    })
+}
+
+fn has_entries(reading: &Reading, heading: &FilterDump) -> bool {
+    let same =
+        |other: &FilterDump| (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref);
+    reading.filters.iter().any(|other| same(other) && matches!(other.entry, FilterEntry::Filter { .. }))
+}
+
+fn told(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> Option<Finding> {
+    let first = classes.first()?;
+    let step = |class: &ClassDump| -> Option<&Step> {
+        let maker = reading.maker_of_class(&class.dev, class.classid);
+        reading.step_of(maker.or_else(|| {
+            let owner = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == qdisc)?;
+            reading.maker_of_qdisc(owner)
+        })?)
+    };
+    let owner = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == qdisc);
+    // A number that the kernel chose says nothing to the author of the policy.
+    let unnamed = owner.filter(|owner| reading.is_unnamed(owner));
+    let name = |class: &ClassDump| match unnamed {
+        Some(_) => format!(":{:x}", class.classid.minor()),
+        None => class.classid.to_string(),
+    };
+    let names: Vec<String> = classes.iter().take(MOST_CLASSES).map(|class| name(class)).collect();
+    let of = unnamed.map_or_else(String::new, |owner| match owner.parent {
+        Handle::ROOT => format!(" of the {} at the root", owner.kind.name()),
+        parent => format!(" of the {} on {parent}", owner.kind.name()),
+    });
+    let more = classes.len().saturating_sub(MOST_CLASSES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let own = step(first)?;
+    let mut lines: Vec<String> = classes.iter().skip(1).filter_map(|class| reading.line(step(class)?)).collect();
+    lines.retain(|line| Some(line) != reading.line(own).as_ref());
+    lines.dedup();
+    let elsewhere = if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) };
+    let by_hand = own.after("classid").is_some_and(|word| parse_classid(&word.text) == Some(first.classid));
+    let keyword = if by_hand { "classid" } else { first.kind.name() };
+    let which = if classes.len() == 1 { "it" } else { "any of them" };
+    Some(Finding {
+        rule: Rule::Idle,
+        level: Level::Note,
+        place: super::at_word(own, keyword),
+        what: format!("no packet comes to {}{more}{of} on {dev}", names.join(", ")),
+        because: format!(
+            "no filter, rule, map or default of these files leads to {}{elsewhere}; a program that sets the priority \
+             of its sockets, or eBPF, still may",
+            if classes.len() == 1 { "it" } else { "them" }
+        ),
+        witness: Some(Witness::Number(format!("of all packets that may come, none takes {which}"))),
+        fix: None,
+    })
+}

@@ -1,0 +1,71 @@
+//! C1: commands that are refused. What is refused because something refused before is missing is told with that.
+
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
+use crate::lost::{is_told, is_unnamed, stands_already};
+use crate::reading::{Reading, Step};
+use crate::words::{count, named};
+use tidegate_syntax::tc::refusal_lines;
+
+/// A finding for each refusal that has its reason in itself.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_told(step));
+    let own = steps.filter(|(at, _)| !reading.lost.because.contains_key(at));
+    own.filter_map(|(at, step)| refused(reading, at, step)).collect()
+}
+
+/// A command that the tool or the kernel refuses.
+fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
+    let told = step.refused.as_deref()?;
+    let prefix = format!("{}: ", step.tool);
+    // Of a batch, the lines before may have been warned of: that is no refusal.
+    let mut lines = refusal_lines(told);
+    let shown = lines.clone().next().unwrap_or_default().to_owned();
+    let reason = lines.next().unwrap_or("refused without a word");
+    let reason = reason.strip_prefix(&prefix).unwrap_or(reason).trim_end_matches('.').to_owned();
+    let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
+    let blamed =
+        step.words.iter().rev().find(|word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text)));
+    let unnamed = is_unnamed(step);
+    // What tidegate itself lacks is no mistake of the policy.
+    // nft says the place before.
+    let own = reason.strip_prefix("tidegate: ").or(reason.split_once("Error: tidegate: ").map(|(_, own)| own));
+    let not_built = own.filter(|_| !unnamed);
+    let mut because = match not_built {
+        Some(_) => "what the command does is missing from what was checked".to_owned(),
+        None => "what the command should have done is missing from the policy".to_owned(),
+    };
+    if told.lines().any(|line| line.starts_with("Command failed ")) {
+        because.push_str(&format!("; {} reads no further in a batch, unless it is told -force", step.tool));
+    }
+    let following = reading.lost.because.iter().filter(|(_, cause)| **cause == at).map(|(other, _)| *other);
+    let following: Vec<&Step> = following.filter_map(|other| reading.steps.get(other)).collect();
+    if !following.is_empty() {
+        let mut lines: Vec<String> = following.iter().filter_map(|step| reading.line(step)).collect();
+        lines.dedup();
+        let (number, places) = (following.len(), named(&lines));
+        let others = count(number, "other command", "other commands");
+        because.push_str(&match stands_already(step) {
+            true => format!("; {others} would make again what stands there, and fail too ({places})"),
+            false if unnamed => format!("; {others} lack it, too ({places})"),
+            false => format!("; {others} would need it, and fail too ({places})"),
+        });
+    }
+    let blamed = if unnamed { step.option("dev").map(|[keyword, _]| keyword) } else { blamed };
+    let what = match (unnamed, not_built) {
+        (true, _) if reason.starts_with("tidegate: ") => "there is no name behind dev".to_owned(),
+        (true, _) => format!("{} refuses this: there is no name behind dev ({reason})", step.tool),
+        (_, Some(reason)) => format!("tidegate cannot carry this out: {reason}"),
+        (false, None) => format!("{} refuses this: {reason}", step.tool),
+    };
+    let remedy = if unnamed { Some("is the variable behind dev empty?".to_owned()) } else { remedy };
+    Some(Finding {
+        rule: Rule::Refused,
+        level: if not_built.is_some() { Level::Warning } else { Level::Error },
+        place: blamed.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
+        what,
+        because,
+        witness: Some(Witness::Number(shown)),
+        fix: remedy.map(|what| Fix { what, edits: Vec::new() }),
+    })
+}

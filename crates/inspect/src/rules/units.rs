@@ -1,0 +1,186 @@
+//! R17: units that mean something else than they seem to.
+
+use super::finding;
+use crate::finding::{Edit, Finding, Fix, Level, Rule};
+use crate::reading::{Reading, Step, Word};
+use crate::words;
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_packet::{Rate, Span};
+use tidegate_policy::Kind;
+use tidegate_syntax::units;
+
+/// Figures in unexpected units. What one line says of several figures is one mistake, and so is a value that several
+/// lines have from the same place, or repeat.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    // What was made to see whether it can be, and is gone again, does no harm.
+    let lasting = reading.lasting();
+    let mut found: Vec<Unit<'_>> = Vec::new();
+    let mut known: BTreeMap<(Meant, String), usize> = BTreeMap::new();
+    for step in reading.steps.iter().filter(|step| lasting.range(step.ops.clone()).next().is_some()) {
+        let first = found.len();
+        for unit in units_of(step) {
+            let key = (unit.meant, unit.value.text.clone());
+            let same = known.get(&key).copied();
+            let here = found.iter().skip(first).position(|other| other.meant == unit.meant).map(|at| at + first);
+            match same.or(here) {
+                Some(at) => {
+                    known.insert(key, at);
+                    found[at].joined.push(unit);
+                }
+                None => {
+                    known.insert(key, found.len());
+                    found.push(unit);
+                }
+            }
+        }
+    }
+    found.iter().map(|unit| told(reading, unit)).collect()
+}
+
+/// What was taken for something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Meant {
+    /// Bits, where bytes are said.
+    Bits,
+    /// Thousands of bits, where bits are said.
+    Kilobits,
+    /// Milliseconds, where microseconds are said.
+    Milliseconds,
+}
+
+impl Meant {
+    const fn because(self) -> &'static str {
+        match self {
+            Meant::Bits => "in tc, bps are bytes per second",
+            Meant::Kilobits => "in tc, a rate without a unit is in bits per second",
+            Meant::Milliseconds => "in tc, a time without a unit is in microseconds",
+        }
+    }
+}
+
+/// A value and what it is taken for.
+struct Unit<'r> {
+    step: &'r Step,
+    value: &'r Word,
+    meant: Meant,
+    /// `rate 500kbps is 4 Mbit/s`.
+    what: String,
+    /// What the engine takes it for.
+    taken: String,
+    /// The value as it was meant.
+    text: String,
+    /// The words of the remedy.
+    remedy: String,
+    /// The same mistake elsewhere.
+    joined: Vec<Unit<'r>>,
+}
+
+/// A value and all that is the same mistake, as one finding.
+fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
+    let mut because = unit.meant.because().to_owned();
+    // Each value once, however often it stands there.
+    let mut values: BTreeSet<&str> = BTreeSet::from([unit.value.text.as_str()]);
+    let other: Vec<&Unit<'_>> = unit.joined.iter().filter(|other| values.insert(other.value.text.as_str())).collect();
+    let different: Vec<&str> = other.iter().map(|other| other.what.as_str()).collect();
+    if !different.is_empty() {
+        because.push_str(&format!("; {}", different.join(", ")));
+    }
+    // Of one value that several commands use, its place tells.
+    let apart = unit.joined.iter().filter(|other| other.value.place.is_none() || other.value.place != unit.value.place);
+    let mut lines: Vec<String> = apart.filter_map(|other| reading.line(other.step)).collect();
+    let own = reading.line(unit.step);
+    lines.retain(|line| Some(line) != own.as_ref());
+    lines.dedup();
+    if !lines.is_empty() {
+        because.push_str(&format!("; so it is in {}", words::named(&lines)));
+    }
+    let mut edits: Vec<Edit> = Vec::new();
+    for one in std::iter::once(unit).chain(&unit.joined) {
+        let place = one.value.place.clone().filter(|_| one.value.literal);
+        let edit = place.map(|place| Edit { place, text: one.text.clone() });
+        edits.extend(edit.filter(|edit| !edits.contains(edit)));
+    }
+    let remedies = std::iter::once(&unit.remedy).chain(other.iter().map(|other| &other.remedy));
+    let remedies: Vec<&str> = remedies.map(String::as_str).collect();
+    let place = unit.value.place.clone().or_else(|| unit.step.place.clone());
+    let fix = Fix { what: super::by_whom(unit.value, remedies.join("; ")), edits };
+    Finding {
+        fix: Some(fix),
+        ..finding(Rule::Units, Level::Warning, place, unit.what.clone(), because, unit.taken.clone())
+    }
+}
+
+/// Words that name a rate.
+const RATES: [&str; 9] = ["rate", "ceil", "peakrate", "m1", "m2", "bandwidth", "penalty_rate", "avgrate", "drain"];
+/// Words that name a time whose bare number is microseconds.
+const TIMES: [&str; 6] = ["latency", "target", "interval", "tupdate", "ce_threshold", "rtt"];
+
+/// Rates and times in a command whose unit is unexpected.
+fn units_of(step: &Step) -> Vec<Unit<'_>> {
+    let pairs = step.words.windows(2);
+    pairs.filter_map(|pair| rate(step, &pair[0], &pair[1]).or_else(|| time(step, &pair[0], &pair[1]))).collect()
+}
+
+fn rate<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>> {
+    if !RATES.contains(&keyword.text.as_str()) || keyword.text == "penalty_rate" {
+        return None;
+    }
+    let parsed = units::parse_rate(&value.text)?;
+    let lower = value.text.to_ascii_lowercase();
+    let bytes = lower.ends_with("bps");
+    let bare = lower.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    let (meant, text) = if bytes {
+        (Meant::Bits, lower.trim_end_matches("bps").to_owned() + "bit")
+    } else if bare && parsed.0 * 8 < 100_000 {
+        (Meant::Kilobits, lower.clone() + "kbit")
+    } else {
+        return None;
+    };
+    Some(Unit {
+        step,
+        value,
+        meant,
+        what: format!("{} {} is {}", keyword.text, value.text, words::rate(parsed)),
+        taken: format!("the engine takes it for {} bit/s", parsed.0 * 8),
+        remedy: format!("write {text} if that is what is meant, or {} to be plain", plain(parsed)),
+        text,
+        joined: Vec::new(),
+    })
+}
+
+/// A rate in bits, as tc takes it.
+fn plain(rate: Rate) -> String {
+    let bits = rate.0 * 8;
+    if bits.is_multiple_of(1000) { format!("{}kbit", bits / 1000) } else { format!("{bits}bit") }
+}
+
+/// A time without a unit.
+fn time<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>> {
+    let bare = value.text.chars().all(|letter| letter.is_ascii_digit()) && !value.text.is_empty();
+    if !bare || !TIMES.contains(&keyword.text.as_str()) || !takes_time(step, &keyword.text) {
+        return None;
+    }
+    let micros: u64 = value.text.parse().ok()?;
+    // Less than a millisecond is never meant; from there on microseconds may be meant.
+    (1..1000).contains(&micros).then(|| Unit {
+        step,
+        value,
+        meant: Meant::Milliseconds,
+        what: format!("{} {} is {}", keyword.text, value.text, words::time(Span::micros(micros))),
+        taken: format!("the engine takes it for {micros} µs"),
+        text: format!("{micros}ms"),
+        remedy: format!("write {micros}ms if milliseconds are meant"),
+        joined: Vec::new(),
+    })
+}
+
+/// Is the keyword a time of the kind that the command names? `target` of sfb is a number of packets.
+fn takes_time(step: &Step, keyword: &str) -> bool {
+    let kind = step.words.iter().find_map(|word| Kind::ALL.iter().find(|kind| kind.name() == word.text));
+    match kind {
+        Some(Kind::Tbf) => keyword == "latency",
+        Some(Kind::Cake) => keyword == "rtt",
+        Some(Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::FqPie | Kind::DualPi2) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,61 @@
+//! Policies from lines of tc and iptables.
+
+use tidegate_gateway::DeviceSpec;
+use tidegate_inspect::{Given, Place, Reading, Source, Step, Word};
+use tidegate_packet::Dissector;
+use tidegate_policy::{LinkKind, Op};
+use tidegate_syntax::{Env, iptables, tc};
+
+/// What these commands come to; each must be understood.
+pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let (mut steps, mut ops) = (Vec::new(), Vec::new());
+    for (at, line) in lines.iter().enumerate() {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let Some((tool, args)) = words.split_first() else { continue };
+        let op = match tool.as_str() {
+            "tc" => match tc::parse(args, &Env::default()).expect(line).command {
+                tc::TcCommand::Apply(op) => op,
+                other => panic!("{line}: {other:?}"),
+            },
+            _ => match iptables::parse(tool, args).expect(line).command {
+                iptables::IptCommand::Apply(op) => Op::Netfilter(op),
+                other => panic!("{line}: {other:?}"),
+            },
+        };
+        let place = |columns| Some(Place { file: 0, line: at + 1, columns });
+        let mut behind = tool.len();
+        let word = |text: &String| {
+            let columns = column(line, behind, text);
+            behind = columns.map_or(behind, |(_, end)| end);
+            Word { text: text.clone(), place: columns.and_then(place), literal: true }
+        };
+        steps.push(Step {
+            tool: tool.clone(),
+            words: args.iter().map(word).collect(),
+            place: place((0, 0)),
+            ops: ops.len()..ops.len() + 1,
+            refused: None,
+            may_fail: false,
+            frames: Vec::new(),
+            called_from: None,
+        });
+        ops.push(op);
+    }
+    Reading::new(Given {
+        sources: vec![Source { name: "policy".into(), lines }],
+        steps,
+        ops,
+        devices: devices.iter().map(|name| ((*name).to_owned(), DeviceSpec::of(&LinkKind::of_name(name)))).collect(),
+        down: Vec::new(),
+        dissector: Dissector::Modern,
+        kernel_log: Vec::new(),
+        scripts: false,
+    })
+}
+
+/// Where a word stands in a line behind those before it.
+fn column(line: &str, behind: usize, word: &str) -> Option<(usize, usize)> {
+    let at = behind + line.get(behind..)?.find(word)?;
+    Some((at, at + word.len()))
+}

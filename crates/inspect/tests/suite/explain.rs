@@ -1,0 +1,396 @@
+//! Stories of packets: told by the engine, so that words and engine cannot part.
+
+use crate::common;
+
+use common::reading;
+use std::fmt::Write as _;
+use tidegate_inspect::{Explainer, Outcome, Packet, Story};
+use tidegate_packet::{Draws, Seeded};
+
+fn told(story: &Story) -> String {
+    let mut text = String::new();
+    for scene in &story.scenes {
+        let _ = writeln!(text, "{}", scene.title);
+        for line in &scene.lines {
+            let sign = match line.outcome {
+                Outcome::Met => '+',
+                Outcome::Passed => '-',
+                Outcome::Told => ' ',
+            };
+            let place = line.place.as_ref().map_or(String::new(), |place| format!(" :{}", place.line));
+            let _ = writeln!(text, " {sign} {}{place}", line.what);
+            line.why.iter().for_each(|why| text.push_str(&format!("     {why}\n")));
+        }
+    }
+    let _ = writeln!(text, "ends: {}", story.end.text);
+    story.end.waits.iter().for_each(|wait| text.push_str(&format!("  {wait}\n")));
+    text
+}
+
+fn explain(devices: &[&str], policy: &str, words: &str) -> String {
+    let reading = reading(devices, policy);
+    let mut explainer = Explainer::new(&reading);
+    let packet = Packet::parse(words).expect(words);
+    let course = explainer.course(&packet).expect(words);
+    told(&explainer.explain(&packet, course))
+}
+
+const CHAINS: &str = "\
+iptables -t mangle -N MARKS
+iptables -t mangle -A MARKS -m mark ! --mark 0 -j RETURN
+iptables -t mangle -A MARKS -p tcp --dport 22 -j MARK --set-mark 5
+iptables -t mangle -A MARKS -p tcp --syn -j DSCP --set-dscp-class EF
+iptables -t mangle -A PREROUTING -i eth1 -j MARKS
+iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE
+iptables -t mangle -A POSTROUTING -d 10.0.0.0/8 -j ACCEPT
+tc qdisc add dev eth0 root handle 1: htb default 20
+tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 400kbit ceil 1mbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 600kbit ceil 1mbit
+tc qdisc add dev eth0 parent 1:20 handle 20: prio
+tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip src 10.0.0.1/32 flowid 1:10
+tc filter add dev eth0 parent 1: protocol ip pref 2 handle 5 fw flowid 1:1
+tc filter add dev eth0 parent 1:1 protocol ip pref 1 u32 match ip dport 22 0xffff match ip tos 0x10 0xff flowid 1:10";
+
+#[test]
+fn chains_jumps_translation_and_inner_classes() {
+    let story = explain(&["eth0", "eth1"], CHAINS, "tcp 10.0.0.1:40000 > 10.9.9.9:22 syn len 60 in eth1");
+    assert_eq!(
+        story,
+        "\
+netfilter prerouting, in eth1: table mangle
+ + PREROUTING: -i eth1 -j MARKS :5
+     on in chain MARKS
+ - MARKS: -m mark ! --mark 0x0 -j RETURN :2
+     `-m mark ! --mark 0x0` does not hold: the mark is 0x0
+ + MARKS: -p tcp -m tcp --dport 22 -j MARK --set-xmark 0x5/0xffffffff :3
+     mark 0x0 → 0x5
+ + MARKS: -p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN -j DSCP --set-dscp 0x2e :4
+     code point CS0 (0x00) → EF (0x2e)
+routing
+   priority from the TOS bits
+     TOS 0xb8 & 0x18 = 0x18: priority 4
+netfilter postrouting, out eth0: table mangle
+ + POSTROUTING: -d 10.0.0.0/8 -j ACCEPT :7
+     it is accepted, and leaves this table here
+netfilter postrouting, out eth0: table nat
+ + POSTROUTING: -o eth0 -j MASQUERADE :6
+     its connection is translated: MASQUERADE
+leaves by eth0
+   qdisc htb 1: :8
+ - pref 1 u32 src 10.0.0.1/32 → 1:10 :13
+     source 192.0.2.1, not 10.0.0.1
+ + pref 2 fw mark 0x5 → 1:1 :14
+     mark 0x5 = 0x5
+   1:1 has classes below it: its own filters are asked next
+ - pref 1 u32 dport 22, tos 0x10/0xff → 1:10 :15
+     destination port 22 = 22
+     TOS 0xb8, not 0x10
+   no filter decides: the default class 1:20
+   class 1:1: rate 1Mbit ceil 1Mbit prio 0 :9
+   class 1:20: rate 600Kbit ceil 1Mbit prio 0 :11
+   qdisc prio 20: :12
+   priority 4 is band 1 by the map: 20:2
+   class 20:2
+ends: eth0 1:1 1:20 20:2, pfifo by default
+  the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB: 12.1 s at the 1 Mbit/s it may have when nobody else sends
+  a band before it goes first as long as it has anything to send: it may wait without end
+"
+    );
+}
+
+const ACTING: &str = "\
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip pref 1 flower ip_proto udp dst_port 5060 action skbedit mark 7 priority 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip protocol 1 0xff police rate 100kbit burst 10k conform-exceed drop/ok flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 3 basic match cmp(u8 at 9 layer network eq 17) flowid 1:3
+tc filter add dev eth0 parent 1: protocol ip pref 4 matchall action police rate 1mbit burst 20k drop";
+
+/// Filters that edit, police and compare: what a filter writes into the packet is no reason for where the packet went before.
+#[test]
+fn filters_that_act_are_told_as_the_engine_took_them() {
+    let ends = |words: &str| {
+        let story = explain(&["eth0"], ACTING, words);
+        story.lines().find_map(|line| line.strip_prefix("ends: ").map(str::to_owned)).expect("an end")
+    };
+    let found = [
+        "udp 10.0.0.1:4000 > 10.9.0.1:5060",
+        "udp 10.0.0.1:4000 > 10.9.0.1:53",
+        "icmp 10.0.0.1 > 10.9.0.1",
+        "tcp 10.0.0.1:4000 > 10.9.0.1:80",
+    ]
+    .map(ends);
+    // Without a class of its own a filter leaves prio its default for priority 0: the second band.
+    let wanted = ["1:2", "1:3", "1:1", "1:2"].map(|class| format!("eth0 {class}, pfifo by default"));
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn what_loses_it_is_the_last_thing_told() {
+    let policy = "\
+iptables -t filter -P FORWARD DROP
+iptables -t filter -A FORWARD -p udp -j ACCEPT
+tc qdisc add dev eth0 root handle 1: drr
+tc class add dev eth0 parent 1: classid 1:1 drr
+tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 9 0xffff action drop
+tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 53 0xffff flowid 1:1";
+    let tail = |words: &str| {
+        let story = explain(&["eth0"], policy, words);
+        story.lines().rev().take(3).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        tail("tcp 10.0.0.1 > 10.0.0.2:5"),
+        ["ends: lost at eth0: a rule of netfilter drops it", "it is dropped", "+ FORWARD: policy DROP at its end"]
+    );
+    assert_eq!(
+        tail("udp 10.0.0.1 > 10.0.0.2:9"),
+        ["ends: lost at eth0: a filter drops it (by 1:)", "1 filter behind it: not asked", "it is dropped"]
+    );
+    assert_eq!(
+        tail("udp 10.0.0.1 > 10.0.0.2:5"),
+        [
+            "ends: lost at eth0: no class would have it (by 1:)",
+            "no filter decides: no class would have it",
+            "destination port 5, not 53"
+        ]
+    );
+}
+
+/// A policy of random filters and rules, some of which can match.
+fn random_policy(draws: &mut Seeded) -> String {
+    let root = ["htb default 30", "hfsc default 30", "prio bands 5", "drr"][draws.below(4) as usize];
+    let kind = root.split(' ').next().unwrap_or_default();
+    let mut policy = format!("tc qdisc add dev eth0 root handle 1: {root}\n");
+    for class in ["1:1", "1:10", "1:20", "1:30"] {
+        let parent = if class == "1:1" || kind == "drr" || draws.below(3) == 0 { "1:" } else { "1:1" };
+        let made = match kind {
+            "htb" => "htb rate 1mbit",
+            "hfsc" => "hfsc sc rate 1mbit",
+            "drr" => "drr",
+            // prio has its bands from the start.
+            _ => continue,
+        };
+        let _ = writeln!(policy, "tc class add dev eth0 parent {parent} classid {class} {made}");
+    }
+    for _ in 0..draws.below(8) {
+        let parent = if kind == "htb" && draws.below(3) == 0 { "1:1" } else { "1:" };
+        let protocol = ["ip", "ip", "ipv6", "all"][draws.below(4) as usize];
+        let class = ["1:1", "1:10", "1:20", "1:30", "1:99", "1:2"][draws.below(6) as usize];
+        let pref = 1 + draws.below(4) * 10 + u32::from(protocol != "ip") * [1, 2][usize::from(protocol == "all")];
+        let _ = match draws.below(6) {
+            0 => {
+                let mark = 1 + draws.below(3);
+                let pref = pref + 5;
+                writeln!(
+                    policy,
+                    "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} handle {mark} fw flowid {class}"
+                )
+            }
+            1 => {
+                let pref = pref + 3;
+                writeln!(
+                    policy,
+                    "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} matchall flowid {class}"
+                )
+            }
+            _ => {
+                let (at, mask) = (4 * draws.below(14), draws.u32() & draws.u32() & draws.u32() & draws.u32());
+                let mask = if draws.below(2) == 0 { mask & 0xf0 } else { mask };
+                let value = draws.u32() & mask & if draws.below(3) > 0 { 0 } else { u32::MAX };
+                writeln!(
+                    policy,
+                    "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} u32 match u32 {value:#x} {mask:#x} at {at} flowid {class}"
+                )
+            }
+        };
+    }
+    for _ in 0..draws.below(8) {
+        let tool = ["iptables", "iptables", "ip6tables"][draws.below(3) as usize];
+        let chain = ["PREROUTING", "FORWARD", "POSTROUTING"][draws.below(3) as usize];
+        let asks = [
+            "-p tcp",
+            "-p udp ! --dport 53",
+            "-m mark --mark 1/1",
+            "-m length --length 0:200",
+            "-m conntrack --ctstate NEW",
+            "",
+        ][draws.below(6) as usize];
+        let does = [
+            "-j MARK --set-mark 1",
+            "-j MARK --or-mark 2",
+            "-j CONNMARK --save-mark",
+            "-j CONNMARK --restore-mark",
+            "-j DSCP --set-dscp 10",
+            "-j ACCEPT",
+        ][draws.below(6) as usize];
+        let _ = writeln!(policy, "{tool} -t mangle -A {chain} {asks} {does}");
+    }
+    policy
+}
+
+#[test]
+fn stories_and_engine_never_part() {
+    let mut draws = Seeded::new(7);
+    let words = [
+        "tcp 192.168.1.7:22 > 203.0.113.9:443 dscp AF21 len 60",
+        "udp 192.168.1.7:5060 > 203.0.113.9:53 dscp EF len 200 mark 2",
+        "udp 192.168.1.7:5060 > 203.0.113.9:54 len 30",
+        "tcp [2001:db8::7]:22 > [2001:db8::9]:443 syn len 80",
+        "icmp 192.168.1.7 > 203.0.113.9 tos 0x10 established",
+        "arp 192.168.1.7 > 192.168.1.1",
+        "tcp 192.168.1.7:22 > 203.0.113.9:443 priority 1:20 in lo",
+    ];
+    let mut met = 0;
+    for _ in 0..400 {
+        // What the kernel refuses is no matter here: it is left out of the machine, as of the story.
+        let reading = reading(&["eth0", "eth1"], &random_policy(&mut draws));
+        let mut explainer = Explainer::new(&reading);
+        for words in words {
+            let packet = Packet::parse(words).expect(words);
+            let course = explainer.course(&packet).expect("one device is governed");
+            // Debug builds compare each line with what the engine noted, counted and chose.
+            let story = explainer.explain(&packet, course);
+            met +=
+                story.scenes.iter().flat_map(|scene| &scene.lines).filter(|line| line.outcome == Outcome::Met).count();
+        }
+    }
+    assert!(met > 2000, "{met} filters and rules matched");
+}
+
+/// What a packet waits for at worst, of a policy at the root of eth0.
+fn waits(policy: &str) -> String {
+    let text = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443");
+    text.lines().filter(|line| line.starts_with("  ")).map(|line| format!("{}\n", line.trim())).collect()
+}
+
+#[test]
+fn the_queue_inside_netem_is_told() {
+    let delay = "netem holds it back for 20.0 ms\n";
+    let story = |netem: &str, rest: &str| {
+        let text = waits(&format!("tc qdisc add dev eth0 root handle 1: netem {netem}\n{rest}"));
+        let from = text.find("netem holds").expect("it does");
+        text[from..].to_owned()
+    };
+    assert_eq!(story("delay 20ms", ""), delay);
+    assert_eq!(
+        story("delay 20ms rate 1mbit limit 100", ""),
+        format!(
+            "{delay}the queue inside netem holds 100 packets: at worst 99 of 1514 bytes are ahead, 150 kB: 1.2 s at the \
+             1 Mbit/s it has\n"
+        )
+    );
+    let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 1mbit burst 5k limit 15000";
+    assert_eq!(
+        story("delay 20ms", bucket),
+        format!(
+            "{delay}then it waits in tbf 10:, which hangs in netem\nthe queue holds 15 kB, all of which may be ahead: 120 ms \
+             at the 1 Mbit/s it has\n"
+        )
+    );
+}
+
+#[test]
+fn conditions_of_basic_and_flower_are_told_one_by_one() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 basic match cmp(u8 at 9 layer network eq 6) and cmp(u16 at 2 layer transport gt 1000) flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 2 basic match cmp(u16 at 2 layer transport eq 22) or cmp(u16 at 2 layer transport eq 443) flowid 1:2
+tc filter add dev eth0 parent 1: protocol ip prio 3 flower ip_proto tcp dst_port 443 flowid 1:3";
+    let text = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443");
+    let of_tree = text.split("leaves by eth0\n").nth(1).expect("its way");
+    let expected = "    qdisc prio 1: :1
+ - pref 1 basic cmp(u8 at 9 layer network eq 6) and cmp(u16 at 2 layer transport gt 1000) → 1:1 :2
+     `cmp(u8 at 9 layer network eq 6)` holds
+     `cmp(u16 at 2 layer transport gt 1000)` does not hold
+ + pref 2 basic cmp(u16 at 2 layer transport eq 22) or cmp(u16 at 2 layer transport eq 443) → 1:2 :3
+     `cmp(u16 at 2 layer transport eq 22)` does not hold
+     `cmp(u16 at 2 layer transport eq 443)` holds
+";
+    assert!(of_tree.trim_start().starts_with(expected.trim_start()), "{of_tree}");
+    let udp = explain(&["eth0"], policy, "udp 192.168.1.10 > 198.51.100.7:53");
+    let flower = udp.split("pref 3 flower").nth(1).expect("it is asked");
+    assert!(flower.contains("`ip_proto tcp` does not hold: the protocol is udp\n"), "{udp}");
+    assert!(!flower.contains("dst_port 443`"), "{udp}");
+}
+
+/// A policer's word is what it counted: what is longer than its mtu, or than its burst, goes over its limits.
+#[test]
+fn a_policer_says_what_it_did() {
+    let of = |limits: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 handle ffff: ingress\n\
+             tc filter add dev eth0 parent ffff: protocol all matchall action police rate 10mbit {limits} conform-exceed drop"
+        );
+        explain(&["eth0"], &policy, "tcp 192.0.2.1:80 > 198.51.100.1:1024 len 1500 in eth0")
+    };
+    let over = "     it is over the policer's limits (rate, burst or mtu): it is dropped\n";
+    for (limits, wanted) in [("burst 100k mtu 1k", true), ("burst 1k", true), ("burst 100k", false)] {
+        let story = of(limits);
+        assert_eq!((story.contains(over), story.contains("ends: lost at eth0")), (wanted, wanted), "{limits}: {story}");
+    }
+}
+
+/// HTB's default class is a leaf whatever hangs in it; what that does not keep is lost there.
+#[test]
+fn a_default_class_with_a_qdisc_in_it_has_no_classes_below_it() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: htb default 1
+tc class add dev eth0 parent 1: classid 1:1 htb rate 4mbit
+tc qdisc add dev eth0 parent 1:1 handle 2: drr
+tc class add dev eth0 parent 2: classid 2:1 drr quantum 1600";
+    let story = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443 out eth0");
+    assert!(story.contains("no filter decides: the default class 1:1\n"), "{story}");
+    assert!(!story.contains("below it") && story.contains("ends: lost at eth0"), "{story}");
+}
+
+/// What a queue is held near follows from what the engine has: CAKE's tin waits for a frame and a half at least, CoDel
+/// for one frame.
+#[test]
+fn targets_are_those_in_force() {
+    let waits = |policy: &str| {
+        let story = explain(&["eth0"], policy, "tcp 10.0.0.1:1 > 192.0.2.1:443 out eth0");
+        story.lines().filter(|line| line.contains("held near") || line.contains("rtt")).collect::<Vec<_>>().join("\n")
+    };
+    let cake = |words: &str| waits(&format!("tc qdisc add dev eth0 root cake besteffort bandwidth {words}"));
+    assert_eq!(cake("9mbit"), "  its queue is held near 5 ms, as long as senders heed losses and marks");
+    assert_eq!(cake("1mbit"), "  its queue is held near 18 ms, as long as senders heed losses and marks");
+    // A bare number is microseconds to tc.
+    assert_eq!(
+        cake("9mbit rtt 20"),
+        "  its queue is held near 2 ms, as long as senders heed losses and marks\n  its rtt is 20 µs: it drops sooner than \
+         senders farther away than that can slow down, which costs them throughput"
+    );
+    assert_eq!(
+        cake("9gbit rtt 20"),
+        "  its queue is held near 2 µs, as long as senders heed losses and marks\n  its rtt is 20 µs: it drops sooner than \
+         senders farther away than that can slow down, which costs them throughput"
+    );
+    let codel = |rate: &str| {
+        waits(&format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate {rate}\n\
+             tc qdisc add dev eth0 parent 1:10 fq_codel"
+        ))
+    };
+    assert_eq!(codel("9mbit"), "  its queue is held near 5 ms, as long as senders heed losses and marks");
+    assert_eq!(
+        codel("100kbit"),
+        "  its queue is held near one frame, as long as senders heed losses and marks: that takes 121 ms here, more than its \
+         target of 5 ms"
+    );
+}
+
+/// Classes go by the names that the policy's own language gives them.
+#[test]
+fn named_classes_are_called_by_their_names() {
+    let mut reading = reading(
+        &["eth0"],
+        "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit",
+    );
+    reading.names.insert(("eth0".to_owned(), tidegate_packet::Handle::new(1, 0x10)), "calls".to_owned());
+    let mut explainer = Explainer::new(&reading);
+    let packet = Packet::parse("udp 10.0.0.1:1 > 192.0.2.1:53 out eth0").expect("a packet");
+    let course = explainer.course(&packet).expect("a way");
+    let story = told(&explainer.explain(&packet, course));
+    assert!(story.contains("class 1:10 (calls): rate 1Mbit"), "{story}");
+    assert!(story.contains("ends: eth0 1:10 (calls), pfifo by default"), "{story}");
+}

@@ -1,0 +1,260 @@
+//! The exact sets of packets against the engine: where a packet is said to go, it goes.
+
+use crate::common;
+
+use common::reading;
+use tidegate_gateway::Route;
+use tidegate_inspect::{Arrival, Packet, Prober, Reached};
+use tidegate_packet::{Draws, Seeded};
+
+const TREE: &str = "\
+tc qdisc add dev eth0 root handle 1: htb default 30
+tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 300kbit prio 0
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 300kbit prio 1
+tc class add dev eth0 parent 1:1 classid 1:30 htb rate 300kbit prio 2
+tc qdisc add dev eth0 parent 1:20 handle 20: prio
+";
+
+fn one_of<'a>(draws: &mut Seeded, words: &[&'a str]) -> &'a str {
+    words[draws.u32() as usize % words.len()]
+}
+
+/// A u32 key over octets that the packets below differ in.
+fn key(draws: &mut Seeded) -> String {
+    let value = draws.u32() & one_of(draws, &["1", "3", "7"]).parse::<u32>().unwrap_or(1);
+    match draws.u32() % 12 {
+        0 => format!("ip tos {:#x} {}", value * 8, one_of(draws, &["0x18", "0xfc", "0x1c", "0xff"])),
+        1 => format!("ip protocol {} 0xff", one_of(draws, &["1", "6", "17", "47"])),
+        2 => format!("ip src 10.0.0.{value}/{}", one_of(draws, &["32", "30", "31"])),
+        3 => format!("ip dst 10.0.0.{value}"),
+        4 => format!("ip dport {} 0xffff", one_of(draws, &["22", "53", "80"])),
+        5 => format!("ip sport {} {}", one_of(draws, &["22", "53", "80"]), one_of(draws, &["0xffff", "0xfff0"])),
+        6 => format!("ip6 dport {} 0xffff", one_of(draws, &["22", "53", "80"])),
+        7 => format!("ip6 protocol {} 0xff", one_of(draws, &["6", "17", "58"])),
+        8 => format!("u8 {} 0xff at 33", one_of(draws, &["0x10", "0x02", "0"])),
+        9 => format!("u16 0x0000 {} at 2", one_of(draws, &["0xffc0", "0xff80"])),
+        10 => format!("u8 {} 0x0f at 0", one_of(draws, &["5", "6"])),
+        _ => format!("u32 {value:#x} 0x3 at {}", one_of(draws, &["12", "20", "40", "44", "60"])),
+    }
+}
+
+/// A filter that tc takes: keys may want different values of the same bits, which it refuses.
+fn filter(draws: &mut Seeded) -> String {
+    loop {
+        let line = any_filter(draws);
+        let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
+        if tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default()).is_ok() {
+            return line;
+        }
+    }
+}
+
+fn any_filter(draws: &mut Seeded) -> String {
+    let protocol = one_of(draws, &["ip", "ip", "ip", "ipv6", "all", "arp"]);
+    // A preference has one protocol and one kind.
+    let group = ["ip", "ipv6", "all", "arp"].iter().position(|name| *name == protocol).unwrap_or(0) as u32;
+    let class = one_of(draws, &["1:10", "1:20", "1:30", "1:1", "1:99", "1:0"]);
+    let parent = one_of(draws, &["1:", "1:", "1:", "1:1", "20:"]);
+    let pref = 1 + draws.u32() % 3 * 8 + group * 2;
+    if draws.u32().is_multiple_of(4) {
+        let mark = 1 + draws.u32() % 5;
+        return format!(
+            "tc filter replace dev eth0 parent {parent} protocol {protocol} pref {} handle {mark} fw classid {class}\n",
+            pref + 1
+        );
+    }
+    let keys: Vec<String> = (0..1 + draws.u32() % 3).map(|_| format!("match {}", key(draws))).collect();
+    format!(
+        "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} u32 {} flowid {class}\n",
+        keys.join(" ")
+    )
+}
+
+fn rule(draws: &mut Seeded) -> String {
+    let tool = one_of(draws, &["iptables", "iptables", "ip6tables"]);
+    let chain = one_of(draws, &["PREROUTING", "FORWARD", "POSTROUTING", "POSTROUTING", "mine"]);
+    let not = one_of(draws, &["", "", "! "]);
+    let matched = match draws.u32() % 12 {
+        0 => format!("-p tcp -m tcp {not}--dport {}", one_of(draws, &["22", "53:80"])),
+        1 => format!("-p udp -m multiport {not}--ports {}", one_of(draws, &["22,53", "80"])),
+        2 => format!("-m mark {not}--mark {}/{}", draws.u32() % 4, one_of(draws, &["0xff", "0x1", "0x3"])),
+        3 => format!("-m connmark {not}--mark {}", draws.u32() % 4),
+        4 => format!("-m dscp {not}--dscp {}", one_of(draws, &["1", "2", "46"])),
+        5 => format!("-m length {not}--length {}", one_of(draws, &["0:100", "60:70"])),
+        6 => format!("-m conntrack {not}--ctstate {}", one_of(draws, &["NEW", "ESTABLISHED", "NEW,INVALID"])),
+        7 => format!("-p tcp {not}--tcp-flags SYN,ACK {}", one_of(draws, &["SYN", "ACK", "NONE"])),
+        8 if tool == "iptables" => format!("{not}-s 10.0.0.{}/31", draws.u32() % 8),
+        9 => format!("-m connbytes {not}--connbytes 400:900 --connbytes-dir original --connbytes-mode bytes"),
+        10 => format!("-p {}", one_of(draws, &["tcp", "udp", "47"])),
+        _ => String::new(),
+    };
+    let target = match draws.u32() % 11 {
+        0 | 1 => format!("MARK --set-xmark {}/{}", draws.u32() % 6, one_of(draws, &["0xffffffff", "0x1"])),
+        2 => format!("CONNMARK --set-mark {}", draws.u32() % 4),
+        3 => "CONNMARK --save-mark".into(),
+        4 => "CONNMARK --restore-mark".into(),
+        5 => "RETURN".into(),
+        6 => "ACCEPT".into(),
+        7 if chain != "mine" => "mine".into(),
+        8 => format!("DSCP --set-dscp {}", one_of(draws, &["1", "2"])),
+        9 if chain == "POSTROUTING" => {
+            format!("CLASSIFY --set-class {}", one_of(draws, &["1:10", "1:20", "1:1", "20:2"]))
+        }
+        _ => format!("TOS --set-tos {}", one_of(draws, &["0x10", "0x08/0x18"])),
+    };
+    format!("{tool} -t mangle -A {chain} {matched} -j {target}\n")
+}
+
+fn policy(draws: &mut Seeded) -> String {
+    let mut text = TREE.to_owned();
+    for tool in ["iptables", "ip6tables"] {
+        text.push_str(&format!("{tool} -t mangle -N mine\n"));
+    }
+    (0..draws.u32() % 10).for_each(|_| text.push_str(&rule(draws)));
+    (0..1 + draws.u32() % 10).for_each(|_| text.push_str(&filter(draws)));
+    text
+}
+
+fn packet(draws: &mut Seeded) -> Packet {
+    let port = |draws: &mut Seeded| one_of(draws, &["22", "53", "80", "79"]);
+    let n = |draws: &mut Seeded| draws.u32() % 8;
+    let v6 = draws.u32().is_multiple_of(4);
+    let host =
+        |draws: &mut Seeded| if v6 { format!("[2001:db8::{}]", n(draws)) } else { format!("10.0.0.{}", n(draws)) };
+    let (from, to) = (host(draws), host(draws));
+    let icmp = if v6 { "icmp6" } else { "icmp" };
+    let tos = format!("tos {:#x}", n(draws) * 8);
+    let length = one_of(draws, &["len 62", "len 99", "len 500", "len 65"]);
+    let ihl = if v6 { "" } else { one_of(draws, &["", "", "", "ihl 6"]) };
+    let flags = one_of(draws, &["ack", "syn", "syn ack"]);
+    let words = match draws.u32() % 8 {
+        0..=3 => format!("tcp {from}:{} > {to}:{} {flags} {tos} len 500 {ihl}", port(draws), port(draws)),
+        4 | 5 => format!("udp {from}:{} > {to}:{} {tos} {length} {ihl}", port(draws), port(draws)),
+        6 => format!("{icmp} {from} > {to} echo {tos}").replace(['[', ']'], ""),
+        _ if draws.u32().is_multiple_of(2) => format!("proto 47 {from} > {to} {tos}").replace(['[', ']'], ""),
+        _ => "arp 10.0.0.1 > 10.0.0.2".into(),
+    };
+    Packet::parse(&words).unwrap_or_else(|error| panic!("{words}: {error:?}"))
+}
+
+#[test]
+fn sets_and_engine_agree_on_random_policies() {
+    let (mut draws, mut compared) = (Seeded::new(11), 0);
+    for _ in 0..150 {
+        let text = policy(&mut draws);
+        let reading = reading(&["eth0", "eth1"], &text);
+        let reached = Reached::of(&reading).expect("it is small");
+        let mut prober = Prober::new(&reading);
+        let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1"));
+        for _ in 0..40 {
+            let mut packet = packet(&mut draws);
+            // Only the machine itself sends ARP.
+            let local = !packet.is_ip() || draws.u32().is_multiple_of(4);
+            packet.from = (!local).then(|| "eth1".into());
+            let route = if local { Route::Local } else { Route::Forwarded(eth1) };
+            let way = prober.send(&packet, eth0, route);
+            let waits = way.stop_at(eth0).and_then(|stop| stop.leaf_class());
+            let said = reached.classes(&packet, way.state, "eth0", local);
+            // A class of the inner prio stands behind the one of the tree that it hangs on.
+            assert_eq!(said.last().copied(), waits, "{packet}, {said:?}, {way:?}\n{text}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 5000);
+}
+
+#[test]
+fn what_is_picked_for_a_class_goes_there() {
+    let (mut draws, mut tried, mut confirmed) = (Seeded::new(12), 0, 0);
+    for _ in 0..60 {
+        let text = policy(&mut draws);
+        let reading = reading(&["eth0", "eth1"], &text);
+        let mut reached = Reached::of(&reading).expect("it is small");
+        let mut prober = Prober::new(&reading);
+        for class in reading.classes.iter().filter(|class| class.classid.qdisc().major() == 1) {
+            if let Arrival::Packet(candidate) = reached.class(&reading, "eth0", class.classid) {
+                let way = prober.travel(&candidate.packet, candidate.course);
+                let classes: Vec<_> = way.stops.iter().flat_map(|stop| stop.classes.iter().copied()).collect();
+                tried += 1;
+                confirmed += usize::from(classes.contains(&class.classid));
+            }
+        }
+    }
+    // Of a few, the connection cannot be made what they need by the packets before alone.
+    assert!(tried > 80 && confirmed * 20 >= tried * 19, "{confirmed} of {tried}");
+}
+
+#[test]
+fn whatever_is_found_in_random_policies_the_engine_confirms() {
+    // In debug builds a finding that the engine contradicts panics.
+    let mut draws = Seeded::new(13);
+    let mut unreachable = 0;
+    for _ in 0..60 {
+        let mut text = policy(&mut draws);
+        (0..25).for_each(|_| text.push_str(&filter(&mut draws)));
+        let found = tidegate_inspect::check(&mut reading(&["eth0", "eth1"], &text));
+        unreachable += found.iter().filter(|finding| finding.rule == tidegate_inspect::Rule::Unreachable).count();
+    }
+    assert!(unreachable > 30, "{unreachable}");
+}
+
+/// Classes that are said to get no packet get none of many, and marks that are said to be lost arrive on none of them.
+#[test]
+fn idle_classes_and_lost_marks_stay_so() {
+    let mut draws = Seeded::new(14);
+    let (mut idle, mut lost) = (0, 0);
+    for _ in 0..120 {
+        let mut text = policy(&mut draws);
+        if draws.u32().is_multiple_of(2) {
+            text.push_str("iptables -t mangle -A POSTROUTING -m length --length 0:65535 -j MARK --set-mark 9\n");
+        }
+        let mut reading = reading(&["eth0", "eth1"], &text);
+        let found = tidegate_inspect::check(&mut reading);
+        let of = |rule: tidegate_inspect::Rule| found.iter().filter(move |finding| finding.rule == rule);
+        let classes: Vec<String> = of(tidegate_inspect::Rule::Idle)
+            .flat_map(|finding| finding.what.split([' ', ',']).filter(|word| word.contains(':')).map(str::to_owned))
+            .collect();
+        let gone = Reached::of(&reading).expect("it is small").overwritten(&reading);
+        let mut prober = Prober::new(&reading);
+        let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1"));
+        prober.gateway().watch();
+        for _ in 0..40 {
+            let packet = packet(&mut draws);
+            let route = if packet.is_ip() { Route::Forwarded(eth1) } else { Route::Local };
+            let way = prober.send(&packet, eth0, route);
+            let seen = prober.gateway().take_seen();
+            let classes_taken = way.stop_at(eth0).map(|stop| stop.classes.clone()).unwrap_or_default();
+            for class in &classes_taken {
+                assert!(!classes.contains(&class.to_string()), "{packet} takes {class}\n{text}");
+            }
+            for rule in &gone {
+                let matched = seen.iter().any(|met| met.failed.is_none() && rule_at(&reading, met) == Some(rule));
+                let mark = rule.targets().filter_map(mark_of).last();
+                let keeps = mark.is_some_and(|(value, mask)| way.mark & mask == value & mask);
+                assert!(!(matched && keeps && way.dropped.is_none()), "{packet} keeps the mark of {rule:?}\n{text}");
+            }
+        }
+        idle += classes.len();
+        lost += gone.len();
+    }
+    assert!(idle > 20 && lost > 10, "{idle} classes, {lost} marks");
+}
+
+fn mark_of(target: &tidegate_policy::netfilter::Target) -> Option<(u32, u32)> {
+    match target {
+        tidegate_policy::netfilter::Target::Mark { value, mask } => Some((*value, *mask)),
+        _ => None,
+    }
+}
+
+/// The rule that a packet met.
+fn rule_at<'r>(
+    reading: &'r tidegate_inspect::Reading,
+    met: &tidegate_classify::netfilter::Seen,
+) -> Option<&'r tidegate_policy::netfilter::Rule> {
+    let tables = reading.gateway.all_tables().iter();
+    let table = tables.into_iter().find(|table| table.family() == met.family && table.name() == met.table)?;
+    let chain = table.chains().iter().find(|chain| chain.name == met.chain)?;
+    chain.rules.get(met.rule?).map(|counted| &counted.rule)
+}

@@ -1,0 +1,121 @@
+//! What goes wrong outside, with what may help.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use tidegate_probe_wire::Malformed;
+
+/// Why something could not be measured.
+#[derive(Debug)]
+pub enum Error {
+    /// A name has no address.
+    NoName {
+        /// The name.
+        host: String,
+        /// The resolver's words.
+        why: String,
+    },
+    /// There is no way to an address.
+    NoWay {
+        /// The address.
+        to: String,
+        /// The kernel's words.
+        why: io::Error,
+    },
+    /// We may not do that.
+    NotAllowed {
+        /// What.
+        what: String,
+        /// How to be allowed to.
+        remedy: String,
+    },
+    /// The kernel refused something.
+    Io {
+        /// What was tried.
+        what: String,
+        /// Its words.
+        why: io::Error,
+    },
+    /// What was asked for cannot be.
+    Wrong(String),
+    /// Nobody answers there.
+    NoAnswer {
+        /// Where.
+        to: SocketAddr,
+        /// The kernel's words.
+        why: io::Error,
+    },
+    /// The server wants a token, and there is none.
+    WantsToken,
+    /// There is a token, and the server asks for none: it may be another one.
+    WantsNoToken,
+    /// The server could not prove that it knows the token.
+    Impostor,
+    /// The server says no.
+    Refused(String),
+    /// What the server says makes no sense.
+    Nonsense(Malformed),
+    /// The server has closed the connection, or says nothing any more.
+    Gone(String),
+}
+
+impl Error {
+    /// The kernel refused `what`.
+    pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let what = what.into();
+        move |why| Error::Io { what, why }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NoName { host, why } => {
+                write!(
+                    f,
+                    "no address is known for `{host}` ({why}): is the name right, and does this computer have a resolver (/etc/resolv.conf)?"
+                )
+            }
+            Error::NoWay { to, why } => {
+                write!(f, "there is no way to {to} ({why}): `ip route get {to}` tells what this computer would do")
+            }
+            Error::NotAllowed { what, remedy } => write!(f, "{what} is not allowed. {remedy}"),
+            Error::Io { what, why } => write!(f, "cannot {what}: {why}"),
+            Error::Wrong(what) => f.write_str(what),
+            Error::NoAnswer { to, why } if why.kind() == io::ErrorKind::ConnectionRefused => {
+                write!(f, "nobody listens at {to}: is `tidegate serve` running there, with this port?")
+            }
+            Error::NoAnswer { to, why } => {
+                write!(f, "{to} does not answer ({why}): a firewall before it must let its port through, TCP and UDP")
+            }
+            Error::WantsToken => f.write_str(
+                "the server wants a token: write it into a file and name that with --token, or set TIDEGATE_TOKEN",
+            ),
+            Error::WantsNoToken => f.write_str(
+                "the server asks for no token, though there is one: it is not the one meant, or was started with --open (then leave the token out)",
+            ),
+            Error::Impostor => f.write_str("the server does not know the token: it is not the one meant"),
+            Error::Refused(why) => write!(f, "the server refuses: {why}"),
+            Error::Nonsense(why) => {
+                write!(f, "the server says something {why}: is it of another version, or another program?")
+            }
+            Error::Gone(why) => write!(f, "the server is gone: {why}"),
+        }
+    }
+}
+
+impl From<Malformed> for Error {
+    fn from(why: Malformed) -> Error {
+        Error::Nonsense(why)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::NoWay { why, .. } | Error::Io { why, .. } | Error::NoAnswer { why, .. } => Some(why),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Finding the server, and each proving to the other that he knows the token.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_probe_wire::{DRAW, Message, Side, Token};
+use tidegate_sys::datagrams::{Datagrams, Room};
+
+use super::{Far, Target};
+use crate::chance;
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::line::{Came, Line};
+use crate::names::addresses;
+
+/// How long one address may take to answer.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How often somebody is called who refuses, and how long is waited before the next call.
+const TRIES: u32 = 10;
+const BETWEEN: Duration = Duration::from_millis(150);
+/// How long an answer to what we say may take.
+pub(super) const ANSWER: Duration = Duration::from_secs(10);
+
+pub(super) fn connect(target: &Target) -> Result<Far, Error> {
+    let clock = Clock::begin();
+    let (stream, server) = reach(target)?;
+    let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
+    let draw = chance::octets::<DRAW>().map_err(Error::io("draw at random"))?;
+    let asked = clock.now();
+    let challenge = answer(&mut line, &Message::Hello { draw })?;
+    let rtt_ns = clock.now().saturating_sub(asked);
+    let Message::Challenge { draw: theirs, wants_token } = challenge else { return Err(out_of_turn(challenge)) };
+    let token = match (&target.token, wants_token) {
+        (Some(token), true) => token.clone(),
+        (None, false) => Token::open(),
+        (None, true) => return Err(Error::WantsToken),
+        (Some(_), false) => return Err(Error::WantsNoToken),
+    };
+    let welcome = answer(&mut line, &Message::Proof(token.prove(Side::Client, &draw, &theirs)))?;
+    let Message::Welcome { proof, session, limits } = welcome else { return Err(out_of_turn(welcome)) };
+    if !token.proves_with(&proof, Side::Server, &draw, &theirs, &Message::welcome(session, &limits)) {
+        return Err(Error::Impostor);
+    }
+    let key = token.session_key(&draw, &theirs);
+    line.seal(&key, Side::Client);
+    let any: SocketAddr = match server {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = Datagrams::bind(any).map_err(Error::io("open a UDP socket"))?;
+    Ok(Far {
+        clock,
+        line,
+        socket: Arc::new(socket),
+        room: Room::default(),
+        server,
+        session,
+        key,
+        flows: Arc::default(),
+        limits,
+        rtt_ns,
+        exchange: 0,
+        lost_here: 0,
+        late: [0; 2],
+        broken: None,
+        stop: None,
+    })
+}
+
+/// Tries the addresses of a name one after the other.
+fn reach(target: &Target) -> Result<(TcpStream, SocketAddr), Error> {
+    let mut last = Error::Wrong(format!("`{}` has no address", target.host));
+    for ip in addresses(&target.host, target.family)? {
+        let to = SocketAddr::new(ip, target.port);
+        match call(to) {
+            Ok(stream) => return Ok((stream, to)),
+            Err(why) => last = unreachable(to, why),
+        }
+    }
+    Err(last)
+}
+
+/// Whoever was started at the same time as we were may not listen yet.
+fn call(to: SocketAddr) -> io::Result<TcpStream> {
+    for _ in 0..TRIES {
+        match TcpStream::connect_timeout(&to, CONNECT) {
+            Err(why) if why.kind() == io::ErrorKind::ConnectionRefused => std::thread::sleep(BETWEEN),
+            other => return other,
+        }
+    }
+    TcpStream::connect_timeout(&to, CONNECT)
+}
+
+/// Why nobody could be reached.
+pub(crate) fn unreachable(to: SocketAddr, why: io::Error) -> Error {
+    match why.kind() {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            Error::NoWay { to: to.ip().to_string(), why }
+        }
+        _ => Error::NoAnswer { to, why },
+    }
+}
+
+/// Says something and waits for what is said to it.
+pub(super) fn answer(line: &mut Line, message: &Message) -> Result<Message, Error> {
+    line.say(message).map_err(gone)?;
+    match line.hear(tidegate_probe_wire::MOST, ANSWER).map_err(gone)? {
+        Came::Message(Message::Refused(why)) => Err(Error::Refused(why)),
+        Came::Message(message) => Ok(message),
+        Came::Garbage(why) => Err(why.into()),
+        Came::Nothing => Err(Error::Gone(format!("it has said nothing for {} s", ANSWER.as_secs()))),
+        Came::End => Err(Error::Gone("it closed the connection".to_owned())),
+    }
+}
+
+pub(super) fn out_of_turn(_: Message) -> Error {
+    Error::Nonsense(tidegate_probe_wire::Malformed("an answer to something else"))
+}
+
+fn gone(why: io::Error) -> Error {
+    Error::Gone(why.to_string())
+}

@@ -1,0 +1,166 @@
+//! The far end of a path: a `tidegate serve`, reached over real sockets.
+//!
+//! ```text
+//! carry_out ── Plan ─▶ server            sender thread ── packets on schedule ─▶
+//!    the calling thread: ◀── packets, stamped by the kernel; ◀── what the server says; until it has told what it saw
+//! ```
+
+mod exchange;
+mod handshake;
+
+pub(crate) use handshake::unreachable;
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use tidegate_measure::stream::{Exchange, Outcome, Path};
+use tidegate_probe_wire::{Limits, PORT, SessionKey, Token};
+use tidegate_sys::datagrams::{Datagrams, Room};
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::flow::Flow;
+use crate::line::Line;
+use crate::names::Family;
+
+/// How late one packet in a hundred may leave before that is worth a word, ns.
+const LATE_NS: u64 = 2_000_000;
+
+/// Whom to measure with.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Its name or address.
+    pub host: String,
+    /// Its port, TCP and UDP.
+    pub port: u16,
+    /// What both know.
+    pub token: Option<Token>,
+    /// Which addresses will do.
+    pub family: Family,
+}
+
+impl Target {
+    /// A host at the usual port, without a token.
+    pub fn new(host: &str) -> Target {
+        Target { host: host.to_owned(), port: PORT, token: None, family: Family::Any }
+    }
+}
+
+/// A server that we have a session with.
+pub struct Far {
+    clock: Clock,
+    line: Line,
+    socket: Arc<Datagrams>,
+    room: Room,
+    server: SocketAddr,
+    session: u32,
+    key: SessionKey,
+    /// Of the flow that begins next.
+    flows: Arc<AtomicU32>,
+    limits: Limits,
+    /// The handshake's round trip, ns.
+    rtt_ns: u64,
+    /// How many exchanges there were, modulo 256.
+    exchange: u8,
+    /// Packets that found no room in our own socket.
+    lost_here: u32,
+    /// How late one packet in a hundred left, upwards and downwards, in the worst exchange, ns.
+    late: [u64; 2],
+    /// Why there is no going on, once that is so.
+    broken: Option<String>,
+    stop: Option<&'static AtomicBool>,
+}
+
+impl fmt::Debug for Far {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Far").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Far {
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// Nobody is there, or he does not want us.
+    pub fn connect(target: &Target) -> Result<Far, Error> {
+        handshake::connect(target)
+    }
+
+    /// Whoever sets this ends the exchange that goes on: what came so far is its outcome.
+    pub fn stop_on(&mut self, flag: &'static AtomicBool) {
+        self.stop = Some(flag);
+    }
+
+    /// What the server lets us do.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Where the server is.
+    pub fn address(&self) -> IpAddr {
+        self.server.ip()
+    }
+
+    /// The round trip of the handshake, ns: about what the path takes when it is idle.
+    pub fn rtt_ns(&self) -> u64 {
+        self.rtt_ns
+    }
+
+    /// The clock that our side's times are of.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// How to open TCP flows of this session, from any thread.
+    pub fn flow(&self) -> Flow {
+        Flow {
+            clock: self.clock.clone(),
+            server: self.server,
+            session: self.session,
+            key: self.key.clone(),
+            next: Arc::clone(&self.flows),
+        }
+    }
+
+    /// What this machine itself did to the measurement, in words: packets that left late or found no room in our socket,
+    /// clocks that were set.
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        for (who, late) in ["this machine", "the server"].into_iter().zip(self.late) {
+            if late > LATE_NS {
+                let ms = late as f64 / 1e6;
+                doubts.push(format!("{who} was busy with other things: one packet in a hundred left {ms:.1} ms late"));
+            }
+        }
+        if self.lost_here > 0 {
+            doubts.push(format!(
+                "{} packets came faster than this machine took them and were lost in its own socket: losses downwards are too high",
+                self.lost_here
+            ));
+        }
+        if self.clock.steps() > 0 {
+            doubts.push(format!(
+                "this machine's date was set {} times meanwhile; the times of packets that came just then are less exact",
+                self.clock.steps()
+            ));
+        }
+        doubts
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+}
+
+impl Path for Far {
+    type Error = Error;
+
+    fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Error> {
+        if let Some(why) = &self.broken {
+            return Err(Error::Gone(why.clone()));
+        }
+        exchange::carry_out(self, exchange)
+    }
+}

@@ -1,0 +1,246 @@
+//! TCP flows of a session: what load is made of, with TCP's own account of each.
+//!
+//! Upwards we are the sender and ask our own kernel. Downwards the server puts what its kernel says into the front of each block it sends.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tidegate_probe_wire::{FIRST_MOST, FlowPlan, Message, Sample, Seal, SessionKey, Side, Way};
+use tidegate_sys::socket;
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::far::unreachable;
+use crate::line::{Came, Line, is_patience};
+
+/// How long a connection may take to be there.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How often it is looked whether it is over.
+const LOOK: Duration = Duration::from_millis(20);
+/// Octets read or written at once.
+const CHUNK: usize = 64 << 10;
+/// What lies in the kernel not yet sent is no more than this, so that what is said of the flow is of now.
+const UNSENT: u32 = 128 << 10;
+
+/// How to open flows of a session.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    pub(crate) clock: Clock,
+    pub(crate) server: SocketAddr,
+    pub(crate) session: u32,
+    pub(crate) key: SessionKey,
+    /// The number of the flow that begins next, in the whole session.
+    pub(crate) next: Arc<AtomicU32>,
+}
+
+/// What came of a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// When the connection was there, by our clock, ns.
+    pub began: u64,
+    /// Payload bytes that had arrived (downwards) or were acknowledged (upwards) by each time, by our clock, ns.
+    pub bytes: Vec<(u64, u64)>,
+    /// What the sender's TCP said, with times by our clock, ns.
+    pub samples: Vec<Sample>,
+    /// Why it ended early, if it did.
+    pub trouble: Option<String>,
+}
+
+impl Flow {
+    /// Lets one flow until `is_over`, or for as long as was planned, noting what became of it every `step_ns`. It blocks: flows at the same
+    /// time are threads of the caller's.
+    ///
+    /// # Errors
+    /// It never began.
+    pub fn carry(&self, plan: &FlowPlan, step_ns: u64, is_over: impl Fn() -> bool) -> Result<Carried, Error> {
+        let to = self.server;
+        let stream = TcpStream::connect_timeout(&to, CONNECT).map_err(|why| unreachable(to, why))?;
+        socket::ds_field(&stream, to.is_ipv6(), plan.dscp << 2).map_err(Error::io("set the DS field"))?;
+        if !plan.control.is_empty() && plan.way == Way::Up {
+            socket::congestion_control(&stream, &plan.control).map_err(Error::io("choose the congestion control"))?;
+        }
+        let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
+        let gone = |why: io::Error| Error::Gone(why.to_string());
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        line.say(&Message::flow(&self.key, self.session, number, plan.clone())).map_err(gone)?;
+        let key = self.key.flow(number);
+        line.seal(&key, Side::Client);
+        match line.hear(FIRST_MOST, CONNECT).map_err(gone)? {
+            Came::Message(Message::Go) => {}
+            Came::Message(Message::Refused(why)) => return Err(Error::Refused(why)),
+            Came::Message(_) => return Err(tidegate_probe_wire::Malformed("an answer to something else").into()),
+            Came::Garbage(why) => return Err(why.into()),
+            Came::Nothing => return Err(Error::Gone("it does not answer".to_owned())),
+            Came::End => return Err(Error::Gone("it closed the connection".to_owned())),
+        }
+        let (stream, early) = line.into_parts();
+        let began = self.clock.now();
+        let mut notes =
+            Notes { clock: &self.clock, step_ns, next: began, carried: Carried { began, ..Carried::default() } };
+        let until = began.saturating_add(plan.length_ns);
+        let is_over = || is_over() || self.clock.now() >= until;
+        let went = match plan.way {
+            Way::Up => notes.send(stream, is_over),
+            Way::Down => notes.receive(stream, early, &mut key.samples(), is_over),
+        };
+        notes.carried.trouble = went.err().map(|error| error.to_string());
+        Ok(notes.carried)
+    }
+}
+
+struct Notes<'c> {
+    clock: &'c Clock,
+    step_ns: u64,
+    next: u64,
+    carried: Carried,
+}
+
+impl Notes<'_> {
+    fn send(&mut self, mut stream: TcpStream, is_over: impl Fn() -> bool) -> io::Result<()> {
+        stream.set_write_timeout(Some(LOOK))?;
+        socket::most_unsent(&stream, UNSENT)?;
+        let chunk = vec![0x5a; CHUNK];
+        let went = loop {
+            if is_over() {
+                break Ok(());
+            }
+            match stream.write(&chunk) {
+                Ok(_) => {}
+                Err(error) if is_patience(&error) => {}
+                Err(error) => break Err(error),
+            }
+            self.note_sender(&stream, false);
+        };
+        self.note_sender(&stream, true);
+        // What lies in the kernel yet must not go on being sent.
+        let _ = stream.shutdown(Shutdown::Both);
+        went
+    }
+
+    /// Notes what our own TCP says, if it is time to.
+    fn note_sender(&mut self, stream: &TcpStream, anyway: bool) {
+        let now = self.clock.now();
+        if now < self.next && !anyway {
+            return;
+        }
+        self.next = now + self.step_ns;
+        if let Ok(info) = socket::tcp_info(stream) {
+            self.carried.bytes.push((now, info.acked));
+            self.carried.samples.push(Sample { at_ns: now, ..sample(&info) });
+        }
+    }
+
+    fn receive(
+        &mut self,
+        mut stream: TcpStream,
+        early: Vec<u8>,
+        seal: &mut Seal,
+        is_over: impl Fn() -> bool,
+    ) -> io::Result<()> {
+        stream.set_read_timeout(Some(LOOK))?;
+        let mut blocks = Blocks::default();
+        let mut chunk = vec![0; CHUNK];
+        let mut total = early.len() as u64;
+        blocks.take(&early, seal, |sample| self.note_sample(sample));
+        let went = loop {
+            if is_over() {
+                break Ok(());
+            }
+            match stream.read(&mut chunk) {
+                Ok(0) => break Err(io::Error::other("the server ended it")),
+                Ok(octets) => {
+                    total += octets as u64;
+                    blocks.take(&chunk[..octets], seal, |sample| self.note_sample(sample));
+                }
+                Err(error) if is_patience(&error) => {}
+                Err(error) => break Err(error),
+            }
+            self.note_bytes(total, false);
+        };
+        self.note_bytes(total, true);
+        let _ = stream.shutdown(Shutdown::Both);
+        went
+    }
+
+    fn note_bytes(&mut self, total: u64, anyway: bool) {
+        let now = self.clock.now();
+        if now >= self.next || anyway {
+            self.next = now + self.step_ns;
+            self.carried.bytes.push((now, total));
+        }
+    }
+
+    /// The server's times count from when its side began, which is when ours did but for the way of one message.
+    fn note_sample(&mut self, sample: Sample) {
+        let at_ns = self.carried.began.saturating_add(sample.at_ns);
+        let last = self.carried.samples.last().map_or(0, |last| last.at_ns);
+        if at_ns >= last.saturating_add(self.step_ns) || self.carried.samples.is_empty() {
+            self.carried.samples.push(Sample { at_ns, ..sample });
+        }
+    }
+}
+
+/// What TCP says, as a sample of no time.
+pub(crate) fn sample(info: &socket::TcpInfo) -> Sample {
+    Sample {
+        at_ns: 0,
+        acked: info.acked,
+        delivery_rate: info.delivery_rate,
+        cwnd: info.cwnd,
+        srtt_us: info.srtt_us,
+        retransmissions: info.retransmissions,
+    }
+}
+
+/// Finds the samples in what comes down.
+#[derive(Default)]
+struct Blocks {
+    /// Octets of the block that goes on.
+    at: usize,
+    front: Vec<u8>,
+}
+
+impl Blocks {
+    fn take(&mut self, mut octets: &[u8], seal: &mut Seal, mut found: impl FnMut(Sample)) {
+        while !octets.is_empty() {
+            let missing = Sample::SEALED.saturating_sub(self.at);
+            let (front, _) = octets.split_at(missing.min(octets.len()));
+            self.front.extend_from_slice(front);
+            if missing > 0 && self.front.len() == Sample::SEALED {
+                // A block that does not begin with one is not the server's, or its mistake; its octets count all the same.
+                Sample::read_sealed(&self.front, seal).into_iter().for_each(&mut found);
+                self.front.clear();
+            }
+            let used = octets.len().min(Sample::BLOCK - self.at);
+            self.at = (self.at + used) % Sample::BLOCK;
+            octets = &octets[used..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_probe_wire::{DRAW, Token};
+
+    #[test]
+    fn samples_are_found_however_the_blocks_are_cut() {
+        let samples: Vec<Sample> = (1..5).map(|at_ns| Sample { at_ns, cwnd: 9, ..Sample::default() }).collect();
+        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]).flow(3);
+        let (mut octets, mut seal) = (Vec::new(), key.samples());
+        for sample in &samples {
+            octets.extend_from_slice(&sample.write_sealed(&mut seal));
+            octets.resize(octets.len().next_multiple_of(Sample::BLOCK), 7);
+        }
+        for size in [1, 7, 39, 40, 41, 55, 56, 57, 1000, Sample::BLOCK, 40_000] {
+            let mut found = Vec::new();
+            let mut blocks = Blocks::default();
+            let mut seal = key.samples();
+            octets.chunks(size).for_each(|chunk| blocks.take(chunk, &mut seal, |sample| found.push(sample)));
+            assert_eq!(found, samples, "in pieces of {size}");
+        }
+    }
+}

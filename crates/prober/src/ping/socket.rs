@@ -1,0 +1,301 @@
+//! A socket by which one target is asked, and what is heard by it.
+
+use super::message::{self, Sign, Signed, Which};
+use super::{Plan, Way};
+use crate::Error;
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use tidegate_sys::icmp::{self, Icmp};
+use tidegate_sys::socket::ds_field;
+use tidegate_sys::stamped::{self, About};
+
+/// Room for the longest answer.
+const BUFFER: usize = 1 << 16;
+/// Departures that the kernel has not told of yet; of more it will not.
+const MOST_DEPARTING: usize = 4096;
+
+/// The socket.
+#[derive(Debug)]
+pub(super) struct Socket {
+    kind: Kind,
+    v6: bool,
+    sign: Sign,
+    size: u16,
+    /// Is it whoever stands at a hop that is asked?
+    of_hop: bool,
+    /// The requests whose departures the kernel is to tell, in its order: the number it gives the first, and our numbers. `None`: it does not tell.
+    departing: Option<(u32, VecDeque<u64>)>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Icmp(Icmp),
+    Udp(UdpSocket),
+}
+
+/// What was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// When, by the kernel's stamp, ns since 1970.
+    pub(super) stamp_ns: Option<u64>,
+    /// What.
+    pub(super) what: What,
+}
+
+/// What can be heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// An answer; `error`: an ICMP error that is one.
+    Answer {
+        /// To which request.
+        which: Which,
+        /// Is it an error?
+        error: bool,
+        /// Who said so.
+        by: Option<IpAddr>,
+        /// The DS field that it came with.
+        ds_field: Option<u8>,
+    },
+    /// A request reached the driver.
+    Left(u64),
+    /// Something else was said.
+    Fault {
+        /// By whom.
+        by: String,
+        /// What.
+        what: String,
+    },
+}
+
+impl Socket {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// There is no way, or it is not allowed.
+    pub(super) fn open(plan: &Plan) -> Result<Socket, Error> {
+        let v6 = plan.address.is_ipv6();
+        let kind = match plan.way {
+            Way::Icmp => Kind::Icmp(Icmp::open(plan.address).map_err(|why| refused(plan, why))?),
+            Way::Udp(port) => Kind::Udp(udp(SocketAddr::new(plan.address, port)).map_err(|why| refused(plan, why))?),
+        };
+        let token = RandomState::new().hash_one(0_u8);
+        let sign = Sign { token, identifier: (token >> 48) as u16 };
+        let size = if matches!(kind, Kind::Udp(_)) { plan.size.max(message::SIGNED as u16) } else { plan.size };
+        let of_hop = plan.hop_limit.is_some();
+        let mut socket = Socket { kind, v6, sign, size, of_hop, departing: None, buffer: vec![0; BUFFER] };
+        socket.set_up(plan).map_err(Error::io(format!("prepare a socket for {}", plan.address)))?;
+        Ok(socket)
+    }
+
+    fn set_up(&mut self, plan: &Plan) -> io::Result<()> {
+        ds_field(self, self.v6, plan.ds_field)?;
+        if let Some(hops) = plan.hop_limit {
+            stamped::hop_limit(self, self.v6, hops)?;
+        }
+        self.number_anew()
+    }
+
+    /// Has the kernel number departures from 0.
+    fn number_anew(&mut self) -> io::Result<()> {
+        stamped::note(self, self.v6, false)?;
+        self.departing = stamped::note(self, self.v6, true)?.then(|| (0, VecDeque::new()));
+        Ok(())
+    }
+
+    /// Octets of data that a request has.
+    pub(super) fn size(&self) -> u16 {
+        self.size
+    }
+
+    /// The octets of request `number`.
+    pub(super) fn prepare(&self, number: u64) -> Vec<u8> {
+        let data = message::data(self.sign, number, self.size);
+        match self.kind {
+            Kind::Icmp(_) => message::request(self.v6, self.sign, number, &data),
+            Kind::Udp(_) => data,
+        }
+    }
+
+    /// Sends request `number`, prepared.
+    ///
+    /// # Errors
+    /// What the kernel says; the request has not gone.
+    pub(super) fn ask(&mut self, number: u64, octets: &[u8]) -> io::Result<()> {
+        // An error that came back for an earlier request is told once to whoever sends next, who is then not served.
+        if icmp::send(self, octets).is_err()
+            && let Err(error) = icmp::send(self, octets)
+        {
+            // Nobody knows whether the kernel counted those.
+            self.number_anew()?;
+            return Err(error);
+        }
+        if let Some((first, waiting)) = &mut self.departing {
+            if waiting.len() >= MOST_DEPARTING {
+                waiting.pop_front();
+                *first = first.wrapping_add(1);
+            }
+            waiting.push_back(number);
+        }
+        Ok(())
+    }
+
+    /// The kernel's numbers are not what we thought: departures are not read any more.
+    pub(super) fn doubt_departures(&mut self) {
+        self.departing = None;
+    }
+
+    /// The next thing that was heard; `None`: nothing now.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub(super) fn hear(&mut self) -> io::Result<Option<Heard>> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let heard = self.hear_into(&mut buffer);
+        self.buffer = buffer;
+        heard
+    }
+
+    fn hear_into(&mut self, buffer: &mut [u8]) -> io::Result<Option<Heard>> {
+        // Bounded: whoever floods us does not keep us from asking.
+        for _ in 0..64 {
+            if let Some(told) = stamped::notice(self, buffer)? {
+                let what = self.told(&told.about, &buffer[..told.octets]);
+                match what {
+                    Some(what) => return Ok(Some(Heard { stamp_ns: told.stamp_ns, what })),
+                    None => continue,
+                }
+            }
+            let came = match stamped::receive(self, buffer) {
+                // That is told by a notice, too.
+                Err(_) => continue,
+                Ok(None) => return Ok(None),
+                Ok(Some(came)) => came,
+            };
+            if let Some(which) = self.answer(&buffer[..came.octets]) {
+                let by = came.from.map(|from| from.ip());
+                let what = What::Answer { which, error: false, by, ds_field: came.ds_field };
+                return Ok(Some(Heard { stamp_ns: came.stamp_ns, what }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Which request these octets answer.
+    fn answer(&self, octets: &[u8]) -> Option<Which> {
+        match &self.kind {
+            Kind::Udp(_) => match message::signed(octets, self.sign) {
+                Signed::Yes(number) => Some(Which::Number(number)),
+                Signed::No | Signed::TooShort => None,
+            },
+            Kind::Icmp(socket) => {
+                let octets = if socket.is_raw() && !self.v6 { message::behind_ip(octets) } else { octets };
+                let answers = if self.v6 { [129, 129] } else { [0, 0] };
+                message::echo(octets, answers, self.sign, socket.is_raw())
+            }
+        }
+    }
+
+    /// What is told about a request whose octets are quoted.
+    fn told(&mut self, about: &About, quoted: &[u8]) -> Option<What> {
+        match *about {
+            About::Left(number) => self.departed(number).map(What::Left),
+            About::Here(0) => None,
+            About::Here(errno) => {
+                let what = io::Error::from_raw_os_error(errno).to_string();
+                Some(What::Fault { by: "this computer".to_owned(), what })
+            }
+            About::Icmp { kind, code, by } => {
+                let which = self.quoted(quoted)?;
+                let is_answer = match self.kind {
+                    _ if self.of_hop && message::is_expiry(self.v6, kind, code) => true,
+                    Kind::Udp(_) => message::is_closed_port(self.v6, kind, code),
+                    Kind::Icmp(_) => false,
+                };
+                let named = || by.map_or_else(|| "somebody".to_owned(), |by| by.to_string());
+                Some(match which {
+                    Some(which) if is_answer => What::Answer { which, error: true, by, ds_field: None },
+                    _ => What::Fault { by: named(), what: message::words(self.v6, kind, code) },
+                })
+            }
+        }
+    }
+
+    /// Which request is quoted; `Some(None)`: one of ours, but too little of it to say which; `None`: none of ours.
+    #[expect(clippy::option_option, reason = "one of ours, and which, are two questions")]
+    fn quoted(&self, octets: &[u8]) -> Option<Option<Which>> {
+        match &self.kind {
+            Kind::Udp(_) => match message::signed(octets, self.sign) {
+                Signed::Yes(number) => Some(Some(Which::Number(number))),
+                Signed::TooShort => Some(None),
+                Signed::No => None,
+            },
+            Kind::Icmp(socket) => {
+                let requests = if self.v6 { [128, 128] } else { [8, 8] };
+                message::echo(octets, requests, self.sign, socket.is_raw()).map(Some)
+            }
+        }
+    }
+
+    /// Our number of the departure that the kernel gives this one; it tells them in order, but may leave some out.
+    fn departed(&mut self, number: u32) -> Option<u64> {
+        let (first, waiting) = self.departing.as_mut()?;
+        let skipped = number.wrapping_sub(*first);
+        if skipped as usize >= waiting.len() {
+            return None;
+        }
+        waiting.drain(..skipped as usize);
+        *first = number.wrapping_add(1);
+        waiting.pop_front()
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.kind {
+            Kind::Icmp(socket) => socket.as_fd(),
+            Kind::Udp(socket) => socket.as_fd(),
+        }
+    }
+}
+
+fn udp(to: SocketAddr) -> io::Result<UdpSocket> {
+    let any = match to {
+        SocketAddr::V4(_) => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0),
+        SocketAddr::V6(_) => SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0),
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(to)?;
+    Ok(socket)
+}
+
+/// Why there is no socket.
+fn refused(plan: &Plan, why: io::Error) -> Error {
+    match why.kind() {
+        io::ErrorKind::PermissionDenied => Error::NotAllowed {
+            what: "sending echo requests (ping)".to_owned(),
+            remedy: "Any of these allows it: as root `sysctl -w net.ipv4.ping_group_range='0 2147483647'` (for everybody, until the next start; it is for IPv6, \
+                     too); `setcap cap_net_raw+ep $(command -v tidegate)`; running as root. Or ask by UDP, which needs nothing: --udp"
+                .to_owned(),
+        },
+        _ if no_way(&why) => Error::NoWay { to: plan.address.to_string(), why },
+        _ => Error::Io { what: format!("open a socket to {}", plan.address), why },
+    }
+}
+
+/// Does an error say that there is no way?
+pub(super) fn no_way(why: &io::Error) -> bool {
+    matches!(
+        why.kind(),
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable | io::ErrorKind::AddrNotAvailable
+    )
+}
+
+/// Is there a way to an address, as far as this computer knows?
+pub(super) fn is_reached(address: IpAddr) -> bool {
+    // The port means nothing: nothing is sent.
+    udp(SocketAddr::new(address, 7)).is_ok()
+}

@@ -1,0 +1,175 @@
+//! One who has called: what he says is put to the sessions, and what they answer is done.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tidegate_probe_wire::{Call, Departures, FlowPlan, Message, SessionKey, Side, Start, Step};
+use tidegate_sys::datagrams::Datagrams;
+
+use super::{Shared, flow};
+use crate::line::{Came, Line};
+use crate::sending::Sending;
+
+/// How often it is said that we are still there, ns.
+const ALIVE_NS: u64 = 500_000_000;
+/// How long it is waited for a message while something goes on, and while nothing does.
+const BUSY: Duration = Duration::from_millis(20);
+const IDLE: Duration = Duration::from_millis(200);
+
+/// Answers a call until it ends.
+pub(super) fn answer(shared: &Arc<Shared>, call: Call, stream: TcpStream, datagrams: &Arc<Datagrams>) {
+    let Ok(line) = Line::new(stream) else { return };
+    let over = Arc::new(AtomicBool::new(false));
+    let mut answering = Answering { shared, call, line, datagrams, over: Arc::clone(&over), running: None };
+    let ended = answering.go();
+    // Whatever is still being sent ends with the call.
+    over.store(true, Ordering::Relaxed);
+    let Answering { line, .. } = answering;
+    if let Ok(Some((plan, key))) = ended {
+        let (stream, early) = line.into_parts();
+        // Who hung up has had enough.
+        let _ = flow::let_flow(shared, call, stream, early, (&plan, &key));
+    }
+}
+
+struct Answering<'s> {
+    shared: &'s Arc<Shared>,
+    call: Call,
+    line: Line,
+    datagrams: &'s Arc<Datagrams>,
+    /// The call has ended.
+    over: Arc<AtomicBool>,
+    running: Option<Running>,
+}
+
+/// An exchange that goes on.
+struct Running {
+    /// Who sends the stream down, if there is one.
+    sender: Option<JoinHandle<Departures>>,
+    /// When we said last that we are there.
+    alive: u64,
+    /// The client has sent everything: when he said so, and how long nothing must come.
+    sent: Option<(u64, u64)>,
+}
+
+impl Answering<'_> {
+    /// Until the call ends, or becomes a flow.
+    fn go(&mut self) -> io::Result<Option<(FlowPlan, SessionKey)>> {
+        while !self.shared.is_over() {
+            let (most, is_known) = {
+                let sessions = self.shared.sessions();
+                (sessions.most(self.call), sessions.is_known(self.call))
+            };
+            // A stranger who lost his place is to be gone soon.
+            let wait = if self.running.is_some() || !is_known { BUSY } else { IDLE };
+            let step = match self.line.hear(most, wait)? {
+                Came::End => return Ok(None),
+                Came::Garbage(why) => Some(self.shared.sessions().garbled(self.call, why)),
+                Came::Message(message) => {
+                    Some(self.shared.sessions().hear(self.shared.clock.now(), self.call, message))
+                }
+                Came::Nothing => None,
+            };
+            match step {
+                None | Some(Step::Nothing) => {}
+                Some(Step::Say(message)) => {
+                    self.line.say(&message)?;
+                    // Everything after the handshake is sealed.
+                    if matches!(message, Message::Welcome { .. })
+                        && let Some(key) = self.shared.sessions().key(self.call)
+                    {
+                        self.line.seal(&key, Side::Server);
+                    }
+                }
+                Some(Step::Last(message)) => {
+                    self.line.say(&message)?;
+                    return Ok(None);
+                }
+                Some(Step::HangUp) => return Ok(None),
+                Some(Step::Start(start)) => self.start(start)?,
+                Some(Step::Tell { quiet_ns }) => {
+                    if let Some(running) = &mut self.running {
+                        running.sent.get_or_insert((self.shared.clock.now(), quiet_ns));
+                    }
+                }
+                Some(Step::Flow(plan, key)) => {
+                    self.line.seal(&key, Side::Server);
+                    self.line.say(&Message::Go)?;
+                    return Ok(Some((plan, key)));
+                }
+            }
+            self.go_on()?;
+            let mut sessions = self.shared.sessions();
+            if sessions.is_overdue(self.shared.clock.now(), self.call) {
+                sessions.was_overdue();
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    fn start(&mut self, start: Start) -> io::Result<()> {
+        self.line.say(&Message::Go)?;
+        let sender = match start.to {
+            None => None,
+            Some(to) => {
+                let (shared, datagrams, over) =
+                    (Arc::clone(self.shared), Arc::clone(self.datagrams), Arc::clone(&self.over));
+                let send = move || {
+                    let Start { down, exchange, session, key, .. } = &start;
+                    let (session, exchange) = (*session, *exchange);
+                    let sending =
+                        Sending { clock: &shared.clock, socket: &datagrams, to, stream: down, session, key, exchange };
+                    sending.send(|| over.load(Ordering::Relaxed) || shared.is_over())
+                };
+                Some(std::thread::Builder::new().name("sender".to_owned()).stack_size(super::STACK).spawn(send)?)
+            }
+        };
+        self.running = Some(Running { sender, alive: self.shared.clock.now(), sent: None });
+        Ok(())
+    }
+
+    /// What an exchange needs from time to time.
+    fn go_on(&mut self) -> io::Result<()> {
+        let Some(running) = &mut self.running else { return Ok(()) };
+        let now = self.shared.clock.now();
+        let (arrived, is_whole, last) = {
+            let sessions = self.shared.sessions();
+            let Some(seen) = sessions.seen(self.call) else { return Ok(()) };
+            (seen.arrived(), seen.is_whole(), seen.last().unwrap_or(0))
+        };
+        if now.saturating_sub(running.alive) >= ALIVE_NS {
+            running.alive = now;
+            self.line.say(&Message::Alive { arrived })?;
+        }
+        let has_sent = running.sender.as_ref().is_none_or(JoinHandle::is_finished);
+        let has_heard = running.sent.is_some_and(|(at, quiet)| is_whole || now.saturating_sub(last.max(at)) > quiet);
+        if has_sent && has_heard { self.tell() } else { Ok(()) }
+    }
+
+    /// Tells what came, and when what went was sent.
+    fn tell(&mut self) -> io::Result<()> {
+        let Some(running) = self.running.take() else { return Ok(()) };
+        let mut trouble = String::new();
+        let departures = match running.sender.map(JoinHandle::join) {
+            Some(Ok(departures)) => departures,
+            Some(Err(_)) => {
+                trouble = "the server's sender failed".to_owned();
+                Departures::default()
+            }
+            None => Departures::default(),
+        };
+        let seen = self.shared.sessions().end_exchange(self.shared.clock.now(), self.call);
+        for (first, part) in seen.iter().flat_map(tidegate_probe_wire::Sightings::parts) {
+            self.line.say(&Message::Seen { first, part })?;
+        }
+        for (first, part) in departures.parts() {
+            self.line.say(&Message::Departed { first, part })?;
+        }
+        self.line.say(&Message::Told { trouble })
+    }
+}

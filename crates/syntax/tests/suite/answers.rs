@@ -1,0 +1,81 @@
+//! A thousand command lines, and what tc (iproute2 6.1) said to them.
+
+use tidegate_policy::{FilterParams, FlowKeySet, Op};
+use tidegate_syntax::tc::{self, TcCommand};
+use tidegate_syntax::{Device, Env};
+
+/// Lines whose answer differs on purpose, with the reason.
+const DIFFERENT: &[(&str, &str)] = &[
+    ("rate -1mbit", "tc takes a negative rate for an enormous one"),
+    ("rate -1", "as above; tc happens to refuse this one"),
+    ("htb o", "offload is refused at once: no device has it"),
+    ("help", "tc prints its usage and then carries the command out"),
+    ("priomap 0 0 0 bands 2", "tc prints its usage and goes on"),
+    ("priomap 1 2 2 bands 3", "tc prints its usage and goes on"),
+    ("skip_sw", "refused at once as the kernel would: no card takes filters over"),
+    ("handle 2: mq", "mq, mqprio and multiq are refused at once as the kernel would with one queue, whatever follows"),
+    ("handle 2: multiq", "the same"),
+    ("handle 2: taprio", "the same"),
+];
+
+fn answer(args: &[String], env: &Env) -> (String, Vec<String>) {
+    match tc::parse(args, env) {
+        Ok(parsed) => match parsed.command {
+            TcCommand::Help(_) => ("0".into(), Vec::new()),
+            _ => ("ok".into(), parsed.stderr.lines().map(String::from).collect()),
+        },
+        Err(refusal) => (refusal.code.to_string(), refusal.stderr.lines().map(String::from).collect()),
+    }
+}
+
+#[test]
+fn tc_gives_the_same_answers() {
+    let env = Env { devices: Some(vec![Device { name: "lo".into(), speed_mbit: None }]), ..Env::default() };
+    let mut wrong = Vec::new();
+    let (mut same, mut later, mut different) = (0, 0, 0);
+    for line in include_str!("../data/tc-answers.txt").lines().filter(|line| !line.starts_with('#')) {
+        let mut fields = line.splitn(3, '\t');
+        let (verdict, said, command) = match (fields.next(), fields.next(), fields.next()) {
+            (Some(verdict), Some(said), Some(command)) => (verdict, said, command),
+            _ => panic!("a line of the table is not three fields: {line}"),
+        };
+        let args: Vec<String> =
+            command.split_whitespace().map(|word| if word == "''" { String::new() } else { word.into() }).collect();
+        let said: Vec<String> = said.split('|').filter(|line| !line.is_empty()).map(String::from).collect();
+        let (code, ours) = answer(&args, &env);
+        if ours.first().is_some_and(|line| line.starts_with("tidegate:")) {
+            later += 1;
+        } else if code == verdict && ours.len() >= said.len() && ours[..said.len()] == said {
+            same += 1;
+        } else if DIFFERENT.iter().any(|(part, _)| command.contains(part)) {
+            different += 1;
+        } else {
+            wrong.push(format!("tc {command}\n  tc:   {verdict} {said:?}\n  ours: {code} {ours:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), wrong.len() + same, wrong.join("\n"));
+    assert!(same > 900, "only {same} the same, {later} for later, {different} different on purpose");
+}
+
+/// The keys of a tunnel's inside are patched kernels': without them tc's words, and ours after them; with them the flow filter of the
+/// patch's author, in which a key stands twice.
+#[test]
+fn keys_of_a_tunnels_inside() {
+    let list = "src,dst,proto,proto-src,proto-dst,tunnel-src,tunnel-dst,proto,tunnel-proto-src,tunnel-proto-dst";
+    let line =
+        format!("filter add dev eth0 parent 11: protocol all prio 1 handle 11 flow hash keys {list} divisor 1024");
+    let args: Vec<String> = line.split(' ').map(String::from).collect();
+    let refusal = tc::parse(&args, &Env::default()).expect_err("mainline tc does not know them");
+    assert_eq!(refusal.stderr.lines().next(), Some("Unknown flow key \"tunnel-src\""));
+    assert!(refusal.remedy.is_some_and(|remedy| remedy.contains("--dissect legacy")));
+    let patched = Env { tunnel_keys: true, ..Env::default() };
+    let op = match tc::parse(&args, &patched).map(|parsed| parsed.command) {
+        Ok(TcCommand::Apply(Op::Filter(op))) => op,
+        other => panic!("{other:?}"),
+    };
+    let Some(FilterParams::Flow(flow)) = op.params else { panic!("{:?}", op.params) };
+    let names: Vec<&str> =
+        (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| flow.keys.has(*bit)).map(|(_, n)| n).collect();
+    let wanted = "src,dst,proto,proto-src,proto-dst,tunnel-src,tunnel-dst,tunnel-proto-src,tunnel-proto-dst";
+    assert_eq!(names.join(","), wanted);
+}
