@@ -7,6 +7,7 @@ use tidegate_classify::conntrack;
 use tidegate_gateway::{DeviceId, DeviceKind, Gateway, Offer, Received, Route, Spot, What, Why, World};
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Pkt, Pool, Seeded, Span, Time, dissect};
+use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::Connstate;
 
 /// Packets the machine holds: the one that is sent, and what its queues make of it.
@@ -151,6 +152,19 @@ impl Prober {
     /// The device of that name.
     pub fn device(&self, name: &str) -> Option<DeviceId> {
         self.gateway.device(name)
+    }
+
+    /// A filter's actions with what they have counted by now.
+    pub(crate) fn actions_of(&mut self, filter: &FilterDump) -> Vec<ActionDump> {
+        let FilterEntry::Filter { handle: wanted, .. } = &filter.entry else { return Vec::new() };
+        let Some(device) = self.device(&filter.dev) else { return Vec::new() };
+        let list = self.gateway.filters(self.now, device, filter.parent).unwrap_or_default();
+        let same = list.into_iter().filter(|other| (other.pref, other.chain) == (filter.pref, filter.chain));
+        let actions = same.filter_map(|other| match other.entry {
+            FilterEntry::Filter { handle, actions, .. } if handle == *wanted => Some(actions),
+            _ => None,
+        });
+        actions.flatten().collect()
     }
 
     /// Sends a packet out by a device and lets it leave.

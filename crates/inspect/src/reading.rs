@@ -146,6 +146,8 @@ pub struct Reading {
     pub names: ClassNames,
     pub(crate) index: Index,
     pub(crate) lost: Lost,
+    /// Leaf classes that no packet comes to, as far as that was decided.
+    pub(crate) idle: BTreeSet<(String, Handle)>,
     devices: Vec<(String, DeviceSpec)>,
     dissector: Dissector,
     scripts: bool,
@@ -191,6 +193,7 @@ impl Reading {
             names: ClassNames::new(),
             index,
             lost,
+            idle: BTreeSet::new(),
             devices,
             dissector,
             scripts,

@@ -1,5 +1,6 @@
 //! What hangs where: the classes and qdiscs of a device, asked as rules ask.
 
+use crate::finding::{Finding, Level};
 use crate::reading::{CLSACT_EGRESS, Reading};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
@@ -131,6 +132,20 @@ impl Reading {
     /// A class by its number.
     pub(crate) fn class(&self, dev: &str, classid: Handle) -> Option<&ClassDump> {
         self.index.class(dev, classid).map(|at| &self.classes[at])
+    }
+
+    /// Is it proved that no packet comes to a class?
+    pub(crate) fn is_idle(&self, class: &ClassDump) -> bool {
+        self.idle.contains(&(class.dev.clone(), class.classid))
+    }
+
+    /// A finding about a class; of one that no packet comes to it is worth knowing, and does no harm yet.
+    pub(crate) fn if_idle(&self, class: &ClassDump, mut finding: Finding) -> Finding {
+        if self.is_idle(class) {
+            finding.level = Level::Note;
+            finding.because.push_str(&format!(" (no packet comes to {} yet)", class.classid));
+        }
+        finding
     }
 
     /// Has a class no class below it?

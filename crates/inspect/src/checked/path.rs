@@ -32,7 +32,7 @@ impl CommandPath {
         let mut way = CommandPath::default();
         let mut frames: Option<&[Frame]> = None;
         let mut agree = true;
-        for (step, stands) in concerned(reading, place) {
+        for (step, stands) in concerned(reading, place, &finding.what) {
             let (told, from, inner) = match stands {
                 Stands::Own => (&mut way.called_from, &step.called_from, &step.frames[..]),
                 Stands::Inside(at) => (&mut way.called_from, &step.place, &step.frames[at + 1..]),
@@ -47,15 +47,21 @@ impl CommandPath {
     }
 }
 
-/// The commands that a place belongs to: where it is a word, those that have this word.
-fn concerned<'r>(reading: &'r Reading, place: &Place) -> Vec<(&'r Step, Stands)> {
+/// The commands that a place belongs to: where it is a word, those that have this word; where it came to several
+/// values (`$4`), those whose value the finding names.
+fn concerned<'r>(reading: &'r Reading, place: &Place, what: &str) -> Vec<(&'r Step, Stands)> {
     let all = reading.steps.iter().filter_map(|step| Some((step, stands(reading, step, place)?)));
     let all: Vec<(&Step, Stands)> = all.collect();
     let has_word = |step: &Step| step.words.iter().any(|word| word.place.as_ref() == Some(place));
-    if all.iter().any(|(step, _)| has_word(step)) {
-        return all.into_iter().filter(|(step, _)| has_word(step)).collect();
+    let named = |step: &Step| {
+        let here = step.words.iter().filter(|word| word.place.as_ref() == Some(place));
+        here.into_iter().any(|word| what.split([' ', ':', ',', ';']).any(|part| part == word.text))
+    };
+    let narrower: [&dyn Fn(&Step) -> bool; 2] = [&named, &has_word];
+    match narrower.into_iter().find(|is_meant| all.iter().any(|(step, _)| is_meant(step))) {
+        Some(is_meant) => all.into_iter().filter(|(step, _)| is_meant(step)).collect(),
+        None => all,
     }
-    all
 }
 
 fn stands(reading: &Reading, step: &Step, place: &Place) -> Option<Stands> {

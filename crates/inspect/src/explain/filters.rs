@@ -206,9 +206,9 @@ fn one(
     let decision = match acted(actions, counted.went_over(dump)) {
         Some((text, goes_on)) => {
             why.push(text);
-            if goes_on { leads(params) } else { Decision::Gone }
+            if goes_on { leads(params, true) } else { Decision::Gone }
         }
-        None => leads(params),
+        None => leads(params, !actions.is_empty()),
     };
     let decision = if actions.iter().any(|a| a.action.act == Act::decide(Control::Continue)) {
         Decision::Nothing
@@ -221,13 +221,14 @@ fn one(
     (line(what, true, why), decision)
 }
 
-/// Where a filter that matches leads.
-fn leads(params: &FilterParams) -> Decision {
+/// Where a filter that matches leads: without a class, but with an action, it ends the search all the same.
+fn leads(params: &FilterParams, acts: bool) -> Decision {
     let class = match params {
         FilterParams::Fw(fw) => return Decision::Class(fw.classid.unwrap_or(Handle::NONE)),
         FilterParams::Matchall(all) => return Decision::Class(all.classid.unwrap_or(Handle::NONE)),
         FilterParams::Basic(basic) => return Decision::Some(basic.classid.unwrap_or(Handle::NONE)),
         FilterParams::Flower(flower) => return Decision::Some(flower.classid.unwrap_or(Handle::NONE)),
+        FilterParams::U32(u32) if acts => Some(u32.classid.unwrap_or(Handle::NONE)),
         FilterParams::U32(u32) => u32.classid,
         FilterParams::Flow(flow) => return Decision::Some(flow.baseclass.unwrap_or(Handle::NONE)),
     };
@@ -490,6 +491,7 @@ fn by_default(
 /// Why no packet waits in a class that something names.
 fn no_queue(reading: &Reading, qdisc: &QdiscDump, class: Handle) -> String {
     match class_of(reading, &qdisc.dev, class) {
+        None if class.is_none() => "the filter that matches names no class".to_owned(),
         None => format!("{class} is not there"),
         Some(_) if has_inner(reading, &qdisc.dev, class) => {
             format!("{class} has classes below it, and no filter there decides")

@@ -9,6 +9,7 @@ use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
     Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemParams, QdiscParams,
 };
+use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::print_rate;
 
 /// Flows whose turns are told of: a busy household's.
@@ -25,6 +26,39 @@ struct Served {
     most: Option<f64>,
     /// Others go first as long as they have anything.
     after_others: bool,
+}
+
+/// The longest frame of a device.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    bytes: u64,
+    /// What shapers count for it: the innermost size table (`stab`) says.
+    cost: u64,
+}
+
+impl Frame {
+    fn of(reading: &Reading, moment: &Moment) -> Frame {
+        let bytes = moment.spec.mtu + moment.spec.link_header;
+        let mut tables =
+            moment.stop.qdiscs.iter().rev().filter_map(|spot| dump(reading, moment, spot.qdisc)?.stab.as_ref());
+        let cost = tables.next().map_or(bytes, |stab| adjusted_size(stab, bytes));
+        Frame { bytes: bytes.into(), cost: cost.into() }
+    }
+}
+
+/// The netems on the way to the queue that a packet stands in: they count what waits below them too.
+fn netems_above(reading: &Reading, moment: &Moment) -> Vec<String> {
+    let above = moment.stop.qdiscs.split_last().map_or(&[][..], |(_, above)| above);
+    let netems = above.iter().filter_map(|spot| match &dump(reading, moment, spot.qdisc)?.params {
+        QdiscParams::Netem(netem) => Some(format!("{}; {}", delayed(netem), in_all(spot.qdisc, netem))),
+        _ => None,
+    });
+    netems.collect()
+}
+
+/// How many packets netem holds, those in the qdisc that hangs in it included.
+fn in_all(handle: Handle, netem: &NetemParams) -> String {
+    format!("netem {handle} takes no more than {} packets, those that wait below it included", netem.limit)
 }
 
 /// A class's parameters, in tc's words.
@@ -72,16 +106,16 @@ fn dump<'r>(reading: &'r Reading, moment: &Moment, handle: Handle) -> Option<&'r
 /// Sentences about what may go before a packet, with the arithmetic.
 pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let Some(leaf) = moment.stop.leaf() else { return Vec::new() };
-    let spec = moment.spec;
     let served = served(reading, moment);
-    let frame = u64::from(spec.mtu + spec.link_header);
+    let frame = Frame::of(reading, moment);
     let dump = dump(reading, moment, leaf.qdisc);
     let mut said = match dump.map(|dump| (dump, &dump.params)) {
         Some((_, QdiscParams::Cake(cake))) => of_cake(cake, leaf.qdisc, moment),
         Some((_, QdiscParams::Netem(netem))) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
         Some((dump, _)) => of_params(dump, frame, served),
-        None => of_hidden(reading, moment, leaf.kind, served),
+        None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
+    said.extend(netems_above(reading, moment));
     if served.after_others {
         said.push("a band before it goes first as long as it has anything to send: it may wait without end".into());
     }
@@ -89,20 +123,18 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
 }
 
 /// The queue that stands where nobody put one.
-fn of_hidden(reading: &Reading, moment: &Moment, kind: Kind, served: Served) -> Vec<String> {
-    let spec = moment.spec;
-    let frame = u64::from(spec.mtu + spec.link_header);
+fn of_hidden(reading: &Reading, moment: &Moment, kind: Kind, (frame, served): (Frame, Served)) -> Vec<String> {
     let above = moment.stop.qdiscs.iter().rev().nth(1).and_then(|spot| dump(reading, moment, spot.qdisc));
     match (kind, above.map(|dump| &dump.params)) {
         (Kind::Bfifo, Some(QdiscParams::Tbf(tbf))) => by_bytes("bucket's queue", u64::from(tbf.limit), served),
         (Kind::Bfifo, Some(QdiscParams::Red(red))) => by_bytes("queue", u64::from(red.limit), served),
         (Kind::Noqueue, _) => vec!["it does not wait: the device has no queue".into()],
-        _ => by_packets(kind.name(), u64::from(spec.tx_queue_len), frame, served),
+        _ => by_packets(kind.name(), u64::from(moment.spec.tx_queue_len), frame, served),
     }
 }
 
 /// What the kind says of its queues with these parameters.
-fn of_params(dump: &QdiscDump, frame: u64, served: Served) -> Vec<String> {
+fn of_params(dump: &QdiscDump, frame: Frame, served: Served) -> Vec<String> {
     let said = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
         Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, served),
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
@@ -157,7 +189,7 @@ fn of_netem(
     reading: &Reading,
     moment: &Moment,
     (netem, handle): (&NetemParams, Handle),
-    frame: u64,
+    frame: Frame,
     served: Served,
 ) -> Vec<String> {
     let mut said = vec![delayed(netem)];
@@ -178,6 +210,7 @@ fn of_netem(
                 _ => served,
             };
             said.extend(of_params(inner, frame, served));
+            said.push(in_all(handle, netem));
         }
         None if served.assured.is_some() || served.most.is_some() => {
             said.extend(by_packets("queue inside netem", u64::from(netem.limit), frame, served));
@@ -212,9 +245,9 @@ fn held(ms: f64) -> String {
 }
 
 /// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target, that.
-fn held_at(ms: f64, frame: u64, served: Served) -> String {
+fn held_at(ms: f64, frame: Frame, served: Served) -> String {
     let rate = served.assured.or(served.most).filter(|rate| *rate > 0.0);
-    match rate.map(|rate| frame as f64 * 8.0 / rate * 1000.0) {
+    match rate.map(|rate| frame.cost as f64 * 8.0 / rate * 1000.0) {
         Some(one) if one > ms => format!(
             "its queue is held near one frame, as long as senders heed losses and marks: that takes {one:.0} ms here, more \
              than its target of {ms:.0} ms"
@@ -223,14 +256,16 @@ fn held_at(ms: f64, frame: u64, served: Served) -> String {
     }
 }
 
-fn by_packets(what: &str, limit: u64, frame: u64, served: Served) -> Vec<String> {
+fn by_packets(what: &str, limit: u64, frame: Frame, served: Served) -> Vec<String> {
     let ahead = limit.saturating_sub(1);
-    let bytes = ahead * frame;
+    let Frame { bytes, cost } = frame;
+    let sized =
+        if cost == bytes { String::new() } else { format!(", which stab counts as {}", words::bytes(ahead * cost)) };
     let first = format!(
-        "the {what} holds {limit} packets: at worst {ahead} of {frame} bytes are ahead, {}",
-        words::bytes(bytes)
+        "the {what} holds {limit} packets: at worst {ahead} of {bytes} bytes are ahead, {}{sized}",
+        words::bytes(ahead * bytes)
     );
-    with_time(first, bytes, served)
+    with_time(first, ahead * cost, served)
 }
 
 fn by_bytes(what: &str, limit: u64, served: Served) -> Vec<String> {

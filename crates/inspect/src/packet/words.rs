@@ -119,7 +119,7 @@ fn begin(packet: &mut Packet, words: &mut Words<'_>) -> Read<bool> {
         "icmpv6" => packet.protocol = proto::ICMPV6,
         name => match number(PROTOCOLS, name) {
             Some(protocol) => packet.protocol = protocol,
-            None => return wrong(word, "no protocol is called so", format!("{FORM}, or begins with proto 47")),
+            None => return wrong(word, "unknown protocol", format!("{FORM}, or begins with proto 47")),
         },
     }
     let by_number = word.eq_ignore_ascii_case("proto");
@@ -245,8 +245,10 @@ fn flag_or_message(packet: &mut Packet, said: &mut Said, word: &str) -> Read<()>
         packet.icmp = (kind, 0);
     } else if number(TCP_FLAGS, word).is_some() {
         return wrong(word, "only TCP has flags", "leave it out");
+    } else if number(PROTOCOLS, word).is_some() {
+        return wrong(word, "a second packet begins here", "give one packet at a time");
     } else {
-        return wrong(word, "no option is called so", OPTIONS);
+        return wrong(word, "unknown option", OPTIONS);
     }
     Ok(())
 }
@@ -276,9 +278,7 @@ fn integer(word: &str) -> Option<u64> {
 fn code_point(word: &str) -> Read<u8> {
     match number(CODE_POINTS, word).or_else(|| integer(word).filter(|n| *n < 64).map(|n| n as u8)) {
         Some(dscp) => Ok(dscp),
-        None => {
-            wrong(word, "no code point is called so", "there are CS0 to CS7, AF11 to AF43, EF, VA, LE, and 0 to 63")
-        }
+        None => wrong(word, "unknown code point", "there are CS0 to CS7, AF11 to AF43, EF, VA, LE, and 0 to 63"),
     }
 }
 
@@ -506,18 +506,19 @@ mod tests {
     fn what_is_wrong_is_named() {
         let table = [
             ("", "", "the packet is missing"),
-            ("tpc 1.1.1.1 > 2.2.2.2:1", "tpc", "no protocol is called so"),
+            ("tpc 1.1.1.1 > 2.2.2.2:1", "tpc", "unknown protocol"),
             ("tcp 1.1.1.1 > 2.2.2.2", "2.2.2.2", "it has no port"),
             ("tcp 1.1.1.1 2.2.2.2:1", "2.2.2.2:1", "here `>` was expected"),
             ("tcp 1.1.1.1 > 2.2.2.2:70000", "2.2.2.2:70000", "`70000` is no port"),
             ("tcp 1.1.1 > 2.2.2.2:1", "1.1.1", "it is no address"),
             ("udp 1.1.1.1 > [2001:db8::1]:1", "[2001:db8::1]:1", "the ends are of different families"),
             ("gre 1.1.1.1:7 > 2.2.2.2", "1.1.1.1:7", "this protocol has no ports"),
-            ("udp 1.1.1.1 > 2.2.2.2:1 dscp GOLD", "GOLD", "no code point is called so"),
+            ("udp 1.1.1.1 > 2.2.2.2:1 dscp GOLD", "GOLD", "unknown code point"),
             ("udp 1.1.1.1 > 2.2.2.2:1 syn", "syn", "only TCP has flags"),
             ("udp 1.1.1.1 > 2.2.2.2:1 len 20", "20", "its headers alone are longer"),
             ("udp 1.1.1.1 > 2.2.2.2:1 len", "", "the number after `len` is missing"),
-            ("udp 1.1.1.1 > 2.2.2.2:1 fast", "fast", "no option is called so"),
+            ("udp 1.1.1.1 > 2.2.2.2:1 fast", "fast", "unknown option"),
+            ("udp 1.1.1.1 > 2.2.2.2:1 udp 1.1.1.1 > 2.2.2.2:2", "udp", "a second packet begins here"),
             ("udp 1.1.1.1 > 2.2.2.2:1 octet 7", "7", "it is no octet"),
         ];
         for (words, word, reason) in table {

@@ -82,16 +82,7 @@ fn past(reading: &Reading, dev: &str, filters: &[&FilterDump]) -> Option<Finding
 
 /// How often a filter's actions saw a packet.
 fn acted(prober: &mut Prober, filter: &FilterDump) -> u64 {
-    let FilterEntry::Filter { handle: wanted, .. } = &filter.entry else { return 0 };
-    let Some(device) = prober.device(&filter.dev) else { return 0 };
-    let now = prober.now();
-    let list = prober.gateway().filters(now, device, filter.parent).unwrap_or_default();
-    let same = list.iter().filter(|other| other.pref == filter.pref && other.chain == filter.chain);
-    let actions = same.filter_map(|other| match &other.entry {
-        FilterEntry::Filter { handle, actions, .. } if handle == wanted => Some(actions),
-        _ => None,
-    });
-    actions.flatten().map(|action| action.packets).sum()
+    prober.actions_of(filter).iter().map(|action| action.packets).sum()
 }
 
 /// How IPv6 is taken too, in the words of the filter's kind.

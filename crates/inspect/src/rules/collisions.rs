@@ -3,8 +3,8 @@
 use super::reach::Asking;
 use crate::finding::{Finding, Level, Rule, Witness};
 use crate::sets::bdd::TooLarge;
-use tidegate_policy::dump::FilterEntry;
-use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams};
+use tidegate_policy::dump::{FilterEntry, QdiscDump};
+use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams, QdiscParams};
 
 /// Buckets beyond which nobody's home has so many hosts that it matters.
 const MANY: u32 = 1024;
@@ -40,10 +40,22 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
     if let (true, Some(base)) = (missing > 0, flow.baseclass) {
         let dump = &asking.reading.filters[at];
         let what = format!("{missing} of the {} classes that a hash deals {who} into are not there", flow.divisor);
-        let because = format!("it counts from {base}; what is dealt to a class that is not there is not classified");
+        let owner = asking.reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
+        // HTB and HFSC have a default for such packets; without it HTB lets them pass by, and the others drop them.
+        let has = |minor: u16| {
+            let class = |owner: &QdiscDump| asking.reading.class(&dump.dev, owner.handle.class(minor));
+            minor != 0 && owner.and_then(class).is_some()
+        };
+        let (level, fate) = match owner.map(|owner| &owner.params) {
+            Some(QdiscParams::Htb(htb)) if has(htb.default as u16) => (Level::Warning, "goes to the default class"),
+            Some(QdiscParams::Htb(_)) => (Level::Warning, "goes past all classes"),
+            Some(QdiscParams::Hfsc(hfsc)) if has(hfsc.default) => (Level::Warning, "goes to the default class"),
+            _ => (Level::Error, "is dropped"),
+        };
+        let because = format!("it counts from {base}; what is dealt to a class that is not there {fate}");
         let witness = format!("classes of {} from {base} on: {}", dump.dev, flow.divisor - missing);
         let place = step.and_then(|step| super::at_word(step, "divisor"));
-        return super::finding(Rule::Collisions, Level::Warning, place, what, because, witness);
+        return super::finding(Rule::Collisions, level, place, what, because, witness);
     }
     Finding {
         rule: Rule::Collisions,

@@ -2,10 +2,10 @@
 
 use super::reach::{Asking, witness};
 use super::{at_word, edit};
-use crate::finding::{Finding, Fix, Level, Rule};
+use crate::finding::{self, Finding, Fix, Level};
 use crate::lost::Thing;
 use crate::reach::Candidate;
-use crate::reading::Step;
+use crate::reading::{Reading, Step};
 use crate::sets::bdd::TooLarge;
 use crate::walk::tree::{By, Parts, Place};
 use std::collections::BTreeSet;
@@ -13,8 +13,8 @@ use tidegate_gateway::Why;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::Family;
-use tidegate_policy::{FilterOp, Kind, QdiscParams};
+use tidegate_policy::netfilter::{Condition, Family, Rule};
+use tidegate_policy::{FilterOp, FilterParams, FlowerField, Kind, QdiscParams};
 
 /// Packets without a class, and protocols without a filter.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
@@ -65,7 +65,8 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
     let way = asking.send(&candidate);
     let device = asking.prober.device(&place.0);
     let past = device.and_then(|id| way.stop_at(id)).is_some_and(|stop| stop.leaf_class().is_none());
-    asking.confirmed(past || way.dropped.is_some(), &candidate, "past all classes");
+    let by_chance = asking.hashed_before(place);
+    asking.confirmed(past || way.dropped.is_some() || by_chance, &candidate, "past all classes");
     let named = place.1.class(htb.default as u16);
     if !past || !has_classes || refused_already(asking, place, named) {
         return Ok(None);
@@ -78,7 +79,7 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
         (false, _) => (Level::Error, missing_default(asking, &place.0, named)),
     };
     Ok(Some(Finding {
-        rule: Rule::Default,
+        rule: finding::Rule::Default,
         level,
         place: at_word(step, "default"),
         what,
@@ -116,10 +117,38 @@ fn default_fix(asking: &Asking<'_>, place: &Place, step: &Step) -> Option<Fix> {
     let leaves = leaves.filter(|class| !impairs(**class));
     let last = leaves.max_by_key(|class| super::intent::rank(asking.reading, &place.0, **class).unwrap_or(0))?;
     let minor = format!("{:x}", last.minor());
+    // What one host was given is not for all others to share.
+    if is_of_hosts(reading, &place.0, *last) {
+        let what = "make a class for what no filter takes, and name it as the default".to_owned();
+        return Some(Fix { what, edits: Vec::new() });
+    }
     if step.after("default").is_some() {
         return edit(step, "default", &minor, "name a class that is there");
     }
     super::addition(step, &format!("default {minor}"), "name a default class")
+}
+
+/// Does a filter or rule lead to a class by the address of a host or network?
+fn is_of_hosts(reading: &Reading, dev: &str, class: Handle) -> bool {
+    let by_address = |params: &FilterParams, protocol: u16| match params {
+        FilterParams::U32(u32) => u32.keys.iter().any(|key| {
+            let is_address = if protocol == ethertype::IPV6 { 8..=36 } else { 12..=16 };
+            key.offset_mask == 0 && is_address.contains(&key.offset) && key.mask != 0
+        }),
+        FilterParams::Flower(flower) => {
+            flower.keys.iter().any(|key| matches!(key.field, FlowerField::SrcIp | FlowerField::DstIp))
+        }
+        _ => false,
+    };
+    let filters = reading.filters.iter().filter(|dump| dump.dev == dev).any(|dump| match &dump.entry {
+        FilterEntry::Filter { params, .. } => params.classid() == Some(class) && by_address(params, dump.protocol),
+        _ => false,
+    });
+    let dump = reading.class(dev, class);
+    let asks = |rule: &&Rule| {
+        rule.matches.iter().any(|one| matches!(one.what, Condition::Source(..) | Condition::Destination(..)))
+    };
+    filters || dump.is_some_and(|dump| reading.rules_to(dump).iter().any(|rule| asks(rule)))
 }
 
 /// The class that a qdisc's default names, of those that have one.
@@ -154,7 +183,7 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
         _ => missing_default(asking, &place.0, default),
     };
     Ok(Some(Finding {
-        rule: Rule::Default,
+        rule: finding::Rule::Default,
         level,
         place: at_word(step, kind),
         what: format!("{whose} no filter of {} takes is dropped: {why}", place.1),
@@ -214,7 +243,7 @@ fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Findin
     let went = confirmed(asking, &candidate, &root.dev, default);
     let asked = ForV4::of(asking, root);
     Ok(went.map(|went| Finding {
-        rule: Rule::OtherProtocols,
+        rule: finding::Rule::OtherProtocols,
         level: Level::Note,
         place: at_word(step, "default"),
         what: format!("IPv6 is not told apart on {}: all of it waits in {default}", root.dev),

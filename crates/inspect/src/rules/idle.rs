@@ -44,6 +44,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     }
     // Listings are ordered by a hash of the number.
     idle.values_mut().for_each(|classes| classes.sort_by_key(|class| class.classid));
+    asking.idle.extend(idle.values().flatten().map(|class| (class.dev.clone(), class.classid)));
     Ok(idle.into_iter().filter_map(|((dev, qdisc), classes)| told(reading, dev, qdisc, &classes)).collect())
 }
 

@@ -11,6 +11,7 @@ use crate::walk::tree::Parts;
 use crate::walk::ways::{Way, conditions, reads_connmarks, rules};
 use crate::walk::{RuleKey, RuleSeen};
 use std::collections::BTreeSet;
+use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::FilterParams;
 use tidegate_policy::dump::FilterEntry;
@@ -70,8 +71,12 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         // What arrives meets the filters there before any rule.
         let early = coming.0.iter().all(|(way, _)| matches!(asking.reached.walked.ways[*way], Way::Arrives(_)));
         let is_set = sets(asking, *handle).is_some();
-        if reading.lost.has(&Thing::Mark(*handle)) || is_set && !other_family && !early {
-            // Some rule does, and comes to nothing: that is told of the rule.
+        if reading.lost.has(&Thing::Mark(*handle)) {
+            continue;
+        }
+        if is_set && !other_family && !early {
+            // Some rule does. Where that comes to nothing it is told of the rule, but where it comes past this list, here.
+            found.extend(sorted_before(asking, at, *handle, step)?);
             continue;
         }
         let because = match (nothing, other_family) {
@@ -97,6 +102,50 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         });
     }
     Ok(found)
+}
+
+/// A filter for a mark whose packets all have a class by their priority: a qdisc asks no filter then.
+fn sorted_before(asking: &mut Asking<'_>, at: usize, mark: u32, step: &Step) -> Result<Option<Finding>, TooLarge> {
+    let dump = &asking.reading.filters[at];
+    let qdisc = dump.parent;
+    if qdisc.minor() != 0 || asking.reading.root(&dump.dev).is_none_or(|root| root.handle != qdisc) {
+        return Ok(None);
+    }
+    let walked = &mut asking.reached.walked;
+    let protocol = walked.space.protocol(dump.protocol)?;
+    let (mut marked, mut all) = (Parts::default(), true);
+    for (way, passing) in walked.arrived.clone() {
+        if !matches!(&walked.ways[way], Way::Forwarded(dev) | Way::Local(dev) if *dev == dump.dev) {
+            continue;
+        }
+        let set = walked.space.store.and(passing.set, protocol)?;
+        let states = &walked.states;
+        let carries = walked.space.store.select(passing.states, set, &mut |n| states.get(n).mark == mark)?;
+        let by_priority = |n: u32| states.get(n).priority.class().qdisc() == qdisc;
+        let sorted = walked.space.store.select(passing.states, carries, &mut |n| by_priority(n))?;
+        all &= walked.space.store.minus(carries, sorted)?.is_empty();
+        marked.add(&mut walked.space, way, carries)?;
+    }
+    if !all || marked.is_empty() {
+        return Ok(None);
+    }
+    let Some(candidate) = asking.reached.pick(asking.reading, &marked)? else { return Ok(None) };
+    let way = asking.send(&candidate);
+    let went = asking.went(&way, &dump.dev);
+    let shown = way.mark == mark && Handle(way.priority).qdisc() == qdisc;
+    asking.confirmed(shown, &candidate, "with that mark and a priority");
+    Ok(shown.then(|| Finding {
+        rule: Rule::Unreachable,
+        level: Level::Warning,
+        place: super::at_word(step, "handle"),
+        what: format!("no packet with mark {mark} comes to this filter: a rule gives each a class by its priority"),
+        because: format!("{qdisc} asks no filter about a packet whose priority names one of its classes"),
+        witness: witness(&candidate, &went),
+        fix: Some(Fix {
+            what: "keep one of the two: the mark and its filter, or CLASSIFY (nft: meta priority)".into(),
+            edits: Vec::new(),
+        }),
+    }))
 }
 
 /// Marks that packets carry into a tree where nobody asks for them, though a class there gets none.

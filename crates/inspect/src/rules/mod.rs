@@ -14,6 +14,7 @@ mod marks;
 mod netem;
 mod overwritten;
 mod parts;
+mod policers;
 mod protocols;
 mod quantum;
 mod queues;
@@ -43,13 +44,16 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
         devices::check,
         quantum::check,
         netem::check,
+        policers::check,
         queues::check,
         rates::check,
         tables::check,
         void::check,
-        reach::check,
     ];
-    let found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
+    // The others say less of classes that no packet comes to, which it finds out.
+    let by_packets = reach::check(reading);
+    let mut found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
+    found.extend(by_packets);
     let mut found = told_once(found);
     found.iter_mut().for_each(|finding| name_classes(reading, finding));
     let line = |finding: &Finding| finding.place.as_ref().map(|place| (place.file, place.line));

@@ -29,8 +29,12 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let turns = turns(reading);
     let mut bench = Measured { bench: Bench::new(reading), known: BTreeMap::new() };
-    let htb: Vec<Finding> =
-        reading.htb_classes().filter_map(|class| of_htb(reading, class, &turns, &mut bench)).collect();
+    let htb: Vec<Finding> = reading
+        .htb_classes()
+        .filter_map(|class| {
+            of_htb(reading, class, &turns, &mut bench).map(|finding| reading.if_idle(class.class, finding))
+        })
+        .collect();
     let drr = reading.classes.iter().filter_map(|class| {
         let ClassParams::Drr(DrrClassParams { quantum: Some(quantum) }) = class.params else { return None };
         let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;

@@ -31,12 +31,21 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let mut bench = Bench::new(reading);
     let mut found = Vec::new();
     for class in reading.htb_classes().filter(|class| reading.is_leaf(class.class)) {
-        found.extend(burst(reading, &mut bench, class));
+        found.extend(burst(reading, &mut bench, class).map(|finding| reading.if_idle(class.class, finding)));
     }
     let lengths = lengths(reading, &mut bench);
+    let if_idle = |length: &Length<'_>, finding: Finding| match reading.class(length.dev, length.class) {
+        Some(class) => reading.if_idle(class, finding),
+        None => finding,
+    };
     let mut busy: BTreeMap<Shape, Option<Filled>> = BTreeMap::new();
-    let mut long: Vec<(Span, Finding)> =
-        lengths.iter().filter_map(|length| long(&mut bench, &mut busy, length)).collect();
+    let mut long: Vec<(Span, Finding)> = lengths
+        .iter()
+        .filter_map(|length| {
+            let (wait, finding) = long(&mut bench, &mut busy, length)?;
+            Some((wait, if_idle(length, finding)))
+        })
+        .collect();
     // What one line does many times is told once: by the longest wait.
     long.sort_by_key(|(wait, _)| std::cmp::Reverse(*wait));
     let long: Vec<Finding> = long.into_iter().map(|(_, finding)| finding).collect();
@@ -57,9 +66,11 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let tiny = reading.qdiscs.iter().filter_map(|qdisc| tiny(reading, &mut bench, &mut survived, qdisc));
     let tiny: Vec<Finding> = tiny.collect();
     let told: BTreeSet<&Option<Place>> = tiny.iter().map(|finding| &finding.place).collect();
-    found.extend(lengths.iter().filter(|length| !told.contains(&at_limit(length.step))).filter_map(short));
+    let others = lengths.iter().filter(|length| !told.contains(&at_limit(length.step)));
+    found.extend(others.filter_map(|length| Some(if_idle(length, short(length)?))));
     found.extend(tiny);
-    found.extend(lengths.iter().filter_map(|length| target(reading, length)));
+    found.extend(lengths.iter().filter_map(|length| Some(if_idle(length, target(reading, length)?))));
+    found.extend(reading.qdiscs.iter().filter_map(|qdisc| interval(reading, qdisc)));
     found.extend(reading.qdiscs.iter().filter_map(|qdisc| bucket(reading, &mut bench, qdisc)));
     found
 }
@@ -269,7 +280,8 @@ fn long(
     let place = if length.limit.is_some() { at_limit(length.step) } else { length.step.place.clone() };
     let what = match length.limit {
         Some([keyword, value]) => {
-            format!("{} {} lets {more}{} of packets wait", keyword.text, value.text, words::time(wait))
+            let place = if length.class.is_none() { String::new() } else { format!(" in class {}", length.class) };
+            format!("{} {} lets {more}{} of packets wait{place}", keyword.text, value.text, words::time(wait))
         }
         None if length.class.is_none() => format!("{more}{} of packets may wait", words::time(wait)),
         None if length.kind == Kind::Sfq => {
@@ -466,6 +478,29 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
         let mut finding = finding(Rule::Limit, Level::Note, at_word(length.step, "target"), what, because, witness);
         finding.fix = Some(by_hand(length));
         finding
+    })
+}
+
+/// CoDel whose target is no shorter than its interval: a burst that is over within a round trip counts as a standing queue.
+fn interval(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
+    let (target, interval) = match &qdisc.params {
+        QdiscParams::FqCodel(params) => (params.target_us, params.interval_us),
+        QdiscParams::Codel(params) => (params.target_us, params.interval_us),
+        _ => return None,
+    };
+    let (target, interval) = (target?, interval?);
+    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
+    let keyword = ["target", "interval"].into_iter().find(|keyword| step.after(keyword).is_some())?;
+    let in_words = |us: u32| words::time(Span::micros(u64::from(us)));
+    (target >= interval).then(|| {
+        let what = format!("a target of {} is not below the interval of {}", in_words(target), in_words(interval));
+        let because =
+            "the interval is a round trip of the slowest path, within which senders react; the target is 5 to \
+                       10 % of it (RFC 8289, 4.3 and 4.4)"
+                .to_owned();
+        let witness =
+            format!("{} keeps target {}, interval {}", qdisc.kind.name(), in_words(target), in_words(interval));
+        finding(Rule::Limit, Level::Warning, at_word(step, keyword), what, because, witness)
     })
 }
 

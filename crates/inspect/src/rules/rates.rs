@@ -2,7 +2,7 @@
 
 use super::{at_word, edit, finding};
 use crate::drive::Bench;
-use crate::finding::{Finding, Level, Rule};
+use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Place, Reading, Step};
 use crate::tree::HtbClass;
 use crate::words;
@@ -24,13 +24,14 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let mut bench = Bench::new(reading);
     let mut found: Vec<Finding> = Vec::new();
     for class in reading.htb_classes() {
-        found.extend(above_ceil(reading, &mut bench, class));
+        found.extend(above_ceil(reading, &mut bench, class).map(|finding| reading.if_idle(class.class, finding)));
         found.extend(priority(reading, class));
-        found.extend(above_parent(reading, &mut bench, class));
-        found.extend(no_parent(reading, &mut bench, class));
+        let own = above_parent(reading, &mut bench, class).into_iter().chain(no_parent(reading, &mut bench, class));
+        found.extend(own.map(|finding| reading.if_idle(class.class, finding)));
         found.extend(promised(reading, &mut bench, class));
     }
     found.extend(real_time(reading, &mut bench));
+    found.extend(reading.classes.iter().filter_map(|class| limit_above_parent(reading, class)));
     found
 }
 
@@ -89,6 +90,31 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     found
 }
 
+/// An upper limit of HFSC above one over it: that one counts.
+fn limit_above_parent(reading: &Reading, class: &ClassDump) -> Option<Finding> {
+    let limit = |class: &ClassDump| match &class.params {
+        ClassParams::Hfsc(hfsc) => hfsc.ul.map(|curve| Rate(u64::from(curve.m2))).filter(|limit| limit.0 > 0),
+        _ => None,
+    };
+    let own = limit(class)?;
+    let parent = reading.class(&class.dev, class.parent).filter(|parent| parent.classid != class.classid)?;
+    let most = limit(parent).filter(|most| own > *most)?;
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    let (id, above) = (class.classid, parent.classid);
+    Some(finding(
+        Rule::Rates,
+        Level::Note,
+        upper_limit(step),
+        format!(
+            "the upper limit of class {id} is {}, that of its parent {above} only {}",
+            words::rate(own),
+            words::rate(most)
+        ),
+        "link sharing gives it no more than its parent's upper limit".into(),
+        format!("{} > {}", words::rate(own), words::rate(most)),
+    ))
+}
+
 /// Where the steady rate of an upper limit stands: behind `ul rate`, or `ul … m2`.
 fn upper_limit(step: &Step) -> Option<Place> {
     let from = step.words.iter().position(|word| word.text == "ul")?;
@@ -131,8 +157,18 @@ fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params
         because,
         witness,
     );
-    finding.fix =
-        edit(step, "ceil", step.after("rate")?.text.as_str(), "raise the ceil to the rate, or to what it may borrow");
+    let said = step.after("rate")?.text.as_str();
+    // Where its parent may not send that much, or it has none, it is the rate that may be wrong.
+    let has_room = reading.htb_class(&class.dev, class.parent).is_some_and(|parent| rate <= parent.params.ceil.rate);
+    finding.fix = match has_room {
+        true => edit(step, "ceil", said, "raise the ceil to the rate, or to what it may borrow"),
+        false => Some(Fix {
+            what: format!(
+                "lower the rate to what the link carries, or raise the ceil (ceil {said}): which is meant, the words do not say"
+            ),
+            edits: Vec::new(),
+        }),
+    };
     Some(finding)
 }
 
@@ -241,6 +277,7 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
     // A class never sends more than its ceil, whatever it is promised.
     let own = |child: &HtbClass<'_>| child.params.rate.rate.min(child.params.ceil.rate);
     let sum: u64 = children.iter().map(|child| own(child).0).sum();
+    let used: u64 = children.iter().filter(|child| !reading.is_idle(child.class)).map(|child| own(child).0).sum();
     let (rate, ceil) = (params.rate.rate, params.ceil.rate);
     // Rates are rounded to whole bytes per second, each; and what reads the same is not worth a word.
     if children.is_empty() || sum <= rate.0 + children.len() as u64 || words::rate(Rate(sum)) == words::rate(rate) {
@@ -282,7 +319,13 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
             arithmetic,
         ),
     };
-    Some(finding(Rule::Rates, level, at_word(step, "rate"), what, because, witness))
+    let mut told = finding(Rule::Rates, level, at_word(step, "rate"), what, because, witness);
+    if used <= rate.0 + children.len() as u64 {
+        told.level = Level::Note;
+        told.because
+            .push_str("; to some of them no packet comes yet, and those that get any are promised no more than it has");
+    }
+    Some(told)
 }
 
 /// What all leaves below a class send together that always have something to send.

@@ -11,6 +11,7 @@ use crate::walk::tree::{FilterSeen, Parts};
 use crate::walk::ways::{asks_connections, undecided};
 use crate::walk::{RuleKey, RuleSeen};
 use crate::words::named;
+use std::collections::BTreeSet;
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -31,6 +32,8 @@ pub(super) struct Asking<'a> {
     plain: bool,
     /// The one device that is asked about; `None`: all.
     pub(super) only: Option<String>,
+    /// Leaf classes that no packet comes to.
+    pub(super) idle: BTreeSet<(String, Handle)>,
 }
 
 /// Rules of one kind; what cannot be decided is no finding.
@@ -67,27 +70,43 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         return vec![not_decided(format!("the sets of packets that {asked} ask for are too intricate"))];
     };
     let plain = !asks_connections(reading);
-    let reading = &*reading;
-    let mut asking = Asking { prober: Prober::new(reading), reading, reached, plain, only: None };
-    if whole {
-        let (mut found, silent) = asking.ask(&ALL);
-        if silent > 0 {
-            let of = ALL.len();
-            found.push(not_decided(format!(
-                "{silent} of {of} kinds of questions about {asked} are too intricate; the others were answered"
-            )));
-        }
-        return found;
-    }
-    let (mut found, _) = asking.ask(&WITHOUT_SETS);
-    if count > MOST_RULES {
-        found.push(not_decided(format!(
-            "there are {count} rules, more than {MOST_RULES}; what does not hang on it was answered"
-        )));
-        return found;
-    }
-    found.extend(parts::check(&mut asking, &BY_DEVICE, &asked));
+    let whole_policy = &*reading;
+    let mut asking = Asking {
+        prober: Prober::new(whole_policy),
+        reading: whole_policy,
+        reached,
+        plain,
+        only: None,
+        idle: BTreeSet::new(),
+    };
+    let found = asking.all(whole, count, &asked);
+    reading.idle = asking.idle;
     found
+}
+
+impl Asking<'_> {
+    /// What all rules find; of a policy that is not decided as a whole, those that need no whole.
+    fn all(&mut self, whole: bool, count: usize, asked: &str) -> Vec<Finding> {
+        if whole {
+            let (mut found, silent) = self.ask(&ALL);
+            if silent > 0 {
+                let of = ALL.len();
+                found.push(not_decided(format!(
+                    "{silent} of {of} kinds of questions about {asked} are too intricate; the others were answered"
+                )));
+            }
+            return found;
+        }
+        let (mut found, _) = self.ask(&WITHOUT_SETS);
+        if count > MOST_RULES {
+            found.push(not_decided(format!(
+                "there are {count} rules, more than {MOST_RULES}; what does not hang on it was answered"
+            )));
+            return found;
+        }
+        found.extend(parts::check(self, &BY_DEVICE, asked));
+        found
+    }
 }
 
 /// What questions are about, in words: so many filters and rules.

@@ -113,12 +113,15 @@ fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
 /// Words that name a rate.
 const RATES: [&str; 9] = ["rate", "ceil", "peakrate", "m1", "m2", "bandwidth", "penalty_rate", "avgrate", "drain"];
 /// Words that name a time whose bare number is microseconds.
-const TIMES: [&str; 6] = ["latency", "target", "interval", "tupdate", "ce_threshold", "rtt"];
+const TIMES: [&str; 9] = ["latency", "target", "interval", "tupdate", "ce_threshold", "rtt", "delay", "dmax", "d"];
 
 /// Rates and times in a command whose unit is unexpected.
 fn units_of(step: &Step) -> Vec<Unit<'_>> {
     let pairs = step.words.windows(2);
-    pairs.filter_map(|pair| rate(step, &pair[0], &pair[1]).or_else(|| time(step, &pair[0], &pair[1]))).collect()
+    let said = pairs.filter_map(|pair| rate(step, &pair[0], &pair[1]).or_else(|| time(step, &pair[0], &pair[1])));
+    // netem's delay may have a second time behind it, by which it varies.
+    let varies = step.words.windows(3).filter(|words| words[0].text == "delay" && kind_of(step) == Some(Kind::Netem));
+    said.chain(varies.filter_map(|words| in_micros(step, "delay's jitter", &words[2]))).collect()
 }
 
 fn rate<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>> {
@@ -156,8 +159,14 @@ fn plain(rate: Rate) -> String {
 
 /// A time without a unit.
 fn time<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>> {
+    let named = TIMES.contains(&keyword.text.as_str()) && takes_time(step, &keyword.text);
+    if named { in_micros(step, &keyword.text, value) } else { None }
+}
+
+/// A bare number of microseconds where more was meant.
+fn in_micros<'r>(step: &'r Step, what: &str, value: &'r Word) -> Option<Unit<'r>> {
     let bare = value.text.chars().all(|letter| letter.is_ascii_digit()) && !value.text.is_empty();
-    if !bare || !TIMES.contains(&keyword.text.as_str()) || !takes_time(step, &keyword.text) {
+    if !bare {
         return None;
     }
     let micros: u64 = value.text.parse().ok()?;
@@ -166,7 +175,7 @@ fn time<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>>
         step,
         value,
         meant: Meant::Milliseconds,
-        what: format!("{} {} is {}", keyword.text, value.text, words::time(Span::micros(micros))),
+        what: format!("{what} {} is {}", value.text, words::time(Span::micros(micros))),
         taken: format!("the engine takes it for {micros} µs"),
         text: format!("{micros}ms"),
         remedy: format!("write {micros}ms if milliseconds are meant"),
@@ -176,11 +185,19 @@ fn time<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>>
 
 /// Is the keyword a time of the kind that the command names? `target` of sfb is a number of packets.
 fn takes_time(step: &Step, keyword: &str) -> bool {
-    let kind = step.words.iter().find_map(|word| Kind::ALL.iter().find(|kind| kind.name() == word.text));
-    match kind {
+    match kind_of(step) {
+        Some(Kind::Hfsc) => matches!(keyword, "dmax" | "d"),
+        Some(Kind::Netem) => matches!(keyword, "delay" | "latency"),
         Some(Kind::Tbf) => keyword == "latency",
         Some(Kind::Cake) => keyword == "rtt",
-        Some(Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::FqPie | Kind::DualPi2) => true,
+        Some(Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::FqPie | Kind::DualPi2) => {
+            !matches!(keyword, "delay" | "d")
+        }
         _ => false,
     }
+}
+
+/// The kind of qdisc that a command names.
+fn kind_of(step: &Step) -> Option<Kind> {
+    step.words.iter().find_map(|word| Kind::ALL.iter().find(|kind| kind.name() == word.text).copied())
 }

@@ -765,7 +765,7 @@ fn a_hash_into_classes_that_are_not_there() {
         told(&text, &[Rule::Collisions]).lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(of(2), "line 4, note R18: hosts (by src) are dealt into 2 classes by a hash");
-    assert_eq!(of(8), "line 4, warning R18: 6 of the 8 classes that a hash deals hosts into are not there");
+    assert_eq!(of(8), "line 4, error R18: 6 of the 8 classes that a hash deals hosts into are not there");
 }
 
 /// What is led to an ifb as it arrives has no mark yet, whatever rules say.

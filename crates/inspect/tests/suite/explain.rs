@@ -284,8 +284,52 @@ fn the_queue_inside_netem_is_told() {
         story("delay 20ms", bucket),
         format!(
             "{delay}then it waits in tbf 10:, which hangs in netem\nthe queue holds 15 kB, all of which may be ahead: 120 ms \
-             at the 1 Mbit/s it has\n"
+             at the 1 Mbit/s it has\nnetem 1: takes no more than 1000 packets, those that wait below it included\n"
         )
+    );
+}
+
+#[test]
+fn frames_cost_what_the_size_table_says() {
+    let of = |stab: &str| {
+        waits(&format!(
+            "tc qdisc add dev eth0 root handle 1: {stab} htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+             tc qdisc add dev eth0 parent 1:10 pfifo limit 101\n"
+        ))
+        .split_once("the queue holds")
+        .map_or_else(String::new, |(_, told)| format!("the queue holds{told}"))
+    };
+    let ahead = "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead, 151 kB";
+    assert_eq!(of(""), format!("{ahead}: 1.2 s at the 1 Mbit/s it has\n"));
+    // 1,514 and 44 bytes take 33 cells of 48 bytes, 53 on the line.
+    assert_eq!(
+        of("stab overhead 44 linklayer atm"),
+        format!("{ahead}, which stab counts as 175 kB: 1.4 s at the 1 Mbit/s it has\n")
+    );
+}
+
+#[test]
+fn a_filter_that_names_no_class_ends_the_search() {
+    let of = |root: &str, filter: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: {root}\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 {filter}\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 2 matchall classid 1:1\n"
+        );
+        let text = explain(&["eth0"], &policy, "tcp 192.168.1.10 > 198.51.100.7:443");
+        text.lines().find(|line| line.contains("names no class")).unwrap_or("none").trim().to_owned()
+    };
+    let band = "the filter that matches names no class: the band of priority 0, 1:2";
+    assert_eq!(of("prio", "u32 match ip protocol 6 0xff action skbedit priority 6"), band);
+    assert_eq!(of("prio", "matchall action skbedit priority 6"), band);
+    assert_eq!(of("prio", "u32 match ip protocol 17 0xff action skbedit priority 6"), "none");
+    assert_eq!(
+        of(
+            "htb default 1\ntc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit",
+            "u32 match ip protocol 6 0xff action skbedit priority 6"
+        ),
+        "the filter that matches names no class: the default class 1:1"
     );
 }
 

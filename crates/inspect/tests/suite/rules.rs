@@ -1,7 +1,8 @@
 //! What the checker says of small policies: one sentence, one condition.
 
 use crate::common::reading;
-use tidegate_inspect::{Finding, Witness, check};
+use tidegate_inspect::checked::CommandPath;
+use tidegate_inspect::{Finding, Place, Witness, check};
 use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
@@ -143,4 +144,181 @@ fn marks_that_the_priomap_alone_sorts_are_led_by_a_filter() {
             .ends_with("the priomap leads them there: a filter by their DSCP leads them to a class served before 1:2"),
         "{found:?}"
     );
+}
+
+#[test]
+fn a_policer_whose_burst_is_below_a_frame_drops_them_all() {
+    let of = |what: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 handle ffff: ingress\n\
+             tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 0.0.0.0/0 police rate 10mbit {what} flowid :1\n"
+        );
+        found(&policy, &["R12"])
+    };
+    // What arrives has lost its Ethernet header: 1,000 bytes and 14.
+    let small = of("burst 1000 drop");
+    assert!(
+        small[0].starts_with("2 error R12: a policer with burst 1000 lets no frame of more than 1014 bytes conform"),
+        "{small:?}"
+    );
+    assert!(small[0].ends_with("10 frames, and 50 ms at its rate: burst 62500"), "{small:?}");
+    let long = of("burst 100k mtu 1000 drop");
+    assert!(long[0].contains("error R12: a policer with mtu 1000 lets no frame of more than 1000 bytes"), "{long:?}");
+    // What exceeds goes on all the same.
+    assert!(of("burst 1000 continue")[0].contains("warning R12"));
+    assert_eq!((of("burst 10k drop"), of("burst 1500 drop")), (vec![], vec![]));
+}
+
+#[test]
+fn bare_times_are_microseconds_wherever_they_stand() {
+    let netem = |delay: &str| found(&format!("tc qdisc add dev eth0 root netem delay {delay}\n"), &["R17"]);
+    assert_eq!(netem("100"), ["1 warning R17: delay 100 is 100 µs | write 100ms if milliseconds are meant"]);
+    assert_eq!(netem("100ms 10").len(), 1);
+    assert!(netem("100ms 10")[0].contains("delay's jitter 10 is 10 µs"));
+    assert_eq!((netem("100ms 10ms"), netem("100ms 10ms 25%")), (vec![], vec![]));
+    let hfsc = |dmax: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: hfsc default 10\n\
+             tc class add dev eth0 parent 1: classid 1:10 hfsc sc umax 1500b dmax {dmax} rate 1mbit\n"
+        );
+        found(&policy, &["R17"])
+    };
+    assert!(hfsc("30")[0].contains("dmax 30 is 30 µs"));
+    assert!(hfsc("30ms").is_empty());
+}
+
+#[test]
+fn a_target_is_below_its_interval() {
+    let of = |words: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 100mbit\n\
+             tc qdisc add dev eth0 parent 1:10 fq_codel {words}\n"
+        );
+        found(&policy, &["R13"])
+    };
+    assert_eq!(
+        of("target 50ms interval 20ms"),
+        ["3 warning R13: a target of 50 ms is not below the interval of 20 ms"]
+    );
+    assert!(of("target 5ms interval 100ms").is_empty());
+}
+
+#[test]
+fn an_upper_limit_above_its_parents_never_counts() {
+    let of = |ul: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: hfsc default 10\n\
+             tc class add dev eth0 parent 1: classid 1:1 hfsc ls rate 10mbit ul rate 10mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 hfsc ls rate 5mbit ul rate {ul}\n"
+        );
+        found(&policy, &["R3"])
+    };
+    assert_eq!(
+        of("20mbit"),
+        ["3 note R3: the upper limit of class 1:10 is 20 Mbit/s, that of its parent 1:1 only 10 Mbit/s"]
+    );
+    assert!(of("10mbit").is_empty());
+}
+
+#[test]
+fn a_rate_above_its_ceil_is_changed_only_where_its_parent_has_room() {
+    let of = |parent: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate {parent}\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1gbit ceil 100mbit\n"
+        );
+        let found = found(&policy, &["R3"]);
+        found.into_iter().find(|finding| finding.contains("less than its own rate")).expect("is found")
+    };
+    assert!(of("1gbit").ends_with("raise the ceil to the rate, or to what it may borrow: ceil 1gbit"));
+    assert!(of("100mbit").contains("| lower the rate to what the link carries"));
+}
+
+#[test]
+fn the_class_of_one_host_becomes_no_default() {
+    let of = |filter: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 99\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip {filter} flowid 1:10\n"
+        );
+        found(&policy, &["R11"])
+    };
+    assert!(of("dst 192.168.1.7/32")[0].contains("| make a class for what no filter takes"));
+    assert!(of("dport 22 0xffff")[0].ends_with("default 10"));
+}
+
+#[test]
+fn a_filter_whose_packets_have_a_class_by_priority_is_not_asked() {
+    let of = |rule: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: prio\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:1\n\
+             iptables -t mangle -A POSTROUTING -p tcp --dport 22 -j MARK --set-mark 5\n\
+             iptables -t mangle -A POSTROUTING {rule} -j CLASSIFY --set-class 1:3\n"
+        );
+        found(&policy, &["R1"])
+    };
+    let dead = of("-p tcp");
+    assert!(dead[0].starts_with("2 warning R1: no packet with mark 5 comes to this filter"), "{dead:?}");
+    assert_eq!(of("-p udp"), [""; 0]);
+}
+
+#[test]
+fn a_hash_into_classes_that_are_missing_tells_what_becomes_of_packets() {
+    let of = |root: &str, class: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: {root}\n\
+             tc class add dev eth0 parent 1: classid 1:1 {class}\n\
+             tc filter add dev eth0 parent 1: protocol all prio 1 handle 1 flow hash keys dst divisor 4 baseclass 1:1\n"
+        );
+        let mut reading = reading(&["eth0"], &policy);
+        let found = check(&mut reading);
+        let one = found.iter().find(|finding| finding.rule.id() == "R18").expect("is found");
+        format!("{}: {}", one.level.name(), one.because.rsplit(' ').next().unwrap_or_default())
+    };
+    assert_eq!(of("drr", "drr"), "error: dropped");
+    assert_eq!(of("htb default 1", "htb rate 1mbit"), "warning: class");
+    assert_eq!(of("htb", "htb rate 1mbit"), "warning: classes");
+    assert_eq!(of("hfsc", "hfsc sc rate 1mbit"), "error: dropped");
+}
+
+#[test]
+fn of_classes_that_no_packet_comes_to_less_is_said() {
+    let of = |filter: &str| {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 8mbit ceil 10mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:20 htb rate 8mbit ceil 10mbit\n\
+             tc qdisc add dev eth0 parent 1:20 pfifo limit 1000\n{filter}"
+        );
+        found(&policy, &["R3", "R13"]).iter().map(|finding| finding[..9].to_owned()).collect::<Vec<_>>()
+    };
+    let used = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:20\n";
+    // The default class's own FIFO is too long either way.
+    assert_eq!(of(used), ["2 warning", "3 warning", "5 warning"]);
+    assert_eq!(of(""), ["2 note R3", "3 warning", "5 note R1"]);
+}
+
+#[test]
+fn a_word_with_several_values_leads_to_the_calls_that_gave_the_one_in_question() {
+    let policy = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit prio 9\n\
+        tc class add dev eth0 parent 1: classid 1:2 htb rate 1mbit prio 3\n\
+        tc class add dev eth0 parent 1: classid 1:3 htb rate 1mbit prio 9\n";
+    let mut reading = reading(&["eth0"], policy);
+    // As if line 9, in a function, had made them all, each for another call.
+    let inside = |columns| Place { file: 0, line: 9, columns };
+    for step in &mut reading.steps[1..] {
+        step.called_from = step.place.replace(inside((0, 0)));
+        let last = step.words.last_mut().expect("there are words");
+        (last.place, last.literal) = (Some(inside((40, 42))), false);
+    }
+    let found = check(&mut reading);
+    let priority = found.iter().find(|finding| finding.rule.id() == "R5").expect("is found");
+    let path = CommandPath::of(&reading, priority);
+    assert_eq!(path.called_from.iter().map(|place| place.line).collect::<Vec<_>>(), [2, 4]);
 }

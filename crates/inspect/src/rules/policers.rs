@@ -1,0 +1,114 @@
+//! R12 of policers: a burst or an mtu that no frame of full length fits in.
+
+use super::{at_word, edit, finding};
+use crate::finding::{Finding, Level, Rule, Witness};
+use crate::packet::Packet;
+use crate::probe::{Course, Prober};
+use crate::reading::{CARRIED_OUT_AT, Reading};
+use tidegate_classify::{Meter, Policers};
+use tidegate_gateway::Route;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::{Act, Control, Police};
+
+/// The longest packet there is.
+const LONGEST: u32 = u16::MAX as u32;
+/// Frames for which a burst of a policer should have room, and the time at its rate, 1/s of which it should hold.
+const FRAMES: u64 = 10;
+const TIMES_A_SECOND: u64 = 20;
+/// A download's full packet, and an upload's.
+const FULL: [&str; 2] =
+    ["tcp 198.51.100.7:443 > 192.168.1.10:40000 len 1500", "tcp 192.168.1.10:40000 > 198.51.100.7:443 len 1500"];
+
+/// Policers by which no frame of full length ever conforms.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    let of_filter = |dump: &FilterDump| {
+        let FilterEntry::Filter { actions, .. } = &dump.entry else { return Vec::new() };
+        let policers = actions.iter().filter_map(|action| match &action.action.act {
+            Act::Police(police) => Some(police),
+            _ => None,
+        });
+        policers.filter_map(|police| too_small(reading, dump, police)).collect()
+    };
+    reading.filters.iter().flat_map(of_filter).collect()
+}
+
+/// The longest frame that conforms while the bucket is full; 0: none does. At an ingress the frame's head is off, and
+/// the bucket pays for what is behind it.
+fn longest(police: &Police, header: u32) -> u32 {
+    let conforms = |whole: u32| {
+        let mut policers = Policers::default();
+        let policer = policers.add(police, CARRIED_OUT_AT);
+        let meter = Meter { len: whole - header, whole, now: CARRIED_OUT_AT, passed_over: false };
+        policers.conforms(policer, meter)
+    };
+    // What a longer frame costs is never less.
+    let (mut fits, mut beyond) = (header, LONGEST + 1);
+    while beyond - fits > 1 {
+        let middle = fits + (beyond - fits) / 2;
+        if conforms(middle) { fits = middle } else { beyond = middle }
+    }
+    if fits == header { 0 } else { fits }
+}
+
+fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Finding> {
+    let frame = reading.frame(&dump.dev);
+    let arrives = reading.arrives(dump);
+    let device = reading.gateway.device(&dump.dev)?;
+    let header = if arrives { reading.gateway.spec(device).link_header } else { 0 };
+    let most = longest(police, header);
+    if most >= frame {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_filter(dump)?)?;
+    let by_mtu = longest(&Police { mtu: u32::MAX, ..*police }, header) >= frame;
+    let keywords = if by_mtu { &["mtu", "minburst"][..] } else { &["burst", "buffer", "maxburst"] };
+    let keyword = keywords.iter().find(|keyword| step.after(keyword).is_some())?;
+    let said = step.after(keyword)?;
+    let drops = police.exceed == Control::Drop;
+    let fate = if drops { "is dropped, every one" } else { "counts as too fast, every one" };
+    let shown = drops.then(|| dropped(reading, dump, arrives)).flatten();
+    let what = match most {
+        0 => format!("a policer with {keyword} {} lets no packet conform", said.text),
+        _ => format!("a policer with {keyword} {} lets no frame of more than {most} bytes conform", said.text),
+    };
+    let because = format!("a frame of {frame} bytes {fate}, even when none came before it for long");
+    let level = if shown.is_some() { Level::Error } else { Level::Warning };
+    let witness = format!("with a full bucket {most} bytes conform, {} do not", most + 1);
+    let mut told = finding(Rule::Burst, level, at_word(step, keyword), what, because, witness);
+    told.witness = shown.or(told.witness);
+    told.fix = match police.rate {
+        Some(rate) if !by_mtu => {
+            let enough = (u64::from(frame) * FRAMES).max(rate.rate.0 / TIMES_A_SECOND);
+            let why = format!("room for {FRAMES} frames, and {} ms at its rate", 1000 / TIMES_A_SECOND);
+            edit(step, keyword, &enough.to_string(), &why)
+        }
+        _ => edit(step, keyword, &frame.next_power_of_two().to_string(), "room for a frame"),
+    };
+    Some(told)
+}
+
+/// A full packet that the engine drops at this filter.
+fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool) -> Option<Witness> {
+    let mut prober = Prober::new(reading);
+    let device = prober.device(&dump.dev)?;
+    let course = if arrives { Course::Arrives(device) } else { Course::Leaves(device, Route::Forwarded(None)) };
+    FULL.iter().find_map(|text| {
+        let mut packet = Packet::parse(text).ok()?;
+        if arrives {
+            packet.from = Some(dump.dev.clone())
+        } else {
+            packet.to = Some(dump.dev.clone())
+        }
+        let before = drops_of(&mut prober, dump);
+        let way = prober.travel(&packet, course);
+        let after = drops_of(&mut prober, dump);
+        let here = way.dropped.is_some_and(|loss| loss.device == device) && after > before;
+        here.then(|| Witness::Packet { packet: packet.to_string(), went: "no queue: it is dropped".to_owned() })
+    })
+}
+
+/// How many packets a filter's actions dropped.
+fn drops_of(prober: &mut Prober, filter: &FilterDump) -> u64 {
+    prober.actions_of(filter).iter().map(|action| u64::from(action.drops)).sum()
+}
