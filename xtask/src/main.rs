@@ -6,6 +6,7 @@ mod fidelity;
 mod kernel_proof;
 mod oracle_fuzz;
 mod tcp_fuzz;
+mod tests;
 mod told;
 mod validation;
 mod virtual_lab;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask TASK
   walls    the dependency arrows, the purity of the pure crates, and other rules of the house
   circles                the modules of each crate that need each other
+  tests FILE             the test programs that a build listed, those that wait beside those that compute
   fidelity FILE          docs/fidelity.md, from the output of a test run
   validation FILE        docs/validation.md, likewise
   oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     match words.first().map(String::as_str) {
         Some("walls") => walls::run(root()),
         Some("circles") => circles::run(root()),
+        Some("tests") => tests::run(&words[1..]),
         Some("fidelity") => fidelity::run(root(), &words[1..]),
         Some("validation") => validation::run(root(), &words[1..]),
         Some("kernel-proof") => kernel_proof::run(&words[1..]),

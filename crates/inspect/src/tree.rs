@@ -1,6 +1,6 @@
 //! What hangs where: the classes and qdiscs of a device, asked as rules ask.
 
-use crate::finding::{Finding, Level};
+use crate::finding::Finding;
 use crate::reading::{CLSACT_EGRESS, Reading};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
@@ -139,10 +139,9 @@ impl Reading {
         self.idle.contains(&(class.dev.clone(), class.classid))
     }
 
-    /// A finding about a class; of one that no packet comes to it is worth knowing, and does no harm yet.
+    /// A finding about a class, which says so where no packet comes to it yet.
     pub(crate) fn if_idle(&self, class: &ClassDump, mut finding: Finding) -> Finding {
         if self.is_idle(class) {
-            finding.level = Level::Note;
             finding.because.push_str(&format!(" (no packet comes to {} yet)", class.classid));
         }
         finding

@@ -736,8 +736,9 @@ leaf() {
   t qdisc add dev eth0 \"$@\"
 }
 t qdisc add dev eth0 root handle 1: htb default 20
-t class add dev eth0 parent 1: classid 1:20 htb rate 7mbit ceil 3mbit
-eval \"$TC class add dev eth0 parent 1: classid 1:10 htb rate 700kbit ceil 200kbit\"
+t class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+t class add dev eth0 parent 1:1 classid 1:20 htb rate 7mbit ceil 3mbit
+eval \"$TC class add dev eth0 parent 1:1 classid 1:10 htb rate 700kbit ceil 200kbit\"
 leaf parent 1:20 pfifo limit 1000
 ";
     let findings = of_script("frames", text);
@@ -750,10 +751,10 @@ leaf parent 1:20 pfifo limit 1000
         frames.map(|frame| format!("{}:{} ", frame["function"].as_str().unwrap_or_default(), frame["line"])).collect()
     };
     let edits = |finding: &Value| finding["fix"]["edits"].as_array().map_or(0, Vec::len);
-    assert_eq!((way(one("R3", 8)).as_str(), edits(one("R3", 8))), ("t:3 ", 1));
-    assert_eq!((way(one("R13", 10)).as_str(), edits(one("R13", 10))), ("leaf:5 t:3 ", 1));
+    assert_eq!((way(one("R3", 9)).as_str(), edits(one("R3", 9))), ("t:3 ", 1));
+    assert_eq!((way(one("R13", 11)).as_str(), edits(one("R13", 11))), ("leaf:5 t:3 ", 1));
     // Which word of the text `eval` is given must change, and whether it may, is not known.
-    let eval = one("R3", 9);
+    let eval = one("R3", 10);
     assert_eq!((way(eval).as_str(), edits(eval)), ("", 0));
     assert!(eval["fix"]["what"].as_str().is_some_and(|what| what.contains("(by hand: `200kbit`")), "{eval}");
     let place = Place::new("check-frames-text");

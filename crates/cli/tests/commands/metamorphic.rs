@@ -6,7 +6,6 @@ use crate::common;
 use common::policies::{PLAIN, Policy, Wording};
 use common::{Place, TIDEGATE, skip};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -150,13 +149,12 @@ fn wrappers_and_repetition_say_nothing() {
 }
 
 /// The protocol of filters, and the kind of classful qdisc, matter to filters and to shares; that a default class is
-/// missing and how long a queue is has nothing to do with them. How bad it is may: to which classes packets come does.
+/// missing and how long a queue is has nothing to do with them.
 #[test]
 fn rules_of_classes_hold_whatever_classifies() {
     let of = |all: &[Told], rules: &[&str]| -> Vec<(String, String)> {
         let about = all.iter().filter(|(rule, ..)| rules.iter().any(|name| rule.ends_with(name)));
-        let named = about.map(|(rule, text, _)| (rule.rsplit(' ').next().unwrap_or_default().to_owned(), text.clone()));
-        named.collect::<BTreeSet<_>>().into_iter().collect()
+        about.map(|(rule, text, _)| (rule.clone(), text.clone())).collect()
     };
     for_all("twins", |place, seed, policy, plain| {
         let rules = [" R3", " R4", " R5", " R12", " R13", " R19"];

@@ -321,9 +321,7 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
     };
     let mut told = finding(Rule::Rates, level, at_word(step, "rate"), what, because, witness);
     if used <= rate.0 + children.len() as u64 {
-        told.level = Level::Note;
-        told.because
-            .push_str("; to some of them no packet comes yet, and those that get any are promised no more than it has");
+        told.because.push_str(" (to some of them no packet comes yet; the others are promised no more than it has)");
     }
     Some(told)
 }

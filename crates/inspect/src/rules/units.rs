@@ -7,6 +7,7 @@ use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Rate, Span};
 use tidegate_policy::Kind;
+use tidegate_policy::spec::{OptionSpec, Takes};
 use tidegate_syntax::units;
 
 /// Figures in unexpected units. What one line says of several figures is one mistake, and so is a value that several
@@ -110,11 +111,6 @@ fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
     }
 }
 
-/// Words that name a rate.
-const RATES: [&str; 9] = ["rate", "ceil", "peakrate", "m1", "m2", "bandwidth", "penalty_rate", "avgrate", "drain"];
-/// Words that name a time whose bare number is microseconds.
-const TIMES: [&str; 9] = ["latency", "target", "interval", "tupdate", "ce_threshold", "rtt", "delay", "dmax", "d"];
-
 /// Rates and times in a command whose unit is unexpected.
 fn units_of(step: &Step) -> Vec<Unit<'_>> {
     let pairs = step.words.windows(2);
@@ -125,7 +121,7 @@ fn units_of(step: &Step) -> Vec<Unit<'_>> {
 }
 
 fn rate<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>> {
-    if !RATES.contains(&keyword.text.as_str()) || keyword.text == "penalty_rate" {
+    if !takes_rate(step, &keyword.text) {
         return None;
     }
     let parsed = units::parse_rate(&value.text)?;
@@ -159,8 +155,7 @@ fn plain(rate: Rate) -> String {
 
 /// A time without a unit.
 fn time<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>> {
-    let named = TIMES.contains(&keyword.text.as_str()) && takes_time(step, &keyword.text);
-    if named { in_micros(step, &keyword.text, value) } else { None }
+    if takes_time(step, &keyword.text) { in_micros(step, &keyword.text, value) } else { None }
 }
 
 /// A bare number of microseconds where more was meant.
@@ -183,18 +178,36 @@ fn in_micros<'r>(step: &'r Step, what: &str, value: &'r Word) -> Option<Unit<'r>
     })
 }
 
-/// Is the keyword a time of the kind that the command names? `target` of sfb is a number of packets.
+/// Is the keyword followed by a time whose bare number is microseconds? The kind's table says so, except where a kind
+/// reads several words by itself.
 fn takes_time(step: &Step, keyword: &str) -> bool {
-    match kind_of(step) {
-        Some(Kind::Hfsc) => matches!(keyword, "dmax" | "d"),
-        Some(Kind::Netem) => matches!(keyword, "delay" | "latency"),
-        Some(Kind::Tbf) => keyword == "latency",
-        Some(Kind::Cake) => keyword == "rtt",
-        Some(Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::FqPie | Kind::DualPi2) => {
-            !matches!(keyword, "delay" | "d")
-        }
+    match takes(step, keyword) {
+        Some((_, Takes::Time | Takes::TimeOrPackets)) => true,
+        Some((Kind::Netem, Takes::Words(_))) => keyword == "delay",
+        Some((_, Takes::Curve)) => matches!(keyword, "dmax" | "d"),
         _ => false,
     }
+}
+
+/// Is it followed by a rate?
+fn takes_rate(step: &Step, keyword: &str) -> bool {
+    match takes(step, keyword) {
+        Some((_, Takes::Rate | Takes::Rate32)) => true,
+        Some((Kind::Netem, Takes::Words(_))) => keyword == "rate",
+        Some((_, Takes::Curve)) => matches!(keyword, "m1" | "m2" | "rate"),
+        _ => false,
+    }
+}
+
+/// The kind that a command names, and what follows a keyword of it; a word inside a curve stands for the curve.
+fn takes(step: &Step, keyword: &str) -> Option<(Kind, Takes)> {
+    let kind = kind_of(step)?;
+    let spec = kind.spec();
+    let mut options = [spec.qdisc, spec.class].into_iter().flatten().flatten();
+    let named = |option: &&OptionSpec| option.key == keyword || option.aliases.contains(&keyword);
+    let curve = |option: &&OptionSpec| option.takes == Takes::Curve;
+    let option = options.clone().find(named).or_else(|| options.find(curve))?;
+    Some((kind, option.takes))
 }
 
 /// The kind of qdisc that a command names.

@@ -286,7 +286,7 @@ fn a_hash_into_classes_that_are_missing_tells_what_becomes_of_packets() {
 }
 
 #[test]
-fn of_classes_that_no_packet_comes_to_less_is_said() {
+fn where_no_packet_comes_to_a_class_it_is_said() {
     let of = |filter: &str| {
         let policy = format!(
             "tc qdisc add dev eth0 root handle 1: htb default 10\n\
@@ -295,12 +295,15 @@ fn of_classes_that_no_packet_comes_to_less_is_said() {
              tc class add dev eth0 parent 1:1 classid 1:20 htb rate 8mbit ceil 10mbit\n\
              tc qdisc add dev eth0 parent 1:20 pfifo limit 1000\n{filter}"
         );
-        found(&policy, &["R3", "R13"]).iter().map(|finding| finding[..9].to_owned()).collect::<Vec<_>>()
+        let mut reading = reading(&["eth0"], &policy);
+        let found = check(&mut reading);
+        let about = found.iter().filter(|finding| ["R3", "R13"].contains(&finding.rule.id()));
+        let idle = |finding: &Finding| finding.because.contains("no packet comes");
+        about.map(|finding| (finding.rule.id(), idle(finding))).collect::<Vec<_>>()
     };
     let used = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:20\n";
-    // The default class's own FIFO is too long either way.
-    assert_eq!(of(used), ["2 warning", "3 warning", "5 warning"]);
-    assert_eq!(of(""), ["2 note R3", "3 warning", "5 note R1"]);
+    assert_eq!(of(used), [("R3", false), ("R13", false), ("R13", false)]);
+    assert_eq!(of(""), [("R3", true), ("R13", false), ("R13", true)]);
 }
 
 #[test]
