@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Chores of the house: `cargo xtask TASK`.
+//! Chores of the workspace: `cargo xtask TASK`.
 
 mod circles;
 mod fidelity;
