@@ -4,6 +4,7 @@ mod blackhole;
 mod cake;
 mod choke;
 mod codel;
+mod custom;
 mod drr;
 mod dualpi2;
 mod ets;
@@ -98,6 +99,7 @@ const ROWS: [(Kind, &dyn Codec); Kind::COUNT] = [
     (Kind::Multiq, &multiq::Multiq),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
+    (Kind::Custom, &custom::Custom),
 ];
 
 // A row is found by its kind's number.
