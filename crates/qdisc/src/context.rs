@@ -203,7 +203,7 @@ pub enum Why {
     Overflow,
     /// CoDel's law.
     Codel,
-    /// The law of an AQM that judges arrivals: RED's, CHOKe's, SFB's, PIE's.
+    /// The law of another AQM: that of RED, CHOKe, SFB and PIE, which judge arrivals, or of a qdisc made outside.
     Early,
     /// Longer than the bucket can ever hold.
     TooLong,

@@ -85,8 +85,8 @@ pub trait Visit {
 /// The policy of one kind of qdisc: its law, without counting.
 ///
 /// A [`Node`] runs it and keeps packets in = sent + dropped + waiting. So a discipline
-/// - returns a packet or keeps it, and drops one by [`Context::drop`] only (a [`Pkt`] that goes out of scope is a bug, and panics in
-///   debug builds);
+/// - returns a packet or keeps it, and drops one by [`Context::drop`] only (a [`Pkt`] that goes out of scope is a bug, and
+///   panics);
 /// - takes limits from [`QdiscState`], in which a packet that a parent peeked at still counts;
 /// - says [`Dequeue::Throttled`] when something waits and may not go, after [`Context::wake`];
 /// - takes the time, randomness and the pool from [`Context`] and from nowhere else: the same seed must give the same bytes.

@@ -32,3 +32,8 @@ pub use kind::{CakeReason, CakeTin};
 pub use node::Node;
 pub use shaper::{Arrival, Offer, Shaper, Spot};
 pub use tidegate_classify::Way;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -99,8 +99,9 @@ impl Node {
         Ok(node)
     }
 
-    /// A qdisc that nobody asked for: it has no handle and no dump shows it.
-    pub(crate) fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> Node {
+    /// A qdisc that nobody asked for, with the parameters of a command without options: it has no handle and no dump shows it. Classes
+    /// begin with one. `kind` is that of a fifo.
+    pub fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> Node {
         Node::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
     }
 
@@ -552,7 +553,7 @@ impl Node {
 
     /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow: they are told what it counted as
     /// waiting, which need not be what was there ([`Context::drop_instead`], [`Context::vanish`]).
-    pub(crate) fn purge(&mut self, cx: &mut Context<'_>) {
+    pub fn purge(&mut self, cx: &mut Context<'_>) {
         let (before, own) = (cx.lost, self.own());
         self.body.get_mut().purge(cx, own);
         if matches!(self.body, Body::Sfq(_)) {
@@ -577,7 +578,7 @@ impl Node {
     }
 
     /// Takes it out of the tree and ends it: packets are lost, watchdogs given back, children's too.
-    pub(crate) fn destroy(mut self, cx: &mut Context<'_>) {
+    pub fn destroy(mut self, cx: &mut Context<'_>) {
         if self.there().is_none() {
             return;
         }
