@@ -222,6 +222,7 @@ fn check(root: &Path) -> Result<Vec<String>, String> {
     let metadata = metadata(root)?;
     let mut breaches = arrows(&metadata);
     breaches.extend(licences(&metadata));
+    breaches.extend(crate::packages::breaches(&metadata));
     breaches.extend(crate::circles::breaches(root));
     for (room, purity, _) in ROOMS {
         for parent in ["crates", "examples"] {
@@ -516,7 +517,7 @@ pub(crate) fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String>
 }
 
 /// The packages of the workspace.
-fn members(metadata: &Value) -> Vec<&Value> {
+pub(crate) fn members(metadata: &Value) -> Vec<&Value> {
     let ids: Vec<&str> = list(metadata, "workspace_members").iter().filter_map(Value::as_str).collect();
     list(metadata, "packages").iter().filter(|package| ids.contains(&text(package, "id"))).collect()
 }
@@ -528,11 +529,11 @@ fn room_of(package: &str) -> Option<&str> {
     }
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or("")
 }
 

@@ -349,7 +349,8 @@ impl Node {
     }
 
     /// Takes the next packet out, the held one first.
-    #[inline]
+    // In a body of its own it costs each packet of a DRR 15 instructions.
+    #[inline(always)]
     pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         // A fifo can be looked at and never has a packet held: its second line is not needed.
         if !matches!(self.body, Body::Fifo(_))
