@@ -6,6 +6,7 @@ use tidegate_classify::{Asked, FilterList, Meter, Verdict, Way};
 use tidegate_packet::{Handle, Pkt};
 
 /// What a qdisc's filters say of a packet.
+#[non_exhaustive]
 pub enum ClassifyResult {
     /// None matches.
     Nothing,
@@ -16,6 +17,7 @@ pub enum ClassifyResult {
 }
 
 /// Why a packet does not stay.
+#[non_exhaustive]
 pub enum Consumed {
     /// An action drops it.
     Dropped,
