@@ -1,6 +1,6 @@
 //! A qdisc made outside: no kernel has it, so nothing is said of it but its kind, which the kernel refuses.
 
-use super::Codec;
+use super::base::Codec;
 use tidegate_policy::QdiscParams;
 
 pub(super) struct Custom;

@@ -100,7 +100,7 @@ fn of_figure(suite: &Suite, number: usize, trial: &Trial, run: &Run, measured: &
             };
             Verdict { holds: measured.compare.holds(value, bound), found, again }
         }
-        Err(why) => Verdict { holds: false, found: why.to_string(), again },
+        Err(why) => Verdict { holds: false, found: why, again },
     }
 }
 
