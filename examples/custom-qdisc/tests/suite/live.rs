@@ -118,7 +118,7 @@ fn frames_that_waited_too_long_are_dropped_at_the_head() {
         let device = gateway.device("eth0").expect("it is there");
         gateway.qdiscs(now, device)
     });
-    let stats = listing.expect("memory does not break")[1].stats.clone();
+    let stats = listing.expect("memory does not break")[1].stats;
     assert_eq!((stats.packets, u64::from(stats.drops)), (left as u64, dropped as u64));
     assert_eq!((stats.qlen, stats.backlog), (0, 0));
     assert_eq!((left, stats.overlimits), (2 + 11 + 1, 50 - 8 - 14));
