@@ -5,6 +5,7 @@ mod circles;
 mod fidelity;
 mod kernel_proof;
 mod oracle_fuzz;
+mod packages;
 mod tcp_fuzz;
 mod tests;
 mod told;

@@ -46,7 +46,7 @@ const LIBRARIES: &[&str] = &[
 ];
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 34] = [
+const ROOMS: [(&str, Purity, &[&str]); 35] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
@@ -153,6 +153,8 @@ const ROOMS: [(&str, Purity, &[&str]); 34] = [
         ],
     ),
     ("py", Purity::Impure, LIBRARIES),
+    // An example of a qdisc made outside: it sees what such a one may.
+    ("custom-qdisc", Purity::NoStd, &["qdisc", "classify", "policy", "packet"]),
 ];
 
 /// Third-party crates that a pure room may use: mathematics, a keyed hash that should not be written again, JSON and
@@ -220,11 +222,14 @@ fn check(root: &Path) -> Result<Vec<String>, String> {
     let metadata = metadata(root)?;
     let mut breaches = arrows(&metadata);
     breaches.extend(licences(&metadata));
+    breaches.extend(crate::packages::breaches(&metadata));
     breaches.extend(crate::circles::breaches(root));
     for (room, purity, _) in ROOMS {
-        let dir = root.join("crates").join(room);
-        if dir.is_dir() {
-            breaches.extend(room_files(&dir, room, purity));
+        for parent in ["crates", "examples"] {
+            let dir = root.join(parent).join(room);
+            if dir.is_dir() {
+                breaches.extend(room_files(&dir, room, purity));
+            }
         }
     }
     let mut files = Vec::new();
@@ -512,7 +517,7 @@ pub(crate) fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String>
 }
 
 /// The packages of the workspace.
-fn members(metadata: &Value) -> Vec<&Value> {
+pub(crate) fn members(metadata: &Value) -> Vec<&Value> {
     let ids: Vec<&str> = list(metadata, "workspace_members").iter().filter_map(Value::as_str).collect();
     list(metadata, "packages").iter().filter(|package| ids.contains(&text(package, "id"))).collect()
 }
@@ -524,11 +529,11 @@ fn room_of(package: &str) -> Option<&str> {
     }
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or("")
 }
 

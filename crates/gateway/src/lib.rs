@@ -531,3 +531,8 @@ fn reframe(pool: &mut Pool, pkt: &Pkt, had: u32, has: u32) {
 fn address(ports: &[Port], name: &str, v6: bool) -> Option<[u8; 16]> {
     nat::first(&ports.iter().find(|port| port.name == name)?.addresses, v6)
 }
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -22,7 +22,7 @@ mod uses;
 mod walk;
 mod words;
 
-pub use explain::{End, Explainer, Line, Outcome, Scene, Story};
+pub use explain::{EgressError, End, Explainer, Line, Outcome, Scene, Story};
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};
 pub use probe::{Course, Loss, Prober, Stop, Way};

@@ -1,11 +1,13 @@
 //! What a file is, from its first lines.
 
 use super::nothing::NOTHING_FOUND;
+use std::fmt;
 use tidegate_capture::TOOLS;
 use tidegate_syntax::tc;
 
 /// What a policy may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// A shell script.
     Script,
@@ -47,6 +49,49 @@ impl Format {
     }
 }
 
+/// Why a file is no policy: what it looks like instead, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// Nothing stands in it, comments aside.
+    Empty,
+    /// Its first bytes are those of a file of another kind, or no text at all: what it is, and what to do.
+    NotText(&'static str),
+    /// JSON that no listing of tc is.
+    ForeignJson,
+    /// Text of another kind: what it looks like, and what to do.
+    LooksLike(&'static str),
+    /// Nothing that is known: how it begins, at most [`FormatError::SHOWN`] characters.
+    Unknown(String),
+}
+
+impl FormatError {
+    /// The most characters of an unknown file that an error shows.
+    pub const SHOWN: usize = 60;
+}
+
+/// What a policy may be written in, for those whose file is none of it.
+const KNOWN: &str = "Known are shell scripts, tc batch files, iptables-save, nft rules, short policies (tidegate policy help), \
+                     /etc/config/sqm, SQM's iface.conf, FireQOS, listings of tc (with -j or without)";
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FormatError::Empty => {
+                write!(f, "{NOTHING_FOUND}: the file is empty (comments aside); name the file that holds the policy")
+            }
+            FormatError::NotText(what) => f.write_str(what),
+            FormatError::ForeignJson => f.write_str(
+                "is JSON, but not what `tc -j qdisc show`, `tc -j class show` or `tc -j filter show` writes",
+            ),
+            FormatError::LooksLike(what) => write!(f, "{what}\n{KNOWN}"),
+            FormatError::Unknown(begins) => write!(f, "is nothing that tidegate knows; it begins: {begins}\n{KNOWN}"),
+        }
+    }
+}
+
+impl std::error::Error for FormatError {}
+
 /// The objects of tc, as a line of a batch begins.
 const OBJECTS: [&str; 5] = ["qdisc", "class", "filter", "action", "chain"];
 /// The verbs behind them.
@@ -60,9 +105,9 @@ const NFT: [&str; 8] = ["table", "flush", "define", "include", "add", "create", 
 ///
 /// # Errors
 /// What it looks like instead, and what to do.
-pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, String> {
+pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, FormatError> {
     if let Some(other) = not_a_text(bytes) {
-        return Err(other);
+        return Err(FormatError::NotText(other));
     }
     let text = String::from_utf8_lossy(bytes);
     if let Some(shebang) = text.lines().next().filter(|line| line.starts_with("#!")) {
@@ -71,9 +116,7 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, String> {
     let lines: Vec<&str> =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let Some(first) = lines.first() else {
-        return Err(format!(
-            "{NOTHING_FOUND}: the file is empty (comments aside); name the file that holds the policy"
-        ));
+        return Err(FormatError::Empty);
     };
     let has_extension = |extension: &str| name.ends_with(extension);
     if text.trim_start().starts_with(['[', '{']) && is_json(&text) {
@@ -116,7 +159,7 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, String> {
 }
 
 /// A file that is no text at all.
-fn not_a_text(bytes: &[u8]) -> Option<String> {
+fn not_a_text(bytes: &[u8]) -> Option<&'static str> {
     let magics: [(&[u8], &str); 10] = [
         (&[0xd4, 0xc3, 0xb2, 0xa1], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
         (&[0xa1, 0xb2, 0xc3, 0xd4], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
@@ -129,10 +172,10 @@ fn not_a_text(bytes: &[u8]) -> Option<String> {
         (&[0xff, 0xfe], "is text in UTF-16; convert it: iconv -f utf-16 -t utf-8"),
         (&[0xfe, 0xff], "is text in UTF-16; convert it: iconv -f utf-16 -t utf-8"),
     ];
-    let known = magics.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| (*what).to_owned());
+    let known = magics.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what);
     known.or_else(|| {
         let binary = bytes.iter().take(4096).any(|byte| *byte == 0);
-        binary.then(|| "is not a text; name the script or file that holds the policy".to_owned())
+        binary.then_some("is not a text; name the script or file that holds the policy")
     })
 }
 
@@ -142,12 +185,12 @@ fn is_json(text: &str) -> bool {
 }
 
 /// JSON: tc's listings are lists of objects with a kind, or with a class.
-fn json(text: &str) -> Result<Format, String> {
+fn json(text: &str) -> Result<Format, FormatError> {
     let tc = ["\"kind\"", "\"class\""].iter().any(|key| text.contains(key));
     if tc || text.trim() == "[]" {
         return Ok(Format::TcJson);
     }
-    Err("is JSON, but not what `tc -j qdisc show`, `tc -j class show` or `tc -j filter show` writes".into())
+    Err(FormatError::ForeignJson)
 }
 
 /// A line of a batch: an object and a verb, either of them shortened perhaps.
@@ -198,22 +241,16 @@ fn is_toml(line: &str) -> bool {
 }
 
 /// What something else looks like.
-fn looks_like(first: &str) -> String {
-    let what = match first {
-        text if text.starts_with("<?xml") || text.starts_with('<') => {
-            "looks like HTML or XML, perhaps a page that shows the script: save the script itself".to_owned()
-        }
-        text if text.starts_with("Chain ") => {
-            "looks like what `iptables -L` prints for people; save what `iptables-save` prints instead".into()
-        }
-        _ => {
-            let shown: String = first.chars().take(60).collect();
-            format!("is nothing that tidegate knows; it begins: {shown}")
-        }
-    };
-    format!(
-        "{what}\nKnown are shell scripts, tc batch files, iptables-save, nft rules, short policies (tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, listings of tc (with -j or without)"
-    )
+fn looks_like(first: &str) -> FormatError {
+    if first.starts_with('<') {
+        FormatError::LooksLike("looks like HTML or XML, perhaps a page that shows the script: save the script itself")
+    } else if first.starts_with("Chain ") {
+        FormatError::LooksLike(
+            "looks like what `iptables -L` prints for people; save what `iptables-save` prints instead",
+        )
+    } else {
+        FormatError::Unknown(first.chars().take(FormatError::SHOWN).collect())
+    }
 }
 
 #[cfg(test)]
@@ -250,7 +287,9 @@ mod tests {
 
     #[test]
     fn what_is_none_is_told_what_it_looks_like() {
-        let told = |bytes: &[u8]| sniff("a", bytes).expect_err("is none").lines().next().unwrap_or_default().to_owned();
+        let told = |bytes: &[u8]| {
+            sniff("a", bytes).expect_err("is none").to_string().lines().next().unwrap_or_default().to_owned()
+        };
         assert!(told(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("pcap"));
         assert!(told(b"Chain OUTPUT (policy ACCEPT)\n").contains("iptables-save"));
         assert!(told(b"<html>").contains("HTML"));

@@ -30,7 +30,7 @@ mod steps;
 mod tcjson;
 mod traced;
 
-pub use format::{Format, sniff};
+pub use format::{Format, FormatError, sniff};
 pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
 
@@ -116,6 +116,7 @@ pub struct LoadedPolicy {
 
 /// Why a file could not be taken in.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ReadError {
     /// It cannot be read, or is nothing we know: the file, and why.
     File(PathBuf, String),
@@ -255,7 +256,7 @@ pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, Re
 /// As for [`read`].
 pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
     let path = PathBuf::from(name);
-    let format = sniff(name, text.as_bytes()).map_err(|why| ReadError::File(path.clone(), why))?;
+    let format = sniff(name, text.as_bytes()).map_err(|why| ReadError::File(path.clone(), why.to_string()))?;
     if format == Format::Script {
         return Err(ReadError::File(path, "a script must be a file, because it is run; save it first".into()));
     }
@@ -369,7 +370,7 @@ fn text(path: &Path) -> Result<Text, ReadError> {
     let file = |why: String| ReadError::File(path.to_owned(), why);
     let bytes = bytes(path).map_err(file)?;
     let name = path.to_string_lossy();
-    let format = sniff(&name, &bytes).map_err(file)?;
+    let format = sniff(&name, &bytes).map_err(|why| file(why.to_string()))?;
     if input_file::is_handed_over(path) && format == Format::Script {
         return Err(file("a script must be a file, because it is run; save it first".into()));
     }

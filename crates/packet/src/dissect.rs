@@ -8,6 +8,7 @@ const MAX_HEADERS: usize = 8;
 
 /// How far into a packet flow keys are looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Dissector {
     /// Through tunnels to the innermost headers, as Linux does since 4.2.
     #[default]

@@ -25,3 +25,8 @@ pub use pool::{Fifo, Led, Meta, Pkt, Pool, Scratch, Stand, Strand, truesize};
 pub use sums::Transport;
 pub use units::{Handle, Jiffies, Mark, Rate, Span, Time};
 pub use wheel::{Timer, Upkeep, Wheel};
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

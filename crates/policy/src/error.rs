@@ -5,6 +5,7 @@ use std::fmt;
 
 /// The error numbers that traffic control answers with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Errno {
     /// Operation not permitted.
     Perm,

@@ -34,3 +34,8 @@ pub use kind::*;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
 pub use op::{ActionId, ActionsOp, ChainOp, ClassOp, FilterOp, Op, QdiscOp, SharedBlocks, Verb};
 pub use rate::{Estimator, LinkLayer, RateSpec, SizeTable, Ticks};
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

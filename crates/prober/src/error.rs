@@ -8,6 +8,7 @@ use tidegate_probe_wire::Malformed;
 
 /// Why something could not be measured.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// A name has no address.
     NoName {

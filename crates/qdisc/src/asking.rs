@@ -1,22 +1,24 @@
 //! How a qdisc asks filters about a packet, and what becomes of one that does not stay.
 
-use crate::cx::{Cx, Why};
-use crate::discipline::{Enqueue, Own};
+use crate::context::{Context, Why};
+use crate::discipline::{Enqueue, QdiscState};
 use tidegate_classify::{Asked, FilterList, Meter, Verdict, Way};
 use tidegate_packet::{Handle, Pkt};
 
 /// What a qdisc's filters say of a packet.
-pub(crate) enum Answer {
+#[non_exhaustive]
+pub enum ClassifyResult {
     /// None matches.
     Nothing,
     /// It takes this class.
     Class(Handle),
     /// It does not stay.
-    Gone(Gone),
+    Consumed(Consumed),
 }
 
 /// Why a packet does not stay.
-pub(crate) enum Gone {
+#[non_exhaustive]
+pub enum Consumed {
     /// An action drops it.
     Dropped,
     /// An action takes it away.
@@ -29,7 +31,7 @@ pub(crate) enum Gone {
 #[inline]
 pub(crate) fn decide(
     filters: &mut FilterList,
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     at: Handle,
     pkt: &Pkt,
     (len, whole): (u32, u32),
@@ -53,17 +55,26 @@ pub(crate) fn decide(
 
 /// Asks a qdisc's filters about a packet.
 #[inline]
-pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle, pkt: &Pkt) -> Answer {
+pub(crate) fn classify(filters: &mut FilterList, cx: &mut Context<'_>, qdisc: Handle, pkt: &Pkt) -> ClassifyResult {
     if filters.is_empty() {
-        return Answer::Nothing;
+        return ClassifyResult::Nothing;
     }
     let len = cx.pool.meta(pkt).len;
     match decide(filters, cx, qdisc, pkt, (len, len)) {
-        None => Answer::Nothing,
-        Some(Verdict::Class(class)) => Answer::Class(class),
-        Some(Verdict::Drop) => Answer::Gone(Gone::Dropped),
-        Some(Verdict::Stolen) => Answer::Gone(Gone::Stolen),
-        Some(Verdict::Redirect(way)) => Answer::Gone(Gone::Led(way)),
+        None => ClassifyResult::Nothing,
+        Some(Verdict::Class(class)) => ClassifyResult::Class(class),
+        Some(Verdict::Drop) => ClassifyResult::Consumed(Consumed::Dropped),
+        Some(Verdict::Stolen) => ClassifyResult::Consumed(Consumed::Stolen),
+        Some(Verdict::Redirect(way)) => ClassifyResult::Consumed(Consumed::Led(way)),
+    }
+}
+
+impl Context<'_> {
+    /// Asks the filters of the qdisc `own` about a packet. `filters` are those that came with [`Discipline::enqueue`].
+    ///
+    /// [`Discipline::enqueue`]: crate::Discipline::enqueue
+    pub fn classify(&mut self, filters: &mut FilterList, own: QdiscState, pkt: &Pkt) -> ClassifyResult {
+        classify(filters, self, own.handle, pkt)
     }
 }
 
@@ -71,10 +82,10 @@ pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle,
 pub(crate) fn classify_at_class(
     filters: &mut FilterList,
     of_class: &mut FilterList,
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     qdisc: Handle,
     pkt: &Pkt,
-) -> Answer {
+) -> ClassifyResult {
     filters.swap_tables(of_class);
     let answer = classify(of_class, cx, qdisc, pkt);
     filters.swap_tables(of_class);
@@ -85,12 +96,12 @@ pub(crate) fn classify_at_class(
 /// knows it.
 #[inline]
 pub(crate) fn choose_class(
-    cx: &mut Cx<'_>,
-    own: Own,
+    cx: &mut Context<'_>,
+    own: QdiscState,
     filters: &mut FilterList,
     pkt: &Pkt,
     find: impl Fn(Handle) -> Option<u32>,
-) -> Result<Option<u32>, Gone> {
+) -> Result<Option<u32>, Consumed> {
     let priority = cx.pool.meta(pkt).priority_class();
     if priority.qdisc() == own.handle
         && let Some(at) = find(priority)
@@ -98,27 +109,27 @@ pub(crate) fn choose_class(
         return Ok(Some(at));
     }
     match classify(filters, cx, own.handle, pkt) {
-        Answer::Nothing => Ok(None),
-        Answer::Class(class) => Ok(find(class)),
-        Answer::Gone(gone) => Err(gone),
+        ClassifyResult::Nothing => Ok(None),
+        ClassifyResult::Class(class) => Ok(find(class)),
+        ClassifyResult::Consumed(gone) => Err(gone),
     }
 }
 
-impl Gone {
-    /// Carries it out in the name of the qdisc `at`.
+impl Consumed {
+    /// Carries it out in the name of the qdisc with the handle `at`: what comes back is what `enqueue` returns.
     #[cold]
-    pub(crate) fn carry_out(self, cx: &mut Cx<'_>, at: Handle, pkt: Pkt) -> Enqueue {
+    pub fn carry_out(self, cx: &mut Context<'_>, at: Handle, pkt: Pkt) -> Enqueue {
         match self {
-            Gone::Dropped => {
+            Consumed::Dropped => {
                 // Ancestors count it; the sender is not told.
                 cx.drop(at, pkt, Why::Policy);
                 Enqueue::Lost
             }
-            Gone::Stolen => {
+            Consumed::Stolen => {
                 cx.steal(at, pkt);
                 Enqueue::Taken
             }
-            Gone::Led(way) => {
+            Consumed::Led(way) => {
                 cx.lead(at, pkt, way);
                 Enqueue::Taken
             }

@@ -1,6 +1,6 @@
 //! Configuring a device's tree: operations as the kernel takes or refuses them, and dumps.
 
-use crate::cx::Cx;
+use crate::context::Context;
 use crate::discipline::Visit;
 use crate::ingress;
 use crate::node::Node;
@@ -200,7 +200,10 @@ impl Shaper {
     }
 
     fn create(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
-        let kind = op.kind.as_deref().and_then(Kind::from_name);
+        let kind = match &op.params {
+            Some(QdiscParams::Custom(_)) => Some(Kind::Custom),
+            _ => op.kind.as_deref().and_then(Kind::from_name),
+        };
         let kind = kind.ok_or(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"))?;
         if op.stab.is_some() && op.parent != Handle::ROOT {
             return Err(TcError::new(Errno::Inval, "STAB not supported on a non root"));
@@ -266,7 +269,7 @@ impl Shaper {
             return Ok(());
         }
         let mut new = Some(new);
-        let mut graft = |node: &mut Node, cx: &mut Cx<'_>| node.graft(cx, parent, new.take().flatten());
+        let mut graft = |node: &mut Node, cx: &mut Context<'_>| node.graft(cx, parent, new.take().flatten());
         self.on(now, pool, draws, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
     }
 

@@ -1,7 +1,7 @@
 //! ingress and clsact: filters on what arrives at a device, and on what leaves it before its tree. They queue nothing.
 
 use crate::asking;
-use crate::cx::{Cx, Why};
+use crate::context::{Context, Why};
 use alloc::vec::Vec;
 use tidegate_classify::{Actions, Blocks, FilterList, Owner, Told, Verdict, Way};
 use tidegate_packet::{Handle, Pkt, Time};
@@ -165,7 +165,7 @@ impl Ingress {
     }
 
     /// Carries out an operation on a filter under `ffff:`.
-    pub(crate) fn filter_op(&mut self, cx: &mut Cx<'_>, op: &FilterOp) -> Result<(), TcError> {
+    pub(crate) fn filter_op(&mut self, cx: &mut Context<'_>, op: &FilterOp) -> Result<(), TcError> {
         let holder = self.holder(op.parent)?;
         if self.hook(holder).block != 0 {
             return Err(SHARED);
@@ -208,7 +208,7 @@ impl Ingress {
     }
 
     /// A packet arrives at the device.
-    pub(crate) fn arrive(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
+    pub(crate) fn arrive(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Hooked {
         // Without filters the kernel does not come to the qdisc, which then counts nothing.
         if self.kind.is_none() || self.filters_at(&self.arriving, cx.actions).is_empty() {
             return Hooked::Passed(pkt);
@@ -223,7 +223,7 @@ impl Ingress {
     }
 
     /// A packet is about to enter the device's tree.
-    pub(crate) fn leave(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
+    pub(crate) fn leave(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Hooked {
         let len = cx.pool.meta(&pkt).len;
         if self.filters_at(&self.leaving, cx.actions).is_empty() {
             return Hooked::Passed(pkt);
@@ -284,7 +284,7 @@ impl Ingress {
 }
 
 /// Who has the filters of a hook, or those of a block: no classes are known there.
-pub(crate) fn owner<'a>(holder: Handle, cx: &Cx<'a>) -> Owner<'a> {
+pub(crate) fn owner<'a>(holder: Handle, cx: &Context<'a>) -> Owner<'a> {
     Owner { qdisc: HANDLE, holder, has_class: &|_| true, now: cx.now, wheel: cx.wheel }
 }
 
@@ -312,7 +312,7 @@ fn dump_shared(
     out[before..].iter_mut().for_each(|dump| dump.block = block);
 }
 
-fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, counted: (u32, u32)) -> Hooked {
+fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Context<'_>, pkt: Pkt, counted: (u32, u32)) -> Hooked {
     let verdict = match cx.actions.blocks.lend(hook.block) {
         Some(mut shared) => {
             let verdict = ask(&mut shared, cx, &pkt, counted);
@@ -336,7 +336,7 @@ fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, counted: 
     }
 }
 
-fn ask(filters: &mut FilterList, cx: &mut Cx<'_>, pkt: &Pkt, counted: (u32, u32)) -> Option<Verdict> {
+fn ask(filters: &mut FilterList, cx: &mut Context<'_>, pkt: &Pkt, counted: (u32, u32)) -> Option<Verdict> {
     if filters.is_empty() {
         return None;
     }

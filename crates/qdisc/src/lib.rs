@@ -4,14 +4,17 @@
 //!
 //! A [`Shaper`] is the root of one device's egress: packets are [offered](Shaper::offer), [polled](Shaper::poll) out, and
 //! [timeouts](Shaper::timeout) say when to poll again. Inside is a tree of [`Node`]s. A `Node` does the counting that every qdisc has
-//! in common and runs one [`Discipline`]; a discipline owns its children. Time, randomness and packets come in through [`Cx`].
+//! in common and runs one [`Discipline`]; a discipline owns its children. Time, randomness and packets come in through [`Context`].
 
 extern crate alloc;
 
 pub mod algo;
 mod asking;
+mod batch;
+mod classful;
 mod config;
-mod cx;
+mod context;
+mod custom;
 mod discipline;
 mod ingress;
 mod kind;
@@ -19,10 +22,18 @@ mod node;
 mod shaper;
 mod ways;
 
-pub use cx::{Cx, Device, Draw, Event, EventRing, Switches, What, Why};
-pub use discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own, Peek, Visit};
+pub use asking::{ClassifyResult, Consumed};
+pub use classful::{Classful, InnerClasses};
+pub use context::{Context, Device, Draw, Event, EventRing, Switches, What, Why};
+pub use custom::{CustomKind, custom, custom_params};
+pub use discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Rehash, Trimmed, Visit};
 pub use ingress::{NO_BLOCK, dump_block};
 pub use kind::{CakeReason, CakeTin};
 pub use node::Node;
 pub use shaper::{Arrival, Offer, Shaper, Spot};
 pub use tidegate_classify::Way;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,9 +1,10 @@
 //! One device's egress: the root of its tree, with everything the tree shares.
 
 use crate::algo::adjusted_size;
+use crate::batch::Budget;
 use crate::config::MAX_DEPTH;
-use crate::cx::{Cx, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
-use crate::discipline::{Budget, Dequeue, Enqueue, Visit};
+use crate::context::{Context, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
+use crate::discipline::{Dequeue, Enqueue, Visit};
 use crate::ingress::{Hooked, Ingress};
 use crate::node::Node;
 use crate::ways::{self, Ways};
@@ -84,7 +85,7 @@ pub struct Shaper {
 struct Entered<'a> {
     root: &'a mut Node,
     ingress: &'a mut Ingress,
-    cx: Cx<'a>,
+    cx: Context<'a>,
     ways: &'a Ways,
 }
 
@@ -260,15 +261,23 @@ impl Shaper {
         match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => {
-                let sent = root.sent_packets();
-                if self.device.tx_queues > 1 { self.ask_again(now, pool, draws, sent) } else { None }
+                if self.device.tx_queues > 1 {
+                    self.ask_again(now, pool, draws)
+                } else {
+                    None
+                }
             }
         }
     }
 
     /// On devices with several transmit queues Linux looks behind each packet for more that go into its queue, so that
     /// at the end of a run the tree is asked once more in vain; disciplines that shape count that.
-    fn ask_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, sent: u64) -> Option<Pkt> {
+    ///
+    /// Few devices have several. Inlined, this cost every poll 19 instructions, for a second context on the stack.
+    #[cold]
+    #[inline(never)]
+    fn ask_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
+        let sent = self.root.sent_packets();
         if core::mem::replace(&mut self.sent_at_end, sent) == sent {
             return None;
         }
@@ -310,7 +319,7 @@ impl Shaper {
         if let Some(known) = self.perturb_known {
             return known;
         }
-        let earliest = self.earliest(|node| node.perturb_due());
+        let earliest = self.earliest(|node| node.rehash_due());
         self.perturb_known = Some(earliest);
         earliest
     }
@@ -318,9 +327,9 @@ impl Shaper {
     /// Changes the hash key that was due first, drawing the new one.
     pub fn perturb(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
         let due = self.perturb_due();
-        let Some(handle) = self.find(|node| node.perturb_due() == due) else { return };
+        let Some(handle) = self.find(|node| node.rehash_due() == due) else { return };
         if self.late_timers {
-            let others = self.earliest(|node| node.perturb_due_after(due));
+            let others = self.earliest(|node| node.rehash_due_after(due));
             self.wheel.set_pending(others.at);
         }
         self.perturb_known = None;
@@ -377,7 +386,7 @@ impl Shaper {
         now: Time,
         pool: &'a mut Pool,
         draws: &'a mut dyn Draws,
-    ) -> (&'a mut Node, Cx<'a>) {
+    ) -> (&'a mut Node, Context<'a>) {
         let (root, _, cx) = self.enter_all(now, pool, draws);
         (root, cx)
     }
@@ -387,7 +396,7 @@ impl Shaper {
         now: Time,
         pool: &'a mut Pool,
         draws: &'a mut dyn Draws,
-    ) -> (&'a mut Node, &'a mut Ingress, Cx<'a>) {
+    ) -> (&'a mut Node, &'a mut Ingress, Context<'a>) {
         let Entered { root, ingress, cx, .. } = self.enter_whole(now, pool, draws);
         (root, ingress, cx)
     }
@@ -397,13 +406,13 @@ impl Shaper {
         now: Time,
         pool: &'a mut Pool,
         draws: &'a mut dyn Draws,
-    ) -> (&'a mut Node, Cx<'a>, &'a Ways) {
+    ) -> (&'a mut Node, Context<'a>, &'a Ways) {
         let Entered { root, cx, ways, .. } = self.enter_whole(now, pool, draws);
         (root, cx, ways)
     }
 
     fn enter_whole<'a>(&'a mut self, now: Time, pool: &'a mut Pool, draws: &'a mut dyn Draws) -> Entered<'a> {
-        let cx = Cx {
+        let cx = Context {
             now,
             pool,
             actions: &mut self.actions,
@@ -415,7 +424,7 @@ impl Shaper {
             led: &mut self.led,
             copied: &mut self.copied,
             lost: Lost::default(),
-            vanished: crate::cx::Lost::default(),
+            vanished: crate::context::Lost::default(),
             misheard: 0,
             purge_group: 0,
         };
@@ -463,7 +472,7 @@ impl Shaper {
         pool: &mut Pool,
         draws: &mut dyn Draws,
         handle: Handle,
-        mut f: impl FnMut(&mut Node, &mut Cx<'_>) -> R,
+        mut f: impl FnMut(&mut Node, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let way = self.ways.to(&mut self.root, handle)?;
         let (root, mut cx) = self.enter(now, pool, draws);
@@ -473,7 +482,7 @@ impl Shaper {
 
 /// Hands a packet to the root.
 #[inline]
-fn offer_to(root: &mut Node, cx: &mut Cx<'_>, ways: &Ways, pkt: Pkt) -> Offer {
+fn offer_to(root: &mut Node, cx: &mut Context<'_>, ways: &Ways, pkt: Pkt) -> Offer {
     if let Some(stab) = root.stab() {
         let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
         cx.pool.meta_mut(&pkt).len = len;
@@ -493,7 +502,7 @@ fn offer_to(root: &mut Node, cx: &mut Cx<'_>, ways: &Ways, pkt: Pkt) -> Offer {
 
 /// Offers the second copy of a packet that netem made, as long as it is, and has the original go on after that.
 #[cold]
-fn offer_copy(root: &mut Node, cx: &mut Cx<'_>, ways: &Ways) {
+fn offer_copy(root: &mut Node, cx: &mut Context<'_>, ways: &Ways) {
     let Some((copy, at)) = cx.copied.take() else { return };
     let _ = root.enqueue(cx, copy);
     if let Some(way) = ways.to(root, at) {
@@ -508,8 +517,8 @@ fn touch_ways(root: &Node, pool: &mut Pool, packets: &[Pkt]) {
         let mut on_the_way = false;
         for (pkt, place) in packets.iter().zip(&mut at) {
             let Some(node) = *place else { continue };
-            *place = node.toward(pool, pkt);
-            place.iter().for_each(|next| next.touch_next(pool, 0, 1));
+            *place = node.child_hint(pool, pkt);
+            place.iter().for_each(|next| next.prefetch(pool, 0, 1));
             on_the_way |= place.is_some();
         }
         if !on_the_way {

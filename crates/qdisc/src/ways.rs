@@ -5,7 +5,7 @@ use crate::node::Node;
 use alloc::collections::BTreeMap;
 use tidegate_packet::Handle;
 
-/// The class that each qdisc was hung on when it was made.
+/// The class that each qdisc was attached to when it was made.
 ///
 /// A qdisc that is gone stays noted until its handle is used again; whoever follows a way sees that it leads nowhere. There are no
 /// more handles than 65,535, so this is bounded.
@@ -29,7 +29,7 @@ impl Way {
 }
 
 impl Ways {
-    /// A qdisc was hung on a class.
+    /// A qdisc was attached to a class.
     pub(crate) fn note(&mut self, qdisc: Handle, class: Handle) {
         self.parents.insert(qdisc, class);
     }
@@ -59,7 +59,7 @@ pub(crate) fn follow<'n>(root: &'n mut Node, classes: &[Handle]) -> Option<&'n m
         if class.qdisc() != node.handle() || !node.has_class(*class) {
             return None;
         }
-        node = node.hung(*class)?;
+        node = node.attached(*class)?;
     }
     Some(node)
 }

@@ -66,6 +66,7 @@ pub struct Said {
 
 /// A policy to try.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum TriedPolicy<'p> {
     /// Any file that holds one.
     File(&'p Path),
@@ -119,7 +120,7 @@ pub fn predict(
         None => &ScenarioFiles::default(),
     };
     let text = scenario((up, down), line.round_trip, &path, dev, loads)?;
-    let experiment = of_text((Path::new("the line as measured"), &text), files, watch).map_err(Error::Invalid)?;
+    let experiment = of_text((Path::new("the line as measured"), &text), files, watch)?;
     let said = |load: &Traffic| said(&experiment, &load.name);
     let all: Option<Vec<Said>> = loads.iter().map(said).collect();
     all.ok_or_else(|| Error::Invalid("the simulator told nothing".to_owned()))

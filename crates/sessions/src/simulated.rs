@@ -1,6 +1,7 @@
 //! A scenario's experiment in virtual time, with the file system and all processors: what `tidegate_scenario` does with
 //! files of its caller's and one run after the other.
 
+use crate::error::Error;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -171,13 +172,13 @@ pub fn of_text(
     (name, text): (&Path, &str),
     files: &dyn Files,
     watch: &ExperimentWatch<'_>,
-) -> Result<Experiment, String> {
-    let wrong = |wrong: Diagnostic| wrong.shown(name, text);
+) -> Result<Experiment, Error> {
+    let wrong = |wrong: Diagnostic| Error::Invalid(wrong.shown(name, text));
     let mut scenario = parse(name, text, files).map_err(wrong)?;
     let prepared = prepare(&mut scenario, files).map_err(wrong)?;
     let runs = carry_out(&scenario, &prepared, &[], watch).map_err(|error| match error {
         RunError::Scenario(diagnostic) => wrong(diagnostic),
-        other => other.to_string(),
+        other => Error::Invalid(other.to_string()),
     })?;
     Ok(document::experiment(&scenario, &prepared, "sim", String::new(), runs))
 }

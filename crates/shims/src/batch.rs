@@ -1,7 +1,7 @@
 //! Batches of tc and ip: carried out line by line, within the time and the output that a run may have.
 
-use super::{ToolShim, refused};
-use crate::Reply;
+use crate::call::Reply;
+use crate::shim::{ToolShim, refused};
 use tidegate_syntax::batch::{self, Line};
 
 /// The most bytes that all lines of one batch may print: each can ask for everything that the others have made.

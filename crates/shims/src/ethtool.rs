@@ -1,7 +1,8 @@
 //! ethtool (6.1), answered: the speed, the features, the rings.
 
-use super::{ToolShim, world};
-use crate::Reply;
+use crate::call::Reply;
+use crate::shim::ToolShim;
+use crate::world;
 use tidegate_gateway::DeviceSpec;
 use tidegate_policy::{LinkKind, Op};
 

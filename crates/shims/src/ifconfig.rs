@@ -1,7 +1,10 @@
 //! ifconfig (net-tools 2.10), answered.
 
-use super::{ToolShim, host, ip, world};
-use crate::Reply;
+use crate::call::Reply;
+use crate::host;
+use crate::ip;
+use crate::shim::ToolShim;
+use crate::world;
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_policy::{LinkKind, LinkOp, Op, TunnelMode};
 use tidegate_syntax::ip::{ShownLink, Which};

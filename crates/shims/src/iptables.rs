@@ -1,7 +1,7 @@
 //! iptables and ip6tables, answered; their -save too. Other netfilter tools are refused with a plain word.
 
-use super::{ToolShim, refused};
-use crate::{Call, Reply};
+use crate::call::{Call, Reply};
+use crate::shim::{ToolShim, refused};
 use tidegate_classify::netfilter::{Chain, Table};
 use tidegate_policy::Op;
 use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Target};

@@ -35,6 +35,7 @@ mod iptables;
 mod machine;
 mod modules;
 mod nft;
+mod shim;
 mod sysctl;
 mod tc;
 mod tools;
@@ -43,63 +44,15 @@ mod world;
 pub use call::{Answer, Call, Effect, FileChange, LinkChange, Reply};
 pub use host::Host;
 pub use machine::{Carried, Machine};
+pub use shim::ToolShim;
 pub use sysctl::sysctl_path;
 pub use tidegate_syntax::tc::refusal_lines;
 pub use tools::TOOLS;
 
 use std::path::PathBuf;
-use tidegate_gateway::World;
-use tidegate_packet::{Draws, Pool};
-use tidegate_policy::{Op, TcError};
-use tidegate_syntax::Refusal;
-
-/// The tools of a machine, with what carrying out an operation needs: see [`Machine::shim`].
-///
-/// ```
-/// # use tidegate_gateway::DeviceSpec;
-/// # use tidegate_packet::{Pool, Seeded};
-/// use tidegate_shims::{Answer, Call, Machine};
-///
-/// let mut machine = Machine::for_script(["eth0"]);
-/// let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-/// let words = ["link", "add", "ifb0", "type", "ifb"].map(str::to_owned);
-/// let call = Call { tool: "ip".into(), args: words.to_vec(), stdin: None, cwd: "/".into() };
-/// assert_eq!(machine.shim(&mut pool, &mut draws).answer(&call).code, 0);
-/// assert!(machine.gateway.device("ifb0").is_some());
-/// ```
-pub struct ToolShim<'m> {
-    machine: &'m mut Machine,
-    pool: &'m mut Pool,
-    draws: &'m mut dyn Draws,
-    /// What the call under way changes in the sandbox.
-    effects: Vec<Effect>,
-    /// The line under way of what the call was given to read: a batch, a file of rules.
-    line: Option<usize>,
-    /// Says whether the time of the run is up: work of many steps stops then.
-    is_over: Option<Box<dyn Fn() -> bool>>,
-}
+use tidegate_policy::Op;
 
 impl ToolShim<'_> {
-    /// Carries out an operation.
-    ///
-    /// # Errors
-    /// As the kernel refuses.
-    pub fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
-        let world = World { now: self.machine.now, pool: self.pool, draws: self.draws };
-        let warning = self.machine.gateway.apply(world, &op)?;
-        world::follow(self, &op);
-        if let Op::Class(class) = &op {
-            self.machine.classes_made.insert((class.dev.clone(), class.classid.minor()));
-        }
-        self.machine.log.push(op);
-        Ok(warning)
-    }
-
-    /// Is the time of the run up?
-    fn is_late(&self) -> bool {
-        self.is_over.as_ref().is_some_and(|is_over| is_over())
-    }
-
     /// `tc` with these words; `stdin` is a batch.
     pub fn tc(&mut self, words: &[String], stdin: Option<&[u8]>) -> Reply {
         tc::answer(self, words, stdin)
@@ -109,26 +62,6 @@ impl ToolShim<'_> {
     pub fn links(&mut self) -> Vec<tidegate_syntax::ip::ShownLink> {
         world::meet_all(self);
         ip::links(self, &tidegate_syntax::ip::Which::default())
-    }
-
-    /// How many operations and how many commands were carried out so far.
-    pub fn counts(&self) -> (usize, usize) {
-        (self.machine.log.len(), self.machine.carried.len())
-    }
-
-    /// Gives commands that were carried out other lines: of what the lines of their input come from.
-    pub fn relabel(&mut self, carried: std::ops::Range<usize>, lines: &[usize]) {
-        for one in self.machine.carried.get_mut(carried).unwrap_or_default() {
-            one.line = one.line.map(|line| lines.get(line - 1).copied().unwrap_or(line));
-        }
-    }
-
-    /// Notes a command that was carried out, as it would be written again.
-    fn did(&mut self, tool: &str, words: &[String]) {
-        let ops = self.machine.log.len();
-        let mut all = vec![tool.to_owned()];
-        all.extend(words.iter().cloned());
-        self.machine.carried.push(Carried { words: all, ops, line: self.line });
     }
 }
 
@@ -197,17 +130,4 @@ fn unknown(tool: &str) -> Reply {
             "{tool}: tidegate does not play this tool yet; what the command would have done is missing from the policy\n"
         ),
     )
-}
-
-/// A refusal as the tool prints it, our better explanation after its own words.
-fn refused(shim: &ToolShim<'_>, tool: &str, refusal: Refusal) -> Reply {
-    let mut text = refusal.stderr;
-    let missing = text.starts_with("Cannot find device");
-    let remedy = refusal.remedy.or_else(|| {
-        missing.then(|| "There is no such device on this machine; make it first (ip link add … type …, modprobe ifb), or correct the name.".into())
-    });
-    if let Some(remedy) = remedy.filter(|_| shim.machine.grows) {
-        text.push_str(&format!("{tool}: {remedy}\n"));
-    }
-    Reply::error(refusal.code, text)
 }

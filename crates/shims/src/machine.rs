@@ -1,10 +1,10 @@
 //! The machine that the tools speak of.
 
-use super::{Host, ToolShim};
+use super::host::Host;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_gateway::{DeviceSpec, Gateway};
-use tidegate_packet::{Dissector, Draws, Pool, Time};
+use tidegate_packet::{Dissector, Time};
 use tidegate_policy::netfilter::{NfCommand, NfOp};
 use tidegate_policy::{LinkKind, Op, Table};
 use tidegate_syntax::iptables::print_rule;
@@ -108,11 +108,6 @@ impl Machine {
         machine
     }
 
-    /// The tools, for as long as a command runs.
-    pub fn shim<'m>(&'m mut self, pool: &'m mut Pool, draws: &'m mut dyn Draws) -> ToolShim<'m> {
-        ToolShim { machine: self, pool, draws, effects: Vec::new(), line: None, is_over: None }
-    }
-
     /// What the front ends need to know.
     pub(super) fn env(&self) -> Env {
         let device =
@@ -212,7 +207,7 @@ fn split_quoted(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::{Answer, Call};
-    use tidegate_packet::Seeded;
+    use tidegate_packet::{Pool, Seeded};
 
     fn call(line: &str, stdin: Option<&str>) -> Call {
         let mut words = line.split(' ').map(String::from);

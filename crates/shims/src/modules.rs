@@ -1,7 +1,8 @@
 //! modprobe, insmod, rmmod and lsmod (kmod 30), answered.
 
-use super::{ToolShim, host};
-use crate::{Effect, FileChange, Reply};
+use crate::call::{Effect, FileChange, Reply};
+use crate::host;
+use crate::shim::ToolShim;
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
 /// The most ifb devices that a module parameter may ask for.

@@ -1,7 +1,8 @@
 //! nft, answered: files and single commands, each text whole or not at all.
 
-use super::{ToolShim, batch, refused};
-use crate::{Call, Reply};
+use crate::batch;
+use crate::call::{Call, Reply};
+use crate::shim::{ToolShim, refused};
 use tidegate_classify::netfilter::{Chain, Table};
 use tidegate_gateway::World;
 use tidegate_policy::netfilter::{Condition, Family, NfCommand, NfOp};

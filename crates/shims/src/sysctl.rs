@@ -1,7 +1,7 @@
 //! sysctl (procps 4), answered: settings of the sandbox's own kernel where it has them, and a memory for the rest.
 
-use super::ToolShim;
-use crate::{Effect, FileChange, Reply};
+use crate::call::{Effect, FileChange, Reply};
+use crate::shim::ToolShim;
 
 /// Settings that scripts ask for and that a network namespace does not show.
 const USUAL: [(&str, &str); 8] = [

@@ -2,8 +2,9 @@
 
 use super::doubt::doubt;
 use super::explain::explain;
-use super::{ToolShim, batch, refused};
-use crate::Reply;
+use crate::batch;
+use crate::call::Reply;
+use crate::shim::{ToolShim, refused};
 use tidegate_packet::Handle;
 use tidegate_policy::{Errno, Op, TcError};
 use tidegate_syntax::tc::{self, GetFilter, Object, Parsed, ShowActions, ShowChains, ShowWhat, TcCommand};

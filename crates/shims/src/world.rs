@@ -1,16 +1,33 @@
 //! The machine as scripts see it without asking a tool: the files of `/sys`, and what is written to them.
 
-use super::ToolShim;
 use super::host::{self, NET};
-use crate::{Effect, FileChange, LinkChange};
+use super::shim::ToolShim;
+use crate::call::{Effect, FileChange, LinkChange};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use tidegate_gateway::{DeviceSpec, World};
-use tidegate_policy::{LinkKind, LinkOp, Op, TunnelMode};
+use tidegate_policy::{LinkKind, LinkOp, Op, TcError, TunnelMode};
 
 /// The network of the first device, which leads out: RFC 5737's first documentation network, the gateway at its first address.
 const OUTSIDE: [u8; 4] = [192, 0, 2, 2];
 const PROVIDER: [u8; 4] = [192, 0, 2, 1];
+
+impl ToolShim<'_> {
+    /// Carries out an operation.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
+        let world = World { now: self.machine.now, pool: self.pool, draws: self.draws };
+        let warning = self.machine.gateway.apply(world, &op)?;
+        follow(self, &op);
+        if let Op::Class(class) = &op {
+            self.machine.classes_made.insert((class.dev.clone(), class.classid.minor()));
+        }
+        self.machine.log.push(op);
+        Ok(warning)
+    }
+}
 
 /// The machine before the script: its devices are there and have addresses; the files that tell of them.
 ///

@@ -43,3 +43,8 @@ pub use tcp::cc::CongestionControl;
 pub use tcp_flow::{Ecn, FlowSample, FlowSpec, FlowStats};
 pub use transaction::{Completion, Lookup, Transaction, TransactionSpec, Turn};
 pub use wire::Ends;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

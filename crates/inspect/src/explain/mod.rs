@@ -13,6 +13,7 @@ use crate::packet::Packet;
 use crate::probe::{Course, Glimpse, Loss, Prober, Stop, Way};
 use crate::reading::{Place, Reading};
 use filters::Counted;
+use std::fmt;
 use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, Route, Why};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Head};
@@ -129,6 +130,31 @@ struct Moment {
     bucket: Option<String>,
 }
 
+/// Why it is not known by which device a packet leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EgressError {
+    /// The policy governs no device that it could leave by.
+    NoDevice,
+    /// It may leave by any of these devices.
+    Several(Vec<String>),
+}
+
+impl fmt::Display for EgressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EgressError::NoDevice => {
+                f.write_str("the policy governs no device that it could leave by; say `in DEV`, or `out DEV`")
+            }
+            EgressError::Several(names) => {
+                write!(f, "it may leave by {}; say which with `out DEV`", names.join(" or "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for EgressError {}
+
 /// Tells the stories of packets under one policy.
 pub struct Explainer<'r> {
     reading: &'r Reading,
@@ -151,8 +177,8 @@ impl<'r> Explainer<'r> {
     /// The way a packet takes, as far as its words say; where they leave it open, the one device whose policy it can meet.
     ///
     /// # Errors
-    /// When several devices come into question: what to say.
-    pub fn course(&mut self, packet: &Packet) -> Result<Course, String> {
+    /// When no device comes into question, or several: what to say.
+    pub fn course(&mut self, packet: &Packet) -> Result<Course, EgressError> {
         if packet.from.as_deref() == Some("lo") {
             let to = self.way_out(packet, None)?;
             return Ok(Course::Leaves(to, Route::Local));
@@ -185,17 +211,17 @@ impl<'r> Explainer<'r> {
     }
 
     /// The device it leaves by.
-    fn way_out(&mut self, packet: &Packet, from: Option<DeviceId>) -> Result<DeviceId, String> {
+    fn way_out(&mut self, packet: &Packet, from: Option<DeviceId>) -> Result<DeviceId, EgressError> {
         if let Some(name) = &packet.to {
             return Ok(self.named(name));
         }
         let ways = self.governed(from);
         match ways[..] {
             [one] => Ok(one),
-            [] => Err("the policy governs no device that it could leave by; say `in DEV`, or `out DEV`".into()),
+            [] => Err(EgressError::NoDevice),
             _ => {
                 let names: Vec<String> = ways.into_iter().map(|id| self.name(id)).collect();
-                Err(format!("it may leave by {}; say which with `out DEV`", names.join(" or ")))
+                Err(EgressError::Several(names))
             }
         }
     }

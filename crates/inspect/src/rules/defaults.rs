@@ -148,7 +148,7 @@ fn is_of_hosts(reading: &Reading, dev: &str, class: Handle) -> bool {
     let asks = |rule: &&Rule| {
         rule.matches.iter().any(|one| matches!(one.what, Condition::Source(..) | Condition::Destination(..)))
     };
-    filters || dump.is_some_and(|dump| reading.rules_to(dump).iter().any(|rule| asks(rule)))
+    filters || dump.is_some_and(|dump| reading.rules_to(dump).iter().any(asks))
 }
 
 /// The class that a qdisc's default names, of those that have one.

@@ -1,7 +1,7 @@
 //! Actions: each a structure that begins alike, and attributes beside it.
 
+use super::message::{Names, Unread, counted, numbers};
 use super::rate::{SPEC, rate};
-use super::{Names, Unread, counted, numbers};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::ActionDump;

@@ -4,123 +4,19 @@
 
 mod action;
 mod filter;
+pub(crate) mod message;
 pub(crate) mod rate;
 
+pub use message::{Names, Unread};
+
 use crate::kind::codec;
+use message::{Message, counted};
 use std::collections::BTreeSet;
-use std::fmt;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump, QueueStats, RateSample};
-use tidegate_policy::{Kind, SharedBlocks};
-use tidegate_sys::attribute::{Found, read};
-use tidegate_sys::numbers::{
-    TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_OPTIONS, TCA_STAB, TCA_STATS2, TCA_XSTATS,
-};
-
-/// Octets of the part that messages about qdiscs, classes and filters begin with (`tcmsg`).
-const HEAD: usize = 20;
-const TCA_STATS_APP: u16 = 4;
-
-/// Why what stands on a device cannot be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Unread {
-    /// There is no such device.
-    NoDevice(String),
-    /// A kind that is not read.
-    Kind(String),
-    /// The kernel's message is not what it should be: about this.
-    Odd(&'static str),
-    /// The way to the kernel is broken.
-    Broken(String),
-}
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unread::NoDevice(name) => write!(f, "there is no device `{name}`"),
-            Unread::Kind(kind) => write!(f, "what the kernel tells of {kind} is not read"),
-            Unread::Odd(what) => write!(f, "what the kernel tells of {what} is not as it should be"),
-            Unread::Broken(error) => write!(f, "netlink: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Unread {}
-
-/// A message about a qdisc, class or filter, taken apart.
-pub(crate) struct Message<'m> {
-    device: u32,
-    handle: u32,
-    parent: Handle,
-    info: u32,
-    attributes: Found<'m>,
-}
-
-impl<'m> Message<'m> {
-    fn of(bytes: &'m [u8]) -> Result<Message<'m>, Unread> {
-        let odd = Unread::Odd("a message");
-        let (head, rest) = bytes.split_at_checked(HEAD).ok_or(odd)?;
-        let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        Ok(Message {
-            device: word(4),
-            handle: word(8),
-            parent: Handle(word(12)),
-            info: word(16),
-            attributes: read(rest),
-        })
-    }
-
-    fn kind(&self) -> Result<&'m str, Unread> {
-        self.attributes.text(TCA_KIND).ok_or(Unread::Odd("a kind"))
-    }
-
-    fn known_kind(&self) -> Result<Kind, Unread> {
-        let name = self.kind()?;
-        Kind::named(name).ok_or_else(|| Unread::Kind(name.to_owned()))
-    }
-
-    pub(crate) fn options(&self) -> &'m [u8] {
-        self.attributes.get(TCA_OPTIONS).unwrap_or_default()
-    }
-
-    /// What only its kind counts.
-    pub(crate) fn own_payload(&self) -> &'m [u8] {
-        let among = self.attributes.get(TCA_STATS2).and_then(|bytes| read(bytes).get(TCA_STATS_APP));
-        among.or(self.attributes.get(TCA_XSTATS)).unwrap_or_default()
-    }
-
-    /// The same as numbers of 32 bits.
-    pub(crate) fn own_numbers(&self) -> Vec<u32> {
-        numbers(self.own_payload())
-    }
-}
-
-/// Numbers of 32 bits one after another.
-pub(crate) fn numbers(bytes: &[u8]) -> Vec<u32> {
-    bytes.chunks_exact(4).map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]])).collect()
-}
-
-/// The counters that qdiscs, classes and actions have.
-fn counted(stats: &Found<'_>) -> QueueStats {
-    let basic = stats.get(1).unwrap_or_default();
-    let wide = |bytes: Option<&[u8]>| bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
-    let queue = numbers(stats.get(3).unwrap_or_default());
-    let at = |place: usize| queue.get(place).copied().unwrap_or(0);
-    // Packets have 64 bits where 32 do not do.
-    let packets = stats.get(8).map(|bytes| wide(bytes.get(..8)));
-    let rate = numbers(stats.get(2).unwrap_or_default());
-    QueueStats {
-        bytes: wide(basic.get(..8)),
-        packets: packets.unwrap_or_else(|| numbers(basic).get(2).copied().unwrap_or(0).into()),
-        drops: at(2),
-        overlimits: at(4),
-        requeues: at(3),
-        qlen: at(0),
-        backlog: at(1),
-        rate: (rate.len() == 2).then(|| RateSample { bytes: rate[0].into(), packets: rate[1].into() }),
-    }
-}
+use tidegate_policy::SharedBlocks;
+use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump};
+use tidegate_sys::attribute::read;
+use tidegate_sys::numbers::{TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_STAB, TCA_STATS2};
 
 /// What was read, and the kinds of what was not.
 pub type Read<T> = (Vec<T>, BTreeSet<String>);
@@ -223,6 +119,3 @@ pub fn actions(told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<ActionDump>, Un
     }
     Ok(all)
 }
-
-/// The names of devices, by number.
-pub type Names<'n> = &'n dyn Fn(u32) -> Option<String>;

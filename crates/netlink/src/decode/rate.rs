@@ -1,6 +1,6 @@
 //! Rates and tables of sizes.
 
-use super::numbers;
+use super::message::numbers;
 use tidegate_packet::Rate;
 use tidegate_policy::{LinkLayer, RateSpec, SizeTable};
 use tidegate_sys::attribute::read;

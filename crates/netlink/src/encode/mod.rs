@@ -1,14 +1,15 @@
 //! Operations as netlink messages: what tc would send for the same words.
 
 mod action;
-mod filter;
+pub(crate) mod filter;
+pub(crate) mod message;
 pub mod nft;
 pub(crate) mod rate;
 
-pub(crate) use filter::meta_number;
+pub use message::{Devices, Message, Unsent};
 
 use crate::kind::codec;
-use std::fmt;
+use message::number;
 use tidegate_packet::Handle;
 use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Kind, Op, QdiscOp, Verb};
 use tidegate_sys::attribute::{Attributes, words};
@@ -17,41 +18,6 @@ use tidegate_sys::numbers::{
     RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWACTION, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN,
     TCA_DUMP_INVISIBLE, TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_RATE, TCM_IFINDEX_MAGIC_BLOCK,
 };
-
-/// A message: its type, its flags, and what follows its head.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// What it asks for.
-    pub kind: u16,
-    /// How.
-    pub flags: u16,
-    /// The rest.
-    pub body: Vec<u8>,
-}
-
-/// Why an operation cannot be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Unsent {
-    /// There is no such device.
-    NoDevice(String),
-    /// It has no netlink message here: the part that asks, and what to do instead.
-    NotNetlink(&'static str),
-}
-
-impl fmt::Display for Unsent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unsent::NoDevice(name) => write!(f, "there is no device `{name}`"),
-            Unsent::NotNetlink(what) => write!(f, "the kernel back end does not set {what}"),
-        }
-    }
-}
-
-impl std::error::Error for Unsent {}
-
-/// The numbers that devices have, by name.
-pub type Devices<'d> = &'d dyn Fn(&str) -> Option<u32>;
 
 /// The message for an operation of traffic control. Those of links and of netfilter have other ways.
 ///
@@ -68,10 +34,6 @@ pub fn message(op: &Op, devices: Devices<'_>) -> Result<Message, Unsent> {
         Op::Link(_) | Op::TxQueueLen { .. } | Op::Mtu { .. } => Err(Unsent::NotNetlink("links in this way")),
         Op::Ring { .. } => Err(Unsent::NotNetlink("rings of cards")),
     }
-}
-
-fn number(devices: Devices<'_>, name: &str) -> Result<u32, Unsent> {
-    devices(name).ok_or_else(|| Unsent::NoDevice(name.to_owned()))
 }
 
 /// The flags that a verb stands for.

@@ -1,6 +1,6 @@
 //! blackhole.
 
-use super::Codec;
+use super::base::Codec;
 use tidegate_policy::QdiscParams;
 
 pub(super) struct Blackhole;

@@ -1,7 +1,7 @@
 //! cake.
 
-use super::{Codec, nested};
-use crate::decode::Message;
+use super::base::{Codec, nested};
+use crate::decode::message::Message;
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{CakeFlowStats, CakeStats, CakeTinStats, Xstats};
 use tidegate_policy::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, QdiscParams};

@@ -1,7 +1,8 @@
 //! choke.
 
-use super::{Codec, nested, red};
-use crate::decode::Message;
+use super::base::{Codec, nested};
+use super::red;
+use crate::decode::message::Message;
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{QdiscParams, RedParams};
 use tidegate_sys::attribute::{Attributes, read};

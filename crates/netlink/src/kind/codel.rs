@@ -1,7 +1,7 @@
 //! codel.
 
-use super::{Codec, nested};
-use crate::decode::Message;
+use super::base::{Codec, nested};
+use crate::decode::message::Message;
 use tidegate_policy::dump::{CodelStats, Xstats};
 use tidegate_policy::{CodelParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, Found, read};

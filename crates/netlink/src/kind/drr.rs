@@ -1,7 +1,7 @@
 //! drr.
 
-use super::{Codec, nested};
-use crate::decode::Message;
+use super::base::{Codec, nested};
+use crate::decode::message::Message;
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, DrrClassParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, read};

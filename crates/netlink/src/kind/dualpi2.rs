@@ -1,7 +1,7 @@
 //! dualpi2.
 
-use super::{Codec, nested};
-use crate::decode::Message;
+use super::base::{Codec, nested};
+use crate::decode::message::Message;
 use tidegate_policy::dump::{DualPi2Stats, Xstats};
 use tidegate_policy::{DualPi2Params, QdiscParams, StepThreshold};
 use tidegate_sys::attribute::{Attributes, Found, read};

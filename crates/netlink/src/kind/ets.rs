@@ -1,7 +1,7 @@
 //! ets.
 
-use super::{Codec, nested_and_marked};
-use crate::decode::numbers;
+use super::base::{Codec, nested_and_marked};
+use crate::decode::message::numbers;
 use tidegate_policy::{ClassParams, EtsClassParams, EtsParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, Found, read};
 

@@ -1,7 +1,7 @@
 //! pfifo, bfifo and pfifo_head_drop.
 
-use super::Codec;
-use crate::decode::numbers;
+use super::base::Codec;
+use crate::decode::message::numbers;
 use tidegate_policy::{FifoParams, QdiscParams};
 use tidegate_sys::attribute::Attributes;
 use tidegate_sys::numbers::TCA_OPTIONS;

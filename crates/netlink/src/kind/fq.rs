@@ -1,7 +1,7 @@
 //! fq.
 
-use super::{Codec, nested};
-use crate::decode::Message;
+use super::base::{Codec, nested};
+use crate::decode::message::Message;
 use tidegate_policy::dump::{FqStats, Xstats};
 use tidegate_policy::{FqParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, Found, read};

@@ -1,7 +1,7 @@
 //! fq_codel.
 
-use super::{Codec, nested, structure};
-use crate::decode::Message;
+use super::base::{Codec, nested, structure};
+use crate::decode::message::Message;
 use tidegate_policy::dump::{CodelStats, FqCodelStats, Xstats};
 use tidegate_policy::{FqCodelParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, Found, read};

@@ -1,7 +1,7 @@
 //! fq_pie.
 
-use super::{Codec, nested_and_marked, structure};
-use crate::decode::Message;
+use super::base::{Codec, nested_and_marked, structure};
+use crate::decode::message::Message;
 use tidegate_policy::dump::{FqPieStats, Xstats};
 use tidegate_policy::{FqPieParams, PieParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, Found, read};

@@ -1,7 +1,8 @@
 //! gred.
 
-use super::{Codec, nested, red};
-use crate::decode::numbers;
+use super::base::{Codec, nested};
+use super::red;
+use crate::decode::message::numbers;
 use tidegate_policy::{GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup, QdiscParams, RedCurve};
 use tidegate_sys::attribute::{Attributes, Found, read, words};
 

@@ -1,7 +1,7 @@
 //! hfsc.
 
-use super::{Codec, nested, wide};
-use crate::decode::{Message, numbers};
+use super::base::{Codec, nested, wide};
+use crate::decode::message::{Message, numbers};
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, HfscClassParams, HfscParams, QdiscParams, ServiceCurve};
 use tidegate_sys::attribute::{Attributes, Found, read, words};

@@ -1,7 +1,7 @@
 //! hhf.
 
-use super::{Codec, nested, structure};
-use crate::decode::Message;
+use super::base::{Codec, nested, structure};
+use crate::decode::message::Message;
 use tidegate_policy::dump::{HhfStats, Xstats};
 use tidegate_policy::{HhfParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, Found, read};

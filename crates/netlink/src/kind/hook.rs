@@ -1,6 +1,6 @@
 //! ingress and clsact.
 
-use super::Codec;
+use super::base::Codec;
 use tidegate_policy::QdiscParams;
 
 pub(super) struct Hook;

@@ -1,8 +1,8 @@
 //! htb.
 
-use super::{Codec, nested};
+use super::base::{Codec, nested};
+use crate::decode::message::{Message, numbers};
 use crate::decode::rate::{SPEC, rate};
-use crate::decode::{Message, numbers};
 use crate::encode::rate as sent;
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, HtbClassParams, HtbParams, QdiscParams, Ticks};

@@ -1,9 +1,11 @@
 //! What is sent and told of each kind: one file each, and their table here.
 
+mod base;
 mod blackhole;
 mod cake;
 mod choke;
 mod codel;
+mod custom;
 mod drr;
 mod dualpi2;
 mod ets;
@@ -30,39 +32,9 @@ mod sfq;
 mod skbprio;
 mod tbf;
 
-use crate::decode::Message;
-use tidegate_policy::dump::Xstats;
-use tidegate_policy::{ClassParams, Kind, QdiscParams};
-use tidegate_sys::attribute::Attributes;
-use tidegate_sys::numbers::TCA_OPTIONS;
+pub(crate) use base::Codec;
 
-/// How a kind's parameters are sent, and what the kernel tells of it is read.
-pub(crate) trait Codec: Sync {
-    /// Writes what is said of a qdisc, if anything is. Kinds older than attributes have a structure of their own;
-    /// `change`: it is there already.
-    fn encode(&self, _to: &mut Attributes, _params: &QdiscParams, _change: bool) {}
-
-    /// Reads the parameters in force; `None`: they are not as they should be.
-    fn decode(&self, options: &[u8]) -> Option<QdiscParams>;
-
-    /// What only this kind counts.
-    fn stats(&self, _message: &Message<'_>) -> Option<Xstats> {
-        None
-    }
-
-    /// Writes what is said of a class, if anything is.
-    fn encode_class(&self, _to: &mut Attributes, _params: &ClassParams) {}
-
-    /// Reads the parameters of a class; `None`: they are not as they should be.
-    fn decode_class(&self, _options: &[u8]) -> Option<ClassParams> {
-        Some(ClassParams::None)
-    }
-
-    /// What only this kind's classes count.
-    fn class_stats(&self, _message: &Message<'_>) -> Option<Xstats> {
-        None
-    }
-}
+use tidegate_policy::Kind;
 
 /// Every kind, in the order of the enum.
 const ROWS: [(Kind, &dyn Codec); Kind::COUNT] = [
@@ -98,6 +70,7 @@ const ROWS: [(Kind, &dyn Codec); Kind::COUNT] = [
     (Kind::Multiq, &multiq::Multiq),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
+    (Kind::Custom, &custom::Custom),
 ];
 
 // A row is found by its kind's number.
@@ -113,36 +86,3 @@ const _: () = {
 pub(crate) fn codec(kind: Kind) -> &'static dyn Codec {
     ROWS[kind as usize].1
 }
-
-/// Options that are attributes.
-fn nested(to: &mut Attributes, write: impl FnOnce(&mut Attributes)) {
-    let mut inner = Attributes::default();
-    write(&mut inner);
-    to.nest(TCA_OPTIONS, &inner);
-}
-
-/// The same, where the kernel looks for the mark of a nest.
-fn nested_and_marked(to: &mut Attributes, write: impl FnOnce(&mut Attributes)) {
-    let mut inner = Attributes::default();
-    write(&mut inner);
-    to.marked_nest(TCA_OPTIONS, &inner);
-}
-
-/// A number of 64 bits from the two halves that stand one after the other.
-fn wide(first: u32, second: u32) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&first.to_ne_bytes());
-    bytes[4..].copy_from_slice(&second.to_ne_bytes());
-    u64::from_ne_bytes(bytes)
-}
-
-/// Numbers of 32 bits become the fields of a structure, in this order; `None`: there are more of them, or fewer.
-macro_rules! structure {
-    ($words:expr => $structure:ident { $($field:ident),* $(,)? }) => {
-        match *$words {
-            [$($field),*] => Some($structure { $($field),* }),
-            _ => None,
-        }
-    };
-}
-use structure;

@@ -1,6 +1,6 @@
 //! multiq: a structure of two numbers.
 
-use super::Codec;
+use super::base::Codec;
 use tidegate_policy::{MultiqParams, QdiscParams};
 use tidegate_sys::attribute::Attributes;
 use tidegate_sys::numbers::TCA_OPTIONS;

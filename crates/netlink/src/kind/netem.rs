@@ -1,7 +1,7 @@
 //! netem: a structure, and attributes behind it.
 
-use super::Codec;
-use crate::decode::numbers;
+use super::base::Codec;
+use crate::decode::message::numbers;
 use tidegate_policy::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, QdiscParams, Table};
 use tidegate_sys::attribute::{Attributes, Found, read, words};
 use tidegate_sys::numbers::TCA_OPTIONS;

@@ -1,6 +1,6 @@
 //! noqueue.
 
-use super::Codec;
+use super::base::Codec;
 use tidegate_policy::QdiscParams;
 
 pub(super) struct Noqueue;

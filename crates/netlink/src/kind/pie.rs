@@ -1,7 +1,7 @@
 //! pie.
 
-use super::{Codec, nested, wide};
-use crate::decode::Message;
+use super::base::{Codec, nested, wide};
+use crate::decode::message::Message;
 use tidegate_policy::dump::{PieStats, Xstats};
 use tidegate_policy::{PieParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, Found, read};

@@ -1,6 +1,6 @@
 //! plug: a structure of two numbers; the kernel tells nothing of it.
 
-use super::Codec;
+use super::base::Codec;
 use tidegate_policy::{PlugCommand, PlugParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, words};
 use tidegate_sys::numbers::TCA_OPTIONS;

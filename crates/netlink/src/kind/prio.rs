@@ -1,7 +1,7 @@
 //! prio: a structure.
 
-use super::Codec;
-use crate::decode::numbers;
+use super::base::Codec;
+use crate::decode::message::numbers;
 use tidegate_policy::{PrioParams, QdiscParams};
 use tidegate_sys::attribute::{Attributes, words};
 use tidegate_sys::numbers::TCA_OPTIONS;

@@ -1,6 +1,6 @@
 //! qfq.
 
-use super::{Codec, nested};
+use super::base::{Codec, nested};
 use tidegate_policy::{ClassParams, QdiscParams, QfqClassParams};
 use tidegate_sys::attribute::{Attributes, read};
 

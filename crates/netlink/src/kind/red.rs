@@ -1,7 +1,7 @@
 //! red, and what choke, sfq and gred have of it.
 
-use super::{Codec, nested};
-use crate::decode::{Message, numbers};
+use super::base::{Codec, nested};
+use crate::decode::message::{Message, numbers};
 use tidegate_policy::dump::{RedStats, Xstats};
 use tidegate_policy::{IdleTable, QdiscParams, RedCurve, RedParams};
 use tidegate_sys::attribute::{Attributes, Found, read, words};

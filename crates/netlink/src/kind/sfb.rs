@@ -1,7 +1,7 @@
 //! sfb: a structure.
 
-use super::{Codec, nested, structure};
-use crate::decode::{Message, numbers};
+use super::base::{Codec, nested, structure};
+use crate::decode::message::{Message, numbers};
 use tidegate_policy::dump::{SfbStats, Xstats};
 use tidegate_policy::{QdiscParams, SfbParams};
 use tidegate_sys::attribute::{Attributes, Found, read, words};

@@ -1,7 +1,7 @@
 //! sfq: a structure.
 
-use super::Codec;
-use crate::decode::{Message, numbers};
+use super::base::Codec;
+use crate::decode::message::{Message, numbers};
 use tidegate_policy::dump::{SfqStats, Xstats};
 use tidegate_policy::{QdiscParams, RedCurve, SfqParams, SfqRed};
 use tidegate_sys::attribute::{Attributes, words};

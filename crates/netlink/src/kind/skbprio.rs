@@ -1,7 +1,7 @@
 //! skbprio.
 
-use super::Codec;
-use crate::decode::numbers;
+use super::base::Codec;
+use crate::decode::message::numbers;
 use tidegate_policy::{QdiscParams, SkbprioParams};
 use tidegate_sys::attribute::Attributes;
 use tidegate_sys::numbers::TCA_OPTIONS;

@@ -1,7 +1,7 @@
 //! tbf.
 
-use super::{Codec, nested};
-use crate::decode::numbers;
+use super::base::{Codec, nested};
+use crate::decode::message::numbers;
 use crate::decode::rate::{SPEC, rate};
 use crate::encode::rate as sent;
 use tidegate_policy::{QdiscParams, TbfParams, Ticks};

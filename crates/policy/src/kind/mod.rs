@@ -4,6 +4,7 @@ mod blackhole;
 mod cake;
 mod choke;
 mod codel;
+mod custom;
 mod drr;
 mod dualpi2;
 mod ets;
@@ -34,6 +35,7 @@ mod tbf;
 
 pub use cake::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
 pub use codel::CodelParams;
+pub use custom::CustomParams;
 pub use drr::DrrClassParams;
 pub use dualpi2::{DualPi2Params, StepThreshold};
 pub use ets::{EtsClassParams, EtsParams, MAX_BANDS};
@@ -145,6 +147,8 @@ pub enum Kind {
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
     Clsact,
+    /// A qdisc of the program that uses this library; tc has no name for it.
+    Custom,
 }
 
 /// What is known of every kind whatever its parameters, in the order of the enum.
@@ -182,6 +186,7 @@ pub(crate) const ROWS: &[KindSpec] = &[
     multiq::MULTIQ,
     hook::INGRESS,
     hook::CLSACT,
+    custom::CUSTOM,
 ];
 
 /// Parameters of a qdisc.
@@ -245,6 +250,8 @@ pub enum QdiscParams {
     Multiq(MultiqParams),
     /// ingress and clsact: nothing can be said.
     Ingress,
+    /// One made outside.
+    Custom(CustomParams),
 }
 
 /// Parameters of a class.

@@ -227,8 +227,8 @@ impl Kind {
         Kind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// The kind of that exact name, be it one that does not queue.
+    /// The kind of that exact name in tc, be it one that does not queue. Qdiscs made outside have none there.
     pub fn named(name: &str) -> Option<Kind> {
-        Kind::every().find(|kind| kind.name() == name)
+        Kind::every().find(|kind| kind.name() == name && *kind != Kind::Custom)
     }
 }

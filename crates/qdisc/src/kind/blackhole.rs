@@ -3,8 +3,9 @@
 //! So a TCP sender goes on until its packets time out; the qdiscs above count each one as a drop of their own.
 
 use super::NO_CHANGE;
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use tidegate_classify::FilterList;
 use tidegate_packet::Pkt;
 use tidegate_policy::{QdiscParams, TcError};
@@ -12,26 +13,33 @@ use tidegate_policy::{QdiscParams, TcError};
 pub(crate) struct Blackhole;
 
 impl Discipline for Blackhole {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         cx.drop(own.handle, pkt, Why::Full);
         Enqueue::Lost
     }
 
-    fn dequeue(&mut self, _cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, _cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         Dequeue::Empty
     }
 
-    fn look(&mut self, _cx: &mut Cx<'_>) -> Option<Peek> {
-        Some(Peek::Empty)
-    }
-
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        _params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }
 
-    fn purge(&mut self, _cx: &mut Cx<'_>, _own: Own) {}
+    fn purge(&mut self, _cx: &mut Context<'_>, _own: QdiscState) {}
 
     fn params(&self) -> QdiscParams {
         QdiscParams::Blackhole
+    }
+}
+
+impl BuiltIn for Blackhole {
+    fn peek(&mut self, _cx: &mut Context<'_>) -> Option<Peek> {
+        Some(Peek::Empty)
     }
 }

@@ -7,12 +7,13 @@
 
 use super::red::Flags;
 use crate::algo::red::{Params, State};
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Addrs, FlowKeys, Pkt, Pool, Time};
-use tidegate_policy::dump::{RedStats, Xstats};
+use tidegate_policy::dump::{QueueStats, RedStats, Xstats};
 use tidegate_policy::{Errno, QdiscParams, RedParams, TcError};
 
 const MAX_LIMIT: u32 = 131_071;
@@ -103,7 +104,7 @@ impl Choke {
     }
 
     /// A place of the ring with a packet, drawn.
-    fn drawn(&self, cx: &mut Cx<'_>) -> u32 {
+    fn drawn(&self, cx: &mut Context<'_>) -> u32 {
         let places = self.tail.wrapping_sub(self.head) & self.mask();
         for _ in 0..TRIES {
             let place = (self.head + cx.draw.source.below(places)) & self.mask();
@@ -115,7 +116,7 @@ impl Choke {
     }
 
     /// Draws a packet; tells its place if it is of the arrival's flow.
-    fn matched(&self, cx: &mut Cx<'_>, pkt: &Pkt) -> Option<u32> {
+    fn matched(&self, cx: &mut Context<'_>, pkt: &Pkt) -> Option<u32> {
         if self.is_empty() {
             return None;
         }
@@ -143,7 +144,7 @@ impl Choke {
     }
 
     /// Marks a packet that is to be marked, or tells that it is to be dropped.
-    fn must_drop(&mut self, cx: &mut Cx<'_>, pkt: &Pkt, hard: bool) -> bool {
+    fn must_drop(&mut self, cx: &mut Context<'_>, pkt: &Pkt, hard: bool) -> bool {
         self.overlimits = self.overlimits.wrapping_add(1);
         let may_mark = self.flags.ecn && !(hard && self.flags.harddrop);
         let marked = may_mark && cx.pool.meta_mut(pkt).set_ce();
@@ -156,7 +157,7 @@ impl Choke {
     }
 
     /// Judges an arrival by the average; true when it is to be dropped.
-    fn judge(&mut self, cx: &mut Cx<'_>, own: Own, pkt: &Pkt) -> bool {
+    fn judge(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: &Pkt) -> bool {
         if self.state.is_low(&self.params) {
             self.state.pass();
             return false;
@@ -187,7 +188,7 @@ impl Choke {
     }
 
     /// Moves what waits to a ring of another size, and loses what that has no place for.
-    fn move_to(&mut self, cx: &mut Cx<'_>, own: Own, limit: u32) {
+    fn move_to(&mut self, cx: &mut Context<'_>, own: QdiscState, limit: u32) {
         let fresh = ring(limit);
         if fresh.len() == self.ring.len() {
             return;
@@ -207,7 +208,7 @@ impl Choke {
 }
 
 impl Discipline for Choke {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let scratch = &mut cx.pool.meta_mut(&pkt).scratch;
         scratch.0 &= !0xff;
         self.state.arrival(&self.params, own.qlen, cx.now);
@@ -229,7 +230,7 @@ impl Discipline for Choke {
         Enqueue::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         if self.is_empty() {
             self.state.idle(cx.now);
             return Dequeue::Empty;
@@ -237,19 +238,7 @@ impl Discipline for Choke {
         self.take(self.head).map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        if self.is_empty() {
-            return Some(Peek::Empty);
-        }
-        let first = self.ring[self.head as usize].as_ref();
-        Some(first.map_or(Peek::Empty, |pkt| Peek::Packet(cx.pool.meta(pkt).len)))
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        if self.is_empty() { None } else { self.ring[self.head as usize].as_ref().map(Pkt::slot) }
-    }
-
-    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Choke(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         let (law, flags) = check(params)?;
         self.move_to(cx, own, params.limit);
@@ -258,7 +247,7 @@ impl Discipline for Choke {
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for pkt in self.drain() {
             cx.next_purge_group();
             cx.purge(own.handle, pkt);
@@ -274,8 +263,22 @@ impl Discipline for Choke {
         Xstats::Red(self.stats.clone())
     }
 
-    fn overlimits(&self) -> u32 {
-        self.overlimits
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.overlimits;
+    }
+}
+
+impl BuiltIn for Choke {
+    fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
+        if self.is_empty() {
+            return Some(Peek::Empty);
+        }
+        let first = self.ring[self.head as usize].as_ref();
+        Some(first.map_or(Peek::Empty, |pkt| Peek::Packet(cx.pool.meta(pkt).len)))
+    }
+
+    fn peek_slot(&self) -> Option<usize> {
+        if self.is_empty() { None } else { self.ring[self.head as usize].as_ref().map(Pkt::slot) }
     }
 }
 

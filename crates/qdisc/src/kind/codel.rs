@@ -2,8 +2,9 @@
 
 use super::purge_queue;
 use crate::algo::codel::{Counts, Params, Queue, State, micros, units};
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Handle, Pkt, Time};
 use tidegate_policy::dump::{CodelStats, Xstats};
@@ -60,7 +61,7 @@ pub(crate) fn set_times(params: &mut Params, target: Option<u32>, interval: Opti
 
 /// A [`Fifo`] under CoDel's law.
 pub(crate) struct Judged<'q, 'c, 'd> {
-    pub(crate) cx: &'c mut Cx<'d>,
+    pub(crate) cx: &'c mut Context<'d>,
     pub(crate) at: Handle,
     pub(crate) queue: &'q mut Fifo,
     /// Bytes still waiting in the qdisc.
@@ -97,7 +98,7 @@ impl Queue for Judged<'_, '_, '_> {
 }
 
 impl Discipline for Codel {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         if own.qlen >= self.limit {
             self.drop_overlimit += 1;
             cx.drop(own.handle, pkt, Why::Full);
@@ -108,28 +109,27 @@ impl Discipline for Codel {
         Enqueue::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         let now = cx.now.codel();
         let mut judged = Judged { cx, at: own.handle, queue: &mut self.queue, backlog: own.backlog, memory: 0 };
         let packet = self.state.dequeue(&self.params, &mut self.counts, now, &mut judged);
         packet.map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Codel(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.set(params);
         Ok(())
     }
 
-    fn over_limit(&self, own: Own) -> bool {
-        own.qlen > self.limit
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+        if own.qlen <= self.limit {
+            return Trimmed::Nothing;
+        }
+        held.take().or_else(|| self.queue.pop_front(cx.pool)).map_or(Trimmed::Nothing, Trimmed::Dropped)
     }
 
-    fn give_up(&mut self, cx: &mut Cx<'_>, _own: Own) -> GivenUp {
-        self.queue.pop_front(cx.pool).map_or(GivenUp::Nothing, GivenUp::Dropped)
-    }
-
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         purge_queue(cx, own.handle, &mut self.queue);
         self.state = State::default();
     }
@@ -154,3 +154,5 @@ impl Discipline for Codel {
         })
     }
 }
+
+impl BuiltIn for Codel {}

@@ -4,10 +4,13 @@
 //! grows by the class's quantum and the class goes to the end. There is no default class: a packet that nothing classifies is dropped.
 
 use crate::algo::{Chain, ClassHash, Link, Linked, Sent};
-use crate::asking::{Gone, choose_class};
-use crate::cx::{Cx, Why};
-use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek, Place, Visit};
+use crate::asking::{Consumed, choose_class};
+use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
+use crate::classful::Classful;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::NO_CHANGE;
+use crate::kind::classful;
 use crate::node::Node;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -62,7 +65,13 @@ impl Drr {
         &mut self.classes[at as usize].class
     }
 
-    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
+    fn choose(
+        &self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: &Pkt,
+    ) -> Result<Option<u32>, Consumed> {
         choose_class(cx, own, filters, pkt, |class| self.find(class))
     }
 
@@ -85,7 +94,7 @@ impl Drr {
 
 impl Discipline for Drr {
     #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let chosen = match self.choose(cx, own, filters, &pkt) {
             Ok(chosen) => chosen,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -108,44 +117,8 @@ impl Discipline for Drr {
         result
     }
 
-    fn enqueue_plain(&mut self, pool: &mut Pool, _at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
-        let Some(at) = self.hash.quick(pool.meta(&pkt).priority_class()) else { return Err(pkt) };
-        let Slot { link, class } = &mut self.classes[at as usize];
-        if !class.child.is_fifo() {
-            return Err(pkt);
-        }
-        class.child.enqueue_plain(pool, pkt, len)?;
-        if !link.is_linked() {
-            class.deficit = class.quantum;
-            self.active.push(&mut self.classes, at);
-        }
-        Ok(())
-    }
-
-    fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
-        let meta = pool.meta(pkt);
-        let at = match self.find(meta.priority_class()) {
-            Some(at) => at,
-            None => self.find(filters.guess(meta.mark, qdisc)?)?,
-        };
-        let class = &self.classes[at as usize].class;
-        black_box(class.deficit);
-        Some(&class.child)
-    }
-
-    fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
-        let Some(mut at) = self.active.first() else { return };
-        for _ in 0..room.min(AHEAD) {
-            let Slot { link, class } = &self.classes[at as usize];
-            black_box(class.deficit);
-            class.child.touch_next(pool, depth, room);
-            let Some(next) = link.next() else { return };
-            at = next;
-        }
-    }
-
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         while let Some(at) = self.active.first() {
             let class = &mut self.classes[at as usize].class;
             let had = class.child.qlen() > 0;
@@ -179,25 +152,16 @@ impl Discipline for Drr {
         Dequeue::Empty
     }
 
-    fn dequeue_run(&mut self, cx: &mut Cx<'_>, own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
-        let mut ran = false;
-        while !budget.is_spent()
-            && let Some(at) = self.active.first()
-            && self.class(at).child.is_fifo()
-            && let Dequeue::Packet(pkt) = self.dequeue(cx, own)
-        {
-            budget.take(cx.pool.meta(&pkt).len);
-            out.push(pkt);
-            ran = true;
-        }
-        ran
-    }
-
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        _params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         for (_, at) in self.hash.iter() {
             self.classes[at as usize].class.child.purge(cx);
             if self.classes[at as usize].link.is_linked() {
@@ -210,14 +174,18 @@ impl Discipline for Drr {
         QdiscParams::Drr
     }
 
+    classful!();
+}
+
+impl Classful for Drr {
     fn has_class(&self, class: Handle) -> bool {
         self.find(class).is_some()
     }
 
     fn class_op(
         &mut self,
-        cx: &mut Cx<'_>,
-        _own: Own,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
         filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
@@ -273,7 +241,7 @@ impl Discipline for Drr {
         Some(&mut self.class(at).child)
     }
 
-    fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
+    fn child_emptied(&mut self, _cx: &mut Context<'_>, class: Handle) {
         if let Some(at) = self.find(class) {
             self.deactivate(at);
         }
@@ -304,3 +272,57 @@ impl Discipline for Drr {
         }
     }
 }
+
+impl Batch for Drr {
+    fn enqueue_plain(&mut self, pool: &mut Pool, _at: ParentQdisc<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let Some(at) = self.hash.quick(pool.meta(&pkt).priority_class()) else { return Err(pkt) };
+        let Slot { link, class } = &mut self.classes[at as usize];
+        if !class.child.is_fifo() {
+            return Err(pkt);
+        }
+        class.child.enqueue_plain(pool, pkt, len)?;
+        if !link.is_linked() {
+            class.deficit = class.quantum;
+            self.active.push(&mut self.classes, at);
+        }
+        Ok(())
+    }
+
+    fn child_hint(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let meta = pool.meta(pkt);
+        let at = match self.find(meta.priority_class()) {
+            Some(at) => at,
+            None => self.find(filters.guess(meta.mark, qdisc)?)?,
+        };
+        let class = &self.classes[at as usize].class;
+        black_box(class.deficit);
+        Some(&class.child)
+    }
+
+    fn prefetch(&self, pool: &mut Pool, depth: u32, room: u32) {
+        let Some(mut at) = self.active.first() else { return };
+        for _ in 0..room.min(AHEAD) {
+            let Slot { link, class } = &self.classes[at as usize];
+            black_box(class.deficit);
+            class.child.prefetch(pool, depth, room);
+            let Some(next) = link.next() else { return };
+            at = next;
+        }
+    }
+
+    fn dequeue_run(&mut self, cx: &mut Context<'_>, own: QdiscState, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        let mut ran = false;
+        while !budget.is_spent()
+            && let Some(at) = self.active.first()
+            && self.class(at).child.is_fifo()
+            && let Dequeue::Packet(pkt) = self.dequeue(cx, own)
+        {
+            budget.take(cx.pool.meta(&pkt).len);
+            out.push(pkt);
+            ran = true;
+        }
+        ran
+    }
+}
+
+impl BuiltIn for Drr {}

@@ -8,9 +8,10 @@
 //! Linux has it since 6.17; where RFC 9332 leaves a number open it is Linux's as the reference tells it. No real kernel was at hand.
 
 use super::purge_queue;
-use crate::asking::{Answer, Gone, classify};
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Draws, Fifo, Handle, Pkt, Pool, Span, Time};
 use tidegate_policy::dump::{DualPi2Stats, Xstats};
@@ -126,7 +127,7 @@ pub(crate) struct DualPi2 {
 }
 
 impl DualPi2 {
-    pub(crate) fn new(cx: &Cx<'_>, params: Option<&DualPi2Params>) -> Result<DualPi2, TcError> {
+    pub(crate) fn new(cx: &Context<'_>, params: Option<&DualPi2Params>) -> Result<DualPi2, TcError> {
         let Device { max_frame, .. } = cx.device;
         let mut dual = DualPi2 {
             limit: 10_000,
@@ -197,7 +198,13 @@ impl DualPi2 {
         self.credit = self.max_frame as i32 * (share - (100 - share));
     }
 
-    fn traffic(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Traffic, Gone> {
+    fn traffic(
+        &self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: &Pkt,
+    ) -> Result<Traffic, Consumed> {
         let meta = cx.pool.meta(pkt);
         if meta.ecn() & self.ecn_mask != 0 {
             return Ok(Traffic::LowLatency);
@@ -212,14 +219,14 @@ impl DualPi2 {
             return Ok(of(priority));
         }
         match classify(filters, cx, own.handle, pkt) {
-            Answer::Nothing => Ok(Traffic::Classic),
-            Answer::Class(class) => Ok(of(class)),
-            Answer::Gone(gone) => Err(gone),
+            ClassifyResult::Nothing => Ok(Traffic::Classic),
+            ClassifyResult::Class(class) => Ok(of(class)),
+            ClassifyResult::Consumed(gone) => Err(gone),
         }
     }
 
     /// The coupled law. `backlog`: bytes that wait without the packet.
-    fn judge(&mut self, cx: &mut Cx<'_>, backlog: u64, traffic: Traffic, pkt: &Pkt) -> Judged {
+    fn judge(&mut self, cx: &mut Context<'_>, backlog: u64, traffic: Traffic, pkt: &Pkt) -> Judged {
         if backlog < 2 * u64::from(cx.device.max_frame) || traffic == Traffic::Unmarked {
             return Judged::Passes;
         }
@@ -246,7 +253,7 @@ impl DualPi2 {
     }
 
     /// The step: has a low-latency packet waited for too long? Then it is marked, or dropped where it cannot carry a mark.
-    fn step(&mut self, cx: &mut Cx<'_>, pkt: &Pkt) -> Judged {
+    fn step(&mut self, cx: &mut Context<'_>, pkt: &Pkt) -> Judged {
         let waiting = self.low.len();
         let over = match self.step {
             StepThreshold::Micros(us) => Note(cx.pool.meta(pkt).scratch.0).waited(cx.now) > Span::micros(us.into()),
@@ -336,7 +343,7 @@ impl Note {
 }
 
 impl Discipline for DualPi2 {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         self.bring_up(cx.pool, cx.now);
         let traffic = match self.traffic(cx, own, filters, &pkt) {
             Ok(traffic) => traffic,
@@ -365,7 +372,7 @@ impl Discipline for DualPi2 {
         Enqueue::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         self.bring_up(cx.pool, cx.now);
         let mut backlog = own.backlog;
         while let Some((pkt, from_low)) = self.next(cx.pool) {
@@ -391,21 +398,20 @@ impl Discipline for DualPi2 {
         Dequeue::Empty
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::DualPi2(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.bring_up(cx.pool, cx.now);
         self.set(params)
     }
 
-    fn over_limit(&self, own: Own) -> bool {
-        own.qlen > self.limit || self.memory > u64::from(self.memory_limit)
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+        if !(own.qlen > self.limit || self.memory > u64::from(self.memory_limit)) {
+            return Trimmed::Nothing;
+        }
+        held.take().or_else(|| self.next(cx.pool).map(|(pkt, _)| pkt)).map_or(Trimmed::Nothing, Trimmed::Dropped)
     }
 
-    fn give_up(&mut self, cx: &mut Cx<'_>, _own: Own) -> GivenUp {
-        self.next(cx.pool).map_or(GivenUp::Nothing, |(pkt, _)| GivenUp::Dropped(pkt))
-    }
-
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         purge_queue(cx, own.handle, &mut self.classic);
         purge_queue(cx, own.handle, &mut self.low);
         self.memory = 0;
@@ -443,6 +449,8 @@ impl Discipline for DualPi2 {
         })
     }
 }
+
+impl BuiltIn for DualPi2 {}
 
 #[cfg(test)]
 mod tests {

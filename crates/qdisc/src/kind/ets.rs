@@ -4,9 +4,12 @@
 //! go with changes of the qdisc only; a band that becomes strict or stops being so keeps its packets.
 
 use crate::algo::{Chain, Link, Linked};
-use crate::asking::{Answer, Gone, classify};
-use crate::cx::Cx;
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::Context;
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
+use crate::kind::classful;
 use crate::node::Node;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -68,7 +71,7 @@ fn check(params: &EtsParams) -> Result<(), TcError> {
 }
 
 impl Ets {
-    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&EtsParams>) -> Result<Ets, TcError> {
+    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&EtsParams>) -> Result<Ets, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
         let mut ets = Ets { map: [0; 16], strict: 0, bands: Vec::new(), active: Chain::default(), handle };
@@ -77,7 +80,7 @@ impl Ets {
     }
 
     /// Takes checked parameters; bands that are no more lose what they have.
-    fn set(&mut self, cx: &mut Cx<'_>, params: &EtsParams) {
+    fn set(&mut self, cx: &mut Context<'_>, params: &EtsParams) {
         let (bands, strict) = (usize::from(params.bands), usize::from(params.strict));
         for n in 0..self.bands.len() {
             let shares = (strict..bands).contains(&n);
@@ -109,15 +112,15 @@ impl Ets {
         }
     }
 
-    fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Gone> {
+    fn band(&self, cx: &mut Context<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Consumed> {
         let priority = cx.pool.meta(pkt).priority_class();
         let class = if priority.qdisc() == self.handle {
             priority
         } else {
             match classify(filters, cx, self.handle, pkt) {
-                Answer::Class(class) => class,
-                Answer::Gone(gone) => return Err(gone),
-                Answer::Nothing => {
+                ClassifyResult::Class(class) => class,
+                ClassifyResult::Consumed(gone) => return Err(gone),
+                ClassifyResult::Nothing => {
                     let small = if priority.major() == 0 { priority.0 } else { 0 };
                     return Ok(usize::from(self.map[small as usize & 15]));
                 }
@@ -138,7 +141,7 @@ impl Ets {
     }
 
     /// The bands that are served before the others.
-    fn serve_strict(&mut self, cx: &mut Cx<'_>) -> Dequeue {
+    fn serve_strict(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut held_back = false;
         for band in &mut self.bands[..self.strict] {
             match band.child.dequeue(cx) {
@@ -151,7 +154,7 @@ impl Ets {
     }
 
     /// The first of the bands that share; none if it may not send yet, and is the last of them now.
-    fn serve_first(&mut self, cx: &mut Cx<'_>) -> Option<Dequeue> {
+    fn serve_first(&mut self, cx: &mut Context<'_>) -> Option<Dequeue> {
         let Some(at) = self.active.first() else { return Some(Dequeue::Empty) };
         let band = &mut self.bands[at as usize];
         let had = band.child.qlen() > 0;
@@ -187,7 +190,7 @@ fn quantum_of(params: &EtsParams, band: usize, max_frame: u32) -> u32 {
 }
 
 impl Discipline for Ets {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let at = match self.band(cx, filters, &pkt) {
             Ok(band) => band,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -203,7 +206,7 @@ impl Discipline for Ets {
         result
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         loop {
             // Asked again before each turn, as in Linux: one that shapes counts how often.
             let strict = self.serve_strict(cx);
@@ -218,14 +221,14 @@ impl Discipline for Ets {
         }
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Ets(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         check(params)?;
         self.set(cx, params);
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         for at in 0..self.bands.len() {
             self.deactivate(at);
         }
@@ -243,14 +246,18 @@ impl Discipline for Ets {
         })
     }
 
+    classful!();
+}
+
+impl Classful for Ets {
     fn has_class(&self, class: Handle) -> bool {
         self.index(class).is_some()
     }
 
     fn class_op(
         &mut self,
-        _cx: &mut Cx<'_>,
-        _own: Own,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
         _filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
@@ -273,7 +280,7 @@ impl Discipline for Ets {
         self.index(class).map(|band| &mut self.bands[band].child)
     }
 
-    fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
+    fn child_emptied(&mut self, _cx: &mut Context<'_>, class: Handle) {
         if let Some(at) = self.index(class) {
             self.deactivate(at);
         }
@@ -300,3 +307,5 @@ impl Discipline for Ets {
         }
     }
 }
+
+impl BuiltIn for Ets {}

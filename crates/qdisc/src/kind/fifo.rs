@@ -4,8 +4,9 @@
 //! oldest to take the newest, and says so (congested).
 
 use super::NO_CHANGE;
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::batch::{Budget, BuiltIn};
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Pkt, Pool, Strand};
@@ -58,7 +59,7 @@ impl Fifo {
 
     /// The length of the oldest packet.
     #[inline]
-    pub(crate) fn look(&self, pool: &Pool) -> Peek {
+    pub(crate) fn front(&self, pool: &Pool) -> Peek {
         self.queue.front(pool).map_or(Peek::Empty, |meta| Peek::Packet(meta.len))
     }
 
@@ -88,7 +89,7 @@ fn default_limit(device: Device, kind: Kind) -> u32 {
 }
 
 impl Discipline for Fifo {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         if self.has_room(own.qlen, own.backlog, cx.pool.meta(&pkt).len) {
             self.queue.push_back(cx.pool, pkt);
             return Enqueue::Queued;
@@ -104,19 +105,11 @@ impl Discipline for Fifo {
         Enqueue::Congested
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         self.take(cx.pool).map_or(Dequeue::Empty, |(pkt, _)| Dequeue::Packet(pkt))
     }
 
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        Some(Fifo::look(self, cx.pool))
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        self.queue.front_slot()
-    }
-
-    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Fifo(FifoParams { limit: Some(limit) })) => self.limit = *limit,
             None | Some(QdiscParams::Fifo(_)) => self.limit = default_limit(cx.device, self.kind),
@@ -125,7 +118,7 @@ impl Discipline for Fifo {
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         cx.next_purge_group();
         while let Some((pkt, _)) = self.queue.take_front(cx.pool) {
             cx.purge(own.handle, pkt);
@@ -134,5 +127,15 @@ impl Discipline for Fifo {
 
     fn params(&self) -> QdiscParams {
         QdiscParams::Fifo(FifoParams { limit: Some(self.limit) })
+    }
+}
+
+impl BuiltIn for Fifo {
+    fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
+        Some(self.front(cx.pool))
+    }
+
+    fn peek_slot(&self) -> Option<usize> {
+        self.queue.front_slot()
     }
 }

@@ -6,8 +6,9 @@
 //! send its quantum at once. Packets of the control priority go ahead of all flows.
 
 use crate::algo::{Chain, Link, Linked};
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use crate::kind::purge_queue;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -42,7 +43,7 @@ pub(crate) struct Fq {
     horizon_drop: bool,
     device: Device,
     /// The place of each flow, in the order in which the kernel would walk over them.
-    places: BTreeMap<Place, u32>,
+    places: BTreeMap<ParentQdisc, u32>,
     flows: Vec<Flow>,
     new: Chain,
     old: Chain,
@@ -58,7 +59,7 @@ pub(crate) struct Fq {
 
 /// A flow's bucket, and its place there: the kernel sorts by an address made of the hash, the greatest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ParentQdisc {
     bucket: u32,
     from_last: u32,
 }
@@ -81,7 +82,7 @@ impl Linked for Flow {
 }
 
 impl Fq {
-    pub(crate) fn new(cx: &Cx<'_>, params: Option<&FqParams>) -> Result<Fq, TcError> {
+    pub(crate) fn new(cx: &Context<'_>, params: Option<&FqParams>) -> Result<Fq, TcError> {
         let device = cx.device;
         let mut fq = Fq {
             limit: 10_000,
@@ -153,11 +154,11 @@ impl Fq {
         refused.map_or(Ok(()), Err)
     }
 
-    fn place(&self, hash: u32) -> Place {
+    fn place(&self, hash: u32) -> ParentQdisc {
         // The kernel's multiplicative hash of an address.
         let address = u64::from(hash) << 1 | 1;
         let bucket = address.wrapping_mul(0x61c8_8646_80b5_83eb) >> (64 - self.buckets_log);
-        Place { bucket: bucket as u32, from_last: u32::MAX - hash }
+        ParentQdisc { bucket: bucket as u32, from_last: u32::MAX - hash }
     }
 
     fn resize(&mut self, log: u32) {
@@ -258,7 +259,7 @@ impl Fq {
 }
 
 impl Discipline for Fq {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         if own.qlen >= self.limit {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
@@ -288,7 +289,7 @@ impl Discipline for Fq {
         Enqueue::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         if let Some(pkt) = self.internal.pop_front(cx.pool) {
             return Dequeue::Packet(pkt);
         }
@@ -302,7 +303,7 @@ impl Discipline for Fq {
             let list = if from_new { &mut self.new } else { &mut self.old };
             let Some(at) = list.first() else {
                 if self.next_delayed != u64::MAX {
-                    cx.wake(own.watchdog, Time(self.next_delayed) + Span(u64::from(self.timer_slack_ns)));
+                    cx.wake(own, Time(self.next_delayed) + Span(u64::from(self.timer_slack_ns)));
                 }
                 return Dequeue::Throttled;
             };
@@ -341,29 +342,27 @@ impl Discipline for Fq {
         }
     }
 
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Fq(params)) => self.set(params),
             _ => Err(TcError::bare(Errno::Inval)),
         }
     }
 
-    fn over_limit(&self, own: Own) -> bool {
-        own.qlen > self.limit
-    }
-
-    fn give_up(&mut self, cx: &mut Cx<'_>, own: Own) -> GivenUp {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+        if own.qlen <= self.limit {
+            return Trimmed::Nothing;
+        }
+        if let Some(pkt) = held.take() {
+            return Trimmed::Sent(pkt);
+        }
         match self.dequeue(cx, own) {
-            Dequeue::Packet(pkt) => GivenUp::Sent(pkt),
-            _ => GivenUp::Nothing,
+            Dequeue::Packet(pkt) => Trimmed::Sent(pkt),
+            _ => Trimmed::Nothing,
         }
     }
 
-    fn as_given_up(&self, pkt: Pkt) -> GivenUp {
-        GivenUp::Sent(pkt)
-    }
-
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         purge_queue(cx, own.handle, &mut self.internal);
         let order: Vec<u32> = self.places.values().copied().collect();
         for at in order {
@@ -405,3 +404,5 @@ impl Discipline for Fq {
         })
     }
 }
+
+impl BuiltIn for Fq {}

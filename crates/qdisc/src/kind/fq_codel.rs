@@ -8,9 +8,12 @@ use super::codel::{Judged, set_times};
 use super::purge_queue;
 use crate::algo::codel::{Counts, Params, State, micros};
 use crate::algo::{Chain, Link, Linked};
-use crate::asking::{Answer, Gone, classify};
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
+use crate::kind::classful;
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -126,7 +129,13 @@ impl FqCodel {
     }
 
     /// The bucket of a packet; `None` when a filter sends it nowhere.
-    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
+    fn choose(
+        &self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: &Pkt,
+    ) -> Result<Option<u32>, Consumed> {
         let priority = cx.pool.meta(pkt).priority_class();
         let named = |class: Handle| (1..=self.flow_count).contains(&u32::from(class.minor()));
         if priority.qdisc() == own.handle && named(priority) {
@@ -137,9 +146,9 @@ impl FqCodel {
             return Ok(Some(((u64::from(hash) * u64::from(self.flow_count)) >> 32) as u32));
         }
         match classify(filters, cx, own.handle, pkt) {
-            Answer::Nothing => Ok(None),
-            Answer::Class(class) => Ok(named(class).then(|| u32::from(class.minor()) - 1)),
-            Answer::Gone(gone) => Err(gone),
+            ClassifyResult::Nothing => Ok(None),
+            ClassifyResult::Class(class) => Ok(named(class).then(|| u32::from(class.minor()) - 1)),
+            ClassifyResult::Consumed(gone) => Err(gone),
         }
     }
 
@@ -172,7 +181,7 @@ impl FqCodel {
     }
 
     /// Drops from the head of the fattest flow until half of its bytes are gone, or a batch; tells which flow.
-    fn drop_from_fattest(&mut self, cx: &mut Cx<'_>, at: Handle) -> (u32, u32) {
+    fn drop_from_fattest(&mut self, cx: &mut Context<'_>, at: Handle) -> (u32, u32) {
         // Of several the one with the lowest bucket.
         let (mut index, mut most) = (0, 0);
         for (at, bytes) in self.backlogs.iter().enumerate() {
@@ -199,7 +208,7 @@ impl FqCodel {
 }
 
 impl Discipline for FqCodel {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let chosen = match self.choose(cx, own, filters, &pkt) {
             Ok(chosen) => chosen,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -233,7 +242,7 @@ impl Discipline for FqCodel {
         if victim == index { Enqueue::Congested } else { Enqueue::Queued }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         let now = cx.now.codel();
         let mut backlog = own.backlog;
         loop {
@@ -263,7 +272,7 @@ impl Discipline for FqCodel {
         }
     }
 
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let params = match params {
             Some(QdiscParams::FqCodel(params)) => params,
             None => return Ok(()),
@@ -276,22 +285,20 @@ impl Discipline for FqCodel {
         self.set(params)
     }
 
-    fn over_limit(&self, own: Own) -> bool {
-        own.qlen > self.limit || self.memory > u64::from(self.memory_limit)
-    }
-
-    fn give_up(&mut self, cx: &mut Cx<'_>, own: Own) -> GivenUp {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+        if !(own.qlen > self.limit || self.memory > u64::from(self.memory_limit)) {
+            return Trimmed::Nothing;
+        }
+        if let Some(pkt) = held.take() {
+            return Trimmed::Sent(pkt);
+        }
         match self.dequeue(cx, own) {
-            Dequeue::Packet(pkt) => GivenUp::Sent(pkt),
-            _ => GivenUp::Nothing,
+            Dequeue::Packet(pkt) => Trimmed::Sent(pkt),
+            _ => Trimmed::Nothing,
         }
     }
 
-    fn as_given_up(&self, pkt: Pkt) -> GivenUp {
-        GivenUp::Sent(pkt)
-    }
-
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for (_, index) in self.in_order() {
             let flow = &mut self.flows[index];
             purge_queue(cx, own.handle, &mut flow.queue);
@@ -334,6 +341,10 @@ impl Discipline for FqCodel {
         })
     }
 
+    classful!();
+}
+
+impl Classful for FqCodel {
     fn classes(&mut self, now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
         for (bucket, index) in self.in_order() {
             let flow = &self.flows[index];
@@ -357,3 +368,5 @@ impl Discipline for FqCodel {
         }
     }
 }
+
+impl BuiltIn for FqCodel {}

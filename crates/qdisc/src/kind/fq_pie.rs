@@ -6,8 +6,9 @@
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
 use crate::algo::{Chain, Link, Linked};
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Jiffies, Pkt, Time, Upkeep};
@@ -56,7 +57,7 @@ impl Linked for Flow {
 }
 
 impl FqPie {
-    pub(crate) fn new(cx: &Cx<'_>, params: Option<&FqPieParams>) -> Result<FqPie, TcError> {
+    pub(crate) fn new(cx: &Context<'_>, params: Option<&FqPieParams>) -> Result<FqPie, TcError> {
         let jiffies = cx.device.jiffies;
         let mut fq = FqPie {
             limit: 10 * 1024,
@@ -101,7 +102,7 @@ impl FqPie {
         self.ecn_prob = params.ecn_prob.unwrap_or(self.ecn_prob);
     }
 
-    fn bucket(&self, cx: &mut Cx<'_>, own: Own, pkt: &Pkt) -> u32 {
+    fn bucket(&self, cx: &mut Context<'_>, own: QdiscState, pkt: &Pkt) -> u32 {
         let priority = cx.pool.meta(pkt).priority_class();
         let flows = self.flows.len() as u32;
         if priority.qdisc() == own.handle && (1..=flows).contains(&u32::from(priority.minor())) {
@@ -111,7 +112,7 @@ impl FqPie {
     }
 
     /// Is the packet taken in, marked if need be?
-    fn admits(&mut self, cx: &mut Cx<'_>, own: Own, bucket: u32, pkt: &Pkt) -> bool {
+    fn admits(&mut self, cx: &mut Context<'_>, own: QdiscState, bucket: u32, pkt: &Pkt) -> bool {
         if own.qlen >= self.limit {
             self.stats.overlimit += 1;
             return false;
@@ -143,7 +144,7 @@ fn check(params: &FqPieParams) -> Result<(), TcError> {
 }
 
 impl Discipline for FqPie {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         self.catch_up(cx.now, own);
         let bucket = self.bucket(cx, own, &pkt);
         cx.pool.note_queue(&pkt, bucket + 1);
@@ -169,7 +170,7 @@ impl Discipline for FqPie {
         Enqueue::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         self.catch_up(cx.now, own);
         loop {
             let from_new = !self.new_flows.is_empty();
@@ -197,7 +198,7 @@ impl Discipline for FqPie {
         }
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let params = match params {
             Some(QdiscParams::FqPie(params)) => params,
             _ => return Err(TcError::bare(Errno::Inval)),
@@ -213,41 +214,20 @@ impl Discipline for FqPie {
         Ok(())
     }
 
-    fn catch_up(&mut self, now: Time, _own: Own) {
-        loop {
-            let last = self.cursor + BATCH >= self.flows.len();
-            // The next batch's turn comes at the next tick; without an interval there is none.
-            let fired = match (self.update_ticks, last) {
-                (0, _) | (_, true) => self.upkeep.fired(now, self.update_ticks),
-                (_, false) => self.upkeep.fired_until(now, |present| present),
-            };
-            if fired.is_none() {
-                return;
-            }
-            let end = (self.cursor + BATCH).min(self.flows.len());
-            for flow in &mut self.flows[self.cursor..end] {
-                flow.state.update(&self.params, flow.queue.bytes() as u32);
-            }
-            self.cursor = if last { 0 } else { end };
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+        if own.qlen <= self.limit {
+            return Trimmed::Nothing;
         }
-    }
-
-    fn over_limit(&self, own: Own) -> bool {
-        own.qlen > self.limit
-    }
-
-    fn give_up(&mut self, cx: &mut Cx<'_>, own: Own) -> GivenUp {
+        if let Some(pkt) = held.take() {
+            return Trimmed::Sent(pkt);
+        }
         match self.dequeue(cx, own) {
-            Dequeue::Packet(pkt) => GivenUp::Sent(pkt),
-            _ => GivenUp::Nothing,
+            Dequeue::Packet(pkt) => Trimmed::Sent(pkt),
+            _ => Trimmed::Nothing,
         }
     }
 
-    fn as_given_up(&self, pkt: Pkt) -> GivenUp {
-        GivenUp::Sent(pkt)
-    }
-
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         self.catch_up(cx.now, own);
         for flow in &mut self.flows {
             purge_queue(cx, own.handle, &mut flow.queue);
@@ -285,5 +265,26 @@ impl Discipline for FqPie {
             memory_used: self.memory as u32,
             ..self.stats.clone()
         })
+    }
+}
+
+impl BuiltIn for FqPie {
+    fn catch_up(&mut self, now: Time, _own: QdiscState) {
+        loop {
+            let last = self.cursor + BATCH >= self.flows.len();
+            // The next batch's turn comes at the next tick; without an interval there is none.
+            let fired = match (self.update_ticks, last) {
+                (0, _) | (_, true) => self.upkeep.fired(now, self.update_ticks),
+                (_, false) => self.upkeep.fired_until(now, |present| present),
+            };
+            if fired.is_none() {
+                return;
+            }
+            let end = (self.cursor + BATCH).min(self.flows.len());
+            for flow in &mut self.flows[self.cursor..end] {
+                flow.state.update(&self.params, flow.queue.bytes() as u32);
+            }
+            self.cursor = if last { 0 } else { end };
+        }
     }
 }

@@ -7,13 +7,14 @@
 
 use super::purge_queue;
 use crate::algo::red::{Params, State, Verdict};
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Pkt, Time};
-use tidegate_policy::dump::Xstats;
+use tidegate_policy::dump::{QueueStats, Xstats};
 use tidegate_policy::{Errno, GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup, QdiscParams, TcError};
 
 const MAX_QUEUES: usize = 16;
@@ -59,7 +60,7 @@ fn check(setup: &GredSetup) -> Result<(), TcError> {
 }
 
 impl Gred {
-    pub(crate) fn new(cx: &Cx<'_>, params: Option<&GredParams>) -> Result<Gred, TcError> {
+    pub(crate) fn new(cx: &Context<'_>, params: Option<&GredParams>) -> Result<Gred, TcError> {
         let setup = match params {
             Some(GredParams::Setup(setup)) => *setup,
             Some(_) => {
@@ -160,7 +161,7 @@ impl Gred {
 
 impl Virtual {
     /// Takes the packet in, marked if need be; else tells why not.
-    fn admits(&mut self, cx: &mut Cx<'_>, pkt: &Pkt, verdict: Verdict, backlog: u32) -> Result<(), Refused> {
+    fn admits(&mut self, cx: &mut Context<'_>, pkt: &Pkt, verdict: Verdict, backlog: u32) -> Result<(), Refused> {
         if verdict != Verdict::Pass {
             let hard = verdict == Verdict::Hard;
             let marks = self.flags.ecn && !(hard && self.flags.harddrop) && cx.pool.meta_mut(pkt).set_ce();
@@ -192,7 +193,7 @@ enum Refused {
 }
 
 impl Discipline for Gred {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         self.now = cx.now;
         let meta = cx.pool.meta(&pkt);
         let (len, index) = (meta.len, meta.tc_index);
@@ -237,7 +238,7 @@ impl Discipline for Gred {
         }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         let Some(pkt) = self.queue.pop_front(cx.pool) else { return Dequeue::Empty };
         let meta = cx.pool.meta(&pkt);
         if let Some(queue) = &mut self.virtuals[usize::from(meta.tc_index) % MAX_QUEUES] {
@@ -252,15 +253,7 @@ impl Discipline for Gred {
         Dequeue::Packet(pkt)
     }
 
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        Some(self.queue.front(cx.pool).map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        self.queue.front_slot()
-    }
-
-    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Gred(GredParams::Setup(setup))) => self.set_up(*setup),
             Some(QdiscParams::Gred(GredParams::Queue(queue))) => self.set_queue(cx.now, queue),
@@ -268,7 +261,7 @@ impl Discipline for Gred {
         }
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         purge_queue(cx, own.handle, &mut self.queue);
         for queue in self.virtuals.iter_mut().flatten() {
             queue.state.restart();
@@ -302,7 +295,17 @@ impl Discipline for Gred {
         Xstats::None
     }
 
-    fn overlimits(&self) -> u32 {
-        self.overlimits
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.overlimits;
+    }
+}
+
+impl BuiltIn for Gred {
+    fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
+        Some(self.queue.front(cx.pool).map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
+    }
+
+    fn peek_slot(&self) -> Option<usize> {
+        self.queue.front_slot()
     }
 }

@@ -6,8 +6,9 @@
 //! sends some quanta to the first's one. When the qdisc is full the heavy hitters' oldest packet is lost.
 
 use crate::algo::{Chain, Link, Linked};
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -73,7 +74,7 @@ fn before(a: u32, b: u32) -> bool {
 }
 
 impl Hhf {
-    pub(crate) fn new(cx: &mut Cx<'_>, params: Option<&HhfParams>) -> Result<Hhf, TcError> {
+    pub(crate) fn new(cx: &mut Context<'_>, params: Option<&HhfParams>) -> Result<Hhf, TcError> {
         let Device { jiffies, max_frame, .. } = cx.device;
         let mut hhf = Hhf {
             limit: 1000,
@@ -120,7 +121,7 @@ impl Hhf {
     }
 
     /// The queue that a packet belongs to.
-    fn classify(&mut self, cx: &mut Cx<'_>, pkt: &Pkt) -> usize {
+    fn classify(&mut self, cx: &mut Context<'_>, pkt: &Pkt) -> usize {
         let now = self.jiffies.at(cx.now) as u32;
         if before(self.begun.wrapping_add(self.reset_timeout), now) {
             self.counted.fill(0);
@@ -202,7 +203,7 @@ impl Hhf {
     }
 
     /// The heavy hitters' oldest packet, or the others' where those have none, makes room for one of `len` bytes in the queue `to`.
-    fn drop_oldest(&mut self, cx: &mut Cx<'_>, own: Own, to: usize, len: u32) -> Enqueue {
+    fn drop_oldest(&mut self, cx: &mut Context<'_>, own: QdiscState, to: usize, len: u32) -> Enqueue {
         let from = if self.queues[HEAVY].queue.is_empty() { LIGHT } else { HEAVY };
         let Some(pkt) = self.queues[from].queue.pop_front(cx.pool) else { return Enqueue::Queued };
         if from == to {
@@ -228,7 +229,7 @@ fn places(hash: u32) -> [usize; ARRAYS] {
 }
 
 impl Discipline for Hhf {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let at = self.classify(cx, &pkt);
         let len = cx.pool.meta(&pkt).len;
         self.queues[at].queue.push_back(cx.pool, pkt);
@@ -244,7 +245,7 @@ impl Discipline for Hhf {
         self.drop_oldest(cx, own, at, len)
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -268,29 +269,27 @@ impl Discipline for Hhf {
         }
     }
 
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Hhf(params)) => self.set(params),
             _ => Err(TcError::bare(Errno::Inval)),
         }
     }
 
-    fn over_limit(&self, own: Own) -> bool {
-        own.qlen > self.limit
-    }
-
-    fn give_up(&mut self, cx: &mut Cx<'_>, own: Own) -> GivenUp {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+        if own.qlen <= self.limit {
+            return Trimmed::Nothing;
+        }
+        if let Some(pkt) = held.take() {
+            return Trimmed::Sent(pkt);
+        }
         match self.dequeue(cx, own) {
-            Dequeue::Packet(pkt) => GivenUp::Sent(pkt),
-            _ => GivenUp::Nothing,
+            Dequeue::Packet(pkt) => Trimmed::Sent(pkt),
+            _ => Trimmed::Nothing,
         }
     }
 
-    fn as_given_up(&self, pkt: Pkt) -> GivenUp {
-        GivenUp::Sent(pkt)
-    }
-
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         while let Dequeue::Packet(pkt) = self.dequeue(cx, own) {
             cx.next_purge_group();
             cx.purge(own.handle, pkt);
@@ -313,3 +312,5 @@ impl Discipline for Hhf {
         Xstats::Hhf(self.stats.clone())
     }
 }
+
+impl BuiltIn for Hhf {}

@@ -30,8 +30,10 @@ mod tbf;
 
 pub use cake::{CakeReason, CakeTin};
 
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
+use crate::context::{Context, Device, Why};
+use crate::custom::Custom;
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use crate::node::Node;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -82,22 +84,21 @@ macro_rules! declare {
         /// The discipline of a node.
         pub(crate) enum Body {
             $($body($type),)*
-            #[allow(dead_code)] // the door for disciplines made outside
-            Custom(Box<Box<dyn Discipline>>),
+            Custom(Box<Custom>),
         }
 
         impl Body {
             pub(crate) fn get(&self) -> &dyn Discipline {
                 match self {
                     $(Body::$body(body) => body.any(),)*
-                    Body::Custom(body) => &***body,
+                    Body::Custom(body) => &*body.0,
                 }
             }
 
             pub(crate) fn get_mut(&mut self) -> &mut dyn Discipline {
                 match self {
                     $(Body::$body(body) => body.any_mut(),)*
-                    Body::Custom(body) => &mut ***body,
+                    Body::Custom(body) => &mut *body.0,
                 }
             }
         }
@@ -120,6 +121,57 @@ macro_rules! dispatch_to {
     };
 }
 
+/// The same of the kinds that have a [`Batch`] part, and what holds for all others.
+macro_rules! batches {
+    ($of:expr, $d:ident => $call:expr, $otherwise:expr) => {
+        match $of {
+            Body::Htb($d) => $call,
+            Body::Prio($d) => $call,
+            Body::Drr($d) => $call,
+            _ => $otherwise,
+        }
+    };
+}
+
+/// In `impl Discipline`: it has a [`Classful`](crate::classful::Classful) part.
+macro_rules! classful {
+    () => {
+        fn as_classful(&self) -> Option<&dyn crate::classful::Classful> {
+            Some(self)
+        }
+        fn as_classful_mut(&mut self) -> Option<&mut dyn crate::classful::Classful> {
+            Some(self)
+        }
+    };
+}
+use classful;
+
+/// In `impl Classful`: it has an [`InnerClasses`](crate::classful::InnerClasses) part.
+macro_rules! inner_classes {
+    () => {
+        fn as_inner_classes(&self) -> Option<&dyn crate::classful::InnerClasses> {
+            Some(self)
+        }
+        fn as_inner_classes_mut(&mut self) -> Option<&mut dyn crate::classful::InnerClasses> {
+            Some(self)
+        }
+    };
+}
+use inner_classes;
+
+/// In `impl Discipline`: it has a [`Rehash`](crate::discipline::Rehash) part.
+macro_rules! rehashes {
+    () => {
+        fn as_rehash(&self) -> Option<&dyn crate::discipline::Rehash> {
+            Some(self)
+        }
+        fn as_rehash_mut(&mut self) -> Option<&mut dyn crate::discipline::Rehash> {
+            Some(self)
+        }
+    };
+}
+use rehashes;
+
 /// A body as any discipline, be it in a box or not.
 trait Any {
     fn any(&self) -> &dyn Discipline;
@@ -137,7 +189,7 @@ impl<D: Discipline + 'static> Any for D {
 
 impl Body {
     pub(crate) fn new(
-        cx: &mut Cx<'_>,
+        cx: &mut Context<'_>,
         kind: Kind,
         handle: Handle,
         params: Option<&QdiscParams>,
@@ -181,6 +233,7 @@ impl Body {
             Kind::Blackhole => Body::Blackhole(blackhole::Blackhole),
             Kind::Plug => Body::Plug(Box::new(plug::Plug::new(device, of!(Plug)))),
             Kind::Multiq => Body::Multiq(Box::new(multiq::Multiq::new(cx, handle, of!(Multiq))?)),
+            Kind::Custom => Body::Custom(Box::new(Custom::new(cx, handle, of!(Custom))?)),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
@@ -207,44 +260,81 @@ impl Body {
     }
 
     #[inline]
-    pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    pub(crate) fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         dispatch!(self, d => d.enqueue(cx, own, filters, pkt))
     }
 
     /// The same where no filters hang.
     #[inline(never)]
-    pub(crate) fn enqueue_unfiltered(&mut self, cx: &mut Cx<'_>, own: Own, pkt: Pkt) -> Enqueue {
+    pub(crate) fn enqueue_unfiltered(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: Pkt) -> Enqueue {
         self.enqueue(cx, own, &mut FilterList::new(), pkt)
     }
 
     #[inline]
-    pub(crate) fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
-        dispatch!(self, d => d.toward(pool, qdisc, filters, pkt))
+    pub(crate) fn enqueue_plain(
+        &mut self,
+        pool: &mut Pool,
+        at: ParentQdisc<'_>,
+        pkt: Pkt,
+        len: u32,
+    ) -> Result<(), Pkt> {
+        batches!(self, d => d.enqueue_plain(pool, at, pkt, len), Err(pkt))
     }
 
     #[inline]
-    pub(crate) fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
-        dispatch!(self, d => d.touch_next(pool, depth, room));
+    pub(crate) fn child_hint(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        batches!(self, d => d.child_hint(pool, qdisc, filters, pkt), None)
     }
 
     #[inline]
-    pub(crate) fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    pub(crate) fn prefetch(&self, pool: &mut Pool, depth: u32, room: u32) {
+        batches!(self, d => d.prefetch(pool, depth, room), ());
+    }
+
+    #[inline]
+    pub(crate) fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         dispatch!(self, d => d.dequeue(cx, own))
     }
 
     #[inline]
-    pub(crate) fn catch_up(&mut self, now: Time, own: Own) {
+    pub(crate) fn dequeue_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        budget: &mut Budget,
+        out: &mut Vec<Pkt>,
+    ) -> bool {
+        batches!(self, d => d.dequeue_run(cx, own, budget, out), false)
+    }
+
+    /// May it know how to give packets in a row?
+    #[inline]
+    pub(crate) fn knows_runs(&self) -> bool {
+        matches!(self, Body::Fifo(_)) || batches!(self, _d => true, false)
+    }
+
+    #[inline]
+    pub(crate) fn catch_up(&mut self, now: Time, own: QdiscState) {
         dispatch!(self, d => d.catch_up(now, own));
     }
 
     #[inline]
-    pub(crate) fn dequeue_run(&mut self, cx: &mut Cx<'_>, own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
-        dispatch!(self, d => d.dequeue_run(cx, own, budget, out))
+    pub(crate) fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
+        dispatch!(self, d => d.peek(cx))
     }
 
-    #[inline]
-    pub(crate) fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        dispatch!(self, d => d.look(cx))
+    pub(crate) fn peek_slot(&self) -> Option<usize> {
+        dispatch!(self, d => d.peek_slot())
+    }
+
+    pub(crate) fn resize(&mut self, device: Device) {
+        dispatch!(self, d => d.resize(device));
     }
 }
 
@@ -252,22 +342,33 @@ impl Body {
 pub(crate) struct Noop;
 
 impl Discipline for Noop {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         cx.drop(own.handle, pkt, Why::Full);
         Enqueue::Congested
     }
-    fn dequeue(&mut self, _cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+
+    fn dequeue(&mut self, _cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         Dequeue::Empty
     }
-    fn look(&mut self, _cx: &mut Cx<'_>) -> Option<Peek> {
-        Some(Peek::Empty)
-    }
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        _params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }
-    fn purge(&mut self, _cx: &mut Cx<'_>, _own: Own) {}
+
+    fn purge(&mut self, _cx: &mut Context<'_>, _own: QdiscState) {}
     fn params(&self) -> QdiscParams {
         QdiscParams::Drr
+    }
+}
+
+impl BuiltIn for Noop {
+    fn peek(&mut self, _cx: &mut Context<'_>) -> Option<Peek> {
+        Some(Peek::Empty)
     }
 }
 
@@ -275,7 +376,7 @@ impl Discipline for Noop {
 pub(crate) const NO_CHANGE: TcError = TcError::new(Errno::Inval, "Change operation not supported by specified qdisc");
 
 /// Loses all of a queue, as one group.
-pub(crate) fn purge_queue(cx: &mut Cx<'_>, at: Handle, queue: &mut tidegate_packet::Fifo) {
+pub(crate) fn purge_queue(cx: &mut Context<'_>, at: Handle, queue: &mut tidegate_packet::Fifo) {
     cx.next_purge_group();
     while let Some(pkt) = queue.pop_front(cx.pool) {
         cx.purge(at, pkt);

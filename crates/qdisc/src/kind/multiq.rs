@@ -4,9 +4,12 @@
 //! queue_mapping`) of a filter here or where it left. What a filter says of classes means nothing. Devices with one
 //! queue refuse it.
 
-use crate::asking::{Answer, Gone, classify};
-use crate::cx::Cx;
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::Context;
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
+use crate::kind::classful;
 use crate::node::Node;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -27,7 +30,7 @@ pub(crate) struct Multiq {
 }
 
 impl Multiq {
-    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&MultiqParams>) -> Result<Multiq, TcError> {
+    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&MultiqParams>) -> Result<Multiq, TcError> {
         params.ok_or(TcError::bare(Errno::Inval))?;
         let queues = cx.device.tx_queues;
         if queues < 2 {
@@ -42,12 +45,12 @@ impl Multiq {
         pool.meta(pkt).tx_queue().map(|queue| queue as usize).filter(|queue| *queue < self.bands.len())
     }
 
-    fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Gone> {
+    fn band(&self, cx: &mut Context<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Consumed> {
         let before = self.queue(cx.pool, pkt).unwrap_or_else(|| {
             let hash = cx.pool.hash(pkt);
             ((u64::from(hash) * self.bands.len() as u64) >> u32::BITS) as usize
         });
-        if let Answer::Gone(gone) = classify(filters, cx, self.handle, pkt) {
+        if let ClassifyResult::Consumed(gone) = classify(filters, cx, self.handle, pkt) {
             return Err(gone);
         }
         Ok(self.queue(cx.pool, pkt).unwrap_or(before))
@@ -65,7 +68,7 @@ impl Multiq {
 }
 
 impl Discipline for Multiq {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let band = match self.band(cx, filters, &pkt) {
             Ok(band) => band,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -78,7 +81,7 @@ impl Discipline for Multiq {
         result
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         let mut none = Dequeue::Empty;
         for band in Multiq::in_turn(self.turn, self.bands.len()) {
             match self.bands[band].dequeue(cx) {
@@ -94,34 +97,15 @@ impl Discipline for Multiq {
         none
     }
 
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        let mut none = Peek::Empty;
-        for band in Multiq::in_turn(self.turn, self.bands.len()) {
-            match self.bands[band].peek(cx) {
-                Peek::Packet(len) => {
-                    self.seen = band;
-                    return Some(Peek::Packet(len));
-                }
-                Peek::Throttled => none = Peek::Throttled,
-                Peek::Empty => {}
-            }
-        }
-        Some(none)
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        self.bands.get(self.seen)?.seen_slot()
-    }
-
     /// Its bands are the device's queues, whatever is said; their number cannot change here.
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Multiq(_)) => Ok(()),
             _ => Err(TcError::bare(Errno::Inval)),
         }
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         for band in &mut self.bands {
             band.purge(cx);
         }
@@ -134,10 +118,14 @@ impl Discipline for Multiq {
     }
 
     /// Linux 6.1 counts its packets and not their bytes; what is lost below it takes off all the same.
-    fn told_backlog(&self, counted: u32) -> u32 {
-        counted.wrapping_sub(self.taken).wrapping_add(self.sent)
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.backlog = stats.backlog.wrapping_sub(self.taken).wrapping_add(self.sent);
     }
 
+    classful!();
+}
+
+impl Classful for Multiq {
     fn has_class(&self, class: Handle) -> bool {
         self.index(class).is_some()
     }
@@ -146,7 +134,7 @@ impl Discipline for Multiq {
         self.index(class).map(|band| &mut self.bands[band])
     }
 
-    fn default_child(&self, cx: &mut Cx<'_>, class: Handle) -> Node {
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
         Node::noop(cx, class)
     }
 
@@ -170,5 +158,26 @@ impl Discipline for Multiq {
                 xstats: Xstats::None,
             });
         }
+    }
+}
+
+impl BuiltIn for Multiq {
+    fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
+        let mut none = Peek::Empty;
+        for band in Multiq::in_turn(self.turn, self.bands.len()) {
+            match self.bands[band].peek(cx) {
+                Peek::Packet(len) => {
+                    self.seen = band;
+                    return Some(Peek::Packet(len));
+                }
+                Peek::Throttled => none = Peek::Throttled,
+                Peek::Empty => {}
+            }
+        }
+        Some(none)
+    }
+
+    fn peek_slot(&self) -> Option<usize> {
+        self.bands.get(self.seen)?.peek_slot()
     }
 }

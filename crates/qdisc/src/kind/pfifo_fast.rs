@@ -5,8 +5,9 @@
 //! packet although fewer wait.
 
 use super::NO_CHANGE;
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Pkt};
 use tidegate_policy::{PrioParams, QdiscParams, TcError};
@@ -32,7 +33,7 @@ impl Ring {
         self.queue.len() + self.stale >= self.size
     }
 
-    fn pop(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+    fn pop(&mut self, cx: &mut Context<'_>) -> Option<Pkt> {
         let pkt = self.queue.pop_front(cx.pool)?;
         let batch = if BATCH > self.size / 2 { 1 } else { BATCH };
         self.head += 1;
@@ -61,7 +62,7 @@ impl PfifoFast {
 }
 
 impl Discipline for PfifoFast {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let band = PrioParams::MAP[cx.pool.meta(&pkt).priority as usize & 15];
         let ring = &mut self.bands[usize::from(band)];
         if ring.is_full() {
@@ -72,7 +73,7 @@ impl Discipline for PfifoFast {
         Enqueue::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         for band in &mut self.bands {
             if let Some(pkt) = band.pop(cx) {
                 return Dequeue::Packet(pkt);
@@ -81,25 +82,16 @@ impl Discipline for PfifoFast {
         Dequeue::Empty
     }
 
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        let first = self.bands.iter().find_map(|band| band.queue.front(cx.pool));
-        Some(first.map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        self.bands.iter().find_map(|band| band.queue.front_slot())
-    }
-
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        _params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }
 
-    fn resize(&mut self, device: Device) {
-        debug_assert!(self.bands.iter().all(|band| band.queue.is_empty()), "it was emptied before");
-        self.bands = PfifoFast::rings(device);
-    }
-
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for band in &mut self.bands {
             // The kernel frees these at once and not with the others.
             while let Some(pkt) = band.pop(cx) {
@@ -110,5 +102,21 @@ impl Discipline for PfifoFast {
 
     fn params(&self) -> QdiscParams {
         QdiscParams::PfifoFast
+    }
+}
+
+impl BuiltIn for PfifoFast {
+    fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
+        let first = self.bands.iter().find_map(|band| band.queue.front(cx.pool));
+        Some(first.map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
+    }
+
+    fn peek_slot(&self) -> Option<usize> {
+        self.bands.iter().find_map(|band| band.queue.front_slot())
+    }
+
+    fn resize(&mut self, device: Device) {
+        debug_assert!(self.bands.iter().all(|band| band.queue.is_empty()), "it was emptied before");
+        self.bands = PfifoFast::rings(device);
     }
 }

@@ -2,8 +2,9 @@
 
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Jiffies, Pkt, Time, Upkeep};
 use tidegate_policy::dump::{PieStats, Xstats};
@@ -22,7 +23,7 @@ pub(crate) struct Pie {
 }
 
 impl Pie {
-    pub(crate) fn new(cx: &Cx<'_>, params: Option<&PieParams>) -> Pie {
+    pub(crate) fn new(cx: &Context<'_>, params: Option<&PieParams>) -> Pie {
         let jiffies = cx.device.jiffies;
         let mut pie = Pie {
             limit: 1000,
@@ -50,7 +51,7 @@ impl Pie {
     }
 
     /// Is the packet taken in, marked if need be?
-    fn admits(&mut self, cx: &mut Cx<'_>, own: Own, pkt: &Pkt) -> bool {
+    fn admits(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: &Pkt) -> bool {
         if own.qlen >= self.limit {
             self.stats.overlimit += 1;
             return false;
@@ -68,7 +69,7 @@ impl Pie {
 }
 
 impl Discipline for Pie {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         self.catch_up(cx.now, own);
         if !self.admits(cx, own, &pkt) {
             self.stats.dropped += 1;
@@ -85,7 +86,7 @@ impl Discipline for Pie {
         Enqueue::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         self.catch_up(cx.now, own);
         let Some(pkt) = self.queue.pop_front(cx.pool) else { return Dequeue::Empty };
         let meta = cx.pool.meta(&pkt);
@@ -94,28 +95,21 @@ impl Discipline for Pie {
         Dequeue::Packet(pkt)
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Pie(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.catch_up(cx.now, own);
         self.set(cx.device.jiffies, params);
         Ok(())
     }
 
-    fn catch_up(&mut self, now: Time, own: Own) {
-        while self.upkeep.fired(now, self.update_ticks).is_some() {
-            self.state.update(&self.params, own.backlog as u32);
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+        if own.qlen <= self.limit {
+            return Trimmed::Nothing;
         }
+        held.take().or_else(|| self.queue.pop_front(cx.pool)).map_or(Trimmed::Nothing, Trimmed::Dropped)
     }
 
-    fn over_limit(&self, own: Own) -> bool {
-        own.qlen > self.limit
-    }
-
-    fn give_up(&mut self, cx: &mut Cx<'_>, _own: Own) -> GivenUp {
-        self.queue.pop_front(cx.pool).map_or(GivenUp::Nothing, GivenUp::Dropped)
-    }
-
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         self.catch_up(cx.now, own);
         purge_queue(cx, own.handle, &mut self.queue);
         self.state.restart();
@@ -143,5 +137,13 @@ impl Discipline for Pie {
             dq_rate_estimating: self.params.rate_estimator,
             ..self.stats.clone()
         })
+    }
+}
+
+impl BuiltIn for Pie {
+    fn catch_up(&mut self, now: Time, own: QdiscState) {
+        while self.upkeep.fired(now, self.update_ticks).is_some() {
+            self.state.update(&self.params, own.backlog as u32);
+        }
     }
 }

@@ -6,8 +6,9 @@
 //! one closed epoch is remembered: packets of one that was not released before the next `block` go with later ones, or
 //! at `release_indefinite` (as Linux 6.1 does it; recorded).
 
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
+use crate::batch::BuiltIn;
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Pkt, Strand};
 use tidegate_policy::{PlugCommand, PlugParams, QdiscParams, TcError};
@@ -39,7 +40,7 @@ impl Plug {
 }
 
 impl Discipline for Plug {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         if own.backlog + u64::from(cx.pool.meta(&pkt).len) > u64::from(self.limit) {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
@@ -51,7 +52,7 @@ impl Discipline for Plug {
         Enqueue::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         if self.is_plugged() {
             return if own.qlen == 0 { Dequeue::Empty } else { Dequeue::Throttled };
         }
@@ -61,7 +62,7 @@ impl Discipline for Plug {
         self.queue.take_front(cx.pool).map_or(Dequeue::Empty, |(pkt, _)| Dequeue::Packet(pkt))
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Plug(PlugParams { command: Some(command), limit })) = params else {
             return Ok(());
         };
@@ -72,19 +73,19 @@ impl Discipline for Plug {
             }
             PlugCommand::Release => {
                 self.released += core::mem::take(&mut self.closed);
-                cx.wake(own.watchdog, cx.now);
+                cx.wake(own, cx.now);
             }
             PlugCommand::ReleaseIndefinite => {
                 self.open = true;
                 (self.released, self.closed, self.current) = (0, 0, 0);
-                cx.wake(own.watchdog, cx.now);
+                cx.wake(own, cx.now);
             }
             PlugCommand::Limit => self.limit = *limit,
         }
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         cx.next_purge_group();
         while let Some((pkt, _)) = self.queue.take_front(cx.pool) {
             cx.purge(own.handle, pkt);
@@ -95,3 +96,5 @@ impl Discipline for Plug {
         QdiscParams::Plug(PlugParams::default())
     }
 }
+
+impl BuiltIn for Plug {}

@@ -2,9 +2,12 @@
 //!
 //! A packet's band is the minor number of its priority or of the first filter that matches, less one; otherwise the priority map's.
 
-use crate::asking::{Answer, Gone, classify};
-use crate::cx::Cx;
-use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek, Place, Visit};
+use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
+use crate::classful::Classful;
+use crate::context::Context;
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
+use crate::kind::classful;
 use crate::node::Node;
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -35,22 +38,22 @@ fn check(params: &PrioParams) -> Result<(), TcError> {
 }
 
 impl Prio {
-    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&PrioParams>) -> Result<Prio, TcError> {
+    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&PrioParams>) -> Result<Prio, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
         let bands = (1..=params.bands as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
         Ok(Prio { map: params.priomap, seen: 0, handle, asked: ALL, bands })
     }
 
-    fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Gone> {
+    fn band(&self, cx: &mut Context<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Consumed> {
         let priority = cx.pool.meta(pkt).priority_class();
         let class = if priority.qdisc() == self.handle {
             priority
         } else {
             match classify(filters, cx, self.handle, pkt) {
-                Answer::Class(class) => class,
-                Answer::Gone(gone) => return Err(gone),
-                Answer::Nothing => return Ok(self.mapped(priority)),
+                ClassifyResult::Class(class) => class,
+                ClassifyResult::Consumed(gone) => return Err(gone),
+                ClassifyResult::Nothing => return Ok(self.mapped(priority)),
             }
         };
         let band = usize::from(class.minor()).wrapping_sub(1);
@@ -72,7 +75,7 @@ impl Prio {
 
 impl Discipline for Prio {
     #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         match self.band(cx, filters, &pkt) {
             Ok(band) => {
                 self.asked |= 1 << band;
@@ -82,47 +85,8 @@ impl Discipline for Prio {
         }
     }
 
-    fn enqueue_plain(&mut self, pool: &mut Pool, at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
-        let priority = pool.meta(&pkt).priority_class();
-        if priority.qdisc() == self.handle || !at.filters.is_empty() {
-            return Err(pkt);
-        }
-        let band = self.mapped(priority);
-        self.asked |= 1 << band;
-        self.bands[band].enqueue_plain(pool, pkt, len)
-    }
-
-    fn toward(&self, pool: &mut Pool, _qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
-        let meta = pool.meta(pkt);
-        let class = meta.priority_class();
-        let band = if class.qdisc() == self.handle {
-            usize::from(class.minor()).wrapping_sub(1)
-        } else {
-            match filters.guess(meta.mark, self.handle) {
-                Some(class) => usize::from(class.minor()).wrapping_sub(1),
-                None => self.mapped(class),
-            }
-        };
-        self.bands.get(band)
-    }
-
-    fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
-        if depth == 0 {
-            black_box(self.asked);
-            return;
-        }
-        let (mut rest, mut room) = (self.asked, room);
-        while room > 0
-            && let Some(band) = self.bands.get(rest.trailing_zeros() as usize)
-        {
-            band.touch_next(pool, depth - 1, room);
-            room = room.saturating_sub(if depth > 1 { band.qlen() } else { 1 });
-            rest &= rest - 1;
-        }
-    }
-
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         let (mut none, mut rest) = (Dequeue::Empty, self.asked);
         while rest != 0 {
             let Some(band) = self.bands.get_mut(rest.trailing_zeros() as usize) else { break };
@@ -140,43 +104,7 @@ impl Discipline for Prio {
         none
     }
 
-    fn dequeue_run(&mut self, cx: &mut Cx<'_>, _own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
-        let mut ran = false;
-        while !budget.is_spent()
-            && let Some(band) = self.bands.get_mut(self.asked.trailing_zeros() as usize)
-        {
-            // A band that may give nothing while packets wait in it must be asked before each of another's.
-            let runs = band.dequeue_run(cx, budget, out);
-            ran |= runs;
-            if band.is_idle_fifo() {
-                self.asked &= self.asked - 1;
-            } else if !runs {
-                break;
-            }
-        }
-        ran
-    }
-
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        let mut none = Peek::Empty;
-        for (at, band) in self.bands.iter_mut().enumerate() {
-            match band.peek(cx) {
-                Peek::Packet(len) => {
-                    self.seen = at as u8;
-                    return Some(Peek::Packet(len));
-                }
-                Peek::Throttled => none = Peek::Throttled,
-                Peek::Empty => {}
-            }
-        }
-        Some(none)
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        self.bands.get(usize::from(self.seen))?.seen_slot()
-    }
-
-    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Prio(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         check(params)?;
         self.map = params.priomap;
@@ -191,7 +119,7 @@ impl Discipline for Prio {
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         for band in &mut self.bands {
             band.purge(cx);
         }
@@ -201,6 +129,10 @@ impl Discipline for Prio {
         QdiscParams::Prio(PrioParams { bands: self.bands.len() as u32, priomap: self.map })
     }
 
+    classful!();
+}
+
+impl Classful for Prio {
     fn has_class(&self, class: Handle) -> bool {
         self.index(class).is_some()
     }
@@ -230,5 +162,84 @@ impl Discipline for Prio {
                 xstats: Xstats::None,
             });
         }
+    }
+}
+
+impl Batch for Prio {
+    fn enqueue_plain(&mut self, pool: &mut Pool, at: ParentQdisc<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let priority = pool.meta(&pkt).priority_class();
+        if priority.qdisc() == self.handle || !at.filters.is_empty() {
+            return Err(pkt);
+        }
+        let band = self.mapped(priority);
+        self.asked |= 1 << band;
+        self.bands[band].enqueue_plain(pool, pkt, len)
+    }
+
+    fn child_hint(&self, pool: &mut Pool, _qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let meta = pool.meta(pkt);
+        let class = meta.priority_class();
+        let band = if class.qdisc() == self.handle {
+            usize::from(class.minor()).wrapping_sub(1)
+        } else {
+            match filters.guess(meta.mark, self.handle) {
+                Some(class) => usize::from(class.minor()).wrapping_sub(1),
+                None => self.mapped(class),
+            }
+        };
+        self.bands.get(band)
+    }
+
+    fn prefetch(&self, pool: &mut Pool, depth: u32, room: u32) {
+        if depth == 0 {
+            black_box(self.asked);
+            return;
+        }
+        let (mut rest, mut room) = (self.asked, room);
+        while room > 0
+            && let Some(band) = self.bands.get(rest.trailing_zeros() as usize)
+        {
+            band.prefetch(pool, depth - 1, room);
+            room = room.saturating_sub(if depth > 1 { band.qlen() } else { 1 });
+            rest &= rest - 1;
+        }
+    }
+
+    fn dequeue_run(&mut self, cx: &mut Context<'_>, _own: QdiscState, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        let mut ran = false;
+        while !budget.is_spent()
+            && let Some(band) = self.bands.get_mut(self.asked.trailing_zeros() as usize)
+        {
+            // A band that may give nothing while packets wait in it must be asked before each of another's.
+            let runs = band.dequeue_run(cx, budget, out);
+            ran |= runs;
+            if band.is_idle_fifo() {
+                self.asked &= self.asked - 1;
+            } else if !runs {
+                break;
+            }
+        }
+        ran
+    }
+}
+
+impl BuiltIn for Prio {
+    fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
+        let mut none = Peek::Empty;
+        for (at, band) in self.bands.iter_mut().enumerate() {
+            match band.peek(cx) {
+                Peek::Packet(len) => {
+                    self.seen = at as u8;
+                    return Some(Peek::Packet(len));
+                }
+                Peek::Throttled => none = Peek::Throttled,
+                Peek::Empty => {}
+            }
+        }
+        Some(none)
+    }
+
+    fn peek_slot(&self) -> Option<usize> {
+        self.bands.get(usize::from(self.seen))?.peek_slot()
     }
 }

@@ -5,13 +5,16 @@
 
 use super::only_class;
 use crate::algo::red::{Params, State, Verdict};
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
+use crate::kind::classful;
 use crate::node::Node;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Time, Upkeep};
-use tidegate_policy::dump::{ClassDump, RedStats, Xstats};
+use tidegate_policy::dump::{ClassDump, QueueStats, RedStats, Xstats};
 use tidegate_policy::{Errno, Kind, QdiscParams, RedCurve, RedParams, TcError};
 
 pub(crate) struct Red {
@@ -58,7 +61,7 @@ fn check(params: &RedParams) -> Result<(Params, Flags), TcError> {
 }
 
 impl Red {
-    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&RedParams>) -> Result<Red, TcError> {
+    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&RedParams>) -> Result<Red, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         let (law, flags) = check(params)?;
         let mut red = Red {
@@ -77,7 +80,7 @@ impl Red {
     }
 
     /// Takes up the law: the average begins at nothing, in an idle queue.
-    fn begin(&mut self, cx: &Cx<'_>) {
+    fn begin(&mut self, cx: &Context<'_>) {
         self.state = State::default();
         self.upkeep = if self.flags.adaptive && cx.device.switches.adaptive_red {
             Upkeep::after(cx.device.jiffies, cx.now, half_second(cx))
@@ -90,7 +93,7 @@ impl Red {
     }
 
     /// Marks a packet that is to be marked, if that can be; else tells whether it is dropped.
-    fn must_drop(&self, cx: &mut Cx<'_>, pkt: &Pkt, hard: bool) -> Option<bool> {
+    fn must_drop(&self, cx: &mut Context<'_>, pkt: &Pkt, hard: bool) -> Option<bool> {
         if !self.flags.ecn || hard && self.flags.harddrop {
             return Some(true);
         }
@@ -98,16 +101,16 @@ impl Red {
     }
 }
 
-fn queue(cx: &mut Cx<'_>, handle: Handle, limit: u32) -> Node {
+fn queue(cx: &mut Context<'_>, handle: Handle, limit: u32) -> Node {
     if limit > 0 { Node::hidden_bfifo(cx, limit, handle.class(1)) } else { Node::noop(cx, handle.class(1)) }
 }
 
-fn half_second(cx: &Cx<'_>) -> u32 {
+fn half_second(cx: &Context<'_>) -> u32 {
     cx.device.jiffies.hz / 2
 }
 
 impl Discipline for Red {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         self.catch_up(cx.now, own);
         self.state.arrival(&self.params, self.child.stats.backlog as u32, cx.now);
         let verdict = self.state.judge(&self.params, cx.draw.source);
@@ -130,7 +133,7 @@ impl Discipline for Red {
         result
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         self.catch_up(cx.now, own);
         let result = self.child.dequeue(cx);
         if !matches!(result, Dequeue::Packet(_)) {
@@ -139,15 +142,7 @@ impl Discipline for Red {
         result
     }
 
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        Some(self.child.peek(cx))
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        self.child.seen_slot()
-    }
-
-    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Red(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         let (law, flags) = check(params)?;
         self.catch_up(cx.now, own);
@@ -160,14 +155,7 @@ impl Discipline for Red {
         Ok(())
     }
 
-    fn catch_up(&mut self, now: Time, _own: Own) {
-        let ticks = self.upkeep.jiffies().hz / 2;
-        while let Some(at) = self.upkeep.fired(now, ticks) {
-            self.params.adapt(&self.state, at);
-        }
-    }
-
-    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         self.child.purge(cx);
         self.state.restart();
     }
@@ -180,10 +168,14 @@ impl Discipline for Red {
         Xstats::Red(self.stats.clone())
     }
 
-    fn overlimits(&self) -> u32 {
-        self.overlimits
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.overlimits;
     }
 
+    classful!();
+}
+
+impl Classful for Red {
     fn has_class(&self, _class: Handle) -> bool {
         // There is one class, and every name means it.
         true
@@ -193,7 +185,7 @@ impl Discipline for Red {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, cx: &mut Cx<'_>, class: Handle) -> Node {
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
         Node::noop(cx, class)
     }
 
@@ -203,5 +195,22 @@ impl Discipline for Red {
 
     fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
         out.push(only_class(Kind::Red, qdisc, &self.child));
+    }
+}
+
+impl BuiltIn for Red {
+    fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
+        Some(self.child.peek(cx))
+    }
+
+    fn peek_slot(&self) -> Option<usize> {
+        self.child.peek_slot()
+    }
+
+    fn catch_up(&mut self, now: Time, _own: QdiscState) {
+        let ticks = self.upkeep.jiffies().hz / 2;
+        while let Some(at) = self.upkeep.fired(now, ticks) {
+            self.params.adapt(&self.state, at);
+        }
     }
 }

@@ -5,15 +5,19 @@
 //! shared with one that does not. Whoever comes to probability 1 in all bins is held to a rate. The hash key changes after `rehash`;
 //! shortly before, the next key's bins learn about those flows too. The queue itself is a child.
 
-use crate::asking::{Answer, Gone, classify};
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
+use crate::kind::classful;
 use crate::node::Node;
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, HashKey, Jiffies, Pkt, Time, siphash};
-use tidegate_policy::dump::{SfbStats, Xstats};
+use tidegate_policy::dump::{ClassDump, QueueStats, SfbStats, Xstats};
 use tidegate_policy::{ClassOp, Errno, QdiscParams, SfbParams, TcError, Verb};
 
 const LEVELS: usize = 8;
@@ -111,7 +115,7 @@ impl Bank {
 }
 
 impl Sfb {
-    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&SfbParams>) -> Sfb {
+    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&SfbParams>) -> Sfb {
         let mut sfb = Sfb {
             params: SfbParams::default(),
             jiffies: cx.device.jiffies,
@@ -133,7 +137,7 @@ impl Sfb {
     }
 
     /// Takes parameters over: everything learnt is forgotten, and what waits is lost with the queue.
-    fn set(&mut self, cx: &mut Cx<'_>, params: Option<&SfbParams>) {
+    fn set(&mut self, cx: &mut Context<'_>, params: Option<&SfbParams>) {
         self.params = params.cloned().unwrap_or_else(default_params);
         if self.params.limit == 0 {
             self.params.limit = cx.device.tx_queue_len;
@@ -162,7 +166,7 @@ impl Sfb {
     }
 
     /// Changes banks when it is time, the old one getting a new key.
-    fn keep_turning(&mut self, cx: &mut Cx<'_>) {
+    fn keep_turning(&mut self, cx: &mut Context<'_>) {
         if self.rehash == 0 {
             return;
         }
@@ -179,20 +183,22 @@ impl Sfb {
     /// The hash of a packet under a bank's key, never 0; `None` when a filter sends it nowhere.
     fn choose(
         &self,
-        cx: &mut Cx<'_>,
-        own: Own,
+        cx: &mut Context<'_>,
+        own: QdiscState,
         filters: &mut FilterList,
         pkt: &Pkt,
         bank: usize,
-    ) -> Result<Option<u32>, Gone> {
+    ) -> Result<Option<u32>, Consumed> {
         let key = self.banks[bank].key;
         if filters.is_empty() {
             return Ok(Some(cx.pool.keyed_hash(pkt, key).max(1)));
         }
         match classify(filters, cx, own.handle, pkt) {
-            Answer::Nothing => Ok(None),
-            Answer::Class(class) => Ok(Some((siphash(&u32::from(class.minor()).to_le_bytes(), key) as u32).max(1))),
-            Answer::Gone(gone) => Err(gone),
+            ClassifyResult::Nothing => Ok(None),
+            ClassifyResult::Class(class) => {
+                Ok(Some((siphash(&u32::from(class.minor()).to_le_bytes(), key) as u32).max(1)))
+            }
+            ClassifyResult::Consumed(gone) => Err(gone),
         }
     }
 
@@ -217,7 +223,7 @@ impl Sfb {
     }
 
     /// Judges a packet of that hash; `Some` tells its hashes under both keys, as far as the bins are to count it.
-    fn admits(&mut self, cx: &mut Cx<'_>, pkt: &Pkt, hash: u32, bank: usize) -> Option<[u32; 2]> {
+    fn admits(&mut self, cx: &mut Context<'_>, pkt: &Pkt, hash: u32, bank: usize) -> Option<[u32; 2]> {
         let mut hashes = [0; 2];
         hashes[bank] = hash;
         let least = self.banks[bank].learn(hash, &self.params);
@@ -243,7 +249,7 @@ impl Sfb {
     }
 
     /// Draws: marks, drops, or lets pass. Above a half the flow is dropped rather than marked, the more the higher.
-    fn spares(&mut self, cx: &mut Cx<'_>, pkt: &Pkt, probability: u32) -> bool {
+    fn spares(&mut self, cx: &mut Context<'_>, pkt: &Pkt, probability: u32) -> bool {
         let drawn = u32::from(cx.draw.source.u16());
         if drawn >= probability {
             return true;
@@ -260,7 +266,7 @@ impl Sfb {
 }
 
 impl Discipline for Sfb {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         if own.qlen >= self.params.limit {
             self.overlimits = self.overlimits.wrapping_add(1);
             self.stats.queuedrop += 1;
@@ -296,7 +302,7 @@ impl Discipline for Sfb {
         result
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         let result = self.child.dequeue(cx);
         if let Dequeue::Packet(pkt) = &result {
             // What a discipline below wrote over the hashes is taken for them: Linux does too.
@@ -307,21 +313,13 @@ impl Discipline for Sfb {
         result
     }
 
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        Some(self.child.peek(cx))
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        self.child.seen_slot()
-    }
-
-    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Sfb(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.set(cx, Some(params));
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         self.child.purge(cx);
         self.forget();
         // Linux forgets the keys with the bins, and draws one only: the other bank has none until its turn is over.
@@ -345,9 +343,16 @@ impl Discipline for Sfb {
         })
     }
 
-    fn overlimits(&self) -> u32 {
-        self.overlimits
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.overlimits;
     }
+
+    classful!();
+}
+
+impl Classful for Sfb {
+    /// As in Linux, the listing ends before its class.
+    fn classes(&mut self, _now: Time, _qdisc: Handle, _out: &mut Vec<ClassDump>) {}
 
     fn has_class(&self, _class: Handle) -> bool {
         // There is one class, and every name means it.
@@ -356,8 +361,8 @@ impl Discipline for Sfb {
 
     fn class_op(
         &mut self,
-        _cx: &mut Cx<'_>,
-        _own: Own,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
         _filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
@@ -369,12 +374,22 @@ impl Discipline for Sfb {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, cx: &mut Cx<'_>, class: Handle) -> Node {
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
         Node::noop(cx, class)
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {
         visit.node(&mut self.child);
+    }
+}
+
+impl BuiltIn for Sfb {
+    fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
+        Some(self.child.peek(cx))
+    }
+
+    fn peek_slot(&self) -> Option<usize> {
+        self.child.peek_slot()
     }
 }
 

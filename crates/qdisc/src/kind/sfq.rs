@@ -7,9 +7,12 @@
 
 use super::NO_CHANGE;
 use crate::algo::red::{Params, State, Verdict};
-use crate::asking::{Answer, Gone, classify};
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
+use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Rehash};
+use crate::kind::{classful, rehashes};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -68,7 +71,7 @@ struct Slot {
 }
 
 impl Sfq {
-    pub(crate) fn new(cx: &mut Cx<'_>, params: Option<&SfqParams>) -> Result<Sfq, TcError> {
+    pub(crate) fn new(cx: &mut Context<'_>, params: Option<&SfqParams>) -> Result<Sfq, TcError> {
         let mut sfq = Sfq {
             limit: MAX_DEPTH,
             depth: MAX_DEPTH,
@@ -158,7 +161,13 @@ impl Sfq {
     }
 
     /// The bucket of a packet; `None` when a filter sends it nowhere.
-    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
+    fn choose(
+        &self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: &Pkt,
+    ) -> Result<Option<u32>, Consumed> {
         let priority = cx.pool.meta(pkt).priority_class();
         let named = |class: Handle| (1..=self.divisor).contains(&u32::from(class.minor()));
         if priority.qdisc() == own.handle && named(priority) {
@@ -168,13 +177,13 @@ impl Sfq {
             return Ok(Some(self.hash(cx, pkt)));
         }
         match classify(filters, cx, own.handle, pkt) {
-            Answer::Nothing => Ok(None),
-            Answer::Class(class) => Ok(named(class).then(|| u32::from(class.minor()) - 1)),
-            Answer::Gone(gone) => Err(gone),
+            ClassifyResult::Nothing => Ok(None),
+            ClassifyResult::Class(class) => Ok(named(class).then(|| u32::from(class.minor()) - 1)),
+            ClassifyResult::Consumed(gone) => Err(gone),
         }
     }
 
-    fn hash(&self, cx: &mut Cx<'_>, pkt: &Pkt) -> u32 {
+    fn hash(&self, cx: &mut Context<'_>, pkt: &Pkt) -> u32 {
         cx.pool.keyed_hash(pkt, self.key) & (self.divisor - 1)
     }
 
@@ -202,7 +211,7 @@ impl Sfq {
         }
     }
 
-    fn append(&mut self, cx: &mut Cx<'_>, slot: u32, pkt: Pkt) {
+    fn append(&mut self, cx: &mut Context<'_>, slot: u32, pkt: Pkt) {
         let queue = &mut self.slots[slot as usize].queue;
         let length = queue.len();
         queue.push_back(cx.pool, pkt);
@@ -214,7 +223,7 @@ impl Sfq {
         }
     }
 
-    fn take(&mut self, cx: &mut Cx<'_>, slot: u32, newest: bool) -> Option<Pkt> {
+    fn take(&mut self, cx: &mut Context<'_>, slot: u32, newest: bool) -> Option<Pkt> {
         let queue = &mut self.slots[slot as usize].queue;
         let length = queue.len();
         let pkt = if newest { queue.pop_back(cx.pool) } else { queue.pop_front(cx.pool) }?;
@@ -251,7 +260,7 @@ impl Sfq {
     }
 
     /// Makes room: the longest slot loses a packet, the one served next if all have one.
-    fn drop_one(&mut self, cx: &mut Cx<'_>, at: Handle) {
+    fn drop_one(&mut self, cx: &mut Context<'_>, at: Handle) {
         let slot = if self.longest > 1 {
             self.by_length[self.longest as usize]
         } else {
@@ -282,7 +291,7 @@ impl Sfq {
 
     /// Judges an arrival by the average backlog of its slot, which is not empty; tells whether it is to be dropped. With headdrop
     /// the slot's oldest packet is marked in its place.
-    fn judge(&mut self, cx: &mut Cx<'_>, slot: u32, pkt: &Pkt) -> bool {
+    fn judge(&mut self, cx: &mut Context<'_>, slot: u32, pkt: &Pkt) -> bool {
         let (Some(red), slot) = (&mut self.red, &mut self.slots[slot as usize]) else { return false };
         slot.red.arrival(&red.law, slot.queue.bytes() as u32, cx.now);
         let hard = match slot.red.judge(&red.law, cx.draw.source) {
@@ -310,7 +319,7 @@ impl Sfq {
     }
 
     /// Takes no more into a slot: the arrival is refused, or with headdrop takes the place of the slot's oldest packet.
-    fn refuse(&mut self, cx: &mut Cx<'_>, at: Handle, slot: u32, pkt: Pkt) -> Enqueue {
+    fn refuse(&mut self, cx: &mut Context<'_>, at: Handle, slot: u32, pkt: Pkt) -> Enqueue {
         if !self.headdrop {
             cx.drop(at, pkt, Why::Full);
             return Enqueue::Dropped;
@@ -324,7 +333,7 @@ impl Sfq {
     }
 
     /// Hashes everything that waits anew.
-    fn rehash(&mut self, cx: &mut Cx<'_>, at: Handle) {
+    fn rehash(&mut self, cx: &mut Context<'_>, at: Handle) {
         let mut all = Fifo::new();
         for slot in 0..self.slots.len() as u32 {
             if self.slots[slot as usize].queue.is_empty() {
@@ -354,7 +363,7 @@ impl Sfq {
 }
 
 impl Discipline for Sfq {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let chosen = match self.choose(cx, own, filters, &pkt) {
             Ok(chosen) => chosen,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -385,7 +394,7 @@ impl Discipline for Sfq {
         if own_lost { Enqueue::Congested } else { Enqueue::Queued }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         if self.tail == NONE {
             return Dequeue::Empty;
         }
@@ -407,11 +416,16 @@ impl Discipline for Sfq {
         Dequeue::Packet(pkt)
     }
 
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        _params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         // In the order of service, each packet a group of its own.
         while let Dequeue::Packet(pkt) = self.dequeue(cx, own) {
             cx.next_purge_group();
@@ -441,10 +455,16 @@ impl Discipline for Sfq {
         self.red.as_ref().map_or(Xstats::None, |red| Xstats::Sfq(red.stats.clone()))
     }
 
-    fn overlimits(&self) -> u32 {
-        self.overlimits
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.overlimits;
     }
 
+    classful!();
+
+    rehashes!();
+}
+
+impl Classful for Sfq {
     fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
         for (bucket, slot) in self.buckets.iter().enumerate() {
             let Some(slot) = self.slots.get(*slot as usize) else { continue };
@@ -464,12 +484,14 @@ impl Discipline for Sfq {
             });
         }
     }
+}
 
-    fn perturb_due(&self) -> Timer {
+impl Rehash for Sfq {
+    fn rehash_due(&self) -> Timer {
         self.perturb
     }
 
-    fn perturb(&mut self, cx: &mut Cx<'_>, own: Own, _due: Timer, filtered: bool) {
+    fn rehash(&mut self, cx: &mut Context<'_>, own: QdiscState, _due: Timer, filtered: bool) {
         self.key = cx.draw.source.key();
         if !filtered && self.tail != NONE {
             self.rehash(cx, own.handle);
@@ -477,3 +499,5 @@ impl Discipline for Sfq {
         self.perturb = cx.wheel.arm(cx.now, self.perturb_secs as u32);
     }
 }
+
+impl BuiltIn for Sfq {}

@@ -3,8 +3,11 @@
 //! The packet with the highest priority leaves first. When the queue is full, an arrival takes the place of the newest packet of the
 //! lowest priority there is, if that is lower than its own; else it is refused.
 
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState};
+use crate::kind::classful;
 use alloc::vec::Vec;
 use core::array;
 use tidegate_classify::FilterList;
@@ -60,7 +63,7 @@ impl Skbprio {
 }
 
 impl Discipline for Skbprio {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let level = cx.pool.meta(&pkt).priority.min(PRIORITIES as u32 - 1) as usize;
         if own.qlen < self.limit {
             self.push(cx.pool, level, pkt);
@@ -82,14 +85,14 @@ impl Discipline for Skbprio {
         Enqueue::Congested
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         let Some(level) = self.highest() else { return Dequeue::Empty };
         let taken = self.levels[level].queue.pop_front(cx.pool);
         self.note_empty(level);
         taken.map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Skbprio(params)) => self.limit = params.limit.unwrap_or(self.limit),
             _ => return Err(TcError::bare(Errno::Inval)),
@@ -97,7 +100,7 @@ impl Discipline for Skbprio {
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for level in &mut self.levels {
             while let Some(pkt) = level.queue.pop_front(cx.pool) {
                 cx.drop(own.handle, pkt, Why::PurgedAtOnce);
@@ -111,6 +114,10 @@ impl Discipline for Skbprio {
         QdiscParams::Skbprio(SkbprioParams { limit: Some(self.limit) })
     }
 
+    classful!();
+}
+
+impl Classful for Skbprio {
     fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
         for (n, level) in self.levels.iter().enumerate() {
             out.push(ClassDump {
@@ -132,3 +139,5 @@ impl Discipline for Skbprio {
         }
     }
 }
+
+impl BuiltIn for Skbprio {}

@@ -6,13 +6,16 @@
 
 use super::only_class;
 use crate::algo::Cost;
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
+use crate::kind::classful;
 use crate::node::Node;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Span, Time};
-use tidegate_policy::dump::ClassDump;
+use tidegate_policy::dump::{ClassDump, QueueStats};
 use tidegate_policy::{Errno, Kind, QdiscParams, RateSpec, TbfParams, TcError, Ticks};
 
 pub(crate) struct Tbf {
@@ -78,7 +81,7 @@ fn bytes_in(cost: &Cost, ns: u64) -> u32 {
 }
 
 impl Tbf {
-    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&TbfParams>) -> Result<Tbf, TcError> {
+    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&TbfParams>) -> Result<Tbf, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         let b = buckets(params)?;
         let child = if params.limit > 0 {
@@ -114,7 +117,7 @@ impl Tbf {
 }
 
 impl Discipline for Tbf {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         if cx.pool.meta(&pkt).len > self.max_size {
             cx.drop(own.handle, pkt, Why::TooLong);
             return Enqueue::Dropped;
@@ -122,7 +125,7 @@ impl Discipline for Tbf {
         self.child.enqueue(cx, pkt)
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         let len = match self.child.peek(cx) {
             Peek::Packet(len) => len,
             Peek::Empty => return Dequeue::Empty,
@@ -131,7 +134,7 @@ impl Discipline for Tbf {
         let (tokens, peak_tokens) = self.after(cx.now, len);
         if tokens < 0 || peak_tokens < 0 {
             let wait = (-tokens).max(-peak_tokens);
-            cx.wake(own.watchdog, cx.now + Span(wait as u64));
+            cx.wake(own, cx.now + Span(wait as u64));
             self.overlimits = self.overlimits.wrapping_add(1);
             return Dequeue::Throttled;
         }
@@ -144,7 +147,7 @@ impl Discipline for Tbf {
         result
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Tbf(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         let b = buckets(params)?;
         if !self.child.is_noop() {
@@ -160,7 +163,7 @@ impl Discipline for Tbf {
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         self.child.purge(cx);
         self.checkpoint = cx.now;
         self.tokens = self.buffer;
@@ -180,10 +183,14 @@ impl Discipline for Tbf {
         })
     }
 
-    fn overlimits(&self) -> u32 {
-        self.overlimits
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.overlimits;
     }
 
+    classful!();
+}
+
+impl Classful for Tbf {
     fn has_class(&self, _class: Handle) -> bool {
         // There is one class, and every name means it.
         true
@@ -193,7 +200,7 @@ impl Discipline for Tbf {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, cx: &mut Cx<'_>, class: Handle) -> Node {
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
         Node::noop(cx, class)
     }
 
@@ -205,3 +212,5 @@ impl Discipline for Tbf {
         out.push(only_class(Kind::Tbf, qdisc, &self.child));
     }
 }
+
+impl BuiltIn for Tbf {}

@@ -5,6 +5,7 @@ use super::drawing::{AIR, Body, Drawing, Margin, SERIES_STYLE, STYLE, WIDE, cut,
 
 /// Colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Theme {
     /// Dark on light, for print.
     #[default]

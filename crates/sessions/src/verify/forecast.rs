@@ -1,7 +1,7 @@
 //! What the simulator would have said, from what was measured without the policy.
 
 use super::options::{NAMES, VerifyOptions};
-use crate::error::chain;
+use crate::error::{Error, Result, invalid};
 use crate::measure::Measurement;
 use crate::predict::{Line, Traffic, TriedPolicy, Way, predict};
 use tidegate_analysis::verify::Predicted;
@@ -15,25 +15,26 @@ const WITH_HEADS: f64 = 1500.0 / 1448.0;
 /// percentiles of the round trips under each load. `device` is the one whose name stands for the policy.
 ///
 /// # Errors
-/// The reason if there are none, for its user.
+/// Why nothing could be predicted: the causes follow by [`std::error::Error::source`].
 pub fn forecast(
     options: &VerifyOptions,
     measurement: &Measurement,
     (experiment, device): (&Experiment, Option<&str>),
     watch: &ExperimentWatch<'_>,
-) -> Result<Vec<Predicted>, String> {
+) -> Result<Vec<Predicted>> {
     let ([policy], Some(device)) = (options.policy.as_slice(), device) else {
-        return Err("only a policy in one file is tried in the simulator".into());
+        return invalid("only a policy in one file is tried in the simulator");
     };
     let before: Vec<&Run> = experiment.runs.iter().filter(|run| run.policy == NAMES[0]).collect();
     let probe = before.iter().flat_map(|run| &run.probes).find(|probe| !probe.there.is_empty());
-    let probe = probe.map(|probe| probe.id.clone()).ok_or("no round trips were measured")?;
+    let probe =
+        probe.map(|probe| probe.id.clone()).ok_or_else(|| Error::Invalid("no round trips were measured".into()))?;
     let mut all = Vec::new();
     for (load, up, down) in measurement.flows() {
-        let line = line(&before, load, &probe).ok_or("the line's rates are not known")?;
+        let line =
+            line(&before, load, &probe).ok_or_else(|| Error::Invalid("the line's rates are not known".into()))?;
         let traffic = Traffic { name: load.to_owned(), up, down };
-        let said =
-            predict(&line, TriedPolicy::File(policy), device, &[traffic], watch).map_err(|error| chain(&error))?;
+        let said = predict(&line, TriedPolicy::File(policy), device, &[traffic], watch)?;
         for said in said {
             let one = |statistic: &str, without, with| Predicted {
                 load: load.to_owned(),

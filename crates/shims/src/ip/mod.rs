@@ -2,8 +2,10 @@
 
 mod routes;
 
-use super::{ToolShim, batch, refused, world};
-use crate::Reply;
+use crate::batch;
+use crate::call::Reply;
+use crate::shim::{ToolShim, refused};
+use crate::world;
 use tidegate_policy::{Errno, LinkKind, LinkOp, Op, TcError};
 use tidegate_syntax::ip::{self, IpCommand, IpFlags, LinkSet, ShownAddress, ShownLink, Which};
 

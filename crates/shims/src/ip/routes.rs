@@ -1,8 +1,8 @@
 //! Routes and tunnels: changed, shown, asked for.
 
-use crate::Reply;
-use crate::ToolShim;
+use crate::call::Reply;
 use crate::host::network;
+use crate::shim::ToolShim;
 use std::net::IpAddr;
 use tidegate_policy::{LinkKind, TunnelMode};
 use tidegate_syntax::ip::{IpFlags, Route, RouteVerb, route_text};

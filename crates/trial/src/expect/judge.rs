@@ -213,7 +213,7 @@ fn of_packet(suite: &Suite, reading: &Reading, packet: &Packet, endings: &[Endin
     let again = format!("tidegate explain {} '{packet}'", suite.settings.script);
     let mut explainer = Explainer::new(reading);
     match explainer.course(packet) {
-        Err(why) => Verdict { holds: false, found: why, again },
+        Err(why) => Verdict { holds: false, found: why.to_string(), again },
         Ok(course) => {
             let story = explainer.explain(packet, course);
             Verdict { holds: endings.iter().all(|ending| ends(&story, ending)), found: ended(&story), again }

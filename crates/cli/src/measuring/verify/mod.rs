@@ -46,7 +46,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let forecast = forecast(&asked, &measurement, (&experiment, device.as_deref()), &watch);
     pace.finish();
     let predicted = forecast.unwrap_or_else(|why| {
-        experiment.notes.push(format!("nothing was predicted: {why}"));
+        experiment.notes.push(format!("nothing was predicted: {:#}", anyhow::Error::new(why)));
         Vec::new()
     });
     measure::write(&options.output, &experiment)?;

@@ -1,7 +1,7 @@
 //! Conditions: a list in which a parenthesis is a reference to where its inside begins.
 
-use super::super::numbers;
-use super::key;
+use super::super::message::numbers;
+use super::key::key;
 use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
 use tidegate_sys::attribute::{Found, read};
 
@@ -112,5 +112,9 @@ fn meta(from: &Found<'_>) -> Option<Ematch> {
 /// What has this number.
 fn known(id: u16) -> Option<MetaId> {
     let sockets = MetaId::SOCKET.into_iter().map(MetaId::Socket);
-    MetaId::NAMES.into_iter().map(|(_, what)| what).chain(sockets).find(|what| crate::encode::meta_number(*what) == id)
+    MetaId::NAMES
+        .into_iter()
+        .map(|(_, what)| what)
+        .chain(sockets)
+        .find(|what| crate::encode::filter::meta_number(*what) == id)
 }

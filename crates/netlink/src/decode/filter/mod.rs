@@ -2,17 +2,19 @@
 
 mod ematch;
 mod flower;
+mod key;
 
 use super::action::{actions, old_policer};
-use super::{Message, Names, Unread, numbers};
+use super::message::{Message, Names, Unread, numbers};
+use key::key;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
 use tidegate_policy::{
-    BasicParams, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid, FwParams, Indev, MatchallParams, U32Key,
-    U32Offset, U32OffsetField, U32Params,
+    BasicParams, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid, FwParams, Indev, MatchallParams, U32Offset,
+    U32OffsetField, U32Params,
 };
 use tidegate_sys::attribute::Found;
-use tidegate_sys::numbers::{TCA_CHAIN, TCM_IFINDEX_MAGIC_BLOCK};
+use tidegate_sys::numbers::{TCA_CHAIN, TCA_OPTIONS, TCM_IFINDEX_MAGIC_BLOCK};
 
 /// The kinds, with the attributes of their actions and of a policer without `action` before it (0: it has none).
 const KINDS: [(&str, u16, u16); 6] =
@@ -46,9 +48,9 @@ fn entry(
     message: &Message<'_>,
     names: Names<'_>,
 ) -> Result<FilterEntry, Unread> {
-    let (handle, options) = (message.handle, message.attributes.nest(super::TCA_OPTIONS));
+    let (handle, options) = (message.handle, message.attributes.nest(TCA_OPTIONS));
     // A preference's heading says nothing of what stands below it.
-    if message.attributes.get(super::TCA_OPTIONS).is_none() && (handle == 0 || kind != "fw") {
+    if message.attributes.get(TCA_OPTIONS).is_none() && (handle == 0 || kind != "fw") {
         return Ok(FilterEntry::Heading);
     }
     if let ("u32", Some(divisor)) = (kind, options.u32(4)) {
@@ -125,12 +127,6 @@ fn u32(options: &Found<'_>) -> Option<U32Params> {
         hash: (hash_mask != 0).then(|| (hash_mask, own(10).into())),
         offset: U32Offset { plus: own(6) as u16, field: (head[0] & 4 != 0).then_some(field), eat: head[0] & 8 != 0 },
     })
-}
-
-fn key(bytes: &[u8]) -> U32Key {
-    let be = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let own = |at: usize| i32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    U32Key { mask: be(0), value: be(4), offset: own(8), offset_mask: own(12) }
 }
 
 fn hits(bytes: &[u8], options: &Found<'_>) -> U32Hits {

@@ -1,12 +1,12 @@
 //! Actions: a numbered list of kinds, each with a structure that begins alike.
 
+mod head;
 mod police;
 mod rewrite;
 
-use super::{Devices, Unsent, number};
-use tidegate_policy::{
-    Act, Action, ActionId, CardCounts, Connmark, Control, Ct, CtNat, Ctinfo, Gact, Mirred, Only, Skbedit,
-};
+use super::message::{Devices, Unsent, number};
+use head::{control, general};
+use tidegate_policy::{Act, Action, ActionId, CardCounts, Connmark, Ct, CtNat, Ctinfo, Gact, Mirred, Only, Skbedit};
 use tidegate_sys::attribute::{Attributes, words};
 use tidegate_sys::numbers::{
     TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_INDEX, TCA_ACT_KIND, TCA_ACT_OPTIONS,
@@ -83,15 +83,6 @@ pub(super) fn all_of(to: &mut Attributes, kind: &str) {
     entry.text(TCA_ACT_KIND, kind);
     list.nest(1, &entry);
     to.nest(OF_MACHINE, &list).payload(TCA_ROOT_FLAGS, &words(&[1, 1]));
-}
-
-const fn control(control: Control) -> u32 {
-    control.number() as u32
-}
-
-/// How the structures of actions begin: number, capabilities, decision, and two counts that the kernel keeps.
-fn general(index: u32, goes_on: Control) -> Vec<u8> {
-    words(&[index, 0, control(goes_on), 0, 0])
 }
 
 fn act(to: &mut Attributes, action: &Action, devices: Devices<'_>) -> Result<(), Unsent> {

@@ -1,14 +1,14 @@
 //! police: a structure of its own, older than the others.
 
 use super::super::rate;
-use super::control;
+use super::head::control;
 use tidegate_policy::{Act, Action, Control, Police, RateSpec};
 use tidegate_sys::attribute::{Attributes, words};
 
 const RESULT: u16 = 5;
 
 /// A filter's policer without `action` before it.
-pub(in super::super) fn policer(to: &mut Attributes, at: u16, action: &Action) -> Result<(), super::super::Unsent> {
+pub(crate) fn policer(to: &mut Attributes, at: u16, action: &Action) -> Result<(), super::super::message::Unsent> {
     let mut inner = Attributes::default();
     if let Act::Police(police) = &action.act {
         options(&mut inner, action.index, police);

@@ -1,6 +1,6 @@
 //! Actions that rewrite packets.
 
-use super::general;
+use super::head::general;
 use std::net::IpAddr;
 use tidegate_policy::{Csum, Nat, Pedit, PeditHeader, PeditKey, Skbmod, Vlan, VlanHow, VlanTag};
 use tidegate_sys::attribute::{Attributes, words};

@@ -34,8 +34,8 @@ struct Place(u16, u16, Order);
 
 /// Class, device and fields.
 pub(super) fn fields(to: &mut Attributes, params: &FlowerParams) {
-    super::class(to, TCA_FLOWER_CLASSID, params.classid);
-    super::indev(to, TCA_FLOWER_INDEV, params.indev.as_ref());
+    super::shared::class(to, TCA_FLOWER_CLASSID, params.classid);
+    super::shared::indev(to, TCA_FLOWER_INDEV, params.indev.as_ref());
     for key in &params.keys {
         field(to, params, key);
     }

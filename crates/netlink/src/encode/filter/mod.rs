@@ -2,14 +2,15 @@
 
 mod ematch;
 mod flower;
+mod shared;
 
 pub(crate) use ematch::meta_number;
 
-use super::{Devices, Unsent, action};
-use tidegate_packet::Handle;
+use super::action;
+use super::message::{Devices, Unsent};
+use shared::{class, indev};
 use tidegate_policy::{
-    Action, BasicParams, FilterOp, FilterParams, FlowMode, FlowParams, FwParams, Indev, MatchallParams, U32Offset,
-    U32Params,
+    Action, BasicParams, FilterOp, FilterParams, FlowMode, FlowParams, FwParams, MatchallParams, U32Offset, U32Params,
 };
 use tidegate_sys::attribute::{Attributes, words};
 use tidegate_sys::numbers::TCA_OPTIONS;
@@ -58,16 +59,6 @@ fn actions(to: &mut Attributes, at: &Places, all: &[Action], devices: Devices<'_
         [] => Ok(()),
         [only] if only.old_style => action::policer(to, at.police, only),
         all => action::list(to, at.actions, all, devices),
-    }
-}
-
-fn class(to: &mut Attributes, number: u16, class: Option<Handle>) {
-    to.maybe(number, class.map(|class| class.0));
-}
-
-fn indev(to: &mut Attributes, number: u16, indev: Option<&Indev>) {
-    if let Some(indev) = indev {
-        to.text(number, &indev.name);
     }
 }
 

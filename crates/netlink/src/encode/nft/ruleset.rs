@@ -2,10 +2,13 @@
 
 mod condition;
 mod target;
+mod unknown;
 
-use super::{Batch, Expressions, Verdict};
+use super::batch::Batch;
+use super::expression::{Expressions, Verdict};
 use std::fmt;
 use tidegate_policy::netfilter::{Condition, Family, Match, Rule, RuleChain, RuleTable, Target};
+use unknown::Unknown;
 
 /// A rule that is not set here: which, and what of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,16 +33,6 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-/// What has no expression, and what to do instead.
-struct Unknown {
-    what: String,
-    remedy: &'static str,
-}
-
-fn unknown(what: impl Into<String>, remedy: &'static str) -> Unknown {
-    Unknown { what: what.into(), remedy }
-}
 
 /// The batch that makes a table of ours with all these rules in it, in place of the one that is there.
 ///

@@ -1,7 +1,8 @@
 //! Sets without a name: what a rule's `{ … }` becomes.
 
-use super::{Batch, NEWSET, NEWSETELEM, NLM_F_CREATE};
+use super::batch::{Batch, NEWSET, NEWSETELEM};
 use tidegate_sys::attribute::Attributes;
+use tidegate_sys::numbers::NLM_F_CREATE;
 
 const ANONYMOUS: u32 = 1;
 const CONSTANT: u32 = 2;

@@ -5,8 +5,8 @@
 //! of ECN and these unchanged, no options but timestamps that are not newer and selective acknowledgements that the later one covers.
 
 use super::Cake;
-use crate::cx::{Cx, Why};
-use crate::discipline::Own;
+use crate::context::{Context, Why};
+use crate::discipline::QdiscState;
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Fifo, Head, Pool};
 use tidegate_policy::CakeAckFilter;
@@ -218,7 +218,7 @@ fn needless(pool: &Pool, queue: &Fifo, aggressive: bool) -> Option<usize> {
 
 impl Cake {
     /// Leaves out an acknowledgement that the packet just put at the end of a flow makes needless.
-    pub(super) fn filter_acks(&mut self, cx: &mut Cx<'_>, own: Own, tin: usize, flow: u32) {
+    pub(super) fn filter_acks(&mut self, cx: &mut Context<'_>, own: QdiscState, tin: usize, flow: u32) {
         let filter = self.params.ack_filter.unwrap_or_default();
         if filter == CakeAckFilter::Off || self.tins[tin].flow(flow).queue.len() < 2 {
             return;

@@ -12,16 +12,19 @@ mod tin;
 mod tins;
 
 use crate::algo::cobalt::{Judged, Verdict};
-use crate::asking::{Answer, Gone, classify};
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
+use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState};
+use crate::kind::classful;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use cost::Framing;
 use overflow::Overflow;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Addrs, FlowKeys, Handle, HashKey, Pkt, Pool, Rate, Span, Time};
-use tidegate_policy::dump::{CakeStats, ClassDump, Xstats};
+use tidegate_policy::dump::{CakeStats, ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
     CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, Errno, Kind, QdiscParams, TcError,
 };
@@ -199,22 +202,28 @@ impl Cake {
     }
 
     /// What filters say of a packet.
-    fn named(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Named, Gone> {
+    fn named(
+        &self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: &Pkt,
+    ) -> Result<Named, Consumed> {
         if filters.is_empty() {
             return Ok(Named::default());
         }
         match classify(filters, cx, own.handle, pkt) {
-            Answer::Nothing => Ok(Named::default()),
-            Answer::Class(class) => {
+            ClassifyResult::Nothing => Ok(Named::default()),
+            ClassifyResult::Class(class) => {
                 let known = |number: u16| u32::from(number).min(QUEUES as u32 + 1) % (QUEUES as u32 + 1);
                 Ok(Named { flow: known(class.minor()), hosts: known(class.major()) })
             }
-            Answer::Gone(gone) => Err(gone),
+            ClassifyResult::Consumed(gone) => Err(gone),
         }
     }
 
     /// The tin of a packet, its DSCP cleared where that is asked for.
-    fn choose_tin(&self, pool: &mut Pool, own: Own, pkt: &Pkt) -> usize {
+    fn choose_tin(&self, pool: &mut Pool, own: QdiscState, pkt: &Pkt) -> usize {
         let meta = pool.meta_mut(pkt);
         let dscp = tins::dscp(meta);
         if self.params.wash == Some(true) && matches!(meta.ethertype, 0x0800 | 0x86dd) {
@@ -244,7 +253,7 @@ impl Cake {
     }
 
     /// Nothing waits, so time that was not used is not saved up, and a packet that came too early for the shaper is waited for.
-    fn wind(&mut self, cx: &mut Cx<'_>, own: Own, tin: usize) {
+    fn wind(&mut self, cx: &mut Context<'_>, own: QdiscState, tin: usize) {
         let now = cx.now.0;
         if self.tins[tin].backlog() == 0 {
             self.tins[tin].next = self.tins[tin].next.max(now);
@@ -259,12 +268,12 @@ impl Cake {
     }
 
     /// May nothing go yet? Then the watchdog is armed.
-    fn hold_back(&mut self, cx: &mut Cx<'_>, own: Own) -> bool {
+    fn hold_back(&mut self, cx: &mut Context<'_>, own: QdiscState) -> bool {
         if self.next <= cx.now.0 || self.failsafe <= cx.now.0 {
             return false;
         }
         self.overlimits = self.overlimits.wrapping_add(1);
-        cx.wake(own.watchdog, Time(self.next.min(self.failsafe)));
+        cx.wake(own, Time(self.next.min(self.failsafe)));
         true
     }
 
@@ -285,7 +294,7 @@ impl Cake {
     }
 
     /// Drops from the longest queues until the memory suffices; tells whether the flow that a packet just came for was among them.
-    fn make_room(&mut self, cx: &mut Cx<'_>, at: Handle, came_for: (usize, u32)) -> bool {
+    fn make_room(&mut self, cx: &mut Context<'_>, at: Handle, came_for: (usize, u32)) -> bool {
         let mut own = false;
         while self.memory > self.memory_limit {
             let fresh = !self.overflow.is_kept();
@@ -379,7 +388,7 @@ impl Cake {
     }
 
     /// Serves a tin: the next packet of the flow whose turn it is. `None`: a flow was found empty, and everything is to be looked at anew.
-    fn serve(&mut self, cx: &mut Cx<'_>, own: Own, at: usize, fresh: &mut bool) -> Option<Pkt> {
+    fn serve(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, fresh: &mut bool) -> Option<Pkt> {
         let mode = self.mode();
         loop {
             let tin = &mut self.tins[at];
@@ -418,8 +427,8 @@ impl Cake {
         Some(pkt)
     }
 
-    fn judge(&mut self, cx: &mut Cx<'_>, at: usize, flow: u32, pkt: &Pkt) -> Verdict {
-        struct Here<'a, 'b>(&'a mut Cx<'b>, &'a Pkt);
+    fn judge(&mut self, cx: &mut Context<'_>, at: usize, flow: u32, pkt: &Pkt) -> Verdict {
+        struct Here<'a, 'b>(&'a mut Context<'b>, &'a Pkt);
         impl Judged for Here<'_, '_> {
             fn mark(&mut self) -> bool {
                 self.0.pool.meta_mut(self.1).set_ce()
@@ -435,7 +444,7 @@ impl Cake {
     }
 
     /// Loses a packet that its flow's law dropped; tells whether the flow was charged for it, so that its turn may be over.
-    fn lose(&mut self, cx: &mut Cx<'_>, own: Own, at: usize, flow: u32, pkt: Pkt) -> bool {
+    fn lose(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, flow: u32, pkt: Pkt) -> bool {
         let charged = self.charges_drops();
         if charged {
             let cost = self.charge(cx.now.0, at, cx.pool.meta(&pkt).cost, true) as i32;
@@ -448,7 +457,7 @@ impl Cake {
         charged
     }
 
-    fn send(&mut self, cx: &mut Cx<'_>, at: usize, flow: u32, pkt: Pkt) -> Pkt {
+    fn send(&mut self, cx: &mut Context<'_>, at: usize, flow: u32, pkt: Pkt) -> Pkt {
         let meta = cx.pool.meta(&pkt);
         self.tins[at].learn_delay(cx.now.0.wrapping_sub(meta.scratch.0));
         let cost = self.charge(cx.now.0, at, meta.cost, false) as i32;
@@ -458,16 +467,16 @@ impl Cake {
     }
 
     /// A packet leaves, and `waiting` more wait: the watchdog is armed for the next, or for the flows that decay.
-    fn arm(&mut self, cx: &mut Cx<'_>, own: Own, waiting: u32) {
+    fn arm(&mut self, cx: &mut Context<'_>, own: QdiscState, waiting: u32) {
         if waiting > 0 {
             if self.next > cx.now.0 {
-                cx.wake(own.watchdog, Time(self.next.min(self.failsafe)));
+                cx.wake(own, Time(self.next.min(self.failsafe)));
             }
             return;
         }
         let decaying = self.tins.iter().take(self.tin_count()).find(|tin| tin.decaying > 0);
         if let Some(tin) = decaying {
-            cx.wake(own.watchdog, cx.now + Span(tin.terms.law.target));
+            cx.wake(own, cx.now + Span(tin.terms.law.target));
         }
     }
 }
@@ -500,7 +509,7 @@ fn host_hashes(pool: &mut Pool, pkt: &Pkt, nat: bool) -> (u32, u32) {
 }
 
 impl Discipline for Cake {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let named = match self.named(cx, own, filters, &pkt) {
             Ok(named) => named,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -534,7 +543,7 @@ impl Discipline for Cake {
         if self.make_room(cx, own.handle, (tin, flow)) { Enqueue::Congested } else { Enqueue::Queued }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         let lost = cx.lost.packets;
         let mut fresh = true;
         loop {
@@ -555,7 +564,7 @@ impl Discipline for Cake {
         }
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Cake(params)) => self.set(params),
             None => {}
@@ -568,15 +577,15 @@ impl Discipline for Cake {
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for tin in 0..MOST {
             self.clear(cx, tin, |cx, pkt| cx.drop(own.handle, pkt, Why::PurgedAtOnce));
         }
         self.current = MOST - 1;
     }
 
-    fn overlimits(&self) -> u32 {
-        self.overlimits
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.overlimits;
     }
 
     fn params(&self) -> QdiscParams {
@@ -599,6 +608,10 @@ impl Discipline for Cake {
         }))
     }
 
+    classful!();
+}
+
+impl Classful for Cake {
     fn classes(&mut self, now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
         let division = self.division();
         for place in 0..division.count() {
@@ -618,6 +631,8 @@ impl Discipline for Cake {
     }
 }
 
+impl BuiltIn for Cake {}
+
 impl Cake {
     /// Notes the number by which tc lists the queue of a flow.
     #[cold]
@@ -629,7 +644,7 @@ impl Cake {
     }
 
     /// Empties a tin; `lose` says how. The flows keep their standing.
-    fn clear<'b>(&mut self, cx: &mut Cx<'b>, tin: usize, lose: impl Fn(&mut Cx<'b>, Pkt)) {
+    fn clear<'b>(&mut self, cx: &mut Context<'b>, tin: usize, lose: impl Fn(&mut Context<'b>, Pkt)) {
         for flow in self.tins[tin].in_order() {
             while let Some(pkt) = self.pop(cx.pool, tin, flow) {
                 lose(cx, pkt);

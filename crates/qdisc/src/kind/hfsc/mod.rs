@@ -10,9 +10,12 @@
 mod tree;
 
 use crate::algo::{ClassHash, Sent, Shape};
-use crate::asking::{Answer, Gone, classify, classify_at_class};
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::asking::{ClassifyResult, Consumed, classify, classify_at_class};
+use crate::batch::BuiltIn;
+use crate::classful::{Classful, InnerClasses};
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Rehash, Visit};
+use crate::kind::{classful, inner_classes, rehashes};
 use crate::node::Node;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -76,7 +79,7 @@ struct Class {
 }
 
 impl Class {
-    fn new(cx: &mut Cx<'_>, id: Handle, parent: Option<u32>) -> Class {
+    fn new(cx: &mut Context<'_>, id: Handle, parent: Option<u32>) -> Class {
         Class {
             id,
             parent,
@@ -98,7 +101,7 @@ impl Class {
 }
 
 impl Hfsc {
-    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&HfscParams>) -> Result<Hfsc, TcError> {
+    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&HfscParams>) -> Result<Hfsc, TcError> {
         let default = params.ok_or(TcError::bare(Errno::Inval))?.default;
         let mut hash = ClassHash::default();
         hash.insert(handle, ROOT);
@@ -111,7 +114,13 @@ impl Hfsc {
     }
 
     /// A packet's leaf by its priority, else by filters from the root down, else the default; `None` when nobody takes it.
-    fn choose(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
+    fn choose(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: &Pkt,
+    ) -> Result<Option<u32>, Consumed> {
         let priority = cx.pool.meta(pkt).priority_class();
         if priority.qdisc() == own.handle
             && let Some(at) = self.find(priority)
@@ -129,9 +138,9 @@ impl Hfsc {
                 _ => classify_at_class(filters, &mut self.tree.class_mut(head).filters, cx, own.handle, pkt),
             };
             let class = match answer {
-                Answer::Nothing => break,
-                Answer::Class(class) => class,
-                Answer::Gone(gone) => return Err(gone),
+                ClassifyResult::Nothing => break,
+                ClassifyResult::Class(class) => class,
+                ClassifyResult::Consumed(gone) => return Err(gone),
             };
             let level = self.tree.class(head).level;
             let Some(at) = self.find(class) else { break };
@@ -154,7 +163,7 @@ impl Hfsc {
     }
 
     /// The length of a class's next packet; 0 if its qdisc gives none now.
-    fn peek_len(&mut self, cx: &mut Cx<'_>, at: u32) -> u32 {
+    fn peek_len(&mut self, cx: &mut Context<'_>, at: u32) -> u32 {
         let child = self.tree.class_mut(at).child();
         let len = match child.peek(cx) {
             Peek::Packet(len) => len,
@@ -167,7 +176,7 @@ impl Hfsc {
     }
 
     /// A class with a real-time curve was served: its next packet has another deadline.
-    fn next_packet(&mut self, cx: &mut Cx<'_>, at: u32, real_time: bool) {
+    fn next_packet(&mut self, cx: &mut Context<'_>, at: u32, real_time: bool) {
         if self.tree.class_mut(at).child().qlen() == 0 {
             self.tree.silence(at);
             return;
@@ -180,7 +189,13 @@ impl Hfsc {
         }
     }
 
-    fn make(&mut self, cx: &mut Cx<'_>, own: Own, op: &ClassOp, new: &Curves) -> Result<Option<String>, TcError> {
+    fn make(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        op: &ClassOp,
+        new: &Curves,
+    ) -> Result<Option<String>, TcError> {
         const INVALID: TcError = TcError::bare(Errno::Inval);
         if op.parent == Handle::ROOT {
             return Err(TcError::bare(Errno::Exist));
@@ -214,7 +229,7 @@ impl Hfsc {
         Some("Forced curve change on parent 'rt' to 'sc'.".into())
     }
 
-    fn alter(&mut self, cx: &mut Cx<'_>, op: &ClassOp, at: u32, new: &Curves) -> Result<(), TcError> {
+    fn alter(&mut self, cx: &mut Context<'_>, op: &ClassOp, at: u32, new: &Curves) -> Result<(), TcError> {
         let parent = self.tree.class(at).parent.map_or(Handle::ROOT, |parent| self.tree.class(parent).id);
         if !op.parent.is_none() && op.parent != parent {
             return Err(TcError::bare(Errno::Inval));
@@ -229,7 +244,7 @@ impl Hfsc {
         Ok(())
     }
 
-    fn remove(&mut self, cx: &mut Cx<'_>, filters: &mut FilterList, at: u32) -> Result<(), TcError> {
+    fn remove(&mut self, cx: &mut Context<'_>, filters: &mut FilterList, at: u32) -> Result<(), TcError> {
         let id = self.tree.class(at).id;
         let bound = filters.binds(id) || self.tree.classes.iter().any(|class| class.filters.binds(id));
         if self.tree.class(at).level > 0 || bound || at == ROOT {
@@ -263,7 +278,7 @@ impl Hfsc {
 }
 
 impl Discipline for Hfsc {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let at = match self.choose(cx, own, filters, &pkt) {
             Ok(Some(at)) => at,
             Ok(None) => {
@@ -299,14 +314,14 @@ impl Discipline for Hfsc {
         result
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         if own.qlen == 0 {
             return Dequeue::Empty;
         }
         let Some((at, real_time)) = self.tree.choose(cx.now.psched()) else {
             self.overlimits = self.overlimits.wrapping_add(1);
             if let Some(next) = self.tree.next_event() {
-                cx.wake(own.watchdog, Time(next << TICK));
+                cx.wake(own, Time(next << TICK));
             }
             return Dequeue::Throttled;
         };
@@ -336,13 +351,13 @@ impl Discipline for Hfsc {
         result
     }
 
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Hfsc(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.default = params.default;
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         for (_, at) in self.hash.iter() {
             self.tree.class_mut(at).child().purge(cx);
         }
@@ -353,24 +368,24 @@ impl Discipline for Hfsc {
         QdiscParams::Hfsc(HfscParams { default: self.default })
     }
 
-    fn overlimits(&self) -> u32 {
-        self.overlimits
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.overlimits;
     }
 
+    classful!();
+
+    rehashes!();
+}
+
+impl Classful for Hfsc {
     fn has_class(&self, class: Handle) -> bool {
         self.find(class).is_some()
     }
 
-    fn may_hold(&self, holder: Handle, class: Handle) -> bool {
-        // The qdisc's own list may hold any class, an inner class's only those below its level.
-        let level = |id: Handle| self.find(id).map(|at| self.tree.class(at).level);
-        level(class).is_some_and(|below| holder.minor() == 0 || level(holder).is_some_and(|above| above > below))
-    }
-
     fn class_op(
         &mut self,
-        cx: &mut Cx<'_>,
-        own: Own,
+        cx: &mut Context<'_>,
+        own: QdiscState,
         filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
@@ -394,16 +409,6 @@ impl Discipline for Hfsc {
         }
     }
 
-    fn each_class_action(&self, show: &mut dyn FnMut(&[u32])) {
-        self.tree.classes.iter().for_each(|class| class.filters.each_action(show));
-    }
-
-    fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
-        let at = self.find(class)?;
-        self.class_lists = true;
-        Some(&mut self.tree.class_mut(at).filters)
-    }
-
     fn class_sent(&self, class: Handle) -> Option<Sent> {
         let class = self.tree.class(self.find(class)?);
         Some(Sent { bytes: class.bytes, packets: class.packets })
@@ -414,26 +419,8 @@ impl Discipline for Hfsc {
         self.tree.class_mut(at).child.as_mut()
     }
 
-    fn hung(&mut self, class: Handle) -> Option<&mut Node> {
-        let at = self.find(class)?;
-        self.tree.class_mut(at).child.as_mut()
-    }
-
-    fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
+    fn child_emptied(&mut self, _cx: &mut Context<'_>, class: Handle) {
         if let Some(at) = self.find(class) {
-            self.tree.silence(at);
-        }
-    }
-
-    fn child_refused(&mut self, _cx: &mut Cx<'_>, class: Handle) {
-        if let Some(at) = self.find(class) {
-            let is_so = self.tree.class_mut(at).child().qlen() == 0;
-            self.tree.hear(at, is_so);
-        }
-    }
-
-    fn child_made(&mut self, class: Handle) {
-        if let Some(at) = self.find(class).filter(|at| self.tree.class(*at).level > 0) {
             self.tree.silence(at);
         }
     }
@@ -443,20 +430,6 @@ impl Discipline for Hfsc {
             if let Some(child) = &mut class.child {
                 visit.node(child);
             }
-        }
-    }
-
-    fn perturb_due(&self) -> Timer {
-        self.tree.classes.iter().map(|class| class.filters.perturb_due()).min().unwrap_or(Timer::NEVER)
-    }
-
-    fn perturb_due_after(&self, due: Timer) -> Timer {
-        self.tree.classes.iter().map(|class| class.filters.perturb_due_after(due)).min().unwrap_or(Timer::NEVER)
-    }
-
-    fn perturb(&mut self, cx: &mut Cx<'_>, _own: Own, due: Timer, _filtered: bool) {
-        if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
-            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
     }
 
@@ -490,4 +463,60 @@ impl Discipline for Hfsc {
             });
         }
     }
+
+    inner_classes!();
 }
+
+impl InnerClasses for Hfsc {
+    fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+        // The qdisc's own list may hold any class, an inner class's only those below its level.
+        let level = |id: Handle| self.find(id).map(|at| self.tree.class(at).level);
+        level(class).is_some_and(|below| holder.minor() == 0 || level(holder).is_some_and(|above| above > below))
+    }
+
+    fn each_class_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.tree.classes.iter().for_each(|class| class.filters.each_action(show));
+    }
+
+    fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
+        let at = self.find(class)?;
+        self.class_lists = true;
+        Some(&mut self.tree.class_mut(at).filters)
+    }
+
+    fn attached(&mut self, class: Handle) -> Option<&mut Node> {
+        let at = self.find(class)?;
+        self.tree.class_mut(at).child.as_mut()
+    }
+
+    fn child_refused(&mut self, _cx: &mut Context<'_>, class: Handle) {
+        if let Some(at) = self.find(class) {
+            let is_so = self.tree.class_mut(at).child().qlen() == 0;
+            self.tree.hear(at, is_so);
+        }
+    }
+
+    fn child_made(&mut self, class: Handle) {
+        if let Some(at) = self.find(class).filter(|at| self.tree.class(*at).level > 0) {
+            self.tree.silence(at);
+        }
+    }
+}
+
+impl Rehash for Hfsc {
+    fn rehash_due(&self) -> Timer {
+        self.tree.classes.iter().map(|class| class.filters.perturb_due()).min().unwrap_or(Timer::NEVER)
+    }
+
+    fn rehash_due_after(&self, due: Timer) -> Timer {
+        self.tree.classes.iter().map(|class| class.filters.perturb_due_after(due)).min().unwrap_or(Timer::NEVER)
+    }
+
+    fn rehash(&mut self, cx: &mut Context<'_>, _own: QdiscState, due: Timer, _filtered: bool) {
+        if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
+            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+        }
+    }
+}
+
+impl BuiltIn for Hfsc {}

@@ -11,9 +11,12 @@ mod tree;
 
 use super::{NO_CHANGE, purge_queue};
 use crate::algo::{ClassHash, Cost, Price, Sent};
-use crate::asking::{Answer, Gone, classify, classify_at_class};
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Place, Visit};
+use crate::asking::{ClassifyResult, Consumed, classify, classify_at_class};
+use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
+use crate::classful::{Classful, InnerClasses};
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Rehash, Visit};
+use crate::kind::{classful, inner_classes, rehashes};
 use crate::node::Node;
 use alloc::format;
 use alloc::string::String;
@@ -88,7 +91,7 @@ struct Class {
     /// Of the priorities of its activity, those at which it stands in its parent's feed, and in its level's row.
     in_feed: u8,
     in_row: u8,
-    /// Place among all classes, and among its siblings, by id.
+    /// ParentQdisc among all classes, and among its siblings, by id.
     rank: u32,
     sibling_rank: u32,
     id: Handle,
@@ -128,7 +131,7 @@ enum Choice {
     /// Filters send it round in circles.
     Nowhere,
     /// It does not stay.
-    Gone(Gone),
+    Consumed(Consumed),
 }
 
 impl Htb {
@@ -167,7 +170,7 @@ impl Htb {
     }
 
     /// A packet's class by its priority, else by filters from the root (or the inner class its priority names) down, else the default.
-    fn choose(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Choice {
+    fn choose(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: &Pkt) -> Choice {
         let priority = cx.pool.meta(pkt).priority_class();
         if priority == own.handle {
             return Choice::Direct;
@@ -190,9 +193,9 @@ impl Htb {
                 None => classify(filters, cx, own.handle, pkt),
             };
             let class = match answer {
-                Answer::Nothing => break,
-                Answer::Class(class) => class,
-                Answer::Gone(gone) => return Choice::Gone(gone),
+                ClassifyResult::Nothing => break,
+                ClassifyResult::Class(class) => class,
+                ClassifyResult::Consumed(gone) => return Choice::Consumed(gone),
             };
             if class == own.handle {
                 return Choice::Direct;
@@ -236,8 +239,8 @@ impl Htb {
 
     fn make(
         &mut self,
-        cx: &mut Cx<'_>,
-        own: Own,
+        cx: &mut Context<'_>,
+        own: QdiscState,
         op: &ClassOp,
         params: &HtbClassParams,
     ) -> Result<Option<String>, TcError> {
@@ -308,7 +311,7 @@ impl Htb {
         warning.filter(|_| leaf)
     }
 
-    fn remove(&mut self, cx: &mut Cx<'_>, filters: &mut FilterList, at: u32) -> Result<(), TcError> {
+    fn remove(&mut self, cx: &mut Context<'_>, filters: &mut FilterList, at: u32) -> Result<(), TcError> {
         const IN_USE: TcError = TcError::bare(Errno::Busy);
         let id = self.tree.classes[at as usize].id;
         let bound = filters.binds(id) || self.hash.iter().any(|(_, c)| self.tree.classes[c as usize].filters.binds(id));
@@ -327,7 +330,7 @@ impl Htb {
 
 impl Discipline for Htb {
     #[inline]
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let chosen = match self.obvious_leaf(cx.pool, own.handle, filters, &pkt) {
             Some(leaf) => Choice::Leaf(leaf),
             None => self.choose(cx, own, filters, &pkt),
@@ -339,7 +342,7 @@ impl Discipline for Htb {
                 self.direct_packets = self.direct_packets.wrapping_add(1);
                 return Enqueue::Queued;
             }
-            Choice::Gone(gone) => return gone.carry_out(cx, own.handle, pkt),
+            Choice::Consumed(gone) => return gone.carry_out(cx, own.handle, pkt),
             Choice::Nowhere => {
                 cx.drop(own.handle, pkt, Why::Unclassified);
                 return Enqueue::Dropped;
@@ -365,29 +368,8 @@ impl Discipline for Htb {
         result
     }
 
-    fn enqueue_plain(&mut self, pool: &mut Pool, at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
-        let Some(leaf) = self.obvious_leaf(pool, at.qdisc, at.filters, &pkt) else { return Err(pkt) };
-        let class = &mut self.tree.classes[leaf as usize];
-        class.child.enqueue_plain(pool, pkt, len)?;
-        if class.activity == 0 {
-            self.tree.activate(leaf);
-        }
-        Ok(())
-    }
-
-    fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
-        let meta = pool.meta(pkt);
-        let at = match self.find(meta.priority_class()) {
-            Some(at) => at,
-            None => self.find(filters.guess(meta.mark, qdisc)?)?,
-        };
-        let class = &self.tree.classes[at as usize];
-        black_box(class.activity);
-        class.child.there()
-    }
-
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         if let Some(pkt) = self.direct.pop_front(cx.pool) {
             return Dequeue::Packet(pkt);
         }
@@ -397,21 +379,22 @@ impl Discipline for Htb {
         match self.tree.dequeue(cx) {
             Ok(pkt) => Dequeue::Packet(pkt),
             Err(next_event) => {
-                cx.wake(own.watchdog, next_event.max(cx.now + Span(1)));
+                cx.wake(own, next_event.max(cx.now + Span(1)));
                 Dequeue::Throttled
             }
         }
     }
 
-    fn dequeue_run(&mut self, cx: &mut Cx<'_>, _own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
-        self.direct.is_empty() && self.tree.dequeue_run(cx, budget, out)
-    }
-
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        _params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for (_, at) in self.hash.iter() {
             if let Some(child) = self.tree.classes[at as usize].child.there_mut() {
                 child.purge(cx);
@@ -430,18 +413,24 @@ impl Discipline for Htb {
         Xstats::Htb { direct_packets: self.direct_packets }
     }
 
-    fn overlimits(&self) -> u32 {
-        self.published
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.published;
     }
 
+    classful!();
+
+    rehashes!();
+}
+
+impl Classful for Htb {
     fn has_class(&self, class: Handle) -> bool {
         self.find(class).is_some()
     }
 
     fn class_op(
         &mut self,
-        cx: &mut Cx<'_>,
-        own: Own,
+        cx: &mut Context<'_>,
+        own: QdiscState,
         filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
@@ -467,16 +456,6 @@ impl Discipline for Htb {
         }
     }
 
-    fn each_class_action(&self, show: &mut dyn FnMut(&[u32])) {
-        self.tree.classes.iter().for_each(|class| class.filters.each_action(show));
-    }
-
-    fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
-        let at = self.find(class)?;
-        self.class_lists = true;
-        Some(&mut self.tree.classes[at as usize].filters)
-    }
-
     fn class_sent(&self, class: Handle) -> Option<Sent> {
         let class = &self.tree.classes[self.find(class)? as usize];
         Some(Sent { bytes: class.bytes, packets: class.packets })
@@ -487,15 +466,9 @@ impl Discipline for Htb {
         self.tree.classes[at as usize].child.there_mut()
     }
 
-    fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
+    fn child_emptied(&mut self, _cx: &mut Context<'_>, class: Handle) {
         if let Some(at) = self.find(class) {
             self.tree.deactivate(at);
-        }
-    }
-
-    fn child_made(&mut self, class: Handle) {
-        if let Some(at) = self.find(class) {
-            self.tree.silence(at);
         }
     }
 
@@ -504,20 +477,6 @@ impl Discipline for Htb {
             if let Some(child) = class.child.there_mut() {
                 visit.node(child);
             }
-        }
-    }
-
-    fn perturb_due(&self) -> Timer {
-        self.tree.classes.iter().map(|class| class.filters.perturb_due()).min().unwrap_or(Timer::NEVER)
-    }
-
-    fn perturb_due_after(&self, due: Timer) -> Timer {
-        self.tree.classes.iter().map(|class| class.filters.perturb_due_after(due)).min().unwrap_or(Timer::NEVER)
-    }
-
-    fn perturb(&mut self, cx: &mut Cx<'_>, _own: Own, due: Timer, _filtered: bool) {
-        if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
-            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
     }
 
@@ -562,4 +521,69 @@ impl Discipline for Htb {
             });
         }
     }
+
+    inner_classes!();
 }
+
+impl InnerClasses for Htb {
+    fn each_class_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.tree.classes.iter().for_each(|class| class.filters.each_action(show));
+    }
+
+    fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
+        let at = self.find(class)?;
+        self.class_lists = true;
+        Some(&mut self.tree.classes[at as usize].filters)
+    }
+
+    fn child_made(&mut self, class: Handle) {
+        if let Some(at) = self.find(class) {
+            self.tree.silence(at);
+        }
+    }
+}
+
+impl Rehash for Htb {
+    fn rehash_due(&self) -> Timer {
+        self.tree.classes.iter().map(|class| class.filters.perturb_due()).min().unwrap_or(Timer::NEVER)
+    }
+
+    fn rehash_due_after(&self, due: Timer) -> Timer {
+        self.tree.classes.iter().map(|class| class.filters.perturb_due_after(due)).min().unwrap_or(Timer::NEVER)
+    }
+
+    fn rehash(&mut self, cx: &mut Context<'_>, _own: QdiscState, due: Timer, _filtered: bool) {
+        if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
+            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+        }
+    }
+}
+
+impl Batch for Htb {
+    fn enqueue_plain(&mut self, pool: &mut Pool, at: ParentQdisc<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let Some(leaf) = self.obvious_leaf(pool, at.qdisc, at.filters, &pkt) else { return Err(pkt) };
+        let class = &mut self.tree.classes[leaf as usize];
+        class.child.enqueue_plain(pool, pkt, len)?;
+        if class.activity == 0 {
+            self.tree.activate(leaf);
+        }
+        Ok(())
+    }
+
+    fn child_hint(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let meta = pool.meta(pkt);
+        let at = match self.find(meta.priority_class()) {
+            Some(at) => at,
+            None => self.find(filters.guess(meta.mark, qdisc)?)?,
+        };
+        let class = &self.tree.classes[at as usize];
+        black_box(class.activity);
+        class.child.there()
+    }
+
+    fn dequeue_run(&mut self, cx: &mut Context<'_>, _own: QdiscState, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        self.direct.is_empty() && self.tree.dequeue_run(cx, budget, out)
+    }
+}
+
+impl BuiltIn for Htb {}

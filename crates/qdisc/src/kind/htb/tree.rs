@@ -6,8 +6,9 @@
 
 use super::{Class, LEVELS, MAX_DEBT, Mode, PRIOS};
 use crate::algo::{BitTree, Price, WaitHeap};
-use crate::cx::Cx;
-use crate::discipline::{Budget, Dequeue};
+use crate::batch::Budget;
+use crate::context::Context;
+use crate::discipline::Dequeue;
 use crate::node::Node;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -134,7 +135,7 @@ impl Tree {
     }
 
     /// A leaf gets its first child: its queue is lost, its debt of waiting forgotten.
-    pub(super) fn leaf_to_inner(&mut self, cx: &mut Cx<'_>, at: u32) {
+    pub(super) fn leaf_to_inner(&mut self, cx: &mut Context<'_>, at: u32) {
         self.settle_ranks();
         self.class_mut(at).child.leave(cx);
         self.deactivate(at);
@@ -147,7 +148,7 @@ impl Tree {
     }
 
     /// Deletes a leaf or a childless class; the last child's parent becomes a leaf again, with full buckets and an empty queue.
-    pub(super) fn remove(&mut self, cx: &mut Cx<'_>, at: u32) {
+    pub(super) fn remove(&mut self, cx: &mut Context<'_>, at: u32) {
         self.settle_ranks();
         self.class_mut(at).child.leave(cx);
         self.deactivate(at);
@@ -517,7 +518,7 @@ impl Tree {
     // --- sending
 
     /// The next packet, or when to ask again.
-    pub(super) fn dequeue(&mut self, cx: &mut Cx<'_>) -> Result<Pkt, Time> {
+    pub(super) fn dequeue(&mut self, cx: &mut Context<'_>) -> Result<Pkt, Time> {
         self.rank();
         self.now = cx.now;
         self.hysteresis = cx.device.switches.htb_hysteresis;
@@ -541,7 +542,7 @@ impl Tree {
 
     /// Packets in a row from the leaf whose turn it is, within its turn, while neither it nor an ancestor changes its mode: then all
     /// that happens between them is counting, and can be done at once.
-    pub(super) fn dequeue_run(&mut self, cx: &mut Cx<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+    pub(super) fn dequeue_run(&mut self, cx: &mut Context<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
         if !self.ranked || cx.now >= self.near_event[0] || self.row_mask[0] == 0 {
             return false;
         }
@@ -598,7 +599,7 @@ impl Tree {
     }
 
     /// Charges packets that a leaf sent on its own at once.
-    fn charge_run(&mut self, cx: &Cx<'_>, leaf: u32, packets: &[Pkt], bytes: u64) {
+    fn charge_run(&mut self, cx: &Context<'_>, leaf: u32, packets: &[Pkt], bytes: u64) {
         let mut next = Some(leaf);
         let hysteresis = self.hysteresis;
         while let Some(at) = next {
@@ -642,7 +643,7 @@ impl Tree {
                 class.quantum as u32 / len.max(1) + 1
             };
             if let Some(child) = class.child.there() {
-                depths.for_each(|depth| child.touch_next(pool, depth, room));
+                depths.for_each(|depth| child.prefetch(pool, depth, room));
             }
             from = rank + 1;
         }
@@ -657,7 +658,7 @@ impl Tree {
     }
 
     #[inline]
-    fn serve(&mut self, cx: &mut Cx<'_>, level: usize, prio: usize) -> Option<Pkt> {
+    fn serve(&mut self, cx: &mut Context<'_>, level: usize, prio: usize) -> Option<Pkt> {
         let first = self.leaf(level, prio)?;
         match self.ask(cx, first, level, prio) {
             Asked::Packet(pkt) => Some(pkt),
@@ -669,7 +670,7 @@ impl Tree {
     #[cold]
     fn serve_others(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut Context<'_>,
         level: usize,
         prio: usize,
         first: u32,
@@ -703,7 +704,7 @@ impl Tree {
 
     /// Asks a leaf for a packet.
     #[inline]
-    fn ask(&mut self, cx: &mut Cx<'_>, at: u32, level: usize, prio: usize) -> Asked {
+    fn ask(&mut self, cx: &mut Context<'_>, at: u32, level: usize, prio: usize) -> Asked {
         let child = &mut self.classes[at as usize].child;
         if child.qlen() == 0 {
             return Asked::Idle;

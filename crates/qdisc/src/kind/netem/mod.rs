@@ -5,13 +5,16 @@
 //! hang a qdisc, that gets packets when their time has come.
 //!
 //! A second copy begins again at the root of the tree. That happens before the original has its time, so the original is set aside
-//! meanwhile: see [`Cx::copy`].
+//! meanwhile: see [`Context::copy`].
 
 mod loss;
 mod waiting;
 
-use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Visit};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::{Context, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Visit};
+use crate::kind::classful;
 use crate::kind::only_class;
 use crate::node::Node;
 use alloc::boxed::Box;
@@ -19,7 +22,7 @@ use alloc::vec::Vec;
 use loss::Loss;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Draws, Handle, Pkt, Time};
-use tidegate_policy::dump::ClassDump;
+use tidegate_policy::dump::{ClassDump, QueueStats};
 use tidegate_policy::{
     Errno, Kind, NetemCorrelations, NetemParams, NetemRate, NetemSlot, QdiscParams, Share, Table, TcError,
 };
@@ -109,7 +112,7 @@ fn sending_time(rate: &NetemRate, len: u32) -> u64 {
 }
 
 impl Netem {
-    pub(crate) fn new(cx: &mut Cx<'_>, params: Option<&NetemParams>) -> Result<Netem, TcError> {
+    pub(crate) fn new(cx: &mut Context<'_>, params: Option<&NetemParams>) -> Result<Netem, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         let mut netem = Netem {
             params: NetemParams::default(),
@@ -146,7 +149,7 @@ impl Netem {
         self.params.duplicate > 0
     }
 
-    fn set(&mut self, cx: &mut Cx<'_>, params: &NetemParams) {
+    fn set(&mut self, cx: &mut Context<'_>, params: &NetemParams) {
         let before = core::mem::replace(&mut self.params, params.clone());
         let draws = &mut *cx.draw.source;
         self.counter = 0;
@@ -175,7 +178,7 @@ impl Netem {
     }
 
     /// A time after now at which the packet may leave.
-    fn time_to_send(&mut self, cx: &mut Cx<'_>, len: u32) -> u64 {
+    fn time_to_send(&mut self, cx: &mut Context<'_>, len: u32) -> u64 {
         let NetemParams { latency_ns, jitter_ns, .. } = self.params;
         let mut delay = latency_ns;
         if jitter_ns != 0 {
@@ -194,7 +197,7 @@ impl Netem {
     }
 
     /// Gives the packet its place.
-    fn take_in(&mut self, cx: &mut Cx<'_>, pkt: Pkt) {
+    fn take_in(&mut self, cx: &mut Context<'_>, pkt: Pkt) {
         let gap = self.params.gap;
         let probability = self.reorder_probability();
         let in_order = gap == 0 || self.counter < gap - 1 || probability < self.reorders.draw(cx.draw.source);
@@ -213,14 +216,14 @@ impl Netem {
     }
 
     /// The copy is through: its original goes on.
-    pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) {
+    pub(crate) fn resume(&mut self, cx: &mut Context<'_>) {
         if let Some(pkt) = self.aside.take() {
             self.take_in(cx, pkt);
         }
     }
 
     /// A wrong bit.
-    fn corrupt(&mut self, cx: &mut Cx<'_>, pkt: &Pkt) {
+    fn corrupt(&mut self, cx: &mut Context<'_>, pkt: &Pkt) {
         let Some((probability, _)) = self.params.corrupt else { return };
         if self.errors.happens(cx.draw.source, probability) {
             let octet = cx.draw.source.below(cx.pool.meta(pkt).frame_len);
@@ -229,7 +232,7 @@ impl Netem {
         }
     }
 
-    fn next_slot(&mut self, cx: &mut Cx<'_>) {
+    fn next_slot(&mut self, cx: &mut Context<'_>) {
         let Some(slot) = &self.params.slot else { return };
         let draw = cx.draw.source.u32();
         let wait = match &slot.distribution {
@@ -246,7 +249,7 @@ impl Netem {
     }
 
     /// A packet of this length leaves in the present burst.
-    fn use_slot(&mut self, cx: &mut Cx<'_>, len: u32) {
+    fn use_slot(&mut self, cx: &mut Context<'_>, len: u32) {
         if self.slot.next == 0 {
             return;
         }
@@ -257,7 +260,7 @@ impl Netem {
         }
     }
 
-    fn child_gives(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+    fn child_gives(&mut self, cx: &mut Context<'_>) -> Option<Pkt> {
         match self.child.there_mut()?.dequeue_fresh(cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => None,
@@ -283,7 +286,7 @@ fn full(slot: &NetemSlot) -> Slot {
 }
 
 impl Discipline for Netem {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         // A copy is not copied again.
         let copies = self.aside.is_none() && self.copies.happens(cx.draw.source, self.params.duplicate);
         if self.loss.loses(cx.draw.source) {
@@ -305,7 +308,7 @@ impl Discipline for Netem {
         self.admit(cx, own, pkt, copy)
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         loop {
             if let Some(pkt) = self.waiting.take_first() {
                 return Dequeue::Packet(pkt);
@@ -320,7 +323,7 @@ impl Discipline for Netem {
                 if let Some(pkt) = self.child_gives(cx) {
                     return Dequeue::Packet(pkt);
                 }
-                cx.wake(own.watchdog, Time(at.max(self.slot.next)));
+                cx.wake(own, Time(at.max(self.slot.next)));
                 // Linux asks the child a second time.
                 return self.child_gives(cx).map_or(Dequeue::Throttled, Dequeue::Packet);
             }
@@ -335,32 +338,33 @@ impl Discipline for Netem {
         }
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Netem(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.set(cx, params);
         Ok(())
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         self.waiting.purge(cx, own.handle);
         if let Some(child) = self.child.there_mut() {
             child.purge(cx);
         }
-        cx.wake(own.watchdog, Time::NEVER);
+        cx.wake(own, Time::NEVER);
     }
 
     fn params(&self) -> QdiscParams {
         QdiscParams::Netem(Box::new(self.params.clone()))
     }
 
-    fn further_drops(&self) -> u32 {
-        self.marked
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.requeues = self.reordered;
+        stats.drops = stats.drops.wrapping_add(self.marked);
     }
 
-    fn requeues(&self) -> u32 {
-        self.reordered
-    }
+    classful!();
+}
 
+impl Classful for Netem {
     fn has_class(&self, _class: Handle) -> bool {
         // There is one class, and every name means it.
         true
@@ -370,7 +374,7 @@ impl Discipline for Netem {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, _cx: &mut Cx<'_>, _class: Handle) -> Node {
+    fn default_child(&self, _cx: &mut Context<'_>, _class: Handle) -> Node {
         Node::absent()
     }
 
@@ -387,9 +391,11 @@ impl Discipline for Netem {
     }
 }
 
+impl BuiltIn for Netem {}
+
 impl Netem {
     /// Takes in a packet that is not lost, after its copy if it has one.
-    fn admit(&mut self, cx: &mut Cx<'_>, own: Own, pkt: Pkt, copy: Option<Pkt>) -> Enqueue {
+    fn admit(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: Pkt, copy: Option<Pkt>) -> Enqueue {
         self.corrupt(cx, &pkt);
         // The original of a copy is not there yet.
         if own.qlen - u32::from(self.aside.is_some()) >= self.params.limit {

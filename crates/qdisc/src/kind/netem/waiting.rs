@@ -1,6 +1,6 @@
 //! Packets that wait for their time, in the order of these times; of equal ones the first that came is first.
 
-use crate::cx::{Cx, Why};
+use crate::context::{Context, Why};
 use alloc::collections::VecDeque;
 use tidegate_packet::{Handle, Pkt};
 
@@ -51,7 +51,7 @@ impl Waiting {
     }
 
     /// Loses all: those that overtook one by one, the others together.
-    pub(super) fn purge(&mut self, cx: &mut Cx<'_>, at: Handle) {
+    pub(super) fn purge(&mut self, cx: &mut Context<'_>, at: Handle) {
         cx.next_purge_group();
         for (_, pkt) in self.first.drain(..) {
             cx.purge(at, pkt);

@@ -9,10 +9,13 @@ mod aggregates;
 mod groups;
 
 use crate::algo::{ClassHash, Link, Linked, Sent};
-use crate::asking::{Gone, choose_class};
-use crate::cx::{Cx, Device, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::asking::{Consumed, choose_class};
+use crate::batch::BuiltIn;
+use crate::classful::Classful;
+use crate::context::{Context, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::NO_CHANGE;
+use crate::kind::classful;
 use crate::node::Node;
 use aggregates::{Aggregate, Aggregates, ONE};
 use alloc::string::String;
@@ -98,7 +101,13 @@ impl Qfq {
         self.classes[at as usize].link.is_linked()
     }
 
-    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
+    fn choose(
+        &self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: &Pkt,
+    ) -> Result<Option<u32>, Consumed> {
         choose_class(cx, own, filters, pkt, |class| self.find(class))
     }
 
@@ -207,7 +216,7 @@ impl Qfq {
     // --- packets
 
     /// The length of a class's next packet; `None` if its qdisc gives none now.
-    fn peek(&mut self, cx: &mut Cx<'_>, at: u32) -> Option<u32> {
+    fn peek(&mut self, cx: &mut Context<'_>, at: u32) -> Option<u32> {
         let child = &mut self.class(at).child;
         let len = match child.peek(cx) {
             Peek::Packet(len) => Some(len),
@@ -221,7 +230,7 @@ impl Qfq {
     }
 
     /// The class whose turn it is in an aggregate, and the length of its next packet.
-    fn next_in(&mut self, cx: &mut Cx<'_>, aggregate: u32) -> Option<(u32, u32)> {
+    fn next_in(&mut self, cx: &mut Context<'_>, aggregate: u32) -> Option<(u32, u32)> {
         let at = self.aggregate(aggregate).active.first()?;
         self.peek(cx, at).map(|len| (at, len))
     }
@@ -244,7 +253,7 @@ impl Qfq {
     }
 
     /// A class sends its packet of `len` bytes, and its turn in its aggregate may be over with it.
-    fn send(&mut self, cx: &mut Cx<'_>, of: u32, at: u32, len: u32) -> Dequeue {
+    fn send(&mut self, cx: &mut Context<'_>, of: u32, at: u32, len: u32) -> Dequeue {
         let class = self.class(at);
         let result = class.child.dequeue(cx);
         let empty = class.child.qlen() == 0;
@@ -282,13 +291,13 @@ impl Qfq {
 
     /// A packet came to a class that has others. If it is the next all the same, and the class's deficit does not pay for it, the other
     /// classes of the aggregate come first.
-    fn overtaken(&mut self, cx: &mut Cx<'_>, at: u32, slot: usize, len: u32) {
+    fn overtaken(&mut self, cx: &mut Context<'_>, at: u32, slot: usize, len: u32) {
         let of = self.class(at).aggregate;
         if self.peek(cx, at).is_none() {
             return;
         }
         let class = self.class(at);
-        let (is_next, deficit) = (class.child.seen_slot() == Some(slot), class.deficit);
+        let (is_next, deficit) = (class.child.peek_slot() == Some(slot), class.deficit);
         if is_next && self.aggregate(of).active.first() == Some(at) && is_short(deficit, len) {
             self.put_last(of, at);
         }
@@ -296,7 +305,7 @@ impl Qfq {
 
     // --- classes
 
-    fn wanted(cx: &Cx<'_>, params: &QfqClassParams) -> Result<(u32, u32), TcError> {
+    fn wanted(cx: &Context<'_>, params: &QfqClassParams) -> Result<(u32, u32), TcError> {
         const OUT_OF_RANGE: TcError = TcError::new(Errno::Range, "integer out of range");
         let weight = params.weight.unwrap_or(1);
         if !(1..=MOST_WEIGHT).contains(&weight)
@@ -311,7 +320,7 @@ impl Qfq {
         Ok((longest, ONE / (ONE / weight)))
     }
 
-    fn make(&mut self, cx: &mut Cx<'_>, id: Handle) -> u32 {
+    fn make(&mut self, cx: &mut Context<'_>, id: Handle) -> u32 {
         let child = Node::hidden(cx, Kind::Pfifo, id);
         let class = Some(Class { id, aggregate: 0, deficit: 0, packets: 0, bytes: 0, child });
         let at = match self.classes.iter().position(|slot| slot.class.is_none()) {
@@ -328,7 +337,7 @@ impl Qfq {
         at
     }
 
-    fn remove(&mut self, cx: &mut Cx<'_>, filters: &FilterList, id: Handle) -> Result<(), TcError> {
+    fn remove(&mut self, cx: &mut Context<'_>, filters: &FilterList, id: Handle) -> Result<(), TcError> {
         let at = self.find(id).ok_or(TcError::bare(Errno::NoEnt))?;
         if filters.binds(id) {
             return Err(TcError::bare(Errno::Busy));
@@ -349,7 +358,7 @@ fn is_short(deficit: i32, len: u32) -> bool {
 }
 
 impl Discipline for Qfq {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let at = match self.choose(cx, own, filters, &pkt) {
             Ok(Some(at)) => at,
             Ok(None) => {
@@ -391,7 +400,7 @@ impl Discipline for Qfq {
         result
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+    fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         let nothing = if own.qlen == 0 { Dequeue::Empty } else { Dequeue::Throttled };
         let Some(mut served) = self.in_service else { return nothing };
         let mut next = self.next_in(cx, served);
@@ -412,11 +421,16 @@ impl Discipline for Qfq {
         result
     }
 
-    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        _params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }
 
-    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+    fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         let all: Vec<u32> = self.hash.iter().map(|(_, at)| at).collect();
         for at in all {
             self.silence(at);
@@ -428,14 +442,18 @@ impl Discipline for Qfq {
         QdiscParams::Qfq
     }
 
+    classful!();
+}
+
+impl Classful for Qfq {
     fn has_class(&self, class: Handle) -> bool {
         self.find(class).is_some()
     }
 
     fn class_op(
         &mut self,
-        cx: &mut Cx<'_>,
-        _own: Own,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
         filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
@@ -476,7 +494,7 @@ impl Discipline for Qfq {
         Some(&mut self.class(at).child)
     }
 
-    fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
+    fn child_emptied(&mut self, _cx: &mut Context<'_>, class: Handle) {
         if let Some(at) = self.find(class) {
             self.silence(at);
         }
@@ -505,3 +523,5 @@ impl Discipline for Qfq {
         }
     }
 }
+
+impl BuiltIn for Qfq {}

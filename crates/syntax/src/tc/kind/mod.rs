@@ -7,6 +7,7 @@ mod blackhole;
 mod cake;
 mod choke;
 mod codel;
+mod custom;
 mod drr;
 mod dualpi2;
 mod ets;
@@ -106,6 +107,7 @@ const ROWS: [(Kind, &dyn Syntax); Kind::COUNT] = [
     (Kind::Multiq, &multiq::Multiq),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
+    (Kind::Custom, &custom::Custom),
 ];
 
 // A row is found by its kind's number.

@@ -1,9 +1,10 @@
 //! What a packet is asked.
 
+use super::super::batch::Batch;
 use super::super::expression::Header;
+use super::super::expression::{Compare, Ct, Expressions, Meta, Payload};
 use super::super::sets::{self, Member};
-use super::super::{Batch, Compare, Ct, Expressions, Meta, Payload};
-use super::{Unknown, unknown};
+use super::unknown::{Unknown, unknown};
 use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountDirection, CountMode, Match};
 
 /// netfilter's number for IPv4, and for IPv6.

@@ -1,8 +1,8 @@
 //! What is done with a packet.
 
 use super::super::expression::Header;
-use super::super::{Compare, Ct, Expressions, Meta, Payload, Verdict};
-use super::{Unknown, unknown};
+use super::super::expression::{Compare, Ct, Expressions, Meta, Payload, Verdict};
+use super::unknown::{Unknown, unknown};
 use tidegate_policy::netfilter::{Connmark, Target};
 
 /// The bytes that hold the DS field, in both versions of IP, and where IPv4 has its checksum.

@@ -1,5 +1,6 @@
 //! What disciplines work with: the time, the pool, draws, watchdogs, and the one way to lose a packet.
 
+use crate::discipline::QdiscState;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -67,7 +68,7 @@ impl Draw<'_> {
 }
 
 /// What everything beside the tree is reached through while a packet moves.
-pub struct Cx<'a> {
+pub struct Context<'a> {
     /// The present.
     pub now: Time,
     /// Where packets live.
@@ -90,7 +91,7 @@ pub struct Cx<'a> {
     pub(crate) lost: Lost,
     /// Packets that vanished from a qdisc whose ancestors were not told.
     pub(crate) vanished: Lost,
-    /// What must still be added to the bytes lost before the ancestors hear of them: see [`Cx::drop_instead`].
+    /// What must still be added to the bytes lost before the ancestors hear of them: see [`Context::drop_instead`].
     pub(crate) misheard: u64,
     /// The group that packets purged now belong to.
     pub(crate) purge_group: u16,
@@ -114,7 +115,7 @@ impl Lost {
     }
 }
 
-impl Cx<'_> {
+impl Context<'_> {
     /// Loses a packet: the only way there is. `at` is the qdisc that does it.
     pub fn drop(&mut self, at: Handle, pkt: Pkt, why: Why) {
         self.lost.packets += 1;
@@ -177,8 +178,8 @@ impl Cx<'_> {
         self.pool.release(copy);
     }
 
-    /// Loses a packet because its queue is emptied; those of one call of a qdisc's purge are freed together.
-    pub(crate) fn purge(&mut self, at: Handle, pkt: Pkt) {
+    /// Drops a packet because its queue is emptied; those of one call of a qdisc's purge are freed together.
+    pub fn purge(&mut self, at: Handle, pkt: Pkt) {
         self.drop(at, pkt, Why::Purged(self.purge_group));
     }
 
@@ -187,9 +188,9 @@ impl Cx<'_> {
         self.purge_group = self.purge_group.saturating_add(1);
     }
 
-    /// Arms a shaping node's watchdog for `at`: the root will be polled then, or at once if that has passed.
-    pub(crate) fn wake(&mut self, watchdog: u32, at: Time) {
-        self.watchdogs.arm(watchdog, at.max(self.now));
+    /// Arms the qdisc's watchdog for `at`, instead of what it was armed for: the root will be polled then, or at once if that has passed.
+    pub fn wake(&mut self, own: QdiscState, at: Time) {
+        self.watchdogs.arm(own.watchdog, at.max(self.now));
     }
 }
 
@@ -202,7 +203,7 @@ pub enum Why {
     Overflow,
     /// CoDel's law.
     Codel,
-    /// The law of an AQM that judges arrivals: RED's, CHOKe's, SFB's, PIE's.
+    /// The law of another AQM: that of RED, CHOKe, SFB and PIE, which judge arrivals, or of a qdisc made outside.
     Early,
     /// Longer than the bucket can ever hold.
     TooLong,

@@ -1,0 +1,43 @@
+//! A message, and why there may be none.
+
+use std::fmt;
+
+/// A message: its type, its flags, and what follows its head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What it asks for.
+    pub kind: u16,
+    /// How.
+    pub flags: u16,
+    /// The rest.
+    pub body: Vec<u8>,
+}
+
+/// Why an operation cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unsent {
+    /// There is no such device.
+    NoDevice(String),
+    /// It has no netlink message here: the part that asks, and what to do instead.
+    NotNetlink(&'static str),
+}
+
+impl fmt::Display for Unsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsent::NoDevice(name) => write!(f, "there is no device `{name}`"),
+            Unsent::NotNetlink(what) => write!(f, "the kernel back end does not set {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Unsent {}
+
+/// The numbers that devices have, by name.
+pub type Devices<'d> = &'d dyn Fn(&str) -> Option<u32>;
+
+/// The number of a device.
+pub(super) fn number(devices: Devices<'_>, name: &str) -> Result<u32, Unsent> {
+    devices(name).ok_or_else(|| Unsent::NoDevice(name.to_owned()))
+}

@@ -1,0 +1,68 @@
+//! What each kind is asked, and what several need for it.
+
+use crate::decode::message::Message;
+use tidegate_policy::dump::Xstats;
+use tidegate_policy::{ClassParams, QdiscParams};
+use tidegate_sys::attribute::Attributes;
+use tidegate_sys::numbers::TCA_OPTIONS;
+
+/// How a kind's parameters are sent, and what the kernel tells of it is read.
+pub(crate) trait Codec: Sync {
+    /// Writes what is said of a qdisc, if anything is. Kinds older than attributes have a structure of their own;
+    /// `change`: it is there already.
+    fn encode(&self, _to: &mut Attributes, _params: &QdiscParams, _change: bool) {}
+
+    /// Reads the parameters in force; `None`: they are not as they should be.
+    fn decode(&self, options: &[u8]) -> Option<QdiscParams>;
+
+    /// What only this kind counts.
+    fn stats(&self, _message: &Message<'_>) -> Option<Xstats> {
+        None
+    }
+
+    /// Writes what is said of a class, if anything is.
+    fn encode_class(&self, _to: &mut Attributes, _params: &ClassParams) {}
+
+    /// Reads the parameters of a class; `None`: they are not as they should be.
+    fn decode_class(&self, _options: &[u8]) -> Option<ClassParams> {
+        Some(ClassParams::None)
+    }
+
+    /// What only this kind's classes count.
+    fn class_stats(&self, _message: &Message<'_>) -> Option<Xstats> {
+        None
+    }
+}
+
+/// Options that are attributes.
+pub(super) fn nested(to: &mut Attributes, write: impl FnOnce(&mut Attributes)) {
+    let mut inner = Attributes::default();
+    write(&mut inner);
+    to.nest(TCA_OPTIONS, &inner);
+}
+
+/// The same, where the kernel looks for the mark of a nest.
+pub(super) fn nested_and_marked(to: &mut Attributes, write: impl FnOnce(&mut Attributes)) {
+    let mut inner = Attributes::default();
+    write(&mut inner);
+    to.marked_nest(TCA_OPTIONS, &inner);
+}
+
+/// A number of 64 bits from the two halves that stand one after the other.
+pub(super) fn wide(first: u32, second: u32) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&first.to_ne_bytes());
+    bytes[4..].copy_from_slice(&second.to_ne_bytes());
+    u64::from_ne_bytes(bytes)
+}
+
+/// Numbers of 32 bits become the fields of a structure, in this order; `None`: there are more of them, or fewer.
+macro_rules! structure {
+    ($words:expr => $structure:ident { $($field:ident),* $(,)? }) => {
+        match *$words {
+            [$($field),*] => Some($structure { $($field),* }),
+            _ => None,
+        }
+    };
+}
+pub(super) use structure;

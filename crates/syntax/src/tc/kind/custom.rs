@@ -1,0 +1,36 @@
+//! A qdisc made outside. tc has no words for it; in a listing its own name and words stand after `custom`.
+
+use super::Syntax;
+use crate::Refusal;
+use crate::json::Json;
+use crate::tc::ShowFlags;
+use crate::tc::options::Reader;
+use crate::tc::show::Entry;
+use crate::tc::words::Words;
+use tidegate_policy::QdiscParams;
+use tidegate_policy::dump::QdiscDump;
+
+pub(super) struct Custom;
+
+impl Syntax for Custom {
+    fn qdisc(
+        &self,
+        reader: &Reader<'_>,
+        words: &mut Words<'_>,
+        _stderr: &mut String,
+    ) -> Result<Option<QdiscParams>, Refusal> {
+        super::unparsable(reader.spec.name, words).map(|()| None)
+    }
+
+    fn show(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {
+        let QdiscParams::Custom(params) = &dump.params else { return };
+        entry.say(params.name());
+        entry.member("name", Json::text(params.name()));
+        if !params.words().is_empty() {
+            entry.say(" ");
+            entry.say(params.words());
+            entry.member("words", Json::text(params.words()));
+        }
+        entry.say(" ");
+    }
+}
