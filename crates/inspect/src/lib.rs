@@ -5,6 +5,7 @@
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
 pub mod checked;
+mod differ;
 mod drive;
 mod explain;
 mod finding;
@@ -22,6 +23,7 @@ mod uses;
 mod walk;
 mod words;
 
+pub use differ::{ClassPair, PacketKind, pairs};
 pub use explain::{EgressError, End, Explainer, Line, Outcome, Scene, Story};
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};

@@ -7,6 +7,7 @@ use tidegate_classify::conntrack;
 use tidegate_gateway::{DeviceId, DeviceKind, Gateway, Offer, Received, Route, Spot, What, Why, World};
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Pkt, Pool, Seeded, Span, Time, dissect};
+use tidegate_policy::Kind;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::Connstate;
 
@@ -356,7 +357,11 @@ impl Prober {
             self.now = self.now.max(next);
             self.gateway.fire(self.now, device);
         }
-        debug_assert_eq!(self.gateway.qlen(device), 0, "a packet alone on a machine leaves in the end");
+        let held = |gateway: &mut Gateway, now| gateway.qdiscs(now, device).iter().any(|q| q.kind == Kind::Plug);
+        debug_assert!(
+            self.gateway.qlen(device) == 0 || held(&mut self.gateway, self.now),
+            "a packet alone on a machine leaves in the end, but for a plug"
+        );
         self.note_losses(trip, device);
         left
     }

@@ -9,7 +9,7 @@ use crate::reading::{CLSACT_EGRESS, Reading};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use crate::walk::tree::{By, Parts};
-use crate::walk::ways::{reads_connmarks, undecided};
+use crate::walk::ways::{Way, reads_connmarks, rules, undecided};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::Handle;
@@ -56,6 +56,8 @@ fn key_of(dump: &FilterDump) -> Option<FilterKey> {
 #[derive(Clone, Debug, Default)]
 pub struct Uses {
     idle: BTreeSet<FilterKey>,
+    /// They match some packets of their protocol that come to their list, and not all.
+    partial: BTreeSet<FilterKey>,
     taken: BTreeSet<FilterKey>,
     markers: BTreeMap<FilterKey, Vec<MarkingRule>>,
     classifiers: BTreeMap<(String, Handle), Vec<MarkingRule>>,
@@ -83,17 +85,21 @@ impl Uses {
             let exact = exact.and_then(|reached| {
                 let seen = reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
                 let markers = reached.markers(reading, dump, &seen.matched, &rules).ok()?;
-                Some((seen.matched.is_empty(), !seen.asked.is_empty(), markers))
+                let partial = reached.is_partial(dump, &seen.matched).unwrap_or(false);
+                Some((seen.matched.is_empty(), !seen.asked.is_empty(), markers, partial))
             });
-            let (idle, fits, markers) = exact.unwrap_or_else(|| {
+            let (idle, fits, markers, partial) = exact.unwrap_or_else(|| {
                 let may = |rule: &&MarkingRule| asks_for_mark(dump, rule) && uses.may_come(rule, dump);
-                (false, true, rules.iter().map(|(_, rule)| rule).filter(may).cloned().collect())
+                (false, true, rules.iter().map(|(_, rule)| rule).filter(may).cloned().collect(), false)
             });
             if idle && fits {
                 uses.taken.insert(key.clone());
             }
             if idle {
                 uses.idle.insert(key.clone());
+            }
+            if partial {
+                uses.partial.insert(key.clone());
             }
             uses.markers.insert(key, markers);
         }
@@ -134,6 +140,11 @@ impl Uses {
     /// Is it shown that packets which fit a filter come to its list, and that those before it take them all?
     pub fn is_taken(&self, dump: &FilterDump) -> bool {
         key_of(dump).is_some_and(|key| self.taken.contains(&key))
+    }
+
+    /// Is it shown that packets of a filter's protocol come to its list, and that it does not get them all?
+    pub fn is_partial(&self, dump: &FilterDump) -> bool {
+        key_of(dump).is_some_and(|key| self.partial.contains(&key))
     }
 
     /// The rules that set the mark which a filter asks for, on packets that come to it.
@@ -182,6 +193,19 @@ impl Uses {
 }
 
 impl Reached {
+    /// Are there packets of a filter's protocol in its list that it does not match?
+    fn is_partial(&mut self, dump: &FilterDump, matched: &Parts) -> Result<bool, TooLarge> {
+        let list = self.list(&(dump.dev.clone(), dump.parent));
+        let of_protocol = self.walked.space.protocol(dump.protocol)?;
+        for (way, set) in &list.0 {
+            let all = self.walked.space.store.and(*set, of_protocol)?;
+            if !self.walked.space.store.minus(all, matched.by(*way))?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The rules that write what a filter asks for on packets that it gets.
     fn markers(
         &mut self,
@@ -191,6 +215,8 @@ impl Reached {
         rules: &[(RuleKey, MarkingRule)],
     ) -> Result<Vec<MarkingRule>, TooLarge> {
         let by_connection = reads_connmarks(reading);
+        let saves = saves(reading);
+        let got = &self.routed(got)?;
         let mut found = Vec::new();
         for (key, rule) in rules.iter().filter(|(_, rule)| asks_for_mark(dump, rule)) {
             let target = rule.rule.targets().filter(|target| mark_bits(target).is_some()).last();
@@ -199,7 +225,9 @@ impl Reached {
                 Target::Mark { .. } => self.carries(key, target, Some(got))?.unwrap_or(false),
                 _ => false,
             };
-            if by_packet || by_connection && self.may_share(key, rule.family, got)? {
+            // Another packet's mark comes by the connection only where something writes it there.
+            let shares = by_connection && (saves || matches!(target, Target::Connmark(_)));
+            if by_packet || shares && self.may_share(key, rule.family, got)? {
                 found.push(rule.clone());
             }
         }
@@ -213,6 +241,7 @@ impl Reached {
         got: &Parts,
         rules: &[(RuleKey, MarkingRule)],
     ) -> Result<Vec<MarkingRule>, TooLarge> {
+        let got = &self.routed(got)?;
         let mut found = Vec::new();
         for (key, rule) in rules.iter().filter(|(_, rule)| classifies(rule, class)) {
             if self.carries(key, &Target::Classify(class), Some(got))?.unwrap_or(false) {
@@ -220,6 +249,24 @@ impl Reached {
             }
         }
         Ok(found)
+    }
+
+    /// Packets without those that leave by the device they came in by, where there are others: a gateway sends few
+    /// packets back, and what is said of a class is about its other ones.
+    fn routed(&mut self, got: &Parts) -> Result<Parts, TooLarge> {
+        let mut routed = Parts::default();
+        for (way, set) in &got.0 {
+            let mut set = *set;
+            if let Way::Forwarded(output) = &self.walked.ways[*way] {
+                let output = output.clone();
+                let back = self.walked.space.came_in(|name| name == output)?;
+                set = self.walked.space.store.minus(set, back)?;
+            }
+            if !set.is_empty() {
+                routed.add(&mut self.walked.space, *way, set)?;
+            }
+        }
+        Ok(if routed.is_empty() { got.clone() } else { routed })
     }
 
     /// Where connections keep marks, a rule may mark one packet and a filter get another of the same connection: what
@@ -286,13 +333,23 @@ fn marking_rules(reading: &Reading) -> Vec<(RuleKey, MarkingRule)> {
     found
 }
 
-/// Does a rule ask for packets that leave by other devices?
+/// Do rules write packets' marks into connections?
+fn saves(reading: &Reading) -> bool {
+    let saves = |target: &Target| matches!(target, Target::Connmark(Connmark::Save { .. }));
+    rules(reading).any(|rule| rule.targets().any(saves))
+}
+
+/// Does a rule ask for packets that leave by other devices, or came in by this one?
 fn leaves_elsewhere(rule: &Rule, device: &str) -> bool {
     let fits = |pattern: &str| match pattern.strip_suffix('+') {
         Some(prefix) => device.starts_with(prefix),
         None => device == pattern,
     };
-    rule.matches.iter().any(|m| matches!(&m.what, Condition::Out(pattern) if fits(pattern) == m.not))
+    rule.matches.iter().any(|m| match &m.what {
+        Condition::Out(pattern) => fits(pattern) == m.not,
+        Condition::In(pattern) => fits(pattern) && !m.not,
+        _ => false,
+    })
 }
 
 fn actions(dump: &FilterDump) -> Vec<&Act> {

@@ -28,11 +28,13 @@ mod nothing;
 pub mod short;
 mod steps;
 mod tcjson;
+mod to_short;
 mod traced;
 
 pub use format::{Format, FormatError, sniff};
 pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
+pub use to_short::ShortPolicy;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -261,6 +263,15 @@ pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Loaded
         return Err(ReadError::File(path, "a script must be a file, because it is run; save it first".into()));
     }
     read_texts(&[path], vec![(format, text.to_owned())], options)
+}
+
+/// What stands, as a short policy, with what that leaves out or does otherwise.
+pub fn to_short(reading: &Reading) -> ShortPolicy {
+    let load = |text: &str| match read_text("policy.toml", text, &ReadOptions::default()) {
+        Ok(policy) => Ok(policy.reading()),
+        Err(error) => Err(error.to_string()),
+    };
+    to_short::to_short(reading, &load)
 }
 
 /// Loads a text of a known format, for the fuzzer.

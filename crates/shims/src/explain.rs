@@ -63,6 +63,12 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     if says(error, "Change operation") {
         return Some("This kind cannot be changed while it runs; delete it and add it again.".into());
     }
+    if error.errno == Errno::OpNotSupp && op.kind.as_deref() == Some(Kind::Multiq.name()) {
+        return Some(format!(
+            "multiq has a band for each transmit queue, and {dev} has one queue. Make the device with several, as cards have them: ip \
+             link add {dev} numtxqueues 4 type dummy."
+        ));
+    }
     if error.errno == Errno::Inval && op.verb != Verb::Delete && error.message.is_none() {
         return Some(format!("{} does not take these values together; see its options' ranges.", op.kind.as_deref()?));
     }
@@ -171,6 +177,17 @@ mod tests {
         let text = String::from_utf8_lossy(&reply.stderr).into_owned();
         assert!(text.starts_with("RTNETLINK answers: "), "{line}: {text}");
         text.lines().last().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn multiq_says_what_device_it_wants() {
+        let mut machine = Machine::for_script(["eth0"]);
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let words = ["qdisc", "add", "dev", "eth0", "root", "multiq"].map(String::from);
+        let reply = machine.shim(&mut pool, &mut draws).tc(&words, None);
+        let text = String::from_utf8_lossy(&reply.stderr).into_owned();
+        assert!(text.contains("multiq has a band for each transmit queue, and eth0 has one queue."), "{text}");
+        assert!(text.contains("numtxqueues 4"), "{text}");
     }
 
     #[test]

@@ -55,6 +55,7 @@ mod drops;
 pub mod expect;
 mod home;
 mod loads;
+mod neighbours;
 mod policy;
 mod reach;
 mod settings;

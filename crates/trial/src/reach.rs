@@ -509,6 +509,8 @@ impl TrialPolicy {
                 FilterParams::Matchall(_) => words::everything(dump.protocol),
                 _ => words::filter(dump, None).unwrap_or_default(),
             };
+            // Others had their part before.
+            let told = if self.uses().is_partial(dump) { words::what_is_left(told, dump.protocol) } else { told };
             // What comes to an inner class's filters was led there by others.
             let inner = DeviceClass { class: dump.parent, ..place.clone() };
             let circle = inner == *place || told_of.contains(&inner.class);
@@ -529,9 +531,18 @@ impl TrialPolicy {
                 words.push(told);
             }
         }
+        for marker in self.uses().classifiers(&place.device, place.class) {
+            let told = words::rule(&marker.rule, false);
+            if !words.contains(&told) {
+                words.push(told);
+            }
+        }
         let is_default = self.default_class(&place.device) == Some(place.class);
         if is_default && !self.uses().is_idle_default(&place.device, place.class) {
-            words.push("everything else".to_owned());
+            let left = "everything else".to_owned();
+            if !words.contains(&left) {
+                words.push(left);
+            }
         }
         (!words.is_empty()).then(|| words.join("; "))
     }
@@ -552,7 +563,7 @@ impl TrialPolicy {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::policy::Configured;
     use std::path::PathBuf;
@@ -560,7 +571,7 @@ mod tests {
     use tidegate_packet::{Pool, Seeded};
     use tidegate_shims::{Answer, Call, Machine};
 
-    fn policy(script: &str) -> TrialPolicy {
+    pub(crate) fn policy(script: &str) -> TrialPolicy {
         let mut machine = Machine::for_script(["eth0"]);
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
         for line in script.lines() {
@@ -710,6 +721,15 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
         // Nothing is left for the default.
         assert_eq!(title(behind, 0x30), None);
         assert_eq!(title("", 0x30).as_deref(), Some("everything else"));
+        // What others take first is not in "everything".
+        let before = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:20\n\
+                      tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match u32 0 0 flowid 1:10\n";
+        assert_eq!(title(before, 0x10).as_deref(), Some("other IPv4"));
+        // What comes in here and leaves here is seldom, and titles nothing where others come.
+        let turned = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10\n\
+                      iptables -t mangle -A PREROUTING -i eth0 -p tcp --sport 443 -j MARK --set-mark 1\n\
+                      iptables -t mangle -A FORWARD -i br0 -p udp --dport 5060 -j MARK --set-mark 1\n";
+        assert_eq!(title(turned, 0x10).as_deref(), Some("udp port 5060"));
         let arp = "tc filter add dev eth0 parent 1: protocol arp prio 1 matchall flowid 1:10\n";
         assert_eq!(title(arp, 0x10).as_deref(), Some("ARP"));
         let two = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:10\n\

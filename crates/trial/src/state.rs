@@ -19,6 +19,8 @@ pub struct Trial<'o> {
     pub(crate) taken: BTreeMap<String, Vec<DeviceClass>>,
     /// Classes nothing was found for, and why.
     pub(crate) unreached: BTreeMap<DeviceClass, String>,
+    /// Classes for which no conversation was found, though there may be one.
+    pub(crate) untried: Vec<DeviceClass>,
     pub(crate) trees: InstalledTrees,
     pub(crate) runs: Vec<Run>,
     pub(crate) notes: Vec<String>,
@@ -35,10 +37,29 @@ impl<'o> Trial<'o> {
             extras: Vec::new(),
             taken: BTreeMap::new(),
             unreached: BTreeMap::new(),
+            untried: Vec::new(),
             trees: home::trees(policy, options.seed),
             runs: Vec::new(),
             notes: policy.notes.clone(),
         }
+    }
+
+    /// The classes that nothing of this trial left through, and for which no conversation was found. Where a class is
+    /// for connections that have carried much, a long transfer comes there, though none was found beforehand.
+    pub(crate) fn empty_note(&self) -> Option<String> {
+        let sent = |place: &DeviceClass| {
+            let courses = self.runs.iter().flat_map(|run| &run.courses);
+            let mut own = courses.filter(|course| course.device == place.device && course.id == place.class);
+            own.any(|course| course.sent.iter().any(|&bytes| bytes > 0))
+        };
+        let empty = self.untried.iter().filter(|place| !sent(place));
+        let names: Vec<String> = empty.map(|place| place.label(self.policy)).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "nothing of this trial leaves through {}: no conversation was found that does, though packets may",
+                names.join(", ")
+            )
+        })
     }
 
     /// Learns which classes the traffic takes.

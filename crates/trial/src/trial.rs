@@ -3,6 +3,7 @@
 use crate::document;
 use crate::home::{self, Run};
 use crate::loads::{self, Item, Load, Workload};
+use crate::neighbours;
 use crate::policy::TrialPolicy;
 use crate::reach::{self, DeviceClass};
 use crate::settings::TrialSettings;
@@ -37,13 +38,7 @@ impl Trial<'_> {
             self.extras.push(Item { id, title, unit: "", traffic: candidate.traffic });
         }
         self.unreached = filled.unreachable;
-        if !filled.untried.is_empty() {
-            let names: Vec<String> = filled.untried.iter().map(|place| place.label(self.policy)).collect();
-            self.notes.push(format!(
-                "nothing of this trial leaves through {}: no conversation was found that does, though packets may",
-                names.join(", ")
-            ));
-        }
+        self.untried = filled.untried;
         let notes = versions::notes(self);
         self.notes.extend(notes);
     }
@@ -89,7 +84,9 @@ impl Trial<'_> {
     /// What was found, with what follows from it in sentences.
     pub fn document(&self) -> doc::Trial {
         let mut document = document::document(self);
-        document.verdict = verdict::sentences(&document);
+        // What kills a link goes before what is said of it.
+        document.verdict = neighbours::sentences(self.policy, self.options.ipv6);
+        document.verdict.extend(verdict::sentences(&document));
         document
     }
 

@@ -9,7 +9,7 @@ use tidegate_policy::Kind;
 /// The sentences, the most important first.
 pub(super) fn sentences(trial: &Trial) -> Vec<String> {
     let worst = loads(trial).max_by_key(|(without, _)| figure(without));
-    let mut sentences = Vec::new();
+    let mut sentences = held(trial);
     if let Some((without, with)) = worst {
         sentences.push(latency(trial, without, with));
         sentences.extend(people(without, with));
@@ -29,6 +29,31 @@ fn loads(trial: &Trial) -> impl Iterator<Item = (&Run, &Run)> {
         let with = trial.runs.iter().find(|other| other.policy && !other.witnesses && other.load == run.load)?;
         Some((run, with))
     })
+}
+
+/// The plugs that hold what comes to them: packets wait there, and none was sent in any run with the policy.
+fn held(trial: &Trial) -> Vec<String> {
+    let mut told = Vec::new();
+    for plug in trial.tree.iter().filter(|node| node.kind == "plug" && !node.is_class) {
+        // What hangs on a class is measured as that class.
+        let measured = if plug.parent.is_empty() { &plug.id } else { &plug.parent };
+        let id = match plug.device == trial.device {
+            true => measured.clone(),
+            false => format!("{} {measured}", plug.device),
+        };
+        let here =
+            || trial.runs.iter().filter(|run| run.policy).flat_map(|run| &run.classes).filter(|class| class.id == id);
+        let waiting = here().flat_map(|class| &class.qlen).max().copied().unwrap_or(0);
+        let sent: u64 = here().flat_map(|class| &class.sent).sum();
+        if waiting > 0 && sent == 0 {
+            told.push(format!(
+                "The plug {} on {} holds all that comes to it, and sends nothing until it is released (tc qdisc change dev {} … plug \
+                 release_indefinite): up to {waiting} packets waited there.",
+                plug.id, plug.device, plug.device
+            ));
+        }
+    }
+    told
 }
 
 /// The probe that stands for a run: the ping, else the first there is.
@@ -560,6 +585,20 @@ mod tests {
         assert!(told("pfifo", 1000).contains(said), "{}", told("pfifo", 1000));
         // In a fair queue the ping need not wait for the others' packets.
         assert!(!told("sfq", 1000).contains("own queue") && !told("pfifo", 2).contains("own queue"));
+    }
+
+    #[test]
+    fn a_plug_is_named_where_it_holds_everything() {
+        let told = |sent: u64, waiting: u32| {
+            let shaped = with(run("up", true, None, 0), |run| {
+                run.classes.push(ClassSeries { sent: vec![sent; 100], ..class(waiting) });
+            });
+            sentences(&trial(vec![run("up", false, Some(900), 9), shaped], 9_000_000, "plug")).join("\n")
+        };
+        assert!(told(0, 33).starts_with("The plug 10: on eth0 holds all that comes to it"), "{}", told(0, 33));
+        assert!(told(0, 33).contains("up to 33 packets waited there"));
+        // It lets packets through, or none came.
+        assert!(!told(1514, 33).contains("plug") && !told(0, 0).contains("plug"));
     }
 
     /// The sentence about the modem, of a run in which a second of packets waits there.

@@ -11,7 +11,36 @@ use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat};
 pub(super) fn rule(rule: &Rule, connection: bool) -> String {
     let asked = rule.matches.iter().filter(|m| !(connection && matches!(m.what, Condition::TcpFlags(..))));
     let words: Vec<String> = asked.filter_map(condition).collect();
-    if words.is_empty() { "everything".to_owned() } else { words.join(" ") }
+    if !words.is_empty() {
+        return words.join(" ");
+    }
+    let by = asked_devices(rule);
+    if by.is_empty() { "everything".to_owned() } else { by.join(" and ") }
+}
+
+/// The devices that a rule asks for, in words.
+fn asked_devices(rule: &Rule) -> Vec<String> {
+    let word = |m: &Match| match &m.what {
+        Condition::In(name) if m.not => Some(format!("what does not come in by {name}")),
+        Condition::In(name) => Some(format!("what comes in by {name}")),
+        // Which device packets leave by is known where a class's title is read, unless they do not.
+        Condition::Out(name) if m.not => Some(format!("what does not leave by {name}")),
+        _ => None,
+    };
+    rule.matches.iter().filter_map(word).collect()
+}
+
+/// What is left to a filter that asks for everything of its protocol, where others had their part before.
+pub(super) fn what_is_left(told: String, protocol: u16) -> String {
+    let left = match protocol {
+        ethertype::IPV4 => "other IPv4",
+        ethertype::IPV6 => "other IPv6",
+        FilterOp::ALL => "everything else",
+        _ => return told,
+    };
+    let all = everything(protocol);
+    let part = |part: &str| if part == "everything" || part == all { left.to_owned() } else { part.to_owned() };
+    told.split("; ").map(part).collect::<Vec<_>>().join("; ")
 }
 
 fn condition(m: &Match) -> Option<String> {
@@ -264,6 +293,12 @@ mod tests {
             all(vec![tcp(), asks(Condition::TcpFlags(0x3f, 0x10)), asks(Condition::Length(40, 64))], false),
             all(vec![Match { not: true, what: Condition::Dscp(8) }, asks(Condition::Tos(0x10, 0x1c))], false),
         ];
+        assert_eq!(all(vec![asks(Condition::In("br0".into()))], false), "what comes in by br0");
+        let elsewhere = Match { not: true, what: Condition::Out("eth0".into()) };
+        assert_eq!(
+            all(vec![elsewhere, asks(Condition::In("br0".into()))], false),
+            "what does not leave by eth0 and what comes in by br0"
+        );
         let expected = [
             "everything",
             "udp",
@@ -273,6 +308,15 @@ mod tests {
             "not DSCP CS1 TOS 0x10/0x1c",
         ];
         assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn where_others_have_a_part_it_is_not_everything() {
+        let left = |told: &str, protocol| what_is_left(told.to_owned(), protocol);
+        assert_eq!(left("everything", FilterOp::ALL), "everything else");
+        assert_eq!(left("all IPv4", ethertype::IPV4), "other IPv4");
+        assert_eq!(left("udp; everything", ethertype::IPV4), "udp; other IPv4");
+        assert_eq!(left("tcp port 22", ethertype::IPV4), "tcp port 22");
     }
 
     #[test]

@@ -8,12 +8,15 @@ use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
-use tidegate_policy::{Act, ClassParams, FilterParams, Kind, QdiscParams, ServiceCurve};
+use tidegate_policy::{Act, ClassParams, FilterParams, Kind, Police, QdiscParams, ServiceCurve};
 use tidegate_shims::Machine;
 use tidegate_syntax::iptables::print_rule;
 use tidegate_syntax::nft;
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_syntax::units::{print_rate, print_time};
+
+/// Behind what leads to a class, and leads nothing there.
+const NOBODY: &str = "[no packet comes to it]";
 
 /// One device's tree, in parts.
 pub(super) struct Tree {
@@ -92,7 +95,12 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
     for dump in all_filters(gateway, now, id) {
         let Some((target, text)) = lead(&dump) else { continue };
         redirects.extend(led_to(&dump).map(|to| (to, text.clone())));
-        let text = if uses.is_idle(&dump) { format!("{text}  [no packet comes to it]") } else { text };
+        let text = match uses.is_idle(&dump) {
+            true => format!("{text}  {NOBODY}"),
+            // What it asks for others had in part.
+            false if uses.is_partial(&dump) => text.replacen("everything  (", "everything else  (", 1),
+            false => text,
+        };
         let markers = uses.markers(&dump).iter().map(|marker| marker_text(marker, Some(&dump)));
         let markers = if target.is_some() { markers.collect() } else { Vec::new() };
         let (place, text) = match (dump.parent, target) {
@@ -121,7 +129,8 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         };
         if default > 0 {
             let class = Handle::new(qdisc.handle.major(), default);
-            filters.entry(class.0).or_default().push(Lead::from("all that no filter leads elsewhere".to_owned()));
+            let idle = if uses.is_idle_default(&device, class) { format!("  {NOBODY}") } else { String::new() };
+            filters.entry(class.0).or_default().push(Lead::from(format!("all that no filter leads elsewhere{idle}")));
         }
     }
     let plain = qdiscs.iter().map(|qdisc| (qdisc.kind.name(), plain(gateway.spec(id), qdisc.kind))).collect();
@@ -285,10 +294,22 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
             Act::Mirred(mirred) if mirred.copy => format!(" ⇒ a copy to {}", mirred.to),
             Act::Mirred(mirred) => format!(" ⇒ to {}", mirred.to),
             Act::Gact(gact) => format!(" ⇒ {}", gact.control.name()),
+            Act::Police(police) => format!(" ⇒ {}", police_text(police)),
             other => format!(" ⇒ {}", other.kind()),
         });
     }
     Some((target.filter(|class| !class.is_none()), text))
+}
+
+/// `police to 8Mbit, else drop`.
+fn police_text(police: &Police) -> String {
+    let rate = match (&police.rate, &police.average) {
+        (Some(spec), _) => format!(" to {}", print_rate(spec.rate, false)),
+        (None, Some(average)) => format!(" to {} on average", print_rate(*average, false)),
+        (None, None) if police.packets > 0 => format!(" to {} packets/s", police.packets),
+        (None, None) => String::new(),
+    };
+    format!("police{rate}, else {}", police.exceed.name())
 }
 
 /// The device that a filter leads to.

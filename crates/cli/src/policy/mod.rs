@@ -9,10 +9,9 @@ use options::{Print, What};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidegate_inspect::Reading;
-use tidegate_loader::ReadOptions;
 use tidegate_loader::short as short_file;
-use tidegate_syntax::short::{self, Compiled, Rules, Short};
+use tidegate_loader::{ReadOptions, ShortPolicy};
+use tidegate_syntax::short::{self, Compiled, Short};
 
 /// Something does not fit, or is wrong with the policy.
 const FOUND: u8 = 1;
@@ -135,7 +134,7 @@ fn from(files: &[PathBuf], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
     for trouble in taken.troubles() {
         eprintln!("{trouble}");
     }
-    let (text, misfits) = back(&taken.reading());
+    let ShortPolicy { text, misfits } = tidegate_loader::to_short(&taken.reading());
     if as_json {
         let misfits: Vec<Value> =
             misfits.iter().map(|one| json!({ "what": one.what, "instead": one.instead })).collect();
@@ -147,19 +146,4 @@ fn from(files: &[PathBuf], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
         print(text.as_deref().unwrap_or_default());
     }
     if text.is_some() && misfits.is_empty() { ExitCode::SUCCESS } else { FOUND.into() }
-}
-
-/// What a machine holds, as a short policy.
-fn back(reading: &Reading) -> (Option<String>, Vec<short::Misfit>) {
-    let mut rules = Vec::new();
-    for table in reading.gateway.all_tables() {
-        rules.extend(table.chains().iter().map(|chain| Rules {
-            family: table.family(),
-            table: table.name().to_owned(),
-            is_nft: table.is_free(),
-            chain: chain.name.clone(),
-            rules: chain.rules.iter().map(|rule| rule.rule.clone()).collect(),
-        }));
-    }
-    short::from_machine(&reading.qdiscs, &reading.classes, &reading.filters, &rules)
 }

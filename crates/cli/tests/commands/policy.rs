@@ -178,8 +178,8 @@ fn what_does_not_fit_is_said() {
     let (code, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
     assert_eq!(code, Some(1));
     let wanted = "device = \"eth0\"\nshape = \"100%\"\nup = \"10000kbit\"\nfair = \"flow\"\n\n\
-                  [classes.class10]\nports = [\"5060\"]\nshare = \"20%\"\nqueue = \"plain\"\n\n\
-                  [classes.class20]\nports = [\"tcp 80\", \"tcp 443\"]\nshare = \"30%\"\nceil = \"80%\"\nqueue = \"fair\"\nfair = \"flow\"\n";
+                  [classes.class10]\nports = [\"remote 5060\"]\nshare = \"20%\"\nqueue = \"plain\"\n\n\
+                  [classes.class20]\nports = [\"tcp remote 80\", \"tcp remote 443\"]\nshare = \"30%\"\nceil = \"80%\"\nqueue = \"fair\"\nfair = \"flow\"\n";
     assert_eq!(text, wanted);
     assert!(
         told.contains("does not fit: the red in class 1:20 of eth0: a fair queue (fq_codel) stands in its place"),
@@ -219,9 +219,9 @@ fn leaves_of_nested_classes_become_classes() {
     let (code, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
     assert_eq!(code, Some(1));
     let wanted = "device = \"eth0\"\nshape = \"100%\"\nup = \"10000kbit\"\nfair = \"none\"\n\n\
-                  [classes.class11]\nports = [\"22\"]\nshare = \"10%\"\nceil = \"60%\"\nqueue = \"plain\"\n\n\
+                  [classes.class11]\nports = [\"remote 22\"]\nshare = \"10%\"\nceil = \"60%\"\nqueue = \"plain\"\n\n\
                   [classes.class12]\nhosts = [\"10.0.0.0/8\"]\nshare = \"30%\"\nceil = \"40%\"\nqueue = \"plain\"\n\n\
-                  [classes.class21]\nports = [\"443\"]\nshare = \"40%\"\nqueue = \"plain\"\n";
+                  [classes.class21]\nports = [\"remote 443\"]\nshare = \"40%\"\nqueue = \"plain\"\n";
     assert_eq!(text, wanted, "{told}");
     for line in [
         "class 1:10 of eth0, from which 1:11 and 1:12 borrow: it is left out, as a short policy has one level of classes: they \
@@ -422,7 +422,7 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowi
         tidegate(&place.0, &["policy", "from", name])
     };
     let (code, text, told) = from("shares.sh", script("900kbit", ""));
-    assert!(text.contains("share = \"38%\"") && text.contains("share = \"56%\""), "{code:?} {text}");
+    assert!(text.contains("share = \"38%\"") && text.contains("share = \"57%\""), "{code:?} {text}");
     assert!(told.contains("promised 167 % of the link together"), "{told}");
     place.file("again.toml", text);
     let (code, _, errors) = tidegate(&place.0, &["check", "--fail-on", "error", "again.toml"]);
@@ -447,7 +447,7 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     let told = from("odd.sh", script("900kbit", mail)).2;
     for odd in [
         "the u32 filter to 1:77 of eth0, a class that is not there: it is left out",
-        "the filter to 1:30 for mark 0x9, which no rule here sets: it is left out",
+        "the filter to 1:30 for mark 0x9, which no rule here sets, or later rules overwrite: it is left out",
         "the sfq in class 1:30 of eth0: a fair queue (fq_codel) stands in its place",
     ] {
         assert!(told.contains(odd), "{odd}: {told}");
@@ -456,4 +456,120 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     let (_, text, told) = from("slow.sh", script("100bit", ""));
     assert_eq!(text, "");
     assert!(told.contains("the rate of eth0, 96 bit/s"), "{told}");
+}
+
+/// What `policy from` takes up, and what it names.
+#[test]
+fn what_a_short_policy_cannot_say_is_named() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("policy-named");
+    let tree = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit overhead 26 mpu 64\n\
+                tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 0 overhead 26 mpu 64\n\
+                tc class add dev eth0 parent 1:1 classid 1:20 htb rate 2mbit ceil 10mbit prio 0 overhead 26 mpu 64\n\
+                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit prio 2 overhead 26 mpu 64\n";
+    let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 30\n\
+                tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 9mbit ul m2 9mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:10 hfsc rt m1 4mbit d 20ms m2 1mbit ls m2 1mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:30 hfsc ls m2 8mbit\n";
+    let filter = |asks: &str| format!("tc filter add dev eth0 parent 1: protocol ip prio 1 u32 {asks} flowid 1:10\n");
+    let fw = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10\n\
+              tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw flowid 1:20\n\
+              iptables -t mangle -A FORWARD -j MARK --set-mark 1\n\
+              iptables -t mangle -A PREROUTING -i br0 -j MARK --set-mark 2\n";
+    let below = "tc qdisc add dev eth0 root handle 1: tbf rate 9mbit burst 20k latency 50ms\n\
+                 tc qdisc add dev eth0 parent 1:1 handle 10: prio bands 3\n\
+                 tc qdisc add dev eth0 parent 10:3 handle 30: sfq perturb 10\n";
+    let gone = "tc qdisc add dev eth0 parent 1:20 blackhole\n";
+    // The script, what is written, what is named, what is not.
+    let table: Vec<(String, Vec<&str>, Vec<&str>, Vec<&str>)> = vec![
+        (
+            below.into(),
+            vec!["up = \"9000kbit\""],
+            vec![
+                "the prio 10: below tbf 1: on eth0 with its order of bands: a fair queue",
+                "the sfq 30: below 10:3 of eth0: it is left out",
+            ],
+            vec![],
+        ),
+        (
+            format!("{tree}{fw}"),
+            vec![],
+            vec![
+                "the rule `-j MARK --set-xmark 0x1/0xffffffff` to 1:10, which takes everything",
+                "the rule `-i br0 -j MARK --set-xmark 0x2/0xffffffff` in mangle PREROUTING, over which later rules write",
+                "class 1:10 of eth0, to which nothing leads",
+            ],
+            vec![],
+        ),
+        (
+            format!("{tree}{}", filter("match ip sport 80 0xffff")),
+            vec!["ports = [\"local 80\"]", "overhead = 40\nmpu = 64"],
+            vec!["packets that are neither TCP nor UDP", "DNS, DHCP, clocks, ARP"],
+            vec!["packets of class"],
+        ),
+        (
+            format!("{tree}{}{gone}", filter("match ip protocol 17 0xff match ip dport 5060 0xffff")),
+            vec!["ports = [\"udp remote 5060\"]"],
+            vec!["class 1:20 of eth0 with its blackhole, to which nothing leads"],
+            vec!["the blackhole in class 1:20 of eth0: a fair queue", "packets of class"],
+        ),
+        (
+            format!(
+                "{tree}{}{}",
+                filter("match ip protocol 17 0xff match ip dport 53 0xffff"),
+                filter("match ip protocol 6 0xff match ip dport 22 0xffff")
+            ),
+            vec!["ports = [\"tcp remote 22\"]"],
+            vec!["DNS, DHCP, clocks, ARP"],
+            vec!["udp"],
+        ),
+        (
+            format!("{tree}{}", filter("match ip dst 192.0.2.0/24")),
+            vec![],
+            vec!["which asks for hosts behind the provider: it is left out"],
+            vec![],
+        ),
+        (
+            format!("{hfsc}{}", filter("match ip protocol 6 0xff match ip dport 22 0xffff")),
+            vec!["up = \"9000kbit\"", "share = \"1000kbit\""],
+            vec![
+                "the first slope of class 1:10 of eth0, 4Mbit for 20 ms: it is left out",
+                "1:10 and 1:30 of eth0 share as equals",
+            ],
+            vec!["hfsc"],
+        ),
+        (
+            "tc qdisc add dev eth0 root handle 1: prio\n".into(),
+            vec![],
+            vec!["the prio 1: at the root of eth0: the device is left out: its bands have an order and no rates"],
+            vec![],
+        ),
+        (
+            "tc qdisc add dev eth0 root cake bandwidth 9mbit besteffort dual-srchost overhead 34 mpu 68 ptm\n".into(),
+            vec!["up = \"9000kbit\"", "link = \"vdsl2\"\noverhead = 34\nmpu = 68", "fair = \"host\""],
+            vec![],
+            vec!["does not fit"],
+        ),
+    ];
+    for (script, written, named, unnamed) in table {
+        place.script("x.sh", &script);
+        let (_, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
+        for wanted in written {
+            assert!(text.contains(wanted), "{script}\n{wanted}\n{text}\n{told}");
+        }
+        for wanted in named {
+            assert!(told.contains(wanted), "{script}\n{wanted}\n{text}\n{told}");
+        }
+        for odd in unnamed {
+            assert!(!told.contains(odd), "{script}\n{odd}\n{text}\n{told}");
+        }
+        if !text.is_empty() {
+            place.file("y.toml", &text);
+            let (code, _, errors) = tidegate(&place.0, &["check", "--fail-on", "error", "y.toml"]);
+            assert_eq!(code, Some(0), "{script}\n{text}\n{errors}");
+        }
+    }
 }

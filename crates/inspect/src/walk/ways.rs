@@ -60,12 +60,10 @@ pub(crate) struct Walked {
 pub(crate) fn walk(reading: &Reading, only: Option<&BTreeSet<String>>) -> Result<Walked, TooLarge> {
     let mut words = vocabulary(reading)?;
     for _ in 0..MOST_ROUNDS {
-        let mut walked = Walked::begin(reading, words.clone())?;
+        let mut walked = Walked::begin(reading, Space::new(words.clone())?);
         walked.only = only.cloned();
         walked.through_netfilter(reading)?;
-        let known: BTreeSet<u32> = words.connmarks.iter().copied().collect();
-        let new: BTreeSet<u32> = walked.states.iter().map(|state| state.connmark).collect();
-        let new: Vec<u32> = new.difference(&known).copied().collect();
+        let new = walked.new_connmarks(&words);
         if new.is_empty() || !reads_connmarks(reading) {
             walked.through_trees(reading)?;
             return Ok(walked);
@@ -78,19 +76,82 @@ pub(crate) fn walk(reading: &Reading, only: Option<&BTreeSet<String>>) -> Result
     Err(TooLarge)
 }
 
+/// All packets through two policies: the sets of both are of one space, which the second has.
+pub(crate) fn walk_both(first: &Reading, second: &Reading) -> Result<(Vec<Way>, Seen, Walked), TooLarge> {
+    let mut words = joined(vocabulary(first)?, vocabulary(second)?)?;
+    for _ in 0..MOST_ROUNDS {
+        let mut walked = Walked::begin(first, Space::new(words.clone())?);
+        walked.through_netfilter(first)?;
+        let mut new = walked.new_connmarks(&words);
+        walked.through_trees(first)?;
+        let Walked { space, ways, seen, .. } = walked;
+        let mut walked = Walked::begin(second, space);
+        walked.through_netfilter(second)?;
+        new.extend(walked.new_connmarks(&words));
+        if new.is_empty() || !reads_connmarks(first) && !reads_connmarks(second) {
+            walked.through_trees(second)?;
+            return Ok((ways, seen, walked));
+        }
+        words.connmarks.extend(new);
+        words.connmarks.sort_unstable();
+        words.connmarks.dedup();
+        if words.connmarks.len() > MOST_CONNMARKS {
+            break;
+        }
+    }
+    Err(TooLarge)
+}
+
+/// The words of either policy.
+fn joined(mut words: Vocabulary, other: Vocabulary) -> Result<Vocabulary, TooLarge> {
+    for name in other.inputs {
+        if !words.inputs.contains(&name) {
+            words.inputs.push(name);
+        }
+    }
+    for (mode, direction, begins) in other.counted {
+        match words.counted.iter_mut().find(|known| (known.0, known.1) == (mode, direction)) {
+            Some(known) => known.2.extend(begins),
+            None => words.counted.push((mode, direction, begins)),
+        }
+    }
+    for (_, _, begins) in &mut words.counted {
+        begins.sort_unstable();
+        begins.dedup();
+    }
+    words.fits().then_some(words).ok_or(TooLarge)
+}
+
+impl Vocabulary {
+    /// Have the fields of a packet room for them?
+    fn fits(&self) -> bool {
+        self.inputs.len() <= MOST_INPUTS
+            && self.counted.len() <= MOST_COUNTS
+            && self.counted.iter().all(|(_, _, begins)| begins.len() <= MOST_INTERVALS)
+    }
+}
+
 impl Walked {
     /// Before any packet went anywhere.
     pub(crate) fn nowhere(reading: &Reading) -> Result<Walked, TooLarge> {
-        Walked::begin(reading, Vocabulary { inputs: vec![String::new()], connmarks: vec![0], counted: Vec::new() })
+        let words = Vocabulary { inputs: vec![String::new()], connmarks: vec![0], counted: Vec::new() };
+        Ok(Walked::begin(reading, Space::new(words)?))
+    }
+
+    /// Marks that connections were given and that are not among the words.
+    fn new_connmarks(&self, words: &Vocabulary) -> Vec<u32> {
+        let known: BTreeSet<u32> = words.connmarks.iter().copied().collect();
+        let new: BTreeSet<u32> = self.states.iter().map(|state| state.connmark).collect();
+        new.difference(&known).copied().collect()
     }
 
     fn looks_into(&self, device: &str) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(device))
     }
 
-    fn begin(reading: &Reading, words: Vocabulary) -> Result<Walked, TooLarge> {
-        Ok(Walked {
-            space: Space::new(words)?,
+    fn begin(reading: &Reading, space: Space) -> Walked {
+        Walked {
+            space,
             states: States::default(),
             ways: Vec::new(),
             rules: BTreeMap::new(),
@@ -100,7 +161,7 @@ impl Walked {
             arrived: Vec::new(),
             translated: rules(reading).any(translates),
             only: None,
-        })
+        }
     }
 
     fn way(&mut self, way: Way) -> usize {
@@ -392,11 +453,6 @@ fn vocabulary(reading: &Reading) -> Result<Vocabulary, TooLarge> {
         bounds.sort_unstable();
         bounds.dedup();
     }
-    let fits = inputs.len() <= MOST_INPUTS
-        && counted.len() <= MOST_COUNTS
-        && counted.iter().all(|(_, _, bounds)| bounds.len() <= MOST_INTERVALS);
-    if !fits {
-        return Err(TooLarge);
-    }
-    Ok(Vocabulary { inputs, connmarks: vec![0], counted })
+    let words = Vocabulary { inputs, connmarks: vec![0], counted };
+    words.fits().then_some(words).ok_or(TooLarge)
 }

@@ -131,6 +131,7 @@ fn add(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
                 lower = Some(*found);
                 at += 2;
             }
+            "netns" => return Err(elsewhere("ip link add … netns")),
             "name" | "dev" => {
                 name = (*next.ok_or_else(Refusal::incomplete)?).into();
                 check_name(&name)?;
@@ -187,6 +188,15 @@ fn free_name_but(kind: &LinkKind, env: &Env, taken: &str) -> String {
     names.into_iter().find(free).unwrap_or_default()
 }
 
+/// A link, or one end of it, in another network namespace.
+fn elsewhere(what: &str) -> Refusal {
+    let line = format!("tidegate: {what} is not supported in this version");
+    Refusal::new(1, line).remedy(
+        "One network namespace is modelled, so there is none that the link could go to: ip would have accepted this. Without netns \
+         both ends are made here, under two names.",
+    )
+}
+
 /// The kind and what follows it.
 fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkKind, Refusal> {
     let after = |key: &str| rest.iter().position(|word| *word == key).and_then(|at| rest.get(at + 1)).copied();
@@ -194,6 +204,7 @@ fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkKind, R
         "ifb" => LinkKind::Ifb,
         "dummy" => LinkKind::Dummy,
         "bridge" => LinkKind::Bridge,
+        "veth" if rest.contains(&"netns") => return Err(elsewhere("ip link add … type veth peer … netns")),
         "veth" => LinkKind::Veth { peer: after("name").or(after("peer")).unwrap_or_default().into() },
         "vlan" => {
             let lower = lower.ok_or_else(|| Refusal::new(2, "RTNETLINK answers: Invalid argument"))?;

@@ -63,6 +63,24 @@ fn links_are_made_in_every_order_of_words() {
     }
 }
 
+/// iproute2 would make them; here there is no other namespace, and that is said instead of "File exists".
+#[test]
+fn links_of_other_namespaces_are_refused_in_our_own_words() {
+    for line in [
+        "link add v0 type veth peer name eth0 netns n1",
+        "link add v0 type veth peer netns n1 name eth0",
+        "link add v0 type veth peer netns n1",
+        "link add netns n1 v0 type dummy",
+        "link add v0 netns n1 type dummy",
+    ] {
+        let said = ask(line).expect_err(line);
+        assert!(
+            said.starts_with("1: tidegate: ip link add … ") && said.ends_with("not supported in this version"),
+            "{said}"
+        );
+    }
+}
+
 /// Each pair was taken from iproute2 6.1.
 #[test]
 fn refusals_are_ips() {

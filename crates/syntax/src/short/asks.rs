@@ -1,51 +1,105 @@
 //! What rules and filters ask of a packet, in a short policy's words; what has none is named.
 
 use super::compile::CONTROL_PORTS;
+use super::{PortEnd, Ports};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_policy::U32Params;
 use tidegate_policy::netfilter::{Condition, CountMode, Rule, Target};
 
+/// Which way the packets of a device go, as a short policy sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Towards the provider.
+    Up,
+    /// Towards the LAN, on the device there.
+    Lan,
+    /// Towards the LAN, on an ifb.
+    Ifb,
+}
+
+impl Way {
+    /// The end of a connection whose port stands in a packet's source, or in its destination.
+    fn end(self, source: bool) -> PortEnd {
+        if (self == Way::Up) == source { PortEnd::Local } else { PortEnd::Remote }
+    }
+
+    /// A network of the LAN's, as a packet's source or destination names it.
+    fn host(self, network: String, source: bool) -> Result<String, String> {
+        if (self == Way::Up) != source {
+            return Err("for hosts behind the provider".into());
+        }
+        // Where NAT hides them, as a short policy takes it, all have one address.
+        match self == Way::Ifb && !network.contains(':') {
+            true => Err("for hosts of IPv4, which a short policy cannot tell apart on an ifb".into()),
+            false => Ok(network),
+        }
+    }
+}
+
 /// What a class is for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Asks {
-    /// Protocol, from one to another.
-    pub(super) ports: Vec<(Option<u8>, u16, u16)>,
+    pub(super) ports: Vec<Ports>,
     pub(super) dscp: Vec<u8>,
     pub(super) hosts: Vec<String>,
     pub(super) after: Option<u64>,
     /// What the rules call it.
     pub(super) name: Option<String>,
+    /// It asked for what a short policy lets never wait.
+    pub(super) control: bool,
 }
 
 impl Asks {
+    /// Is nothing left that a class of a short policy may ask for?
     pub(super) fn is_empty(&self) -> bool {
-        *self == Asks::default()
+        self.ports.is_empty() && self.dscp.is_empty() && self.hosts.is_empty() && self.after.is_none()
     }
 
-    /// Is it nothing but what a short policy lets never wait anyway?
-    pub(super) fn is_control(&self) -> bool {
-        let of_control = |(_, low, high): &(Option<u8>, u16, u16)| {
-            CONTROL_PORTS.iter().any(|(first, last)| (*first..=*last).contains(low) && high <= last)
-        };
-        let others = self.dscp.is_empty() && self.hosts.is_empty() && self.after.is_none();
-        others && !self.ports.is_empty() && self.ports.iter().all(of_control)
-    }
-
-    /// The ports, those of one protocol together.
+    /// The ports, joined where they may be, those of one protocol and end together.
     pub(super) fn port_texts(&self) -> Vec<String> {
-        let mut ports = self.ports.clone();
-        ports.sort_unstable();
-        let mut merged: Vec<(Option<u8>, u16, u16)> = Vec::new();
-        for (protocol, low, high) in ports {
-            match merged.last_mut() {
-                Some(last) if last.0 == protocol && low <= last.2.saturating_add(1) => last.2 = last.2.max(high),
-                _ => merged.push((protocol, low, high)),
+        // Each protocol's, by the ends that have them; then both protocols', where they have the same.
+        let of = |protocol: u8| Split::of(&self.ports, protocol);
+        let (tcp, udp) = (of(6), of(17));
+        let mut texts = Vec::new();
+        for end in PortEnd::ALL {
+            let (tcp, udp) = (tcp.by(end), udp.by(end));
+            let both: Vec<(u16, u16)> = tcp.iter().filter(|range| udp.contains(range)).copied().collect();
+            for (protocol, ranges) in [(Some(6), tcp), (Some(17), udp), (None, &both[..])] {
+                let own = |range: &&(u16, u16)| protocol.is_none() || !both.contains(range);
+                // Nobody has port 0.
+                let text = |(low, high): &(u16, u16)| {
+                    port_text(&Ports { protocol, end, range: (*low.max(&1), *high.max(&1)) })
+                };
+                texts.extend(ranges.iter().filter(own).map(text));
             }
         }
-        merged.into_iter().map(|(protocol, low, high)| port_text(protocol, low, high)).collect()
+        texts
+    }
+
+    /// Leaves out what the built-in class takes first, and what other classes before this one take.
+    pub(super) fn without(&mut self, before: &[&Asks]) -> bool {
+        let was = self.clone();
+        let control = CONTROL_PORTS.map(|range| Ports { protocol: Some(17), end: PortEnd::Either, range });
+        let taken: Vec<Ports> = before.iter().flat_map(|asks| &asks.ports).chain(&control).copied().collect();
+        self.ports = [6u8, 17].into_iter().flat_map(|protocol| left_of(&self.ports, &taken, protocol)).collect();
+        self.dscp.retain(|dscp| !before.iter().any(|asks| asks.dscp.contains(dscp)));
+        self.hosts.retain(|host| !before.iter().any(|asks| asks.hosts.contains(host)));
+        if before.iter().any(|asks| asks.after.is_some_and(|after| self.after.is_some_and(|own| own >= after))) {
+            self.after = None;
+        }
+        self.control |= control.iter().any(|range| {
+            was.ports
+                .iter()
+                .any(|own| own.protocol != Some(6) && own.range.0 <= range.range.1 && range.range.0 <= own.range.1)
+        });
+        was.port_texts() != self.port_texts()
+            || was.dscp.len() != self.dscp.len()
+            || was.hosts.len() != self.hosts.len()
+            || was.after != self.after
     }
 
     pub(super) fn take(&mut self, other: Asks) {
+        self.control |= other.control;
         for port in other.ports {
             if !self.ports.contains(&port) {
                 self.ports.push(port);
@@ -66,6 +120,78 @@ impl Asks {
     }
 }
 
+/// The ranges of one protocol by the ends that have them: either, only the remote one, only the local one.
+struct Split([Vec<(u16, u16)>; 3]);
+
+impl Split {
+    fn of(ports: &[Ports], protocol: u8) -> Split {
+        let at = |end: PortEnd| {
+            let of =
+                |p: &&Ports| p.protocol.is_none_or(|own| own == protocol) && (p.end == PortEnd::Either || p.end == end);
+            joined(ports.iter().filter(of).map(|p| p.range).collect())
+        };
+        let (remote, local) = (at(PortEnd::Remote), at(PortEnd::Local));
+        let either = common(&remote, &local);
+        let [remote, local] = [minus(&remote, &either), minus(&local, &either)];
+        Split([either, remote, local])
+    }
+
+    fn by(&self, end: PortEnd) -> &[(u16, u16)] {
+        &self.0[end as usize]
+    }
+}
+
+/// Of one protocol, the ranges of ports of which others did not take all. What is left whole is asked for whole: who
+/// comes first has his part anyway.
+fn left_of(ports: &[Ports], taken: &[Ports], protocol: u8) -> Vec<Ports> {
+    let at = |ports: &[Ports], end: PortEnd| {
+        let Split([either, remote, local]) = Split::of(ports, protocol);
+        joined([either, if end == PortEnd::Remote { remote } else { local }].concat())
+    };
+    let mut left = Vec::new();
+    for end in [PortEnd::Remote, PortEnd::Local] {
+        let taken = at(taken, end);
+        let open = at(ports, end).into_iter().filter(|range| !minus(&[*range], &taken).is_empty());
+        left.extend(open.map(|range| Ports { protocol: Some(protocol), end, range }));
+    }
+    left
+}
+
+/// Sorted, without overlaps.
+fn joined(mut ranges: Vec<(u16, u16)>) -> Vec<(u16, u16)> {
+    ranges.sort_unstable();
+    let mut joined: Vec<(u16, u16)> = Vec::new();
+    for (low, high) in ranges {
+        match joined.last_mut() {
+            Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+            _ => joined.push((low, high)),
+        }
+    }
+    joined
+}
+
+/// What is in both; they are [`joined`].
+fn common(a: &[(u16, u16)], b: &[(u16, u16)]) -> Vec<(u16, u16)> {
+    let of = |x: &(u16, u16)| b.iter().map(move |y| (x.0.max(y.0), x.1.min(y.1))).collect::<Vec<_>>();
+    a.iter().flat_map(of).filter(|(low, high)| low <= high).collect()
+}
+
+/// What is in the first only; they are [`joined`].
+fn minus(a: &[(u16, u16)], b: &[(u16, u16)]) -> Vec<(u16, u16)> {
+    let mut left = a.to_vec();
+    for (low, high) in b {
+        let cut = |(from, to): (u16, u16)| {
+            let before = (from, to.min(low.saturating_sub(1)));
+            let behind = (from.max(high.saturating_add(1)), to);
+            let whole = to < *low || from > *high;
+            let parts = [(before, from < *low && *low > 0), (behind, to > *high && *high < u16::MAX)];
+            if whole { vec![(from, to)] } else { parts.into_iter().filter(|part| part.1).map(|part| part.0).collect() }
+        };
+        left = left.into_iter().flat_map(cut).collect();
+    }
+    left
+}
+
 /// Does a rule lead what a short policy lets never wait: short acknowledgements, neighbours looking for one another?
 pub(super) fn never_waits(rule: &Rule) -> bool {
     let asks = |wanted: fn(&Condition) -> bool| rule.matches.iter().any(|m| wanted(&m.what));
@@ -75,8 +201,9 @@ pub(super) fn never_waits(rule: &Rule) -> bool {
 }
 
 /// What a rule asks, in a short policy's words; what has none is named.
-pub(super) fn by_rule(rule: &Rule) -> Result<Asks, String> {
+pub(super) fn by_rule(rule: &Rule, way: Way) -> Result<Asks, String> {
     let mut asks = Asks::default();
+    let at = |end: PortEnd, range: (u16, u16), protocol| Ports { protocol, end, range };
     let protocol = rule.matches.iter().find_map(|m| match m.what {
         Condition::Protocol(number) if !m.not => Some(number),
         _ => None,
@@ -99,17 +226,21 @@ pub(super) fn by_rule(rule: &Rule) -> Result<Asks, String> {
                     counts = false;
                 }
                 Condition::In(_) | Condition::Out(_) => counts = false,
-                Condition::SourcePort((low, high)) | Condition::DestinationPort((low, high)) => {
-                    asks.ports.push((protocol, *low, *high));
+                Condition::SourcePort(range) => asks.ports.push(at(way.end(true), *range, protocol)),
+                Condition::DestinationPort(range) => asks.ports.push(at(way.end(false), *range, protocol)),
+                Condition::SourcePorts(ranges) => {
+                    asks.ports.extend(ranges.iter().map(|range| at(way.end(true), *range, protocol)));
                 }
-                Condition::SourcePorts(ranges) | Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => {
-                    asks.ports.extend(ranges.iter().map(|(low, high)| (protocol, *low, *high)));
+                Condition::DestinationPorts(ranges) => {
+                    asks.ports.extend(ranges.iter().map(|range| at(way.end(false), *range, protocol)));
+                }
+                Condition::Ports(ranges) => {
+                    asks.ports.extend(ranges.iter().map(|range| at(PortEnd::Either, *range, protocol)));
                 }
                 Condition::Dscp(dscp) => asks.dscp.push(*dscp),
                 Condition::Tos(value, mask) if mask & 0xfc == 0xfc => asks.dscp.push(value >> 2),
-                Condition::Source(bytes, bits) | Condition::Destination(bytes, bits) => {
-                    asks.hosts.push(host_text(bytes, *bits))
-                }
+                Condition::Source(bytes, bits) => asks.hosts.push(way.host(host_text(bytes, *bits), true)?),
+                Condition::Destination(bytes, bits) => asks.hosts.push(way.host(host_text(bytes, *bits), false)?),
                 Condition::Connbytes(bytes) if bytes.mode == CountMode::Bytes && bytes.to == u64::MAX => {
                     asks.after = Some(bytes.from)
                 }
@@ -123,7 +254,7 @@ pub(super) fn by_rule(rule: &Rule) -> Result<Asks, String> {
     match said {
         0 => match protocol {
             Some(6 | 17) => {
-                asks.ports.push((protocol, 1, u16::MAX));
+                asks.ports.push(at(PortEnd::Either, (1, u16::MAX), protocol));
                 Ok(asks)
             }
             Some(number) => Err(format!("for all of protocol {number}")),
@@ -147,12 +278,15 @@ fn named(what: &Condition) -> String {
 }
 
 /// The same for a filter of u32.
-pub(super) fn by_keys(params: &U32Params, v6: bool) -> Result<Asks, String> {
+pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, String> {
     let mut asks = Asks::default();
     let (mut protocol, mut said) = (None, 0);
     let at = if v6 { 40 } else { 20 };
     for key in params.keys.iter().filter(|key| key.mask != 0) {
         let (value, mask) = (key.value, key.mask);
+        if key.offset_mask != 0 {
+            return Err("for what is behind the header".into());
+        }
         match (key.offset, mask, v6) {
             (8, 0x00ff_0000, false) => protocol = Some((value >> 16) as u8),
             (4, 0x0000_ff00, true) => protocol = Some((value >> 8) as u8),
@@ -165,20 +299,25 @@ pub(super) fn by_keys(params: &U32Params, v6: bool) -> Result<Asks, String> {
                 said += 1;
             }
             // Neighbours looking for one another never wait anyway.
-            (40, _, true) if protocol == Some(58) => return Ok(Asks::default()),
+            (40, _, true) if protocol == Some(58) => return Ok(Asks { control: true, ..Asks::default() }),
             (offset, mask, _) if offset == at && (mask & 0xffff == 0 || mask >> 16 == 0) => {
+                if let Some(other) = protocol.filter(|number| !matches!(number, 6 | 17)) {
+                    return Err(format!("for packets of protocol {other} by what is behind their header"));
+                }
                 let (low, bits) = if mask & 0xffff == 0 { (value >> 16, mask >> 16) } else { (value, mask) };
                 let open = !bits & 0xffff;
                 if open & (open + 1) != 0 {
                     return Err(format!("for ports by the bits {bits:#x}, which are no range"));
                 }
-                asks.ports.push((protocol, low as u16, (low | !bits & 0xffff) as u16));
+                let range = (low as u16, (low | !bits & 0xffff) as u16);
+                asks.ports.push(Ports { protocol, end: way.end(mask & 0xffff == 0), range });
                 said += 1;
             }
             (12 | 16, mask, false) if mask.leading_ones() + mask.trailing_zeros() == 32 => {
                 let address = Ipv4Addr::from(value);
                 let bits = mask.leading_ones();
-                asks.hosts.push(if bits == 32 { address.to_string() } else { format!("{address}/{bits}") });
+                let network = if bits == 32 { address.to_string() } else { format!("{address}/{bits}") };
+                asks.hosts.push(way.host(network, key.offset == 12)?);
                 said += 1;
             }
             _ => return Err(format!("{value:#x}/{mask:#x} at {}", key.offset)),
@@ -194,13 +333,16 @@ pub(super) fn by_keys(params: &U32Params, v6: bool) -> Result<Asks, String> {
     }
 }
 
-pub(super) fn port_text(protocol: Option<u8>, low: u16, high: u16) -> String {
+pub(super) fn port_text(ports: &Ports) -> String {
+    let (low, high) = ports.range;
     let range = if low == high { low.to_string() } else { format!("{low}-{high}") };
-    match protocol {
-        Some(6) => format!("tcp {range}"),
-        Some(17) => format!("udp {range}"),
-        _ => range,
-    }
+    let protocol = match ports.protocol {
+        Some(6) => "tcp",
+        Some(17) => "udp",
+        _ => "",
+    };
+    let words = [protocol, ports.end.word(), range.as_str()];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn host_text(bytes: &[u8; 16], bits: u8) -> String {

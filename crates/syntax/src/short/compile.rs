@@ -6,7 +6,7 @@
 
 use super::apps::App;
 use super::read::bits;
-use super::{Class, Fair, Network, Problem, Queue, Rank, Share, Short, Span};
+use super::{Class, Fair, Network, PortEnd, Problem, Queue, Rank, Share, Short, Span};
 use crate::nft::{Span as NftSpan, mark_blocks};
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -349,6 +349,15 @@ impl<'s> Target<'s> {
         ));
     }
 
+    /// The fields of a header where the port of an end stands.
+    fn fields(&self, end: PortEnd) -> &'static [&'static str] {
+        match (end, self.way) {
+            (PortEnd::Either, _) => &FIELDS,
+            (PortEnd::Remote, Way::Up) | (PortEnd::Local, Way::Lan | Way::Ifb) => &["dport"],
+            (PortEnd::Local, Way::Up) | (PortEnd::Remote, Way::Lan | Way::Ifb) => &["sport"],
+        }
+    }
+
     /// u32 filters in the place of rules.
     fn filters(&self, planned: &[Planned<'_>], out: &mut Compiled) {
         let mut filter = |span: Span, v6: bool, minor: u16, matches: &str| {
@@ -368,16 +377,18 @@ impl<'s> Target<'s> {
         }
         for range in CONTROL_PORTS {
             for v6 in [false, true] {
-                by_port(v6, 17, range, &mut |matches| filter(self.span, v6, CONTROL, matches));
+                by_port(v6, 17, range, &FIELDS, &mut |matches| filter(self.span, v6, CONTROL, matches));
             }
         }
         for planned in planned {
             let Some(class) = planned.class else { continue };
             for v6 in [false, true] {
                 let asked = Asked::of(class);
-                for (at, protocol) in [6, 17].into_iter().enumerate() {
-                    for range in &asked.ports[at] {
-                        by_port(v6, protocol, *range, &mut |matches| filter(asked.at[at], v6, planned.minor, matches));
+                for (at, end, ranges) in asked.ports() {
+                    for range in ranges {
+                        by_port(v6, PROTOCOLS[at].0, *range, self.fields(end), &mut |matches| {
+                            filter(asked.at[at], v6, planned.minor, matches)
+                        });
                     }
                 }
                 for dscp in &asked.dscp {
@@ -415,49 +426,60 @@ impl<'s> Target<'s> {
     }
 }
 
-/// Matches of u32 for a range of ports, at either end.
-fn by_port(v6: bool, protocol: u8, (low, high): (u16, u16), each: &mut dyn FnMut(&str)) {
+/// Matches of u32 for a range of ports, in these fields.
+fn by_port(v6: bool, protocol: u8, (low, high): (u16, u16), fields: &[&str], each: &mut dyn FnMut(&str)) {
     let ip = if v6 { "ip6" } else { "ip" };
-    for end in ["sport", "dport"] {
+    for end in fields {
         for (value, mask) in mark_blocks(low.into(), high.into(), 16) {
             each(&format!("match {ip} protocol {protocol} 0xff match {ip} {end} {value} {mask:#06x}"));
         }
     }
 }
 
+/// The protocols that have ports, with their names.
+const PROTOCOLS: [(u8, &str); 2] = [(6, "tcp"), (17, "udp")];
+/// The fields of a header that hold ports.
+const FIELDS: [&str; 2] = ["sport", "dport"];
+
 /// What of a class its words ask for, each with the place of the first word that does.
 struct Asked {
-    /// TCP's ports, then UDP's.
-    ports: [Vec<(u16, u16)>; 2],
+    /// TCP's ports, then UDP's, by their ends.
+    ports: [[Vec<(u16, u16)>; 3]; 2],
     dscp: Vec<u8>,
     at: [Span; 3],
 }
 
 impl Asked {
     fn of(class: &Class) -> Asked {
-        let mut asked = Asked { ports: [Vec::new(), Vec::new()], dscp: Vec::new(), at: [class.name.span; 3] };
+        let mut asked = Asked { ports: Default::default(), dscp: Vec::new(), at: [class.name.span; 3] };
         for app in class.apps.iter().rev() {
             let App { tcp, udp, dscp, .. } = *app.value;
-            asked.take([tcp, udp], dscp, app.span);
+            asked.take([tcp, udp], PortEnd::Either, dscp, app.span);
         }
         for said in class.ports.iter().rev() {
             let range = [said.value.range];
             let of =
                 |protocol: u8| if said.value.protocol.is_none_or(|said| said == protocol) { &range[..] } else { &[] };
-            asked.take([of(6), of(17)], &[], said.span);
+            asked.take([of(6), of(17)], said.value.end, &[], said.span);
         }
         for dscp in class.dscp.iter().rev() {
-            asked.take([&[], &[]], &[dscp.value], dscp.span);
+            asked.take([&[], &[]], PortEnd::Either, &[dscp.value], dscp.span);
         }
-        asked.ports = asked.ports.map(merged);
+        asked.ports = asked.ports.map(|ends| ends.map(merged));
         asked.dscp.sort_unstable();
         asked.dscp.dedup();
         asked
     }
 
-    fn take(&mut self, ports: [&[(u16, u16)]; 2], dscp: &[u8], span: Span) {
+    /// Ranges of ports, each with its protocol's place in [`PROTOCOLS`], and the end that has them; none is empty.
+    fn ports(&self) -> impl Iterator<Item = (usize, PortEnd, &[(u16, u16)])> {
+        let of = move |at: usize| PortEnd::ALL.into_iter().map(move |end| (at, end, &self.ports[at][end as usize][..]));
+        (0..PROTOCOLS.len()).flat_map(of).filter(|(.., ranges)| !ranges.is_empty())
+    }
+
+    fn take(&mut self, ports: [&[(u16, u16)]; 2], end: PortEnd, dscp: &[u8], span: Span) {
         for (at, ranges) in ports.into_iter().enumerate() {
-            self.ports[at].extend_from_slice(ranges);
+            self.ports[at][end as usize].extend_from_slice(ranges);
             if !ranges.is_empty() {
                 self.at[at] = span;
             }
@@ -574,9 +596,9 @@ fn members(target: &Target<'_>, minor: u16, class: &Class, text: &mut Text) {
         }
     }
     let asked = Asked::of(class);
-    for (at, protocol) in ["tcp", "udp"].into_iter().enumerate().filter(|(at, _)| !asked.ports[*at].is_empty()) {
-        for end in ["dport", "sport"] {
-            text.line(asked.at[at], format!("\t\t{protocol} {end} {} {to}", set(&asked.ports[at])));
+    for (at, end, ranges) in asked.ports() {
+        for field in target.fields(end).iter().rev() {
+            text.line(asked.at[at], format!("\t\t{} {field} {} {to}", PROTOCOLS[at].1, set(ranges)));
         }
     }
     if !asked.dscp.is_empty() {

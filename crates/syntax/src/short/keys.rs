@@ -48,7 +48,7 @@ impl Takes {
             Takes::Preset => "the name of a preset (tidegate policy list)".into(),
             Takes::Link => "the name of a kind of link (tidegate policy list)".into(),
             Takes::Apps => "a list of applications (tidegate policy list)".into(),
-            Takes::Ports => "a list of ports or ranges, with udp or tcp before them if only that is meant".into(),
+            Takes::Ports => "a list of ports or ranges, with udp or tcp before them if only that is meant, then remote or local if only one end is".into(),
             Takes::Dscps => "a list of DSCPs: CS0 to CS7, AF11 to AF43, EF, VA, LE, or 0 to 63".into(),
             Takes::Hosts => "a list of addresses or prefixes, IPv4 or IPv6".into(),
         }
@@ -173,7 +173,7 @@ pub const KEYS: [Key; 23] = [
         Takes::Ports,
         "none",
         "ports = [\"udp 5060-5061\", \"22\"]",
-        "What belongs to the class, by port, at either end.",
+        "What belongs to the class, by port, at either end, or at the one that remote (behind the provider) or local (in the LAN) names.",
     ),
     class(
         "dscp",

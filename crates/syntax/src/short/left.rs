@@ -5,14 +5,17 @@ use crate::iptables;
 use crate::nft;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
-use tidegate_policy::ClassParams;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Connmark, Family, Rule, Target};
+use tidegate_policy::{ClassParams, Kind};
 
 /// What was taken up or named so far.
 #[derive(Default)]
 pub(super) struct Accounts {
     classes: BTreeSet<(String, Handle)>,
+    qdiscs: BTreeSet<(String, Handle)>,
+    /// Devices that are left out as a whole.
+    devices: BTreeSet<String>,
     /// Filters by their number.
     filters: BTreeSet<usize>,
     /// Rules by their chain's number and their own.
@@ -26,6 +29,37 @@ impl Accounts {
 
     pub(super) fn id(&mut self, dev: &str, class: Handle) {
         self.classes.insert((dev.to_owned(), class));
+    }
+
+    pub(super) fn qdisc(&mut self, qdisc: &QdiscDump) {
+        self.qdiscs.insert((qdisc.dev.clone(), qdisc.handle));
+    }
+
+    /// A device is left out with all that stands there.
+    pub(super) fn device(&mut self, dev: &str) {
+        self.devices.insert(dev.to_owned());
+    }
+
+    /// A class's queue with all below it.
+    pub(super) fn beneath(
+        &mut self,
+        qdiscs: &[QdiscDump],
+        classes: &[ClassDump],
+        filters: &[FilterDump],
+        dev: &str,
+        class: Handle,
+    ) {
+        let mut open: Vec<Handle> = vec![class];
+        while let Some(parent) = open.pop() {
+            let below = qdiscs.iter().filter(|q| q.dev == dev && q.parent == parent && !q.handle.is_none());
+            for qdisc in below {
+                self.qdisc(qdisc);
+                self.all_of(qdisc, classes, filters);
+                // A qdisc's classes are its own: none comes twice.
+                let own = classes.iter().filter(|c| c.dev == dev && c.classid.qdisc() == qdisc.handle);
+                open.extend(own.map(|class| class.classid).filter(|id| id.minor() != 0));
+            }
+        }
     }
 
     pub(super) fn filter(&mut self, at: usize) {
@@ -45,13 +79,33 @@ impl Accounts {
         self.filters.extend(filters.iter().enumerate().filter(|(_, filter)| own(filter)).map(|(at, _)| at));
     }
 
-    /// What was neither taken up nor named: classes, filters, rules that mark.
-    pub(super) fn left(&self, classes: &[ClassDump], filters: &[FilterDump], rules: &[Rules]) -> Vec<Misfit> {
+    /// What was neither taken up nor named: qdiscs, classes, filters, rules that mark.
+    pub(super) fn left(
+        &self,
+        qdiscs: &[QdiscDump],
+        classes: &[ClassDump],
+        filters: &[FilterDump],
+        rules: &[Rules],
+    ) -> Vec<Misfit> {
         let mut left = Vec::new();
+        let is_gone = |dev: &str| self.devices.contains(dev);
+        let by_itself = |q: &QdiscDump| {
+            q.handle.is_none() || q.kind.is_hook() || q.kind == Kind::Noqueue || q.kind == Kind::PfifoFast
+        };
+        for qdisc in qdiscs.iter().filter(|qdisc| !by_itself(qdisc) && !is_gone(&qdisc.dev)) {
+            if !self.qdiscs.contains(&(qdisc.dev.clone(), qdisc.handle)) {
+                let at = match qdisc.parent {
+                    Handle::ROOT => "at the root".to_owned(),
+                    parent => format!("below {parent}"),
+                };
+                let what = format!("the {} {} {at} of {}", qdisc.kind.name(), qdisc.handle, qdisc.dev);
+                left.push(Misfit::new(what, "it is left out"));
+            }
+        }
         let mut by_qdisc: BTreeMap<(&str, &str, Handle), Vec<Handle>> = BTreeMap::new();
         // Bands and flows are their qdisc's own: that is named.
         let made = |class: &&ClassDump| class.params != ClassParams::None && class.classid.minor() != 0;
-        for class in classes.iter().filter(made) {
+        for class in classes.iter().filter(made).filter(|class| !is_gone(&class.dev)) {
             if !self.classes.contains(&(class.dev.clone(), class.classid)) {
                 by_qdisc.entry((&class.dev, class.kind.name(), class.classid.qdisc())).or_default().push(class.classid);
             }
@@ -65,7 +119,8 @@ impl Accounts {
             left.push(Misfit::new(format!("{word} {} of {kind} {qdisc} on {dev}", names(ids)), instead));
         }
         for (at, filter) in filters.iter().enumerate() {
-            if matches!(filter.entry, FilterEntry::Filter { .. }) && !self.filters.contains(&at) {
+            let counts = matches!(filter.entry, FilterEntry::Filter { .. }) && !is_gone(&filter.dev);
+            if counts && !self.filters.contains(&at) {
                 left.push(Misfit::new(filter_text(filter), "it is left out"));
             }
         }
@@ -101,7 +156,7 @@ pub(super) fn names(ids: impl IntoIterator<Item = Handle>) -> String {
 }
 
 /// `the u32 filter of preference 10 at 1: of eth0 to 1:20`.
-pub(super) fn filter_text(filter: &FilterDump) -> String {
+pub fn filter_text(filter: &FilterDump) -> String {
     let to = match &filter.entry {
         FilterEntry::Filter { params, .. } => params.classid().filter(|to| to.minor() != 0 && !filter_arrives(filter)),
         _ => None,
@@ -116,7 +171,7 @@ fn filter_arrives(filter: &FilterDump) -> bool {
 }
 
 /// A rule in the words of its tool.
-pub(super) fn rule_text(chain: &Rules, rule: &Rule) -> String {
+pub fn rule_text(chain: &Rules, rule: &Rule) -> String {
     let text = match chain.is_nft {
         true => nft::print_rule(rule, chain.family, None),
         false => iptables::print_rule(rule, chain.family == Family::Ipv6),

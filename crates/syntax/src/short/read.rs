@@ -66,11 +66,39 @@ pub enum Share {
     Rate(u64),
 }
 
+/// The end of a connection that has a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PortEnd {
+    /// Either.
+    #[default]
+    Either,
+    /// The one behind the provider: destination of uploads, source of downloads.
+    Remote,
+    /// The one in the LAN: source of uploads, destination of downloads.
+    Local,
+}
+
+impl PortEnd {
+    /// All.
+    pub const ALL: [PortEnd; 3] = [PortEnd::Either, PortEnd::Remote, PortEnd::Local];
+
+    /// The word for it before a port; none for either.
+    pub const fn word(self) -> &'static str {
+        match self {
+            PortEnd::Either => "",
+            PortEnd::Remote => "remote",
+            PortEnd::Local => "local",
+        }
+    }
+}
+
 /// A range of ports of a protocol; `None`: of TCP and UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// IP protocol.
     pub protocol: Option<u8>,
+    /// At which end.
+    pub end: PortEnd,
     /// From one to another.
     pub range: (u16, u16),
 }
@@ -555,25 +583,31 @@ fn app(text: &str, span: Span) -> Result<&'static App, Problem> {
     app_named(text).ok_or_else(|| unknown("application", text, span, &APPS.map(|app| app.name)))
 }
 
-/// `udp 5060-5061`, `tcp 22`, `22`.
+/// `udp 5060-5061`, `tcp 22`, `tcp remote 443`, `22`.
 fn ports(text: &str, span: Span) -> Result<Ports, Problem> {
     let wrong = || {
         Problem::new(
             span,
             format!("\"{text}\" names no ports"),
-            "Write \"udp 5060-5061\", \"tcp 22\", or \"22\" for both; ports go from 1 to 65535.",
+            "Write \"udp 5060-5061\", \"tcp 22\", or \"22\" for both; \"tcp remote 443\" and \"local 22\" name one end; \
+             ports go from 1 to 65535.",
         )
     };
     let words: Vec<&str> = text.split_whitespace().collect();
-    let (protocol, range) = match words.as_slice() {
-        ["udp", range] => (Some(17), range),
-        ["tcp", range] => (Some(6), range),
-        [range] => (None, range),
+    let (protocol, rest) = match words.as_slice() {
+        ["udp", rest @ ..] => (Some(17), rest),
+        ["tcp", rest @ ..] => (Some(6), rest),
+        rest => (None, rest),
+    };
+    let (end, range) = match rest {
+        ["remote", range] => (PortEnd::Remote, range),
+        ["local", range] => (PortEnd::Local, range),
+        [range] => (PortEnd::Either, range),
         _ => return Err(wrong()),
     };
     let (low, high) = range.split_once('-').unwrap_or((range, range));
     match (low.parse::<u16>(), high.parse::<u16>()) {
-        (Ok(low), Ok(high)) if low > 0 && low <= high => Ok(Ports { protocol, range: (low, high) }),
+        (Ok(low), Ok(high)) if low > 0 && low <= high => Ok(Ports { protocol, end, range: (low, high) }),
         _ => Err(wrong()),
     }
 }

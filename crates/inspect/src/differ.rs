@@ -1,0 +1,146 @@
+//! Two policies beside each other: which packets of a class of the one come to which class of the other.
+//!
+//! All packets go through both, in one space of sets, so that what is in a class here and in a class there is exact.
+
+use crate::packet::Packet;
+use crate::reach::Reached;
+use crate::reading::Reading;
+use crate::sets::bdd::{Set, TooLarge};
+use crate::sets::field::Field;
+use crate::walk::tree::{By, Parts, Seen};
+use crate::walk::ways::{Way, undecided, walk_both};
+use std::collections::BTreeMap;
+use tidegate_packet::Handle;
+use tidegate_packet::header::proto;
+
+/// What two classes of two policies have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassPair {
+    /// The class of the first policy, with its device.
+    pub from: (String, Handle),
+    /// That of the second.
+    pub to: (String, Handle),
+    /// One of the packets that come to both; `None`: none that can be described.
+    pub packet: Option<Packet>,
+    /// TCP or UDP over IPv4 is among them, or nothing but other protocols, or nothing but IPv6.
+    pub among: PacketKind,
+}
+
+/// What is among packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PacketKind {
+    /// TCP or UDP over IPv4, whole, without options, of a connection, and not back by the device it came in by.
+    Transport,
+    /// All others over IPv4, or none of IP's.
+    Other,
+    /// IPv6 only.
+    Ipv6,
+}
+
+/// The pairs of classes with packets in common, on devices of the first policy and what each is called in the second;
+/// `None`: that is not decided.
+pub fn pairs(first: &Reading, second: &Reading, devices: &[(String, String)]) -> Option<Vec<ClassPair>> {
+    if devices.iter().any(|(a, b)| undecided(first, a) || undecided(second, b)) {
+        return None;
+    }
+    let (ways, seen, walked) = walk_both(first, second).ok()?;
+    let mut both = Both { ways, reached: Reached { walked } };
+    let mut found = Vec::new();
+    for (a, b) in devices {
+        let here = classes(&seen, a);
+        let there = classes(&both.reached.walked.seen, b);
+        for (from, parts) in &here {
+            for (to, others) in &there {
+                found.extend(both.pair(second, (a, *from, parts), (b, *to, others)).ok()?);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The classes of a device that packets come to, with the packets.
+fn classes(seen: &Seen, device: &str) -> BTreeMap<Handle, Vec<Parts>> {
+    let mut classes: BTreeMap<Handle, Vec<Parts>> = BTreeMap::new();
+    for ((place, by), parts) in &seen.classes {
+        if place.0 == device && *by != By::Hash {
+            classes.entry(place.1).or_default().push(parts.clone());
+        }
+    }
+    classes
+}
+
+struct Both {
+    /// The ways of the first policy.
+    ways: Vec<Way>,
+    /// What comes where in the second.
+    reached: Reached,
+}
+
+impl Both {
+    fn pair(
+        &mut self,
+        second: &Reading,
+        (device, from, parts): (&str, Handle, &[Parts]),
+        (other, to, others): (&str, Handle, &[Parts]),
+    ) -> Result<Option<ClassPair>, TooLarge> {
+        let mut best: Option<(PacketKind, usize, Set)> = None;
+        for (at, way) in self.ways.clone().into_iter().enumerate() {
+            // The same way through either machine.
+            let Some(there) = self.reached.walked.ways.iter().position(|known| *known == way) else { continue };
+            let (a, b) = (self.whole(parts, at)?, self.whole(others, there)?);
+            let common = self.reached.walked.space.store.and(a, b)?;
+            // A connection's mark is that of its first packet: which it has is decided where it has none yet.
+            let unmarked = self.reached.walked.space.is(Field::Connmark, 0)?;
+            let common = self.reached.walked.space.store.and(common, unmarked)?;
+            if common.is_empty() {
+                continue;
+            }
+            let (kind, set) = self.kind(common, &way)?;
+            if best.as_ref().is_none_or(|known| kind < known.0) {
+                best = Some((kind, there, set));
+            }
+        }
+        let Some((among, way, set)) = best else { return Ok(None) };
+        let packet = self.reached.pick_by(second, way, set)?.map(|candidate| candidate.packet);
+        let (from, to) = ((device.to_owned(), from), (other.to_owned(), to));
+        Ok(Some(ClassPair { from, to, packet, among }))
+    }
+
+    fn whole(&mut self, parts: &[Parts], way: usize) -> Result<Set, TooLarge> {
+        let mut whole = Set::NONE;
+        for part in parts {
+            whole = self.reached.walked.space.store.or(whole, part.by(way))?;
+        }
+        Ok(whole)
+    }
+
+    /// The plainest kind of packets in a set, and those of it.
+    fn kind(&mut self, set: Set, way: &Way) -> Result<(PacketKind, Set), TooLarge> {
+        let space = &mut self.reached.walked.space;
+        let v6 = space.v6;
+        let rest = space.store.minus(set, v6)?;
+        if rest.is_empty() {
+            return Ok((PacketKind::Ipv6, set));
+        }
+        let mut transport = Set::NONE;
+        for protocol in [proto::TCP, proto::UDP] {
+            let one = space.is(Field::Protocol, protocol.into())?;
+            transport = space.store.or(transport, one)?;
+        }
+        let v4 = space.v4;
+        let plain = space.store.and(rest, v4)?;
+        let mut plain = space.store.and(plain, transport)?;
+        let (whole, whole_too) = (space.is(Field::Fragment, 0x4000)?, space.is(Field::Fragment, 0)?);
+        let whole = space.store.or(whole, whole_too)?;
+        let bare = space.is(Field::Ihl, 5)?;
+        let known = space.between(Field::State, 0, 1)?;
+        for among in [whole, bare, known] {
+            plain = space.store.and(plain, among)?;
+        }
+        if let Way::Forwarded(output) = way {
+            let back = space.came_in(|name| name == output)?;
+            plain = space.store.minus(plain, back)?;
+        }
+        Ok(if plain.is_empty() { (PacketKind::Other, rest) } else { (PacketKind::Transport, plain) })
+    }
+}

@@ -1,0 +1,286 @@
+//! What leads to the classes that stand: filters, rules by their marks, rules that name them.
+
+use super::asks::{Asks, Way, by_keys, by_rule, never_waits};
+use super::back::{Back, Rules};
+use super::compile::{LOCAL, REST};
+use super::left::{filter_text, rule_text};
+use crate::units::print_rate;
+use tidegate_packet::Handle;
+use tidegate_packet::header::ethertype;
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
+use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
+use tidegate_policy::{Act, FilterParams, QdiscParams, RateSpec};
+
+impl Back<'_> {
+    /// What leads to a class: rules by priority, rules by mark with a filter for it, filters that ask the packet.
+    pub(super) fn asks(&mut self, class: &ClassDump) -> Asks {
+        let mut asks = Asks::default();
+        let way = self.way(&class.dev);
+        let mut marks = Vec::new();
+        let own = class.classid.qdisc();
+        let filters = self.filters;
+        for (at, filter) in filters.iter().enumerate() {
+            let FilterEntry::Filter { handle, params, actions, .. } = &filter.entry else {
+                if filter.dev == class.dev && filter.parent == own && is_bare_fw(filter, filters) {
+                    self.accounts.filter(at);
+                    let names = [class.classid.0, u32::from(class.classid.minor())];
+                    marks.extend(names.map(|mark| (mark, u32::MAX, filter.protocol)));
+                }
+                continue;
+            };
+            let here = filter.dev == class.dev && filter.parent.major() == own.major();
+            if !here || params.classid() != Some(class.classid) {
+                continue;
+            }
+            self.accounts.filter(at);
+            for dump in actions {
+                let what = match &dump.action.act {
+                    Act::Police(police) => {
+                        format!("the policer{} of {}", at_rate(police.rate.as_ref()), filter_text(filter))
+                    }
+                    other => format!("the action {} of {}", other.kind(), filter_text(filter)),
+                };
+                self.miss(what, "it is left out");
+            }
+            // Who looks for a neighbour's address never waits in a short policy.
+            if filter.protocol == ethertype::ARP {
+                asks.control = true;
+                continue;
+            }
+            let above = if filter.parent == own { Above::Everything } else { self.above(filter, own) };
+            match (said(filter, params, way), above) {
+                (Said::Mark(mask), Above::Everything) => marks.push((*handle, mask, filter.protocol)),
+                (Said::Asks(found), Above::Everything) | (Said::Everything, Above::Asks(found)) => asks.take(found),
+                // What is left has its place in a short policy.
+                (Said::Everything, _) if class.classid.minor() == self.default_of(class) => {}
+                (Said::Everything, Above::Everything) => {
+                    self.miss(format!("{}, which takes everything", filter_text(filter)), "it is left out");
+                }
+                (Said::Other(what), Above::Everything) => {
+                    self.miss(format!("{}, which asks {what}", filter_text(filter)), "it is left out");
+                }
+                (_, Above::Nothing) => self.miss(
+                    format!(
+                        "{}, which is never asked, because nothing leads to {}",
+                        filter_text(filter),
+                        filter.parent
+                    ),
+                    "it is left out",
+                ),
+                _ => self.miss(
+                    format!(
+                        "{}, which is asked only of what other filters lead to {}",
+                        filter_text(filter),
+                        filter.parent
+                    ),
+                    "it is left out: a class of a short policy asks for one thing at a time",
+                ),
+            }
+        }
+        self.by_rules(class, &marks, &mut asks, way);
+        asks
+    }
+
+    /// What rules lead to a class, by their marks or by its name.
+    fn by_rules(&mut self, class: &ClassDump, marks: &[(u32, u32, u16)], asks: &mut Asks, way: Way) {
+        let fits = |family: Family, value: u32, written: u32, (mark, mask, protocol): (u32, u32, u16)| {
+            let common = written & mask;
+            let of_protocol = match protocol {
+                ethertype::IPV4 => family != Family::Ipv6,
+                ethertype::IPV6 => family != Family::Ipv4,
+                _ => true,
+            };
+            of_protocol && common != 0 && (value ^ mark) & common == 0
+        };
+        let chains = self.rules;
+        let sets = |wanted: (u32, u32, u16)| {
+            let of_chain = |chain: &Rules| {
+                chain.rules.iter().flat_map(Rule::targets).any(|target| match target {
+                    Target::Mark { value, mask, .. } => fits(chain.family, *value, *mask, wanted),
+                    Target::Connmark(_) => true,
+                    _ => false,
+                })
+            };
+            chains.iter().any(of_chain)
+        };
+        for (mark, ..) in marks.iter().filter(|wanted| wanted.0 > u32::from(u16::MAX) || !sets(**wanted)) {
+            // A mark that would name the class need not be set.
+            if *mark != class.classid.0 && *mark != u32::from(class.classid.minor()) {
+                let what = format!(
+                    "the filter to {} for mark {mark:#x}, which no rule here sets, or later rules overwrite",
+                    class.classid
+                );
+                self.miss(what, "it is left out");
+            }
+        }
+        for (chain, at, rule) in chains
+            .iter()
+            .enumerate()
+            .flat_map(|(chain, rules)| rules.rules.iter().enumerate().map(move |(at, rule)| (chain, at, rule)))
+        {
+            let leads = rule.targets().any(|target| match target {
+                Target::Classify(to) => *to == class.classid,
+                Target::Mark { value, mask } | Target::Connmark(Connmark::Set { value, mask }) => {
+                    let family = chains[chain].family;
+                    *value != 0 && marks.iter().any(|mark| fits(family, *value, *mask, *mark))
+                }
+                _ => false,
+            });
+            if !leads || leaves_elsewhere(rule, &class.dev) {
+                continue;
+            }
+            self.accounts.rule(chain, at);
+            match by_rule(rule, way) {
+                Ok(found) => asks.take(found),
+                // What a short policy sees to by itself, and what is left.
+                Err(_) if never_waits(rule) => asks.control = true,
+                Err(_) if is_bare(rule) && self.is_rest(class) => {}
+                Err(_) if is_bare(rule) => {
+                    let rule = rule_text(&chains[chain], rule);
+                    self.miss(
+                        format!("the rule `{rule}` to {}, which takes everything that no later rule marks", class.classid),
+                        "it is left out: a class of a short policy asks for something, and what belongs to none is the rest",
+                    );
+                }
+                Err(what) => {
+                    let what = format!(
+                        "the rule `{}` to {}, which asks {what}",
+                        rule_text(&chains[chain], rule),
+                        class.classid
+                    );
+                    self.miss(what, "it is left out");
+                }
+            }
+        }
+    }
+
+    /// What comes to the inner class whose filter this is.
+    fn above(&mut self, filter: &FilterDump, own: Handle) -> Above {
+        let leads = |other: &FilterDump| match &other.entry {
+            FilterEntry::Filter { params, .. } => other.dev == filter.dev && params.classid() == Some(filter.parent),
+            _ => false,
+        };
+        let (filters, way) = (self.filters, self.way(&filter.dev));
+        let mut found = Above::Nothing;
+        let named = self.rules.iter().flat_map(|chain| &chain.rules).flat_map(Rule::targets);
+        if named.into_iter().any(|target| matches!(target, Target::Classify(class) if *class == filter.parent)) {
+            found = Above::Some;
+        }
+        let mut at_all = Vec::new();
+        for (at, other) in filters.iter().enumerate().filter(|(_, other)| leads(other)) {
+            let FilterEntry::Filter { params, .. } = &other.entry else { continue };
+            at_all.push(at);
+            found = match (found, said(other, params, way)) {
+                _ if other.parent != own => Above::Some,
+                (Above::Nothing | Above::Everything, Said::Everything) => Above::Everything,
+                (Above::Nothing, Said::Asks(asks)) => Above::Asks(asks),
+                (Above::Asks(mut all), Said::Asks(asks)) => {
+                    all.take(asks);
+                    Above::Asks(all)
+                }
+                _ => Above::Some,
+            };
+        }
+        let own = match &filter.entry {
+            FilterEntry::Filter { params, .. } => takes_everything(params),
+            _ => false,
+        };
+        // They are taken up where what they ask becomes what the class asks.
+        if matches!(found, Above::Everything) || own && matches!(found, Above::Asks(_)) {
+            at_all.into_iter().for_each(|at| self.accounts.filter(at));
+        }
+        found
+    }
+
+    /// Does a class get what belongs to none: the default class, or the one that a short policy makes beside its default?
+    fn is_rest(&self, class: &ClassDump) -> bool {
+        let default = self.default_of(class);
+        class.classid.minor() == default || default == LOCAL && class.classid.minor() == REST
+    }
+
+    /// The minor number of the default class where a class stands.
+    pub(super) fn default_of(&self, class: &ClassDump) -> u16 {
+        let own = self.qdiscs.iter().find(|q| q.dev == class.dev && q.handle == class.classid.qdisc());
+        match own.map(|qdisc| &qdisc.params) {
+            Some(QdiscParams::Htb(htb)) => htb.default as u16,
+            Some(QdiscParams::Hfsc(hfsc)) => hfsc.default,
+            _ => 0,
+        }
+    }
+}
+
+/// What comes to an inner class.
+enum Above {
+    Nothing,
+    Everything,
+    Asks(Asks),
+    /// Something that is not read.
+    Some,
+}
+
+/// What a filter asks.
+enum Said {
+    Everything,
+    Asks(Asks),
+    /// Its handle, under this mask.
+    Mark(u32),
+    /// Something that a short policy has no words for.
+    Other(String),
+}
+
+fn said(filter: &FilterDump, params: &FilterParams, way: Way) -> Said {
+    match params {
+        FilterParams::Fw(fw) => Said::Mark(fw.mask.unwrap_or(u32::MAX)),
+        _ if takes_everything(params) => Said::Everything,
+        FilterParams::U32(u32) if u32.mark.is_some() => Said::Other("for a mark".into()),
+        FilterParams::U32(u32) => match by_keys(u32, filter.protocol == ethertype::IPV6, way) {
+            Ok(asks) => Said::Asks(asks),
+            Err(what) => Said::Other(what),
+        },
+        _ => Said::Other("what a short policy has no words for".into()),
+    }
+}
+
+/// Does a rule ask for nothing but devices?
+fn is_bare(rule: &Rule) -> bool {
+    let bare = |what: &Condition| {
+        matches!(what, Condition::In(_) | Condition::Out(_) | Condition::Comment(_) | Condition::Version6(_))
+    };
+    rule.matches.iter().all(|found| bare(&found.what))
+}
+
+/// Does a rule ask for packets that leave by another device, or that came in by this one?
+fn leaves_elsewhere(rule: &Rule, device: &str) -> bool {
+    let fits = |pattern: &str| match pattern.strip_suffix('+') {
+        Some(prefix) => device.starts_with(prefix),
+        None => device == pattern,
+    };
+    rule.matches.iter().any(|found| match &found.what {
+        Condition::Out(pattern) => fits(pattern) == found.not,
+        Condition::In(pattern) => fits(pattern) && !found.not,
+        _ => false,
+    })
+}
+
+/// Does a filter take every packet of its protocol?
+pub(super) fn takes_everything(params: &FilterParams) -> bool {
+    match params {
+        FilterParams::Matchall(_) => true,
+        FilterParams::U32(u32) => u32.mark.is_none() && u32.keys.iter().all(|key| key.mask == 0),
+        _ => false,
+    }
+}
+
+/// `fw` without any filter of its preference: the mark names the class.
+fn is_bare_fw(heading: &FilterDump, filters: &[FilterDump]) -> bool {
+    let same = |other: &&FilterDump| {
+        (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref)
+            && matches!(other.entry, FilterEntry::Filter { .. })
+    };
+    heading.kind == "fw" && matches!(heading.entry, FilterEntry::Heading) && !filters.iter().any(|other| same(&other))
+}
+
+/// ` at 40Mbit`.
+pub(super) fn at_rate(rate: Option<&RateSpec>) -> String {
+    rate.map_or(String::new(), |spec| format!(" at {}", print_rate(spec.rate, false)))
+}

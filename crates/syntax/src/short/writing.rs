@@ -1,0 +1,446 @@
+//! The trees that were found, as the text of a short policy.
+
+use super::asks::Asks;
+use super::back::{Back, Found, Framing, Misfit, RATES, Tree, is_lan};
+use super::compile::{CONTROL, REST, REST_PRIO};
+use super::left::names;
+use super::numbers::header_of;
+use super::read::MAX_CLASSES;
+use super::text::{fair_word, list};
+use super::{Fair, Queue};
+use crate::units::print_rate;
+use std::fmt::Write as _;
+use tidegate_packet::{Handle, Rate};
+use tidegate_policy::FilterParams;
+use tidegate_policy::dump::{FilterEntry, QdiscDump};
+
+/// Per cent of the link that its classes may be promised together.
+const MOST_PROMISED: u64 = 95;
+/// Hosts that a short policy can tell apart, and does if nothing is said.
+const BUCKETS: core::ops::RangeInclusive<u32> = 2..=64;
+const BUCKETS_BY_ITSELF: u32 = 16;
+/// Bytes of overhead, and of the least frame, that a short policy may say.
+const MOST_OVERHEAD: i64 = 256;
+/// HTB's priority of classes that are last, and the last one that the order of the file gives.
+const LAST_PRIO: u32 = 7;
+const MOST_ORDERED: u32 = 5;
+/// What the classes are called that every short policy has.
+const NAMES: [&str; 4] = ["the link", "the rest", "what never waits", "not from the provider"];
+
+impl Back<'_> {
+    /// The trees as a text: the one towards the modem, and the one for downloads.
+    pub(super) fn write(&mut self, trees: &[Tree]) -> String {
+        let led_to = |dev: &str| {
+            self.filters.iter().find_map(|filter| match &filter.entry {
+                FilterEntry::Filter { actions, .. } => {
+                    let to = |shown: &tidegate_policy::dump::ActionDump| shown.action.act.redirects_to() == Some(dev);
+                    actions.iter().any(to).then(|| filter.dev.clone())
+                }
+                _ => None,
+            })
+        };
+        let down = trees
+            .iter()
+            .find(|tree| tree.dev.starts_with("ifb"))
+            .or_else(|| trees.iter().find(|tree| is_lan(&tree.dev)));
+        let up = trees.iter().find(|tree| down.is_none_or(|down| down.dev != tree.dev));
+        let device = up
+            .map(|tree| tree.dev.clone())
+            .or_else(|| down.and_then(|tree| led_to(&tree.dev)))
+            .unwrap_or_else(|| "eth0".into());
+        if up.is_none() && down.is_none_or(|tree| led_to(&tree.dev).is_none()) {
+            self.misfits.push(Misfit::new(
+                "the device towards the modem, of which nothing is configured",
+                format!("device = \"{device}\" is a guess; correct it"),
+            ));
+        }
+        let others: Vec<String> = trees
+            .iter()
+            .map(|tree| tree.dev.clone())
+            .filter(|dev| Some(dev) != up.map(|tree| &tree.dev) && Some(dev) != down.map(|tree| &tree.dev))
+            .collect();
+        for other in others {
+            self.accounts.device(&other);
+            self.miss(format!("the tree on {other}"), "it is left out; a short policy has one device each way");
+        }
+        let mut out = format!("device = \"{device}\"\n");
+        if let Some(lan) = down.filter(|tree| !tree.dev.starts_with("ifb")) {
+            let _ = writeln!(out, "lan = \"{}\"", lan.dev);
+        }
+        // What is configured is what shall be used: all of it.
+        out.push_str("shape = \"100%\"\n");
+        for (key, tree) in [("up", up), ("down", down)] {
+            if let Some(tree) = tree {
+                let _ = writeln!(out, "{key} = \"{}kbit\"", tree.rate / 1000);
+            }
+        }
+        let dev_of = |tree: Option<&Tree>| tree.map(|tree| tree.dev.clone());
+        self.devices = [dev_of(up), dev_of(down)];
+        self.link(up.or(down), down, &mut out);
+        let has_classes = |tree: &&Tree| !tree.classes.is_empty();
+        let Some(main) = up.filter(has_classes).or(down.filter(has_classes)) else {
+            let fair = up.or(down).map_or(Fair::Flow, |tree| tree.fair);
+            let _ = writeln!(out, "fair = \"{}\"", fair_word(fair));
+            return out;
+        };
+        if let Some(rest) = main.classes.iter().find(|class| class.is_default) {
+            let _ = writeln!(out, "fair = \"{}\"", fair_word(rest.fair));
+        }
+        self.buckets(up, down, &mut out);
+        let elsewhere = down.filter(|tree| tree.dev != main.dev);
+        for tree in up.into_iter().chain(down) {
+            self.defaults(tree);
+        }
+        self.sections(main, elsewhere, &mut out);
+        out
+    }
+
+    /// How many hosts are told apart.
+    fn buckets(&mut self, up: Option<&Tree>, down: Option<&Tree>, out: &mut String) {
+        let trees = up.into_iter().chain(down);
+        let by_host = trees.flat_map(|tree| tree.classes.iter().map(|class| (&tree.dev, class)));
+        let by_host = by_host.filter(|(_, class)| class.fair == Fair::Host);
+        let counts: Vec<(String, u32)> = by_host
+            .filter_map(|(dev, class)| Some((format!("{} of {dev}", class.id), self.hosts_in(dev, class.id)?)))
+            .collect();
+        let Some((_, first)) = counts.first().cloned() else { return };
+        let first = if BUCKETS.contains(&first) { first } else { BUCKETS_BY_ITSELF };
+        if first != BUCKETS_BY_ITSELF {
+            let _ = writeln!(out, "buckets = {first}");
+        }
+        for (class, count) in counts.into_iter().filter(|(_, count)| *count != first) {
+            self.miss(
+                format!("class {class}, which tells {count} hosts apart"),
+                format!("it tells {first} apart, as the other classes of a short policy"),
+            );
+        }
+    }
+
+    /// The buckets of the qdisc in a class that hosts share.
+    fn hosts_in(&self, dev: &str, class: Handle) -> Option<u32> {
+        let leaf = self.qdiscs.iter().find(|q| q.dev == dev && q.parent == class)?;
+        self.filters.iter().filter(|f| f.dev == dev && f.parent == leaf.handle).find_map(|f| match &f.entry {
+            FilterEntry::Filter { params: FilterParams::Flow(flow), .. } => Some(flow.divisor),
+            _ => None,
+        })
+    }
+
+    /// What the link adds to each packet.
+    fn link(&mut self, main: Option<&Tree>, other: Option<&Tree>, out: &mut String) {
+        let Some(main) = main else { return };
+        let framing = main.framing;
+        if let Some(other) = other.filter(|other| other.framing != framing) {
+            self.miss(
+                format!("the overhead of {}, which differs from that of {}", other.dev, main.dev),
+                format!("that of {} is taken for both", main.dev),
+            );
+        }
+        if framing == Framing::default() {
+            return;
+        }
+        let overhead = framing.overhead + i64::from(header_of(&main.dev));
+        let fits = (0..=MOST_OVERHEAD).contains(&overhead) && i64::from(framing.mpu) <= MOST_OVERHEAD;
+        if !fits || framing.overhead < 0 {
+            self.miss(
+                format!("overhead {} and mpu {} on each frame of {}", framing.overhead, framing.mpu, main.dev),
+                "they are left out: a short policy counts at least the frame, and at most 256 bytes more than its IP packet",
+            );
+        }
+        let kind = match (framing.atm, framing.ptm) {
+            (true, _) => Some("adsl"),
+            (_, true) => Some("vdsl2"),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            let _ = writeln!(out, "link = \"{kind}\"");
+        }
+        let (overhead, mpu) = match fits && framing.overhead >= 0 {
+            true => (overhead, framing.mpu),
+            false => (i64::from(header_of(&main.dev)), 0),
+        };
+        if kind.is_some() || fits && framing.overhead >= 0 {
+            let _ = writeln!(out, "overhead = {overhead}\nmpu = {mpu}");
+        }
+    }
+
+    /// The class of what belongs to none.
+    fn defaults(&mut self, tree: &Tree) {
+        // Towards the LAN the default class of a short policy is that of what does not come from the provider.
+        let own = |class: &&Found| class.id.minor() == REST && class.prio == REST_PRIO;
+        let rest = tree.classes.iter().find(|class| class.is_default).or_else(|| tree.classes.iter().find(own));
+        let Some(rest) = rest else { return };
+        self.taken_up(&tree.dev, rest, "the rest");
+        if rest.ceil < tree.rate {
+            self.miss(
+                format!(
+                    "the default class {} of {} may send {} at most",
+                    rest.id,
+                    tree.dev,
+                    print_rate(Rate(rest.ceil / 8), false)
+                ),
+                "what belongs to no class of a short policy may have all that is free",
+            );
+        }
+        if !rest.asks.is_empty() {
+            self.miss(
+                format!("what filters lead to the default class {} of {}", rest.id, tree.dev),
+                "it is left out: what belongs to no class of a short policy needs none",
+            );
+        }
+    }
+
+    /// A class has a place in the short policy.
+    fn taken_up(&mut self, dev: &str, class: &Found, name: &str) {
+        self.accounts.id(dev, class.id);
+        self.queue_is_said(dev, class);
+        self.misfits.extend(class.notes.iter().cloned());
+        self.counterpart(dev, class.id, name);
+    }
+
+    /// A class has none; its queue goes with it.
+    fn left_out(&mut self, dev: &str, class: &Found, what: &str, instead: &str) {
+        self.accounts.id(dev, class.id);
+        self.queue_is_said(dev, class);
+        self.accounts.beneath(self.qdiscs, self.classes, self.filters, dev, class.id);
+        let here = |q: &&QdiscDump| q.dev == dev && q.parent == class.id && !q.handle.is_none();
+        let queue = self.qdiscs.iter().find(here).map_or(String::new(), |q| format!(" with its {}", q.kind.name()));
+        self.miss(format!("class {} of {dev}{queue}{what}", class.id), instead);
+    }
+
+    fn sections(&mut self, main: &Tree, other: Option<&Tree>, out: &mut String) {
+        let rest = main.classes.iter().find(|class| class.is_default).map_or(u32::MAX, |class| class.prio);
+        let mut classes: Vec<&Found> = main.classes.iter().filter(|class| !class.is_default).collect();
+        classes.sort_by_key(|class| class.prio);
+        let mut said: Vec<(&Found, Asks)> = Vec::new();
+        for class in classes {
+            if let Some(asks) = self.section(class, main, other, &said) {
+                said.push((class, asks));
+            }
+        }
+        self.lonely(main, other);
+        self.order(&said, main, rest);
+        let shares = self.shares(&said, main);
+        let rounded: u64 = shares.iter().map(|share| percent(*share, main.rate).max(1)).sum();
+        let rounds = rounded <= MOST_PROMISED;
+        let mut used: Vec<String> = Vec::new();
+        for ((class, asks), share) in said.iter().zip(shares) {
+            let name = name_of(class, asks, &used);
+            used.push(name.clone());
+            self.taken_up(&main.dev, class, &name);
+            if let Some((twin, tree)) = twin_of(class, other) {
+                self.taken_up(&tree.dev, twin, &name);
+            }
+            print((class, asks), &name, (share, rounds), (main, other), rest, out);
+        }
+    }
+
+    /// What a class asks for in the short policy; `None`: it has no place there, and that is said.
+    fn section(&mut self, class: &Found, main: &Tree, other: Option<&Tree>, said: &[(&Found, Asks)]) -> Option<Asks> {
+        let dev = &main.dev;
+        let mut asks = class.asks.clone();
+        let twin = twin_of(class, other);
+        if let Some((twin, tree)) = twin {
+            asks.take(twin.asks.clone());
+            self.twins((class, main), (twin, tree));
+        }
+        let before: Vec<&Asks> = said.iter().map(|(_, asks)| asks).collect();
+        let asked = asks.clone();
+        asks.without(&before);
+        if !asks.is_empty() && said.len() < MAX_CLASSES {
+            return Some(asks);
+        }
+        let own = (class, dev.as_str());
+        for (class, dev) in std::iter::once(own).chain(twin.map(|(twin, tree)| (twin, tree.dev.as_str()))) {
+            if asks.control && (asked.is_empty() || class.id.minor() == CONTROL) {
+                self.taken_up(dev, class, "what never waits");
+                self.control_rate(class, dev, if dev == main.dev { main } else { other.unwrap_or(main) });
+            } else if asks.control && asks.is_empty() {
+                self.left_out(
+                    dev,
+                    class,
+                    &format!(", for {}", asked.port_texts().join(", ")),
+                    "it is left out: DNS, DHCP and clocks have a class of their own in a short policy",
+                );
+            } else if asked.is_empty() {
+                self.left_out(
+                    dev,
+                    class,
+                    ", to which nothing leads that a short policy can say",
+                    "it is left out; DNS, DHCP and short acknowledgements have a class of their own in a short policy",
+                );
+            } else if asks.is_empty() {
+                self.left_out(
+                    dev,
+                    class,
+                    ", to which only that leads which classes before it ask for, too",
+                    "it is left out: in a short policy the first class that asks for a packet has it",
+                );
+            } else {
+                let instead = format!("it is left out: a short policy has {MAX_CLASSES} classes at most");
+                self.left_out(dev, class, "", &instead);
+            }
+        }
+        None
+    }
+
+    /// The class of what never waits has a rate of its own in a short policy.
+    fn control_rate(&mut self, class: &Found, dev: &str, tree: &Tree) {
+        let built_in = (tree.rate / 20).max(*RATES.start());
+        // A per mille is what rounding to kbit makes.
+        if class.rate.abs_diff(built_in) > tree.rate / 1000 + 1000 || class.ceil < tree.rate {
+            self.miss(
+                format!("the rate of class {} of {dev}, {}", class.id, print_rate(Rate(class.rate / 8), false)),
+                "in a short policy what never waits is sure of 5 % of the link, and may have all that is free",
+            );
+        }
+    }
+
+    /// Classes of the other tree that have no twin in the main one.
+    fn lonely(&mut self, main: &Tree, other: Option<&Tree>) {
+        let Some(other) = other else { return };
+        let rest = |class: &Found| class.is_default || class.id.minor() == REST && class.prio == REST_PRIO;
+        let has_twin =
+            |class: &Found| main.classes.iter().any(|twin| twin.id.minor() == class.id.minor() && !twin.is_default);
+        for class in other.classes.iter().filter(|class| !rest(class) && !has_twin(class)) {
+            let what = format!(", which has no class of its number on {}", main.dev);
+            self.left_out(
+                &other.dev,
+                class,
+                &what,
+                "it is left out: the classes of a short policy stand on both devices",
+            );
+        }
+    }
+
+    /// Who borrows before whom.
+    fn order(&mut self, said: &[(&Found, Asks)], main: &Tree, rest: u32) {
+        // As the short policy will have them: in the order of the file, then the rest, then what is last.
+        let planned = |(at, (class, _)): (usize, &(&Found, Asks))| {
+            (
+                class.id,
+                class.prio,
+                if class.prio > rest { LAST_PRIO } else { (at as u32 + 1).min(MOST_ORDERED) },
+                class.ceil > class.rate,
+            )
+        };
+        let mut all: Vec<(Handle, u32, u32, bool)> = said.iter().enumerate().map(planned).collect();
+        let default = main.classes.iter().find(|class| class.is_default);
+        all.extend(default.map(|class| (class.id, class.prio, REST_PRIO, class.ceil > class.rate)));
+        all.retain(|(.., borrows)| *borrows);
+        let differs = |a: &(Handle, u32, u32, bool)| all.iter().any(|b| a.0 != b.0 && a.1.cmp(&b.1) != a.2.cmp(&b.2));
+        let mut ids: Vec<Handle> = all.iter().filter(|a| differs(a)).map(|a| a.0).collect();
+        ids.sort_unstable();
+        if !ids.is_empty() {
+            self.miss(
+                format!("the classes {} of {} share as equals what is left", names(ids), main.dev),
+                "in a short policy a class has it before those that stand behind it in the file, and before the rest",
+            );
+        }
+    }
+
+    /// Bits a second that each class is sure of: less than it was, where all of them would be promised more than fits.
+    fn shares(&mut self, classes: &[(&Found, Asks)], main: &Tree) -> Vec<u64> {
+        let sum: u64 = classes.iter().map(|(class, _)| class.rate).sum();
+        let most = main.rate / 100 * MOST_PROMISED;
+        if sum > most {
+            self.miss(
+                format!("the classes of {} are promised {} % of the link together", main.dev, percent(sum, main.rate)),
+                format!("their shares are made smaller in proportion, to {MOST_PROMISED} %"),
+            );
+        }
+        let fitting =
+            |rate: u64| if sum > most { (u128::from(rate) * u128::from(most) / u128::from(sum)) as u64 } else { rate };
+        classes.iter().map(|(class, _)| fitting(class.rate)).collect()
+    }
+
+    /// A class of the same number each way, where a short policy has one for both.
+    fn twins(&mut self, (class, main): (&Found, &Tree), (twin, other): (&Found, &Tree)) {
+        let of = |class: &Found, tree: &Tree| (percent(class.rate, tree.rate), percent(class.ceil, tree.rate));
+        let ((rate, ceil), (twin_rate, twin_ceil)) = (of(class, main), of(twin, other));
+        // A per cent may be what rounding makes of one share on two links.
+        if rate.abs_diff(twin_rate) > 1 || ceil.abs_diff(twin_ceil) > 1 {
+            self.miss(
+                format!(
+                    "class {} of {} has {twin_rate} % of its link and {twin_ceil} % at most, {} of {} {rate} % and {ceil} %",
+                    twin.id, other.dev, class.id, main.dev
+                ),
+                format!("those of {} are taken for both: a short policy has one share each way", main.dev),
+            );
+        }
+        if (class.queue, class.fair) != (twin.queue, twin.fair) {
+            self.miss(
+                format!(
+                    "the queue in class {} of {}, which differs from that in {} of {}",
+                    twin.id, other.dev, class.id, main.dev
+                ),
+                format!("that of {} is taken for both", main.dev),
+            );
+        }
+    }
+}
+
+/// The class of the same number on the other device.
+fn twin_of<'t>(class: &Found, other: Option<&'t Tree>) -> Option<(&'t Found, &'t Tree)> {
+    let other = other?;
+    let is_twin = |twin: &&Found| twin.id.minor() == class.id.minor() && !twin.is_default;
+    other.classes.iter().find(is_twin).map(|twin| (twin, other))
+}
+
+fn percent(part: u64, whole: u64) -> u64 {
+    (part * 100 + whole / 2) / whole.max(1)
+}
+
+fn name_of(class: &Found, asks: &Asks, used: &[String]) -> String {
+    let own = asks.name.clone().filter(|name| !used.contains(name) && !NAMES.contains(&name.as_str()));
+    own.unwrap_or_else(|| format!("class{:x}", class.id.minor()))
+}
+
+/// A share of the link as a policy says it: per cent where that is exact or there are two links, else a rate. `rounds`:
+/// the shares fit together even if all are rounded up.
+fn share_text(bits: u64, rounds: bool, (main, other): (&Tree, Option<&Tree>)) -> String {
+    let exact = bits > 0 && (bits * 100).is_multiple_of(main.rate);
+    if exact || other.is_some() {
+        let whole = if rounds { percent(bits, main.rate) } else { bits * 100 / main.rate };
+        return format!("{}%", whole.max(1));
+    }
+    match bits < *RATES.start() {
+        true => format!("{}%", (bits * 100 / main.rate).max(1)),
+        false => format!("{}kbit", bits / 1000),
+    }
+}
+
+/// A class with its words.
+fn print(
+    (class, asks): (&Found, &Asks),
+    name: &str,
+    (share, rounds): (u64, bool),
+    (main, other): (&Tree, Option<&Tree>),
+    rest: u32,
+    out: &mut String,
+) {
+    let _ = writeln!(out, "\n[classes.{name}]");
+    list(out, "ports", &asks.port_texts());
+    list(out, "dscp", &asks.dscp.iter().map(u8::to_string).collect::<Vec<_>>());
+    list(out, "hosts", &asks.hosts);
+    if let Some(after) = asks.after {
+        let _ = writeln!(out, "after = \"{}kB\"", after.saturating_sub(1).div_ceil(1000).max(1));
+    }
+    if class.prio > rest {
+        out.push_str("last = true\n");
+    } else if class.queue == Queue::Short {
+        out.push_str("first = true\n");
+    }
+    let _ = writeln!(out, "share = \"{}\"", share_text(share, rounds, (main, other)));
+    if class.ceil < main.rate {
+        let _ = writeln!(out, "ceil = \"{}\"", share_text(class.ceil.max(share), true, (main, other)));
+    }
+    let queue = match class.queue {
+        Queue::Short => "short",
+        Queue::Fair => "fair",
+        Queue::Plain => "plain",
+    };
+    let _ = writeln!(out, "queue = \"{queue}\"");
+    if class.queue == Queue::Fair {
+        let _ = writeln!(out, "fair = \"{}\"", fair_word(class.fair));
+    }
+}

@@ -1,0 +1,132 @@
+//! What becomes of ARP and of IPv6's neighbour discovery. The hosts of a trial know one another's addresses, so its
+//! own traffic does not show it: a policy that drops these would be praised for a link that dies. So they are sent
+//! through the policy's machine, alone.
+
+use crate::policy::TrialPolicy;
+use std::net::{IpAddr, Ipv6Addr};
+use tidegate_gateway::{DeviceKind, Route, Why};
+use tidegate_inspect::{Course, Loss, Packet, Prober, Reading};
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_policy::Kind;
+
+/// What drops by chance drops this many in a row too seldom to matter.
+const TRIES: usize = 20;
+/// ICMPv6's neighbour solicitation (RFC 4861).
+const SOLICITATION: u8 = 135;
+/// The one who asks, and the group that is asked.
+const ASKING: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+const ASKED: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 2);
+
+/// What a policy drops that neighbours must hear of one another, in sentences.
+pub(crate) fn sentences(policy: &TrialPolicy, ipv6: bool) -> Vec<String> {
+    let reading = policy.reading();
+    let mut prober = Prober::new(&reading);
+    let mut told = Vec::new();
+    for device in [&policy.wan, &policy.lan] {
+        let Some(id) = prober.device(device) else { continue };
+        let kind = prober.gateway().spec(id).kind;
+        if matches!(kind, DeviceKind::PointToPoint | DeviceKind::Tunnel | DeviceKind::Loopback | DeviceKind::Ifb) {
+            continue;
+        }
+        let asks =
+            [("ARP requests", arp(), Route::Direct), ("IPv6's neighbour solicitations", solicitation(), Route::Local)];
+        for (what, packet, route) in asks.into_iter().take(if ipv6 { 2 } else { 1 }) {
+            let ways = [("leave by", Course::Leaves(id, route)), ("arrive at", Course::Arrives(id))];
+            for (how, course) in ways {
+                let Some(loss) = always_dropped(&mut prober, &packet, course) else { continue };
+                told.push(format!(
+                    "{what} that {how} {device} are dropped {}: on a real link no host behind {device} stays reachable. What \
+                     follows is of hosts that know one another's addresses.",
+                    by_whom(&reading, &mut prober, &loss)
+                ));
+                break;
+            }
+        }
+    }
+    told
+}
+
+fn arp() -> Packet {
+    Packet { ethertype: ethertype::ARP, length: 28, ..Packet::default() }
+}
+
+fn solicitation() -> Packet {
+    Packet {
+        ethertype: ethertype::IPV6,
+        protocol: proto::ICMPV6,
+        source: IpAddr::V6(ASKING),
+        destination: IpAddr::V6(ASKED),
+        icmp: (SOLICITATION, 0),
+        length: 72,
+        ..Packet::default()
+    }
+}
+
+/// Where each of several such packets is dropped, if it is.
+fn always_dropped(prober: &mut Prober, packet: &Packet, course: Course) -> Option<Loss> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        last = Some(prober.travel(packet, course).dropped?);
+    }
+    last
+}
+
+/// `by drr 1: on eth0, which has no class for them`.
+fn by_whom(reading: &Reading, prober: &mut Prober, loss: &Loss) -> String {
+    let device = prober.gateway().name(loss.device).to_owned();
+    let here = |q: &&tidegate_policy::dump::QdiscDump| q.dev == device && q.handle == loss.at;
+    let kind = reading.qdiscs.iter().find(here).map(|q| q.kind);
+    match (loss.why, kind) {
+        (Why::Policy, None) => format!("by a filter on {device}"),
+        (Why::Policy, Some(kind)) if kind.is_hook() => format!("by a filter of the {} on {device}", kind.name()),
+        (Why::Policy, Some(kind)) => format!("by a filter at {} {} on {device}", kind.name(), loss.at),
+        (Why::Unclassified, Some(kind)) => {
+            let default = if kind == Kind::Hfsc { ", having no default" } else { "" };
+            format!("by {} {} on {device}, which has no class for them{default}", kind.name(), loss.at)
+        }
+        (Why::Netfilter | Why::NetfilterLeaving, _) => "by netfilter's rules".to_owned(),
+        (_, Some(kind)) => format!("by {} {} on {device}", kind.name(), loss.at),
+        (_, None) => format!("on {device}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reach::tests::policy;
+
+    #[test]
+    fn who_drops_arp_is_named_and_where() {
+        let told = |script: &str| sentences(&policy(script), false);
+        let drr = "tc qdisc add dev eth0 root handle 1: drr\ntc class add dev eth0 parent 1: classid 1:1 drr\n";
+        let rest = ": on a real link no host behind eth0 stays reachable. What follows is of hosts that know one another's addresses.";
+        let by = |who: &str| vec![format!("ARP requests that leave by eth0 are dropped by {who}{rest}")];
+        assert_eq!(told(drr), by("drr 1: on eth0, which has no class for them"));
+        let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc\ntc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 1mbit\n";
+        assert_eq!(told(hfsc), by("hfsc 1: on eth0, which has no class for them, having no default"));
+        let filter = "tc qdisc add dev eth0 root handle 1: prio\n\
+                      tc filter add dev eth0 parent 1: protocol all prio 1 u32 match u32 0 0 action drop\n";
+        assert_eq!(told(filter), by("a filter at prio 1: on eth0"));
+        let arriving = "tc qdisc add dev eth0 root pfifo\ntc qdisc add dev eth0 handle ffff: ingress\n\
+                        tc filter add dev eth0 parent ffff: protocol all prio 1 matchall action drop\n";
+        let arrive = told(arriving);
+        assert!(arrive[0].starts_with("ARP requests that arrive at eth0 are dropped by a filter"), "{arrive:?}");
+        for fine in [
+            "tc qdisc add dev eth0 root handle 1: htb\n",
+            "tc qdisc add dev eth0 root pfifo\ntc qdisc add dev eth0 handle ffff: ingress\n\
+             tc filter add dev eth0 parent ffff: protocol ip prio 1 matchall action drop\n",
+            "tc qdisc add dev eth0 root netem loss 50%\n",
+            "tc qdisc add dev eth0 root plug\n",
+        ] {
+            assert_eq!(told(fine), Vec::<String>::new(), "{fine}");
+        }
+        let taken = "tc filter add dev eth0 parent 1: protocol ip prio 1 matchall flowid 1:1\n\
+                     tc filter add dev eth0 parent 1: protocol arp prio 2 matchall flowid 1:1\n";
+        assert_eq!(told(&format!("{drr}{taken}")), Vec::<String>::new());
+        let six = sentences(&policy(&format!("{drr}{taken}")), true);
+        assert!(
+            six[0].starts_with("IPv6's neighbour solicitations that leave by eth0 are dropped by drr 1:"),
+            "{six:?}"
+        );
+    }
+}
