@@ -5,7 +5,7 @@
 //! Pure: no files, clock, processes or output.
 //!
 //! ```
-//! use tidegate_replay::recorded::{PlainCommands, Recording, Texts, replay};
+//! use tidegate_replay::recorded::{PlainCommands, Recording, Texts, recorded_device, replay};
 //! use tidegate_shims::Machine;
 //!
 //! let schedule = "time_ns,id,size,src,dst,proto,sport,dport,dsfield\n\
@@ -14,7 +14,7 @@
 //!                 0,3,1000,10.9.0.3,10.0.0.5,udp,53,3465,0\n";
 //! let texts = Texts { link: "8000000 0 1500 10", schedule, draws: None, has_frames: false };
 //! let recording = Recording::parse(&texts, 1).unwrap();
-//! let machine = Machine::recorded(recording.link.device(), recording.link.forward);
+//! let machine = Machine::recorded(recorded_device(&recording.link), recording.link.forward);
 //! let mut commands = PlainCommands::new("tc qdisc add dev link0 root pfifo limit 1");
 //! let done = replay(&recording, machine, &mut commands).unwrap();
 //! // One packet is sent at once, one waits its millisecond, and there is no room for the third.

@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
-use tidegate_replay::recorded::{NotPlain, PlainCommands, Recording, ReplayError, ReplayedRun, Texts, replay};
+use tidegate_replay::recorded::{
+    NotPlain, PlainCommands, Recording, ReplayError, ReplayedRun, Texts, recorded_device, replay,
+};
 use tidegate_shims::Machine;
 
 /// The archives, and how many of their recordings are plain.
@@ -67,7 +69,7 @@ fn carried_out(files: &Files) -> Option<(ReplayedRun, PlainCommands)> {
         has_frames: files.contains_key("frames.csv"),
     };
     let recording = Recording::parse(&texts, 1).expect("a recording");
-    let machine = Machine::recorded(recording.link.device(), recording.link.forward);
+    let machine = Machine::recorded(recorded_device(&recording.link), recording.link.forward);
     let mut commands = PlainCommands::new(text("script.tc").unwrap_or_default());
     match replay(&recording, machine, &mut commands) {
         Ok(done) => Some((done, commands)),

@@ -95,7 +95,7 @@ fn captured(options: &Options) -> ExitCode {
 fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<String> {
     let folder = Folder::read(dir, options.seed)?;
     let recording = &folder.recording;
-    let mut machine = Machine::recorded(recording.link.device(), recording.link.forward);
+    let mut machine = Machine::recorded(recorded::recorded_device(&recording.link), recording.link.forward);
     machine.distributions = tidegate_loader::distributions::installed();
     let mut commands = folder.commands()?;
     let done = recorded::replay(recording, machine, &mut commands).map_err(folder::failed)?;

@@ -3,18 +3,22 @@
 //! A recording is a folder with `link`, `script.tc`, `schedule.csv` and `draws.csv`; what comes of it has the form of
 //! the recording's other files, so that both can be compared byte by byte.
 
-mod because;
 mod beside;
 mod commands;
-mod draws;
 mod error;
-mod files;
-mod frame;
 mod lives;
 mod run;
 
 pub use commands::{Commands, NotPlain, PlainCommands};
-pub use error::{DrawsError, RecordingError, ReplayError};
-pub use files::{RecordedLink, Recording, Texts};
+pub use error::ReplayError;
 pub use lives::{FlowAccount, RecordedEnd, RecordedPacket, RecordedPackets};
 pub use run::{ReplayedRun, replay};
+pub use tidegate_recording::{DrawsError, RecordedLink, Recording, RecordingError, Texts};
+
+use tidegate_gateway::{DeviceSpec, Switches};
+
+/// The device that the recordings name `link0`. Their kernel ticks a thousand times a second.
+pub fn recorded_device(link: &RecordedLink) -> DeviceSpec {
+    let switches = Switches { no_bypass: true, ..Switches::default() };
+    DeviceSpec { mtu: link.mtu, tx_queue_len: link.tx_queue_len, hz: 1000, switches, ..DeviceSpec::default() }
+}

@@ -1,15 +1,14 @@
 //! The run itself: arrivals, commands, watchdogs and the link, in the order of their times.
 
 use super::commands::Commands;
-use super::draws::RecordedDraws;
-use super::error::{DrawsError, ReplayError};
-use super::files::{DRAIN, EPOCH, RecordedLink, Recording, SCRIPT_AT, What as RowKind};
+use super::error::ReplayError;
 use super::lives::RecordedPackets;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Meta, Pkt, Pool, Span, Time};
+use tidegate_recording::{DRAIN, DrawsError, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns};
 use tidegate_shims::Machine;
 
 /// Packets that may be under way at once.
@@ -63,14 +62,6 @@ pub struct ReplayedRun {
     pub lives: RecordedPackets,
     draws: RecordedDraws,
     counts: BTreeMap<&'static str, u64>,
-}
-
-fn at(ns: i64) -> Time {
-    Time((ns + EPOCH) as u64)
-}
-
-fn ns(time: Time) -> i64 {
-    time.0 as i64 - EPOCH
 }
 
 impl<'r> Run<'r> {

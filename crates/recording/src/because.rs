@@ -3,10 +3,10 @@
 use std::fmt::Display;
 
 /// What was read, or why not.
-pub(super) type Parsed<T> = Result<T, String>;
+pub(crate) type Parsed<T> = Result<T, String>;
 
 /// Says what was being read.
-pub(super) trait Because<T> {
+pub(crate) trait Because<T> {
     /// The same, with what was being read before the reason.
     fn because(self, what: impl FnOnce() -> String) -> Parsed<T>;
 }

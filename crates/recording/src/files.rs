@@ -1,17 +1,17 @@
 //! The files of a recording.
 
-use super::because::{Because, Parsed};
-use super::draws::RecordedDraws;
-use super::error::RecordingError;
-use super::frame::Arrival;
-use tidegate_gateway::{DeviceSpec, Switches};
+use crate::because::{Because, Parsed};
+use crate::draws::RecordedDraws;
+use crate::error::RecordingError;
+use crate::frame::Arrival;
+use tidegate_packet::Time;
 
 /// Where recordings have their zero: 128 s after the machine started.
-pub(crate) const EPOCH: i64 = 128_000_000_000;
+pub const EPOCH: i64 = 128_000_000_000;
 /// When the script runs.
-pub(crate) const SCRIPT_AT: i64 = -8_000_000_000;
+pub const SCRIPT_AT: i64 = -8_000_000_000;
 /// How long after the last row statistics are taken.
-pub(crate) const DRAIN: i64 = 5_000_000_000;
+pub const DRAIN: i64 = 5_000_000_000;
 
 /// The texts of a recording's files.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,10 +30,12 @@ pub struct Texts<'t> {
 pub struct Recording {
     /// The device and what is behind it.
     pub link: RecordedLink,
-    pub(crate) rows: Vec<Row>,
-    pub(crate) draws: RecordedDraws,
+    /// What happens, in the order of time.
+    pub rows: Vec<Row>,
+    /// The random draws.
+    pub draws: RecordedDraws,
     /// It has the frames that left, byte by byte.
-    pub(crate) has_frames: bool,
+    pub has_frames: bool,
 }
 
 /// The device and what is behind it.
@@ -52,14 +54,18 @@ pub struct RecordedLink {
 }
 
 /// A row of the schedule: what happens when (ns, from the recording's zero).
-pub(crate) struct Row {
-    pub(crate) time: i64,
-    pub(crate) what: What,
+pub struct Row {
+    /// When, ns from the recording's zero.
+    pub time: i64,
+    /// What.
+    pub what: RowKind,
 }
 
 /// What happens.
-pub(crate) enum What {
+pub enum RowKind {
+    /// A packet arrives.
     Packet(Box<Arrival>),
+    /// A line of shell is carried out.
     Command(String),
 }
 
@@ -80,12 +86,6 @@ impl RecordedLink {
             tx_queue_len: number("txqueuelen", tx_queue_len)? as u32,
             forward: rest.first() == Some(&"forward"),
         })
-    }
-
-    /// The device that the recordings name `link0`. Their kernel ticks a thousand times a second.
-    pub fn device(&self) -> DeviceSpec {
-        let switches = Switches { no_bypass: true, ..Switches::default() };
-        DeviceSpec { mtu: self.mtu, tx_queue_len: self.tx_queue_len, hz: 1000, switches, ..DeviceSpec::default() }
     }
 
     /// Nanoseconds that a frame occupies the link.
@@ -122,8 +122,8 @@ fn schedule(text: &str) -> Result<Vec<Row>, RecordingError> {
             let (time, rest) = line.split_once(',').ok_or("no comma")?;
             let time: i64 = time.parse().because(|| format!("time `{time}`"))?;
             let what = match rest.strip_prefix("!,") {
-                Some(command) => What::Command(command.to_owned()),
-                None => What::Packet(Box::new(Arrival::parse(&columns, line)?)),
+                Some(command) => RowKind::Command(command.to_owned()),
+                None => RowKind::Packet(Box::new(Arrival::parse(&columns, line)?)),
             };
             Ok(Row { time, what })
         };
@@ -136,4 +136,14 @@ fn schedule(text: &str) -> Result<Vec<Row>, RecordingError> {
         row.time = latest;
     }
     Ok(rows)
+}
+
+/// A recording's time (ns from its zero) on the machine's clock.
+pub fn at(ns: i64) -> Time {
+    Time((ns + EPOCH) as u64)
+}
+
+/// A time of the machine's clock in a recording, ns from its zero.
+pub fn ns(time: Time) -> i64 {
+    time.0 as i64 - EPOCH
 }

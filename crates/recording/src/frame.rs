@@ -1,6 +1,6 @@
 //! A row of the schedule, as the frame that the recording's injector made of it.
 
-use super::because::{Because, Parsed};
+use crate::because::{Because, Parsed};
 use std::net::IpAddr;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Mark, Meta};
@@ -10,11 +10,13 @@ const DESTINATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// A packet that arrives.
-pub(crate) struct Arrival {
-    pub(crate) meta: Meta,
-    pub(crate) head: Head,
+pub struct Arrival {
+    /// What queues and filters read of it.
+    pub meta: Meta,
+    /// Its headers.
+    pub head: Head,
     /// What people call its flow.
-    pub(crate) flow: String,
+    pub flow: String,
 }
 
 impl Arrival {

@@ -1,14 +1,14 @@
 //! Recorded draws, consumed in the order in which they were made.
 
-use super::because::Parsed;
-use super::error::{DrawsError, RecordingError};
+use crate::because::Parsed;
+use crate::error::{DrawsError, RecordingError};
 use std::collections::VecDeque;
 use std::str::FromStr;
 use tidegate_packet::{Draws, Seeded, Time};
 
 /// A list of recorded draws.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RecordedDraws {
+pub struct RecordedDraws {
     rows: VecDeque<Row>,
     taken: usize,
     /// The first request that the list could not answer.
@@ -35,8 +35,11 @@ const WORD: u8 = 65;
 const BELOW: u8 = 0;
 
 impl RecordedDraws {
-    /// Parses `draws.csv`: `time_ns,width,value,where`.
-    pub(crate) fn parse(text: &str, epoch: i64) -> Result<RecordedDraws, RecordingError> {
+    /// Parses `draws.csv`: `time_ns,width,value,where`; `epoch` is the recording's zero, ns.
+    ///
+    /// # Errors
+    /// Which line cannot be read, and why.
+    pub fn parse(text: &str, epoch: i64) -> Result<RecordedDraws, RecordingError> {
         let mut rows = VecDeque::new();
         for (n, line) in text.lines().enumerate().skip(1).filter(|(_, l)| !l.trim().is_empty()) {
             let row = || -> Parsed<Row> {
@@ -54,22 +57,25 @@ impl RecordedDraws {
     }
 
     /// Draws made up from a seed, for a run that was never recorded.
-    pub(crate) fn from_seed(seed: u64) -> RecordedDraws {
+    pub fn from_seed(seed: u64) -> RecordedDraws {
         RecordedDraws { seeded: Some(Seeded::new(seed)), ..RecordedDraws::default() }
     }
 
     /// Is there no record?
-    pub(crate) fn made_up(&self) -> bool {
+    pub fn made_up(&self) -> bool {
         self.seeded.is_some()
     }
 
     /// When the next draw was made, if a timer made it.
-    pub(crate) fn next_by_timer(&self) -> Option<Time> {
+    pub fn next_by_timer(&self) -> Option<Time> {
         self.rows.front().filter(|row| row.by_timer).map(|row| row.time)
     }
 
     /// All draws were used, and none was missing?
-    pub(crate) fn check(&self) -> Result<(), DrawsError> {
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn check(&self) -> Result<(), DrawsError> {
         if let Some(trouble) = &self.trouble {
             return Err(trouble.clone());
         }
