@@ -5,8 +5,8 @@ use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Meta, Pool, Span, Time};
 use tidegate_policy::netfilter::Connstate;
 
-const SEQUENCES: &str = include_str!("data/tcp-sequences.txt");
-const CONNECTIONS: &str = include_str!("data/connections.txt");
+const SEQUENCES: &str = include_str!("../data/tcp-sequences.txt");
+const CONNECTIONS: &str = include_str!("../data/connections.txt");
 const FRAME_LEN: u32 = 60;
 
 /// A packet between a client and port 80 of a server: IPv4, protocol, TCP flags.

@@ -1,0 +1,165 @@
+//! Lists of filters that tc's words fill: the root's, and that of clsact's egress, which packets meet before it.
+
+use std::collections::BTreeSet;
+use tidegate_classify::{Actions, Asked, FilterList, Meter, Owner, RandomSource, Told, Verdict};
+use tidegate_packet::{Handle, Head, Jiffies, Meta, Pkt, Pool, Seeded, Time, Wheel};
+use tidegate_policy::{Act, FilterOp, Op, QdiscOp, Verb};
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
+use tidegate_syntax::{Device, Env};
+
+/// The device that commands name.
+pub(crate) const LINK: &str = "link0";
+/// clsact's egress hook.
+const LEAVING: Handle = Handle(0xffff_fff3);
+const CLSACT: Handle = Handle(0xffff_0000);
+
+/// A command that this place cannot carry out, or that is about something else than these two lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Elsewhere;
+
+pub(crate) struct Lists {
+    root: Handle,
+    classes: BTreeSet<u32>,
+    filters: FilterList,
+    clsact: bool,
+    leaving: FilterList,
+    actions: Actions,
+    pool: Pool,
+    draws: Seeded,
+    flow_key_drawn: bool,
+    wheel: Wheel,
+}
+
+impl Lists {
+    pub(crate) fn new() -> Lists {
+        Lists {
+            root: Handle::NONE,
+            classes: BTreeSet::new(),
+            filters: FilterList::new(),
+            clsact: false,
+            leaving: FilterList::new(),
+            actions: Actions::default(),
+            pool: Pool::new(64),
+            draws: Seeded::new(1),
+            flow_key_drawn: false,
+            wheel: Wheel::new(Jiffies { hz: 1000 }),
+        }
+    }
+
+    /// Carries out tc's words. A command that the kernel refuses changes nothing.
+    pub(crate) fn tc(&mut self, now: Time, words: &[String]) -> Result<(), Elsewhere> {
+        let devices = vec![Device { name: LINK.to_owned(), speed_mbit: Some(1000) }];
+        match tc::parse(words, &Env { devices: Some(devices), ..Env::default() }) {
+            Err(_) => Err(Elsewhere),
+            Ok(parsed) => match parsed.command {
+                TcCommand::Apply(Op::Qdisc(op)) => self.qdisc(&op),
+                TcCommand::Apply(Op::Class(op)) if op.verb == Verb::Add => {
+                    if op.classid.qdisc() == self.root {
+                        self.classes.insert(op.classid.0);
+                    }
+                    Ok(())
+                }
+                TcCommand::Apply(Op::Filter(op)) if op.block == 0 => self.filter(now, &op),
+                TcCommand::Show(_) => Ok(()),
+                _ => Err(Elsewhere),
+            },
+        }
+    }
+
+    fn qdisc(&mut self, op: &QdiscOp) -> Result<(), Elsewhere> {
+        // A size table changes what policers count.
+        if op.verb != Verb::Add || op.stab.is_some() {
+            return Err(Elsewhere);
+        }
+        match op.kind.as_deref() {
+            Some("clsact") => self.clsact = true,
+            Some(kind) if op.parent == Handle::ROOT => {
+                self.root = op.handle;
+                if kind == "prio" {
+                    self.classes.extend((1..=3).map(|band| op.handle.class(band).0));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn filter(&mut self, now: Time, op: &FilterOp) -> Result<(), Elsewhere> {
+        let asks =
+            |act: &Act| matches!(act, Act::Mirred(_) | Act::Ct(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Sample(_));
+        let indev = op.params.clone().is_some_and(|mut params| params.indev_mut().is_some());
+        if indev || op.actions.iter().any(|action| asks(&action.act)) {
+            return Err(Elsewhere);
+        }
+        let (classes, root) = (&self.classes, self.root);
+        let has_class = |class: Handle| classes.contains(&class.0);
+        let at_root = op.parent == root || op.parent.is_none() || op.parent == Handle::ROOT;
+        let (list, holder) = match op.parent {
+            LEAVING if self.clsact => (&mut self.leaving, LEAVING),
+            _ if at_root && !root.is_none() => (&mut self.filters, root),
+            _ => return Err(Elsewhere),
+        };
+        let qdisc = if holder == LEAVING { CLSACT } else { root };
+        let owner = Owner { qdisc, holder, has_class: &has_class, now, wheel: &self.wheel };
+        let mut random = RandomSource { draws: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn };
+        let _ = list.apply(op, owner, &mut self.actions, &mut random);
+        if op.verb != Verb::Add {
+            self.actions.filters_may_be_gone(now);
+        }
+        Ok(())
+    }
+
+    /// What becomes of a packet: what the root's filters say of it (`None`: nothing), and the frame as it goes on.
+    /// What clsact's filters do not let pass does not come to the root.
+    pub(crate) fn offer(&mut self, now: Time, meta: Meta, head: Head) -> (Option<Verdict>, Option<Vec<u8>>) {
+        let pkt = self.pool.insert(meta, head).expect("the pool has room");
+        let at_hook = if self.clsact { self.ask(now, &pkt, true) } else { None };
+        let mut verdict = at_hook.filter(|verdict| !matches!(verdict, Verdict::Class(_)));
+        let mut frame = None;
+        if verdict.is_none() {
+            let named = self.pool.meta(&pkt).priority_class().qdisc() == self.root && !self.root.is_none();
+            verdict = if named { None } else { self.ask(now, &pkt, false) };
+            if !matches!(verdict, Some(Verdict::Drop | Verdict::Stolen)) {
+                frame = Some(self.pool.settle(&pkt).on_wire().frame().to_vec());
+            }
+        }
+        self.pool.release(pkt);
+        (verdict, frame)
+    }
+
+    fn ask(&mut self, now: Time, pkt: &Pkt, leaving: bool) -> Option<Verdict> {
+        let len = self.pool.meta(pkt).len;
+        let mut asked = Asked {
+            pkt,
+            meter: Meter { len, whole: len, now, passed_over: false },
+            pool: &mut self.pool,
+            actions: &mut self.actions,
+            random: RandomSource { draws: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn },
+            link_header: Head::ETHERNET as u32,
+        };
+        match leaving {
+            true => self.leaving.classify(CLSACT, &mut asked),
+            false => self.filters.classify(self.root, &mut asked),
+        }
+    }
+
+    /// Actions of deleted filters go once time has passed.
+    pub(crate) fn count_actions(&mut self, now: Time) {
+        if self.actions.must_count(now, true) {
+            let (leaving, filters) = (&self.leaving, &self.filters);
+            self.actions.count(|show| {
+                leaving.each_action(show);
+                filters.each_action(show);
+            });
+        }
+    }
+
+    /// `tc -s -d filter show dev link0 parent ROOT`.
+    pub(crate) fn listing(&self, now: Time) -> String {
+        let mut dumps = Vec::new();
+        let told = Told { now, actions: &self.actions };
+        self.filters.dump(told, LINK, self.root, None, &mut dumps);
+        let what = ShowWhat { parent: Some(self.root), ..ShowWhat::on(Object::Filter, LINK) };
+        tc::show_filters(&dumps, &what, &ShowFlags::FULL)
+    }
+}

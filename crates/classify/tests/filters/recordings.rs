@@ -1,0 +1,117 @@
+//! Recorded runs of a real kernel, as far as filters go: every filter's and action's counters at the end, and the
+//! octets of the frames that left, which are to be among those that filters let pass.
+
+use super::lists::{Elsewhere, Lists};
+use flate2::read::GzDecoder;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use tidegate_packet::Head;
+use tidegate_recording::line::{pieces, plain};
+use tidegate_recording::{DRAIN, Recording, RowKind, SCRIPT_AT, Texts, at};
+
+/// The archives, and how many of their recordings have filters at the root or at clsact's egress only.
+const ARCHIVES: [(&str, usize); 4] =
+    [("traces", 12), ("answers-B", 1), ("answers-filters", 3), ("answers-rewrite", 33)];
+
+/// Qdiscs that drop or mark before they ask filters, write into frames, or ask the root's filters twice (hfsc).
+const TOUCHING: [&str; 13] =
+    ["cake", "codel", "red", "pie", "sfq", "sfb", "choke", "hhf", "dualpi2", "stab", "netem", "tbf", "hfsc"];
+
+type Files = BTreeMap<String, String>;
+
+fn recordings(archive: &str) -> BTreeMap<String, Files> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../cli/tests/data/{archive}.tar.gz"));
+    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut all: BTreeMap<String, Files> = BTreeMap::new();
+    for entry in tar::Archive::new(GzDecoder::new(file)).entries().expect("an archive") {
+        let mut entry = entry.expect("an entry");
+        let path = entry.path().expect("a path").into_owned();
+        let name = |path: Option<&std::ffi::OsStr>| path.unwrap_or_default().to_string_lossy().into_owned();
+        let mut text = String::new();
+        if entry.header().entry_type().is_file() && entry.read_to_string(&mut text).is_ok() {
+            let folder = name(path.parent().and_then(|parent| parent.file_name()));
+            all.entry(folder).or_default().insert(name(path.file_name()), text);
+        }
+    }
+    all.retain(|_, files| files.contains_key("script.tc"));
+    all
+}
+
+fn carry_out(lists: &mut Lists, now: tidegate_packet::Time, line: &str) -> Result<(), Elsewhere> {
+    for piece in pieces(line).ok_or(Elsewhere)? {
+        let Some((words, _)) = plain(&piece, 0).ok_or(Elsewhere)? else { continue };
+        match words[0].as_str() {
+            "tc" => lists.tc(now, &words[1..])?,
+            "echo" | "true" | "set" => {}
+            _ => return Err(Elsewhere),
+        }
+    }
+    Ok(())
+}
+
+/// The first difference between what the kernel's filters did and what these do.
+fn difference(files: &Files) -> Result<Option<String>, Elsewhere> {
+    let text = |name: &str| files.get(name).map_or("", String::as_str);
+    let script = text("script.tc");
+    let commands = format!("{script}{}", text("schedule.csv"));
+    let drawn = ["random", "perturb"].iter().any(|word| commands.contains(word));
+    if !script.contains("filter") || drawn || TOUCHING.iter().any(|word| commands.contains(word)) {
+        return Err(Elsewhere);
+    }
+    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), draws: None, has_frames: false };
+    let recording = Recording::parse(&texts, 1).expect("a recording");
+    if recording.link.forward {
+        return Err(Elsewhere);
+    }
+    let mut lists = Lists::new();
+    for line in script.lines() {
+        carry_out(&mut lists, at(SCRIPT_AT), line)?;
+    }
+    let mut frames = BTreeSet::new();
+    for row in &recording.rows {
+        let now = at(row.time);
+        lists.count_actions(now);
+        match &row.what {
+            RowKind::Command(line) => carry_out(&mut lists, now, line)?,
+            RowKind::Packet(arrival) if arrival.meta.frame_len > recording.link.mtu + Head::ETHERNET as u32 => {}
+            RowKind::Packet(arrival) => {
+                frames.extend(lists.offer(now, arrival.meta.clone(), arrival.head.clone()).1);
+            }
+        }
+    }
+    let end = at(recording.rows.last().map_or(0, |row| row.time) + DRAIN);
+    lists.count_actions(end);
+    let (kernel, ours) = (text("filters.txt"), lists.listing(end));
+    if !kernel.starts_with(&ours) || ours.is_empty() && !kernel.is_empty() {
+        let found = kernel.lines().zip(ours.lines()).find(|(kernel, ours)| kernel != ours);
+        return Ok(Some(format!("filters.txt: {found:?}")));
+    }
+    let octets = |line: &str| -> Vec<u8> {
+        let hex = line.rsplit(',').next().unwrap_or_default();
+        (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hex")).collect()
+    };
+    let missing = text("frames.csv").lines().skip(1).find(|line| !frames.contains(&octets(line)));
+    Ok(missing.map(|line| format!("frames.csv: not among ours: {line}")))
+}
+
+#[test]
+fn filters_count_and_rewrite_as_recorded() {
+    let (mut wrong, mut counts) = (String::new(), Vec::new());
+    for (archive, _) in ARCHIVES {
+        let mut held = 0;
+        for (name, files) in recordings(archive) {
+            match difference(&files) {
+                Err(Elsewhere) => continue,
+                Ok(None) => {}
+                Ok(Some(difference)) => wrong += &format!("{archive}/{name}: {difference}\n"),
+            }
+            held += 1;
+        }
+        counts.push((archive, held));
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    // Fewer: a recording needs more than filters that did not before.
+    assert_eq!(counts, ARCHIVES);
+}

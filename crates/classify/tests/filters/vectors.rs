@@ -1,0 +1,72 @@
+//! Vectors: filters in tc's words, packets, and where a real Linux sent each (`data/vectors.txt` says how it was asked).
+
+use super::lists::Lists;
+use tidegate_classify::Verdict;
+use tidegate_packet::Time;
+use tidegate_recording::line::{pieces, plain};
+use tidegate_recording::{Recording, RowKind, SCRIPT_AT, Texts, at};
+
+const VECTORS: &str = include_str!("../data/vectors.txt");
+const PACKETS: &str = include_str!("../data/packets.csv");
+/// The bands of the root; the last takes what filters send nowhere.
+const BANDS: u16 = 16;
+
+fn words(command: &str) -> Vec<String> {
+    let piece = pieces(command).expect("quotes are closed").remove(0);
+    plain(&piece, 0).expect("no shell is needed").expect("a command").0
+}
+
+/// A class's minor number as prio takes it, whatever its major; `-`: there is no such band.
+fn letter(verdict: Option<Verdict>) -> char {
+    match verdict {
+        Some(Verdict::Class(class)) if (1..BANDS).contains(&class.minor()) => {
+            char::from_digit(class.minor().into(), 16).expect("a digit")
+        }
+        Some(Verdict::Drop | Verdict::Stolen) => 'x',
+        _ => '-',
+    }
+}
+
+/// Where each packet goes, as a line of the vectors has it.
+fn decided(packets: &Recording, filters: &str) -> String {
+    let mut lists = Lists::new();
+    let before = at(SCRIPT_AT);
+    let root = format!("qdisc add dev link0 root handle 1: prio bands {BANDS}");
+    let mut tc = |now: Time, command: &str| lists.tc(now, &words(command)).unwrap_or_else(|_| panic!("{command}"));
+    tc(before, &root);
+    for filter in filters.split(" ; ") {
+        tc(before, &format!("filter add dev link0 parent 1: {filter}"));
+    }
+    let packet = |row: &tidegate_recording::Row| match &row.what {
+        RowKind::Packet(arrival) => {
+            let (meta, head) = (arrival.meta.clone(), arrival.head.clone());
+            // The root takes a packet that names one of its classes without asking.
+            match meta.priority_class() {
+                class if class.major() == 1 => letter(Some(Verdict::Class(class))),
+                _ => letter(lists.offer(at(row.time), meta, head).0),
+            }
+        }
+        RowKind::Command(line) => panic!("no packet: {line}"),
+    };
+    packets.rows.iter().map(packet).collect()
+}
+
+#[test]
+fn filters_decide_as_linux_did() {
+    let texts = Texts { link: "0 0 1500 1000", schedule: PACKETS, draws: None, has_frames: false };
+    let packets = Recording::parse(&texts, 1).expect("packets");
+    let rows = VECTORS.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(' ').expect("two"));
+    let mut differ = String::new();
+    let mut count = 0;
+    for (wanted, filters) in rows {
+        let found = decided(&packets, filters);
+        // The kernel's answer is another each time.
+        let known = wanted.chars().zip(found.chars()).all(|(wanted, found)| wanted == '?' || wanted == found);
+        if !known || wanted.len() != found.len() {
+            differ += &format!("{filters}\n  Linux {wanted}\n  here  {found}\n");
+        }
+        count += 1;
+    }
+    assert!(differ.is_empty(), "{differ}");
+    assert!(count > 90, "only {count} vectors");
+}
