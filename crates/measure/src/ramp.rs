@@ -217,6 +217,57 @@ mod tests {
         assert_eq!((ramp.was_full(), ramp.offered()), (false, 80e6));
     }
 
+    /// What is believed of the line, by how much longer answers take than on the idle line, after a buffer of 80 ms was
+    /// full at 1 Mbit/s: beyond 7/8 of the buffer it is at most half, below that what the queue's growth says.
+    #[test]
+    fn a_buffer_full_to_seven_eighths_tells_of_too_high_a_rate() {
+        let after = |growth_ms: u64| {
+            let mut ramp = Delayed::new(1e6, 1e9, 40_000_000);
+            ramp.step(Some(80_000_000));
+            ramp.level();
+            let before = ramp.about;
+            ramp.last = growth_ms * 1_000_000;
+            ramp.step(Some(growth_ms * 1_000_000));
+            ramp.about / before
+        };
+        // A hundredth: LEARN times what half is less than the whole. The first step was at 1/1.045 of the offer.
+        let near = |found: f64, wanted: f64| (found - wanted).abs() < 1e-9;
+        assert!(near(after(71), 0.99), "{}", after(71));
+        assert!([70, 60, 41, 1].map(after).iter().all(|found| near(*found, 1.0 + 0.02 * 0.045)), "{}", after(70));
+    }
+
+    /// While nothing comes back nothing is decided; a rate that comes back to 85 per cent grows by 4.5 per cent a step,
+    /// and eight steps in a row below that say that the line is full: a sixteenth of each later step is learnt.
+    #[test]
+    fn eight_short_steps_in_a_row_decide() {
+        let mut ramp = Echoed::new(1000.0, 1e9);
+        ramp.step(0.0, STEP);
+        assert_eq!(ramp.offered(), 1000.0, "nothing can have come back yet");
+        ramp.step(850.0, STEP);
+        assert_eq!(ramp.offered(), 1045.0);
+        for _ in 0..7 {
+            ramp.step(1.0, STEP);
+        }
+        assert!(!ramp.was_full());
+        ramp.step(1e6, STEP);
+        for _ in 0..7 {
+            ramp.step(1.0, STEP);
+        }
+        assert!(!ramp.was_full(), "one good step begins the count again");
+        ramp.step(800.0, STEP);
+        assert!(ramp.was_full());
+        ramp.step(816.0, STEP);
+        assert!((ramp.offered() - 801.0 * 1.15).abs() < 1e-9, "{}", ramp.offered());
+    }
+
+    /// Bytes over the time from when the first left to when the last did, each later by what it waited.
+    #[test]
+    fn passed_counts_waiting() {
+        assert_eq!(passed(1000, (0, 5), (1_000_000, 5)), Some(8e6));
+        assert_eq!(passed(1000, (0, 500_000), (1_000_000, 1_500_000)), Some(4e6));
+        assert_eq!((passed(1000, (5, 5), (5, 5)), passed(1000, (5, 9), (5, 5))), (None, None));
+    }
+
     /// The rate of a line that tells nothing but how long answers take, within two percent.
     #[test]
     fn a_queue_kept_at_half_tells_the_rate() {

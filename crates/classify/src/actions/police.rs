@@ -234,6 +234,18 @@ mod tests {
         assert_eq!(seen, [true, false, true, true, false, true]);
     }
 
+    /// The peak's bucket is filled for no longer than the other one holds: with 24 ms for a packet and 12 ms of burst no
+    /// second packet ever passes (so recorded of Linux 6.1, `burst 1500 peakrate 500kbit`).
+    #[test]
+    fn a_peak_bucket_fills_for_no_longer_than_the_other() {
+        let mut all = Policers::default();
+        let burst = Ticks((1500 * Ticks::PER_SECOND / 125_000) as u32);
+        let peak = Some(RateSpec { rate: Rate::bits(500_000), ..RateSpec::default() });
+        let policer = all.add(&Police { peak, burst, ..told(1) }, Time(0));
+        let at = [0, 23_000_000, 24_000_000, 1_000_000_000];
+        assert_eq!(at.map(|now| all.conforms(policer, packet(1500, now))), [true, false, false, false]);
+    }
+
     #[test]
     fn who_is_gone_leaves_its_place_to_the_next() {
         let mut all = Policers::default();

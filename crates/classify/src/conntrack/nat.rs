@@ -135,3 +135,80 @@ fn write(head: &mut Head, end: End, address: &[u8; 16], port: Option<u16>) {
         checksum::rewrite(octets, ports + shift(2), &port.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(protocol: u8, sport: u16) -> Tuple {
+        let (source, destination) = ([1; 16], [2; 16]);
+        Tuple { source, destination, v6: false, protocol, sport, dport: 80, zone: 0 }
+    }
+
+    /// The source port that a connection gets when it may take what `ports` says and only `free` are free.
+    fn taken(sport: u16, ports: Option<(u16, u16)>, free: impl Fn(u16) -> bool) -> Option<u16> {
+        let mut seen = seen(proto::TCP, sport);
+        let wanted = Translation { ports, ..Translation::default() };
+        choose(&mut seen, End::Source, &wanted, |seen| free(seen.sport)).then_some(seen.sport)
+    }
+
+    /// A source keeps to its kind (below 512, below 1024 but not below 600, above), whole to both ends; its own port
+    /// stays while it is free, also one that fits no kind (550).
+    #[test]
+    fn sources_keep_to_their_kind() {
+        let only = |port: u16| move |other: u16| other == port;
+        for (sport, first, last) in
+            [(1, 1, 511), (511, 1, 511), (512, 600, 1023), (1023, 600, 1023), (1024, 1024, 65535)]
+        {
+            assert_eq!(taken(sport, None, |_| true), Some(sport));
+            assert_eq!([first, last].map(|port| taken(sport, None, only(port))), [Some(first), Some(last)], "{sport}");
+            for beyond in [first - 1, last.wrapping_add(1)] {
+                let own = (beyond == sport).then_some(sport);
+                assert_eq!(taken(sport, None, only(beyond)), own, "{beyond} for {sport}");
+            }
+        }
+        assert_eq!(taken(550, None, |_| true), Some(550));
+    }
+
+    /// A range that is given is searched from end to end, and nothing beyond it.
+    #[test]
+    fn a_given_range_is_searched_whole() {
+        let range = Some((5000, 5003));
+        assert_eq!(taken(5002, range, |_| true), Some(5002));
+        assert_eq!([5000, 5003].map(|free| taken(9, range, |port| port == free)), [Some(5000), Some(5003)]);
+        assert_eq!([4999, 5004].map(|free| taken(9, range, |port| port == free)), [None, None]);
+        assert_eq!(taken(9, Some((7, 7)), |_| true), Some(7));
+    }
+
+    #[test]
+    fn destinations_and_protocols_without_ports_keep_theirs() {
+        let wanted = Translation::default();
+        for (protocol, end) in [(proto::TCP, End::Destination), (proto::ICMP, End::Source)] {
+            let mut tuple = seen(protocol, 9);
+            assert!(choose(&mut tuple, end, &wanted, |_| true));
+            assert_eq!((tuple.sport, tuple.dport), (9, 80));
+        }
+        assert!(!choose(&mut seen(proto::ICMP, 9), End::Source, &wanted, |_| false));
+        let ports = Translation { ports: Some((8080, 8080)), ..wanted };
+        let mut tuple = seen(proto::UDP, 9);
+        assert!(choose(&mut tuple, End::Destination, &ports, |_| true));
+        assert_eq!((tuple.sport, tuple.dport), (9, 8080));
+    }
+
+    /// One of several addresses: within the range to both ends, the same for all connections of a host.
+    #[test]
+    fn addresses_come_from_the_whole_range() {
+        let address = |last: u8| u128::from_be_bytes([10; 16]).wrapping_sub(10).wrapping_add(last.into()).to_be_bytes();
+        let mut found = [false; 4];
+        for host in 0..200 {
+            let mut tuple = seen(proto::TCP, 2000);
+            tuple.source[15] = host;
+            let before = pick((address(0), address(3)), &tuple, End::Source);
+            tuple.sport = 3000;
+            assert_eq!(pick((address(0), address(3)), &tuple, End::Source), before);
+            found[usize::from(before[15])] = true;
+            assert_eq!(pick((address(7), address(7)), &tuple, End::Source), address(7));
+        }
+        assert_eq!(found, [true; 4]);
+    }
+}

@@ -324,4 +324,33 @@ fn a_word_with_several_values_leads_to_the_calls_that_gave_the_one_in_question()
     let priority = found.iter().find(|finding| finding.rule.id() == "R5").expect("is found");
     let path = CommandPath::of(&reading, priority);
     assert_eq!(path.called_from.iter().map(|place| place.line).collect::<Vec<_>>(), [2, 4]);
+
+/// A class right under the root that is told to borrow what nobody lends: so it reads where the ceil is missed by more
+/// than two per cent.
+#[test]
+fn a_ceil_nobody_lends_for_is_missed_from_two_per_cent_on() {
+    let of = |rate: &str| {
+        let class = format!("tc class add dev eth0 parent 1: classid 1:10 htb rate {rate} ceil 1mbit\n");
+        found(&format!("tc qdisc add dev eth0 root handle 1: htb default 10\n{class}"), &["R3"])
+    };
+    let missed = "2 warning R3: class 1:10 never reaches its ceil of 1Mbit: it has no parent to borrow from";
+    assert_eq!(["500kbit", "950kbit", "970kbit"].map(of), [[missed]; 3]);
+    assert_eq!(["985kbit", "1mbit"].map(of), [[""; 0]; 2]);
+}
+
+#[test]
+fn explore_burst() {
+    for rate in ["100kbit", "1mbit", "10mbit", "100mbit", "1gbit", "5gbit"] {
+        for burst in ["1", "2", "4", "10", "30", "100", "200", "400", "700"] {
+            let policy = format!(
+                "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate {rate} burst {burst} cburst {burst}\n"
+            );
+            let mut reading = reading(&["eth0", "ifb0"], &policy);
+            for f in check(&mut reading) {
+                if f.what.contains("less than half") {
+                    println!("{rate} {burst} {} {:?} {}", f.level.name(), f.because, f.rule.id());
+                }
+            }
+        }
+    }
 }

@@ -110,6 +110,20 @@ mod tests {
         assert!((found.slope * 1e6 - 40.0).abs() < 0.5, "{found:?}");
     }
 
+    /// The corners and nothing between them: points on an edge are none, and of several at one time the lowest counts.
+    #[test]
+    fn a_hull_has_corners_only() {
+        let hull = |points: &[(f64, f64)]| {
+            let points: Vec<Point> = points.iter().map(|&(at, raw)| Point { at, raw }).collect();
+            lower_hull(&points).iter().map(|point| (point.at, point.raw)).collect::<Vec<_>>()
+        };
+        assert_eq!(hull(&[(0.0, 0.0), (10.0, 5.0), (20.0, 10.0), (30.0, 15.0)]), [(0.0, 0.0), (30.0, 15.0)]);
+        assert_eq!(hull(&[(0.0, 9.0), (0.0, 3.0), (0.0, 7.0), (10.0, 4.0), (10.0, 2.0)]), [(0.0, 3.0), (10.0, 2.0)]);
+        assert_eq!(hull(&[(20.0, 8.0), (0.0, 4.0), (10.0, 1.0)]), [(0.0, 4.0), (10.0, 1.0), (20.0, 8.0)]);
+        assert_eq!(hull(&[(0.0, 0.0), (10.0, 9.0), (20.0, 1.0)]), [(0.0, 0.0), (20.0, 1.0)]);
+        assert_eq!(hull(&[]), []);
+    }
+
     /// A queue that grows upwards all the time leaves doubt, and the clocks are believed.
     #[test]
     fn a_queue_is_no_skew() {

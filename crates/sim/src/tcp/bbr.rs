@@ -428,3 +428,104 @@ impl Bbr {
         if self.conserving { window.max(delivery.in_flight + delivery.segments) } else { window }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The eight phases of a cycle: one round trip at 5/4 of the bandwidth, one at 3/4, six at it (Cardwell and others,
+    /// "BBR: Congestion-Based Congestion Control", 2016). It begins anywhere but where it drains.
+    #[test]
+    fn a_cycle_probes_drains_and_cruises() {
+        let mut firsts = [0; 8];
+        for seed in 0..200 {
+            let mut bbr = Bbr::new(10, 1448, Seeded::new(seed));
+            bbr.probe_bandwidth(Time(0));
+            let first = bbr.phase;
+            firsts[first] += 1;
+            let mut gains = [0.0; 8];
+            for _ in 0..8 {
+                gains[bbr.phase] = bbr.pacing_gain;
+                bbr.next_phase(Time(0));
+            }
+            assert_eq!((gains, bbr.phase), ([1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], first));
+        }
+        assert!(firsts[1] == 0 && firsts.iter().filter(|count| **count > 0).count() == 7, "{firsts:?}");
+    }
+
+    /// A phase lasts a round trip; the one that probes lasts until it has put more under way or lost something, the one
+    /// that drains ends as soon as what is under way fits the path.
+    #[test]
+    fn phases_end_by_time_and_by_what_is_under_way() {
+        let over = |phase: usize, ms: u64, under_way: u32, lost: u32| {
+            let mut bbr = Bbr::new(10, 1448, Seeded::new(1));
+            (bbr.mode, bbr.phase, bbr.pacing_gain) = (Mode::ProbeBandwidth, phase, CYCLE[phase]);
+            // 1000 segments a second and 40 ms: 40 fit, 50 at 5/4; 3 bursts of a segment or two are added.
+            bbr.rtt_min = Some(Span::millis(40));
+            bbr.bandwidth.update(0, 1000.0);
+            let now = Time(ms * 1_000_000);
+            let delivery = Delivery {
+                now,
+                total: 100,
+                segments: 1,
+                lost,
+                in_flight: under_way,
+                prior_in_flight: under_way,
+                departs: now,
+                rtt: None,
+                sample: None,
+                trouble: Trouble::None,
+            };
+            bbr.update_phase(&delivery);
+            bbr.phase != phase
+        };
+        let fits = Bbr { rtt_min: Some(Span::millis(40)), ..Bbr::new(10, 1448, Seeded::new(1)) }.initial_window;
+        assert_eq!(fits, 10);
+        // Cruising: by time alone.
+        assert_eq!([(40, 500), (41, 0)].map(|(ms, under_way)| over(2, ms, under_way, 0)), [false, true]);
+        // Probing: time, and what is under way or a loss.
+        assert_eq!(
+            [over(0, 41, 20, 0), over(0, 41, 200, 0), over(0, 41, 20, 1), over(0, 40, 200, 1)],
+            [false, true, true, false]
+        );
+        // Draining: time, or what is under way.
+        assert_eq!([over(1, 10, 200, 0), over(1, 41, 200, 0), over(1, 10, 40, 0)], [false, true, true]);
+    }
+
+    /// The pipe is full when three rounds in a row brought less than a quarter more bandwidth; rounds that the
+    /// application limits say nothing.
+    #[test]
+    fn three_rounds_without_growth_fill_the_pipe() {
+        let filled_after = |bandwidths: &[f64]| {
+            let mut bbr = Bbr::new(10, 1448, Seeded::new(1));
+            for (round, bandwidth) in (1..).zip(bandwidths) {
+                bbr.round_started = true;
+                bbr.bandwidth.update(round, *bandwidth);
+                bbr.look_whether_full(&Delivery {
+                    now: Time(0),
+                    total: 0,
+                    segments: 1,
+                    lost: 0,
+                    in_flight: 10,
+                    prior_in_flight: 10,
+                    departs: Time(0),
+                    rtt: None,
+                    sample: Some(Sample {
+                        delivered: 1,
+                        prior_delivered: 0,
+                        interval: Span::millis(1),
+                        app_limited: false,
+                    }),
+                    trouble: Trouble::None,
+                });
+                if bbr.filled {
+                    return Some(round);
+                }
+            }
+            None
+        };
+        assert_eq!(filled_after(&[100.0, 125.0, 157.0, 197.0]), None);
+        assert_eq!(filled_after(&[100.0, 124.0, 124.0, 124.0]), Some(4));
+        assert_eq!(filled_after(&[100.0, 124.0, 124.0, 125.0, 125.0, 125.0, 125.0]), Some(7));
+    }
+}

@@ -216,10 +216,8 @@ mod tests {
     use crate::tcp::sender::Config;
     use tidegate_packet::Seeded;
 
-    /// Once a round, and only on a path that reorders; sixteen recoveries later it is forgotten (RFC 8985 section 6.2).
-    #[test]
-    fn needless_retransmissions_widen_the_reordering_window() {
-        let config = Config {
+    fn config() -> Config {
+        Config {
             control: CongestionControl::Reno,
             initial_window: 10,
             receive_window: 1000,
@@ -228,8 +226,33 @@ mod tests {
             ecn: false,
             mss: 1448,
             pacing: false,
+        }
+    }
+
+    /// A segment is overdue a round trip and the reordering window after it was sent: a quarter of the shortest round
+    /// trip, more after needless retransmissions, never more than the smoothed one; nothing on a path that does not
+    /// reorder, in recovery or once three later segments have come (RFC 8985 section 6.2 steps 4 and 5).
+    #[test]
+    fn segments_are_overdue_after_the_reordering_window() {
+        let due = |rounds: u32, reordered: bool, sacked: u32| {
+            let mut sender = Sender::new(config(), Seeded::new(1));
+            sender.on_handshake(Time(0), Span::millis(40));
+            while sender.poll(Time(0), true).is_some() {}
+            (sender.rack.order, sender.rack.rtt, sender.rack.rounds) = (5, Span::millis(40), rounds);
+            (sender.reordered, sender.sacked_out) = (reordered, sacked);
+            assert!(!sender.mark_overdue(Time(0)), "nothing is overdue yet");
+            let due = sender.reorder_at.expect("something will be");
+            assert!(!sender.mark_overdue(due - Span(1)) && sender.mark_overdue(due));
+            due.0 / 1_000_000
         };
-        let mut sender = Sender::new(config, Seeded::new(1));
+        assert_eq!([0, 1, 2, 3, 4, 9].map(|rounds| due(rounds, true, 0)), [50, 60, 70, 80, 80, 80]);
+        assert_eq!([due(0, false, 0), due(0, false, 2), due(0, false, 3), due(0, true, 3)], [50, 50, 40, 50]);
+    }
+
+    /// Once a round, and only on a path that reorders; sixteen recoveries later it is forgotten (RFC 8985 section 6.2).
+    #[test]
+    fn needless_retransmissions_widen_the_reordering_window() {
+        let mut sender = Sender::new(config(), Seeded::new(1));
         sender.on_handshake(Time(0), Span::millis(50));
         while sender.poll(Time(0), true).is_some() {}
         let mut rounds = [0; 5];
