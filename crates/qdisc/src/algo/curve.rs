@@ -212,4 +212,19 @@ mod tests {
             assert!(met.done_by(x).abs_diff(least.min(Curve::from(&shape, TICKS / 2, 1000).done_by(x))) <= 1, "{ms}");
         }
     }
+
+    /// A class that comes back while its old curve is still on its first piece: the lesser of both all along, before the
+    /// old one's bend and behind it.
+    #[test]
+    fn before_the_bend_the_lesser_curve_holds_too() {
+        let shape = Shape::new(&ServiceCurve { m1: 1_000_000, d_us: 1000, m2: 1000 });
+        let old = Curve::from(&shape, 0, 0);
+        let (x, y) = (TICKS / 2000, 100);
+        let (mut met, fresh) = (old, Curve::from(&shape, x, y));
+        met.at_most(&shape, x, y);
+        for at in (0..200).map(|n| x + n * TICKS / 10_000) {
+            let least = old.done_by(at).min(fresh.done_by(at));
+            assert!(met.done_by(at).abs_diff(least) <= 2, "{at}: {} and {least}", met.done_by(at));
+        }
+    }
 }
