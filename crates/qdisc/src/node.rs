@@ -64,6 +64,10 @@ pub struct Node {
     measured: bool,
 }
 
+/// Packets sent up to which each operation is checked, and how often later ones are ([`Node::check`]).
+const OFTEN: u64 = 256;
+const SELDOM: u64 = 64;
+
 const NO_FILTERS: &FilterList = &FilterList::new();
 
 /// What few qdiscs have.
@@ -342,6 +346,7 @@ impl Node {
             self.stats.backlog = self.stats.backlog.wrapping_add(u64::from(len));
         }
         self.settle(cx, before);
+        self.check();
         if result == Enqueue::Congested {
             cx.lost.bytes = cx.lost.bytes.wrapping_add(core::mem::take(&mut cx.misheard));
         }
@@ -389,7 +394,31 @@ impl Node {
             self.stats.sent(cx.pool.meta(pkt).len);
         }
         self.settle(cx, before);
+        self.check();
         result
+    }
+
+    /// In builds with debug assertions: a qdisc counts no fewer packets than wait in its children. (It may count more,
+    /// and other bytes, as in Linux: [`Context::vanish`], [`Context::drop_instead`].) Often at first, later seldom: it takes as
+    /// long as there are children.
+    #[inline]
+    fn check(&mut self) {
+        if cfg!(debug_assertions) && (self.stats.packets < OFTEN || self.stats.packets.is_multiple_of(SELDOM)) {
+            self.check_children();
+        }
+    }
+
+    fn check_children(&mut self) {
+        struct Sum(u32);
+        impl Visit for Sum {
+            fn node(&mut self, node: &mut Node) {
+                self.0 += node.stats.qlen;
+            }
+        }
+        let mut sum = Sum(0);
+        self.body.get_mut().visit(&mut sum);
+        let (all, below) = (self.stats.qlen, sum.0);
+        debug_assert!(all >= below, "{all} packets wait in {:?} {}, {below} in its children", self.kind, self.handle);
     }
 
     /// One step of a packet's way down, loading what taking it in will need: see [`crate::batch::Batch`].

@@ -306,6 +306,7 @@ impl Tree {
                 state.vt_added = state.vt_added.wrapping_add(served - state.vt);
                 state.vt = served;
             }
+            debug_assert!(state.vt >= served, "no class lags behind what its siblings were served at");
             let (vt, fit) = (state.vt, state.fit);
             if curves.ul.is_some() && !leaving {
                 state.own_fit = state.limit.time_of(state.work);
@@ -327,11 +328,15 @@ impl Tree {
     /// Who is served at `now`, and whether by real time.
     pub(super) fn choose(&mut self, now: u64) -> Option<(u32, bool)> {
         if let Some(at) = self.waits.least_up_to(self.waiting, now) {
+            debug_assert!(self.class(at).state.eligible_at <= now, "real time serves those whose time has come");
             return Some((at, true));
         }
         let mut at = ROOT;
         while self.class(at).level > 0 {
             let next = self.turns.first_within(self.class(at).state.kids, now)?;
+            debug_assert!(self.class(next).state.fit <= now, "link sharing serves those whose limits allow it");
+            debug_assert!(self.class(next).level < self.class(at).level, "levels fall on the way down");
+            debug_assert!(self.class(next).state.active > 0, "only the active take turns");
             let vt = self.class(next).state.vt;
             let state = self.state(at);
             state.kids_vt = state.kids_vt.max(vt);

@@ -465,6 +465,16 @@ impl Tree {
         }
     }
 
+    /// What holds between two operations: a level's mask has the priorities whose rows have members.
+    #[inline]
+    fn check_row(&self, level: usize) {
+        if cfg!(debug_assertions) {
+            let busy =
+                self.rows[level].iter().rev().fold(0u8, |bits, row| bits << 1 | u8::from(!row.members.is_empty()));
+            debug_assert_eq!(self.row_mask[level], busy, "a priority is in the mask while its row has members");
+        }
+    }
+
     // --- modes
 
     /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; tells how long until it can be better.
@@ -528,6 +538,7 @@ impl Tree {
                 self.near_event[level] = self.events(level);
             }
             next_event = next_event.min(self.near_event[level]);
+            self.check_row(level);
             // Priorities that become busy meanwhile wait for the next round, those that fall idle are passed over.
             let mut prios = self.row_mask[level];
             while prios != 0 {

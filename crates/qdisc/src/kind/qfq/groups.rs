@@ -206,8 +206,22 @@ impl Schedule {
         group.slots[group.front as usize].first()
     }
 
+    /// What holds between two operations: a group is in one of the four states, or in two, while it has aggregates and in
+    /// none otherwise, and its first slot is not empty.
+    fn check(&self) {
+        if cfg!(debug_assertions) {
+            let [ready, ineligible, blocked, both] = self.state;
+            let any = ready | ineligible | blocked | both;
+            let full = self.groups.iter().rev().fold(0, |bits, group| bits << 1 | u64::from(group.full != 0));
+            debug_assert_eq!(any, full, "groups with aggregates are in a state, others are not");
+            let front = self.groups.iter().all(|group| group.full == 0 || group.full & 1 == 1);
+            debug_assert!(front, "a group begins with its first aggregate");
+        }
+    }
+
     /// Takes the next aggregate out of line.
     pub(super) fn take_next(&mut self, aggregates: &mut [Aggregate]) -> Option<u32> {
+        self.check();
         self.update_eligible();
         self.old_v = self.v;
         let index = self.first(self.state[READY])?;

@@ -4,6 +4,7 @@
 //! (RFC 6937), the timeout RFC 6298, ECN RFC 3168. Segments are counted, not bytes: all are of one size.
 //! BBR's sending follows a model of the path, others' may be paced. What turns out to have been needless is taken back.
 
+mod invariants;
 mod losses;
 mod reaction;
 mod socket;
@@ -398,6 +399,7 @@ impl Sender {
         if advanced || delivered > 0 && trips.sacked.is_some_and(|(first, _)| later(first)) {
             self.arm(now);
         }
+        self.check();
     }
 
     /// After what an acknowledgement let out: whether the application is to be woken now.
@@ -412,6 +414,11 @@ impl Sender {
 
     /// A timer. What it makes ready, [`Sender::poll`] sends.
     pub(crate) fn on_timeout(&mut self, now: Time) {
+        self.on_due(now);
+        self.check();
+    }
+
+    fn on_due(&mut self, now: Time) {
         if self.retry_at.is_some_and(|at| at <= now) {
             self.retry_at = None;
             self.refused = false;
@@ -531,6 +538,7 @@ impl Sender {
             self.probe_at = None;
             self.retry_at = Some(now + LOCAL_RETRY);
         }
+        self.check();
     }
 
     fn next_lost(&mut self) -> Option<u32> {
@@ -582,6 +590,7 @@ impl Sender {
             pacer.on_send(now, rate);
         }
         self.arm_for(now, seq, again);
+        self.check();
     }
 
     /// Remembers whether the window was what held the sender back (RFC 7661's question).
