@@ -5,5 +5,6 @@
 
 mod conntrack;
 mod lists;
+mod netfilter;
 mod recordings;
 mod vectors;

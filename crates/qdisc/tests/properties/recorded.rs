@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use tidegate_classify::Actions;
+use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Handle, Head, Jiffies, Meta, Pkt, Pool, Span, Time};
 use tidegate_policy::{Act, FilterOp, Op, SharedBlocks, TcError, Verb};
 use tidegate_qdisc::{Device, Event, EventRing, Offer, Shaper, Switches, What, Why};
@@ -160,8 +161,15 @@ impl Machine {
     fn send(&mut self, now: Time) {
         while self.busy_until.is_none() {
             let Some(pkt) = self.shaper.poll(now, &mut self.pool, &mut self.draws) else { return };
-            let &Meta { ident, frame_len, dsfield, .. } = self.pool.meta(&pkt);
-            let _ = writeln!(self.egress, "{},{ident},{frame_len},{dsfield}", ns(now));
+            let meta = self.pool.meta(&pkt);
+            let (&Meta { ident, frame_len, dsfield, .. }, rewritten) = (meta, meta.rewritten());
+            let seen = match rewritten {
+                true => read_by_listener(&self.pool.settle(&pkt).on_wire(), frame_len, ident),
+                false => Some((ident, dsfield)),
+            };
+            if let Some((ident, dsfield)) = seen {
+                let _ = writeln!(self.egress, "{},{ident},{frame_len},{dsfield}", ns(now));
+            }
             self.pool.release(pkt);
             if self.link.rate > 0 {
                 self.busy_until = Some(now + Span(self.link.frame_time(frame_len)));
@@ -297,6 +305,20 @@ impl Machine {
         work(&mut self.shaper, &mut actions);
         self.shaper.swap_actions(&mut actions);
     }
+}
+
+/// The number and the DS field of a frame whose octets were rewritten: the recordings' listener knows only frames of IP,
+/// and takes IPv6's number from their last octets, which are kept of short ones.
+fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
+    let id = match (head.frame_ethertype(), head.network(), head.frame()) {
+        (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),
+        (ethertype::IPV6, _, [.., high, low]) if head.frame().len() == frame_len as usize => {
+            u32::from(*high) << 8 | u32::from(*low)
+        }
+        (ethertype::IPV6, ..) => ident,
+        _ => return None,
+    };
+    Some((id, head.frame_dsfield()))
 }
 
 /// Needs a filter no other device and no connections?
