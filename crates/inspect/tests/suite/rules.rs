@@ -324,6 +324,7 @@ fn a_word_with_several_values_leads_to_the_calls_that_gave_the_one_in_question()
     let priority = found.iter().find(|finding| finding.rule.id() == "R5").expect("is found");
     let path = CommandPath::of(&reading, priority);
     assert_eq!(path.called_from.iter().map(|place| place.line).collect::<Vec<_>>(), [2, 4]);
+}
 
 /// A class right under the root that is told to borrow what nobody lends: so it reads where the ceil is missed by more
 /// than two per cent.
