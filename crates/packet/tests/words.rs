@@ -83,7 +83,8 @@ fn ports(source: u16, destination: u16) -> Vec<u8> {
 /// As a recorded Linux 6.1 hashed them, with the key zero.
 #[test]
 fn flow_hashes_are_those_of_linux() {
-    let rows: [([u8; 4], [u8; 4], u8, u16, u16, u32); 12] = [
+    type Row = ([u8; 4], [u8; 4], u8, u16, u16, u32);
+    let rows: [Row; 12] = [
         ([10, 0, 0, 1], [10, 9, 0, 1], 17, 53, 1024, 1_123_020_195),
         ([10, 0, 0, 2], [10, 9, 0, 1], 17, 1024, 53, 1_395_079_656),
         ([10, 0, 0, 3], [10, 9, 0, 2], 6, 443, 40_000, 1_683_923_832),
