@@ -2,7 +2,7 @@
 
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{
-    Draws, Handle, Head, Jiffies, Led, Mark, Meta, Pool, Rate, Scratch, Seeded, Span, Time, jenkins,
+    Draws, Fifo, Handle, Head, Jiffies, Led, Mark, Meta, Pool, Rate, Scratch, Seeded, Span, Time, jenkins,
 };
 
 #[test]
@@ -105,6 +105,77 @@ fn flow_hashes_are_those_of_linux() {
         assert_eq!(pool.hash(&pkt), wanted, "{from:?} > {to:?}");
         pool.release(pkt);
     }
+}
+
+/// The same datagram with a tag of VLAN 5 in its octets, and in GRE: as a recorded kernel hashed them, and by what the
+/// flags of GRE (RFC 2890) leave before the packet inside.
+#[test]
+fn keys_behind_tags_and_tunnels() {
+    let mut pool = Pool::new(1);
+    let mut hash = |head: Head| {
+        let pkt = pool.insert(Meta::of(&head, 100), head).expect("the pool has room");
+        let hash = pool.hash(&pkt);
+        pool.release(pkt);
+        hash
+    };
+    let plain = v4([10, 0, 0, 1], [10, 9, 0, 1], 17, 0, &ports(1000, 2000));
+    let mut tagged = vec![0, 5, 8, 0];
+    tagged.extend(plain.network());
+    let tagged = Head::from_network(ethertype::VLAN, &tagged);
+    assert_eq!((hash(plain.clone()), hash(tagged)), (4_029_525_671, 3_513_174_969));
+    // Keys behind GRE's own header: none, a checksum, a sequence number; what cannot be read is not followed.
+    let gre = |flags: u16, options: usize| {
+        let mut t = [flags.to_be_bytes(), [8, 0]].concat();
+        t.resize(4 + options, 0);
+        t.extend(plain.network());
+        v4([1, 1, 1, 1], [2, 2, 2, 2], proto::GRE, 0, &t)
+    };
+    let inside = hash(gre(0, 0));
+    assert_eq!([hash(gre(0x8000, 4)), hash(gre(0x1000, 4)), hash(gre(0x9000, 8))], [inside; 3]);
+    assert_ne!(inside, hash(gre(0x4000, 4)), "routing is not followed");
+    assert_ne!(inside, hash(gre(0x0001, 0)), "nor is another version");
+}
+
+/// Slots tell of their packets: the newest and oldest of a queue, and those that were watched when they go.
+#[test]
+fn slots() {
+    let head = v4([1; 4], [2; 4], 17, 0, &ports(1, 2));
+    let mut pool = Pool::new(3);
+    let mut fifo = Fifo::default();
+    assert_eq!((fifo.front_slot(), fifo.back_slot()), (None, None));
+    let slots = [false, true, false].map(|watched| {
+        let mut meta = Meta::of(&head, 60);
+        meta.watched = watched;
+        let pkt = pool.insert(meta, head.clone()).expect("the pool has room");
+        let slot = pkt.slot();
+        fifo.push_back(&mut pool, pkt);
+        slot
+    });
+    assert_eq!((fifo.front_slot(), fifo.back_slot()), (Some(slots[0]), Some(slots[2])));
+    assert_eq!((fifo.slots(&pool).collect::<Vec<_>>(), fifo.len(), fifo.bytes()), (slots.to_vec(), 3, 180));
+    while let Some(pkt) = fifo.pop_front(&mut pool) {
+        pool.release(pkt);
+    }
+    assert_eq!((pool.take_released(), pool.take_released(), pool.live()), (Some(slots[1]), None, 0));
+}
+
+/// On another machine only its octets are known, and whether they were rewritten against their checksums.
+#[test]
+fn arriving_anew() {
+    let head = v4([1; 4], [2; 4], 17, 0xb8, &ports(1, 2));
+    let mut pool = Pool::new(1);
+    let mut meta = Meta::of(&head, 60);
+    (meta.mark, meta.priority, meta.ident) = (Mark(7), 3, 9);
+    meta.set_rewritten(true);
+    meta.set_tx_queue(Some(2));
+    let pkt = pool.insert(meta, head).expect("the pool has room");
+    assert!(pool.meta_mut(&pkt).ecn() == 0);
+    pool.meta_mut(&pkt).dsfield = 0x20;
+    pool.arrive_anew(&pkt);
+    let meta = pool.meta(&pkt);
+    assert_eq!((meta.mark, meta.priority, meta.ident, meta.dsfield, meta.frame_len), (Mark(0), 0, 9, 0x20, 60));
+    assert_eq!((meta.rewritten(), meta.tx_queue(), pool.head(&pkt).dsfield()), (true, None, 0x20));
+    pool.release(pkt);
 }
 
 #[test]
