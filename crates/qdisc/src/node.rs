@@ -416,7 +416,7 @@ impl Node {
             }
         }
         let mut sum = Sum(0);
-        self.body.get_mut().visit(&mut sum);
+        self.visit(&mut sum);
         let (all, below) = (self.stats.qlen, sum.0);
         debug_assert!(all >= below, "{all} packets wait in {:?} {}, {below} in its children", self.kind, self.handle);
     }
