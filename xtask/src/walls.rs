@@ -46,7 +46,7 @@ const LIBRARIES: &[&str] = &[
 ];
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 35] = [
+const ROOMS: [(&str, Purity, &[&str]); 36] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
