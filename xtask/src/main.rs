@@ -4,10 +4,10 @@
 mod circles;
 mod fidelity;
 mod kernel_proof;
+mod lanes;
 mod oracle_fuzz;
 mod packages;
 mod tcp_fuzz;
-mod tests;
 mod told;
 mod validation;
 mod virtual_lab;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     match words.first().map(String::as_str) {
         Some("walls") => walls::run(root()),
         Some("circles") => circles::run(root()),
-        Some("tests") => tests::run(&words[1..]),
+        Some("tests") => lanes::run(&words[1..]),
         Some("fidelity") => fidelity::run(root(), &words[1..]),
         Some("validation") => validation::run(root(), &words[1..]),
         Some("kernel-proof") => kernel_proof::run(&words[1..]),

@@ -483,8 +483,9 @@ fn what_a_short_policy_cannot_say_is_named() {
                  tc qdisc add dev eth0 parent 1:1 handle 10: prio bands 3\n\
                  tc qdisc add dev eth0 parent 10:3 handle 30: sfq perturb 10\n";
     let gone = "tc qdisc add dev eth0 parent 1:20 blackhole\n";
-    // The script, what is written, what is named, what is not.
-    let table: Vec<(String, Vec<&str>, Vec<&str>, Vec<&str>)> = vec![
+    /// The script, what is written, what is named, what is not.
+    type Row = (String, Vec<&'static str>, Vec<&'static str>, Vec<&'static str>);
+    let table: Vec<Row> = vec![
         (
             below.into(),
             vec!["up = \"9000kbit\""],
