@@ -438,10 +438,16 @@ impl Gateway {
         port.shaper.dump_qdiscs(&port.name, now)
     }
 
-    /// The classes of a device, as tc lists them.
+    /// The classes of a device.
     pub fn classes(&mut self, now: Time, device: DeviceId) -> Vec<ClassDump> {
         let port = self.port(device);
         port.shaper.dump_classes(&port.name, now)
+    }
+
+    /// The classes of a device that `tc class show` lists: Linux ends the listing at some qdiscs.
+    pub fn listed_classes(&mut self, now: Time, device: DeviceId) -> Vec<ClassDump> {
+        let port = self.port(device);
+        port.shaper.list_classes(&port.name, now)
     }
 
     /// The filters of a qdisc or class of a device, as tc lists them.

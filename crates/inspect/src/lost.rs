@@ -180,6 +180,13 @@ fn missed(step: &Step, needed: Vec<Thing>) -> Option<Thing> {
     needed.into_iter().find(is_it)
 }
 
+/// The command after a refused one that makes what the refused one missed.
+pub(crate) fn made_later<'s>(steps: &'s [Step], at: usize) -> Option<&'s Step> {
+    let refused = steps.get(at)?;
+    let missing = missed(refused, needs(refused))?;
+    steps.get(at + 1..)?.iter().find(|step| step.refused.is_none() && makes(step).contains(&missing))
+}
+
 /// What refused commands should have made, and who is refused because of whom.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lost {
@@ -307,6 +314,28 @@ mod tests {
         let lost = Lost::of(&steps(&lines));
         let class = |minor| lost.class("eth0", Handle::new(1, minor));
         assert_eq!((class(0x10), class(0x20)), (true, false));
+    }
+
+    #[test]
+    fn what_is_made_too_late_is_found() {
+        let redirect = "tc filter add dev eth0 parent ffff: u32 match u32 0 0 action mirred egress redirect dev ifb0";
+        let lines = steps(&[
+            (redirect, "Cannot find device \"ifb0\""),
+            ("tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit", NO_PARENT),
+            ("tc qdisc add dev eth0 parent 1:9 sfq", "Error: Specified class not found."),
+            ("ip link add ifb1 type ifb", ""),
+            ("ip link add ifb0 type ifb", ""),
+            ("tc qdisc add dev eth1 root handle 1: htb", ""),
+            ("tc qdisc add dev eth0 root handle 1: htb", "Error: Exclusivity flag on, cannot modify."),
+        ]);
+        let later = |at| made_later(&lines, at).map(|step| step.words.last().map(|word| word.text.as_str()));
+        assert_eq!(later(0), Some(Some("ifb")));
+        assert_eq!(
+            made_later(&lines, 0).and_then(|step| step.after("add")).map(|word| word.text.as_str()),
+            Some("ifb0")
+        );
+        // Another device's, and a command that was refused itself.
+        assert_eq!((later(1), later(2), later(3), later(99)), (None, None, None, None));
     }
 
     #[test]

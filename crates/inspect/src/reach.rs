@@ -157,6 +157,27 @@ impl Reached {
         Ok(None)
     }
 
+    /// Some sets without the packets of a packet's protocol, of one destination port where that is said.
+    pub(crate) fn without(&mut self, parts: &Parts, packet: &Packet, port: Option<u16>) -> Result<Parts, TooLarge> {
+        let space = &mut self.walked.space;
+        let mut like = space.is(Field::Ethertype, packet.ethertype.into())?;
+        if packet.protocol != 0 {
+            let protocol = space.is(Field::Protocol, packet.protocol.into())?;
+            like = space.store.and(like, protocol)?;
+        }
+        if let Some(port) = port {
+            let literals = Field::Transport.literals(16, 16, port.into(), u128::MAX);
+            let ports = space.store.cube(&literals)?;
+            like = space.store.and(like, ports)?;
+        }
+        let mut left = Parts::default();
+        for (way, set) in &parts.0 {
+            let set = space.store.minus(*set, like)?;
+            left.add(space, *way, set)?;
+        }
+        Ok(left)
+    }
+
     /// A packet of a set that comes by one way.
     pub(crate) fn pick_by(&mut self, reading: &Reading, way: usize, set: Set) -> Result<Option<Candidate>, TooLarge> {
         let Some(mut packet) = self.walked.space.packet(set)? else { return Ok(None) };
@@ -173,7 +194,7 @@ impl Reached {
                 device(output).map(|output| Course::Leaves(output, Route::Forwarded(from)))
             }
             Way::Local(output) => {
-                (packet.from, packet.to) = (None, Some(output.clone()));
+                (packet.from, packet.to) = (Some("lo".to_owned()), Some(output.clone()));
                 device(output).map(|output| Course::Leaves(output, Route::Local))
             }
             Way::Arrives(input) => {

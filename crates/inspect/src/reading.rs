@@ -291,9 +291,18 @@ impl Reading {
         matches!(maker, Some(Op::Qdisc(op)) if op.handle.is_none())
     }
 
-    /// The operation that made a filter: of several that say the same, the last.
+    /// The operation that made a filter: of several that say the same, the last; where as many filters stand, each has
+    /// its own.
     pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
         let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
+        // Filters behind this one that say the same: the makers are in the same order.
+        let list = |one: &FilterDump| (one.block, one.parent, one.pref, one.protocol, one.chain);
+        let behind = self.filters.iter().filter(|other| other.dev == dump.dev && list(other) == list(dump));
+        let twins = behind.filter(|other| match &other.entry {
+            FilterEntry::Filter { handle: number, params: said, .. } => number > handle && same_twin(said, params),
+            _ => false,
+        });
+        let twins = twins.count();
         let makes = |at: &usize| {
             let Op::Filter(FilterOp { pref, protocol, params: Some(said), handle: named, .. }) = &self.ops[*at] else {
                 return false;
@@ -302,8 +311,8 @@ impl Reading {
             place && same_filter(said, *named, params, *handle)
         };
         match dump.block {
-            0 => self.index.filter_ops(&dump.dev, dump.parent).rev().find(makes),
-            block => self.index.block_ops(block).rev().find(makes),
+            0 => nth_or_last(self.index.filter_ops(&dump.dev, dump.parent).rev().filter(makes), twins),
+            block => nth_or_last(self.index.block_ops(block).rev().filter(makes), twins),
         }
     }
 
@@ -339,6 +348,20 @@ impl Reading {
 }
 
 /// Does a dump show what an operation said?
+/// May two filters of one preference ask for the same and stand both?
+fn same_twin(first: &tidegate_policy::FilterParams, second: &tidegate_policy::FilterParams) -> bool {
+    use tidegate_policy::FilterParams::{Basic, U32};
+    match (first, second) {
+        (U32(_), U32(_)) | (Basic(_), Basic(_)) => same_filter(first, 0, second, 0),
+        _ => false,
+    }
+}
+
+/// An item by its number; where there are fewer, the last.
+fn nth_or_last(items: impl Iterator<Item = usize>, number: usize) -> Option<usize> {
+    items.take(number + 1).last()
+}
+
 fn same_filter(
     said: &tidegate_policy::FilterParams,
     named: u32,

@@ -516,14 +516,23 @@ impl Shaper {
         out
     }
 
-    /// The classes, as `tc class show` lists them.
+    /// All classes, in the order of [`Self::list_classes`].
     pub fn dump_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
+        self.classes_until(dev, now, |_| false)
+    }
+
+    /// The classes that `tc class show` lists: SFB cannot tell of its class, nor netem of one without a child, and with
+    /// that Linux ends the whole listing. The classes behind are there all the same.
+    pub fn list_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
+        self.classes_until(dev, now, |node| node.kind() == Kind::Sfb || node.is_bare_netem())
+    }
+
+    fn classes_until(&mut self, dev: &str, now: Time, is_last: fn(&mut Node) -> bool) -> Vec<ClassDump> {
         let mut out = Vec::new();
         for handle in self.listing() {
             let Some(node) = self.listed(handle) else { continue };
             node.dump_classes(dev, now, &mut out);
-            // SFB cannot tell of its class, nor netem of one without a child, and with that Linux ends the whole listing.
-            if node.kind() == Kind::Sfb || node.is_bare_netem() {
+            if is_last(node) {
                 break;
             }
         }

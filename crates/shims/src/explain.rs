@@ -1,12 +1,20 @@
 //! What the kernel leaves unsaid when it refuses: why, and what to do instead.
 
+use crate::machine::Machine;
 use tidegate_packet::Handle;
-use tidegate_policy::{ClassOp, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, TcError, Verb};
+use tidegate_policy::{ClassOp, Classes, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, TcError, Verb};
 
 /// A sentence or two for the writer of the script; `None` where the kernel's words say all.
-pub(super) fn explain(op: &Op, error: &TcError) -> Option<String> {
+pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option<String> {
     match op {
-        Op::Qdisc(op) => qdisc(op, error),
+        Op::Qdisc(op) if says(error, "Specified class not found") => Some(no_class(machine, &op.dev, op.parent)),
+        Op::Qdisc(op) => {
+            let inner =
+                error.errno == Errno::Inval && error.message.is_none() && has_below(machine, &op.dev, op.parent);
+            let on_inner =
+                || format!("Class {} has classes below it; a qdisc hangs on one of those, a leaf.", op.parent);
+            if inner { Some(on_inner()) } else { qdisc(op, error) }
+        }
         Op::Class(op) => class(op, error),
         Op::Filter(op) => filter(op, error),
         _ => None,
@@ -22,6 +30,40 @@ fn no_qdisc(dev: &str, handle: Handle) -> String {
     format!("There is no qdisc {handle} on {dev}; add it first: tc qdisc add dev {dev} root handle {handle} KIND.")
 }
 
+/// Has a class others below it?
+fn has_below(machine: &mut Machine, dev: &str, class: Handle) -> bool {
+    let (now, gateway) = (machine.now, &mut machine.gateway);
+    let classes = gateway.device(dev).map(|id| gateway.classes(now, id)).unwrap_or_default();
+    class.minor() != 0 && classes.iter().any(|one| one.parent == class)
+}
+
+/// A class that a qdisc was to hang on is not there: some kinds' classes are made by hand, others' come with them.
+fn no_class(machine: &mut Machine, dev: &str, class: Handle) -> String {
+    let (now, gateway) = (machine.now, &mut machine.gateway);
+    let device = gateway.device(dev);
+    let classes = device.map(|id| gateway.classes(now, id)).unwrap_or_default();
+    let mut qdiscs = device.map(|id| gateway.qdiscs(now, id)).unwrap_or_default().into_iter();
+    let kind = qdiscs.find(|qdisc| qdisc.handle == class.qdisc()).map(|qdisc| qdisc.kind);
+    let Some(kind) = kind.filter(|kind| kind.spec().classes != Classes::Made) else {
+        return format!(
+            "There is no class {class} on {dev}; make it first, or correct the number (class numbers are hexadecimal)."
+        );
+    };
+    let takes_bands = kind.spec().qdisc.is_some_and(|options| options.iter().any(|option| option.key == "bands"));
+    let more = if takes_bands { ", or give it more bands" } else { "" };
+    let own: Vec<Handle> = classes.iter().map(|one| one.classid).filter(|id| id.qdisc() == class.qdisc()).collect();
+    let has = match own[..] {
+        [] => "has no class".to_owned(),
+        [only] => format!("has the class {only} only"),
+        [first, .., last] => format!("has the classes {first} to {last}"),
+    };
+    format!(
+        "There is no class {class} on {dev}: the {} {} {has}. Correct the number (class numbers are hexadecimal){more}.",
+        kind.name(),
+        class.qdisc()
+    )
+}
+
 fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     let dev = &op.dev;
     if says(error, "kind is unknown") {
@@ -34,12 +76,6 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     }
     if says(error, "Failed to find") {
         return Some(no_qdisc(dev, op.parent));
-    }
-    if says(error, "Specified class not found") {
-        return Some(format!(
-            "There is no class {} on {dev}; make it first, or correct the number (class numbers are hexadecimal).",
-            op.parent
-        ));
     }
     if says(error, "Exclusivity flag") || says(error, "NLM_F_REPLACE needed") {
         return Some(format!(
@@ -177,6 +213,62 @@ mod tests {
         let text = String::from_utf8_lossy(&reply.stderr).into_owned();
         assert!(text.starts_with("RTNETLINK answers: "), "{line}: {text}");
         text.lines().last().unwrap_or_default().to_owned()
+    }
+
+    /// Classes that come with a qdisc are not made by hand.
+    #[test]
+    fn what_hangs_on_no_class_is_told_which_there_are() {
+        let table = [
+            (
+                "prio",
+                "1:4",
+                "There is no class 1:4 on eth0: the prio 1: has the classes 1:1 to 1:3. Correct the number (class numbers are hexadecimal), or give it more bands.",
+            ),
+            (
+                "tbf rate 1mbit burst 15k limit 9k",
+                "1:2",
+                "There is no class 1:2 on eth0: the tbf 1: has the class 1:1 only. Correct the number (class numbers are hexadecimal).",
+            ),
+            (
+                "htb",
+                "1:4",
+                "There is no class 1:4 on eth0; make it first, or correct the number (class numbers are hexadecimal).",
+            ),
+        ];
+        for (kind, class, wanted) in table {
+            let mut machine = Machine::for_script(["eth0"]);
+            let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+            let mut tc = |line: String| {
+                let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+                machine.shim(&mut pool, &mut draws).tc(&words, None)
+            };
+            assert_eq!(tc(format!("qdisc add dev eth0 root handle 1: {kind}")).code, 0, "{kind}");
+            let reply = tc(format!("qdisc add dev eth0 parent {class} sfq"));
+            let text = String::from_utf8_lossy(&reply.stderr).into_owned();
+            assert_eq!(text, format!("Error: Specified class not found.\ntc: {wanted}\n"), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_qdisc_on_an_inner_class() {
+        let mut machine = Machine::for_script(["eth0"]);
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let mut tc = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            machine.shim(&mut pool, &mut draws).tc(&words, None)
+        };
+        for line in [
+            "qdisc add dev eth0 root handle 1: htb",
+            "class add dev eth0 parent 1: classid 1:10 htb rate 10mbit",
+            "class add dev eth0 parent 1:10 classid 1:11 htb rate 5mbit",
+        ] {
+            assert_eq!(tc(line).code, 0, "{line}");
+        }
+        let reply = tc("qdisc add dev eth0 parent 1:10 fq_codel");
+        let text = String::from_utf8_lossy(&reply.stderr).into_owned();
+        let wanted = "RTNETLINK answers: Invalid argument\n\
+                      tc: Class 1:10 has classes below it; a qdisc hangs on one of those, a leaf.\n";
+        assert_eq!(text, wanted);
     }
 
     #[test]

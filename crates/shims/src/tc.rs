@@ -54,7 +54,7 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply
             }
             Err(error) => {
                 let (mut stderr, code) = tc::refusal_text(&op, &error);
-                if let Some(why) = explain(&op, &error).filter(|_| shim.machine.grows) {
+                if let Some(why) = explain(shim.machine, &op, &error).filter(|_| shim.machine.grows) {
                     stderr.push_str(&format!("tc: {why}\n"));
                 }
                 Reply::error(code, stderr)
@@ -90,7 +90,7 @@ fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Repl
             tc::show_qdiscs(&dumps, what, flags)
         }
         Object::Class => {
-            let dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.classes(now, *id)).collect();
+            let dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.listed_classes(now, *id)).collect();
             // A tc as old as the kernels whose warnings stay in their log takes no notice of -j here.
             tc::show_classes(&dumps, what, &tc::ShowFlags { json: flags.json && machine.warns, ..*flags })
         }

@@ -361,7 +361,7 @@ impl Machine {
             (Object::Qdisc, Some(device)) => tc::show_qdiscs(&self.gateway.qdiscs(now, device), what, flags),
             (Object::Class, Some(device)) => {
                 let flags = ShowFlags { json: false, ..*flags };
-                tc::show_classes(&self.gateway.classes(now, device), what, &flags)
+                tc::show_classes(&self.gateway.listed_classes(now, device), what, &flags)
             }
             (Object::Filter, Some(device)) => {
                 let parent = what.parent.unwrap_or(Handle::NONE);

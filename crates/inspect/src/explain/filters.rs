@@ -480,6 +480,9 @@ fn by_default(
             let at = if Handle(priority).major() == 0 { priority as usize & 15 } else { 0 };
             format!("priority {priority} is band {} by the map: {got}", prio.priomap[at])
         }
+        QdiscParams::Prio(_) | QdiscParams::Ets(_) if wanted.is_some_and(|class| class.minor() == got.minor()) => {
+            format!("{because}; {} looks at the number behind the colon only: {got}", qdisc.kind.name())
+        }
         QdiscParams::Prio(_) => format!("{because}: the band of priority 0, {got}"),
         // One class, and nothing to choose.
         QdiscParams::Tbf(_) | QdiscParams::Red(_) | QdiscParams::Sfb(_) => return None,

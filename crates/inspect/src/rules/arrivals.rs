@@ -58,13 +58,14 @@ fn past(reading: &Reading, dev: &str, filters: &[&FilterDump]) -> Option<Finding
     let course = Course::Arrives(prober.device(dev)?);
     let holding = filters.iter().filter(|filter| filter.protocol == ethertype::IPV4);
     let mut holding = holding.filter_map(|filter| Some((*filter, holds_back(filter)?)));
+    let parse = |text: &str| Packet { from: Some(dev.to_owned()), ..Packet::parse(text).expect("a packet") };
     let (filter, how, (name, packet)) = holding.find_map(|(filter, how)| {
         let held = ARRIVALS.iter().find(|(_, v4, _)| {
             let before = acted(&mut prober, filter);
-            let _ = prober.travel(&Packet::parse(v4).expect("a packet"), course);
+            let _ = prober.travel(&parse(v4), course);
             acted(&mut prober, filter) > before
         })?;
-        Some((filter, how, (held.0, Packet::parse(held.2).expect("a packet"))))
+        Some((filter, how, (held.0, parse(held.2))))
     })?;
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     let way = prober.travel(&packet, course);

@@ -4,11 +4,12 @@ use super::reach::{Asking, witness};
 use super::{at_word, edit};
 use crate::finding::{self, Finding, Fix, Level};
 use crate::lost::Thing;
+use crate::probe::Way;
 use crate::reach::Candidate;
 use crate::reading::{Reading, Step};
 use crate::sets::bdd::TooLarge;
 use crate::walk::tree::{By, Parts, Place};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::Why;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
@@ -19,11 +20,16 @@ use tidegate_policy::{FilterOp, FilterParams, FlowerField, Kind, QdiscParams};
 /// Packets without a class, and protocols without a filter.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
-    let direct: Vec<(Place, Parts)> = asking.reached.walked.seen.direct.clone().into_iter().collect();
+    // What a filter leads to no class is a matter of that filter.
+    let by_default = |ends: &BTreeMap<(Place, By), Parts>| {
+        let ends = ends.iter().filter(|((_, by), _)| *by == By::Default);
+        ends.map(|((place, _), parts)| (place.clone(), parts.clone())).collect::<Vec<_>>()
+    };
+    let seen = &asking.reached.walked.seen;
+    let (direct, dropped) = (by_default(&seen.direct), by_default(&seen.unclassified));
     for (place, parts) in direct.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>() {
         found.extend(past_all(asking, &place, &parts)?);
     }
-    let dropped: Vec<(Place, Parts)> = asking.reached.walked.seen.unclassified.clone().into_iter().collect();
     for (place, parts) in dropped.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>() {
         found.extend(without_class(asking, &place, &parts)?);
     }
@@ -61,16 +67,20 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
         asking.reading.classes.iter().any(|class| class.dev == place.0 && class.classid.qdisc() == place.1);
     let (ip, other) = by_kind(asking, parts)?;
     let shown = if ip.is_empty() { &other } else { &ip };
-    let Some(candidate) = asking.reached.pick(asking.reading, shown)? else { return Ok(None) };
-    let way = asking.send(&candidate);
-    let device = asking.prober.device(&place.0);
-    let past = device.and_then(|id| way.stop_at(id)).is_some_and(|stop| stop.leaf_class().is_none());
-    let by_chance = asking.hashed_before(place);
-    asking.confirmed(past || way.dropped.is_some() || by_chance, &candidate, "past all classes");
     let named = place.1.class(htb.default as u16);
-    if !past || !has_classes || refused_already(asking, place, named) {
+    if !has_classes || refused_already(asking, place, named) {
         return Ok(None);
     }
+    let device = asking.prober.device(&place.0);
+    let nested = qdisc.parent.minor() != 0 && qdisc.parent != Handle::ROOT;
+    let past = |way: &Way| {
+        device.and_then(|id| way.stop_at(id)).is_some_and(|stop| {
+            let own = stop.classes.iter().any(|class| class.qdisc() == place.1);
+            !own && (!nested || stop.classes.contains(&qdisc.parent))
+        })
+    };
+    // A packet that a policer or a full queue drops shows nothing.
+    let Some((candidate, _)) = asking.agreed(shown, "past all classes", |way| past(way))? else { return Ok(None) };
     let (level, what) = match (ip.is_empty(), htb.default) {
         (true, _) => (Level::Note, format!("ARP and what else is not IP goes past all classes of {}", place.1)),
         (false, 0) => {
@@ -83,9 +93,18 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
         level,
         place: at_word(step, "default"),
         what,
-        because: "such packets leave at the speed of the device, before all others, and fill the queue behind it"
-            .into(),
-        witness: witness(&candidate, "no class at all"),
+        because: match nested {
+            true => {
+                format!("such packets leave before all others of {}, as fast as {} lets them", place.1, qdisc.parent)
+            }
+            false => {
+                "such packets leave at the speed of the device, before all others, and fill the queue behind it".into()
+            }
+        },
+        witness: witness(
+            &candidate,
+            &if nested { format!("no class of {}", place.1) } else { "no class at all".into() },
+        ),
         fix: if ip.is_empty() { None } else { default_fix(asking, place, step) },
     }))
 }
@@ -169,13 +188,11 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
         (false, _) => (&other, Level::Error, "ARP and what else"),
         (true, _) => (&ip, Level::Warning, "what"),
     };
-    let Some(candidate) = asking.reached.pick(asking.reading, shown)? else { return Ok(None) };
-    let way = asking.send(&candidate);
-    let dropped = way.dropped.is_some_and(|loss| loss.why == Why::Unclassified);
-    asking.confirmed(dropped || asking.hashed_before(place), &candidate, "dropped");
-    if !dropped || refused_already(asking, place, default_of(qdisc)) {
+    if refused_already(asking, place, default_of(qdisc)) {
         return Ok(None);
     }
+    let dropped = |way: &Way| way.dropped.is_some_and(|loss| loss.why == Why::Unclassified);
+    let Some((candidate, _)) = asking.agreed(shown, "dropped", dropped)? else { return Ok(None) };
     let kind = qdisc.kind.name();
     let default = default_of(qdisc);
     let why = match default.minor() {
@@ -197,13 +214,6 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
             edits: Vec::new(),
         }),
     }))
-}
-
-impl Asking<'_> {
-    /// Does a hash decide what comes to a qdisc, so that a packet of its set may go elsewhere?
-    fn hashed_before(&self, place: &Place) -> bool {
-        self.reached.walked.seen.classes.keys().any(|((device, _), by)| *device == place.0 && *by == By::Hash)
-    }
 }
 
 /// IPv6 that no filter tells apart where they do so for IPv4.

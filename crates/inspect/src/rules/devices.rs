@@ -6,7 +6,7 @@ use crate::reading::{Reading, Step};
 use crate::words;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
-use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{Classes, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
 
 /// What leads nowhere, is not counted, or shapes nothing.
@@ -56,7 +56,9 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
 fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     let FilterEntry::Filter { params, actions, .. } = &filter.entry else { return None };
     let classid = params.classid()?;
-    if reading.arrives(filter) || !actions.is_empty() || reading.class(&filter.dev, classid).is_some() {
+    // HFSC lists itself as a class.
+    let is_there = classid.minor() != 0 && reading.class(&filter.dev, classid).is_some();
+    if reading.arrives(filter) || !actions.is_empty() || is_there {
         return None;
     }
     // That the class was refused is told already.
@@ -65,21 +67,16 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     }
     // A class of its own child is left alone: R10 tells of it, and the packet comes there anyway.
     let owner = reading.qdiscs.iter().find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
-    if !matches!(owner.kind.classes(), Classes::Made | Classes::Bands) || classid.minor() == 0 {
-        return None;
-    }
+    let (level, because) = taken_instead(reading, owner, classid)?;
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     let keyword = if step.after("flowid").is_some() { "flowid" } else { "classid" };
-    let wrong_major = classid.qdisc() != owner.handle;
-    let what = if wrong_major {
+    let what = if classid == owner.handle {
+        let queue = if owner.kind == Kind::Htb { ", HTB's direct queue," } else { "" };
+        format!("the filter leads to {classid} itself{queue} and to no class")
+    } else if classid.qdisc() != owner.handle {
         format!("the filter hangs on {} and leads to {classid}, which is no class of it", owner.handle)
     } else {
         format!("the filter leads to {classid}, and there is no such class on {}", filter.dev)
-    };
-    let because = match &owner.params {
-        QdiscParams::Htb(htb) => without_own_class(reading, owner, htb.default as u16),
-        _ if owner.kind.classes() == Classes::Bands => "its packets take the band of priority 0".to_owned(),
-        _ => format!("{} drops its packets", owner.kind.name()),
     };
     let here: Vec<String> = reading
         .classes
@@ -90,7 +87,7 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
         .collect();
     let mut finding = finding(
         Rule::Nowhere,
-        Level::Error,
+        level,
         at_word(step, keyword),
         what,
         because,
@@ -98,6 +95,43 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     );
     finding.fix = hexadecimal(reading, &filter.dev, classid).map(|what| Fix { what, edits: Vec::new() });
     Some(finding)
+}
+
+/// Where a qdisc puts packets that a filter leads to a class that is not there, and how bad that is; `None`: it does not
+/// look at the class, or nothing is known of it.
+fn taken_instead(reading: &Reading, owner: &QdiscDump, classid: Handle) -> Option<(Level, String)> {
+    let band = |bands: u32, of_zero: u8| match u32::from(classid.minor()) {
+        minor @ 1.. if minor <= bands => (
+            Level::Warning,
+            format!(
+                "{} looks at the number behind the colon only: its packets take {}",
+                owner.kind.name(),
+                owner.handle.class(classid.minor())
+            ),
+        ),
+        _ => {
+            let class = owner.handle.class(u16::from(of_zero) + 1);
+            (Level::Error, format!("its packets take {class}, the band of priority 0"))
+        }
+    };
+    match &owner.params {
+        QdiscParams::Htb(_) if classid == owner.handle => {
+            Some((Level::Warning, "its packets go past every class, unshaped, and before all others".to_owned()))
+        }
+        QdiscParams::Hfsc(_) if classid == owner.handle => {
+            let mut classes = reading.classes.iter().filter(|class| class.dev == owner.dev);
+            let any = classes.any(|class| class.classid.qdisc() == owner.handle && class.classid.minor() != 0);
+            any.then(|| (Level::Error, "hfsc drops its packets: no class below takes them".to_owned()))
+        }
+        _ if classid.minor() == 0 => None,
+        QdiscParams::Htb(htb) => Some((Level::Error, without_own_class(reading, owner, htb.default as u16))),
+        QdiscParams::Hfsc(hfsc) => without_class_of_hfsc(reading, owner, hfsc.default),
+        QdiscParams::Prio(prio) => Some(band(prio.bands, prio.priomap[0])),
+        QdiscParams::Ets(ets) => Some(band(ets.bands.into(), ets.priomap[0])),
+        // multiq asks for the packet's transmit queue.
+        _ if owner.kind.classes() != Classes::Made => None,
+        _ => Some((Level::Error, format!("{} drops its packets", owner.kind.name()))),
+    }
 }
 
 /// Where HTB puts packets that a filter leads to no class of it.
@@ -109,6 +143,21 @@ fn without_own_class(reading: &Reading, owner: &QdiscDump, default: u16) -> Stri
         Some(_) => format!("its packets go past every class, unshaped: the default class {named} has classes below it"),
         None => format!("its packets go past every class, unshaped: the default class {named} is not there either"),
     }
+}
+
+/// And HFSC; without any class its root sends them.
+fn without_class_of_hfsc(reading: &Reading, owner: &QdiscDump, default: u16) -> Option<(Level, String)> {
+    let named = owner.handle.class(default);
+    let of_owner = |class: &&ClassDump| class.dev == owner.dev && class.classid.qdisc() == owner.handle;
+    let mut classes = reading.classes.iter().filter(of_owner).filter(|class| class.classid.minor() != 0);
+    let because = match reading.class(&owner.dev, named) {
+        _ if classes.next().is_none() => return None,
+        Some(class) if default != 0 && reading.is_leaf(class) => format!("its packets take the default class {named}"),
+        Some(_) if default != 0 => format!("hfsc drops its packets: the default class {named} has classes below it"),
+        _ if default == 0 => "hfsc drops its packets: there is no default class".to_owned(),
+        _ => format!("hfsc drops its packets: the default class {named} is not there either"),
+    };
+    Some((Level::Error, because))
 }
 
 /// Was a class meant whose number is the same digits in the other base?

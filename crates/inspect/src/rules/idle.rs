@@ -19,7 +19,7 @@ use tidegate_syntax::units::parse_classid;
 const MOST_CLASSES: usize = 12;
 
 /// Was a rule of netfilter refused, which may have led anywhere?
-fn is_rule_lost(reading: &Reading) -> bool {
+pub(super) fn is_rule_lost(reading: &Reading) -> bool {
     let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
     reading.steps.iter().any(|step| step.refused.is_some() && !step.may_fail && tools.contains(&step.tool.as_str()))
 }
@@ -52,7 +52,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 fn is_reached(asking: &Asking<'_>, dev: &str, qdisc: Handle) -> bool {
     let seen = &asking.reached.walked.seen;
     let own = |place: &(String, Handle)| place.0 == dev && place.1.qdisc() == qdisc;
-    seen.classes.keys().any(|(place, _)| own(place)) || seen.direct.keys().any(own)
+    seen.classes.keys().any(|(place, _)| own(place)) || seen.direct.keys().any(|(place, _)| own(place))
 }
 
 /// May anything lead to a class, as far as names tell?

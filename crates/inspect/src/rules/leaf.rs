@@ -43,7 +43,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 fn is_leaf(asking: &Asking<'_>, (device, class): &Place) -> bool {
     let leaf = asking.reached.walked.classes.get(device).and_then(|classes| classes.get(class));
     let kind = asking.reading.classes.iter().find(|dump| dump.dev == *device && dump.classid == *class);
-    leaf == Some(&true) && kind.is_some_and(|dump| dump.kind.filters() == Filters::OfClassesToo)
+    // HFSC lists itself as a class: filters on that are those of the qdisc.
+    class.minor() != 0 && leaf == Some(&true) && kind.is_some_and(|dump| dump.kind.filters() == Filters::OfClassesToo)
 }
 
 fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<Option<Finding>, TooLarge> {
@@ -97,7 +98,7 @@ fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Re
     let seen = &asking.reached.walked.seen;
     let own = |other: &Place| other.0 == place.0 && other.1.qdisc() == place.1.qdisc();
     let classes = seen.classes.iter().filter(|((other, _), _)| own(other)).map(|(_, parts)| parts);
-    let direct = seen.direct.iter().filter(|(other, _)| own(other)).map(|(_, parts)| parts);
+    let direct = seen.direct.iter().filter(|((other, _), _)| own(other)).map(|(_, parts)| parts);
     let around: Vec<Parts> = classes.chain(direct).cloned().collect();
     let mut coming = Parts::default();
     for parts in around {
@@ -122,7 +123,8 @@ fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Re
             false => "nothing leads to the class that it hangs on".to_owned(),
         },
         witness: shown.and_then(|(candidate, went)| witness(&candidate, &went)),
-        fix: inner.then(|| Fix { what: format!("hang them on {root}"), ..moved(asking, filters, root) }),
+        fix: inner
+            .then(|| Fix { what: format!("hang them on the qdisc: parent {root}"), ..moved(asking, filters, root) }),
     }))
 }
 
@@ -138,7 +140,7 @@ fn right_place(asking: &Asking<'_>, place: &Place, filters: &[usize], below: Opt
     };
     match below.filter(|below| leads(*below)) {
         Some(below) => moved(asking, filters, below),
-        None => Fix { what: format!("hang them on {}: parent {0}", place.1.qdisc()), edits: Vec::new() },
+        None => Fix { what: format!("hang them on the qdisc: parent {}", place.1.qdisc()), edits: Vec::new() },
     }
 }
 

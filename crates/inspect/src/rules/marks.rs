@@ -1,5 +1,6 @@
 //! R8 and R9: marks that are read and never set, set and never read, replaced, or lost with the first packet of a connection.
 
+use super::idle::is_rule_lost;
 use super::overwritten;
 use super::reach::{Asking, witness};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
@@ -55,7 +56,7 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = asking.reading;
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
-        let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry else { continue };
+        let FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } = &dump.entry else { continue };
         let place = (dump.dev.clone(), dump.parent);
         let coming = asking.reached.list(&place);
         let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
@@ -63,6 +64,10 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             continue;
         }
         let Some(step) = asking.step_of_filter(at) else { continue };
+        if let Some(mask) = fw.mask.filter(|mask| handle & !mask != 0) {
+            found.push(beyond_mask(step, *handle, mask));
+            continue;
+        }
         let protocol = asking.reached.walked.space.protocol(dump.protocol)?;
         let here = marks_of(asking, &coming, protocol)?;
         let anywhere = marks_of(asking, &coming, Set::ALL)?;
@@ -71,7 +76,7 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         // What arrives meets the filters there before any rule.
         let early = coming.0.iter().all(|(way, _)| matches!(asking.reached.walked.ways[*way], Way::Arrives(_)));
         let is_set = sets(asking, *handle).is_some();
-        if reading.lost.has(&Thing::Mark(*handle)) {
+        if reading.lost.has(&Thing::Mark(*handle)) || is_rule_lost(reading) {
             continue;
         }
         if is_set && !other_family && !early {
@@ -79,9 +84,14 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             found.extend(sorted_before(asking, at, *handle, step)?);
             continue;
         }
+        let unreached = set_elsewhere(asking, *handle);
         let because = match (nothing, other_family) {
             _ if early && is_set => {
                 format!("what comes to {} is led there as it arrives, before any rule could mark it", dump.dev)
+            }
+            _ if unreached.is_some() => unreached.clone().unwrap_or_default(),
+            (true, _) if rules(reading).any(|rule| rule.targets().any(may_mark)) => {
+                "packets carry no mark here".to_owned()
             }
             (true, _) => "nothing in these files sets any mark; something else must".to_owned(),
             (_, true) => "the rules that set it are for IPv4: ip6tables has its own".to_owned(),
@@ -89,7 +99,7 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         };
         found.push(Finding {
             rule: Rule::Marks,
-            level: if nothing && !is_set { Level::Note } else { Level::Warning },
+            level: if nothing && !is_set && unreached.is_none() { Level::Note } else { Level::Warning },
             place: super::at_word(step, "handle"),
             what: format!("no packet carries mark {handle}: the filter never matches"),
             because,
@@ -102,6 +112,47 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         });
     }
     Ok(found)
+}
+
+/// A mark with bits that the filter's own mask takes away.
+fn beyond_mask(step: &Step, mark: u32, mask: u32) -> Finding {
+    Finding {
+        rule: Rule::Marks,
+        level: Level::Warning,
+        place: super::at_word(step, "handle"),
+        what: format!("no mark is {mark:#x} under the mask {mask:#x}: the filter never matches"),
+        because: "fw compares what the mask leaves of a packet's mark with the whole handle".into(),
+        witness: Some(Witness::Number(format!("{mark:#x} under {mask:#x} is {:#x}", mark & mask))),
+        fix: None,
+    }
+}
+
+/// The rule that sets a mark where none of the packets comes, in words.
+fn set_elsewhere(asking: &Asking<'_>, mark: u32) -> Option<String> {
+    let tables = asking.reading.gateway.all_tables().iter();
+    let keys = tables.flat_map(|table| {
+        table.chains().iter().flat_map(move |chain| {
+            (0..chain.rules.len()).map(move |at| RuleKey {
+                family: table.family(),
+                table: table.name().to_owned(),
+                chain: chain.name.clone(),
+                at,
+            })
+        })
+    });
+    let sets_it = |key: &RuleKey| {
+        let targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
+        targets.into_iter().any(|target| matches!(target, Target::Mark { value, .. } if *value == mark))
+    };
+    let mut unseen = keys.filter(|key| !asking.reached.walked.rules.contains_key(key));
+    let key = unseen.find(sets_it)?;
+    let line = asking.step_of_rule(&key).map_or(String::new(), |step| format!(" ({})", asking.line(step)));
+    Some(format!("the rule that sets it{line} stands in chain {}, where none of its packets comes", key.chain))
+}
+
+/// May a target give packets a mark?
+fn may_mark(target: &Target) -> bool {
+    matches!(target, Target::Mark { .. } | Target::Connmark(Connmark::Restore { .. }))
 }
 
 /// A filter for a mark whose packets all have a class by their priority: a qdisc asks no filter then.
@@ -179,7 +230,7 @@ fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
                 level: Level::Warning,
                 place: step.place.clone(),
                 what: format!("nothing reads mark {mark} on {device}"),
-                because: format!("its packets wait in {went}, while nothing leads to class {idle}"),
+                because: format!("its packets wait in {went}, while no packet comes to class {idle}"),
                 witness: witness(&candidate, &format!("{went}, with mark {mark}")),
                 fix: Some(Fix {
                     what: format!("lead it there: tc filter add dev {device} … handle {mark} fw flowid {idle}"),

@@ -141,9 +141,10 @@ fn addition(step: &Step, words: &str, what: &str) -> Option<Fix> {
 fn by_whom(word: &Word, what: String) -> String {
     match &word.place {
         _ if word.literal => what,
-        Some(_) => {
-            format!("{what} (by hand: `{}` does not stand here letter by letter, or others use it too)", word.text)
-        }
+        Some(_) => format!(
+            "{what} (by hand: `{}` comes from a variable, a substitution, or a line that is used more than once)",
+            word.text
+        ),
         None => format!("{what} (by hand: where `{}` is written is not known)", word.text),
     }
 }

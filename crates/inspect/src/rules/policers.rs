@@ -4,7 +4,7 @@ use super::{at_word, edit, finding};
 use crate::finding::{Finding, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{Course, Prober};
-use crate::reading::{CARRIED_OUT_AT, Reading};
+use crate::reading::{CARRIED_OUT_AT, Reading, Step};
 use tidegate_classify::{Meter, Policers};
 use tidegate_gateway::Route;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -15,9 +15,13 @@ const LONGEST: u32 = u16::MAX as u32;
 /// Frames for which a burst of a policer should have room, and the time at its rate, 1/s of which it should hold.
 const FRAMES: u64 = 10;
 const TIMES_A_SECOND: u64 = 20;
-/// A download's full packet, and an upload's.
-const FULL: [&str; 2] =
-    ["tcp 198.51.100.7:443 > 192.168.1.10:40000 len 1500", "tcp 192.168.1.10:40000 > 198.51.100.7:443 len 1500"];
+/// A download's full packet, and an upload's, by the protocols that fill a link.
+const FULL: [&str; 4] = [
+    "tcp 198.51.100.7:443 > 192.168.1.10:40000 len 1500",
+    "tcp 192.168.1.10:40000 > 198.51.100.7:443 len 1500",
+    "udp 198.51.100.7:443 > 192.168.1.10:40000 len 1500",
+    "udp 192.168.1.10:40000 > 198.51.100.7:443 len 1500",
+];
 
 /// Policers by which no frame of full length ever conforms.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -67,7 +71,7 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
     let said = step.after(keyword)?;
     let drops = police.exceed == Control::Drop;
     let fate = if drops { "is dropped, every one" } else { "counts as too fast, every one" };
-    let shown = drops.then(|| dropped(reading, dump, arrives)).flatten();
+    let shown = drops.then(|| dropped(reading, dump, arrives, step)).flatten();
     let what = match most {
         0 => format!("a policer with {keyword} {} lets no packet conform", said.text),
         _ => format!("a policer with {keyword} {} lets no frame of more than {most} bytes conform", said.text),
@@ -88,13 +92,31 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
     Some(told)
 }
 
+/// Full packets, some of them with the ports and addresses that a filter's command asks for.
+fn full_packets(step: &Step) -> impl Iterator<Item = Packet> {
+    let port = |keywords: [&str; 2]| keywords.iter().find_map(|keyword| step.after(keyword)?.text.parse::<u16>().ok());
+    let (from, to) = (port(["sport", "src_port"]), port(["dport", "dst_port"]));
+    let address = |keywords: [&str; 2]| {
+        let text = &keywords.iter().find_map(|keyword| step.after(keyword))?.text;
+        text.split('/').next()?.parse::<std::net::IpAddr>().ok()
+    };
+    let (source, destination) = (address(["src", "src_ip"]), address(["dst", "dst_ip"]));
+    let plain = FULL.into_iter().filter_map(|text| Packet::parse(text).ok());
+    let asked = move |packet: Packet| Packet {
+        ports: (from.unwrap_or(packet.ports.0), to.unwrap_or(packet.ports.1)),
+        source: source.filter(|address| address.is_ipv4()).unwrap_or(packet.source),
+        destination: destination.filter(|address| address.is_ipv4()).unwrap_or(packet.destination),
+        ..packet
+    };
+    plain.clone().chain(plain.map(asked))
+}
+
 /// A full packet that the engine drops at this filter.
-fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool) -> Option<Witness> {
+fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool, step: &Step) -> Option<Witness> {
     let mut prober = Prober::new(reading);
     let device = prober.device(&dump.dev)?;
     let course = if arrives { Course::Arrives(device) } else { Course::Leaves(device, Route::Forwarded(None)) };
-    FULL.iter().find_map(|text| {
-        let mut packet = Packet::parse(text).ok()?;
+    full_packets(step).find_map(|mut packet| {
         if arrives {
             packet.from = Some(dump.dev.clone())
         } else {

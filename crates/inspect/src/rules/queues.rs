@@ -11,7 +11,9 @@ use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::spec::Takes;
 use tidegate_policy::{Kind, QdiscParams, Waits};
+use tidegate_syntax::units::parse_size;
 
 /// A queue that takes longer than this is the delay it should prevent.
 const LONG: Span = Span::millis(1000);
@@ -331,8 +333,12 @@ fn shorter(length: &Length<'_>) -> Fix {
 fn by_hand(length: &Length<'_>) -> Fix {
     // CoDel's target must not be less than a frame takes (RFC 8289, 4.4).
     let frame_ms = (u64::from(length.frame) * 1500).div_ceil(length.ceil.0.max(1));
-    let target =
-        if frame_ms > 5 { format!(" target {frame_ms}ms interval {}ms", frame_ms + 95) } else { String::new() };
+    // Where fq_codel stands already, it keeps what it is not told otherwise.
+    let target = match frame_ms {
+        6.. => format!(" target {frame_ms}ms interval {}ms", frame_ms + 95),
+        _ if length.kind == Kind::FqCodel => " target 5ms interval 100ms".to_owned(),
+        _ => String::new(),
+    };
     let why = match length.kind {
         Kind::FqCodel | Kind::Codel => "with a target that a frame fits in",
         _ => "a queue that keeps itself short",
@@ -382,10 +388,14 @@ pub(super) const FIRST_WINDOW: u32 = 10;
 /// Queues that are alike let as many survive: by device, kind, limit and longest frame, at the root or not.
 type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>;
 
-/// A connection's first window in the unit of a kind's limit.
-fn window(kind: Kind, frame: u32) -> u64 {
-    let in_bytes = matches!(kind, Kind::Red | Kind::Gred);
-    u64::from(FIRST_WINDOW) * if in_bytes { u64::from(frame) } else { 1 }
+/// Frames that a limit has room for, in the unit of its kind.
+fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
+    let options = kind.spec().qdisc?;
+    let option = options.iter().find(|option| option.key == "limit")?;
+    match option.takes {
+        Takes::Size => parse_size(limit).map(|bytes| u64::from(bytes / frame.max(1))),
+        _ => limit.parse().ok(),
+    }
 }
 
 /// A limit that drops packets of a single connection's first window.
@@ -400,10 +410,10 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
         _ => return None,
     };
     let frame = reading.class(&qdisc.dev, class).map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
-    // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short.
-    if qdisc.kind.waits() == Waits::KeptShort
-        && limit.text.parse().is_ok_and(|limit: u64| limit >= window(qdisc.kind, frame))
-    {
+    // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short, or for another
+    // limit's sake.
+    let room = room(qdisc.kind, &limit.text, frame)?;
+    if room >= u64::from(FIRST_WINDOW) {
         return None;
     }
     let shape = (qdisc.dev.clone(), qdisc.kind.name(), limit.text.clone(), frame, class.is_none());
@@ -412,6 +422,10 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
     }
     let measure = || bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW);
     let left = (*survived.entry(shape).or_insert_with(measure))?;
+    // Something else lets still fewer in.
+    if u64::from(left) < room {
+        return None;
+    }
     if left == 0 {
         return takes_nothing(bench, qdisc, class, frame, (step, limit));
     }

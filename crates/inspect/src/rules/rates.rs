@@ -9,6 +9,7 @@ use crate::words;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::ClassDump;
 use tidegate_policy::{ClassParams, ServiceCurve};
+use tidegate_syntax::units::parse_classid;
 
 /// HTB's lowest priority.
 const LOWEST: u32 = 7;
@@ -248,16 +249,21 @@ fn no_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params 
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     step.after("ceil")?;
+    // It names a parent that is not there: R6 tells of that.
+    if step.after("parent").and_then(|word| parse_classid(&word.text)).is_some_and(|parent| parent.minor() != 0) {
+        return None;
+    }
     let reached = bench.rate(&class.dev, class.classid, reading.frame(&class.dev))?;
     (reached.0 < ceil.0 * 98 / 100).then(|| {
+        let mut numbers = (1..=u16::MAX).map(|minor| class.classid.class(minor));
+        let free = numbers.find(|id| reading.class(&class.dev, *id).is_none()).unwrap_or(class.classid);
         finding(
             Rule::Rates,
             Level::Warning,
             at_word(step, "ceil"),
             format!("class {} never reaches its ceil of {}: it has no parent to borrow from", class.classid, words::rate(ceil)),
             format!(
-                "classes lend to one another below a common parent only; make one with the link's rate (classid {}:1) and hang them on it",
-                class.classid.major()
+                "classes lend to one another below a common parent only; make one with the link's rate (classid {free}) and hang them on it"
             ),
             format!("kept full, with all others idle, it sends {}", words::rate(reached)),
         )

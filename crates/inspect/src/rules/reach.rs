@@ -2,7 +2,7 @@
 
 use super::{capped, collisions, defaults, edit, idle, intent, leaf, marks, parts, protocols, today};
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
-use crate::packet::Packet;
+use crate::packet::{Packet, has_ports};
 use crate::probe::{Course, Prober, Way};
 use crate::reach::{Candidate, Reached};
 use crate::reading::{Place, Reading, Step};
@@ -22,6 +22,8 @@ use tidegate_policy::{FilterParams, Op};
 const MOST_RULES: usize = 4000;
 /// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all before it.
 const MOST_DEAD: usize = 200;
+/// Packets that are tried for one sentence, where sets are wider than the truth.
+const MOST_TRIED: usize = 12;
 
 /// What the rules about classification work with.
 pub(super) struct Asking<'a> {
@@ -141,9 +143,10 @@ impl<'a> Asking<'a> {
         (came.into_iter().flatten().flatten().collect(), silent)
     }
 
-    /// Is nothing known of what comes to a device's filters and classes?
+    /// Is nothing known of what comes to a device's filters and classes? A device that is down drops all, and that is told.
     pub(super) fn leaves_out(&self, device: &str) -> bool {
-        self.only.as_ref().is_some_and(|only| only != device) || undecided(self.reading, device)
+        let is_down = self.reading.down.iter().any(|down| down == device);
+        is_down || self.only.as_ref().is_some_and(|only| only != device) || undecided(self.reading, device)
     }
 
     /// Sends a candidate through the engine.
@@ -158,9 +161,36 @@ impl<'a> Asking<'a> {
     }
 
     /// The engine has the last word. Where it contradicts a set one of the two is wrong; but where connections matter, the packets before
-    /// may not have made this one's what the set wants.
+    /// may not have made this one's what the set wants, and where a filter's answer is not known, sets are wider than the truth.
     pub(super) fn confirmed(&self, agreed: bool, candidate: &Candidate, wanted: &str) {
-        debug_assert!(agreed || !self.plain, "the engine does not have {} {wanted}", candidate.packet);
+        let exact = self.plain && self.reached.walked.seen.guessed.is_empty();
+        debug_assert!(agreed || !exact, "the engine does not have {} {wanted}", candidate.packet);
+    }
+
+    /// A packet of some sets of which the engine says the same. Where sets are wider than the truth, others are tried: of
+    /// another port, of another protocol.
+    pub(super) fn agreed(
+        &mut self,
+        parts: &Parts,
+        wanted: &str,
+        mut is_so: impl FnMut(&Way) -> bool,
+    ) -> Result<Option<(Candidate, Way)>, TooLarge> {
+        let (mut left, mut tried) = (parts.clone(), BTreeSet::new());
+        for _ in 0..MOST_TRIED {
+            let Some(candidate) = self.reached.pick(self.reading, &left)? else { return Ok(None) };
+            let way = self.send(&candidate);
+            let agreed = is_so(&way);
+            // One that was lost before shows nothing.
+            self.confirmed(agreed || way.dropped.is_some(), &candidate, wanted);
+            if agreed {
+                return Ok(Some((candidate, way)));
+            }
+            let packet = &candidate.packet;
+            let known = !tried.insert((packet.ethertype, packet.protocol));
+            let port = (!known && has_ports(packet.protocol)).then_some(packet.ports.1);
+            left = self.reached.without(&left, packet, port)?;
+        }
+        Ok(None)
     }
 
     /// How often the engine had a filter match.
@@ -432,7 +462,10 @@ pub(super) fn remove(asking: &Asking<'_>, step: &Step) -> Option<Fix> {
     let what = match (edits.is_empty(), written) {
         (false, _) => "remove the line".to_owned(),
         (true, true) => "remove it (by hand: its line does more than this)".to_owned(),
-        (true, false) => "remove it (by hand: it does not stand there letter by letter)".to_owned(),
+        (true, false) => {
+            "remove it (by hand: its words come from variables, substitutions, or a line that is used more than once)"
+                .to_owned()
+        }
     };
     Some(Fix { what, edits })
 }

@@ -1,9 +1,11 @@
 //! C1: commands that are refused. What is refused because something refused before is missing is told with that.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
-use crate::lost::{is_told, is_unnamed, stands_already};
+use crate::lost::{is_told, is_unnamed, made_later, stands_already};
 use crate::reading::{Reading, Step};
 use crate::words::{count, named};
+use tidegate_policy::Kind;
+use tidegate_policy::spec::REFUSED;
 use tidegate_syntax::tc::refusal_lines;
 
 /// A finding for each refusal that has its reason in itself.
@@ -31,7 +33,8 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     // nft says the place before.
     let own = reason.strip_prefix("tidegate: ").or(reason.split_once("Error: tidegate: ").map(|(_, own)| own));
     let not_built = own.filter(|_| !unnamed);
-    let mut because = match not_built {
+    let one_queue = wants_queues(reading, step, &reason);
+    let mut because = match not_built.or(one_queue.as_deref()) {
         Some(_) => "what the command does is missing from what was checked".to_owned(),
         None => "what the command should have done is missing from the policy".to_owned(),
     };
@@ -56,16 +59,38 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
         (true, _) if reason.starts_with("tidegate: ") => "there is no name behind dev".to_owned(),
         (true, _) => format!("{} refuses this: there is no name behind dev ({reason})", step.tool),
         (_, Some(reason)) => format!("tidegate cannot carry this out: {reason}"),
+        (false, None) if one_queue.is_some() => {
+            format!("tidegate cannot carry this out: {}", one_queue.as_deref().unwrap_or_default())
+        }
         (false, None) => format!("{} refuses this: {reason}", step.tool),
     };
-    let remedy = if unnamed { Some("is the variable behind dev empty?".to_owned()) } else { remedy };
+    let later = made_later(&reading.steps, at).and_then(|step| reading.line(step));
+    let remedy = match (unnamed, later) {
+        (true, _) => Some("is the variable behind dev empty?".to_owned()),
+        (_, Some(line)) => {
+            Some(format!("what it needs is made only after it, at {line}: put that command before this one"))
+        }
+        (_, None) => remedy,
+    };
     Some(Finding {
         rule: Rule::Refused,
-        level: if not_built.is_some() { Level::Warning } else { Level::Error },
+        level: if not_built.is_some() || one_queue.is_some() { Level::Warning } else { Level::Error },
         place: blamed.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
         what,
         because,
         witness: Some(Witness::Number(shown)),
         fix: remedy.map(|what| Fix { what, edits: Vec::new() }),
     })
+}
+
+/// Is it refused because the device has one transmit queue here? A card may have several; a device that the policy makes
+/// has what it says.
+fn wants_queues(reading: &Reading, step: &Step, reason: &str) -> Option<String> {
+    let dev = step.after("dev")?.text.as_str();
+    let named = |name: &str| step.words.iter().any(|word| word.text == name);
+    let mut spread = REFUSED.iter().filter(|refused| refused.answer.is_some()).map(|refused| refused.name);
+    let kind = spread.find(|name| named(name)).or(named(Kind::Multiq.name()).then_some(Kind::Multiq.name()))?;
+    let is_that = reason.contains("Operation not supported") || reason.contains("Multi-queue device is required");
+    let card = reading.there_before().any(|name| name == dev);
+    (is_that && card).then(|| format!("{kind} needs a card with several transmit queues, and {dev} has one here"))
 }

@@ -130,7 +130,7 @@ fn rate<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>>
     let bare = lower.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
     let (meant, text) = if bytes {
         (Meant::Bits, lower.trim_end_matches("bps").to_owned() + "bit")
-    } else if bare && parsed.0 * 8 < 100_000 {
+    } else if bare && parsed.0 > 0 && parsed.0 * 8 < 100_000 {
         (Meant::Kilobits, lower.clone() + "kbit")
     } else {
         return None;

@@ -53,6 +53,8 @@ pub(crate) struct Listed {
     pub(crate) verdicts: Vec<(Verdict, Set)>,
     /// What no filter matched.
     pub(crate) rest: Option<Set>,
+    /// A filter matched some whose verdict is not known: sets are wider than the truth from there on.
+    pub(crate) guessed: bool,
 }
 
 impl List {
@@ -236,6 +238,7 @@ impl Lists<'_> {
             }
             Said::Open(verdicts) if !met.matched.is_empty() => {
                 listed.verdicts.extend(verdicts.into_iter().map(|verdict| (verdict, met.matched)));
+                listed.guessed = true;
                 Ok(live)
             }
             _ => Ok(live),

@@ -6,7 +6,7 @@ use crate::sets::field::View;
 use crate::sets::set::Space;
 use crate::walk::list::{Before, List, Lists, Verdict};
 use crate::walk::{Passing, Priority, States};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::{Kind, PrioParams, QdiscParams};
@@ -76,10 +76,12 @@ pub(crate) struct Seen {
     pub(crate) lists: BTreeMap<Place, Parts>,
     /// Packets that came to each leaf class.
     pub(crate) classes: BTreeMap<(Place, By), Parts>,
-    /// Packets that HTB sent past all classes.
-    pub(crate) direct: BTreeMap<Place, Parts>,
-    /// Packets that a qdisc without a default dropped, because nothing named a class that is there.
-    pub(crate) unclassified: BTreeMap<Place, Parts>,
+    /// Packets that HTB sent past all its classes.
+    pub(crate) direct: BTreeMap<(Place, By), Parts>,
+    /// Packets that a qdisc dropped for want of a class: a filter named one that is not there, or none did.
+    pub(crate) unclassified: BTreeMap<(Place, By), Parts>,
+    /// Devices where what a filter or a hash makes of a packet is not known.
+    pub(crate) guessed: BTreeSet<String>,
     /// Packets that filters led to another device and that were not followed there yet.
     pub(crate) led: Vec<Led>,
 }
@@ -200,7 +202,7 @@ impl Tree<'_> {
         let mut heads: BTreeMap<Handle, Set> = BTreeMap::new();
         for (class, part) in self.by_priority(at, set)? {
             if class == own && htb {
-                self.end(At::Direct, at, part)?;
+                self.end(At::Direct(By::Word), at, part)?;
             } else if self.is_leaf(at.dev, class) {
                 self.leaf(at, class, By::Word, part)?;
             } else {
@@ -223,7 +225,7 @@ impl Tree<'_> {
             }
         }
         for part in heads.into_values() {
-            self.end(At::Unclassified, at, part)?;
+            self.end(At::Unclassified(By::Word), at, part)?;
         }
         self.default(at, undecided)
     }
@@ -241,7 +243,7 @@ impl Tree<'_> {
         for (verdict, part) in verdicts {
             for (class, by) in self.named(at, &verdict) {
                 if class == own && at.qdisc.kind == Kind::Htb {
-                    self.end(At::Direct, at, part)?;
+                    self.end(At::Direct(by), at, part)?;
                 } else if self.is_leaf(at.dev, class) && class.qdisc() == own {
                     self.leaf(at, class, by, part)?;
                 } else if self.has(at.dev, class) && class.qdisc() == own {
@@ -265,8 +267,8 @@ impl Tree<'_> {
         let class = at.qdisc.handle.class(minor);
         match (self.is_leaf(at.dev, class), at.qdisc.kind) {
             (true, _) => self.leaf(at, class, By::Default, set),
-            (false, Kind::Htb) => self.end(At::Direct, at, set),
-            _ => self.end(At::Unclassified, at, set),
+            (false, Kind::Htb) => self.end(At::Direct(By::Default), at, set),
+            _ => self.end(At::Unclassified(By::Default), at, set),
         }
     }
 
@@ -281,7 +283,8 @@ impl Tree<'_> {
                 to_filters = self.space().store.or(to_filters, part)?;
             }
         }
-        let (verdicts, mut nowhere) = self.ask(at.dev, own, own, to_filters)?;
+        let (verdicts, rest) = self.ask(at.dev, own, own, to_filters)?;
+        let mut nowhere = Set::NONE;
         for (verdict, part) in verdicts {
             for (class, by) in self.named(at, &verdict) {
                 if self.has(at.dev, class) && class.qdisc() == own {
@@ -292,7 +295,8 @@ impl Tree<'_> {
             }
             self.leaves(at.dev, verdict, part);
         }
-        self.end(At::Unclassified, at, nowhere)
+        self.end(At::Unclassified(By::Word), at, nowhere)?;
+        self.end(At::Unclassified(By::Default), at, rest)
     }
 
     /// prio: by priority if that names a band, else by filters, else by the map.
@@ -370,6 +374,10 @@ impl Tree<'_> {
         self.seen.lists.entry(place).or_default().add(self.lists.space, self.way, set)?;
         let before = Before { set, states: self.states, view: self.view, passed_over: self.passed_over };
         let listed = self.lists.ask(list, qdisc, before)?;
+        let hashes = |(verdict, _): &(Verdict, Set)| matches!(verdict, Verdict::Spread(..));
+        if listed.guessed || listed.verdicts.iter().any(hashes) {
+            self.seen.guessed.insert(dev.to_owned());
+        }
         for (at, met) in listed.filters {
             let seen = self.seen.filters.entry(at).or_default();
             seen.asked.add(self.lists.space, self.way, met.asked)?;
@@ -423,11 +431,12 @@ impl Tree<'_> {
         if set.is_empty() {
             return Ok(());
         }
-        let ends = match end {
-            At::Direct => &mut self.seen.direct,
-            At::Unclassified => &mut self.seen.unclassified,
+        let place = (at.dev.to_owned(), at.qdisc.handle);
+        let parts = match end {
+            At::Direct(by) => self.seen.direct.entry((place, by)).or_default(),
+            At::Unclassified(by) => self.seen.unclassified.entry((place, by)).or_default(),
         };
-        ends.entry((at.dev.to_owned(), at.qdisc.handle)).or_default().add(self.lists.space, self.way, set)
+        parts.add(self.lists.space, self.way, set)
     }
 
     fn has(&self, dev: &str, class: Handle) -> bool {
@@ -442,8 +451,8 @@ impl Tree<'_> {
 /// Where packets end that come to no class.
 #[derive(Clone, Copy)]
 enum At {
-    Direct,
-    Unclassified,
+    Direct(By),
+    Unclassified(By),
 }
 
 /// Does a qdisc hang on a class of another, or on the other itself?

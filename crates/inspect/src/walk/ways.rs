@@ -295,7 +295,8 @@ impl Walked {
                 return Err(TooLarge);
             }
             let Led { from, to, way, passing, out } = led;
-            if !self.looks_into(&to) {
+            // A device that is down drops what is led to it.
+            if !self.looks_into(&to) || reading.down.contains(&to) {
                 continue;
             }
             self.leave(reading, way, &to, view, passing, false)?;

@@ -163,7 +163,7 @@ line 7, warning R8: no packet carries mark 5: the filter never matches
   packets carry 0, 1, 3 here
   shown: marks on eth0: 0, 1, 3
 line 9, warning R8: nothing reads mark 3 on eth0
-  its packets wait in 1:20, while nothing leads to class 1:30
+  its packets wait in 1:20, while no packet comes to class 1:30
   shown: tcp 192.168.1.10 > 198.51.100.7:80 out eth0: 1:20, with mark 3
   fix: lead it there: tc filter add dev eth0 … handle 3 fw flowid 1:30
 "
@@ -271,7 +271,7 @@ tc filter add dev eth0 parent 1:1 protocol ip pref 1 u32 match ip tos 0x08 0xfc 
 line 6, warning R1: no packet comes to 1:1, where 2 filters hang
   a packet is asked the filters of 1: first, and none of them leads to 1:1
   shown: tcp 192.168.1.10 > 198.51.100.7:443 tos 0x10 out eth0: 1:20
-  fix: hang them on 1:
+  fix: hang them on the qdisc: parent 1:
     6 (30, 33): \"1:\"
     7 (30, 33): \"1:\"
 "
@@ -384,7 +384,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u32 0 0 flowid 1:1
         "\
 line 1, error R11: ARP and what else no filter of 1: takes is dropped: drr has no default class here
   without ARP the neighbours are not found, and nothing can be sent at all
-  shown: arp 192.168.1.10 > 198.51.100.7 out eth0: no class: it is dropped
+  shown: arp 192.168.1.10 > 198.51.100.7 in lo out eth0: no class: it is dropped
   fix: end the filters of 1: with one for `protocol all`
 "
     );
@@ -671,7 +671,7 @@ fn ipv6_that_arrives_goes_past_filters_for_ipv4() {
         "\
 line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is over IPv4
   the filters there ask for IPv4 only
-  shown: tcp [2001:db8:2::7]:443 > [2001:db8:1::a]:40000 len 1500: the host unchanged
+  shown: tcp [2001:db8:2::7]:443 > [2001:db8:1::a]:40000 len 1500 in eth0: the host unchanged
   fix: take all: `protocol all`
 "
     );
@@ -733,7 +733,7 @@ fn filters_to_bands_that_are_not_there() {
     assert_eq!(of("1:3"), "");
     assert_eq!(
         of("1:4"),
-        "line 2, error R6: the filter leads to 1:4, and there is no such class on eth0\n  its packets take the band of priority 0\n"
+        "line 2, error R6: the filter leads to 1:4, and there is no such class on eth0\n  its packets take 1:2, the band of priority 0\n"
     );
 }
 
@@ -748,7 +748,7 @@ fn where_filters_on_a_leaf_belong() {
         let found = told(&text, &[Rule::LeafFilter]);
         found.split_once("  fix: ").map(|(_, fix)| fix.lines().next().unwrap_or_default().to_owned()).unwrap_or(found)
     };
-    assert_eq!(of("pfifo", "1:10"), "hang them on 1:: parent 1:");
+    assert_eq!(of("pfifo", "1:10"), "hang them on the qdisc: parent 1:");
     assert_eq!(of("prio", "30:1"), "hang them on the qdisc below: parent 30:");
 }
 

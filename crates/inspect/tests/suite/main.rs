@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod claims;
 mod classification;
 mod explain;
 mod probe;

@@ -243,7 +243,7 @@ impl Machine {
                 Object::Qdisc => tc::show_qdiscs(&self.shaper.dump_qdiscs(LINK, now), &what, flags),
                 Object::Class => {
                     let flags = ShowFlags { json: false, ..*flags };
-                    tc::show_classes(&self.shaper.dump_classes(LINK, now), &what, &flags)
+                    tc::show_classes(&self.shaper.list_classes(LINK, now), &what, &flags)
                 }
                 Object::Filter => {
                     self.count_actions(now);

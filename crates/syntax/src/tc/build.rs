@@ -3,7 +3,7 @@
 use super::kind::{syntax, unparsable};
 use super::options::Reader;
 use super::words::Words;
-use crate::{Env, Refusal};
+use crate::{Env, Refusal, nearest};
 use tidegate_policy::spec::{KindSpec, Refused};
 use tidegate_policy::{ClassParams, Kind, QdiscParams};
 
@@ -31,9 +31,13 @@ pub(super) fn class(name: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
         return Err(later("class", name, place));
     }
     let Some(spec) = KindSpec::find(name).filter(|spec| spec.class.is_some()) else {
-        return Err(Refusal::new(1, format!("Error: Qdisc \"{name}\" is classless."))
-            .at(place)
-            .remedy("Classes are made by hand for htb, hfsc, drr and qfq; those of ets can be changed."));
+        let kinds = KindSpec::all().filter(|spec| spec.class.is_some()).map(|spec| spec.name);
+        let near = nearest(name, kinds.chain(["classid", "parent", "root", "dev", "estimator"]));
+        let remedy = match near.filter(|_| Kind::named(name).is_none()) {
+            Some(near) => format!("There is no kind \"{name}\"; did you mean {near}?"),
+            None => "Classes are made by hand for htb, hfsc, drr and qfq; those of ets can be changed.".to_owned(),
+        };
+        return Err(Refusal::new(1, format!("Error: Qdisc \"{name}\" is classless.")).at(place).remedy(remedy));
     };
     let reader = Reader { spec, dev, env, class: true };
     syntax(spec.kind).class(&reader, words)

@@ -393,7 +393,9 @@ impl Reader {
         let text = words.need()?;
         if !self.tagged {
             let line = format!("Can't set \"{name}\" if ethertype isn't 802.1Q or 802.1AD and num_of_vlans is 0");
-            return Err(Refusal::new(1, line).at(words.last()).remedy("Say protocol 802.1q."));
+            return Err(Refusal::new(1, line).at(words.last()).remedy(
+                "Say protocol 802.1q, on the device beneath: a VLAN's own device gets its frames without the tag.",
+            ));
         }
         let fail = || illegal(name, text, words.last());
         let (field, value) = match name {

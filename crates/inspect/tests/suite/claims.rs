@@ -1,0 +1,214 @@
+//! What findings say of policies that newcomers wrote, where what was said was once wrong: each with what Linux does.
+
+use crate::common::reading;
+use tidegate_inspect::{Finding, Level, Rule, Witness, check};
+
+/// The findings of some rules, a line for each: where, how bad, what, why, and what shows it.
+fn said(text: &str, rules: &[Rule]) -> Vec<String> {
+    let line = |finding: &Finding| {
+        let at = finding.place.as_ref().map_or(0, |place| place.line);
+        let level = match finding.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Note => "note",
+        };
+        let shown = match &finding.witness {
+            Some(Witness::Packet { packet, went }) => format!("{packet}: {went}"),
+            Some(Witness::Number(number)) => number.clone(),
+            None => String::new(),
+        };
+        let remedy = finding.fix.as_ref().map_or("", |fix| &fix.what);
+        format!("{at} {level} {}: {}; {}; {shown}; {remedy}", finding.rule.id(), finding.what, finding.because)
+    };
+    let mut reading = reading(&["eth0"], text);
+    check(&mut reading).iter().filter(|finding| rules.contains(&finding.rule)).map(line).collect()
+}
+
+/// Only one thing is said, and it contains all of this.
+fn says(text: &str, rules: &[Rule], parts: &[&str]) {
+    let found = said(text, rules);
+    assert_eq!(found.len(), 1, "{text}\n{found:#?}");
+    for part in parts {
+        assert!(found[0].contains(part), "{text}\nwanted {part}\n{}", found[0]);
+    }
+}
+
+/// Nothing is said.
+fn silent(text: &str, rules: &[Rule]) {
+    assert_eq!(said(text, rules), [""; 0], "{text}");
+}
+
+/// What a filter makes of a packet is not always known: others than it asks for are still found.
+#[test]
+fn past_all_classes_beside_filters_that_are_not_followed() {
+    for filter in [
+        "u32 match ip protocol 6 0xff police rate 1mbit burst 10k drop flowid 1:12",
+        "flower ip_proto tcp classid 1:12",
+        "basic match cmp(u8 at 9 layer 1 eq 6) flowid 1:12",
+    ] {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: htb\n\
+             tc class add dev eth0 parent 1: classid 1:12 htb rate 2mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 {filter}"
+        );
+        says(&text, &[Rule::Default], &["1 warning R11: 1: has no default class", "udp ", "no class at all"]);
+    }
+    let all = "tc qdisc add dev eth0 root handle 1: drr\n\
+               tc class add dev eth0 parent 1: classid 1:1 drr\n\
+               tc filter add dev eth0 parent 1: protocol all prio 1 basic match meta(pkt_len gt 0) flowid 1:1";
+    silent(all, &[Rule::Default]);
+}
+
+/// A tree within a class: what its filters do not take leaves as fast as that class may.
+#[test]
+fn past_the_classes_of_a_tree_within_a_class() {
+    let outer = "tc qdisc add dev eth0 root handle 1: htb default 2\n\
+                 tc class add dev eth0 parent 1: classid 1:2 htb rate 14640kbit\n\
+                 tc qdisc add dev eth0 parent 1:2 handle 2: htb";
+    silent(outer, &[Rule::Default]);
+    let inner = format!(
+        "{outer}\ntc class add dev eth0 parent 2: classid 2:2 htb rate 1mbit\n\
+         tc filter add dev eth0 parent 2: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 2:2"
+    );
+    let parts = ["3 warning R11: 2: has no default class", "as fast as 1:2 lets them", "no class of 2:"];
+    says(&inner, &[Rule::Default], &parts);
+}
+
+/// HTB's own handle is its direct queue; the default class has no part in it. HFSC drops such packets.
+#[test]
+fn a_filter_that_leads_to_the_qdisc_itself() {
+    let of = |kind: &str, class: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: {kind} default 2\n\
+             tc class add dev eth0 parent 1: classid 1:2 {kind} {class}\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 81 0xffff flowid 1:"
+        )
+    };
+    let both = [Rule::Default, Rule::Nowhere];
+    says(&of("htb", "rate 1mbit"), &both, &["3 warning R6: the filter leads to 1: itself", "past every class"]);
+    says(&of("hfsc", "ls m2 1mbit"), &both, &["3 error R6: the filter leads to 1: itself", "hfsc drops its packets"]);
+}
+
+/// prio and ETS look at the minor number only; HFSC goes on to its default class, and without classes it sends all.
+#[test]
+fn where_packets_go_that_are_led_to_no_class() {
+    let rules = [Rule::Nowhere, Rule::Default, Rule::LeafFilter];
+    let of = |tree: &str, class: &str| {
+        format!(
+            "{tree}\ntc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid {class}"
+        )
+    };
+    for kind in ["prio", "ets bands 3"] {
+        let tree = format!("tc qdisc add dev eth0 root handle 1: {kind}");
+        says(&of(&tree, "30:1"), &rules, &["2 warning R6", "the number behind the colon only: its packets take 1:1"]);
+        says(&of(&tree, "1:9"), &rules, &["2 error R6", "the band of priority 0"]);
+    }
+    let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 2\n\
+                tc class add dev eth0 parent 1: classid 1:2 hfsc ls m2 1mbit ul m2 1mbit";
+    says(&of(hfsc, "1:22"), &rules, &["3 error R6", "its packets take the default class 1:2"]);
+    let empty = "tc qdisc add dev eth0 root handle 1: hfsc";
+    silent(&of(empty, "1:11"), &rules);
+}
+
+/// The witness of a packet that the machine itself sends says so.
+#[test]
+fn a_packet_of_the_machine_itself() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 4mbit\n\
+                iptables -t mangle -A FORWARD -o eth0 -j CLASSIFY --set-class 1:10\n\
+                ip6tables -t mangle -A FORWARD -o eth0 -j CLASSIFY --set-class 1:10";
+    says(text, &[Rule::Default], &["in lo out eth0: no class at all"]);
+}
+
+/// A rule sets the mark, where no packet comes to it.
+#[test]
+fn a_mark_that_is_set_in_a_chain_that_nothing_jumps_to() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10\n\
+                iptables -t mangle -N Q\n\
+                iptables -t mangle -A Q -p tcp --dport 22 -j MARK --set-mark 1";
+    let parts =
+        ["4 warning R8: no packet carries mark 1", "(line 6) stands in chain Q, where none of its packets comes"];
+    says(text, &[Rule::Marks], &parts);
+    let other = text.replace("--set-mark 1", "--set-mark 2");
+    says(&other, &[Rule::Marks], &["4 note R8", "packets carry no mark here"]);
+}
+
+#[test]
+fn a_mark_that_the_mask_of_its_filter_takes_away() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 40\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+                tc class add dev eth0 parent 1: classid 1:40 htb rate 1mbit\n\
+                tc filter add dev eth0 parent 1: prio 1 handle 0x10/0x0f fw flowid 1:10\n\
+                iptables -t mangle -A PREROUTING -p udp --dport 5060 -j MARK --set-mark 0x10";
+    let found = said(text, &[Rule::Marks]);
+    assert!(
+        found[0].starts_with("4 warning R8: no mark is 0x10 under the mask 0xf: the filter never matches"),
+        "{found:?}"
+    );
+}
+
+/// Where fq_codel stands, `replace` is a change, and keeps what it is not told.
+#[test]
+fn a_remedy_names_what_it_changes() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 12\n\
+                tc class add dev eth0 parent 1: classid 1:12 htb rate 10mbit\n\
+                tc qdisc add dev eth0 parent 1:12 handle 12: fq_codel target 5 interval 100";
+    let found = said(text, &[Rule::Limit]);
+    assert!(!found.is_empty());
+    for one in &found {
+        let remedy = one.rsplit("; ").next().unwrap_or_default();
+        assert!(remedy.is_empty() || remedy.ends_with("fq_codel target 5ms interval 100ms"), "{one}");
+    }
+}
+
+/// The limit has room: what stops packets is another word, or another queue.
+#[test]
+fn a_limit_is_not_blamed_for_others() {
+    for line in [
+        "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 10k limit 300000 peakrate 2mbit mtu 1500",
+        "tc qdisc add dev eth0 root handle 1: fq maxrate 10mbit flow_limit 2 limit 1000",
+        "tc qdisc add dev eth0 root handle 1: sfq limit 1000 depth 5",
+    ] {
+        let found = said(line, &[Rule::Limit]);
+        assert!(!found.iter().any(|one| one.contains("with limit")), "{found:?}");
+    }
+    let small = "tc qdisc add dev eth0 root handle 1: pfifo limit 3";
+    says(small, &[Rule::Limit], &["pfifo with limit 3 may drop packets of a single burst"]);
+}
+
+/// Of two policers of one preference each has its own line; a packet of the port that is asked for shows the loss.
+#[test]
+fn policers_have_their_own_lines() {
+    let police = "police rate 917kbit burst 1k conform-exceed drop/ok";
+    let line = format!("tc filter add dev eth0 parent ffff: protocol all prio 1 u32 match u32 0 0 {police}");
+    let other = line.replace("917kbit", "817kbit");
+    let text = format!("tc qdisc add dev eth0 handle ffff: ingress\n{line}\n{other}");
+    let lines: Vec<String> = said(&text, &[Rule::Burst]).iter().map(|one| one.chars().take(1).collect()).collect();
+    assert_eq!(lines, ["2", "3"]);
+    let port = "tc qdisc add dev eth0 handle ffff: ingress\n\
+                tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip sport 80 0xffff police rate 1mbit burst 1k drop";
+    says(port, &[Rule::Burst], &["2 error R12", "tcp 198.51.100.7:80 > "]);
+}
+
+/// Classes stand behind a netem that ends tc's listing.
+#[test]
+fn classes_that_the_listing_leaves_out() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\n\
+                tc qdisc add dev eth0 parent 1:1 handle 1e: htb default 3\n\
+                tc class add dev eth0 parent 1e: classid 1e:3 htb rate 10mbit\n\
+                tc qdisc add dev eth0 parent 1:2 handle 32: netem loss 1%\n\
+                tc filter add dev eth0 parent 1e: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1e:3";
+    silent(text, &[Rule::Nowhere, Rule::Default]);
+}
+
+/// Where a class is to be made, the number is free and in the base that tc reads.
+#[test]
+fn a_parent_to_borrow_from() {
+    let text = "tc qdisc add dev eth0 root handle 501: htb default 1\n\
+                tc class add dev eth0 parent 501: classid 501:1 htb rate 6mbit ceil 12mbit\n\
+                tc class add dev eth0 parent 501: classid 501:2 htb rate 4mbit";
+    says(text, &[Rule::Rates], &["(classid 501:3)"]);
+}
