@@ -225,9 +225,9 @@ mod tests {
                 "There is no class 1:4 on eth0: the prio 1: has the classes 1:1 to 1:3. Correct the number (class numbers are hexadecimal), or give it more bands.",
             ),
             (
-                "tbf rate 1mbit burst 15k limit 9k",
+                "ets bands 1",
                 "1:2",
-                "There is no class 1:2 on eth0: the tbf 1: has the class 1:1 only. Correct the number (class numbers are hexadecimal).",
+                "There is no class 1:2 on eth0: the ets 1: has the class 1:1 only. Correct the number (class numbers are hexadecimal), or give it more bands.",
             ),
             (
                 "htb",
