@@ -1,14 +1,14 @@
 //! R12 of policers: a burst or an mtu that no frame of full length fits in.
 
 use super::{at_word, edit, finding};
-use crate::finding::{Finding, Level, Rule, Witness};
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{Course, Prober};
 use crate::reading::{CARRIED_OUT_AT, Reading, Step};
 use tidegate_classify::{Meter, Policers};
 use tidegate_gateway::Route;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Act, Control, Police};
+use tidegate_policy::{Act, Control, Police, Ticks};
 
 /// The longest packet there is.
 const LONGEST: u32 = u16::MAX as u32;
@@ -85,11 +85,22 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
         Some(rate) if !by_mtu => {
             let enough = (u64::from(frame) * FRAMES).max(rate.rate.0 / TIMES_A_SECOND);
             let why = format!("room for {FRAMES} frames, and {} ms at its rate", 1000 / TIMES_A_SECOND);
-            edit(step, keyword, &enough.to_string(), &why)
+            let fix = edit(step, keyword, &enough.to_string(), &why);
+            // Its mtu may stop the same frames.
+            let roomy = Police { burst: Ticks(u32::MAX), ..*police };
+            let second = ["mtu", "minburst"].into_iter().filter(|_| longest(&roomy, header) < frame);
+            let second = second.filter_map(|word| edit(step, word, &frame.next_power_of_two().to_string(), "and"));
+            fix.map(|first| second.fold(first, |fix, more| joined(fix, more)))
         }
         _ => edit(step, keyword, &frame.next_power_of_two().to_string(), "room for a frame"),
     };
     Some(told)
+}
+
+/// Both remedies as one.
+fn joined(first: Fix, second: Fix) -> Fix {
+    let edits = first.edits.into_iter().chain(second.edits).collect();
+    Fix { what: format!("{}; {}", first.what, second.what), edits }
 }
 
 /// Full packets, some of them with the ports and addresses that a filter's command asks for.

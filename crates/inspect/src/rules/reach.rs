@@ -374,12 +374,16 @@ fn dead_filter(
         return Ok(None);
     }
     let to = own.map_or_else(|| "where it leads".to_owned(), |own| own.to_string());
+    // What these ask for is wider here than in truth: the packet may be none of theirs.
+    let is_exact = !matches!(dump.kind, "basic" | "flower");
     let (level, because) = if same {
         (Level::Note, format!("the packets it asks for go to {to} all the same"))
     } else if hashed {
         (Level::Warning, format!("what it asks for goes where a hash says, not to {to}"))
-    } else {
+    } else if is_exact || takers.len() == 1 {
         (Level::Warning, format!("what it asks for goes to {went}, not to {to}"))
+    } else {
+        (Level::Warning, format!("what it asks for goes where those lead, not to {to}"))
     };
     let first = takers.iter().map(|taker| reading.filters[*taker].pref).min();
     let by_hand = |what: &str| Some(Fix { what: what.into(), edits: Vec::new() });
@@ -402,7 +406,7 @@ fn dead_filter(
             plural(&lines)
         ),
         because,
-        witness: witness(&candidate, &went),
+        witness: if is_exact { witness(&candidate, &went) } else { None },
         fix,
     }))
 }
@@ -436,7 +440,7 @@ fn in_common(asking: &mut Asking<'_>, taken: &Parts, asked: &Parts, into: &mut P
 fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Option<Fix> {
     let reading = asking.reading;
     let dump = &reading.filters[at];
-    let by_hand = || Some(Fix { what: "put it before them".into(), edits: Vec::new() });
+    let by_hand = || Some(Fix { what: "put it before what takes its packets".into(), edits: Vec::new() });
     let Some(lower) = first.checked_sub(1).filter(|pref| *pref > 0) else { return by_hand() };
     let taken = reading.filters.iter().any(|other| {
         other.dev == dump.dev

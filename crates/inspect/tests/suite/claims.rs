@@ -193,6 +193,25 @@ fn policers_have_their_own_lines() {
     says(port, &[Rule::Burst], &["2 error R12", "tcp 198.51.100.7:80 > "]);
 }
 
+/// A burst and an mtu that stop the same frames have one remedy.
+#[test]
+fn a_policer_of_two_mistakes_has_one_remedy() {
+    let text = "tc qdisc add dev eth0 handle ffff: ingress\n\
+                tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match u32 0 0 police rate 8mbit burst 1k mtu 1000 drop";
+    says(text, &[Rule::Burst], &["burst 50000; and: mtu 2048"]);
+}
+
+/// Which packets flower asks for is not followed: none is shown for one that gets none.
+#[test]
+fn a_filter_of_which_no_packet_is_shown() {
+    let text = "tc qdisc add dev eth0 root handle 1: drr\n\
+                tc class add dev eth0 parent 1: classid 1:5 drr\n\
+                tc class add dev eth0 parent 1: classid 1:11 drr\n\
+                tc filter add dev eth0 parent 1: protocol all prio 1 matchall classid 1:5\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto udp dst_port 1000-2000 classid 1:11";
+    says(text, &[Rule::Unreachable], &["5 warning R1", "what it asks for goes to 1:5, not to 1:11; ; "]);
+}
+
 /// Classes stand behind a netem that ends tc's listing.
 #[test]
 fn classes_that_the_listing_leaves_out() {

@@ -75,7 +75,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 3 u32 match ip src 10.0.0.0/24
 line 8, warning R1: no packet reaches this filter: line 6, line 7 before it take all it asks for
   what it asks for goes to 1:10, not to 1:30
   shown: tcp 10.0.0.10 > 198.51.100.7:25 out eth0: 1:10
-  fix: put it before them
+  fix: put it before what takes its packets
 "
     );
 }
@@ -489,7 +489,7 @@ line 6, warning R1: no packet reaches this filter (`match ip tos 0xb8 0xfc flowi
 line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all it asks for
   what it asks for goes to 1:20, not to 1:10
   shown: tcp 192.168.1.10 > 198.51.100.7:443 dscp EF out eth0: 1:20
-  fix: put it before them
+  fix: put it before what takes its packets
 "
     );
 }
