@@ -7,6 +7,7 @@ use crate::words;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::Target;
 use tidegate_policy::{Classes, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
 
 /// What leads nowhere, is not counted, or shapes nothing.
@@ -14,6 +15,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let mut found: Vec<Finding> = orphans(reading);
     found.extend(reading.filters.iter().filter_map(|filter| nowhere(reading, filter)));
+    found.extend(unclassified(reading));
     found.extend(redirects(reading));
     found.extend(reading.shaped().into_iter().filter_map(|dev| doubled(reading, dev)));
     found.extend(reading.shaped().into_iter().filter_map(|dev| mixed(reading, dev)));
@@ -95,6 +97,48 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     );
     finding.fix = hexadecimal(reading, &filter.dev, classid).map(|what| Fix { what, edits: Vec::new() });
     Some(finding)
+}
+
+/// Rules that give packets a class which no device has.
+fn unclassified(reading: &Reading) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut rules = Vec::new();
+    for table in reading.gateway.all_tables() {
+        for chain in table.chains() {
+            let place = (table.family(), table.name(), chain.name.as_str());
+            rules.extend(chain.rules.iter().map(|counted| (place, &counted.rule)));
+        }
+    }
+    for (chain, rule) in rules {
+        for target in rule.targets() {
+            let Target::Classify(class) = target else { continue };
+            if class.major() == 0 || class.minor() == 0 {
+                continue;
+            }
+            let owners: Vec<&QdiscDump> = reading.qdiscs.iter().filter(|qdisc| qdisc.handle == class.qdisc()).collect();
+            let missing = |owner: &&QdiscDump| {
+                owner.kind.classes_are_made()
+                    && reading.class(&owner.dev, *class).is_none()
+                    && !reading.lost.class(&owner.dev, *class)
+                    && !reading.lost.tree(&owner.dev)
+            };
+            let Some(first) = owners.first().filter(|_| owners.iter().all(missing)) else { continue };
+            let Some(step) = reading.maker_of_rule(chain, rule, 0).and_then(|at| reading.step_of(at)) else { continue };
+            let instead = match first.kind {
+                Kind::Htb | Kind::Hfsc => "else to the default",
+                _ => "else it drops them",
+            };
+            found.push(finding(
+                Rule::Nowhere,
+                Level::Warning,
+                at_word(step, "--set-class"),
+                format!("the rule gives packets class {class}, and there is no such class on {}", first.dev),
+                format!("{} sorts them as if the rule were not there: by its filters, {instead}", first.kind.name()),
+                format!("qdisc {} of {} is {}", first.handle, first.dev, first.kind.name()),
+            ));
+        }
+    }
+    found
 }
 
 /// Where a qdisc puts packets that a filter leads to a class that is not there, and how bad that is; `None`: it does not

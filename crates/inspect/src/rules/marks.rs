@@ -27,6 +27,7 @@ const MOST_MARKS: usize = 8;
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = never_read(asking)?;
     found.extend(overwritten::check(asking)?);
+    found.extend(overwritten::classes(asking)?);
     found.extend(connections(asking)?);
     Ok(found)
 }

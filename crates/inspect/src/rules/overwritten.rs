@@ -9,6 +9,7 @@ use crate::walk::tree::Parts;
 use crate::walk::ways::{Way, reads_connmarks};
 use crate::walk::{RuleKey, RuleSeen};
 use crate::words::named;
+use tidegate_packet::Handle;
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_policy::netfilter::{Condition, Connmark, Connstate, Target};
 
@@ -159,30 +160,14 @@ fn overwritten(
     (value, mask): (u32, u32),
 ) -> Result<Option<Finding>, TooLarge> {
     let Some(step) = asking.step_of_rule(key) else { return Ok(None) };
-    let (mut lines, mut restored, mut broader) = (Vec::new(), false, false);
-    for (other, taken) in
-        known.iter().filter(|(other, _)| other != key && (!same_chain(other, key) || other.at > key.at))
-    {
-        let writes = asking.rule(other).into_iter().flat_map(|rule| rule.targets()).find_map(|target| match target {
-            // The same mark once more is no other.
-            Target::Mark { value: same, mask: all } if (*same & *all, *all) == (value & mask, mask) => None,
-            Target::Mark { .. } => Some(false),
-            Target::Connmark(Connmark::Restore { .. }) => Some(true),
-            _ => None,
-        });
-        let Some(restores) = writes else { continue };
-        let (mut shared, mut more) = (false, false);
-        for (way, set) in &taken.matched.0 {
-            more |= !asking.reached.walked.space.store.minus(*set, seen.matched.by(*way))?.is_empty();
-            shared |= !asking.reached.walked.space.store.and(*set, seen.matched.by(*way))?.is_empty();
-            shared |= !asking.reached.walked.space.store.and(*set, arrive.by(*way))?.is_empty();
-        }
-        if shared {
-            restored |= restores;
-            broader |= more;
-            lines.extend(asking.step_of_rule(other).map(|step| asking.line(step)));
-        }
-    }
+    let writes = |target: &Target| match target {
+        // The same mark once more is no other.
+        Target::Mark { value: same, mask: all } if (*same & *all, *all) == (value & mask, mask) => None,
+        Target::Mark { .. } => Some(false),
+        Target::Connmark(Connmark::Restore { .. }) => Some(true),
+        _ => None,
+    };
+    let Later { lines, restored, broader } = later(asking, (key, seen), arrive, known, writes)?;
     // One mark for all, and then others for some of them: that is how it is done, even where little is left.
     if !but.is_empty() && !broader {
         return Ok(None);
@@ -193,7 +178,6 @@ fn overwritten(
     if way.mark == value || lines.is_empty() {
         return Ok(None);
     }
-    lines.dedup();
     Ok(Some(Finding {
         rule: if restored { Rule::Connmark } else { Rule::Marks },
         level: Level::Warning,
@@ -214,4 +198,85 @@ fn overwritten(
         witness: witness(&candidate, &format!("mark {}", way.mark)),
         fix: Some(Fix { what: "put it behind them, or have them ask `-m mark --mark 0`".into(), edits: Vec::new() }),
     }))
+}
+
+/// The rules behind one that write over what it wrote.
+struct Later {
+    /// Their lines.
+    lines: Vec<String>,
+    /// One of them restores the connection's mark.
+    restored: bool,
+    /// One of them takes packets that the first rule does not.
+    broader: bool,
+}
+
+/// The rules behind one that write something else on its packets; `writes` says which do, and whether they restore.
+fn later(
+    asking: &mut Asking<'_>,
+    (key, seen): (&RuleKey, &RuleSeen),
+    arrive: &Parts,
+    known: &[(RuleKey, RuleSeen)],
+    writes: impl Fn(&Target) -> Option<bool>,
+) -> Result<Later, TooLarge> {
+    let mut later = Later { lines: Vec::new(), restored: false, broader: false };
+    for (other, taken) in
+        known.iter().filter(|(other, _)| other != key && (!same_chain(other, key) || other.at > key.at))
+    {
+        let mut targets = asking.rule(other).into_iter().flat_map(|rule| rule.targets());
+        let Some(restores) = targets.find_map(&writes) else { continue };
+        let (mut shared, mut more) = (false, false);
+        for (way, set) in &taken.matched.0 {
+            more |= !asking.reached.walked.space.store.minus(*set, seen.matched.by(*way))?.is_empty();
+            shared |= !asking.reached.walked.space.store.and(*set, seen.matched.by(*way))?.is_empty();
+            shared |= !asking.reached.walked.space.store.and(*set, arrive.by(*way))?.is_empty();
+        }
+        if shared {
+            later.restored |= restores;
+            later.broader |= more;
+            later.lines.extend(asking.step_of_rule(other).map(|step| asking.line(step)));
+        }
+    }
+    later.lines.dedup();
+    Ok(later)
+}
+
+/// Rules that give packets a class which later rules replace on every one that comes to a queue.
+pub(super) fn classes(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let known: Vec<(RuleKey, RuleSeen)> =
+        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+    let mut found = Vec::new();
+    for (key, seen) in &known {
+        let Some(target) = asking.rule(key).and_then(|rule| rule.targets().last()) else { continue };
+        let Target::Classify(class) = target else { continue };
+        if asking.reached.carries(key, target, None)? != Some(false) {
+            continue;
+        }
+        let writes = |other: &Target| match other {
+            Target::Classify(other) if other != class => Some(false),
+            _ => None,
+        };
+        let Later { lines, .. } = later(asking, (key, seen), &seen.matched, &known, writes)?;
+        let Some(candidate) = asking.reached.pick(asking.reading, &seen.matched)? else { continue };
+        let way = asking.send(&candidate);
+        let Some(step) = asking.step_of_rule(key).filter(|_| !lines.is_empty()) else { continue };
+        if Handle(way.priority) == *class {
+            continue;
+        }
+        found.push(Finding {
+            rule: Rule::Marks,
+            level: Level::Warning,
+            place: super::at_word(step, "--set-class"),
+            what: format!(
+                "class {class} is gone again before any queue: {} write{} another over it",
+                named(&lines),
+                if lines.len() == 1 { "s" } else { "" }
+            ),
+            because:
+                "every packet that this rule matches goes on to them: a rule that sets a class does not end the chain"
+                    .to_owned(),
+            witness: witness(&candidate, &format!("class {}", Handle(way.priority))),
+            fix: Some(Fix { what: "put it behind them".into(), edits: Vec::new() }),
+        });
+    }
+    Ok(found)
 }

@@ -212,6 +212,29 @@ fn a_filter_of_which_no_packet_is_shown() {
     says(text, &[Rule::Unreachable], &["5 warning R1", "what it asks for goes to 1:5, not to 1:11; ; "]);
 }
 
+/// Rules that name classes: one that is not there, and one that a later rule replaces.
+#[test]
+fn classes_that_rules_give_in_vain() {
+    let tree = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit";
+    let rule = |what: &str, class: &str| {
+        format!("iptables -t mangle -A POSTROUTING -o eth0 {what} -j CLASSIFY --set-class {class}")
+    };
+    let missing = format!("{tree}\n{}", rule("-p udp", "1:12"));
+    says(
+        &missing,
+        &[Rule::Nowhere],
+        &["4 warning R6: the rule gives packets class 1:12, and there is no such class on eth0"],
+    );
+    let twice = format!("{tree}\n{}\n{}", rule("-p tcp --dport 22", "1:10"), rule("-p tcp", "1:20"));
+    let parts =
+        ["4 warning R8: class 1:10 is gone again before any queue: line 5 writes another", ":22 ", "class 1:20"];
+    says(&twice, &[Rule::Marks], &parts);
+    let right = format!("{tree}\n{}\n{}", rule("-p tcp", "1:20"), rule("-p tcp --dport 22", "1:10"));
+    silent(&right, &[Rule::Marks, Rule::Nowhere]);
+}
+
 /// Classes stand behind a netem that ends tc's listing.
 #[test]
 fn classes_that_the_listing_leaves_out() {
