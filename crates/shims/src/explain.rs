@@ -15,7 +15,14 @@ pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option
                 || format!("Class {} has classes below it; a qdisc hangs on one of those, a leaf.", op.parent);
             if inner { Some(on_inner()) } else { qdisc(op, error) }
         }
-        Op::Class(op) => class(op, error),
+        Op::Class(op) => {
+            let lacks_parent = error.errno == Errno::NoEnt
+                && op.verb != Verb::Delete
+                && op.parent.minor() != 0
+                && op.parent != Handle::ROOT
+                && stands(machine, &op.dev, op.parent.qdisc());
+            if lacks_parent { Some(no_class(machine, &op.dev, op.parent)) } else { class(op, error) }
+        }
         Op::Filter(op) => filter(op, error),
         _ => None,
     }
@@ -28,6 +35,13 @@ fn says(error: &TcError, words: &str) -> bool {
 fn no_qdisc(dev: &str, handle: Handle) -> String {
     let handle = handle.qdisc();
     format!("There is no qdisc {handle} on {dev}; add it first: tc qdisc add dev {dev} root handle {handle} KIND.")
+}
+
+/// Does a qdisc stand on a device?
+fn stands(machine: &mut Machine, dev: &str, handle: Handle) -> bool {
+    let (now, gateway) = (machine.now, &mut machine.gateway);
+    let qdiscs = gateway.device(dev).map(|id| gateway.qdiscs(now, id)).unwrap_or_default();
+    qdiscs.iter().any(|qdisc| qdisc.handle == handle)
 }
 
 /// Has a class others below it?
@@ -247,6 +261,21 @@ mod tests {
             let text = String::from_utf8_lossy(&reply.stderr).into_owned();
             assert_eq!(text, format!("Error: Specified class not found.\ntc: {wanted}\n"), "{kind}");
         }
+    }
+
+    #[test]
+    fn a_class_below_one_that_is_not_there() {
+        let mut machine = Machine::for_script(["eth0"]);
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let mut tc = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            String::from_utf8_lossy(&machine.shim(&mut pool, &mut draws).tc(&words, None).stderr).into_owned()
+        };
+        assert_eq!(tc("qdisc add dev eth0 root handle 1: hfsc"), "");
+        let parent = tc("class add dev eth0 parent 1:9 classid 1:10 hfsc ls m2 1mbit");
+        assert!(parent.contains("\ntc: There is no class 1:9 on eth0; make it first"), "{parent}");
+        let qdisc = tc("class add dev eth0 parent 2:9 classid 2:10 hfsc ls m2 1mbit");
+        assert!(qdisc.contains("\ntc: There is no qdisc 2: on eth0; add it first"), "{qdisc}");
     }
 
     #[test]

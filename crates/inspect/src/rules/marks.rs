@@ -11,6 +11,7 @@ use crate::sets::bdd::{Set, TooLarge};
 use crate::walk::tree::Parts;
 use crate::walk::ways::{Way, conditions, reads_connmarks, rules};
 use crate::walk::{RuleKey, RuleSeen};
+use crate::words::named;
 use std::collections::BTreeSet;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
@@ -83,6 +84,7 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         if is_set && !other_family && !early {
             // Some rule does. Where that comes to nothing it is told of the rule, but where it comes past this list, here.
             found.extend(sorted_before(asking, at, *handle, step)?);
+            found.extend(set_on_others(asking, at, *handle, (step, &coming))?);
             continue;
         }
         let unreached = set_elsewhere(asking, *handle);
@@ -113,6 +115,56 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         });
     }
     Ok(found)
+}
+
+/// A mark that rules give to none of the packets that come to a filter: they are for other devices.
+fn set_on_others(
+    asking: &mut Asking<'_>,
+    at: usize,
+    mark: u32,
+    (step, coming): (&Step, &Parts),
+) -> Result<Option<Finding>, TooLarge> {
+    let dev = &asking.reading.filters[at].dev;
+    let known: Vec<(RuleKey, RuleSeen)> =
+        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+    let early = asking.reached.walked.ways.iter().position(|way| *way == Way::ComesIn);
+    let mut lines = Vec::new();
+    for (key, seen) in &known {
+        let mut targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
+        let gives = |target: &Target| match target {
+            Target::Mark { value, .. } => Some(*value == mark),
+            // Any mark may be a connection's.
+            Target::Connmark(Connmark::Restore { .. }) => Some(true),
+            _ => None,
+        };
+        if !targets.any(|target| gives(target) == Some(true)) {
+            continue;
+        }
+        for (way, set) in &coming.0 {
+            let before = early.map_or(Set::NONE, |early| seen.matched.by(early));
+            let store = &mut asking.reached.walked.space.store;
+            let both = store.or(seen.matched.by(*way), before)?;
+            if !store.and(both, *set)?.is_empty() {
+                return Ok(None);
+            }
+        }
+        lines.extend(asking.step_of_rule(key).map(|step| asking.line(step)));
+    }
+    lines.dedup();
+    Ok((!lines.is_empty()).then(|| Finding {
+        rule: Rule::Marks,
+        level: Level::Warning,
+        place: super::at_word(step, "handle"),
+        what: format!("no packet carries mark {mark} on {dev}: the filter never matches"),
+        because: format!(
+            "{} set{} it, and take{} no packet that comes to this filter",
+            named(&lines),
+            if lines.len() == 1 { "s" } else { "" },
+            if lines.len() == 1 { "s" } else { "" }
+        ),
+        witness: None,
+        fix: None,
+    }))
 }
 
 /// A mark with bits that the filter's own mask takes away.

@@ -20,7 +20,7 @@ fn said(text: &str, rules: &[Rule]) -> Vec<String> {
         let remedy = finding.fix.as_ref().map_or("", |fix| &fix.what);
         format!("{at} {level} {}: {}; {}; {shown}; {remedy}", finding.rule.id(), finding.what, finding.because)
     };
-    let mut reading = reading(&["eth0"], text);
+    let mut reading = reading(&["eth0", "eth1"], text);
     check(&mut reading).iter().filter(|finding| rules.contains(&finding.rule)).map(line).collect()
 }
 
@@ -134,6 +134,26 @@ fn a_mark_that_is_set_in_a_chain_that_nothing_jumps_to() {
     says(text, &[Rule::Marks], &parts);
     let other = text.replace("--set-mark 1", "--set-mark 2");
     says(&other, &[Rule::Marks], &["4 note R8", "packets carry no mark here"]);
+}
+
+/// A rule for another device's packets sets the mark.
+#[test]
+fn a_mark_that_is_set_on_other_packets() {
+    let of = |device: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+             tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10\n\
+             iptables -t mangle -A POSTROUTING -o {device} -p udp --dport 5060 -j MARK --set-mark 1"
+        )
+    };
+    let parts = [
+        "4 warning R8: no packet carries mark 1 on eth0",
+        "line 5 sets it, and takes no packet that comes to this filter",
+    ];
+    says(&of("eth1"), &[Rule::Marks], &parts);
+    silent(&of("eth0"), &[Rule::Marks]);
 }
 
 #[test]
