@@ -80,6 +80,7 @@ rules! {
     Idle "R23" "idle-class" "A class that no packet comes to.",
     Absent "R24" "absent-device" "A device that is there only when it is made, and that nothing makes.",
     Void "R25" "idle-words" "Words without effect beside the others of their command: framing without a rate, a mode that a later word replaces.",
+    Replaced "R26" "replaced-classes" "Classes that a later `qdisc replace` removes with their qdisc.",
     Refused "C1" "refused" "A command that the tool or the kernel refuses.",
     Unlimited "C2" "no-rate" "Classes and priorities without a rate: the queue is elsewhere, and nothing here changes it.",
     Shapes "C3" "packet-shapes" "A rule by length or flags that leaves out packets it is meant for, or takes in others.",

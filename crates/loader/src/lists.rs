@@ -39,7 +39,9 @@ pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
         Format::Batch | Format::Listing => &["dev"],
         Format::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
         Format::Nft => &["oifname", "iifname", "oif", "iif"],
-        _ => return Vec::new(),
+        // A script is asked by the sandbox; JSON has become a listing; a short policy has keys for them.
+        Format::Script | Format::TcJson => return Vec::new(),
+        Format::Short | Format::Uci | Format::SqmConf | Format::FireQos => return Vec::new(),
     };
     let mut found = Vec::new();
     for line in text.lines() {
@@ -92,7 +94,10 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
             let call = |args| Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
             Ok(listed.into_iter().map(|one| Asked::new(call(one.args), Some(one.line))).collect())
         }
-        other => Err(format!("is {}, which cannot be read yet ({})", other.name(), path.display())),
+        // A script is run, JSON has become a listing, and a short policy has been compiled.
+        Format::Script | Format::TcJson | Format::Short | Format::Uci | Format::SqmConf | Format::FireQos => {
+            Err(format!("is {}, which is no list of calls ({})", format.name(), path.display()))
+        }
     }
 }
 

@@ -318,3 +318,69 @@ fn call(options: &TrialSettings) -> Vec<Item> {
         Item::new("voip-down", format!("call, what we hear ({codec})"), "one way", speech(false)),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use tidegate_packet::Rate;
+    use tidegate_shims::Machine;
+
+    /// The policy of a machine on which nothing is configured.
+    fn bare() -> TrialPolicy {
+        let configured = crate::policy::Configured {
+            machine: Machine::for_script(["eth0"]),
+            commands: 1,
+            wan: Some("eth0".into()),
+            lan: None,
+            notes: Vec::new(),
+            names: Default::default(),
+        };
+        TrialPolicy::new(configured, None, None).expect("a policy")
+    }
+
+    /// An item is found by its id, and a connection by its ports: two that share either are one.
+    #[test]
+    fn the_items_of_a_load_have_ids_and_ports_of_their_own() {
+        let settings = TrialSettings::new("test", Rate::bits(1_000_000), Rate::bits(10_000_000));
+        let policy = bare();
+        for (name, id, _) in TrialLoad::TABLE {
+            let mut load = load(*name, &settings, &policy);
+            assert_eq!((load.id.as_str(), load.title.is_empty()), (*id, false));
+            let mut seen = BTreeSet::new();
+            let mut ends = BTreeSet::new();
+            for item in &mut load.items {
+                assert!(seen.insert(item.id.clone()), "{id}: a second {}", item.id);
+                let Parties { local, local_port, remote_port, .. } = *item.parties();
+                assert!(ends.insert((local.address(false), local_port, remote_port, item.transfer())), "{id}: {} has another's ports", item.id);
+            }
+        }
+    }
+    /// A load that is a row of the table and carries nothing would let every expectation `while` it hold.
+    #[test]
+    fn every_load_carries_something_over_each_of_its_transfers() {
+        let load: Vec<TrialLoad> = TrialLoad::TABLE.iter().map(|(name, ..)| *name).collect();
+        let settings = TrialSettings {
+            load: load.clone(),
+            duration: Span::secs(2),
+            probes: Vec::new(),
+            ..TrialSettings::new("test", Rate::bits(2_000_000), Rate::bits(10_000_000))
+        };
+        let policy = bare();
+        let mut trial = crate::Trial::new(&settings, &policy);
+        trial.explore();
+        trial.simulate(&|| ());
+        let document = trial.document();
+        for name in load {
+            let runs: Vec<_> = document.runs.iter().filter(|run| run.load == name.id() && !run.witnesses).collect();
+            assert_eq!(runs.len(), 2, "{}: without the policy and with it", name.id());
+            for run in runs {
+                let idle: Vec<&str> =
+                    run.flows.iter().filter(|flow| flow.bytes == 0).map(|flow| flow.title.as_str()).collect();
+                assert_eq!(idle, Vec::<&str>::new(), "{}", name.id());
+                let empty = matches!(name, TrialLoad::Empty | TrialLoad::Ping);
+                assert_eq!(run.flows.is_empty(), empty, "{}", name.id());
+            }
+        }
+    }
+}

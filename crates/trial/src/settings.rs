@@ -64,120 +64,72 @@ impl TrialSettings {
     }
 }
 
-/// What loads the link; named as flent's tests where they exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TrialLoad {
-    /// Nothing.
-    Empty,
-    /// Two TCP uploads (from the gateway itself, when the script has rules for what that serves).
-    Up,
-    /// Three TCP downloads.
-    Down,
-    /// Both.
-    Both,
-    /// A web server on the gateway itself sends.
-    Server,
-    /// One computer uploads four times, another one once.
-    Hosts,
-    /// One upload.
-    Tcp1up,
-    /// One download.
-    Tcp1down,
-    /// So many uploads (--flows).
-    TcpNup,
-    /// So many downloads.
-    TcpNdown,
-    /// Four uploads and four downloads, marked BE, BK, CS5 and EF.
-    Rrul,
-    /// Four and four, unmarked.
-    RrulBe,
-    /// UDP at one and a half times the uplink's rate.
-    UdpFlood,
-    /// Nothing but the probes.
-    Ping,
+/// An enum whose variants people name: one row each, `Variant "name" "what it is"`. The second text is the variant's
+/// documentation and its line in help.
+macro_rules! named {
+    ($(#[$about:meta])* $name:ident { $($variant:ident $id:literal $doc:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum $name {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl $name {
+            /// Each with its name and what it is, in the order in which help lists them.
+            pub const TABLE: &'static [($name, &'static str, &'static str)] =
+                &[$(($name::$variant, $id, $doc),)*];
+
+            /// Its name.
+            pub const fn id(self) -> &'static str {
+                match self { $($name::$variant => $id,)* }
+            }
+
+            /// The one of that name, in capitals or not.
+            pub fn named(name: &str) -> Option<$name> {
+                let row = Self::TABLE.iter().find(|(_, id, _)| id.eq_ignore_ascii_case(name));
+                row.map(|(known, ..)| *known)
+            }
+        }
+    };
 }
 
-impl TrialLoad {
-    /// Each with its name and what it is, in the order in which help lists them.
-    pub const TABLE: [(TrialLoad, &'static str, &'static str); 14] = [
-        (TrialLoad::Empty, "empty", "Nothing"),
-        (
-            TrialLoad::Up,
-            "up",
-            "Two TCP uploads (from the gateway itself, when the script has rules for what that serves)",
-        ),
-        (TrialLoad::Down, "down", "Three TCP downloads"),
-        (TrialLoad::Both, "both", "Both"),
-        (TrialLoad::Server, "server", "A web server on the gateway itself sends"),
-        (TrialLoad::Hosts, "hosts", "One computer uploads four times, another one once"),
-        (TrialLoad::Tcp1up, "tcp_1up", "One upload"),
-        (TrialLoad::Tcp1down, "tcp_1down", "One download"),
-        (TrialLoad::TcpNup, "tcp_nup", "So many uploads (--flows)"),
-        (TrialLoad::TcpNdown, "tcp_ndown", "So many downloads"),
-        (TrialLoad::Rrul, "rrul", "Four uploads and four downloads, marked BE, BK, CS5 and EF"),
-        (TrialLoad::RrulBe, "rrul_be", "Four and four, unmarked"),
-        (TrialLoad::UdpFlood, "udp_flood", "UDP at one and a half times the uplink's rate"),
-        (TrialLoad::Ping, "ping", "Nothing but the probes"),
-    ];
-
-    /// Its name.
-    pub fn id(self) -> &'static str {
-        let row = Self::TABLE.iter().find(|(known, ..)| *known == self);
-        row.map_or("", |(_, id, _)| id)
-    }
-
-    /// The one of that name, in capitals or not.
-    pub fn named(name: &str) -> Option<TrialLoad> {
-        let row = Self::TABLE.iter().find(|(_, id, _)| id.eq_ignore_ascii_case(name));
-        row.map(|(known, ..)| *known)
+named! {
+    /// What loads the link; named as flent's tests where they exist.
+    TrialLoad {
+        Empty "empty" "Nothing",
+        Up "up" "Two TCP uploads (from the gateway itself, when the script has rules for what that serves)",
+        Down "down" "Three TCP downloads",
+        Both "both" "Both",
+        Server "server" "A web server on the gateway itself sends",
+        Hosts "hosts" "One computer uploads four times, another one once",
+        Tcp1up "tcp_1up" "One upload",
+        Tcp1down "tcp_1down" "One download",
+        TcpNup "tcp_nup" "So many uploads (--flows)",
+        TcpNdown "tcp_ndown" "So many downloads",
+        Rrul "rrul" "Four uploads and four downloads, marked BE, BK, CS5 and EF",
+        RrulBe "rrul_be" "Four and four, unmarked",
+        UdpFlood "udp_flood" "UDP at one and a half times the uplink's rate",
+        Ping "ping" "Nothing but the probes",
     }
 }
 
-/// What people do and wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TrialProbe {
-    /// ICMP echoes, five a second.
-    Ping,
-    /// A call.
-    Voip,
-    /// Names looked up, one a second.
-    Dns,
-    /// Logins over SSH, one every five seconds.
-    Ssh,
-    /// A web page, every twelve seconds.
-    Web,
-    /// Nothing.
-    None,
+named! {
+    /// What people do and wait for.
+    TrialProbe {
+        Ping "ping" "ICMP echoes, five a second",
+        Voip "voip" "A call",
+        Dns "dns" "Names looked up, one a second",
+        Ssh "ssh" "Logins over SSH, one every five seconds",
+        Web "web" "A web page, every twelve seconds",
+        None "none" "Nothing",
+    }
 }
 
 impl TrialProbe {
-    /// Each with its name and what it is, in the order in which help lists them.
-    pub const TABLE: [(TrialProbe, &'static str, &'static str); 6] = [
-        (TrialProbe::Ping, "ping", "ICMP echoes, five a second"),
-        (TrialProbe::Voip, "voip", "A call"),
-        (TrialProbe::Dns, "dns", "Names looked up, one a second"),
-        (TrialProbe::Ssh, "ssh", "Logins over SSH, one every five seconds"),
-        (TrialProbe::Web, "web", "A web page, every twelve seconds"),
-        (TrialProbe::None, "none", "Nothing"),
-    ];
-
-    /// What is done unless said otherwise.
+    /// What is done unless said otherwise: all but `None`.
     pub const ALL: [TrialProbe; 5] =
         [TrialProbe::Ping, TrialProbe::Voip, TrialProbe::Dns, TrialProbe::Ssh, TrialProbe::Web];
-
-    /// Its name.
-    pub fn id(self) -> &'static str {
-        let row = Self::TABLE.iter().find(|(known, ..)| *known == self);
-        row.map_or("", |(_, id, _)| id)
-    }
-
-    /// The one of that name, in capitals or not.
-    pub fn named(name: &str) -> Option<TrialProbe> {
-        let row = Self::TABLE.iter().find(|(_, id, _)| id.eq_ignore_ascii_case(name));
-        row.map(|(known, ..)| *known)
-    }
 }
 
 /// How much a modem holds.

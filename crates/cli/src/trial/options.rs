@@ -112,10 +112,10 @@ impl Options {
 
 /// The names of a table, each with what it is.
 fn named<T: Copy + Send + Sync + 'static>(
-    table: impl IntoIterator<Item = (T, &'static str, &'static str)>,
+    table: &[(T, &'static str, &'static str)],
     named: fn(&str) -> Option<T>,
 ) -> impl TypedValueParser<Value = T> {
-    let values = table.into_iter().map(|(_, id, about)| PossibleValue::new(id).help(about));
+    let values = table.iter().map(|(_, id, about)| PossibleValue::new(*id).help(*about));
     PossibleValuesParser::new(values).try_map(move |name| named(&name).ok_or("no such name"))
 }
 

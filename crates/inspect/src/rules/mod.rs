@@ -21,6 +21,7 @@ mod queues;
 mod rates;
 mod reach;
 mod refused;
+mod replaced;
 mod tables;
 mod today;
 mod units;
@@ -35,7 +36,7 @@ const MOST_TOLD: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
-    let families: [fn(&mut Reading) -> Vec<Finding>; 13] = [
+    let families: &[fn(&mut Reading) -> Vec<Finding>] = &[
         absent::check,
         arrivals::check,
         checksums::check,
@@ -47,6 +48,7 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
         policers::check,
         queues::check,
         rates::check,
+        replaced::check,
         tables::check,
         void::check,
     ];

@@ -2,7 +2,7 @@
 
 use crate::common::reading;
 use tidegate_inspect::checked::CommandPath;
-use tidegate_inspect::{Finding, Place, Witness, check};
+use tidegate_inspect::{Finding, Place, Reading, Witness, check};
 use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
@@ -350,4 +350,56 @@ fn a_tiny_bucket_is_a_note_where_the_rate_is_kept() {
     };
     assert_eq!(["500kbit", "970kbit"].map(of), [Some("warning".to_owned()), Some("warning".to_owned())]);
     assert_eq!(["985kbit", "1mbit"].map(of), [Some("note".to_owned()), Some("note".to_owned())]);
+}
+
+/// HTB with two classes, and a command after it.
+fn then(command: &str) -> Vec<String> {
+    let policy = format!(
+        "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+         tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+         tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+         {command}\n"
+    );
+    found(&policy, &["R26"])
+}
+
+#[test]
+fn classes_that_a_replaced_qdisc_takes_with_it_are_told() {
+    let said = "4 warning R26: `qdisc replace` removes 2 classes of 1: that earlier commands made (1:10 by line 2) | \
+                keep one of the two: remove this command, or those about 1: before it";
+    assert_eq!(then("tc qdisc replace dev eth0 root fq_codel"), [said]);
+    // The same kind with another handle is another qdisc, even if it gets classes of its own.
+    let other = "tc qdisc replace dev eth0 root handle 2: htb default 10\n\
+                 tc class add dev eth0 parent 2: classid 2:10 htb rate 1mbit";
+    assert_eq!(then(other), [said]);
+}
+
+#[test]
+fn a_replace_that_keeps_the_classes_or_is_made_up_for_is_not_told() {
+    // The same qdisc once more is changed, not replaced.
+    assert_eq!(then("tc qdisc replace dev eth0 root handle 1: htb default 10"), [""; 0]);
+    assert_eq!(then("tc qdisc replace dev eth0 parent 1:10 fq_codel"), [""; 0]);
+    assert_eq!(then("tc qdisc replace dev ifb0 root fq_codel"), [""; 0]);
+    // To delete is to say so.
+    assert_eq!(then("tc qdisc del dev eth0 root\ntc qdisc add dev eth0 root fq_codel"), [""; 0]);
+    // All classes are made again.
+    let again = "tc qdisc replace dev eth0 root handle 2: htb\n\
+                 tc qdisc replace dev eth0 root handle 1: htb default 10\n\
+                 tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+                 tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit";
+    assert_eq!(then(again), [""; 0]);
+}
+
+#[test]
+fn a_replace_whose_author_counts_on_failure_is_not_told() {
+    let mut reading = reading(
+        &["eth0"],
+        "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+         tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+         tc qdisc replace dev eth0 root fq_codel\n",
+    );
+    let told = |reading: &mut Reading| check(reading).iter().any(|finding| finding.rule.id() == "R26");
+    assert!(told(&mut reading));
+    reading.steps[2].may_fail = true;
+    assert!(!told(&mut reading));
 }

@@ -1,0 +1,98 @@
+//! R26: classes that a later command removes, because it replaces the qdisc they belong to.
+
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
+use crate::reading::{CARRIED_OUT_AT, Reading, Step};
+use crate::words::count;
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_gateway::{Gateway, World};
+use tidegate_packet::{Handle, Pool, Seeded};
+use tidegate_policy::{Op, Verb};
+
+/// The command that last made a class: the number of its operation, by device and class.
+type Makers = BTreeMap<(String, Handle), usize>;
+
+/// Carries the policy out once more and compares the classes before and after each `qdisc replace`.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    if !reading.ops.iter().any(|op| replaced(op).is_some()) {
+        return Vec::new();
+    }
+    let mut gateway = reading.machine_before();
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let mut makers = Makers::new();
+    let mut found = Vec::new();
+    for (at, op) in reading.ops.iter().enumerate() {
+        let before = replaced(op).map(|dev| classes(&mut gateway, dev));
+        // Each was carried out once, so it will be again.
+        let _ = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, op);
+        match op {
+            Op::Class(class) if class.verb != Verb::Delete => {
+                makers.insert((class.dev.clone(), class.classid), at);
+            }
+            _ => {}
+        }
+        if let (Some(dev), Some(before)) = (replaced(op), before) {
+            let after = classes(&mut gateway, dev);
+            found.extend(removed(reading, at, dev, &makers, [&before, &after]));
+        }
+    }
+    found
+}
+
+/// The device of a `qdisc replace`.
+fn replaced(op: &Op) -> Option<&str> {
+    match op {
+        Op::Qdisc(op) if op.verb == Verb::Replace => Some(&op.dev),
+        _ => None,
+    }
+}
+
+fn classes(gateway: &mut Gateway, dev: &str) -> BTreeSet<Handle> {
+    let device = gateway.device(dev);
+    let dumps = device.map(|device| gateway.classes(CARRIED_OUT_AT, device)).unwrap_or_default();
+    dumps.into_iter().map(|class| class.classid).collect()
+}
+
+/// What is said of a command after which classes are gone that commands of its own file made, and that no later
+/// command makes again.
+fn removed(
+    reading: &Reading,
+    at: usize,
+    dev: &str,
+    makers: &Makers,
+    [before, after]: [&BTreeSet<Handle>; 2],
+) -> Option<Finding> {
+    // Where its author counts on it that the command may fail, the classes are there for that case.
+    let step = reading.step_of(at).filter(|step| !step.may_fail)?;
+    let file = |step: &Step| step.place.as_ref().map(|place| place.file);
+    let in_the_end = |class: &Handle| reading.classes.iter().any(|dump| dump.dev == dev && dump.classid == *class);
+    let maker = |class: &Handle| {
+        let maker = makers.get(&(dev.to_owned(), *class)).and_then(|at| reading.step_of(*at))?;
+        (file(maker) == file(step)).then_some((*class, maker))
+    };
+    // What a refused command was to make again is no reason to speak of this one.
+    let lost = |class: &Handle| in_the_end(class) || reading.lost.class(dev, *class);
+    let gone: Vec<(Handle, &Step)> =
+        before.difference(after).filter(|class| !lost(class)).filter_map(maker).collect();
+    let (first, maker) = gone.first()?;
+    let (qdisc, number) = (first.qdisc(), count(gone.len(), "class", "classes"));
+    let made = reading.line(maker).map_or(String::new(), |line| format!(" ({first} by {line})"));
+    Some(Finding {
+        rule: Rule::Replaced,
+        level: Level::Warning,
+        place: step.place.clone(),
+        what: format!("`qdisc replace` removes {number} of {qdisc} that earlier commands made{made}"),
+        because: "the kernel removes a qdisc's classes and filters with the qdisc, and no later command makes these \
+                  classes again"
+            .into(),
+        witness: Some(Witness::Number(format!(
+            "{dev} has {} before this command and {} after it",
+            count(before.len(), "class", "classes"),
+            count(after.len(), "class", "classes"),
+        ))),
+        fix: Some(Fix {
+            what: format!("keep one of the two: remove this command, or those about {qdisc} before it"),
+            edits: Vec::new(),
+        }),
+    })
+}
