@@ -47,6 +47,11 @@ pub use source::{Source, daemons, sources};
 pub use tidegate_daemon::{Error, ErrorKind, Result};
 pub use wanted::Wanted;
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The policies of this network namespace that were undone though no one asked for it at that moment, by name, each as
 /// its document (`at`, `why`, `policy`, `devices`).
 ///

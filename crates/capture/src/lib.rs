@@ -53,6 +53,11 @@ pub use shell::Shell;
 pub use shim::dispatch;
 pub use tidegate_shims::TOOLS;
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// What becomes of what the script prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Output {

@@ -26,3 +26,8 @@ pub use actions::{Actions, Meter, Mirrored, Policers, Told, Verdict, Way};
 pub use blocks::Blocks;
 pub use cost::{Cost, Price};
 pub use list::{Asked, FilterList, Owner, RandomSource};
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

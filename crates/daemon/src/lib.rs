@@ -45,3 +45,8 @@ pub use run::{SPLIT_BELOW, run};
 pub use runtime::RuntimeDir;
 pub use start::{reload, start};
 pub use words::apply_command;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -5,3 +5,8 @@
 pub mod daemon;
 pub mod door;
 pub mod engine;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -34,3 +34,8 @@ pub use reading::{
 };
 pub use rules::check;
 pub use uses::{MarkingRule, Uses};
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

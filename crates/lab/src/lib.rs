@@ -26,3 +26,8 @@ pub use edges::Edges;
 pub use host::{Host, HostSpec, Trouble};
 pub use lateness::Lateness;
 pub use router::{Router, RouterSpec, Wire};
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -50,6 +50,11 @@ use tidegate_shims::Machine;
 use tidegate_sys::input_file;
 use traced::Traced;
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Bytes of the longest policy.
 pub const MAX_POLICY: u64 = 16 << 20;
 

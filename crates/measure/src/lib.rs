@@ -29,6 +29,11 @@ pub use spread::{Jitter, deviation, wilson};
 
 use alloc::vec::Vec;
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// A sample of spans with its usual figures.
 ///
 /// A percentile p is the smallest value that at least p percent of the sample do not exceed (the nearest-rank definition):

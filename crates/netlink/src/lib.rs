@@ -26,3 +26,8 @@ pub use tidegate_sys::attribute;
 
 pub use kernel::{InstalledQdiscs, Kernel, KernelError, RawDump};
 pub use netfilter::{FlowTable, Netfilter};
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

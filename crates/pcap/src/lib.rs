@@ -20,6 +20,11 @@ pub use broken::{Broken, Cause};
 pub use parser::{Direction, Next, Packet, Parser};
 pub use write::{Interface, Record, Verdict, Writer};
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Link types by their registered numbers (<https://www.tcpdump.org/linktypes.html>).
 pub mod link {
     /// Ethernet.

@@ -58,6 +58,11 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, Installed, QdiscDump};
 use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Verb};
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the wanted came of,
 /// if they are known: dumps do not tell everything (tables, distributions).
 ///

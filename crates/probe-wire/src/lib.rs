@@ -39,6 +39,11 @@ pub use packet::{Header, Kind};
 pub use quotas::{Quotas, Reason};
 pub use sessions::{Call, Counts, Heard, Sessions, Start, Step};
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The port that a server listens at if nobody says otherwise, TCP and UDP.
 pub const PORT: u16 = 8787;
 /// Octets of the longest message before a proof was seen.

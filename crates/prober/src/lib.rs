@@ -26,6 +26,11 @@ pub use far::{Far, Target};
 pub use flow::{Carried, Flow};
 pub use names::{Family, addresses};
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The text of a new token for a server, drawn by the kernel.
 ///
 /// # Errors

@@ -21,3 +21,8 @@ pub use html::{page as html, picture};
 pub use table::{Align, Table};
 pub use text::text;
 pub use tidegate_measure::numbers::{milliseconds, percent, rate, size, span};
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

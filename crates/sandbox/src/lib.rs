@@ -63,6 +63,11 @@ pub use error::SandboxError;
 pub use links::LinkRequest;
 pub use spec::Spec;
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Where a program inside reaches the caller: TCP, because Unix sockets are refused inside.
 /// The network namespace is the sandbox's own, so nothing else listens there.
 pub const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5));

@@ -27,3 +27,8 @@ pub mod verify;
 
 pub use error::{Error, Result};
 pub use kept_path::KeptPath;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -52,6 +52,11 @@ pub use tools::TOOLS;
 use std::path::PathBuf;
 use tidegate_policy::Op;
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 impl ToolShim<'_> {
     /// `tc` with these words; `stdin` is a batch.
     pub fn tc(&mut self, words: &[String], stdin: Option<&[u8]>) -> Reply {

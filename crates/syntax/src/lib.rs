@@ -23,6 +23,11 @@ pub mod units;
 pub use nearest::nearest;
 pub use refusal::Refusal;
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// What the front ends need to know of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Env {

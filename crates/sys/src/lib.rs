@@ -60,3 +60,8 @@ pub mod turn;
 pub mod unix;
 pub mod until;
 pub mod wait;
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

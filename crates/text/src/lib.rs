@@ -20,6 +20,11 @@ pub use filter::Filter;
 use alloc::string::String;
 use core::fmt::{self, Display};
 
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Foreign text of one line: control characters, newline and tab among them, and invisible characters as escapes.
 pub fn line(text: &str) -> Visible<'_> {
     Visible { text, breaks: false, form: Form::Text }
