@@ -124,7 +124,10 @@ fn silent(dev: &str, healths: &[Health]) -> Result<Option<String>> {
     Ok(silent.and_then(Health::daemon_failure))
 }
 
-/// One name for each daemon that shapes one of these devices, or any.
+/// One name for each daemon that shapes one of these devices; of an empty list each daemon there is.
+///
+/// # Errors
+/// There is no `/proc`, from which the network namespace is known.
 pub fn daemons(devices: &[String]) -> Result<Vec<String>> {
     let room = RuntimeDir::here()?;
     let mut seen = BTreeSet::new();

@@ -31,9 +31,9 @@ pub struct Tuple {
     pub source: [u8; 16],
     /// Receiver.
     pub destination: [u8; 16],
-    /// IP version 6?
+    /// Are the addresses IPv6? Those of IPv4 stand in the last four bytes.
     pub v6: bool,
-    /// IP protocol.
+    /// IP protocol number (IANA): 6 is TCP.
     pub protocol: u8,
     /// Sender's port; an echo's identifier.
     pub sport: u16,
@@ -153,12 +153,12 @@ impl Conntrack {
         self.asked = asked;
     }
 
-    /// Connections known.
+    /// How many connections are kept.
     pub fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
-    /// Forgets all of them.
+    /// Forgets all connections: the packets of each begin a new one.
     pub fn forget_all(&mut self) {
         self.entries.clear();
         self.free.clear();
@@ -253,7 +253,7 @@ impl Conntrack {
         Some(self.entries[found.at as usize].mark)
     }
 
-    /// Sets it.
+    /// Sets the mark of the connection that a packet belongs to; of a packet without one nothing is done.
     pub fn set_mark(&mut self, meta: &Meta, mark: u32) {
         if let Some(membership) = membership(meta) {
             self.entries[membership.at as usize].mark = mark;

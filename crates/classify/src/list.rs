@@ -29,7 +29,7 @@ pub struct Asked<'a> {
     pub meter: Meter,
     /// The machine's actions.
     pub actions: &'a mut Actions,
-    /// Randomness.
+    /// Where random draws come from.
     pub random: RandomSource<'a>,
     /// Bytes of the link header.
     pub link_header: u32,

@@ -57,9 +57,9 @@ pub struct Chain {
     pub base: Option<Base>,
     /// Base chains have a policy: `true` = accept.
     pub policy: Option<bool>,
-    /// Packets that reached the policy.
+    /// Packets that matched the rule.
     pub packets: u64,
-    /// Bytes that reached the policy.
+    /// Bytes of the packets that matched, from the network header on.
     pub bytes: u64,
     /// Its rules.
     pub rules: Vec<CountedRule>,
@@ -129,7 +129,7 @@ impl Table {
         self.handles
     }
 
-    /// Its name.
+    /// The name of the table: `mangle`.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -33,10 +33,10 @@ pub enum DeviceKind {
     Dummy,
 }
 
-/// What a device is.
+/// What a network device is, as far as traffic control asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
-    /// By its driver.
+    /// Its kind, which decides how packets go through it.
     pub kind: DeviceKind,
     /// Bytes of the largest network packet.
     pub mtu: u32,
@@ -48,7 +48,7 @@ pub struct DeviceSpec {
     pub ring: u32,
     /// Bytes of the link header that each frame counts: 14 on Ethernet, 0 on point-to-point devices.
     pub link_header: u32,
-    /// Timer ticks per second of the machine.
+    /// Timer ticks per second of the machine (`CONFIG_HZ`): 100, 250, 300 or 1000.
     pub hz: u32,
     /// Made in software only: without a discipline of its own, packets leave at once (`noqueue`).
     pub queueless: bool,

@@ -39,11 +39,11 @@ use tidegate_qdisc::NO_BLOCK;
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
 pub struct World<'a> {
-    /// The present.
+    /// The present time; never less than in the call before.
     pub now: Time,
-    /// Where packets live.
+    /// The pool that packets live in: the same for all calls.
     pub pool: &'a mut Pool,
-    /// Randomness.
+    /// Where random draws come from.
     pub draws: &'a mut dyn Draws,
 }
 
@@ -62,7 +62,8 @@ pub enum Route {
     Local,
 }
 
-/// A machine.
+/// A machine: devices with their qdiscs, filters and actions, and netfilter's tables. A [`DeviceId`] is valid
+/// for the gateway that gave it; another gateway panics or takes it for another device.
 #[derive(Default)]
 pub struct Gateway {
     ports: Vec<Port>,
@@ -127,17 +128,17 @@ impl Gateway {
         self.ports.iter().position(|port| port.name == name && !port.is_gone()).map(|at| DeviceId(at as u32))
     }
 
-    /// Its name.
+    /// The name of a device, as commands give it.
     pub fn name(&self, device: DeviceId) -> &str {
         &self.ports[device.0 as usize].name
     }
 
-    /// What is known of it.
+    /// What a device is: its kind, sizes and timers.
     pub fn spec(&self, device: DeviceId) -> DeviceSpec {
         self.ports[device.0 as usize].spec
     }
 
-    /// All devices.
+    /// The devices that are there, in the order in which they were made; deleted ones are left out.
     pub fn devices(&self) -> impl Iterator<Item = DeviceId> + use<> {
         let there: Vec<_> = (0..).zip(&self.ports).filter(|(_, port)| !port.is_gone()).map(|(at, _)| at).collect();
         there.into_iter().map(DeviceId)

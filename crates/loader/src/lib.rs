@@ -280,6 +280,9 @@ pub fn to_short(reading: &Reading) -> ShortPolicy {
 }
 
 /// Loads a text of a known format, for the fuzzer.
+///
+/// # Errors
+/// As for [`read`].
 pub fn read_as(format: Format, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
     read_texts(&[PathBuf::from("input")], vec![(format, text.to_owned())], options)
 }

@@ -44,9 +44,9 @@ const ETHERNET: f64 = 14.0;
 pub struct Step {
     /// Bits per second of IP packets.
     pub bits_per_second: f64,
-    /// It stood.
+    /// Delay did not rise at this rate.
     pub stands: bool,
-    /// The share lost.
+    /// The share of packets that were lost, 0 to 1.
     pub loss: f64,
     /// The delay in the last part, above the least, ns.
     pub delay_ns: f64,

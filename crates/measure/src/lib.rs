@@ -49,7 +49,7 @@ impl Spans {
         values.sort_unstable();
         Spans { sorted: values }
     }
-    /// How many there are.
+    /// How many values the sample has.
     pub fn count(&self) -> usize {
         self.sorted.len()
     }
@@ -69,11 +69,11 @@ impl Spans {
         }
         self.sorted.get(rank.max(1) - 1).copied()
     }
-    /// The smallest.
+    /// The smallest value; `None` of nothing.
     pub fn min(&self) -> Option<u64> {
         self.sorted.first().copied()
     }
-    /// The largest.
+    /// The largest value; `None` of nothing.
     pub fn max(&self) -> Option<u64> {
         self.sorted.last().copied()
     }

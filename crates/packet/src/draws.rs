@@ -35,7 +35,7 @@ impl Seeded {
         let mut derived = Seeded(self.0 ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Seeded(derived.next())
     }
-    /// The next 64 bits.
+    /// The next 64 bits of the stream.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -44,7 +44,7 @@ impl Seeded {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-    /// Uniform in 0 ≤ x < 1.
+    /// A uniform draw from 0 ≤ x < 1, with 53 bits.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -35,7 +35,7 @@ impl Time {
 }
 
 impl Span {
-    /// `s` seconds.
+    /// `s` seconds, at most 18 446 744 073 (584 years).
     pub const fn secs(s: u64) -> Span {
         Span(s * 1_000_000_000)
     }
@@ -88,11 +88,11 @@ impl Add for Span {
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// From bits per second.
+    /// From bits per second, rounded down to whole bytes.
     pub const fn bits(bits_per_second: u64) -> Rate {
         Rate(bits_per_second / 8)
     }
-    /// In bits per second.
+    /// The rate in bits per second; what exceeds `u64::MAX / 8` bytes per second overflows.
     pub const fn as_bits(self) -> u64 {
         self.0 * 8
     }
@@ -114,19 +114,19 @@ impl Handle {
     /// Parent of the filters that clsact's hook for leaving packets has (`TC_H_MIN_EGRESS`).
     pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 
-    /// From its two halves.
+    /// The handle `major:minor`.
     pub const fn new(major: u16, minor: u16) -> Handle {
         Handle((major as u32) << 16 | minor as u32)
     }
-    /// The qdisc's half.
+    /// The upper 16 bits, which name a qdisc of the device.
     pub const fn major(self) -> u16 {
         (self.0 >> 16) as u16
     }
-    /// The class's half; 0 names the qdisc itself.
+    /// The lower 16 bits, which name a class of the qdisc; 0: the qdisc itself.
     pub const fn minor(self) -> u16 {
         self.0 as u16
     }
-    /// `major:0`.
+    /// The handle of the qdisc that a class belongs to: `major:0`.
     pub const fn qdisc(self) -> Handle {
         Handle(self.0 & 0xffff_0000)
     }
@@ -134,7 +134,7 @@ impl Handle {
     pub const fn class(self, minor: u16) -> Handle {
         Handle(self.0 & 0xffff_0000 | minor as u32)
     }
-    /// No handle at all?
+    /// Is it [`Handle::NONE`], so that the kernel chooses?
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }

@@ -9,14 +9,14 @@ use core::cmp::Ordering;
 /// Timers are ordered as they fire: by time, then those of the coarser level, then the one armed last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
-    /// When it fires.
+    /// When it fires; [`Time::NEVER`]: not armed.
     pub at: Time,
     level: u8,
     armed: u64,
 }
 
 impl Timer {
-    /// Not armed.
+    /// A timer that is not armed.
     pub const NEVER: Timer = Timer { at: Time::NEVER, level: 0, armed: 0 };
 }
 
@@ -49,7 +49,7 @@ impl Wheel {
         Wheel { jiffies, never_turned: Cell::new(false), pending: Cell::new(Time::NEVER), armed: Cell::new(0) }
     }
 
-    /// Its tick.
+    /// The tick of the machine, in which timers are counted.
     pub fn jiffies(&self) -> Jiffies {
         self.jiffies
     }

@@ -20,7 +20,7 @@ pub use police::Police;
 pub use skbmod::Skbmod;
 pub use vlan::{Vlan, VlanHow, VlanTag};
 
-/// How things go on after an action.
+/// What becomes of a packet after an action (`TC_ACT_*` of `linux/pkt_cls.h`; tc-actions(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Control {
     /// The packet goes on its way (`pass`, `ok`).
@@ -52,7 +52,8 @@ impl Control {
     /// What is queued elsewhere: it is gone from here as what was stolen.
     pub const QUEUED: i32 = 5;
 
-    /// The decision that the kernel knows by this number.
+    /// The decision with this number of the kernel (`TC_ACT_*`): -1 to 8 stand alone, the upper four bits say
+    /// that it is a jump (1) or goes to a chain (2).
     pub const fn of_number(number: i32) -> Control {
         const REST: u32 = 0x0fff_ffff;
         match (number as u32 >> 28, number) {
@@ -69,7 +70,7 @@ impl Control {
         }
     }
 
-    /// The kernel's number of it.
+    /// The kernel's number of it (`TC_ACT_*`): what [`Control::of_number`] reads.
     pub const fn number(self) -> i32 {
         match self {
             Control::Continue => -1,
@@ -105,13 +106,14 @@ impl Control {
 /// An action of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// What it does.
+    /// The kind of action with its parameters.
     pub act: Act,
-    /// Its number among the machine's actions of its kind; 0: the machine chooses.
+    /// Its number among the machine's actions of its kind, from 1, by which `tc actions` names it; 0: the
+    /// machine chooses the lowest that is free.
     pub index: u32,
     /// It was written `police …` without `action` before it; the kernel remembers and tells it in other words.
     pub old_style: bool,
-    /// Octets that its owner can know it by (`cookie`); empty without.
+    /// Bytes that its owner can know it by (`cookie`), at most 16 (`TC_COOKIE_MAX_SIZE`); empty without.
     pub cookie: Vec<u8>,
     /// How cards are to count for it.
     pub card: CardCounts,
@@ -170,7 +172,7 @@ impl From<Act> for Action {
     }
 }
 
-/// What an action does.
+/// An action by its kind: one variant for each that tc 6.1 knows and that can be carried out here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A decision and nothing else.
@@ -206,7 +208,7 @@ pub enum Act {
 /// A decision, and another one now and then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gact {
-    /// What is done.
+    /// The decision.
     pub control: Control,
     /// With which others this one is mixed.
     pub random: Option<RandomGact>,
@@ -217,13 +219,13 @@ pub struct Gact {
 pub struct RandomGact {
     /// By a draw for each packet (`netrand`); else every so many packets (`determ`).
     pub drawn: bool,
-    /// What is done then.
+    /// The decision for the packets that are chosen; the others get [`Gact::control`].
     pub control: Control,
-    /// One packet of so many.
+    /// One packet in so many is chosen.
     pub one_in: u16,
 }
 
-/// mirred.
+/// mirred: the packet, or a copy of it, goes to another device (tc-mirred(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mirred {
     /// The device's name, as given; in a dump, as it is called now (`*`: it is gone).
@@ -239,7 +241,7 @@ pub struct Mirred {
 }
 
 impl Act {
-    /// No device.
+    /// The number of no device: not looked up yet, or gone.
     pub const NOWHERE: u32 = u32::MAX;
 
     /// `mirred egress redirect dev TO`.

@@ -20,7 +20,7 @@ pub struct QueueStats {
     pub drops: u32,
     /// Times sending was put off (what this means is each kind's own).
     pub overlimits: u32,
-    /// Packets put back.
+    /// How often a packet was put back because the device had no room.
     pub requeues: u32,
     /// Packets waiting.
     pub qlen: u32,
@@ -42,9 +42,9 @@ pub struct RateSample {
 /// A queueing discipline as `tc qdisc show` tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QdiscDump {
-    /// The device.
+    /// The device that it stands on.
     pub dev: String,
-    /// Its kind.
+    /// The kind of qdisc.
     pub kind: Kind,
     /// Its handle; [`Handle::NONE`] for the hidden defaults.
     pub handle: Handle,
@@ -58,7 +58,7 @@ pub struct QdiscDump {
     pub stab: Option<SizeTable>,
     /// The blocks that its hooks share with other devices.
     pub blocks: SharedBlocks,
-    /// Its counters.
+    /// What it counted since it was made.
     pub stats: QueueStats,
     /// What only its kind counts.
     pub xstats: Xstats,
@@ -67,11 +67,11 @@ pub struct QdiscDump {
 /// A class as `tc class show` tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassDump {
-    /// The device.
+    /// The device that it stands on.
     pub dev: String,
     /// The kind of its qdisc.
     pub kind: Kind,
-    /// Its id.
+    /// Its class id.
     pub classid: Handle,
     /// The class or qdisc above, or [`Handle::ROOT`].
     pub parent: Handle,
@@ -94,13 +94,13 @@ pub struct FilterDump {
     pub block: u32,
     /// The qdisc or class it hangs on.
     pub parent: Handle,
-    /// EtherType; 3 = all.
+    /// The EtherType that packets must have; 3 (`ETH_P_ALL`): any.
     pub protocol: u16,
-    /// Preference.
+    /// Its preference: lower ones are asked first.
     pub pref: u16,
     /// The kind's name.
     pub kind: &'static str,
-    /// Chain.
+    /// The chain that it is in; packets begin at 0.
     pub chain: u32,
     /// What the line is about.
     pub entry: FilterEntry,
@@ -138,13 +138,13 @@ pub struct ActionDump {
     pub action: Action,
     /// Bytes it saw, as the hook counts them: without the link header where packets arrive.
     pub bytes: u64,
-    /// Packets it saw.
+    /// Packets that came to it.
     pub packets: u64,
-    /// Packets it dropped.
+    /// Packets that it dropped.
     pub drops: u32,
     /// Packets that went over its limits.
     pub overlimits: u32,
-    /// Filters that have it.
+    /// How many filters have it.
     pub binds: u32,
     /// The same, and one more where it was made by itself.
     pub refs: u32,
@@ -152,7 +152,7 @@ pub struct ActionDump {
     pub counted_old: bool,
     /// It was made that way: then cards need not count for it.
     pub made_old: bool,
-    /// Since it was made, ns.
+    /// How long ago it was made, ns.
     pub installed: u64,
     /// Since it was last used (or made), ns.
     pub used: u64,

@@ -65,14 +65,14 @@ impl Errno {
 /// A refusal: the error number and, where the kernel has one, its message (without the final full stop tc adds).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcError {
-    /// The error number.
+    /// The kernel's error number.
     pub errno: Errno,
     /// The kernel's extended message, e.g. `Exclusivity flag on, cannot modify`.
     pub message: Option<Cow<'static, str>>,
 }
 
 impl TcError {
-    /// A refusal without words.
+    /// A refusal without the kernel's own words: tc prints the error number's text.
     pub const fn bare(errno: Errno) -> TcError {
         TcError { errno, message: None }
     }

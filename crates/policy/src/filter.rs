@@ -8,7 +8,7 @@ pub use flower::{FlowerField, FlowerKey, FlowerParams};
 
 use tidegate_packet::Handle;
 
-/// Parameters of a filter.
+/// The parameters of a filter, by its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FilterParams {
     /// By firewall mark; the filter's handle is the mark.
@@ -82,10 +82,10 @@ impl Indev {
     }
 }
 
-/// fw.
+/// fw: packets are classified by their firewall mark (tc-fw(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FwParams {
-    /// Where matching packets go.
+    /// The class that matching packets take.
     pub classid: Option<Handle>,
     /// Bits of the mark that are compared. In a dump `None` = all.
     pub mask: Option<u32>,
@@ -93,10 +93,10 @@ pub struct FwParams {
     pub indev: Option<Indev>,
 }
 
-/// matchall.
+/// matchall: every packet matches (tc-matchall(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MatchallParams {
-    /// Where packets go.
+    /// The class that packets take.
     pub classid: Option<Handle>,
 }
 
@@ -105,7 +105,7 @@ pub struct MatchallParams {
 pub struct U32Key {
     /// The value, in network order.
     pub value: u32,
-    /// The bits compared.
+    /// The bits of the word that are compared.
     pub mask: u32,
     /// Octets from the network header (negative: before it).
     pub offset: i32,
@@ -113,7 +113,7 @@ pub struct U32Key {
     pub offset_mask: i32,
 }
 
-/// u32 with plain matches.
+/// u32: 32-bit words of the packet are compared (tc-u32(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct U32Params {
     /// Where matching packets go.
@@ -211,12 +211,12 @@ pub enum FlowMode {
     Map,
 }
 
-/// flow.
+/// flow: packets are dealt to classes by a hash or a map of flow keys (tc-flow(8)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowParams {
     /// Hash or map; `None` in a change that does not say.
     pub mode: Option<FlowMode>,
-    /// The keys.
+    /// Which keys are hashed or mapped.
     pub keys: FlowKeySet,
     /// map: the key is masked with this,
     pub mask: u32,

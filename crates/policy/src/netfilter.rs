@@ -18,12 +18,12 @@ pub enum Family {
 }
 
 impl Family {
-    /// iptables' family.
+    /// The family of iptables (IPv4) or ip6tables (IPv6).
     pub const fn of(ipv6: bool) -> Family {
         if ipv6 { Family::Ipv6 } else { Family::Ipv4 }
     }
 
-    /// Are packets of this version among them?
+    /// Is this state in the set?
     pub const fn has(self, ipv6: bool) -> bool {
         match self {
             Family::Ipv4 => !ipv6,
@@ -98,11 +98,11 @@ impl ChainType {
 /// Where a base chain stands: at its hook those of lower priority are asked first; of equals the one made last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// What it is for.
+    /// What it is for: filtering, translation, marking.
     pub kind: ChainType,
-    /// Where.
+    /// The hook that packets come to it by.
     pub hook: Hook,
-    /// When.
+    /// When at that hook: chains with lower numbers come first.
     pub priority: i32,
 }
 
@@ -137,14 +137,14 @@ impl Base {
     }
 }
 
-/// An operation on a table.
+/// An operation on a table of netfilter, as a rule of iptables or nft comes to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NfOp {
-    /// Of which family.
+    /// The family of the table.
     pub family: Family,
     /// The table's name: `mangle`, `filter`, `nat`, `raw`, or whatever nft calls it.
     pub table: String,
-    /// What to do.
+    /// What is done to the table.
     pub command: NfCommand,
 }
 
@@ -213,7 +213,7 @@ impl NfCommand {
 /// A rule: all matches must hold, then what it does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
-    /// What must hold.
+    /// The conditions, all of which must hold.
     pub matches: Vec<Match>,
     /// What is done first: nft's rules may do several things. None of these decides.
     pub first: Vec<Target>,
@@ -238,13 +238,13 @@ impl Rule {
 /// One condition; `not` inverts it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Match {
-    /// `!` was given.
+    /// The condition is inverted (`!`).
     pub not: bool,
     /// The condition.
     pub what: Condition,
 }
 
-/// What a packet is asked.
+/// A condition of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// `-p`: IP protocol number; 0 = all.
@@ -311,7 +311,7 @@ pub enum Connstate {
     Untracked = 16,
 }
 
-/// A set of states.
+/// A set of connection states (`--ctstate`), a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connstates(pub u8);
 
@@ -347,13 +347,13 @@ pub enum CountDirection {
 /// `-m connbytes --connbytes FROM:TO`: how much a connection has carried, this packet included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connbytes {
-    /// From so much on,
+    /// The least count that matches, in the unit of the mode.
     pub from: u64,
-    /// up to so much.
+    /// The greatest count that matches.
     pub to: u64,
-    /// What is counted.
+    /// What is counted: packets, bytes or the mean packet.
     pub mode: CountMode,
-    /// Where.
+    /// In which direction of the connection.
     pub direction: CountDirection,
 }
 
@@ -451,13 +451,13 @@ pub enum Connmark {
 /// How an end of a connection is translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translate {
-    /// By which rule.
+    /// The target that translates.
     pub how: Translator,
-    /// To what.
+    /// The addresses and ports that it translates to.
     pub to: Translation,
 }
 
-/// A target that translates.
+/// A target that translates addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Translator {
     /// SNAT: the source, to what the rule says.

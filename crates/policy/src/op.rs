@@ -66,9 +66,9 @@ pub enum Verb {
 /// An operation on a queueing discipline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QdiscOp {
-    /// What to do.
+    /// Make, change, replace, link or delete.
     pub verb: Verb,
-    /// On which device.
+    /// The name of the device.
     pub dev: String,
     /// [`Handle::ROOT`], [`Handle::INGRESS`] or the class it hangs on; [`Handle::NONE`] when not said.
     pub parent: Handle,
@@ -78,7 +78,7 @@ pub struct QdiscOp {
     pub kind: Option<String>,
     /// Its parameters; `None` when tc sends none for this kind.
     pub params: Option<QdiscParams>,
-    /// The size table.
+    /// The size table (`stab`, tc-stab(8)): what packets count as.
     pub stab: Option<SizeTable>,
     /// The rate estimator; one that is there stays when nothing is said.
     pub estimator: Option<Estimator>,
@@ -98,9 +98,9 @@ pub struct SharedBlocks {
 /// An operation on a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassOp {
-    /// What to do.
+    /// Make, change, replace or delete.
     pub verb: Verb,
-    /// On which device.
+    /// The name of the device.
     pub dev: String,
     /// The class or qdisc above; [`Handle::ROOT`] for `root`, [`Handle::NONE`] when not said.
     pub parent: Handle,
@@ -117,7 +117,7 @@ pub struct ClassOp {
 /// An operation on a filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterOp {
-    /// What to do.
+    /// Make, change, replace or delete.
     pub verb: Verb,
     /// On which device; empty when it is about a block.
     pub dev: String,
@@ -129,13 +129,13 @@ pub struct FilterOp {
     pub pref: u16,
     /// EtherType; 3 = all; 0 when not said.
     pub protocol: u16,
-    /// Chain; 0 when not said.
+    /// The chain that it is in; 0: the one that packets begin with.
     pub chain: u32,
     /// Handle within the kind (fw: the mark; u32: table, bucket, node); 0 when not said.
     pub handle: u32,
     /// The kind's name as given; `None` when not said.
     pub kind: Option<String>,
-    /// Its parameters.
+    /// Its parameters; `None`: none were said, as when it is deleted.
     pub params: Option<FilterParams>,
     /// What it does beside naming a class, in order.
     pub actions: Vec<Action>,
@@ -167,7 +167,7 @@ pub enum ActionsOp {
     Flush(String),
 }
 
-/// Which action.
+/// An action of the machine, by kind and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActionId {
     /// The kind's name in tc.

@@ -7,7 +7,7 @@ use tidegate_packet::{Rate, Span};
 pub struct Ticks(pub u32);
 
 impl Ticks {
-    /// Ticks per second.
+    /// Ticks in a second: one is 64 ns (`PSCHED_SHIFT` 6).
     pub const PER_SECOND: u64 = 15_625_000;
 
     /// As nanoseconds.
@@ -39,7 +39,7 @@ impl LinkLayer {
 /// A rate and what each packet costs at it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSpec {
-    /// Bytes per second.
+    /// The rate, bytes per second.
     pub rate: Rate,
     /// Bytes added to each packet.
     pub overhead: u16,
@@ -67,7 +67,7 @@ pub struct SizeTable {
     pub mpu: u32,
     /// The longest length in mind when the table was made, bytes.
     pub mtu: u32,
-    /// Entries asked for.
+    /// Entries of the table that were asked for.
     pub tsize: u32,
     /// Cells or whole frames (already in the table; kept for printing).
     pub linklayer: LinkLayer,
@@ -77,7 +77,7 @@ pub struct SizeTable {
     pub cell_align: i16,
     /// log2 of the bytes one entry covers.
     pub cell_log: u8,
-    /// Shift left of an entry.
+    /// By how many bits an entry is shifted left to be a size.
     pub size_log: u8,
     /// The entries; empty when only `overhead` is used.
     pub data: Vec<u16>,

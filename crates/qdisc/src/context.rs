@@ -14,13 +14,13 @@ pub struct Device {
     pub max_frame: u32,
     /// The transmit queue length, packets: the default limit.
     pub tx_queue_len: u32,
-    /// Its transmit queues.
+    /// How many transmit queues it has, at least 1.
     pub tx_queues: u32,
     /// Has it no queue unless it is given one?
     pub queueless: bool,
     /// Bytes of the link header in each frame.
     pub link_header: u32,
-    /// The timer tick.
+    /// The timer tick of the machine.
     pub jiffies: Jiffies,
     /// How its disciplines differ from a stock kernel's.
     pub switches: Switches,
@@ -61,7 +61,7 @@ pub struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// For filters.
+    /// Where filters get their random draws from.
     pub fn random(&mut self) -> RandomSource<'_> {
         RandomSource { draws: &mut *self.source, flow_key_drawn: &mut *self.flow_key_drawn }
     }
@@ -69,7 +69,7 @@ impl Draw<'_> {
 
 /// What everything beside the tree is reached through while a packet moves.
 pub struct Context<'a> {
-    /// The present.
+    /// The present time.
     pub now: Time,
     /// Where packets live.
     pub pool: &'a mut Pool,

@@ -100,9 +100,15 @@ pub trait TrafficDriver: Sized {
     const GRACE: Span;
 
     /// Sets the run's load going.
+    ///
+    /// # Errors
+    /// What keeps it from beginning: a socket, a program, a host; the run ends.
     fn begin(run: &mut ScenarioRun<'_, Self>) -> Result<(), Outside>;
 
     /// Lets time pass in the network.
+    ///
+    /// # Errors
+    /// What keeps it from going on; the run ends.
     fn advance(&mut self, laid: &mut LaidOut, to: Time) -> Result<(), Outside>;
 
     /// A step of the run has ended.

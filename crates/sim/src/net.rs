@@ -155,7 +155,10 @@ impl<M: Machine> Net<M> {
         PathId(start)
     }
 
-    /// Adds a TCP flow.
+    /// Adds a TCP flow, which begins at its start, or now if that has passed.
+    ///
+    /// # Panics
+    /// There are a million flows already.
     pub fn tcp(&mut self, spec: FlowSpec) -> FlowId {
         let id = self.flows.len();
         assert!(id < MAX_INDEX, "a million flows at most");
@@ -170,7 +173,10 @@ impl<M: Machine> Net<M> {
         self.draws.fork(1 << 32 | id as u64)
     }
 
-    /// Adds a ping.
+    /// Adds a ping, whose first request is sent at its start, or now if that has passed.
+    ///
+    /// # Panics
+    /// There are a million pings already.
     pub fn ping(&mut self, spec: ProbeSpec) -> ProbeId {
         let id = self.probes.len();
         assert!(id < MAX_INDEX, "a million probes at most");
@@ -179,7 +185,10 @@ impl<M: Machine> Net<M> {
         ProbeId(id as u32)
     }
 
-    /// Adds an open-loop source.
+    /// Adds an open-loop source: packets by a schedule, whatever becomes of them.
+    ///
+    /// # Panics
+    /// There are a million sources already.
     pub fn source(&mut self, spec: SourceSpec) -> SourceId {
         let id = self.sources.len();
         assert!(id < MAX_INDEX, "a million sources at most");
@@ -527,7 +536,7 @@ impl<M: Machine> Net<M> {
         result
     }
 
-    /// The clock.
+    /// The time that the simulation has come to.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -544,11 +553,11 @@ impl<M: Machine> Net<M> {
     pub fn link_worked(&self, link: LinkId) -> Span {
         self.links[link.0 as usize].worked(self.now)
     }
-    /// What a link counted.
+    /// What a link counted since the network was made.
     pub fn link_stats(&self, link: LinkId) -> LinkStats {
         self.links[link.0 as usize].stats
     }
-    /// Packets in existence.
+    /// How many packets are in the network now.
     pub fn packets(&self) -> usize {
         self.pool.live()
     }

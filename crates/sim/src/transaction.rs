@@ -191,7 +191,10 @@ impl Running {
 }
 
 impl<M: Machine> Net<M> {
-    /// Adds a transaction.
+    /// Adds a transaction, which is done again and again from its start on.
+    ///
+    /// # Panics
+    /// There are a million transactions already.
     pub fn transaction(&mut self, spec: TransactionSpec) -> TransactionId {
         let id = self.transactions.len();
         assert!(id < MAX_INDEX, "a million transactions at most");

@@ -352,7 +352,11 @@ mod tests {
             for item in &mut load.items {
                 assert!(seen.insert(item.id.clone()), "{id}: a second {}", item.id);
                 let Parties { local, local_port, remote_port, .. } = *item.parties();
-                assert!(ends.insert((local.address(false), local_port, remote_port, item.transfer())), "{id}: {} has another's ports", item.id);
+                assert!(
+                    ends.insert((local.address(false), local_port, remote_port, item.transfer())),
+                    "{id}: {} has another's ports",
+                    item.id
+                );
             }
         }
     }

@@ -68,9 +68,9 @@ pub struct Meter {
 /// A copy of a packet that an action leads to another device.
 #[derive(Debug)]
 pub struct Mirrored {
-    /// The copy.
+    /// The copy, which whoever takes it must offer or release.
     pub pkt: Pkt,
-    /// Where it goes.
+    /// The device that it goes to, and in which direction.
     pub way: Way,
 }
 

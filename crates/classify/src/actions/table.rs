@@ -57,7 +57,7 @@ impl Actions {
     /// How often one packet may be led to another device in one go.
     pub const MOST_LEADS: u32 = 4;
 
-    /// None at all?
+    /// Has the machine no actions?
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
@@ -220,7 +220,8 @@ impl Actions {
         self.slots.get_mut(place as usize)?.as_mut()
     }
 
-    /// Filters may be gone.
+    /// Says that filters may have been deleted since then, so that references and binds must be counted again
+    /// ([`Actions::must_count`]).
     pub fn filters_may_be_gone(&mut self, now: Time) {
         if !self.is_empty() {
             self.stale = Some(now);

@@ -72,8 +72,7 @@ fn removed(
     };
     // What a refused command was to make again is no reason to speak of this one.
     let lost = |class: &Handle| in_the_end(class) || reading.lost.class(dev, *class);
-    let gone: Vec<(Handle, &Step)> =
-        before.difference(after).filter(|class| !lost(class)).filter_map(maker).collect();
+    let gone: Vec<(Handle, &Step)> = before.difference(after).filter(|class| !lost(class)).filter_map(maker).collect();
     let (first, maker) = gone.first()?;
     let (qdisc, number) = (first.qdisc(), count(gone.len(), "class", "classes"));
     let made = reading.line(maker).map_or(String::new(), |line| format!(" ({first} by {line})"));

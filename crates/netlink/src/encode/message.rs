@@ -5,11 +5,11 @@ use std::fmt;
 /// A message: its type, its flags, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it asks for.
+    /// The type of the message (`nlmsg_type`): `RTM_NEWQDISC` is 36.
     pub kind: u16,
-    /// How.
+    /// Its flags (`nlmsg_flags`): `NLM_F_CREATE`, `NLM_F_EXCL`, ….
     pub flags: u16,
-    /// The rest.
+    /// The bytes behind the header of 16 bytes (`struct nlmsghdr`).
     pub body: Vec<u8>,
 }
 

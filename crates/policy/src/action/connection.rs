@@ -3,43 +3,44 @@
 use super::Control;
 use core::net::IpAddr;
 
-/// connmark: a packet gets its connection's mark.
+/// connmark: the packet gets the firewall mark of its connection (tc-connmark(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connmark {
-    /// The zone in which connections are looked up.
+    /// The conntrack zone in which connections are looked up; 0: the usual one.
     pub zone: u16,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: Control,
 }
 
-/// ctinfo: a packet gets what is written in its connection's mark.
+/// ctinfo: the packet's DSCP, its mark or both are restored from its connection's mark (tc-ctinfo(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ctinfo {
-    /// The zone in which connections are looked up.
+    /// The conntrack zone in which connections are looked up; 0: the usual one.
     pub zone: u16,
-    /// Its DSCP is in these six bits of the mark (first), if one of these is set (second; 0: always).
+    /// The packet's DSCP becomes the six bits of the connection's mark that the first number selects, if one
+    /// of the bits of the second is set there; second 0: always.
     pub dscp: Option<(u32, u32)>,
-    /// Its own mark becomes the connection's in these bits.
+    /// The packet's mark becomes the connection's mark in these bits.
     pub mark: Option<u32>,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: Control,
 }
 
-/// What a ctinfo did.
+/// What a ctinfo counted: packets, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CtinfoCounts {
     /// Packets that got a DSCP.
     pub dscp_set: u64,
-    /// Packets that could not get one.
+    /// Packets whose DS field could not be written.
     pub dscp_failed: u64,
     /// Packets that got a mark.
     pub mark_set: u64,
 }
 
-/// ct: a packet is shown to connection tracking here.
+/// ct: the packet is sent through connection tracking here (tc-ct(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ct {
-    /// The packet has no connection any more.
+    /// The packet is separated from its connection, and nothing else is done.
     pub clear: bool,
     /// Its connection is kept from now on, not when the packet has passed the hooks.
     pub commit: bool,
@@ -53,7 +54,7 @@ pub struct Ct {
     pub zone: Option<u16>,
     /// With `commit`: the connection's labels become the first in the bits of the second.
     pub label: Option<(u128, u128)>,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: Control,
 }
 

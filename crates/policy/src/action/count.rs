@@ -2,24 +2,24 @@
 
 use super::Control;
 
-/// simple: the kernel writes a line into its log for each packet.
+/// simple: the kernel writes a line into its log for each packet (tc-simple(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Simple {
     /// What the line says; `None`: the action must be there already.
     pub text: Option<String>,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: Control,
 }
 
-/// sample: some packets are shown to who listens to a group.
+/// sample: some packets are shown to the listeners of a psample group (tc-sample(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// One packet in so many, by draws; `None` beside a group of `None`: the action must be there already.
     pub rate: Option<u32>,
-    /// Who listens.
+    /// The number of the psample group.
     pub group: Option<u32>,
-    /// So many of its first octets are shown; otherwise all.
+    /// So many of a packet's first bytes are shown (`trunc`); `None`: all.
     pub octets: Option<u32>,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: Control,
 }

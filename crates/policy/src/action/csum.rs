@@ -2,29 +2,29 @@
 
 use super::Control;
 
-/// Which checksums are computed anew.
+/// csum: checksums are computed again after a packet was rewritten (tc-csum(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Csum {
-    /// The bits of [`Csum::NAMES`].
+    /// Which checksums: bits of [`Csum::NAMES`].
     pub sums: u32,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: Control,
 }
 
 impl Csum {
-    /// IPv4's header.
+    /// The checksum of IPv4's header.
     pub const HEADER: u32 = 1;
-    /// ICMP and ICMPv6.
+    /// The checksum of ICMP and ICMPv6.
     pub const ICMP: u32 = 2;
-    /// IGMP.
+    /// The checksum of IGMP.
     pub const IGMP: u32 = 4;
-    /// TCP.
+    /// The checksum of TCP.
     pub const TCP: u32 = 8;
-    /// UDP.
+    /// The checksum of UDP; one that is 0 (none) stays.
     pub const UDP: u32 = 16;
-    /// UDP-Lite.
+    /// The checksum of UDP-Lite.
     pub const UDPLITE: u32 = 32;
-    /// SCTP.
+    /// The CRC of SCTP.
     pub const SCTP: u32 = 64;
 
     /// Their names in listings, in tc's order.

@@ -1,23 +1,24 @@
 //! Actions that change a packet, or what the kernel knows of it.
 
-/// skbedit: what the kernel knows of a packet.
+/// skbedit: what the kernel knows of a packet beside its bytes (tc-skbedit(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skbedit {
-    /// Its mark becomes this, in the bits of the mask where one is given.
+    /// The packet's mark becomes the first number, in the bits of the mask where one is given.
     pub mark: Option<(u32, Option<u32>)>,
-    /// Its priority.
+    /// The packet's priority (`skb->priority`) becomes this; a class id makes it a class of a qdisc with that
+    /// handle.
     pub priority: Option<u32>,
-    /// The transmit queue; a device has one here.
+    /// The number of the transmit queue that the packet is put into (`queue_mapping`).
     pub queue: Option<u16>,
-    /// For whom it is.
+    /// Whom the frame is taken to be for (`ptype`).
     pub packet_type: Option<PacketType>,
-    /// Its priority becomes what its DS field says.
+    /// The packet's priority becomes what its DS field says (`inheritdsfield`).
     pub inherit_dsfield: bool,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: super::Control,
 }
 
-/// For whom a frame is.
+/// Whom a frame is for, by its link-layer destination (`PACKET_*` of packet(7)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketType {
     /// For this machine.
@@ -31,7 +32,7 @@ pub enum PacketType {
 }
 
 impl PacketType {
-    /// Its name in tc.
+    /// Its word in tc: `host`, `broadcast`, `multicast`, `otherhost`.
     pub const fn name(self) -> &'static str {
         match self {
             PacketType::Host => "host",

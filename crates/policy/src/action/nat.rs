@@ -3,17 +3,18 @@
 use super::Control;
 use core::net::Ipv4Addr;
 
-/// Addresses of a network become those of another, bits beyond the mask kept.
+/// nat: addresses of one network become those of another, host bits kept, packet by packet and without
+/// connections (tc-nat(8)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nat {
     /// Sources are translated (`egress`); else destinations.
     pub egress: bool,
-    /// The address that is looked for.
+    /// The address that is looked for, in the bits of the mask.
     pub old: Ipv4Addr,
-    /// What it becomes.
+    /// The address that it becomes, in the bits of the mask.
     pub new: Ipv4Addr,
-    /// The bits that are compared and changed.
+    /// The bits that are compared and changed: /24 is 0xffff_ff00.
     pub mask: u32,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: Control,
 }

@@ -2,40 +2,40 @@
 
 use super::Control;
 
-/// Words that are rewritten one after the other.
+/// pedit: 32-bit words of a packet are rewritten, one after the other (tc-pedit(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pedit {
-    /// Them.
+    /// The words, in the order in which they are rewritten.
     pub keys: Vec<PeditKey>,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: Control,
 }
 
-/// One word.
+/// One 32-bit word that is rewritten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeditKey {
-    /// Where offsets begin.
+    /// The header that [`PeditKey::offset`] is counted from.
     pub header: PeditHeader,
     /// The value is added; else it is set.
     pub add: bool,
-    /// The value, in the order of the wire.
+    /// The value, in network byte order.
     pub value: u32,
-    /// The bits that stay.
+    /// The bits of the word that stay, in network byte order.
     pub mask: u32,
-    /// Octets from there.
+    /// Bytes from the header's begin to the word; negative: in front of it.
     pub offset: i32,
-    /// An octet of the packet moves the word further.
+    /// A byte of the packet moves the word further (`at`).
     pub at: Option<PeditAt>,
 }
 
-/// How far an octet of the packet moves a word: that octet under a mask, shifted right.
+/// How many bytes further a word is: a byte of the packet under a mask, shifted right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeditAt {
-    /// The octet's offset.
+    /// Bytes from the header's begin to that byte.
     pub offset: i32,
-    /// Its bits that count.
+    /// The bits of that byte that count.
     pub mask: u32,
-    /// So many bits to the right.
+    /// How many bits it is shifted to the right.
     pub shift: u32,
 }
 
@@ -58,7 +58,7 @@ pub enum PeditHeader {
 }
 
 impl PeditHeader {
-    /// Its name in listings.
+    /// Its name in tc's listings.
     pub const fn name(self) -> &'static str {
         match self {
             PeditHeader::Network => "network",

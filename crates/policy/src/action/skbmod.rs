@@ -2,19 +2,19 @@
 
 use super::Control;
 
-/// What is written.
+/// skbmod: the link header is rewritten, or congestion marked (tc-skbmod(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skbmod {
-    /// The destination of the frame.
+    /// The frame's destination address becomes this (`set dmac`).
     pub destination: Option<[u8; 6]>,
-    /// Its source.
+    /// The frame's source address becomes this (`set smac`).
     pub source: Option<[u8; 6]>,
-    /// Its EtherType.
+    /// The frame's EtherType becomes this (`set etype`).
     pub ethertype: Option<u16>,
     /// Both addresses change places, and nothing else is done.
     pub swap: bool,
-    /// Congestion is marked, and nothing else is done.
+    /// An ECN-capable packet gets the CE mark (RFC 3168), and nothing else is done.
     pub ecn: bool,
-    /// How things go on.
+    /// How the packet goes on after this action.
     pub control: Control,
 }

@@ -2,7 +2,7 @@
 
 use tidegate_packet::Handle;
 
-/// basic.
+/// basic: packets are classified by an expression of ematches (tc-basic(8), tc-ematch(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BasicParams {
     /// Where matching packets go.
@@ -25,7 +25,7 @@ pub struct Term {
     pub what: Ematch,
 }
 
-/// A condition.
+/// One condition of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ematch {
     /// A number in the packet compared with another.
@@ -90,7 +90,7 @@ impl Compare {
         }
     }
 
-    /// Does it hold?
+    /// Is `left` equal to, less than or greater than `right`, as this comparison asks?
     pub const fn holds(self, left: u64, right: u64) -> bool {
         match self {
             Compare::Eq => left == right,
@@ -100,7 +100,7 @@ impl Compare {
     }
 }
 
-/// How long a number is.
+/// How many bytes a number in a packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// One octet.
@@ -121,7 +121,7 @@ impl Width {
         }
     }
 
-    /// In octets.
+    /// How many bytes: 1, 2 or 4.
     pub const fn octets(self) -> usize {
         match self {
             Width::U8 => 1,
@@ -245,7 +245,7 @@ impl MetaId {
         ("vlan", MetaId::Vlan),
     ];
 
-    /// By tc's name.
+    /// The one with this name in tc; `None`: tc knows none.
     pub fn from_name(name: &str) -> Option<MetaId> {
         let name = if name == "fwmark" { "nf_mark" } else { name };
         let socket = || MetaId::SOCKET.into_iter().find(|known| *known == name).map(MetaId::Socket);

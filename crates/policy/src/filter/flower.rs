@@ -3,7 +3,7 @@
 use super::Indev;
 use tidegate_packet::Handle;
 
-/// flower.
+/// flower: packets are classified by fields of their headers (tc-flower(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowerParams {
     /// Where matching packets go.

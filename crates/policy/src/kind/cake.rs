@@ -4,46 +4,47 @@ use super::{Changes, Classes, Filters, Kind, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 use tidegate_packet::Rate;
 
-/// cake.
+/// The options of cake (Høiland-Jørgensen, Täht, Morton 2018; tc-cake(8)). `None`: not said, so the default
+/// when it is made, and as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CakeParams {
-    /// The rate it shapes to; 0: it does not shape.
+    /// The rate it shapes to, bytes per second as in every [`Rate`]; 0: it does not shape (`unlimited`).
     pub bandwidth: Option<Rate>,
-    /// Follow the rate at which packets arrive.
+    /// It follows the rate at which packets arrive (`autorate-ingress`).
     pub autorate: Option<bool>,
-    /// The round-trip time that senders are taken to have, µs.
+    /// The round-trip time that its AQM is tuned for, µs. Default: 100000.
     pub rtt_us: Option<u32>,
-    /// Sojourn time to hold, µs: tc's twentieth of the round-trip time. Not in a dump.
+    /// The sojourn time that is tolerated, µs: tc sends a twentieth of the round-trip time. Not in a dump.
     pub target_us: Option<u32>,
-    /// Which packets share a tin.
+    /// How packets are sorted into tins by their DSCP.
     pub tins: Option<CakeTins>,
-    /// Who shares within a tin.
+    /// What counts as one flow within a tin.
     pub flows: Option<CakeFlows>,
-    /// Tell flows apart by the addresses they had before translation.
+    /// Hosts are told apart by the addresses they had before address translation.
     pub nat: Option<bool>,
-    /// Clear the DSCP once it is read.
+    /// The DSCP is cleared once it is read.
     pub wash: Option<bool>,
-    /// Charge for dropped packets too: they came over the link.
+    /// Dropped packets count against the rate too, as they came over the link (`ingress`).
     pub ingress: Option<bool>,
     /// Which acknowledgements are left out.
     pub ack_filter: Option<CakeAckFilter>,
     /// Cut super-packets into what goes over the wire.
     pub split_gso: Option<bool>,
-    /// Memory, bytes; 0 in a dump: as much as the rate asks for.
+    /// Bytes of memory that waiting packets may take; 0 in a dump: as much as the rate asks for.
     pub memory_limit: Option<u32>,
     /// The bits of the firewall mark that name a tin; 0: none.
     pub fwmark: Option<u32>,
     /// How the link cuts packets.
     pub framing: Option<CakeFraming>,
-    /// Bytes that the link adds to each IP packet; may be negative.
+    /// Bytes that the link adds to each IP packet, -64 to 256.
     pub overhead: Option<i32>,
     /// Count frames as the device has them, instead of IP packets and what the link adds.
     pub raw: bool,
-    /// Least bytes that a packet costs.
+    /// The bytes that a packet costs at least, 0 to 256.
     pub mpu: Option<u32>,
 }
 
-/// Which packets share a tin.
+/// How packets are sorted into tins, each with a share of the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CakeTins {
     /// Bulk, best effort, voice.
@@ -60,11 +61,11 @@ pub enum CakeTins {
 }
 
 impl CakeTins {
-    /// All of them.
+    /// All sortings.
     pub const ALL: [CakeTins; 5] =
         [CakeTins::Diffserv3, CakeTins::Diffserv4, CakeTins::Diffserv8, CakeTins::BestEffort, CakeTins::Precedence];
 
-    /// Its name in tc.
+    /// Its word in tc: `diffserv4`.
     pub const fn name(self) -> &'static str {
         match self {
             CakeTins::Diffserv3 => "diffserv3",
@@ -84,7 +85,7 @@ impl CakeTins {
         }
     }
 
-    /// How many there are.
+    /// How many tins it has.
     pub const fn count(self) -> usize {
         match self {
             CakeTins::Diffserv3 => 3,
@@ -95,7 +96,7 @@ impl CakeTins {
     }
 }
 
-/// Who shares within a tin.
+/// What counts as one flow within a tin, and between whom the tin is shared first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CakeFlows {
     /// All packets are one flow.

@@ -3,18 +3,20 @@
 use super::{Ahead, Changes, Kind, QdiscParams, Reports, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// codel.
+/// The options of codel (RFC 8289; tc-codel(8)). `None`: not said, so the default when it is made, and as it
+/// was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodelParams {
-    /// Packets.
+    /// Packets that may wait. Default: 1000.
     pub limit: Option<u32>,
-    /// Sojourn time to hold, µs.
+    /// The sojourn time that is tolerated, µs. Default: 5000.
     pub target_us: Option<u32>,
-    /// Time allowed for a sender to react, µs.
+    /// How long the sojourn time must stay above the target before packets are dropped: about the longest
+    /// usual round trip, µs. Default: 100000.
     pub interval_us: Option<u32>,
-    /// Mark instead of dropping where the packet can carry the mark.
+    /// Packets that can carry a CE mark (RFC 3168) get one instead of being dropped. Default: no.
     pub ecn: Option<bool>,
-    /// Mark everything that waited longer, µs. In a dump `None` = off.
+    /// Packets that waited longer are marked, µs. In a dump `None`: off, as by default.
     pub ce_threshold_us: Option<u32>,
 }
 
@@ -23,21 +25,21 @@ pub struct CodelParams {
 pub struct CodelStats {
     /// The largest packet seen, bytes.
     pub maxpacket: u32,
-    /// Drops in this dropping episode.
+    /// Packets dropped in this dropping episode.
     pub count: u32,
-    /// Drops in the last.
+    /// Packets dropped in the episode before, from which the next one begins.
     pub lastcount: u32,
     /// The last packet's sojourn time, µs.
     pub ldelay_us: u32,
-    /// Until the next drop, µs; negative when due.
+    /// Time until the next drop, µs; negative: it is due.
     pub drop_next_us: i32,
-    /// In a dropping episode?
+    /// Is it in a dropping episode?
     pub dropping: bool,
     /// Packets refused at the limit.
     pub drop_overlimit: u32,
-    /// Marked instead of dropped.
+    /// Packets marked instead of dropped.
     pub ecn_mark: u32,
-    /// Marked for passing ce_threshold.
+    /// Packets marked because they waited longer than `ce_threshold`.
     pub ce_mark: u32,
 }
 

@@ -3,7 +3,7 @@
 use super::{Classes, Filters, Kind};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// A class of drr.
+/// The options of a class of drr, deficit round robin (Shreedhar and Varghese 1995; tc-drr(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrrClassParams {
     /// Bytes sent in its turn. Default: the largest frame.

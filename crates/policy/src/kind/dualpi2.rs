@@ -3,14 +3,15 @@
 use super::{Ahead, Kind, QdiscParams, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// dualpi2 (RFC 9332).
+/// The options of dualpi2 (RFC 9332). `None`: not said, so the default when it is made, and as it was when it
+/// is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DualPi2Params {
-    /// Packets of both queues together.
+    /// Packets that may wait, in both queues together.
     pub limit: Option<u32>,
     /// Memory of both queues together, bytes. Default: `limit` times two largest frames.
     pub memory_limit: Option<u32>,
-    /// The classic queue's delay to hold, µs.
+    /// The delay of the classic queue that it aims at, µs.
     pub target_us: Option<u32>,
     /// Time between adjustments of the probability, µs.
     pub tupdate_us: Option<u32>,
@@ -28,7 +29,7 @@ pub struct DualPi2Params {
     pub drop_on_overload: Option<bool>,
     /// Drop when a packet arrives instead of when it leaves.
     pub drop_at_enqueue: Option<bool>,
-    /// What the classic queue is sure of beside a full low-latency queue, per cent.
+    /// The share of the link that the classic queue gets beside a full low-latency queue, percent.
     pub classic_protection: Option<u8>,
     /// Bits of the ECN field that make a packet low-latency: 1 = ECT(1) and CE, 3 = ECT(0) as well.
     pub ecn_mask: Option<u8>,
@@ -45,7 +46,7 @@ pub enum StepThreshold {
     Packets(u32),
 }
 
-/// dualpi2's counters and state.
+/// What dualpi2 counted since it was made, and its controller's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DualPi2Stats {
     /// The base probability, 2^32 - 1 = 1.
@@ -66,11 +67,11 @@ pub struct DualPi2Stats {
     pub step_marks: u32,
     /// Whose turn it is: above 0 the classic queue's.
     pub credit: i32,
-    /// Memory in use, bytes.
+    /// Bytes of memory that waiting packets take.
     pub memory_used: u32,
-    /// The most that ever was.
+    /// The most bytes of memory that they ever took.
     pub max_memory_used: u32,
-    /// What it is limited to.
+    /// The bytes of memory that they may take.
     pub memory_limit: u32,
 }
 

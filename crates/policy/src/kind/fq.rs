@@ -3,22 +3,23 @@
 use super::{Ahead, Changes, Kind, QdiscParams, Reports};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// fq.
+/// The options of fq (tc-fq(8)). `None`: not said, so the default when it is made, and as it was when it is
+/// changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqParams {
-    /// Packets in all.
+    /// Packets that may wait, of all flows. Default: 10000.
     pub limit: Option<u32>,
-    /// Packets of one flow.
+    /// Packets of one flow that may wait. Default: 100.
     pub flow_limit: Option<u32>,
-    /// log2 of the buckets that flows are looked up in.
+    /// log2 of the buckets that flows are looked up in, 1 to 18. Default: 10.
     pub buckets_log: Option<u32>,
     /// Which bits of the flow hash tell flows without a socket apart.
     pub orphan_mask: Option<u32>,
-    /// Are flows paced?
+    /// Are flows paced at the rate that their socket names? Default: yes.
     pub pacing: Option<bool>,
-    /// Bytes that a flow sends in its turn.
+    /// Bytes that a flow sends in its turn. Default: two of the device's largest frames.
     pub quantum: Option<u32>,
-    /// Bytes that a new flow may send at first.
+    /// Bytes that a new flow may send at first. Default: ten of the device's largest frames.
     pub initial_quantum: Option<u32>,
     /// The rate that no flow exceeds, bytes per second; `u32::MAX`: none.
     pub max_rate: Option<u32>,
@@ -36,12 +37,12 @@ pub struct FqParams {
     pub horizon_drop: Option<bool>,
 }
 
-/// fq's counters.
+/// What fq counted since it was made, and its lists of flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqStats {
-    /// Flows that are known.
+    /// Flows that it knows.
     pub flows: u32,
-    /// Flows without packets.
+    /// Flows that it knows and that have no packets.
     pub inactive: u32,
     /// Flows that wait for their time.
     pub throttled: u32,
@@ -51,11 +52,11 @@ pub struct FqStats {
     pub gc: u64,
     /// Packets that went ahead of all flows.
     pub highprio: u64,
-    /// Times a flow had to wait.
+    /// How often a flow had to wait for its time.
     pub throttled_times: u64,
     /// How late flows are let go again, on average, ns.
     pub latency_ns: u64,
-    /// Packets marked.
+    /// Packets marked because they left too late (`ce_threshold`).
     pub ce_mark: u64,
     /// Packets refused because their flow had too many.
     pub flows_plimit: u64,

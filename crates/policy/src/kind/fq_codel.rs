@@ -3,32 +3,34 @@
 use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Reports, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// fq_codel.
+/// The options of fq_codel (RFC 8290; tc-fq_codel(8)). `None`: not said, so the default when it is made, and
+/// as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqCodelParams {
-    /// Packets in all.
+    /// Packets that may wait, of all flows. Default: 10240.
     pub limit: Option<u32>,
-    /// Queues; fixed once created.
+    /// Queues that flows are hashed into, 1 to 65536; fixed once it is made. Default: 1024.
     pub flows: Option<u32>,
-    /// Bytes that a flow sends in its turn.
+    /// Bytes that a flow sends in its turn, 256 to 2^20. Default: the device's largest frame.
     pub quantum: Option<u32>,
-    /// Sojourn time to hold, µs.
+    /// The sojourn time that is tolerated, µs. Default: 5000.
     pub target_us: Option<u32>,
-    /// Time allowed for a sender to react, µs.
+    /// How long the sojourn time must stay above the target before packets are dropped, µs. Default: 100000.
     pub interval_us: Option<u32>,
-    /// Mark instead of dropping where the packet can carry the mark.
+    /// Packets that can carry a CE mark (RFC 3168) get one instead of being dropped. Default: yes.
     pub ecn: Option<bool>,
-    /// Mark everything that waited longer, µs. In a dump `None` = off.
+    /// Packets that waited longer are marked, µs. In a dump `None`: off, as by default.
     pub ce_threshold_us: Option<u32>,
     /// Only packets whose DS field under the mask equals the value are held against `ce_threshold_us`: (value, mask).
     pub ce_selector: Option<(u8, u8)>,
-    /// Memory, bytes.
+    /// Bytes of memory that waiting packets may take. Default: 32 MiB.
     pub memory_limit: Option<u32>,
-    /// Packets dropped at once from the fattest flow when full.
+    /// Packets dropped at once from the longest flow where a limit is reached, at most half of it. Default:
+    /// 64.
     pub drop_batch: Option<u32>,
 }
 
-/// fq_codel's counters.
+/// What fq_codel counted since it was made, and its lists of flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqCodelStats {
     /// The largest packet seen, bytes.
@@ -37,17 +39,17 @@ pub struct FqCodelStats {
     pub drop_overlimit: u32,
     /// Packets marked instead of dropped.
     pub ecn_mark: u32,
-    /// Times a flow became new.
+    /// How often a flow went onto the list of new ones.
     pub new_flow_count: u32,
     /// Flows on the list of new ones.
     pub new_flows_len: u32,
     /// Flows on the list of old ones.
     pub old_flows_len: u32,
-    /// Marked for passing ce_threshold.
+    /// Packets marked because they waited longer than `ce_threshold`.
     pub ce_mark: u32,
-    /// Memory in use, bytes.
+    /// Bytes of memory that waiting packets take.
     pub memory_used: u32,
-    /// Drops because of the memory limit.
+    /// Packets dropped because of the memory limit.
     pub drop_overmemory: u32,
 }
 

@@ -3,41 +3,44 @@
 use super::{Ahead, Changes, Kind, PieParams, QdiscParams, Reports, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// fq_pie.
+/// The options of fq_pie (tc-fq_pie(8); PIE is RFC 8033). `None`: not said, so the default when it is made,
+/// and as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqPieParams {
     /// What each flow's PIE goes by; its limit is that of all packets together.
     pub pie: PieParams,
-    /// Queues; fixed once created.
+    /// Queues that flows are hashed into, 1 to 65536; fixed once it is made. Default: 1024.
     pub flows: Option<u32>,
     /// Bytes that a flow sends in its turn.
     pub quantum: Option<u32>,
-    /// Memory, bytes; more is only counted.
+    /// Bytes of memory that waiting packets should not exceed; what does is counted and not dropped. Default:
+    /// 32 MiB.
     pub memory_limit: Option<u32>,
-    /// The highest probability at which packets are marked, percent; beyond they are dropped.
+    /// The highest drop probability at which packets are marked, percent; beyond it they are dropped.
+    /// Default: 10.
     pub ecn_prob: Option<u32>,
 }
 
-/// fq_pie's counters.
+/// What fq_pie counted since it was made, and its lists of flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqPieStats {
-    /// Packets taken in.
+    /// Packets that it took in.
     pub packets_in: u32,
     /// Packets that came to a full queue.
     pub overlimit: u32,
     /// Packets that came when too much memory was in use.
     pub overmemory: u32,
-    /// Packets dropped.
+    /// Packets dropped by a flow's probability.
     pub dropped: u32,
     /// Packets marked instead of dropped.
     pub ecn_mark: u32,
-    /// Times a flow became new.
+    /// How often a flow went onto the list of new ones.
     pub new_flow_count: u32,
     /// Flows on the list of new ones.
     pub new_flows_len: u32,
     /// Flows on the list of old ones.
     pub old_flows_len: u32,
-    /// Memory in use, bytes.
+    /// Bytes of memory that waiting packets take.
     pub memory_used: u32,
 }
 

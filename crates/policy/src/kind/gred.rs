@@ -14,10 +14,10 @@ pub enum GredParams {
     InForce(GredSetup, Vec<GredQueueDump>),
 }
 
-/// The table of a gred.
+/// The table of a gred (`gred setup`; sch_gred, generic random early detection).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GredSetup {
-    /// Virtual queues, 1 to 16.
+    /// Its number, from 0; packets choose it by the lower four bits of their `tc_index`.
     pub vqs: u32,
     /// The queue of packets that name none, or one that is not set up.
     pub default: u32,
@@ -25,7 +25,7 @@ pub struct GredSetup {
     pub grio: bool,
     /// Bytes that may wait in all. Default: the device's transmit queue length times its largest frame.
     pub limit: Option<u32>,
-    /// Flags of all queues.
+    /// What becomes of packets that are to be marked, in queues without flags of their own.
     pub flags: GredFlags,
 }
 
@@ -38,7 +38,7 @@ pub struct GredFlags {
     pub harddrop: bool,
 }
 
-/// A virtual queue of gred.
+/// A virtual queue of gred (`gred vq`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GredQueue {
     /// Its number.
@@ -47,7 +47,7 @@ pub struct GredQueue {
     pub prio: u8,
     /// Bytes that may wait in it.
     pub limit: u32,
-    /// When to mark.
+    /// At which average queue packets are marked or dropped, bytes.
     pub curve: RedCurve,
     /// What idleness does to the average. Not in a dump.
     pub idle: Option<Box<IdleTable>>,
@@ -58,11 +58,11 @@ pub struct GredQueue {
 /// A virtual queue of gred, with what it counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GredQueueDump {
-    /// What it goes by.
+    /// Its options in force.
     pub queue: GredQueue,
-    /// The average, bytes.
+    /// The average queue, bytes.
     pub average: u32,
-    /// Bytes that wait.
+    /// Bytes that wait in it.
     pub backlog: u32,
     /// Packets dropped because the average was too long.
     pub forced_drop: u32,
@@ -74,9 +74,9 @@ pub struct GredQueueDump {
     pub prob_mark: u32,
     /// Packets for which there was no room.
     pub pdrop: u32,
-    /// Packets that came.
+    /// Packets that came to it.
     pub packets: u32,
-    /// Bytes that came.
+    /// Bytes that came to it.
     pub bytes: u64,
 }
 

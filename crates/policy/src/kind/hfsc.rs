@@ -3,7 +3,7 @@
 use super::{Changes, Classes, Filters, Kind};
 use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
 
-/// hfsc.
+/// The options of hfsc, the hierarchical fair service curve (Stoica, Zhang, Ng 1997; tc-hfsc(7)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HfscParams {
     /// Minor number of the class for what nothing classifies; 0 = none, and such packets are dropped.

@@ -3,33 +3,34 @@
 use super::{Ahead, Changes, Kind, QdiscParams, Reports};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// hhf.
+/// The options of hhf, the heavy-hitter filter (tc-hhf(8)). `None`: not said, so the default when it is made,
+/// and as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HhfParams {
-    /// Packets that may wait.
+    /// Packets that may wait. Default: 1000.
     pub limit: Option<u32>,
-    /// Bytes that the heavy hitters send in their turn.
+    /// Bytes that the heavy hitters send in their turn. Default: the device's largest frame.
     pub quantum: Option<u32>,
-    /// Heavy hitters that are known at once.
+    /// Heavy hitters that are known at once. Default: 2048.
     pub hh_limit: Option<u32>,
-    /// For how long bytes are added up, µs.
+    /// For how long a flow's bytes are added up, µs. Default: 40000.
     pub reset_timeout_us: Option<u32>,
-    /// Bytes in that time that make a flow a heavy hitter.
+    /// Bytes in that time that make a flow a heavy hitter. Default: 128 KiB.
     pub admit_bytes: Option<u32>,
-    /// Silence after which it is none any more, µs.
+    /// Silence after which a flow is no heavy hitter any more, µs. Default: 1000000.
     pub evict_timeout_us: Option<u32>,
-    /// How many quanta the others send in their turn.
+    /// How many quanta the other flows send in their turn. Default: 2.
     pub non_hh_weight: Option<u32>,
 }
 
-/// hhf's counters.
+/// What hhf counted since it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HhfStats {
     /// Packets dropped because the queue was full.
     pub drop_overlimit: u32,
-    /// Heavy hitters that could not be noted.
+    /// Heavy hitters that could not be noted, because the table was full.
     pub hh_overlimit: u32,
-    /// Heavy hitters found.
+    /// Heavy hitters found since it was made.
     pub tot_hh: u32,
     /// Heavy hitters known now.
     pub cur_hh: u32,

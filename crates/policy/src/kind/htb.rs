@@ -4,10 +4,10 @@ use super::{Ahead, Classes, Filters, Kind, QdiscParams};
 use crate::rate::{RateSpec, Ticks};
 use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
 
-/// htb.
+/// The options of htb, the hierarchical token bucket (Devera 2002; tc-htb(8)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HtbParams {
-    /// Minor number of the class for what nothing classifies; 0 = none.
+    /// The minor number of the class for packets that nothing classifies; 0: none, and they leave unshaped.
     pub default: u32,
     /// A class's quantum is its rate in bytes per second divided by this, unless given.
     pub r2q: u32,
@@ -21,20 +21,21 @@ impl Default for HtbParams {
     }
 }
 
-/// A class of htb.
+/// The options of a class of htb.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HtbClassParams {
-    /// What it is sure of.
+    /// The guaranteed rate.
     pub rate: RateSpec,
-    /// What it may borrow up to.
+    /// The rate up to which it may borrow from its parent.
     pub ceil: RateSpec,
-    /// Its bucket, as time at `rate`.
+    /// Its bucket (`burst`): how long it takes at `rate`, in ticks (64 ns).
     pub buffer: Ticks,
-    /// Its ceiling's bucket, as time at `ceil`.
+    /// The bucket of its ceiling (`cburst`): how long it takes at `ceil`, in ticks (64 ns).
     pub cbuffer: Ticks,
-    /// Bytes served in its turn; 0 = from the rate. In a dump: the value in force.
+    /// Bytes that it sends in its turn among classes of its priority; 0: its rate divided by
+    /// [`HtbParams::r2q`]. In a dump: the value in force.
     pub quantum: u32,
-    /// 0 (served first) to 7.
+    /// Its priority, 0 (served first) to 7: among classes that need not borrow, and then among those that do.
     pub prio: u32,
 }
 

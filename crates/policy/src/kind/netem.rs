@@ -6,22 +6,24 @@ use crate::spec::{KindSpec, OptionSpec, Takes};
 /// A probability or a correlation, in 2^-32 (4294967295 = 1).
 pub type Share = u32;
 
-/// netem: everything is sent with every command, so that a change without an option takes it away.
+/// The options of netem (tc-netem(8)). Each command sends all of them, so a change without an option takes
+/// that option away.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NetemParams {
-    /// Packets that may wait.
+    /// Packets that may wait, those in delay included.
     pub limit: u32,
-    /// Delay, ns.
+    /// The delay of each packet, ns.
     pub latency_ns: i64,
-    /// How far it varies, ns.
+    /// How far the delay varies: the half width of a uniform distribution, or the standard deviation of
+    /// another, ns.
     pub jitter_ns: i64,
     /// How it varies; `None`: uniformly.
     pub distribution: Option<Table>,
     /// Are there correlations at all?
     pub correlations: Option<NetemCorrelations>,
-    /// Loss.
+    /// How packets are lost.
     pub loss: NetemLoss,
-    /// Mark packets that can carry a mark instead of losing them.
+    /// Packets that can carry a CE mark (RFC 3168) get one instead of being lost.
     pub ecn: bool,
     /// Probability of a second copy.
     pub duplicate: Share,
@@ -31,24 +33,24 @@ pub struct NetemParams {
     pub reorder: Option<(Share, Share)>,
     /// Probability of a bit being wrong, with its correlation.
     pub corrupt: Option<(Share, Share)>,
-    /// The rate.
+    /// The rate of the serial link that it imitates.
     pub rate: Option<NetemRate>,
-    /// Packets leave in bursts.
+    /// Packets leave in bursts, as on a radio link.
     pub slot: Option<NetemSlot>,
 }
 
 /// How what was drawn last bears on the next draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetemCorrelations {
-    /// Of delays.
+    /// The correlation of delays.
     pub delay: Share,
-    /// Of losses.
+    /// The correlation of losses.
     pub loss: Share,
-    /// Of copies.
+    /// The correlation of second copies.
     pub duplicate: Share,
 }
 
-/// How packets are lost.
+/// How packets are lost; probabilities are in 2^-32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetemLoss {
     /// Each with this probability.
@@ -85,7 +87,7 @@ impl Default for NetemLoss {
     }
 }
 
-/// A serial link.
+/// A serial link, which sends one packet after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetemRate {
     /// Bytes per second.
@@ -103,7 +105,7 @@ pub struct NetemRate {
 pub struct NetemSlot {
     /// The shortest interval, ns.
     pub min_delay_ns: i64,
-    /// The longest, ns.
+    /// The longest interval, ns.
     pub max_delay_ns: i64,
     /// Packets of a burst; 0: no limit.
     pub max_packets: i32,
@@ -113,7 +115,7 @@ pub struct NetemSlot {
     pub dist_delay_ns: i64,
     /// How far it varies then, ns.
     pub dist_jitter_ns: i64,
-    /// The distribution.
+    /// The distribution of the intervals.
     pub distribution: Option<Table>,
 }
 

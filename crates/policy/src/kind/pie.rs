@@ -3,18 +3,19 @@
 use super::{Ahead, Changes, Kind, QdiscParams, Reports, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// pie.
+/// The options of pie (RFC 8033; tc-pie(8)). `None`: not said, so the default when it is made, and as it was
+/// when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PieParams {
-    /// Packets that may wait.
+    /// Packets that may wait. Default: 1000.
     pub limit: Option<u32>,
-    /// Delay to hold, µs.
+    /// The queueing delay that it aims at, µs. Default: 15000.
     pub target_us: Option<u32>,
-    /// Time between adjustments of the probability, µs.
+    /// Time between adjustments of the probability, µs. Default: 15000.
     pub tupdate_us: Option<u32>,
-    /// Weight of the delay's distance from the target, in 1/16 Hz.
+    /// Weight of the delay's distance from the target, in 1/16 Hz, 0 to 32. Default: 2.
     pub alpha: Option<u32>,
-    /// Weight of the delay's growth, in 1/16 Hz.
+    /// Weight of the delay's growth, in 1/16 Hz, 0 to 32. Default: 20.
     pub beta: Option<u32>,
     /// Mark packets that can carry a mark instead of dropping them.
     pub ecn: Option<bool>,
@@ -24,18 +25,18 @@ pub struct PieParams {
     pub rate_estimator: Option<bool>,
 }
 
-/// pie's counters and state.
+/// What pie counted since it was made, and its controller's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PieStats {
     /// Probability of a drop, 2^64 - 1 = 1.
     pub prob: u64,
-    /// The queue's delay, µs.
+    /// The queueing delay as it was last estimated, µs.
     pub delay_us: u32,
     /// The measured rate, bytes per second; shown with the rate estimator.
     pub avg_dq_rate: u32,
     /// Is the rate being measured?
     pub dq_rate_estimating: bool,
-    /// Packets taken in.
+    /// Packets that it took in.
     pub packets_in: u32,
     /// Packets that came to a full queue.
     pub overlimit: u32,

@@ -3,12 +3,12 @@
 use super::{Changes, Classes, Filters, Kind, QdiscParams};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// prio.
+/// The options of prio, bands served in strict order (tc-prio(8)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrioParams {
-    /// Bands, 2 to 16.
+    /// How many bands there are, 2 to 16.
     pub bands: u32,
-    /// Band of each of the 16 priorities.
+    /// The band, from 0, of each of the 16 priorities.
     pub priomap: [u8; 16],
 }
 

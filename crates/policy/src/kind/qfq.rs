@@ -3,7 +3,7 @@
 use super::{Classes, Filters, Kind};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// A class of qfq.
+/// The options of a class of qfq (QFQ+: Checconi, Valente, Rizzo 2013; tc-qfq(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QfqClassParams {
     /// Its share, 1 to 1024. In a dump: the value in force. Default: 1.

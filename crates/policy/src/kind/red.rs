@@ -23,12 +23,13 @@ pub struct RedCurve {
 /// By how many bits the average shrinks while the queue is idle, by the idle time in cells.
 pub type IdleTable = [u8; 256];
 
-/// red (bytes) and choke (packets).
+/// The options of red (Floyd and Jacobson 1993; tc-red(8)), in bytes, and of choke (Pan, Prabhakar, Psounis
+/// 2000; tc-choke(8)), in packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedParams {
     /// Bytes (choke: packets) that may wait.
     pub limit: u32,
-    /// When to mark.
+    /// At which average queue packets are marked or dropped.
     pub curve: RedCurve,
     /// What idleness does to the average. Not in a dump.
     pub idle: Option<Box<IdleTable>>,
@@ -45,11 +46,11 @@ pub struct RedParams {
 /// The counters of red and choke.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedStats {
-    /// Packets dropped early.
+    /// Packets dropped before the queue was full.
     pub early: u32,
     /// Packets that the queue below had no room for.
     pub pdrop: u32,
-    /// Packets lost in other ways.
+    /// Packets dropped in other ways.
     pub other: u32,
     /// Packets marked instead of dropped.
     pub marked: u32,

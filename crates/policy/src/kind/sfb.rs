@@ -3,7 +3,8 @@
 use super::{Changes, Classes, Filters, Kind, Waits};
 use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
 
-/// sfb: as tc sends them. Probabilities are 16 bit, 65535 = 1.
+/// The options of sfb, stochastic fair blue (Feng, Kandlur, Saha, Shin 2001; tc-sfb(8)), as tc sends them.
+/// Probabilities are 16 bit, 65535 = 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SfbParams {
     /// Time between changes of the hash key, ms.
@@ -16,17 +17,17 @@ pub struct SfbParams {
     pub max: u32,
     /// Packets of a bin from which its probability grows.
     pub target: u32,
-    /// By how much it grows.
+    /// By how much a bin's probability grows, in 1/65535.
     pub increment: u32,
-    /// By how much it shrinks when the bin is empty.
+    /// By how much it shrinks when the bin is empty, in 1/65535.
     pub decrement: u32,
     /// Packets per second let through of a flow that does not respond.
     pub penalty_rate: u32,
-    /// And at once.
+    /// Packets let through at once of such a flow.
     pub penalty_burst: u32,
 }
 
-/// sfb's counters and state.
+/// What sfb counted since it was made, and the state of its bins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SfbStats {
     /// Packets dropped by their flow's probability.
@@ -45,7 +46,7 @@ pub struct SfbStats {
     pub maxqlen: u32,
     /// The highest probability of a bin, 65535 = 1.
     pub maxprob: u32,
-    /// The mean probability of the bins.
+    /// The mean probability of the bins, 65535 = 1.
     pub avgprob: u32,
 }
 

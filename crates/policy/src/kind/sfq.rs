@@ -3,16 +3,17 @@
 use super::{Ahead, Classes, Filters, Kind, QdiscParams, RedCurve, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
 
-/// sfq. As tc sends them: 0 leaves the value as it is.
+/// The options of sfq, stochastic fairness queueing (McKenney 1990; tc-sfq(8)), as tc sends them: 0 leaves
+/// the value as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SfqParams {
     /// Bytes a flow sends in its turn.
     pub quantum: u32,
-    /// Seconds between changes of the hash key.
+    /// Seconds between changes of the hash key; 0: never.
     pub perturb: i32,
-    /// Packets in all.
+    /// Packets that may wait, of all flows. Default: 127.
     pub limit: u32,
-    /// Buckets of the hash.
+    /// Buckets of the hash, a power of two up to 65536. Default: 1024.
     pub divisor: u32,
     /// Flows that may be active at once.
     pub flows: u32,

@@ -3,7 +3,7 @@
 use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes, Voice};
 
-/// skbprio.
+/// The options of skbprio (tc-skbprio(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkbprioParams {
     /// Packets that may wait. Default: 64.

@@ -4,12 +4,12 @@ use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams};
 use crate::rate::{RateSpec, Ticks};
 use crate::spec::{Clash, KindSpec, OptionSpec, Takes, Voice};
 
-/// tbf.
+/// The options of tbf, a token bucket (tc-tbf(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TbfParams {
-    /// The rate that tokens come at.
+    /// The rate at which tokens come.
     pub rate: RateSpec,
-    /// The rate at which even a full bucket may be emptied.
+    /// The rate that not even a full bucket exceeds (`peakrate`).
     pub peak: Option<RateSpec>,
     /// Bytes that may wait.
     pub limit: u32,
@@ -17,9 +17,9 @@ pub struct TbfParams {
     pub burst: u32,
     /// Bytes that the peak bucket holds (`mtu`, `minburst`). Not in a dump.
     pub peak_burst: u32,
-    /// The bucket as time at `rate`.
+    /// The bucket: how long it takes at `rate`, in ticks (64 ns).
     pub buffer: Ticks,
-    /// The peak bucket as time at `peak`.
+    /// The peak bucket: how long it takes at `peak`, in ticks (64 ns).
     pub peak_buffer: Ticks,
 }
 

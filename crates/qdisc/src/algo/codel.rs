@@ -10,7 +10,7 @@ use tidegate_policy::dump::CodelStats;
 /// The knobs. Times in CoDel units (1024 ns).
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Sojourn time to hold.
+    /// The sojourn time that is tolerated, in units of the CoDel clock (1024 ns).
     pub target: u32,
     /// Time a sender needs to react.
     pub interval: u32,

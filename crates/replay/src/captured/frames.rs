@@ -58,7 +58,10 @@ impl LeftOut {
     }
 }
 
-/// Opens a frame.
+/// Opens a frame: its IP packet, behind whatever header the capture's link type has.
+///
+/// # Errors
+/// Why the packet is left out.
 pub fn open<'b>(packet: &Packet<'b>) -> Result<Ip<'b>, LeftOut> {
     let Opened { at, said } = before_ip(packet.link, packet.octets)?;
     let octets = packet.octets.get(at..).ok_or(LeftOut::TooShort)?;

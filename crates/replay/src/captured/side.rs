@@ -106,6 +106,9 @@ pub enum Rule {
 
 impl Rule {
     /// Which way a packet goes.
+    ///
+    /// # Errors
+    /// Why it is left out: it is of others, or from here to here.
     pub fn way(&self, ip: &Ip<'_>) -> Result<Direction, LeftOut> {
         match self {
             Rule::Said => ip.direction.ok_or(LeftOut::OfOthers),

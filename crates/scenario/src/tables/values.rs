@@ -8,6 +8,9 @@ use tidegate_syntax::units;
 use toml::de::DeValue;
 
 /// A text.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn text<'t>(value: Value<'t>) -> Result<&'t str, Diagnostic> {
     value
         .get_ref()
@@ -16,6 +19,9 @@ pub fn text<'t>(value: Value<'t>) -> Result<&'t str, Diagnostic> {
 }
 
 /// A list.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn list<'t>(value: Value<'t>) -> Result<&'t [toml::Spanned<DeValue<'t>>], Diagnostic> {
     match value.get_ref() {
         DeValue::Array(items) => Ok(&items[..]),
@@ -24,6 +30,9 @@ pub fn list<'t>(value: Value<'t>) -> Result<&'t [toml::Spanned<DeValue<'t>>], Di
 }
 
 /// A list of texts; a text alone is a list of one.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn texts<'t>(value: Value<'t>) -> Result<Vec<&'t str>, Diagnostic> {
     match value.get_ref() {
         DeValue::String(one) => Ok(vec![one]),
@@ -32,6 +41,9 @@ pub fn texts<'t>(value: Value<'t>) -> Result<Vec<&'t str>, Diagnostic> {
 }
 
 /// A text or a number, as it would stand on a command line.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn plain(value: Value<'_>) -> Result<String, Diagnostic> {
     match value.get_ref() {
         DeValue::String(text) => Ok(text.to_string()),
@@ -41,7 +53,10 @@ pub fn plain(value: Value<'_>) -> Result<String, Diagnostic> {
     }
 }
 
-/// Yes or no.
+/// True or false.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn flag(value: Value<'_>) -> Result<bool, Diagnostic> {
     value
         .get_ref()
@@ -49,7 +64,10 @@ pub fn flag(value: Value<'_>) -> Result<bool, Diagnostic> {
         .ok_or_else(|| Diagnostic::new(value.span(), "here true or false was expected", "without quotes"))
 }
 
-/// A whole number within bounds.
+/// A whole number from `low` to `high`, both included.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn number(value: Value<'_>, low: u64, high: u64) -> Result<u64, Diagnostic> {
     let found = plain(value)?.replace('_', "").parse::<u64>().ok().filter(|number| (low..=high).contains(number));
     found.ok_or_else(|| {
@@ -62,6 +80,9 @@ pub fn number(value: Value<'_>, low: u64, high: u64) -> Result<u64, Diagnostic> 
 }
 
 /// A time: `30s`, `1.5ms`, `0`.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn span(value: Value<'_>) -> Result<Span, Diagnostic> {
     let said = plain(value)?;
     parse_span(&said).ok_or_else(|| {
@@ -74,6 +95,9 @@ pub fn span(value: Value<'_>) -> Result<Span, Diagnostic> {
 }
 
 /// A time that is longer than nothing.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn some_span(value: Value<'_>) -> Result<Span, Diagnostic> {
     match span(value)? {
         Span(0) => Err(Diagnostic::new(value.span(), "this must be longer than nothing", "write 500us, 30ms, 2s")),
@@ -86,7 +110,10 @@ pub fn parse_span(text: &str) -> Option<Span> {
     parse_time(text).filter(|_| !text.trim_end().ends_with(['m', 'M']))
 }
 
-/// A rate in bits per second: `128kbit`, `16kbps` (bytes), as tc writes them.
+/// A rate in bits per second: `128kbit`, `16kbps` (bytes), as tc writes them. It is more than 0.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn rate(value: Value<'_>) -> Result<u64, Diagnostic> {
     let said = plain(value)?;
     let unit = said.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -106,6 +133,9 @@ pub fn rate(value: Value<'_>) -> Result<u64, Diagnostic> {
 }
 
 /// A number of bytes: `24kB` (thousands), `64KiB`, `1500`.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn size(value: Value<'_>) -> Result<u64, Diagnostic> {
     let said = plain(value)?;
     parse_size(&said).ok_or_else(|| {
@@ -136,7 +166,10 @@ pub fn parse_size(text: &str) -> Option<u64> {
     (number >= 0.0 && bytes < 1e15).then_some(bytes as u64)
 }
 
-/// A share: `1%` or `0.01`.
+/// A share, 0 to 1: `1%` or `0.01`.
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
 pub fn share(value: Value<'_>) -> Result<f64, Diagnostic> {
     let said = plain(value)?;
     let number = match said.strip_suffix('%') {

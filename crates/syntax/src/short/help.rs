@@ -26,7 +26,10 @@ pub fn all() -> String {
     out
 }
 
-/// One word: a key, an application, a kind of link, a preset. `None`: no such word; the nearest if one is near.
+/// One word: a key, an application, a kind of link, a preset.
+///
+/// # Errors
+/// There is no such word; the nearest one if one is near.
 pub fn word(word: &str) -> Result<String, Option<&'static str>> {
     let mut out = String::new();
     for key in KEYS.iter().filter(|key| key.name == word) {

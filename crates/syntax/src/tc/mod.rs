@@ -199,6 +199,9 @@ impl ShowFlags {
 }
 
 /// Reads a command line of tc, without the program's name.
+///
+/// # Errors
+/// What tc 6.1 says of it, its exit code and the argument at fault.
 pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
     let mut words = Words::new(args);
     let mut flags = ShowFlags::default();
@@ -246,6 +249,9 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
 }
 
 /// Reads a line of a batch file: an object and its words, no options before it.
+///
+/// # Errors
+/// As for [`parse`].
 pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<Parsed, Refusal> {
     object(&mut Words::new(args), flags, Notes::default(), env)
 }

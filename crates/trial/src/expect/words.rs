@@ -167,7 +167,10 @@ impl<'t> Part<'t> {
 /// The classes that a policy names, with their ids.
 pub type Classes = BTreeMap<String, String>;
 
-/// Reads an expectation.
+/// Reads an expectation: `ping: p95 < 50 ms while rrul`, `packet '…': class 1:10`.
+///
+/// # Errors
+/// The part that cannot be read, why, and what to write instead.
 pub fn parse(text: &str, classes: &Classes) -> Read<Expected> {
     let whole = Part { text, at: 0 }.trim();
     if whole.text.starts_with("packet") {

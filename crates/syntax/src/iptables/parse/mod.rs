@@ -54,7 +54,11 @@ pub(super) const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "securit
 /// Longest name of a chain, in octets.
 const LONGEST_CHAIN: usize = 28;
 
-/// Reads a command line of `iptables`, `ip6tables` (also `-legacy`, `-nft`) or their `-save`, without the program's name.
+/// Reads a command line of `iptables`, `ip6tables` (also `-legacy`, `-nft`) or their `-save`, without the
+/// program's name.
+///
+/// # Errors
+/// What the tool says of it, its exit code and the argument at fault; also what tidegate does not know.
 pub fn parse(tool: &str, args: &[String]) -> Result<Parsed, Refusal> {
     let ipv6 = tool.starts_with("ip6");
     let mut reader = Reader::new(tool, ipv6, args);
