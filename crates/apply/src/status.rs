@@ -147,7 +147,7 @@ enum Target {
 }
 
 /// All policies of this network namespace, or those of a device, and daemons that were started by hand. All are
-/// looked at together, so those that do not answer take [`ANSWER`](ANSWER) once, not once
+/// looked at together, so those that do not answer take [`tidegate_daemon::ANSWER`] once, not once
 /// each.
 ///
 /// # Errors

@@ -369,14 +369,16 @@ fn same_filter(
     handle: u32,
 ) -> bool {
     use tidegate_policy::FilterParams::{Basic, Flow, Flower, Fw, Matchall, U32};
-    match (said, shown) {
-        (Fw(a), Fw(b)) => named == handle && a.classid == b.classid,
-        (U32(a), U32(b)) => a.keys == b.keys && a.mark == b.mark && a.classid == b.classid,
-        (Flow(a), Flow(b)) => a.keys == b.keys,
-        (Matchall(_), Matchall(_)) => true,
-        (Basic(a), Basic(b)) => a.classid == b.classid && a.terms == b.terms,
-        (Flower(a), Flower(b)) => a.classid == b.classid && a.keys == b.keys && a.indev == b.indev,
-        _ => false,
+    // By the kind that was said, so that the compiler asks for every kind.
+    match said {
+        Fw(a) => matches!(shown, Fw(b) if named == handle && a.classid == b.classid),
+        U32(a) => matches!(shown, U32(b) if a.keys == b.keys && a.mark == b.mark && a.classid == b.classid),
+        Flow(a) => matches!(shown, Flow(b) if a.keys == b.keys),
+        Matchall(_) => matches!(shown, Matchall(_)),
+        Basic(a) => matches!(shown, Basic(b) if a.classid == b.classid && a.terms == b.terms),
+        Flower(a) => {
+            matches!(shown, Flower(b) if a.classid == b.classid && a.keys == b.keys && a.indev == b.indev)
+        }
     }
 }
 

@@ -582,7 +582,7 @@ impl Node {
     }
 
     /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow: they are told what it counted as
-    /// waiting, which need not be what was there ([`Context::drop_instead`], [`Context::vanish`]).
+    /// waiting, which need not be what was there (`Context::drop_instead`, `Context::vanish`).
     pub fn purge(&mut self, cx: &mut Context<'_>) {
         let (before, own) = (cx.lost, self.own());
         self.body.get_mut().purge(cx, own);

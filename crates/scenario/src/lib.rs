@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Pure: no files, clock, processes or output. What a scenario names beside its own text comes through [`Files`]; who
-//! carries its traffic is a [`TrafficDriver`], simulated hosts ([`Simulated`]) or real ones (`tidegate-lab`). The
+//! carries its traffic is a [`run::TrafficDriver`], simulated hosts ([`Simulated`]) or real ones (`tidegate-lab`). The
 //! same text and seed give the same document to the byte.
 //!
 //! ```

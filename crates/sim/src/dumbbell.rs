@@ -13,7 +13,7 @@ use crate::wire::Ends;
 use alloc::vec::Vec;
 use tidegate_packet::{Span, Time};
 
-/// Its parameters.
+/// A dumbbell: TCP flows with one bottleneck, and a ping beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumbbellSpec {
     /// Bits per second of the bottleneck.
@@ -22,24 +22,24 @@ pub struct DumbbellSpec {
     pub flows: u32,
     /// Their congestion control.
     pub control: CongestionControl,
-    /// ECN on.
+    /// Whether and how the flows use ECN.
     pub ecn: Ecn,
-    /// Host jitter: uniform up to this.
+    /// Each packet of a host is held up by between 0 and this, uniformly.
     pub jitter: Span,
     /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; else a drop-tail queue.
     pub queue: Option<Limit>,
-    /// End of the run.
+    /// When the flows end.
     pub end: Time,
 }
 
 /// The dumbbell, ready to run.
 #[derive(Debug)]
 pub struct Dumbbell {
-    /// The bottleneck.
+    /// The link that all flows share.
     pub bottleneck: LinkId,
-    /// The flows.
+    /// The flows, in the order in which they begin.
     pub flows: Vec<FlowId>,
-    /// 56 octets at 10 Hz.
+    /// A ping of 56 bytes of data, ten a second.
     pub ping: ProbeId,
 }
 

@@ -78,7 +78,7 @@ impl OutputFile {
     /// and its owner where root writes and others cannot have made it.
     ///
     /// # Errors
-    /// See [`write`].
+    /// See [`write()`].
     pub fn create(path: &Path) -> io::Result<OutputFile> {
         OutputFile::open(path, true)
     }
@@ -86,7 +86,7 @@ impl OutputFile {
     /// Begins a file that others read while it grows: it is emptied and written in its place.
     ///
     /// # Errors
-    /// See [`write`].
+    /// See [`write()`].
     pub fn create_growing(path: &Path) -> io::Result<OutputFile> {
         OutputFile::open(path, false)
     }

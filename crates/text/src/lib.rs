@@ -6,7 +6,7 @@
 //! them as commands (ESC, CSI, OSC: ECMA-48), and some characters make text look different from what it is (bidirectional overrides,
 //! zero-width characters: Unicode TR 36 and 39, CVE-2021-42574). Here they become visible: `\x1b`, `\u{202e}`.
 //!
-//! [`line`] and [`lines`] are for text, [`json`] for a document in JSON (it stays the same document), [`Filter`] for bytes that come
+//! [`line()`] and [`lines`] are for text, [`json`] for a document in JSON (it stays the same document), [`Filter`] for bytes that come
 //! piece by piece.
 //!
 //! Pure: no clock, no IO, no global state.
@@ -30,7 +30,7 @@ pub fn line(text: &str) -> Visible<'_> {
     Visible { text, breaks: false, form: Form::Text }
 }
 
-/// Foreign text of any number of lines: like [`line`], but newline and tab stay.
+/// Foreign text of any number of lines: like [`line()`], but newline and tab stay.
 pub fn lines(text: &str) -> Visible<'_> {
     Visible { text, breaks: true, form: Form::Text }
 }

@@ -1,6 +1,6 @@
 //! Watching devices whose policy is at work: what an engine or the kernel counts, read from the document that `docs/live.md` describes.
 //!
-//! A [`Snapshot`] holds counters; two of them make a [`Course`], what happened between them; [`line`] tells it
+//! A [`Snapshot`] holds counters; two of them make a [`Course`], what happened between them; [`line()`] tells it
 //! as JSON. [`exposition`] writes a snapshot for Prometheus.
 
 mod course;

@@ -208,7 +208,7 @@ impl Lists<'_> {
         Ok(asked)
     }
 
-    /// flow and matchall: every packet; basic and flower: any.
+    /// flow and matchall: every packet; all others: any.
     fn others(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
         let mut live = live;
         for at in &pref.filters {
@@ -218,7 +218,7 @@ impl Lists<'_> {
             let matched = self.space.store.and(among.set, live)?;
             let mut said = said(actions, verdict, among.passed_over)?;
             // What these match is left open.
-            if matches!(params, FilterParams::Basic(_) | FilterParams::Flower(_))
+            if !matches!(params, FilterParams::Flow(_) | FilterParams::Matchall(_))
                 && let Said::Goes(verdict) = said
             {
                 said = Said::Open(vec![verdict]);

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 /// What was looked at, of one computer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// How long passed between the two looks.
+    /// The time between the two looks, ns.
     pub seconds_ns: u64,
     /// Its devices.
     pub devices: Vec<Device>,
@@ -50,11 +50,11 @@ pub struct Device {
     pub mtu: u32,
     /// Packets of its transmit queue.
     pub txqueuelen: u32,
-    /// What its link carries.
+    /// The rate of its link, bits per second; `None`: the driver does not tell.
     pub speed_bps: Option<u64>,
-    /// Bytes that left by it.
+    /// Bytes that left by it between the two looks.
     pub sent: u64,
-    /// Bytes that came by it.
+    /// Bytes that came in by it between the two looks.
     pub received: u64,
     /// Features of ethtool's that are on.
     pub features: Vec<String>,
@@ -85,19 +85,19 @@ pub struct Shaper {
     pub backend: String,
     /// Their kind at the device itself.
     pub kind: String,
-    /// The rate.
+    /// The rate that they hold packets to, bits per second; `None`: none is known.
     pub rate_bps: Option<u64>,
     /// The rate of the kernel's disciplines on the same device, where these are not the kernel's.
     pub beneath_bps: Option<u64>,
-    /// Bytes it sent.
+    /// Bytes that it sent between the two looks.
     pub sent: u64,
-    /// Packets it sent.
+    /// Packets that it sent between the two looks.
     pub packets: u64,
-    /// Times that something had to wait.
+    /// How often something had to wait between the two looks.
     pub overlimits: u64,
     /// Bytes that wait, the more of both looks.
     pub backlog: u64,
-    /// Packets it lost.
+    /// Packets that it dropped between the two looks.
     pub drops: u64,
     /// Packets it has sent since it was made.
     pub packets_ever: u64,
@@ -109,10 +109,10 @@ pub struct Shaper {
     pub classes: Vec<Class>,
 }
 
-/// A class.
+/// A class of a shaper.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Class {
-    /// Its name: `1:10`.
+    /// Its class id: `1:10`.
     pub id: String,
     /// Has it no classes below?
     pub is_leaf: bool,
@@ -120,14 +120,14 @@ pub struct Class {
     pub packets_ever: Option<u64>,
 }
 
-/// What a processor did.
+/// How busy a processor was between the two looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Processor {
-    /// Its number.
+    /// Its number, as in `/proc/stat`.
     pub number: u32,
-    /// The share of its time that went to the network's interrupts.
+    /// The share of its time that went to the network's soft interrupts, 0 to 1.
     pub softirq: f64,
-    /// The share in which it did anything.
+    /// The share of its time in which it did anything, 0 to 1.
     pub busy: f64,
 }
 
@@ -166,7 +166,7 @@ pub struct Ecn {
     pub quoted: Vec<(String, u8)>,
 }
 
-/// How bad something is.
+/// How bad a finding is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Worth knowing.
@@ -179,7 +179,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Its name.
+    /// Its name: `note`, `warning`, `bad`.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Note => "note",

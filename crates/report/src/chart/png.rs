@@ -37,7 +37,7 @@ impl fmt::Display for PngError {
 
 impl std::error::Error for PngError {}
 
-/// A drawing as PNG: as [`file`] draws it, with `scale` pixels for each of its own.
+/// A drawing as PNG: as [`file()`] draws it, with `scale` pixels for each of its own.
 ///
 /// # Errors
 ///

@@ -26,7 +26,7 @@ pub struct HomeSpec {
     pub down: u64,
     /// The modem's buffer before the uplink, bytes of frames.
     pub up_buffer: u64,
-    /// The provider's buffer before the downlink.
+    /// The provider's buffer before the downlink, bytes of frames.
     pub down_buffer: u64,
     /// What each frame costs on uplink and downlink.
     pub framing: Framing,
@@ -52,13 +52,13 @@ pub struct HomeSpec {
     pub returning: Vec<Port>,
     /// Hosts' irregularity: uniform up to this for each packet.
     pub jitter: Span,
-    /// What goes on.
+    /// Transfers, pings and the like that go on during the run.
     pub traffic: Vec<Traffic>,
-    /// Settling: measuring begins after this.
+    /// How long the run settles before it is measured.
     pub warm_up: Span,
-    /// How long is measured.
+    /// How long it is measured after that.
     pub duration: Span,
-    /// Randomness.
+    /// The seed of all random draws: the same gives the same run, to the byte.
     pub seed: u64,
 }
 

@@ -20,7 +20,7 @@ pub enum Local {
 }
 
 impl Local {
-    /// Its address.
+    /// The address: of IPv6 if `v6` says so, else of IPv4; one that was given stays as it is.
     pub fn address(self, v6: bool) -> IpAddr {
         match (self, v6) {
             (Local::At(address), _) => address,
@@ -40,7 +40,7 @@ fn server(v6: bool) -> IpAddr {
 /// Who talks with whom, and how it looks in the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parties {
-    /// The party here.
+    /// The end on this side of the link.
     pub local: Local,
     /// Its port (an echo's identifier; of an errand the first port, which counts up).
     pub local_port: u16,
@@ -48,14 +48,14 @@ pub struct Parties {
     pub remote: Option<IpAddr>,
     /// Its port; an errand has its own.
     pub remote_port: u16,
-    /// Over IPv6?
+    /// Over IPv6, else over IPv4.
     pub v6: bool,
     /// DSCP in the upper six bits, both ways.
     pub dsfield: u8,
 }
 
 impl Parties {
-    /// Over IPv4, unmarked.
+    /// Between this end and the usual server, over IPv4, with a DS field of 0.
     pub fn new(local: Local, local_port: u16, remote_port: u16) -> Parties {
         Parties { local, local_port, remote: None, remote_port, v6: false, dsfield: 0 }
     }
@@ -74,17 +74,17 @@ impl Parties {
 /// A TCP transfer between a party here and the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bulk {
-    /// Between whom.
+    /// The ends of the transfer.
     pub parties: Parties,
-    /// Data goes away from here.
+    /// It is an upload, else a download.
     pub up: bool,
-    /// How it reacts to congestion.
+    /// The congestion control of its sender.
     pub control: CongestionControl,
-    /// Uses ECN.
+    /// Whether and how it uses ECN (RFC 3168).
     pub ecn: Ecn,
-    /// How much; `None`: no end.
+    /// How many bytes are sent; `None`: without end.
     pub bytes: Option<u64>,
-    /// When it begins.
+    /// When it begins, after the begin of the run.
     pub start: Span,
 }
 
@@ -105,13 +105,13 @@ impl Bulk {
 /// ICMP echoes from a party here to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ping {
-    /// Between whom.
+    /// The ends; the local port is the identifier of the echoes.
     pub parties: Parties,
-    /// Between two.
+    /// The time from one request to the next.
     pub interval: Span,
-    /// Octets of data.
+    /// Bytes of data behind the ICMP header; ping's usual ones are 56.
     pub data: u32,
-    /// The first.
+    /// When the first request is sent, after the begin of the run.
     pub start: Span,
 }
 
@@ -125,22 +125,22 @@ impl Ping {
 /// Datagrams at a constant rate, one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagrams {
-    /// Between whom.
+    /// The ends.
     pub parties: Parties,
-    /// Away from here.
+    /// They go from here to the server, else the other way.
     pub up: bool,
     /// The IP protocol: 17 is UDP.
     pub protocol: u8,
-    /// Octets behind the UDP header.
+    /// Bytes of each datagram behind the UDP header (of other protocols: behind the IP header).
     pub payload: u32,
-    /// Between two.
+    /// The time from one datagram to the next.
     pub interval: Span,
-    /// The first.
+    /// When the first one is sent, after the begin of the run.
     pub start: Span,
 }
 
 impl Datagrams {
-    /// Bytes of a frame.
+    /// Bytes of each Ethernet frame, link header included.
     pub fn frame(&self) -> u32 {
         let (ip, udp) = (if self.parties.v6 { 40 } else { 20 }, if self.protocol == proto::UDP { 8 } else { 0 });
         14 + ip + udp + self.payload
@@ -150,11 +150,11 @@ impl Datagrams {
 /// Something that a party here wants of the server, again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errand {
-    /// Between whom.
+    /// The ends; the local port is the first, and counts up.
     pub parties: Parties,
-    /// The first.
+    /// When it is done first, after the begin of the run.
     pub start: Span,
-    /// What it is.
+    /// What is asked and answered, how often, and how long it is waited for.
     pub what: Transaction,
 }
 

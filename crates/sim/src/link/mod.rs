@@ -39,7 +39,7 @@ pub enum Waiting {
     },
 }
 
-/// What a link is like.
+/// One direction of a link: its rate, delay and buffer, and where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
     /// Bits per second; `None` sends in no time.
@@ -51,11 +51,11 @@ pub struct LinkSpec {
     /// Each packet is held up by something between 0 and this, in order: the host's own irregularity. Without any, flows
     /// lock in phase (algorithms.md section 13.3).
     pub jitter: Span,
-    /// Where packets wait.
+    /// The queue before the link.
     pub waiting: Waiting,
-    /// What each frame costs.
+    /// What the link adds to each frame, in bytes or cells.
     pub framing: Framing,
-    /// Where it leads.
+    /// What its packets come to.
     pub far_end: FarEnd,
 }
 
@@ -71,7 +71,7 @@ pub enum FarEnd {
 }
 
 impl LinkSpec {
-    /// A pure delay.
+    /// A link without a rate or a queue: every packet arrives after this delay.
     pub fn wire(delay: Span) -> LinkSpec {
         LinkSpec {
             bits_per_second: None,
@@ -91,7 +91,7 @@ impl LinkSpec {
     pub fn port(port: Port, bits_per_second: Option<u64>, delay: Span) -> LinkSpec {
         LinkSpec { bits_per_second, waiting: Waiting::Port { port, ring: 1, bytes: None }, ..LinkSpec::wire(delay) }
     }
-    /// With jitter.
+    /// The same link, whose packets are each held up by between 0 and this, in order.
     pub fn jitter(self, jitter: Span) -> LinkSpec {
         LinkSpec { jitter, ..self }
     }
@@ -103,13 +103,13 @@ impl LinkSpec {
     pub fn above(port: Port) -> LinkSpec {
         LinkSpec { far_end: FarEnd::Beneath(port), ..LinkSpec::port(port, None, Span(0)) }
     }
-    /// Ending at a port of the machine.
+    /// The same link, ending at a port of the machine.
     pub fn into_port(self, port: Port) -> LinkSpec {
         LinkSpec { far_end: FarEnd::Port(port), ..self }
     }
 }
 
-/// What a link counted.
+/// What a link counted since the network was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkStats {
     /// Packets put on the wire.

@@ -10,7 +10,7 @@ use crate::number::{u16_in, u32_in};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
 use tidegate_packet::Handle;
-use tidegate_policy::spec::{FLOW, FW, MATCHALL, REFUSED_FILTERS, why_not};
+use tidegate_policy::spec::{FILTERS, FLOW, FW, MATCHALL, REFUSED_FILTERS, why_not};
 use tidegate_policy::{
     Action, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, Indev, MatchallParams, Op, Verb,
 };
@@ -306,11 +306,10 @@ pub(super) fn options(
                 if let Some(why) = why_not(REFUSED_FILTERS, kind) {
                     return Err(later("filter", kind, place).remedy(format!("Not built: {why}.")));
                 }
-                let remedy = match nearest(kind, ["fw", "u32", "flow", "matchall", "basic", "flower"]) {
+                let known: Vec<&str> = FILTERS.iter().map(|filter| filter.name).collect();
+                let remedy = match nearest(kind, known.iter().copied()) {
                     Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
-                    None => format!(
-                        "There is no filter \"{kind}\"; this version knows fw, u32, flow, matchall, basic and flower."
-                    ),
+                    None => format!("There is no filter \"{kind}\"; this version knows {}.", known.join(", ")),
                 };
                 Err(Refusal::new(1, format!("Unknown filter \"{kind}\", hence option \"{option}\" is unparsable"))
                     .at(place)

@@ -1,7 +1,7 @@
 //! The capturing door: every packet of a device, whatever its protocol, whole super-packets too.
 //!
 //! A program in tc's hook leads packets to a TAP device of ours, where they are read. What leaves goes out by a packet socket, past the device's
-//! own disciplines and filters; what arrives is handed back by a second device of ours ([`programs`]).
+//! own disciplines and filters; what arrives is handed back by a second device of ours (`programs`).
 //!
 //! Nothing dies with us: packets are led here only as long as we live, and not a moment longer than our devices do (`hook`).
 

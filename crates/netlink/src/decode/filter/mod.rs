@@ -88,7 +88,8 @@ fn params(kind: &str, options: &Found<'_>) -> Option<FilterParams> {
         }),
         "flow" => FilterParams::Flow(flow(options)?),
         "flower" => FilterParams::Flower(flower::flower(options)),
-        _ => FilterParams::U32(u32(options)?),
+        "u32" => FilterParams::U32(u32(options)?),
+        _ => return None,
     })
 }
 
