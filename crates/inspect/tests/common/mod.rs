@@ -8,6 +8,11 @@ use tidegate_syntax::{Env, iptables, tc};
 
 /// What these commands come to; each must be understood.
 pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
+    Reading::new(given(devices, text))
+}
+
+/// What is given to a [`Reading`] of these commands, each of which did what it says.
+pub(crate) fn given(devices: &[&str], text: &str) -> Given {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let (mut steps, mut ops) = (Vec::new(), Vec::new());
     for (at, line) in lines.iter().enumerate() {
@@ -42,7 +47,7 @@ pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
         });
         ops.push(op);
     }
-    Reading::new(Given {
+    Given {
         sources: vec![Source { name: "policy".into(), lines }],
         steps,
         ops,
@@ -51,7 +56,7 @@ pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
         dissector: Dissector::Modern,
         kernel_log: Vec::new(),
         scripts: false,
-    })
+    }
 }
 
 /// Where a word stands in a line behind those before it.

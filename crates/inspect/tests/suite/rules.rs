@@ -1,8 +1,8 @@
 //! What the checker says of small policies: one sentence, one condition.
 
-use crate::common::reading;
+use crate::common::{given, reading};
 use tidegate_inspect::checked::CommandPath;
-use tidegate_inspect::{Finding, Place, Reading, Witness, check};
+use tidegate_inspect::{Finding, Given, Place, Reading, Witness, check};
 use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
@@ -390,16 +390,44 @@ fn a_replace_that_keeps_the_classes_or_is_made_up_for_is_not_told() {
     assert_eq!(then(again), [""; 0]);
 }
 
-#[test]
-fn a_replace_whose_author_counts_on_failure_is_not_told() {
-    let mut reading = reading(
-        &["eth0"],
+/// Is R26 told of HTB with a class and a `qdisc replace` in line 3, once something of it is otherwise?
+fn told_of_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
+    let policy = format!(
         "tc qdisc add dev eth0 root handle 1: htb default 10\n\
          tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
-         tc qdisc replace dev eth0 root fq_codel\n",
+         tc qdisc replace dev eth0 root handle 2: htb\n{then}"
     );
-    let told = |reading: &mut Reading| check(reading).iter().any(|finding| finding.rule.id() == "R26");
-    assert!(told(&mut reading));
-    reading.steps[2].may_fail = true;
-    assert!(!told(&mut reading));
+    let mut given = given(&["eth0"], &policy);
+    otherwise(&mut given);
+    check(&mut Reading::new(given)).iter().any(|finding| finding.rule.id() == "R26")
+}
+
+#[test]
+fn a_replace_that_may_fail_or_stands_in_another_file_is_not_told() {
+    assert!(told_of_replace("", |_| ()));
+    assert!(!told_of_replace("", |given| given.steps[2].may_fail = true));
+    let in_file = |given: &mut Given, file| given.steps[2].place.as_mut().expect("a place").file = file;
+    assert!(told_of_replace("", |given| in_file(given, 0)));
+    assert!(!told_of_replace("", |given| in_file(given, 1)));
+}
+
+#[test]
+fn classes_that_a_refused_command_was_to_make_again_are_not_told() {
+    let again = "tc qdisc replace dev eth0 root handle 1: htb\n\
+                 tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
+    assert!(!told_of_replace(again, |_| ()));
+    // The command is gone: nobody makes the class again.
+    let without = |given: &mut Given| {
+        given.ops.pop();
+        given.steps.pop();
+    };
+    assert!(told_of_replace(again, without));
+    // It is there and was refused: that is what is wrong.
+    let refused = |given: &mut Given| {
+        given.ops.pop();
+        let step = given.steps.last_mut().expect("a step");
+        (step.ops, step.refused) =
+            (given.ops.len()..given.ops.len(), Some("RTNETLINK answers: Invalid argument".into()));
+    };
+    assert!(!told_of_replace(again, refused));
 }
