@@ -42,7 +42,7 @@ pub struct DeviceSpec {
     pub mtu: u32,
     /// Packets of the transmit queue.
     pub tx_queue_len: u32,
-    /// Its transmit queues: 1, but of what is made with more.
+    /// How many transmit queues it has: 1, unless it was made with more.
     pub tx_queues: u32,
     /// Frames that the card's transmit ring holds below the qdisc (`ethtool -g`).
     pub ring: u32,

@@ -79,7 +79,7 @@ const SECOND: u64 = 1_000_000_000;
 pub struct Capacity {
     /// Bits per second of IP packets of [`FULL`] payload, in the long run.
     pub bits_per_second: f64,
-    /// What got through at first, if that was more: a token bucket's burst.
+    /// The rate at first, bits per second, if that was higher: the burst of a token bucket.
     pub peak_bits_per_second: Option<f64>,
     /// Bytes of IP that got through beyond the rate before the burst was spent; at most this.
     pub burst_bytes: f64,

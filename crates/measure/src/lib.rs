@@ -97,13 +97,13 @@ pub struct Summary {
     pub count: usize,
     /// Arithmetic mean, rounded down.
     pub mean: u64,
-    /// Median.
+    /// Median (nearest rank).
     pub p50: u64,
-    /// 95th percentile.
+    /// 95th percentile (nearest rank).
     pub p95: u64,
-    /// 99th percentile.
+    /// 99th percentile (nearest rank).
     pub p99: u64,
-    /// Maximum.
+    /// The largest value.
     pub max: u64,
 }
 

@@ -24,9 +24,9 @@ pub fn turns(rounds: usize) -> impl Iterator<Item = bool> {
 pub struct Paired {
     /// Rounds in which both had it.
     pub rounds: usize,
-    /// Its mean with the first.
+    /// Its mean over the rounds with the first.
     pub first: f64,
-    /// Its mean with the second.
+    /// Its mean over the rounds with the second.
     pub second: f64,
     /// The mean of second minus first.
     pub difference: f64,

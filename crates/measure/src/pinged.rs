@@ -37,15 +37,15 @@ pub struct Target {
     pub way: Way,
     /// The DS field of the requests, with ECN.
     pub ds_field: u8,
-    /// Octets of data in a request.
+    /// Bytes of data in a request.
     pub size: u16,
     /// After how many hops requests were thrown away, if not as usual: it is whoever stands there that is measured.
     pub hop_limit: Option<u8>,
-    /// From one request to the next.
+    /// From one request to the next, ns.
     pub interval_ns: u64,
     /// Every request, in order.
     pub asked: Vec<Asked>,
-    /// Answers that came again.
+    /// Replies to requests that had one already.
     pub duplicates: u64,
     /// Answers that were ICMP errors, which is what they should be (port unreachable, time exceeded).
     pub errors_for_answers: u64,
@@ -68,11 +68,12 @@ pub enum Way {
 /// One request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// When it was sent.
+    /// When it was sent, ns from the beginning.
     pub sent_ns: u64,
-    /// How long its answer took; `None`: none came.
+    /// The round trip, ns; `None`: no reply came.
     pub took_ns: Option<u64>,
-    /// How much of that passed before this computer's driver got the request, where the kernel tells.
+    /// How much of the round trip passed before this computer's driver got the request, ns, where the kernel
+    /// tells.
     pub here_ns: Option<u64>,
 }
 
@@ -94,19 +95,19 @@ pub struct Figures {
     pub sent: u64,
     /// Requests without an answer.
     pub lost: u64,
-    /// Their share.
+    /// The share of requests without a reply, 0 to 1.
     pub loss: f64,
-    /// What that share is with 95 % confidence (Wilson).
+    /// Between which shares the loss lies with 95 % confidence, if the requests are a sample (Wilson 1927).
     pub loss_interval: (f64, f64),
-    /// The shortest round trip.
+    /// The shortest round trip, ns.
     pub min: Option<u64>,
-    /// Round trips.
+    /// The round trips, ns.
     pub rtt: Option<Summary>,
-    /// Their standard deviation, as ping's mdev.
+    /// Their standard deviation, ns: ping's mdev.
     pub mdev: Option<u64>,
-    /// Their jitter (RFC 3550), the mean over the run.
+    /// Their jitter (RFC 3550), the mean over the run, ns.
     pub jitter: Option<u64>,
-    /// What waiting on this computer was in them: the median and the 95th percentile.
+    /// How long requests waited on this computer: the median and the 95th percentile, ns.
     pub here: Option<(u64, u64)>,
 }
 

@@ -70,13 +70,13 @@ impl Load {
 pub struct Phase {
     /// The load.
     pub load: Load,
-    /// From when to when it was measured; before that it grew.
+    /// From when to when it was measured, ns from the beginning; before that the load grew.
     pub window: (u64, u64),
     /// By what the line was loaded, in words.
     pub by: String,
-    /// What went through away from here.
+    /// Upload throughput, bits per second; `None`: it was not measured.
     pub up_bits: Option<f64>,
-    /// And towards here.
+    /// Download throughput, bits per second; `None`: it was not measured.
     pub down_bits: Option<f64>,
     /// The line was not full: it may carry more.
     pub is_partly_full: bool,

@@ -17,7 +17,7 @@ pub struct Replayed {
     pub capture: Capture,
     /// What is beneath the policies' device.
     pub line: Line,
-    /// How long a step of all series is; step n covers what arrived from `n * step_ns` on.
+    /// The length of a step of all series, ns; step n covers what arrived from `n * step_ns` on.
     pub step_ns: u64,
     /// Of each policy what it did, in the order of the command line.
     pub policies: Vec<Outcome>,
@@ -55,7 +55,7 @@ pub struct Capture {
 /// The line beneath the policies' device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
-    /// Its rate; `None`: the policy alone sets the pace.
+    /// Its rate, bits per second; `None`: the policy alone sets the pace.
     pub rate: Option<u64>,
     /// The bytes that the modem before it holds; `None`: there is no modem, the device itself sends at the line's rate.
     pub buffer: Option<u64>,

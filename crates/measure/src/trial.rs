@@ -38,15 +38,15 @@ pub struct Trial {
 /// A link between a modem and the provider.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkFacts {
-    /// Away from the user.
+    /// The uplink's rate, bits per second.
     pub up_bits: u64,
-    /// Towards the user.
+    /// The downlink's rate, bits per second.
     pub down_bits: u64,
     /// The path's round trip when idle, without transmission times.
     pub rtt_ns: u64,
-    /// The modem's buffer before the uplink.
+    /// The modem's buffer before the uplink, bytes of frames.
     pub up_buffer_bytes: u64,
-    /// The provider's buffer before the downlink.
+    /// The provider's buffer before the downlink, bytes of frames.
     pub down_buffer_bytes: u64,
 }
 
@@ -65,7 +65,7 @@ pub struct Run {
     pub witnesses: bool,
     /// When measuring began and ended.
     pub window: (u64, u64),
-    /// The length of a step of all series of the run; step n covers `n * step_ns ..`.
+    /// The length of a step of all series of the run, ns; step n covers `n * step_ns ..`.
     #[serde(deserialize_with = "step")]
     pub step_ns: u64,
     /// Probes: pings, calls, look-ups; each a kind of traffic that waits for answers.
@@ -129,7 +129,7 @@ pub struct Flow {
     pub class: Option<String>,
     /// Payload bytes acknowledged (TCP) or received (UDP) while measured.
     pub bytes: u64,
-    /// Segments sent again, whole run.
+    /// Segments that were sent again, over the whole run.
     pub retransmissions: u64,
     /// Packets lost, whole run.
     pub lost: u64,
@@ -175,7 +175,7 @@ pub struct ClassSeries {
 pub struct BufferSeries {
     /// For people: `modem`, `provider`.
     pub title: String,
-    /// Its size.
+    /// The bytes of frames that it holds.
     pub limit: u64,
     /// Bytes waiting at the end of each step.
     pub backlog: Vec<u64>,
@@ -201,7 +201,7 @@ pub struct TreeNode {
     /// Guaranteed bits per second, if it has such.
     #[serde(deserialize_with = "required")]
     pub rate_bits: Option<u64>,
-    /// At most so many.
+    /// The rate that it may borrow up to, bits per second, if it has such.
     #[serde(deserialize_with = "required")]
     pub ceil_bits: Option<u64>,
     /// Priority, if it has one.

@@ -80,7 +80,7 @@ pub struct Turn {
     pub change: LinkChange,
 }
 
-/// A path.
+/// A path between two ends, each with a clock of its own.
 pub struct PathSpec {
     /// From here to the far end.
     pub up: OneWay,
@@ -90,13 +90,13 @@ pub struct PathSpec {
     pub machine: Option<(Gateway, [DeviceId; 2])>,
     /// What the far clock shows more at the beginning, ns.
     pub offset_ns: i64,
-    /// By how many millionths it goes faster.
+    /// By how many millionths the other clock runs faster; negative: slower.
     pub skew_ppm: f64,
     /// What happens to the line, in order.
     pub turns: Vec<Turn>,
     /// Each packet is held up by something up to this, in order, before it is stamped.
     pub jitter: Span,
-    /// Randomness.
+    /// The seed of all random draws: the same gives the same path, to the byte.
     pub seed: u64,
 }
 

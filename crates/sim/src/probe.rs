@@ -104,7 +104,7 @@ pub struct SourceSpec {
     pub sizes: Sizes,
     /// How many.
     pub count: u64,
-    /// Leave out of the statistics the first so many.
+    /// How many packets at first are left out of the statistics.
     pub warm_up: u64,
     /// The packets' priority.
     pub priority: u32,
@@ -146,11 +146,11 @@ pub struct Journey {
 /// What became of a source's packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceStats {
-    /// Emitted.
+    /// Packets sent, warm-up included.
     pub sent: u64,
-    /// Delivered after the warm-up.
+    /// Packets that arrived after the warm-up.
     pub received: u64,
-    /// Lost, warm-up included.
+    /// Packets lost, warm-up included.
     pub lost: u64,
     /// The sum of the times in the network, in ns, of those received after the warm-up.
     pub total_ns: u128,

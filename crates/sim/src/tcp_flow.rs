@@ -46,7 +46,7 @@ pub struct FlowSpec {
     pub stop: Time,
     /// What it has written by then is still sent, as by a socket that is closed; else only what is under way is.
     pub drains: bool,
-    /// How much there is to send; `None`: no end.
+    /// How many bytes are sent; `None`: without end.
     pub bytes: Option<u64>,
     /// Payload bytes of a full segment: 1448 (1428 over IPv6) fills a frame of 1514 with timestamps.
     pub mss: u32,
@@ -124,13 +124,13 @@ pub struct FlowSample {
 pub struct FlowStats {
     /// Payload bytes acknowledged.
     pub acked: u64,
-    /// Segments sent again.
+    /// Segments that were sent again.
     pub retransmissions: u64,
     /// Packets lost on the way.
     pub lost: u64,
-    /// Retransmission timeouts.
+    /// How often the retransmission timer ran out (RFC 6298).
     pub timeouts: u64,
-    /// Reductions of the window, timeouts not counted.
+    /// How often the congestion window was reduced, timeouts not counted.
     pub reductions: u64,
     /// When the connection stood.
     pub established: Option<Time>,

@@ -48,7 +48,7 @@ pub struct Way {
     pub to: u32,
     /// It arrives there; else it leaves there.
     pub arrives: bool,
-    /// The place of the action that leads it: see [`Actions::note_refused`].
+    /// The place in the table of the action that redirects it: see [`Actions::note_refused`].
     pub by: u32,
 }
 

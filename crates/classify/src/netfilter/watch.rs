@@ -10,11 +10,11 @@ use tidegate_policy::netfilter::{Connstate, Family, Hook};
 /// What the machine knows of a packet at some moment, beside its length.
 #[derive(Clone, Debug)]
 pub struct Known {
-    /// Its mark.
+    /// Its firewall mark.
     pub mark: Mark,
-    /// Its priority.
+    /// Its priority (`skb->priority`).
     pub priority: u32,
-    /// Its DS field.
+    /// Its DS field, all eight bits.
     pub dsfield: u8,
     /// What it is to its connection.
     pub state: Connstate,

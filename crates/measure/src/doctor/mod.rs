@@ -87,7 +87,7 @@ pub struct Shaper {
     pub kind: String,
     /// The rate that they hold packets to, bits per second; `None`: none is known.
     pub rate_bps: Option<u64>,
-    /// The rate of the kernel's disciplines on the same device, where these are not the kernel's.
+    /// The rate of the kernel's qdiscs on the same device, where these are not the kernel's, bits per second.
     pub beneath_bps: Option<u64>,
     /// Bytes that it sent between the two looks.
     pub sent: u64,

@@ -19,11 +19,11 @@ pub struct Case<'e> {
 pub struct Spread {
     /// The middle one; of an even number the mean of the two in the middle.
     pub median: f64,
-    /// The least.
+    /// The smallest of the repeats.
     pub least: f64,
-    /// The most.
+    /// The largest of the repeats.
     pub most: f64,
-    /// Of how many repeats.
+    /// How many repeats have the figure.
     pub count: usize,
     /// Its unit: `s`, `bit/s`, `bytes`, `` (a number or a share).
     pub unit: &'static str,

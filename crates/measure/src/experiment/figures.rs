@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 /// A figure and its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Value {
-    /// The figure.
+    /// The figure, in its unit.
     pub number: f64,
     /// `s`, `bit/s`, `bytes`, or nothing for a number or a share.
     pub unit: &'static str,

@@ -82,7 +82,7 @@ pub struct Cable {
     /// Bits per second there, if there is a rate.
     #[serde(deserialize_with = "required")]
     pub there_bits: Option<u64>,
-    /// And back.
+    /// Bits per second from its end to its beginning, if there is a rate.
     #[serde(deserialize_with = "required")]
     pub back_bits: Option<u64>,
 }
@@ -122,9 +122,9 @@ pub struct Run {
     pub repeat: u32,
     /// Its seed.
     pub seed: u64,
-    /// When measuring began and ended.
+    /// From when to when it was measured, ns from the begin of the run; the end is not part of it.
     pub window: (u64, u64),
-    /// The length of a step of all series of the run; step n covers `n * step_ns ..`.
+    /// The length of a step of all series of the run, ns; step n covers `n * step_ns ..`.
     #[serde(deserialize_with = "step")]
     pub step_ns: u64,
     /// It was stopped before its end.
@@ -151,11 +151,11 @@ pub struct Run {
 pub struct Lateness {
     /// Packets given out.
     pub packets: u64,
-    /// Half of them were less late.
+    /// Half of the packets were less late, ns.
     pub median: u64,
-    /// 99 of 100 were less late.
+    /// 99 of 100 packets were less late, ns.
     pub p99: u64,
-    /// The latest.
+    /// How late the latest packet was, ns.
     pub most: u64,
 }
 
@@ -273,14 +273,14 @@ pub struct Transfer {
     pub control: String,
     /// The DS field's code point of its packets.
     pub dscp: u8,
-    /// When it began.
+    /// When it began, ns from the begin of the run.
     pub began: u64,
     /// When its last byte was acknowledged, if it had an end and came to it.
     #[serde(deserialize_with = "required")]
     pub finished: Option<u64>,
     /// Payload bytes acknowledged while measured.
     pub bytes: u64,
-    /// Segments sent again, whole run.
+    /// Segments that were sent again, over the whole run.
     pub retransmissions: u64,
     /// Packets lost, whole run.
     pub lost: u64,
@@ -305,13 +305,13 @@ impl Transfer {
 /// Something that happened at a moment of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// When.
+    /// When it happened, ns from the begin of the run.
     pub at: u64,
     /// On which machine or link.
     pub on: String,
     /// What was done or asked: the command, or the change in words.
     pub what: String,
-    /// What was answered.
+    /// What the machine printed.
     pub output: String,
 }
 
@@ -326,10 +326,10 @@ pub struct Comparison {
     pub figure: String,
     /// The unit of the numbers below: `s`, `bit/s`, `bytes`, `` (a ratio or share).
     pub unit: String,
-    /// What was published.
+    /// The published or expected figure, in this unit; `None`: there is none.
     #[serde(deserialize_with = "required")]
     pub published: Option<f64>,
-    /// What was found: the median of the repeats.
+    /// The figure of this experiment, in this unit: the median of the repeats; `None`: it could not be had.
     #[serde(deserialize_with = "required")]
     pub found: Option<f64>,
     /// The least and the most of the repeats.

@@ -71,7 +71,7 @@ impl Side {
 /// What is known of the far clock against the one here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clocks {
-    /// By how many millionths it goes faster.
+    /// By how many millionths the other clock runs faster; negative: slower.
     pub skew_ppm: f64,
     /// Skews that explain the delays as well.
     pub skew_between: (f64, f64),

@@ -42,11 +42,11 @@ const fn newton(root: u32, count: u32) -> u32 {
 /// The knobs of a tin. Times in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Params {
-    /// Sojourn time to hold.
+    /// The sojourn time that is tolerated, ns.
     pub target: u64,
-    /// Time a sender needs to react.
+    /// How long the sojourn time must stay above the target before a flow gets signals, ns.
     pub interval: u64,
-    /// Time that the largest frame takes at the tin's rate.
+    /// How long the largest frame takes at the tin's rate, ns.
     pub frame_time: u64,
 }
 
@@ -55,9 +55,9 @@ pub struct Params {
 /// A fresh flow's root is 0, not 1: its first signal comes without the interval that others are given, as in Linux.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State {
-    /// When the next signal is due; while there is no count, until when the flow counts as active.
+    /// When the next signal is due, ns; while there is no count, until when the flow counts as active.
     pub drop_next: u64,
-    /// When BLUE's probability last changed.
+    /// When BLUE's probability last changed, ns.
     pub blue_timer: u64,
     /// Signals in this episode, less those forgotten since.
     pub count: u32,

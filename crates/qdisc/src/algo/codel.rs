@@ -12,13 +12,13 @@ use tidegate_policy::dump::CodelStats;
 pub struct Params {
     /// The sojourn time that is tolerated, in units of the CoDel clock (1024 ns).
     pub target: u32,
-    /// Time a sender needs to react.
+    /// How long the sojourn time must stay above the target before packets are dropped.
     pub interval: u32,
-    /// Mark whatever waited longer; [`Params::OFF`] = never.
+    /// Packets that waited longer are marked; [`Params::OFF`]: none.
     pub ce_threshold: u32,
     /// Restricts `ce_threshold` to packets whose DS field under the mask has the value: (value, mask); mask 0 = all.
     pub ce_selector: (u8, u8),
-    /// Mark instead of dropping, where the packet can carry it.
+    /// Packets that can carry a CE mark get one instead of being dropped.
     pub ecn: bool,
     /// With no more than this waiting nothing is dropped, bytes.
     pub mtu: u32,
@@ -51,12 +51,12 @@ pub fn micros(units: u32) -> u32 {
     ((u64::from(units) << 10) / 1000) as u32
 }
 
-/// One queue's memory.
+/// What is remembered of one queue (RFC 8289). Times in CoDel units (1024 ns).
 #[derive(Clone, Copy, Debug)]
 pub struct State {
-    /// Drops in this episode.
+    /// Packets dropped in this dropping episode.
     pub count: u32,
-    /// Drops in the last one.
+    /// Packets dropped in the episode before.
     pub lastcount: u32,
     /// In a dropping episode?
     pub dropping: bool,
@@ -82,9 +82,9 @@ impl Default for State {
 pub struct Counts {
     /// The largest packet seen, bytes.
     pub maxpacket: u32,
-    /// Marked instead of dropped.
+    /// Packets marked instead of dropped.
     pub ecn_mark: u32,
-    /// Marked for passing `ce_threshold`.
+    /// Packets marked because they waited longer than `ce_threshold`.
     pub ce_mark: u32,
 }
 

@@ -21,7 +21,7 @@ const MEASURED_BYTES: u32 = 16_384;
 /// Rates are scaled by 2^this.
 const RATE_SCALE: u32 = 8;
 
-/// What is set.
+/// The options in force. Times are in ticks of the packet scheduler (64 ns).
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
     /// The delay to hold, ticks.
@@ -32,7 +32,7 @@ pub struct Params {
     pub beta: u32,
     /// Weigh the probability by the packet's length.
     pub bytemode: bool,
-    /// Measure the rate.
+    /// The delay is taken from the backlog and a measured rate, not from the packets' own times.
     pub rate_estimator: bool,
 }
 

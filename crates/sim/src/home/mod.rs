@@ -139,7 +139,7 @@ pub struct HomeResult {
     pub modem: LinkStats,
     /// The provider's queue and the downlink, whole run.
     pub provider: LinkStats,
-    /// Events simulated.
+    /// How many events were simulated.
     pub events: u64,
     /// The seed that repeats it.
     pub seed: u64,

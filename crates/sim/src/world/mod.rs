@@ -101,7 +101,7 @@ pub struct Layout {
     pub host_jitter: Span,
     /// The nodes that it holds for.
     pub hosts: Vec<bool>,
-    /// Randomness.
+    /// The seed of all random draws.
     pub seed: u64,
 }
 
