@@ -2,6 +2,7 @@
 //! Chores of the workspace: `cargo xtask TASK`.
 
 mod circles;
+mod examples;
 mod fidelity;
 mod kernel_proof;
 mod lanes;

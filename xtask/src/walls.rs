@@ -236,6 +236,7 @@ fn check(root: &Path) -> Result<Vec<String>, String> {
     let mut breaches = arrows(&metadata);
     breaches.extend(licences(&metadata));
     breaches.extend(crate::packages::breaches(&metadata));
+    breaches.extend(crate::examples::breaches(&metadata));
     breaches.extend(crate::circles::breaches(root));
     for (room, purity, _) in ROOMS {
         for parent in ["crates", "examples"] {
