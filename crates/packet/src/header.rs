@@ -239,7 +239,7 @@ impl Head {
         &self.bytes[Head::ETHERNET..usize::from(self.len)]
     }
 
-    /// The same, to change.
+    /// The bytes from the network header on, to change; checksums are not computed again.
     pub fn network_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[Head::ETHERNET..usize::from(self.len)]
     }

@@ -47,7 +47,7 @@ pub struct Meta {
     pub truesize: u32,
     /// `skb->priority`: a small number, or a class id.
     pub priority: u32,
-    /// The firewall mark.
+    /// The firewall mark (`skb->mark`); 0: none.
     pub mark: Mark,
     /// Outer EtherType.
     pub ethertype: u16,
@@ -233,7 +233,8 @@ pub struct Stand {
     pub queue: Option<u32>,
 }
 
-/// Slots for packets, up to a limit.
+/// Slots for packets, up to a limit. A ticket is good for the pool that gave it; another pool panics or takes
+/// another packet for it.
 #[derive(Debug)]
 pub struct Pool {
     meta: Vec<Meta>,
@@ -275,12 +276,12 @@ impl Pool {
         self.dissector = dissector;
     }
 
-    /// Packets whose tickets are out.
+    /// How many packets are in the pool: inserted or copied, and not yet released.
     pub fn live(&self) -> usize {
         self.live
     }
 
-    /// Takes a packet in; `None` when the pool is full.
+    /// Takes a packet in; `None` when the pool is full. The ticket must end in [`Pool::release`].
     pub fn insert(&mut self, meta: Meta, head: Head) -> Option<Pkt> {
         if self.free == NIL {
             if self.meta.len() >= self.limit {
@@ -396,7 +397,7 @@ impl Pool {
         self.copied.iter().flatten().map(|(copy, _)| *copy as usize)
     }
 
-    /// Gives a packet's slot back.
+    /// Ends a packet: its slot is free again.
     pub fn release(&mut self, pkt: Pkt) {
         let slot = pkt.into_slot();
         let meta = &mut self.meta[slot as usize];
@@ -421,7 +422,7 @@ impl Pool {
         &self.meta[pkt.0 as usize]
     }
 
-    /// The same, to change.
+    /// What is known of a packet, to change.
     #[inline]
     pub fn meta_mut(&mut self, pkt: &Pkt) -> &mut Meta {
         &mut self.meta[pkt.0 as usize]
@@ -700,7 +701,8 @@ impl Strand {
     }
 }
 
-/// A queue of packets strung through their slots, counted.
+/// A queue of packets strung through their slots, counted: nothing is allocated, and a call at either end
+/// takes the same time however long it is. All calls of one queue get the pool that its packets are in.
 #[derive(Debug, Default)]
 pub struct Fifo {
     strand: Strand,
@@ -713,15 +715,15 @@ impl Fifo {
     pub fn new() -> Fifo {
         Fifo::default()
     }
-    /// Packets in it.
+    /// How many packets are in it.
     pub fn len(&self) -> u32 {
         self.len
     }
-    /// None?
+    /// Is no packet in it?
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// The sum of their [`Meta::len`].
+    /// The sum of [`Meta::len`] of its packets, bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -737,27 +739,27 @@ impl Fifo {
         pkt
     }
 
-    /// Appends.
+    /// Puts a packet behind all others.
     #[inline]
     pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
         self.came(pool.meta(&pkt).len);
         self.strand.push_back(pool, pkt);
     }
 
-    /// Puts at the front.
+    /// Puts a packet in front of all others.
     pub fn push_front(&mut self, pool: &mut Pool, pkt: Pkt) {
         self.came(pool.meta(&pkt).len);
         self.strand.push_front(pool, pkt);
     }
 
-    /// Takes the oldest.
+    /// Takes the packet in front, the oldest unless some were put there; `None`: it is empty.
     #[inline]
     pub fn pop_front(&mut self, pool: &mut Pool) -> Option<Pkt> {
         let taken = self.strand.take_front(pool)?;
         Some(self.left(taken))
     }
 
-    /// Takes the newest.
+    /// Takes the packet behind all others; `None`: it is empty.
     pub fn pop_back(&mut self, pool: &mut Pool) -> Option<Pkt> {
         let taken = self.strand.take_back(pool)?;
         Some(self.left(taken))

@@ -186,7 +186,7 @@ impl Node {
         self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters)
     }
 
-    /// Its handle.
+    /// Its handle; [`Handle::NONE`] of a default qdisc that no command names.
     pub fn handle(&self) -> Handle {
         self.handle
     }
@@ -194,7 +194,7 @@ impl Node {
     pub fn parent(&self) -> Handle {
         self.parent
     }
-    /// Its kind.
+    /// Its kind of qdisc.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -270,7 +270,7 @@ impl Node {
     pub fn born(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.born)
     }
-    /// Its size table.
+    /// Its size table (`stab`), if it has one.
     pub fn stab(&self) -> Option<&SizeTable> {
         self.rare.as_ref()?.stab.as_ref()
     }
@@ -294,7 +294,7 @@ impl Node {
         QdiscState { handle: self.handle, qlen: self.stats.qlen, backlog: self.stats.backlog, watchdog: self.watchdog }
     }
 
-    /// Hands it a packet.
+    /// Hands it a packet, which waits here or below, goes elsewhere, or is dropped and counted.
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Enqueue {
         if cx.pool.follows_stands() {
@@ -769,7 +769,7 @@ impl Node {
             inner.each_class_action(show);
         }
     }
-    /// Shows every child.
+    /// Shows each child of it, not the children's children.
     pub fn visit(&mut self, visit: &mut dyn Visit) {
         if let Some(classful) = self.classful_mut() {
             classful.visit(visit);
