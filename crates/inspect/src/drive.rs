@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use tidegate_gateway::{DeviceId, Gateway, Offer, Route, World};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Pool, Rate, Seeded, Span, Time};
+use tidegate_policy::dump::ClassDump;
+use tidegate_policy::{ClassOp, ClassParams, Op, Verb};
 
 /// Packets that may wait at once; a queue that holds more is full enough.
 const MAX_PACKETS: usize = 20_000;
@@ -41,18 +43,43 @@ pub(crate) struct Stretch {
 /// Machines on which measurements are made, one after another: making one takes as long as the policy is.
 pub(crate) struct Bench<'r> {
     reading: &'r Reading,
+    /// What is otherwise than the policy says, to see whether that is the cause.
+    instead: Option<Op>,
     rigs: BTreeMap<String, Rig>,
 }
 
 impl<'r> Bench<'r> {
     pub(crate) fn new(reading: &'r Reading) -> Bench<'r> {
-        Bench { reading, rigs: BTreeMap::new() }
+        Bench { reading, instead: None, rigs: BTreeMap::new() }
     }
 
-    /// A machine on which nothing waits and all buckets are full.
-    fn rig(&mut self, dev: &str, frame: u32) -> Option<&mut Rig> {
+    /// Machines on which one class has other parameters than the policy gives it.
+    pub(crate) fn instead(reading: &'r Reading, class: &ClassDump, params: ClassParams) -> Bench<'r> {
+        let op = ClassOp {
+            verb: Verb::Change,
+            dev: class.dev.clone(),
+            parent: class.parent,
+            classid: class.classid,
+            kind: Some(class.kind.name().into()),
+            params: Some(params),
+            estimator: None,
+        };
+        Bench { reading, instead: Some(Op::Class(op)), rigs: BTreeMap::new() }
+    }
+
+    /// A machine on which nothing waits and all buckets are full; `None` where packets cannot be led to one of the
+    /// classes by its number: a priority names leaves of a device's root only, and elsewhere filters and defaults decide.
+    fn rig(&mut self, dev: &str, frame: u32, classes: &[Handle]) -> Option<&mut Rig> {
+        let root = self.reading.root(dev).map(|root| root.handle);
+        let led = |class: &Handle| {
+            let is_leaf = || self.reading.class(dev, *class).is_none_or(|class| self.reading.is_leaf(class));
+            *class == Handle::NONE || (root == Some(class.qdisc()) && is_leaf())
+        };
+        if !classes.iter().all(led) {
+            return None;
+        }
         if !self.rigs.contains_key(dev) {
-            self.rigs.insert(dev.to_owned(), Rig::new(self.reading, dev)?);
+            self.rigs.insert(dev.to_owned(), Rig::new(self.reading, dev, self.instead.as_ref())?);
         }
         let rig = self.rigs.get_mut(dev)?;
         rig.frame = frame;
@@ -68,17 +95,17 @@ impl<'r> Bench<'r> {
         frame: u32,
         most: usize,
     ) -> Option<Filled> {
-        fill(self.rig(dev, frame)?, class, others, most)
+        fill(self.rig(dev, frame, &with(class, others))?, class, others, most)
     }
 
     /// As [`survivors`], of a device's class.
     pub(crate) fn survivors(&mut self, dev: &str, class: Handle, frame: u32, offered: u32) -> Option<u32> {
-        Some(survivors(self.rig(dev, frame)?, class, offered))
+        Some(survivors(self.rig(dev, frame, &[class])?, class, offered))
     }
 
     /// As [`together`], of classes of a device.
     pub(crate) fn together(&mut self, dev: &str, classes: &[Handle], frame: u32) -> Option<Rate> {
-        together(self.rig(dev, frame)?, classes)
+        together(self.rig(dev, frame, classes)?, classes)
     }
 
     /// As [`stretch`], of a device's class.
@@ -90,13 +117,17 @@ impl<'r> Bench<'r> {
         frame: u32,
         turn: u32,
     ) -> Option<Stretch> {
-        stretch(self.rig(dev, frame)?, class, others, turn)
+        stretch(self.rig(dev, frame, &with(class, others))?, class, others, turn)
     }
 
     /// As [`rate`], of a device's class.
     pub(crate) fn rate(&mut self, dev: &str, class: Handle, frame: u32) -> Option<Rate> {
-        rate(self.rig(dev, frame)?, class)
+        rate(self.rig(dev, frame, &[class])?, class)
     }
+}
+
+fn with(class: Handle, others: &[Handle]) -> Vec<Handle> {
+    [class].iter().chain(others).copied().collect()
 }
 
 /// The rate at which a class sends that always has something to send, bursts aside; the others are idle.
@@ -142,7 +173,7 @@ fn together(rig: &mut Rig, classes: &[Handle]) -> Option<Rate> {
 /// The most that a class sends in a row while `others` are busy too, bursts at first aside, over several turns of as
 /// many bytes; `None` where packets cannot be led to the classes by number, or where that would take too long.
 fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option<Stretch> {
-    let all: Vec<Handle> = [class].iter().chain(others).copied().collect();
+    let all = with(class, others);
     for (number, class) in (0..).zip(&all) {
         // Enough for its child never to run dry before the next comes.
         for _ in 0..4 {
@@ -224,11 +255,16 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(reading: &Reading, dev: &str) -> Option<Rig> {
-        let gateway = reading.machine();
+    /// `None`: there is no such device, or what should be otherwise is refused.
+    fn new(reading: &Reading, dev: &str, instead: Option<&Op>) -> Option<Rig> {
+        let mut gateway = reading.machine();
         let device = gateway.device(dev)?;
-        let draws = Seeded::new(1);
-        Some(Rig { gateway, device, pool: Pool::new(MAX_PACKETS), draws, now: CARRIED_OUT_AT, frame: 0 })
+        let (mut draws, mut pool) = (Seeded::new(1), Pool::new(MAX_PACKETS));
+        if let Some(op) = instead {
+            let world = World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws };
+            gateway.apply(world, op).ok()?;
+        }
+        Some(Rig { gateway, device, pool, draws, now: CARRIED_OUT_AT, frame: 0 })
     }
 
     /// Lets everything leave, and time pass until nobody remembers it; false if it does not end.

@@ -18,8 +18,8 @@ pub(crate) struct HtbClass<'r> {
 #[derive(Clone, Copy)]
 pub(crate) struct Leaf<'r> {
     pub(crate) class: &'r ClassDump,
-    /// What it gets while all others are busy.
-    pub(crate) rate: Rate,
+    /// What it gets while all others are busy; `None`: HFSC's link sharing gives a share by weight, which is no rate.
+    pub(crate) rate: Option<Rate>,
     /// What it may get while they are idle.
     pub(crate) ceil: Rate,
 }
@@ -34,26 +34,25 @@ impl Reading {
     pub(crate) fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
         let leaves = self.classes.iter().filter(|class| self.is_leaf(class));
         leaves.filter_map(|class| match &class.params {
-            ClassParams::Htb(htb) => Some(Leaf { class, rate: htb.rate.rate.min(htb.ceil.rate), ceil: htb.ceil.rate }),
+            ClassParams::Htb(htb) => {
+                Some(Leaf { class, rate: Some(htb.rate.rate.min(htb.ceil.rate)), ceil: htb.ceil.rate })
+            }
             ClassParams::Hfsc(hfsc) => {
                 let real = steady(hfsc.rt);
                 // Without an upper limit on the way to the root nothing waits for HFSC's sake; real time knows none.
                 let (rate, ceil) = match steady(hfsc.ls) {
                     // Without link sharing it has nothing but its real time.
-                    0 => (real, real),
-                    shares => {
-                        let most = self.upper_limit(class)?.max(real);
-                        (real.max(shares).min(most), most)
-                    }
+                    0 => (Some(Rate(real)), real),
+                    _ => (None, self.upper_limit(class)?.max(real)),
                 };
-                (rate > 0).then_some(Leaf { class, rate: Rate(rate), ceil: Rate(ceil) })
+                (ceil > 0).then_some(Leaf { class, rate, ceil: Rate(ceil) })
             }
             _ => None,
         })
     }
 
     /// The least of HFSC's upper limits from a class to the root, bytes per second.
-    fn upper_limit(&self, class: &ClassDump) -> Option<u64> {
+    pub(crate) fn upper_limit(&self, class: &ClassDump) -> Option<u64> {
         let mut least: Option<u64> = None;
         let mut at = Some(class);
         // Trees are less deep than this.

@@ -478,7 +478,7 @@ qdisc add dev eth0 parent 1:20 fq_codel
 
 /// A class that is alone at its priority makes nobody wait, however much it sends in its turn.
 #[test]
-fn a_large_quantum_of_a_class_without_company_is_a_note() {
+fn a_large_quantum_is_told_where_it_makes_others_wait() {
     let policy = |prio: u8, ceil: &str| {
         format!(
             "qdisc add dev eth0 root handle 1: htb default 20
@@ -488,29 +488,21 @@ class add dev eth0 parent 1:1 classid 1:20 htb rate 50mbit ceil {ceil} prio {pri
 "
         )
     };
-    assert_eq!(of("alone", &policy(2, "100mbit"), &["R4"]), "3 note R4\n4 note R4\n");
+    assert_eq!(of("alone", &policy(2, "100mbit"), &["R4"]), "");
     // What classes are promised they get in between; what they borrow is shared in turns.
-    assert_eq!(of("promised", &policy(1, "100mbit"), &["R4"]), "3 note R4\n4 note R4\n");
+    assert_eq!(of("promised", &policy(1, "100mbit"), &["R4"]), "");
     let borrowed = policy(1, "100mbit quantum 200000").replace("rate 50mbit", "rate 100kbit");
     assert_eq!(of("borrowed", &borrowed, &["R4"]), "3 warning R4 200000\n4 warning R4 200000\n");
     // A ceil below the parent's lets only its burst through at a stretch; so does a class's own where it is at the top.
-    assert_eq!(of("held", &policy(1, "50mbit"), &["R4"]), "3 note R4\n4 note R4\n");
-    let top = "qdisc add dev eth0 root handle 1: htb default 30
-class add dev eth0 parent 1: classid 1:30 htb rate 8mbit
-class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
-";
-    let place = Place::new("check-top");
-    let found = found(&place.file("policy.batch", top));
-    let turn = found.iter().find(|one| one["rule"] == "R4").expect("is found");
-    assert_eq!(turn["level"], "note", "{turn}");
-    assert!(text(&turn["because"]).starts_with("that holds up no other: with the classes of its"), "{turn}");
+    assert_eq!(of("held", &policy(1, "50mbit"), &["R4"]), "");
     // What the kernel makes of a rate has a bound, and the sentence says so.
-    let bounded = top.replace("8mbit", "40mbit");
-    let again = self::found(&place.file("bounded.batch", &bounded));
+    let place = Place::new("check-bound");
+    let of_rate = policy(1, "100mbit").replace("rate 50mbit", "rate 20mbit").replace("default 20", "default 20 r2q 1");
+    let again = found(&place.file("bounded.batch", &of_rate));
     let turn = again.iter().find(|one| one["rule"] == "R4").expect("is found");
     assert_eq!(
         turn["what"],
-        "class 1:30 may send 200000 bytes in its turn (its rate, 5000000 bytes/s, divided by r2q 10, but 200000 at most)"
+        "class 1:10 may send 200000 bytes in its turn (its rate, 2500000 bytes/s, divided by r2q 1, but 200000 at most)"
     );
 }
 

@@ -8,6 +8,7 @@ use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
     Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemParams, QdiscParams,
+    ServiceCurve,
 };
 use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::print_rate;
@@ -26,6 +27,8 @@ struct Served {
     most: Option<f64>,
     /// Others go first as long as they have anything.
     after_others: bool,
+    /// A class of HFSC on the way has a share by weight and no real time.
+    by_weight: bool,
 }
 
 /// The longest frame of a device.
@@ -116,6 +119,11 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
     said.extend(netems_above(reading, moment));
+    if served.by_weight {
+        said.push(
+            "its link sharing is a weight, not a rate: what others send decides how much it gets beside them".into(),
+        );
+    }
     if served.after_others {
         said.push("a band before it goes first as long as it has anything to send: it may wait without end".into());
     }
@@ -333,27 +341,13 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
     };
     match &class.params {
         ClassParams::Htb(htb) => Served {
-            assured: Some(htb.rate.rate.min(htb.ceil.rate).as_bits() as f64),
+            assured: less(htb.rate.rate.min(htb.ceil.rate).as_bits() as f64),
             most: less(htb.ceil.rate.as_bits() as f64),
             ..above
         },
-        ClassParams::Hfsc(HfscClassParams { rt, ls, ul }) => Served {
-            // Real time knows no upper limit.
-            assured: match (rt, ls) {
-                (Some(curve), _) => Some(f64::from(curve.m2) * 8.0),
-                (None, Some(curve)) => {
-                    let limit = ul.map_or(u32::MAX, |limit| limit.m2);
-                    Some(f64::from(curve.m2.min(limit)) * 8.0)
-                }
-                (None, None) => above.assured,
-            },
-            // Without link sharing it has nothing but its real time.
-            most: match (rt, ls.filter(|curve| curve.m1 > 0 || curve.m2 > 0)) {
-                (Some(curve), None) => Some(f64::from(curve.m2) * 8.0),
-                _ => ul.and_then(|curve| less(f64::from(curve.m2) * 8.0)).or(above.most),
-            },
-            ..above
-        },
+        ClassParams::Hfsc(hfsc) if reading.is_leaf(class) => of_curves(reading, class, hfsc, above),
+        // Curves count where packets wait, and upper limits on the way there.
+        ClassParams::Hfsc(_) => above,
         ClassParams::Drr(drr) => {
             let quantum = |params: &ClassParams| if let ClassParams::Drr(drr) = params { drr.quantum } else { None };
             Served { assured: share(drr.quantum.unwrap_or(0), &quantum), ..above }
@@ -385,4 +379,18 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
         }
         ClassParams::None => above,
     }
+}
+
+/// What HFSC gives a leaf: its real time, which no upper limit holds back, and what its weight brings it beside that.
+fn of_curves(reading: &Reading, class: &ClassDump, curves: &HfscClassParams, above: Served) -> Served {
+    let bits = |bytes: u64| bytes as f64 * 8.0;
+    let less = |rate: f64| above.most.map_or(rate, |had| had.min(rate));
+    let steady = |curve: Option<ServiceCurve>| curve.map_or(0.0, |curve| bits(u64::from(curve.m2)));
+    let real = steady(curves.rt);
+    let assured = (real > 0.0).then(|| less(real));
+    if !curves.ls.is_some_and(|curve| curve.m1 > 0 || curve.m2 > 0) {
+        return Served { assured, most: assured, ..above };
+    }
+    let limit = reading.upper_limit(class).map(|limit| bits(limit).max(real));
+    Served { assured, most: limit.map(less).or(above.most), by_weight: assured.is_none(), ..above }
 }

@@ -9,7 +9,7 @@ use crate::words;
 use std::collections::BTreeMap;
 use tidegate_packet::{Handle, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{ClassParams, DrrClassParams, EtsClassParams, QdiscParams};
+use tidegate_policy::{ClassParams, DrrClassParams, EtsClassParams, HtbClassParams, QdiscParams};
 
 /// Above this many bytes the others wait for long.
 const LARGE: u32 = 60_000;
@@ -86,22 +86,44 @@ fn turns(reading: &Reading) -> Turns<'_> {
 /// What is measured of turns: classes that say the same in the same place are measured once.
 struct Measured<'r> {
     bench: Bench<'r>,
-    known: BTreeMap<String, Option<Stretch>>,
+    known: BTreeMap<String, Option<[Stretch; 2]>>,
 }
 
 impl Measured<'_> {
-    /// The most that a class sends in a row while others of its priority are busy.
-    fn stretch(&mut self, reading: &Reading, class: HtbClass<'_>, others: &[Handle]) -> Option<Stretch> {
+    /// The most that a class sends in a row while others of its priority are busy: as it is, and with a quantum of one
+    /// frame instead. What is the same then has other causes: its rate, the others' rates, bursts.
+    fn stretches(&mut self, reading: &Reading, class: HtbClass<'_>, others: &[Handle]) -> Option<[Stretch; 2]> {
         let HtbClass { class, params } = class;
         let same = format!("{} {} {params:?}", class.dev, class.parent);
         if !self.known.contains_key(&same) && self.known.len() < MOST_MEASURED {
             let others = &others[..others.len().min(MOST_OTHERS)];
             let frame = reading.frame(&class.dev);
-            let stretch = self.bench.stretch(&class.dev, class.classid, others, frame, params.quantum);
-            self.known.insert(same.clone(), stretch);
+            let mut one_frame = Bench::instead(
+                reading,
+                class,
+                ClassParams::Htb(HtbClassParams { quantum: fitting(frame), ..params.clone() }),
+            );
+            let measure =
+                |bench: &mut Bench<'_>| bench.stretch(&class.dev, class.classid, others, frame, params.quantum);
+            let stretches = measure(&mut self.bench).zip(measure(&mut one_frame)).map(|(is, were)| [is, were]);
+            self.known.insert(same.clone(), stretches);
         }
         self.known.get(&same).copied().flatten()
     }
+}
+
+/// The quantum that is proposed: a frame.
+fn fitting(frame: u32) -> u32 {
+    frame.max(1514)
+}
+
+/// Do the others wait long, and only for this quantum's sake?
+fn holds_up([is, with_one_frame]: [Stretch; 2]) -> bool {
+    is.bytes > u64::from(LARGE)
+        && is.wait >= FELT
+        && with_one_frame.bytes > 0
+        && with_one_frame.bytes <= is.bytes / 2
+        && with_one_frame.wait.0 <= is.wait.0 / 2
 }
 
 fn of_htb(reading: &Reading, htb: HtbClass<'_>, turns: &Turns<'_>, measured: &mut Measured<'_>) -> Option<Finding> {
@@ -112,58 +134,40 @@ fn of_htb(reading: &Reading, htb: HtbClass<'_>, turns: &Turns<'_>, measured: &mu
     let others: Vec<Handle> = others.iter().copied().filter(|other| *other != class.classid).collect();
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let warned = warned(reading, class, step, params.rate.rate.0);
-    if !reading.is_leaf(class) {
-        return None;
-    }
-    let large = quantum > LARGE;
-    let fits = quantum >= frame && !large;
     // Only classes of one priority under one parent take turns.
-    if warned.is_none() && (fits || others.is_empty()) {
+    if !reading.is_leaf(class) || others.is_empty() {
         return None;
     }
+    let because = match quantum {
+        _ if quantum < frame => {
+            let company = words::count(others.len(), "other class", "other classes");
+            format!(
+                "that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company} of its priority)"
+            )
+        }
+        _ if quantum > LARGE => {
+            // What holds up no one needs no other: by quanta classes share what they borrow, too.
+            let [is, with_one_frame] = measured.stretches(reading, htb, &others).filter(|both| holds_up(*both))?;
+            format!(
+                "with the classes of its priority busy, the others wait {} while it sends {} bytes in a row; with a quantum of {} it sends {}",
+                words::time(is.wait),
+                is.bytes,
+                fitting(frame),
+                with_one_frame.bytes
+            )
+        }
+        _ => return None,
+    };
     let from_rate = step.after("quantum").is_none();
     let origin =
         if from_rate { r2q(reading, class.dev.as_str(), class.classid, params.rate.rate.0) } else { String::new() };
     let what = format!("class {} may send {quantum} bytes in its turn{origin}", class.classid);
-    let stretch = if large && !others.is_empty() { measured.stretch(reading, htb, &others) } else { None };
-    // A class that never had a turn shows nothing.
-    let stretch = stretch.filter(|stretch| stretch.bytes > 0);
-    let (level, because) = match stretch {
-        _ if others.is_empty() => (
-            Level::Note,
-            "no other class has its priority and its parent, so none waits for its turn to end".to_owned(),
-        ),
-        _ if !large => {
-            let company = words::count(others.len(), "other class", "other classes");
-            let because = format!(
-                "that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company} of its priority)"
-            );
-            (Level::Warning, because)
-        }
-        Some(Stretch { bytes, wait }) if bytes > u64::from(LARGE) && wait >= FELT => {
-            let because = format!(
-                "with the classes of its priority busy, the others wait {} while it sends {bytes} bytes in a row",
-                words::time(wait)
-            );
-            (Level::Warning, because)
-        }
-        Some(Stretch { bytes, wait }) => {
-            let because = format!(
-                "that holds up no other: with the classes of its priority busy, it sends {bytes} bytes in a row at \
-                 most, in {}",
-                words::time(wait)
-            );
-            (Level::Note, because)
-        }
-        None => (Level::Note, "how long classes of the same priority wait for its turn was not measured".to_owned()),
-    };
     let witness = match warned {
         Some(size) => format!("the kernel warns: quantum of class {:X} is {size}", class.classid.0),
         None => format!("quantum {quantum}, frame {frame}"),
     };
-    let mut finding = finding(Rule::Quantum, level, at_word(step, "quantum"), what, because, witness);
-    // What holds up no one needs no other: by quanta classes share what they borrow, too.
-    finding.fix = if level == Level::Warning { say_it(step, from_rate, frame.max(1514)) } else { None };
+    let mut finding = finding(Rule::Quantum, Level::Warning, at_word(step, "quantum"), what, because, witness);
+    finding.fix = say_it(step, from_rate, fitting(frame));
     Some(finding)
 }
 

@@ -144,7 +144,8 @@ struct Length<'r> {
     /// The kernel numbered the qdisc that a queue in its place would hang on.
     unnamed: bool,
     step: &'r Step,
-    rate: Rate,
+    /// What it gets while the others are busy, where a parameter says so.
+    rate: Option<Rate>,
     ceil: Rate,
     /// The queue's own classes share out, so that packets wait for those of their own flow only.
     fair: bool,
@@ -155,12 +156,20 @@ struct Length<'r> {
 }
 
 /// What makes two leaves of a device behave alike: kind, limit, rate, ceil, longest frame, and how many others there are.
-type Shape = (String, &'static str, String, u64, u64, u32, usize);
+type Shape = (String, &'static str, String, Option<u64>, u64, u32, usize);
 
 impl Length<'_> {
     fn shape(&self) -> Shape {
         let limit = self.limit.map_or_else(String::new, |[keyword, value]| format!("{} {}", keyword.text, value.text));
-        (self.dev.to_owned(), self.kind.name(), limit, self.rate.0, self.ceil.0, self.frame, self.others.len())
+        (
+            self.dev.to_owned(),
+            self.kind.name(),
+            limit,
+            self.rate.map(|rate| rate.0),
+            self.ceil.0,
+            self.frame,
+            self.others.len(),
+        )
     }
 }
 
@@ -227,7 +236,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             limit: said,
             unnamed: reading.is_unnamed(qdisc),
             step,
-            rate: tbf.rate.rate,
+            rate: Some(tbf.rate.rate),
             ceil: tbf.rate.rate,
             fair: inner.is_some_and(|inner| inner.kind == Kind::Sfq),
             others: Vec::new(),
@@ -263,7 +272,8 @@ fn long(
     }
     let alone = length.alone?;
     // What would be too long even at a share that small need not be measured.
-    let guess = Span(u64::from(alone.packets) * u64::from(length.frame) * 1_000_000_000 / length.rate.0.max(1));
+    let bytes = u64::from(alone.packets) * u64::from(length.frame);
+    let guess = length.rate.map_or(Span(u64::MAX), |rate| Span(bytes * 1_000_000_000 / rate.0.max(1)));
     if guess.0.max(alone.wait.0) < LONGISH.0 {
         return None;
     }
@@ -315,13 +325,16 @@ fn long(
     let witness =
         format!("{} packets of {} bytes taken, the last left after {}", busy.packets, length.frame, words::time(wait));
     let mut finding = finding(Rule::Limit, level, place, what, because, witness);
-    finding.fix = Some(shorter(length));
+    finding.fix = Some(shorter(length, busy));
     Some((wait, finding))
 }
 
 /// A limit that holds a fifth of a second; where that is a handful of packets, a queue that keeps itself short.
-fn shorter(length: &Length<'_>) -> Fix {
-    let fits = length.rate.0 / 5 / u64::from(length.frame);
+fn shorter(length: &Length<'_>, busy: Filled) -> Fix {
+    let fits = match length.rate {
+        Some(rate) => rate.0 / 5 / u64::from(length.frame),
+        None => u64::from(busy.packets) * Span::millis(200).0 / busy.wait.0.max(1),
+    };
     let in_packets = length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
     if in_packets && fits >= 10 {
         return edit(length.step, "limit", &fits.to_string(), "hold a fifth of a second")

@@ -131,8 +131,19 @@ fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params
         return None;
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
-    let mut because =
-        format!("it never gets more than {} of the {} that it is promised", words::rate(ceil), words::rate(rate));
+    let sent = kept_full(reading, bench, class);
+    // What its leaves send within their own rates passes an inner class, whatever its ceil is.
+    let passed = sent.as_ref().filter(|(sent, _)| sent.0 > ceil.0 + ceil.0 / 50 && !reading.is_leaf(class));
+    let mut because = match passed {
+        Some((sent, _)) => format!(
+            "its ceil holds back only what they borrow: when all below it are busy {} leave through it",
+            words::rate(*sent)
+        ),
+        None if sent.is_some() || reading.is_leaf(class) => {
+            format!("it never gets more than {} of the {} that it is promised", words::rate(ceil), words::rate(rate))
+        }
+        None => "its ceil holds back what the classes below it borrow before its rate is used up".to_owned(),
+    };
     if reading.takes_acks(class) {
         because.push_str(&format!(
             "; acknowledgements go there, and at {} they are enough for a download of {} (one of {} bytes for two segments)",
@@ -141,17 +152,17 @@ fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params
             ACKNOWLEDGEMENT
         ));
     }
-    let frame = reading.frame(&class.dev);
-    let measured =
-        bench.rate(&class.dev, class.classid, frame).map(|rate| format!("kept full, it sends {}", words::rate(rate)));
-    let witness = measured.unwrap_or_else(|| format!("ceil {} < rate {}", words::rate(ceil), words::rate(rate)));
+    let level = if passed.is_some() { Level::Warning } else { Level::Error };
+    let witness =
+        sent.map_or_else(|| format!("ceil {} < rate {}", words::rate(ceil), words::rate(rate)), |(_, told)| told);
     let mut finding = finding(
         Rule::Rates,
-        Level::Error,
+        level,
         at_word(step, "ceil"),
         format!(
-            "class {} may send less than its own rate: ceil {} is below rate {}",
+            "class {} {}: ceil {} is below rate {}",
             class.classid,
+            if reading.is_leaf(class) { "may send less than its own rate" } else { "may lend less than its own rate" },
             words::rate(ceil),
             words::rate(rate)
         ),
@@ -203,10 +214,10 @@ fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, para
     let most = parent.params.ceil.rate;
     let (id, above) = (class.classid, parent.class.classid);
     if params.rate.rate > most {
-        let witness = match bench.rate(class.dev.as_str(), id, reading.frame(&class.dev)) {
-            // Its own ceil may hold it below, and then nothing is exceeded.
-            Some(sent) if sent <= Rate(most.0 + most.0 / 50) => return None,
-            Some(sent) => format!("kept full, it sends {}", words::rate(sent)),
+        let witness = match kept_full(reading, bench, class) {
+            // Its own ceil may hold it below, or what its leaves are promised, and then nothing is exceeded.
+            Some((sent, _)) if sent <= Rate(most.0 + most.0 / 50) => return None,
+            Some((_, told)) => told,
             None => format!("{} > {}", words::rate(params.rate.rate), words::rate(most)),
         };
         return Some(finding(
@@ -330,6 +341,16 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
         told.because.push_str(" (to some of them no packet comes yet; the others are promised no more than it has)");
     }
     Some(told)
+}
+
+/// What a class sends that is kept full, with how that was seen: by itself, or by all leaves below it.
+fn kept_full(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<(Rate, String)> {
+    if reading.is_leaf(class) {
+        let sent = bench.rate(&class.dev, class.classid, reading.frame(&class.dev))?;
+        return Some((sent, format!("kept full, it sends {}", words::rate(sent))));
+    }
+    let sent = leaving(reading, bench, class)?;
+    Some((sent, format!("with every leaf below it kept full, {} leave", words::rate(sent))))
 }
 
 /// What all leaves below a class send together that always have something to send.

@@ -438,3 +438,33 @@ fn named_classes_are_called_by_their_names() {
     assert!(story.contains("class 1:10 (calls): rate 1Mbit"), "{story}");
     assert!(story.contains("ends: eth0 1:10 (calls), pfifo by default"), "{story}");
 }
+
+/// Linux 6.1 was asked: beside a busy 1:10, 1:20 gets 1.00 Mbit/s (its link sharing is a weight), and 1:13 alone sends
+/// 2.00 Mbit/s (real time knows no upper limit).
+#[test]
+fn link_sharing_is_no_rate_and_real_time_has_no_limit() {
+    let shared = "tc qdisc add dev eth0 root handle 1: hfsc default 20
+tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 10mbit ul m2 10mbit
+tc class add dev eth0 parent 1:1 classid 1:10 hfsc rt m2 9mbit ls m2 9mbit
+tc class add dev eth0 parent 1:1 classid 1:20 hfsc ls m2 9mbit
+tc qdisc add dev eth0 parent 1:20 pfifo limit 50
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xffff flowid 1:10";
+    let waits = |policy: &str, words: &str| {
+        let story = explain(&["eth0"], policy, words);
+        story.split_once("ends: ").expect("an end").1.to_owned()
+    };
+    assert_eq!(
+        waits(shared, "udp 10.0.0.1:4000 > 10.9.0.1:53"),
+        "eth0 1:1 1:20, pfifo 8001:
+  the queue holds 50 packets: at worst 49 of 1514 bytes are ahead, 74.2 kB: 59 ms at the 10 Mbit/s it may have when nobody else sends
+  its link sharing is a weight, not a rate: what others send decides how much it gets beside them
+"
+    );
+    let real = waits(shared, "udp 10.0.0.1:4000 > 10.9.0.1:5060");
+    assert!(real.contains("at the 9 Mbit/s it is assured") && !real.contains("weight"), "{real}");
+    let above_limit = "tc qdisc add dev eth0 root handle 1: hfsc default 13
+tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 10mbit ul m2 10mbit
+tc class add dev eth0 parent 1:1 classid 1:13 hfsc sc m2 2mbit ul m2 1mbit";
+    let above_limit = waits(above_limit, "udp 10.0.0.1:4000 > 10.9.0.1:53");
+    assert!(above_limit.contains("6.0 s at the 2 Mbit/s it has\n"), "{above_limit}");
+}
