@@ -1,13 +1,13 @@
 //! The filters that a packet was shown, list by list, and what they decided.
 
-use super::{Line, Moment, Outcome, ethertype_name, waits};
-use crate::octets::{compare, condition_words, key_words};
+use super::{Line, Moment, Outcome, ethertype_name, tables, waits};
+use crate::octets::{condition_words, key_words};
 use crate::reading::{CLSACT_EGRESS, Place, Reading};
 use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
-use tidegate_policy::{Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, QdiscParams, U32Params};
+use tidegate_policy::{Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, QdiscParams};
 
 /// How deep lists are followed: no tree that a packet can pass is deeper.
 const MOST_LISTS: usize = 64;
@@ -59,7 +59,7 @@ impl Counted {
         self
     }
 
-    fn hits(&self, dump: &FilterDump) -> Option<&U32Hits> {
+    pub(super) fn hits(&self, dump: &FilterDump) -> Option<&U32Hits> {
         self.0.get(&name(dump)?)?.0.as_ref()
     }
 
@@ -103,20 +103,20 @@ pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &
     let mine = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent && dump.chain == 0;
     let dumps: Vec<&FilterDump> = reading.filters.iter().filter(mine).collect();
     let mut told = Told { lines: Vec::new(), decision: Decision::Nothing };
-    for (at, dump) in dumps.iter().enumerate() {
-        let alone = || !dumps.iter().any(|other| other.pref == dump.pref && is_filter(other));
-        let (line, decision) = match &dump.entry {
-            FilterEntry::Heading if dump.kind == "fw" && alone() => bare_fw(dump, here),
-            FilterEntry::Filter { params, actions, handle, .. } => one(dump, (*handle, params, actions), here, counted),
-            _ => continue,
+    let mut at = 0;
+    while let Some(dump) = dumps.get(at) {
+        // u32's preferences are asked by buckets, not in the order in which they are listed.
+        let together = dumps[at..].iter().take_while(|other| dump.kind == "u32" && other.pref == dump.pref).count();
+        let (decision, unasked) = match together {
+            0 => (single(reading, &dumps, dump, here, counted, &mut told.lines), 0),
+            _ => tables::preference(reading, &dumps[at..at + together], here, counted, &mut told.lines),
         };
-        let place = place_of(reading, dump);
-        told.lines.push(Line { place, ..line });
+        at += together.max(1);
         if decision != Decision::Nothing {
             told.decision = decision;
-            let rest = dumps[at + 1..].iter().filter(|other| is_filter(other)).count();
-            if rest > 0 {
-                told.lines.push(note(format!("{} behind it: not asked", count(rest, "filter"))));
+            let behind = dumps[at..].iter().filter(|other| is_filter(other)).count();
+            if behind + unasked > 0 {
+                told.lines.push(note(format!("{} behind it: not asked", count(behind + unasked, "filter"))));
             }
             break;
         }
@@ -124,23 +124,42 @@ pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &
     told
 }
 
-fn is_filter(dump: &FilterDump) -> bool {
+/// A filter that is asked where it is listed.
+fn single(
+    reading: &Reading,
+    dumps: &[&FilterDump],
+    dump: &FilterDump,
+    here: Here<'_>,
+    counted: &Counted,
+    lines: &mut Vec<Line>,
+) -> Decision {
+    let alone = || !dumps.iter().any(|other| other.pref == dump.pref && is_filter(other));
+    let (line, decision) = match &dump.entry {
+        FilterEntry::Heading if dump.kind == "fw" && alone() => bare_fw(dump, here),
+        FilterEntry::Filter { params, actions, handle, .. } => one(dump, (*handle, params, actions), here, counted),
+        _ => return Decision::Nothing,
+    };
+    lines.push(Line { place: place_of(reading, dump), ..line });
+    decision
+}
+
+pub(super) fn is_filter(dump: &FilterDump) -> bool {
     matches!(dump.entry, FilterEntry::Filter { .. })
 }
 
-fn count(number: usize, what: &str) -> String {
+pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-fn note(what: String) -> Line {
+pub(super) fn note(what: String) -> Line {
     Line { what, outcome: Outcome::Told, why: Vec::new(), place: None }
 }
 
-fn place_of(reading: &Reading, dump: &FilterDump) -> Option<Place> {
+pub(super) fn place_of(reading: &Reading, dump: &FilterDump) -> Option<Place> {
     reading.step_of(reading.maker_of_filter(dump)?)?.place.clone()
 }
 
-fn line(what: String, met: bool, why: Vec<String>) -> Line {
+pub(super) fn line(what: String, met: bool, why: Vec<String>) -> Line {
     Line { what, outcome: if met { Outcome::Met } else { Outcome::Passed }, why, place: None }
 }
 
@@ -162,11 +181,11 @@ fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (Line, Decision) {
     }
 }
 
-fn asks_for(dump: &FilterDump, here: Here<'_>) -> bool {
+pub(super) fn asks_for(dump: &FilterDump, here: Here<'_>) -> bool {
     dump.protocol == here.ethertype || dump.protocol == FilterOp::ALL
 }
 
-fn other_protocol(dump: &FilterDump, here: Here<'_>) -> String {
+pub(super) fn other_protocol(dump: &FilterDump, here: Here<'_>) -> String {
     format!("it asks for {}, the packet is {}", ethertype_name(dump.protocol), ethertype_name(here.ethertype))
 }
 
@@ -189,10 +208,8 @@ fn one(
             let equal = if has == handle { "=" } else { "is not" };
             (has == handle, vec![format!("mark {:#x}{masked} {equal} {handle:#x}", here.mark)])
         }
-        FilterParams::U32(u32) => match counted.hits(dump) {
-            Some(hits) if hits.asked > 0 => u32_told(u32, hits, dump, here),
-            _ => (false, vec!["it was not asked: a filter before it, of the same preference, ended the search".into()]),
-        },
+        // Its tables are walked through elsewhere.
+        FilterParams::U32(_) => (false, Vec::new()),
         FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
@@ -203,6 +220,17 @@ fn one(
     if !met {
         return (line(what, false, why), Decision::Nothing);
     }
+    let decision = settled(dump, (params, actions), counted, &mut why);
+    (line(what, true, why), decision)
+}
+
+/// What a filter that matches does with the packet.
+pub(super) fn settled(
+    dump: &FilterDump,
+    (params, actions): (&FilterParams, &[ActionDump]),
+    counted: &Counted,
+    why: &mut Vec<String>,
+) -> Decision {
     let decision = match acted(actions, counted.went_over(dump)) {
         Some((text, goes_on)) => {
             why.push(text);
@@ -218,7 +246,7 @@ fn one(
     if decision == Decision::Nothing && actions.is_empty() {
         why.push("it names no class and does nothing: it only counts".into());
     }
-    (line(what, true, why), decision)
+    decision
 }
 
 /// Where a filter that matches leads: without a class, but with an action, it ends the search all the same.
@@ -264,7 +292,7 @@ fn decided(control: Control) -> Option<(String, bool)> {
 }
 
 /// `u32 dport 22 → 1:10`.
-fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actions: &[ActionDump]) -> String {
+pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actions: &[ActionDump]) -> String {
     let to = |class: Option<Handle>| class.map_or(String::new(), |class| format!(" → {class}"));
     let mut text = match params {
         FilterParams::Fw(fw) => {
@@ -274,7 +302,8 @@ fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actions: &[Actio
         FilterParams::U32(u32) => {
             let keys: Vec<String> = u32.keys.iter().map(|key| key_words(key, dump.protocol)).collect();
             let mark = u32.mark.map_or(String::new(), |(value, mask)| format!(" mark {value:#x}/{mask:#x}"));
-            format!("u32 {}{mark}{}", keys.join(", "), to(u32.classid))
+            let link = u32.link.map_or(String::new(), |table| format!(" → table {table:x}:"));
+            format!("u32 {}{mark}{link}{}", keys.join(", "), to(u32.classid))
         }
         FilterParams::Flow(flow) => {
             let keys = tidegate_policy::FlowKeySet::NAMES.iter().zip(0..).filter(|(_, bit)| flow.keys.has(*bit));
@@ -294,45 +323,6 @@ fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actions: &[Actio
         });
     }
     text
-}
-
-/// How far a packet got with the keys of a u32 filter, by what the filter counted.
-fn u32_told(u32: &U32Params, hits: &U32Hits, dump: &FilterDump, here: Here<'_>) -> (bool, Vec<String>) {
-    let mut why = Vec::new();
-    if let Some((value, mask)) = u32.mark {
-        let equal = if hits.mark > 0 { "=" } else { "is not" };
-        why.push(format!("mark {:#x} & {mask:#x} = {:#x} {equal} {value:#x}", here.mark, here.mark & mask));
-        if hits.mark == 0 {
-            return (false, why);
-        }
-    }
-    for (key, held) in u32.keys.iter().zip(&hits.keys) {
-        let parts = compare(key, here.ethertype, here.head);
-        let reaches = here.head.word(key.offset).is_some();
-        debug_assert_eq!(
-            *held > 0,
-            reaches && parts.iter().all(|part| part.holds),
-            "the engine read {key:?} of {dump:?} otherwise"
-        );
-        let told = parts.iter().filter(|part| *held > 0 || !part.holds).map(super::super::octets::Part::text);
-        why.extend(told);
-        if key.offset_mask != 0 && key.mask != 0 {
-            let octet = key.offset;
-            why.push(format!(
-                "no filter before has told where the next header begins: nexthdr+{octet} is octet {octet} of the packet"
-            ));
-        }
-        if !reaches {
-            why.push(format!(
-                "the packet ends before octet {}: that ends the search in this preference",
-                key.offset + 4
-            ));
-        }
-        if *held == 0 {
-            return (false, why);
-        }
-    }
-    (true, why)
 }
 
 fn flow_told(flow: &FlowParams) -> String {

@@ -7,6 +7,7 @@
 mod conditions;
 mod filters;
 mod rules;
+mod tables;
 mod waits;
 
 use crate::packet::Packet;

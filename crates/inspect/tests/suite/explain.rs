@@ -468,3 +468,66 @@ tc class add dev eth0 parent 1:1 classid 1:13 hfsc sc m2 2mbit ul m2 1mbit";
     let above_limit = waits(above_limit, "udp 10.0.0.1:4000 > 10.9.0.1:53");
     assert!(above_limit.contains("6.0 s at the 2 Mbit/s it has\n"), "{above_limit}");
 }
+
+/// Hash tables are told as packets go through them: by the link, into one bucket, and on behind the link.
+#[test]
+fn u32_tables_are_told_by_the_bucket_that_is_asked() {
+    let policy = |at: u8| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 99
+tc class add dev eth0 parent 1: classid 1:99 htb rate 1mbit
+tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
+tc class add dev eth0 parent 1: classid 1:11 htb rate 1mbit
+tc filter add dev eth0 parent 1: prio 5 protocol ip u32
+tc filter add dev eth0 parent 1: prio 5 handle 2: protocol ip u32 divisor 256
+tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 2:10: match ip dst 192.168.1.16 flowid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 2:11: match ip dst 192.168.1.17 flowid 1:11
+tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip dst 192.168.1.0/24 hashkey mask 0x000000ff at {at} link 2:"
+        )
+    };
+    let filters = |at: u8| {
+        let story = explain(&["eth0"], &policy(at), "udp 10.0.0.1:4000 > 192.168.1.17:53");
+        let from = story.find(" + pref").expect("a filter");
+        story[from..story.find("   class ").expect("a class")].to_owned()
+    };
+    assert_eq!(
+        filters(16),
+        " + pref 5 u32 dst 192.168.1.0/24 → table 2: :9
+     destination 192.168.1.17 & 255.255.255.0 = 192.168.1.0 = 192.168.1.0
+     it leads to bucket 2:11: (destination 192.168.1.17 & 0.0.0.255 = 0.0.0.17)
+ + pref 5 u32 dst 192.168.1.17/32 → 1:11 :8
+     destination 192.168.1.17 = 192.168.1.17
+   1 filter behind it: not asked
+"
+    );
+    // The wrong field: its bucket is empty.
+    assert_eq!(
+        filters(12),
+        " + pref 5 u32 dst 192.168.1.0/24 → table 2: :9
+     destination 192.168.1.17 & 255.255.255.0 = 192.168.1.0 = 192.168.1.0
+     it leads to bucket 2:1: (source 10.0.0.1 & 0.0.0.255 = 0.0.0.1)
+   bucket 2:1: has no filters
+   nothing in bucket 2:1: decides: the search goes on
+   2 filters in other buckets: not asked
+   no filter decides: the default class 1:99
+"
+    );
+}
+
+/// An offset that a link reads from the packet holds in the table that it leads to.
+#[test]
+fn a_link_says_where_the_next_header_begins() {
+    let policy = "tc qdisc add dev eth0 root handle 1: htb default 99
+tc class add dev eth0 parent 1: classid 1:99 htb rate 1mbit
+tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
+tc filter add dev eth0 parent 1: prio 5 handle 2: protocol ip u32 divisor 1
+tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 2:: match tcp dst 25 0xffff flowid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip protocol 6 0xff link 2: offset at 0 mask 0x0f00 shift 6";
+    let story = |port: u16| explain(&["eth0"], policy, &format!("tcp 10.0.0.1:4000 > 192.168.1.17:{port}"));
+    let met = story(25);
+    assert!(met.contains("     it leads to bucket 2:0:\n"), "{met}");
+    assert!(met.contains("     destination port 25 = 25\n") && met.contains("class 1:10:"), "{met}");
+    assert!(!met.contains("no filter before has told"), "{met}");
+    let passed = story(80);
+    assert!(passed.contains("     destination port 80, not 25\n") && passed.contains("class 1:99:"), "{passed}");
+}
