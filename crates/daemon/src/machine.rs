@@ -7,7 +7,7 @@ use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::RuleTable;
-use tidegate_policy::{Act, Kind, LinkKind, LinkOp, Op};
+use tidegate_policy::{Act, Kind, LinkKind, LinkOp, Op, RawLink};
 use tidegate_sys::news::{self, Link};
 
 /// Where the engine's clock begins: what runs in jiffies must not begin before time does.
@@ -117,6 +117,8 @@ pub fn device_spec(link: &Link) -> DeviceSpec {
         "bridge" => LinkKind::Bridge,
         "dummy" => LinkKind::Dummy,
         _ if link.ethernet => LinkKind::Ethernet,
+        "wireguard" => LinkKind::Raw(RawLink::Wireguard),
+        "tun" => LinkKind::Raw(RawLink::Tun),
         _ => LinkKind::PointToPoint,
     };
     DeviceSpec { mtu: link.mtu, tx_queue_len: link.txqlen, ..DeviceSpec::of(&of_kind) }

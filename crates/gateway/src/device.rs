@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use tidegate_packet::{Head, Jiffies};
-use tidegate_policy::{Errno, LinkKind, TcError, Tunnel, TunnelMode};
+use tidegate_policy::{Errno, LinkKind, RawLink, TcError, Tunnel, TunnelMode};
 use tidegate_qdisc::{Device, EventRing, Shaper, Switches};
 
 /// Events kept between two readings.
@@ -21,6 +21,8 @@ pub enum DeviceKind {
     Ifb,
     /// ppp and the like: no link header.
     PointToPoint,
+    /// WireGuard, tun, a modem for mobile networks: IP without a link header, and not ppp.
+    Raw,
     /// IP in IP or GRE, on top of whatever the outer packet is routed to.
     Tunnel,
     /// A tagged part of another device.
@@ -34,6 +36,15 @@ pub enum DeviceKind {
 }
 
 /// What a network device is, as far as traffic control asks.
+impl DeviceKind {
+    /// Does no host behind it ask for another's link address?
+    pub const fn has_no_neighbours(self) -> bool {
+        use DeviceKind::{Ifb, Loopback, PointToPoint, Raw, Tunnel};
+        matches!(self, PointToPoint | Raw | Tunnel | Loopback | Ifb)
+    }
+}
+
+/// What a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
     /// Its kind, which decides how packets go through it.
@@ -101,6 +112,15 @@ impl DeviceSpec {
             LinkKind::Bridge => DeviceSpec { kind: DeviceKind::Bridge, ..software },
             LinkKind::Vlan { .. } => DeviceSpec { kind: DeviceKind::Vlan, speed_mbit: ethernet.speed_mbit, ..software },
             LinkKind::PointToPoint => DeviceSpec { kind: DeviceKind::PointToPoint, mtu: 1492, tx_queue_len: 3, ..bare },
+            LinkKind::Raw(raw) => {
+                let (mtu, tx_queue_len) = match raw {
+                    RawLink::Wireguard => (1420, 1000),
+                    RawLink::Tun => (1500, 500),
+                    RawLink::Wwan => (1500, 1000),
+                };
+                let queueless = *raw == RawLink::Wireguard;
+                DeviceSpec { kind: DeviceKind::Raw, mtu, tx_queue_len, queueless, ..bare }
+            }
             LinkKind::Tunnel(Tunnel { mode: TunnelMode::Gretap, .. }) => {
                 DeviceSpec { kind: DeviceKind::Tunnel, mtu: 1462, ..software }
             }

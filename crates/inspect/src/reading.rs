@@ -205,6 +205,11 @@ impl Reading {
         self.devices.iter().filter(|_| self.scripts).map(|(name, _)| name.as_str())
     }
 
+    /// Is a device there that no command made?
+    pub(crate) fn was_there(&self, name: &str) -> bool {
+        self.devices.iter().any(|(own, _)| own == name)
+    }
+
     /// Another machine with this policy, on which packets may be tried.
     pub fn machine(&self) -> Gateway {
         machine(&self.devices, self.dissector, &self.ops)

@@ -31,7 +31,7 @@ pub use filter::{
     U32Params, Width,
 };
 pub use kind::*;
-pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
+pub use link::{LinkKind, LinkOp, RawLink, Tunnel, TunnelMode};
 pub use op::{ActionId, ActionsOp, ChainOp, ClassOp, FilterOp, Op, QdiscOp, SharedBlocks, Verb};
 pub use rate::{Estimator, LinkLayer, RateSpec, SizeTable, Ticks};
 

@@ -20,8 +20,10 @@ pub enum LinkKind {
         /// The other end.
         peer: String,
     },
-    /// ppp, tun, wg: packets without a link header.
+    /// ppp: packets without a link header.
     PointToPoint,
+    /// IP without a link header, and not ppp.
+    Raw(RawLink),
     /// A tagged part of another device.
     Vlan {
         /// The device it is part of.
@@ -31,6 +33,17 @@ pub enum LinkKind {
     },
     /// IP in IP, or GRE.
     Tunnel(Tunnel),
+}
+
+/// Devices that carry bare IP, by their driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawLink {
+    /// WireGuard: `wg0`.
+    Wireguard,
+    /// What a program reads and writes: `tun0`.
+    Tun,
+    /// A modem for mobile networks: `wwan0`.
+    Wwan,
 }
 
 /// How a tunnel wraps its packets.
@@ -140,7 +153,10 @@ impl LinkKind {
         match stem {
             "lo" => LinkKind::Loopback,
             "dummy" => LinkKind::Dummy,
-            "ppp" | "tun" | "wg" | "pppoe-wan" | "wwan" => LinkKind::PointToPoint,
+            "ppp" | "pppoe-wan" => LinkKind::PointToPoint,
+            "wg" => LinkKind::Raw(RawLink::Wireguard),
+            "tun" => LinkKind::Raw(RawLink::Tun),
+            "wwan" => LinkKind::Raw(RawLink::Wwan),
             "tunl" | "ipip" => tunnel(TunnelMode::Ipip),
             "sit" | "he-ipv" | "hurricane" => tunnel(TunnelMode::Sit),
             "gre" => tunnel(TunnelMode::Gre),
@@ -168,5 +184,6 @@ mod tests {
         let wanted =
             ["Ethernet", "PointToPoint", "Ifb", "Ifb", "Ipip", "Bridge", "eth0 5", "Loopback", "Ethernet", "Sit"];
         assert_eq!(names.map(kind), wanted);
+        assert_eq!(["wg0", "tun1", "wwan0"].map(kind), ["Raw(Wireguard)", "Raw(Tun)", "Raw(Wwan)"]);
     }
 }

@@ -4,7 +4,7 @@ use crate::call::Reply;
 use crate::shim::ToolShim;
 use crate::world;
 use tidegate_gateway::DeviceSpec;
-use tidegate_policy::{LinkKind, Op};
+use tidegate_policy::{LinkKind, Op, RawLink};
 
 const VERSION: &str = "ethtool version 6.1\n";
 /// Frames that a ring may hold at most.
@@ -112,6 +112,9 @@ fn driver(shim: &ToolShim<'_>, dev: &str) -> String {
         Some(LinkKind::Veth { .. }) => "veth",
         Some(LinkKind::Vlan { .. }) => "802.1Q VLAN Support",
         Some(LinkKind::PointToPoint) => "ppp",
+        Some(LinkKind::Raw(RawLink::Wireguard)) => "wireguard",
+        Some(LinkKind::Raw(RawLink::Tun)) => "tun",
+        Some(LinkKind::Raw(RawLink::Wwan)) => "qmi_wwan",
         Some(LinkKind::Tunnel(_)) => "tunnel",
         _ => "e1000e",
     };

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use tidegate_gateway::{DeviceSpec, Gateway};
-use tidegate_policy::LinkKind;
+use tidegate_policy::{LinkKind, RawLink};
 use tidegate_syntax::ip::Route;
 
 /// Modules that are loaded when the machine starts.
@@ -158,6 +158,7 @@ pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(
     let (bare, arp_type) = match &link.kind {
         LinkKind::Loopback => (false, "772"),
         LinkKind::PointToPoint => (true, "512"),
+        LinkKind::Raw(_) => (true, "65534"),
         LinkKind::Tunnel(_) if spec.link_header == 0 => (true, "768"),
         _ => (false, "1"),
     };
@@ -215,7 +216,8 @@ pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(
 pub(super) fn flags(kind: &LinkKind, up: bool) -> u32 {
     let own = match kind {
         LinkKind::Loopback => 0x8,
-        LinkKind::PointToPoint => 0x1090,
+        LinkKind::PointToPoint | LinkKind::Raw(RawLink::Tun | RawLink::Wwan) => 0x1090,
+        LinkKind::Raw(RawLink::Wireguard) => 0x90,
         LinkKind::Tunnel(_) => 0x90,
         LinkKind::Ifb | LinkKind::Dummy => 0x82,
         _ => 0x1002,

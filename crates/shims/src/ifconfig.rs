@@ -200,7 +200,9 @@ fn text(link: &ShownLink) -> String {
                 let all = Ipv4Addr::from(u32::from(address) | !mask);
                 let broadcast = match &link.kind {
                     LinkKind::Loopback => String::new(),
-                    LinkKind::PointToPoint | LinkKind::Tunnel(_) => format!("  destination {address}"),
+                    LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Tunnel(_) => {
+                        format!("  destination {address}")
+                    }
                     _ => format!("  broadcast {all}"),
                 };
                 format!("        inet {address}  netmask {}{broadcast}\n", Ipv4Addr::from(mask))
@@ -220,6 +222,9 @@ fn text(link: &ShownLink) -> String {
     out.push_str(&match &link.kind {
         LinkKind::Loopback => format!("        loop  txqueuelen {queue}  (Local Loopback)\n"),
         LinkKind::PointToPoint => format!("        ppp  txqueuelen {queue}  (Point-to-Point Protocol)\n"),
+        LinkKind::Raw(_) => {
+            format!("        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  (UNSPEC)\n")
+        }
         LinkKind::Tunnel(tunnel) => match tunnel.mode {
             TunnelMode::Ipip => format!("        tunnel   txqueuelen {queue}  (IPIP Tunnel)\n"),
             TunnelMode::Sit => format!("        sit  txqueuelen {queue}  (IPv6-in-IPv4)\n"),
@@ -258,7 +263,7 @@ fn table(links: &[ShownLink]) -> String {
     for link in links {
         let letters = match (&link.kind, link.up) {
             (LinkKind::Loopback, _) => "LRU",
-            (LinkKind::PointToPoint, _) => "MOPRU",
+            (LinkKind::PointToPoint | LinkKind::Raw(_), _) => "MOPRU",
             (_, true) => "BMRU",
             (_, false) => "BO",
         };

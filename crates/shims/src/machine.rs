@@ -133,7 +133,8 @@ impl Machine {
     /// As [`Machine::grow`], for a name that stands by itself.
     pub(super) fn grow_one(&mut self, name: &str) {
         let kind = LinkKind::of_name(name);
-        let natural = matches!(kind, LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Loopback);
+        let natural =
+            matches!(kind, LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Loopback);
         let fits = !name.is_empty() && name.len() <= 15 && !name.contains(['/', ' ', '"']) && !no_device_name(name);
         if self.grows && natural && fits && !self.host.gone.contains(name) && self.gateway.device(name).is_none() {
             self.gateway.add_device(name, DeviceSpec::of(&kind));

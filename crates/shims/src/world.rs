@@ -74,7 +74,9 @@ pub(super) fn meet_all(shim: &mut ToolShim<'_>) {
 }
 
 fn give_addresses(shim: &mut ToolShim<'_>) {
-    let leads = |kind: &LinkKind| matches!(kind, LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Bridge);
+    let leads = |kind: &LinkKind| {
+        matches!(kind, LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Bridge)
+    };
     let mut names: Vec<(bool, u32, String)> = shim
         .machine
         .host

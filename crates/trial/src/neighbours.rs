@@ -4,7 +4,7 @@
 
 use crate::policy::TrialPolicy;
 use std::net::{IpAddr, Ipv6Addr};
-use tidegate_gateway::{DeviceKind, Route, Why};
+use tidegate_gateway::{Route, Why};
 use tidegate_inspect::{Course, Loss, Packet, Prober, Reading};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::Kind;
@@ -25,7 +25,7 @@ pub(crate) fn sentences(policy: &TrialPolicy, ipv6: bool) -> Vec<String> {
     for device in [&policy.wan, &policy.lan] {
         let Some(id) = prober.device(device) else { continue };
         let kind = prober.gateway().spec(id).kind;
-        if matches!(kind, DeviceKind::PointToPoint | DeviceKind::Tunnel | DeviceKind::Loopback | DeviceKind::Ifb) {
+        if kind.has_no_neighbours() {
             continue;
         }
         let asks =

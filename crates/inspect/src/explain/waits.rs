@@ -7,8 +7,8 @@ use tidegate_gateway::{CakeReason, CakeTin};
 use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemParams, QdiscParams,
-    ServiceCurve,
+    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemParams, PrioParams,
+    QdiscParams, ServiceCurve,
 };
 use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::print_rate;
@@ -115,6 +115,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let mut said = match dump.map(|dump| (dump, &dump.params)) {
         Some((_, QdiscParams::Cake(cake))) => of_cake(cake, leaf.qdisc, moment),
         Some((_, QdiscParams::Netem(netem))) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
+        Some((dump, _)) if dump.kind == Kind::PfifoFast => of_bands(moment, frame, served),
         Some((dump, _)) => of_params(dump, frame, served),
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
@@ -136,9 +137,21 @@ fn of_hidden(reading: &Reading, moment: &Moment, kind: Kind, (frame, served): (F
     match (kind, above.map(|dump| &dump.params)) {
         (Kind::Bfifo, Some(QdiscParams::Tbf(tbf))) => by_bytes("bucket's queue", u64::from(tbf.limit), served),
         (Kind::Bfifo, Some(QdiscParams::Red(red))) => by_bytes("queue", u64::from(red.limit), served),
+        (Kind::PfifoFast, _) => of_bands(moment, frame, served),
         (Kind::Noqueue, _) => vec!["it does not wait: the device has no queue".into()],
         _ => by_packets(kind.name(), u64::from(moment.spec.tx_queue_len), frame, served),
     }
+}
+
+/// pfifo_fast: three bands, each as long as the device's transmit queue.
+fn of_bands(moment: &Moment, frame: Frame, served: Served) -> Vec<String> {
+    let band = PrioParams::MAP[moment.priority as usize & 15];
+    let mut said = vec![format!("priority {} is band {band} of pfifo_fast's bands 0 to 2", moment.priority)];
+    said.extend(by_packets("band", u64::from(moment.spec.tx_queue_len.max(1)), frame, served));
+    if band > 0 && !served.after_others {
+        said.push("a band before it goes first as long as it has anything to send: it may wait without end".into());
+    }
+    said
 }
 
 /// What the kind says of its queues with these parameters.

@@ -244,7 +244,14 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
                     Level::Warning,
                     place,
                     format!("{what} is led to {to}, which has no policy"),
-                    "it comes back as it was: the detour does nothing".into(),
+                    match reading.was_there(to) {
+                        // No command made it, so none says whether it is up.
+                        true => format!(
+                            "where {to} is up, it comes back as it was: the detour does nothing; where it is down, as a new \
+                             ifb is, it is dropped"
+                        ),
+                        false => "it comes back as it was: the detour does nothing".into(),
+                    },
                     format!("no qdisc was added to {to}"),
                 ));
             }

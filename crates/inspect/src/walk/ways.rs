@@ -216,7 +216,9 @@ impl Walked {
     fn on_device(&mut self, reading: &Reading, device: &str) -> Result<Set, TooLarge> {
         let kind = reading.gateway.device(device).map(|id| reading.gateway.spec(id).kind);
         match kind {
-            Some(DeviceKind::PointToPoint | DeviceKind::Tunnel) => self.space.store.or(self.space.v4, self.space.v6),
+            Some(DeviceKind::PointToPoint | DeviceKind::Raw | DeviceKind::Tunnel) => {
+                self.space.store.or(self.space.v4, self.space.v6)
+            }
             _ => self.space.all(),
         }
     }

@@ -531,3 +531,25 @@ tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip protoc
     let passed = story(80);
     assert!(passed.contains("     destination port 80, not 25\n") && passed.contains("class 1:99:"), "{passed}");
 }
+
+/// Linux 6.1 was asked: with a transmit queue of 10, 29 packets of the other bands and its
+/// own were ahead.
+#[test]
+fn pfifo_fast_has_three_bands() {
+    let policy = "tc qdisc add dev ppp0 handle ffff: ingress";
+    let waits = |words: &str| {
+        let reading = reading(&["eth0", "ppp0"], policy);
+        let mut explainer = Explainer::new(&reading);
+        let packet = Packet::parse(words).expect(words);
+        let course = explainer.course(&packet).expect(words);
+        told(&explainer.explain(&packet, course)).split_once("ends: ").expect("an end").1.to_owned()
+    };
+    let plain = waits("udp 10.0.0.1:4000 > 10.9.0.1:53 out eth0");
+    assert!(
+        plain.contains("  priority 0 is band 1 of pfifo_fast's bands 0 to 2\n  the band holds 1000 packets"),
+        "{plain}"
+    );
+    assert!(plain.contains("a band before it goes first"), "{plain}");
+    let first = waits("udp 10.0.0.1:4000 > 10.9.0.1:53 tos 0x10 out eth0");
+    assert!(first.contains("is band 0 of") && !first.contains("goes first"), "{first}");
+}

@@ -490,3 +490,26 @@ fn a_quantum_is_blamed_only_where_a_smaller_one_would_help() {
     assert!(told[0].starts_with("warning class 1:10 may send 200000 bytes in its turn"), "{told:?}");
     assert!(told[0].contains("with a quantum of 1514 it sends"), "{told:?}");
 }
+
+/// An ifb that no command makes may be up or down; one that a command made and set up gives packets back.
+#[test]
+fn a_detour_by_an_ifb_that_nothing_makes_is_left_open() {
+    let policy = "tc qdisc add dev eth0 handle ffff: ingress\n\
+        tc filter add dev eth0 parent ffff: protocol all matchall action mirred egress redirect dev ifb0\n";
+    let told = because(policy, "R20");
+    assert!(
+        told[0].contains("where ifb0 is up, it comes back as it was") && told[0].contains("is dropped"),
+        "{told:?}"
+    );
+}
+
+/// A queue on WireGuard's device is as long as that device's transmit queue: 1000 packets, not ppp's three.
+#[test]
+fn a_fifo_on_wireguard_is_as_long_as_its_transmit_queue() {
+    let policy = "tc qdisc add dev wg0 root handle 1: htb default 10\n\
+        tc class add dev wg0 parent 1: classid 1:10 htb rate 1mbit\n";
+    let mut reading = reading(&["wg0"], policy);
+    let found = check(&mut reading);
+    let limit = found.iter().find(|finding| finding.rule.id() == "R13").expect("a long queue");
+    assert!(limit.what.contains("11.3 s of packets may wait"), "{}", limit.what);
+}

@@ -4,7 +4,7 @@ use super::{IpCommand, LinkSet, Which, exists, find, help, is_show, later, numbe
 use crate::{Env, Refusal};
 use std::net::IpAddr;
 use tidegate_packet::Meta;
-use tidegate_policy::{LinkKind, Tunnel, TunnelMode};
+use tidegate_policy::{LinkKind, RawLink, Tunnel, TunnelMode};
 
 /// Longest name of a link, bytes.
 const MAX_NAME: usize = 15;
@@ -173,7 +173,10 @@ fn free_name_but(kind: &LinkKind, env: &Env, taken: &str) -> String {
         LinkKind::Bridge => "bridge",
         LinkKind::Veth { .. } => "veth",
         LinkKind::Vlan { .. } => "vlan",
-        LinkKind::PointToPoint => "wg",
+        LinkKind::Raw(RawLink::Wireguard) => "wg",
+        LinkKind::Raw(RawLink::Tun) => "tun",
+        LinkKind::Raw(RawLink::Wwan) => "wwan",
+        LinkKind::PointToPoint => "ppp",
         LinkKind::Tunnel(tunnel) => match tunnel.mode {
             TunnelMode::Ipip => "tunl",
             TunnelMode::Sit => "sit",
@@ -217,7 +220,7 @@ fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkKind, R
         "gre" => LinkKind::Tunnel(ends(TunnelMode::Gre, rest)?),
         "gretap" => LinkKind::Tunnel(ends(TunnelMode::Gretap, rest)?),
         "ip6tnl" => LinkKind::Tunnel(ends(TunnelMode::Ip6tnl, rest)?),
-        "wireguard" => LinkKind::PointToPoint,
+        "wireguard" => LinkKind::Raw(RawLink::Wireguard),
         "macvlan" | "ipvlan" | "bond" | "team" | "vxlan" | "vti" | "ip6gre" | "geneve" | "vrf" | "macsec" | "nlmon"
         | "vcan" | "xfrm" => return Err(later(&format!("ip link add … type {kind}"), 0)),
         _ => return Err(Refusal::new(2, "Error: Unknown device type.")),
@@ -327,7 +330,7 @@ pub(super) fn tuntap(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
     match (words.first().copied().unwrap_or("show"), name) {
         ("add" | "a", Some(name)) => {
             check_name(name)?;
-            let kind = if words.contains(&"tap") { LinkKind::Dummy } else { LinkKind::PointToPoint };
+            let kind = if words.contains(&"tap") { LinkKind::Dummy } else { LinkKind::Raw(RawLink::Tun) };
             let set = LinkSet { dev: (*name).into(), ..LinkSet::default() };
             Ok(IpCommand::AddLink { name: (*name).into(), kind, set })
         }

@@ -4,7 +4,7 @@ use super::{IpFlags, Route};
 use crate::json::{self, Json};
 use std::fmt::Write as _;
 use std::net::IpAddr;
-use tidegate_policy::{LinkKind, TunnelMode};
+use tidegate_policy::{LinkKind, RawLink, TunnelMode};
 
 /// A device to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,10 @@ impl ShownLink {
     fn flags(&self) -> Vec<&'static str> {
         let mut flags = match &self.kind {
             LinkKind::Loopback => vec!["LOOPBACK"],
-            LinkKind::PointToPoint => vec!["POINTOPOINT", "MULTICAST", "NOARP"],
+            LinkKind::PointToPoint | LinkKind::Raw(RawLink::Tun | RawLink::Wwan) => {
+                vec!["POINTOPOINT", "MULTICAST", "NOARP"]
+            }
+            LinkKind::Raw(RawLink::Wireguard) => vec!["POINTOPOINT", "NOARP"],
             LinkKind::Tunnel(tunnel) if !tunnel.remote.is_unspecified() && tunnel.mode != TunnelMode::Gretap => {
                 vec!["POINTOPOINT", "NOARP"]
             }
@@ -85,6 +88,7 @@ impl ShownLink {
         match &self.kind {
             LinkKind::Loopback => ("loopback", "00:00:00:00:00:00".into(), "00:00:00:00:00:00".into()),
             LinkKind::PointToPoint => ("ppp", String::new(), String::new()),
+            LinkKind::Raw(_) => ("none", String::new(), String::new()),
             LinkKind::Tunnel(tunnel) if tunnel.mode != TunnelMode::Gretap => {
                 let layer = match tunnel.mode {
                     TunnelMode::Ipip => "ipip",
@@ -113,7 +117,9 @@ impl ShownLink {
                 TunnelMode::Gretap => "gretap",
                 TunnelMode::Ip6tnl => "ip6tnl",
             },
-            LinkKind::Ethernet | LinkKind::Loopback | LinkKind::PointToPoint => "",
+            LinkKind::Raw(RawLink::Wireguard) => "wireguard",
+            LinkKind::Raw(RawLink::Tun) => "tun",
+            LinkKind::Ethernet | LinkKind::Loopback | LinkKind::PointToPoint | LinkKind::Raw(RawLink::Wwan) => "",
         };
         own == kind
     }
@@ -151,8 +157,11 @@ pub fn link_text(links: &[ShownLink], flags: &IpFlags, addresses: bool) -> Strin
             let mut text = head(link, addresses);
             if !(addresses && flags.family.is_some()) {
                 let (layer, own, all) = link.layer();
-                let apart =
-                    if matches!(link.kind, LinkKind::PointToPoint | LinkKind::Tunnel(_)) { "peer" } else { "brd" };
+                let apart = if matches!(link.kind, LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Tunnel(_)) {
+                    "peer"
+                } else {
+                    "brd"
+                };
                 let _ = write!(text, "\n    link/{layer} ");
                 if !own.is_empty() {
                     let _ = write!(text, "{own} {apart} {all}");

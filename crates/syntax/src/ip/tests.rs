@@ -56,7 +56,7 @@ fn links_are_made_in_every_order_of_words() {
         ("link add tun1 type ipip remote 192.0.2.9 local 192.0.2.2 ttl 64", format!("tun1 {tunnel}")),
         ("tunnel add tun6 mode ip6ip6 remote 2001:db8::9", format!("tun6 {in_six}")),
         ("link add tun6 type ip6tnl remote 2001:db8::9", format!("tun6 {in_six}")),
-        ("tuntap add dev tun0 mode tun", "tun0 PointToPoint".to_owned()),
+        ("tuntap add dev tun0 mode tun", "tun0 Raw(Tun)".to_owned()),
     ];
     for (line, wanted) in table {
         assert_eq!(kind(line), wanted, "{line}");
