@@ -68,12 +68,11 @@ impl<'r> Bench<'r> {
     }
 
     /// A machine on which nothing waits and all buckets are full; `None` where packets cannot be led to one of the
-    /// classes by its number: a priority names leaves of a device's root only, and elsewhere filters and defaults decide.
+    /// classes by its number.
     fn rig(&mut self, dev: &str, frame: u32, classes: &[Handle]) -> Option<&mut Rig> {
-        let root = self.reading.root(dev).map(|root| root.handle);
         let led = |class: &Handle| {
             let is_leaf = || self.reading.class(dev, *class).is_none_or(|class| self.reading.is_leaf(class));
-            *class == Handle::NONE || (root == Some(class.qdisc()) && is_leaf())
+            *class == Handle::NONE || (self.reading.is_led_by_number(dev, class.qdisc()) && is_leaf())
         };
         if !classes.iter().all(led) {
             return None;
@@ -232,7 +231,15 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<
         if left == taken {
             break;
         }
-        match rig.next()? {
+        let next = match rig.next() {
+            // What is lost on purpose counts as taken, and never leaves.
+            None if others.is_empty() => {
+                taken = left;
+                break;
+            }
+            next => next?,
+        };
+        match next {
             0 => {
                 left += 1;
                 last = rig.now;

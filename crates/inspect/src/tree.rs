@@ -5,7 +5,7 @@ use crate::reading::{CLSACT_EGRESS, Reading};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Rule, Target};
-use tidegate_policy::{ClassParams, FilterParams, HtbClassParams, QdiscParams, ServiceCurve};
+use tidegate_policy::{ClassParams, Classes, FilterParams, HtbClassParams, QdiscParams, ServiceCurve};
 
 /// A class of HTB with its values.
 #[derive(Clone, Copy)]
@@ -159,6 +159,26 @@ impl Reading {
     /// The qdisc at a device's root.
     pub(crate) fn root(&self, dev: &str) -> Option<&QdiscDump> {
         self.qdiscs.iter().find(|qdisc| qdisc.dev == dev && qdisc.parent == Handle::ROOT && !qdisc.handle.is_none())
+    }
+
+    /// Does the number of a class of this qdisc, as a priority, lead a packet there? It does at the root, and below qdiscs
+    /// of one class; elsewhere filters and defaults decide.
+    pub(crate) fn is_led_by_number(&self, dev: &str, handle: Handle) -> bool {
+        let mut at = handle;
+        // Trees are less deep than this.
+        for _ in 0..64 {
+            let own = |qdisc: &&QdiscDump| qdisc.dev == dev && qdisc.handle == at && !at.is_none();
+            let Some(qdisc) = self.qdiscs.iter().find(own) else { return false };
+            if qdisc.parent == Handle::ROOT {
+                return true;
+            }
+            let above = |other: &&QdiscDump| other.dev == dev && other.handle == qdisc.parent.qdisc();
+            if self.qdiscs.iter().find(above).is_none_or(|above| above.kind.classes() != Classes::One) {
+                return false;
+            }
+            at = qdisc.parent.qdisc();
+        }
+        false
     }
 
     /// Does a filter see what arrives? (A root qdisc may have the number of an ingress.)

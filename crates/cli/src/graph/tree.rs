@@ -89,6 +89,8 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         list.sort_by_key(|class| class.classid);
     }
     let there: BTreeSet<Handle> = classes.values().flatten().map(|class| class.classid).collect();
+    let flows = |qdisc: &QdiscDump| qdisc.kind.classes_are_flows();
+    let hashes: Vec<Handle> = gateway.qdiscs(now, id).iter().filter(|qdisc| flows(qdisc)).map(|q| q.handle).collect();
     let mut filters: BTreeMap<u32, Vec<Lead>> = BTreeMap::new();
     let mut redirects = Vec::new();
     let device = gateway.name(id).to_owned();
@@ -109,6 +111,10 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
             (CLSACT_EGRESS, _) => (dump.parent.qdisc(), format!("egress: {text}")),
             (parent, _) if parent.major() == u16::MAX => (parent, text),
             (_, Some(class)) if there.contains(&class) => (class, text),
+            // Queues that a qdisc makes for flows are no classes that are listed.
+            (parent, Some(class)) if hashes.contains(&parent) && class.qdisc() == parent => {
+                (parent, format!("{text} to queue {}", class.minor()))
+            }
             // What leads to a class that is not there leads nowhere.
             (parent, Some(class)) => (parent, format!("{text} to {class}, which is not there")),
             (parent, None) => (parent, text),
@@ -255,6 +261,9 @@ fn curve_text(curve: ServiceCurve) -> String {
     }
 }
 
+/// The first number of a table of u32 that a preference has by itself.
+const FIRST_ROOT: u32 = 0x800;
+
 /// Where a filter leads and what it looks at; `None` for headings and tables.
 fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
     let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry else { return None };
@@ -271,7 +280,15 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
         FilterParams::U32(u32) => {
             let keys: Vec<String> = u32.keys.iter().map(|key| key_words(key, dump.protocol)).collect();
             let mark = u32.mark.map_or(String::new(), |(value, mask)| format!(" mark {value:#x}/{mask:#x}"));
-            (u32.classid, format!("u32 {}{mark}", keys.join(" ")))
+            let link = u32.link.map_or(String::new(), |table| match u32.hash {
+                Some((mask, at)) => format!(" → table {table:x}:, by the word at {at} & {mask:#010x}"),
+                None => format!(" → table {table:x}:"),
+            });
+            let bucket = match (u32.table >> 20, u32.table >> 12 & 0xff) {
+                (table @ 1..FIRST_ROOT, bucket) => format!("in bucket {table:x}:{bucket:x}: "),
+                _ => String::new(),
+            };
+            (u32.classid, format!("{bucket}u32 {}{mark}{link}", keys.join(" ")))
         }
         FilterParams::Flow(flow) => (None, {
             let text = flat(rest);

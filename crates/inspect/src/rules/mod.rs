@@ -7,6 +7,7 @@ mod checksums;
 mod collisions;
 mod defaults;
 mod devices;
+mod hashed;
 mod idle;
 mod intent;
 mod leaf;
@@ -37,12 +38,14 @@ const MOST_TOLD: usize = 200;
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
     let families: &[fn(&mut Reading) -> Vec<Finding>] = &[
+    let families: [fn(&mut Reading) -> Vec<Finding>; 14] = [
         absent::check,
         arrivals::check,
         checksums::check,
         refused::check,
         units::check,
         devices::check,
+        hashed::check,
         quantum::check,
         netem::check,
         policers::check,

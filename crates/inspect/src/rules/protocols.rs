@@ -2,11 +2,13 @@
 
 use super::reach::{Asking, witness};
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
+use crate::octets::key_words;
 use crate::reading::{Step, Word};
 use crate::sets::bdd::TooLarge;
+use crate::walk::list::FIRST_ROOT;
 use crate::words::count;
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{FilterOp, FilterParams, U32Key};
 
 /// `match FAMILY FIELD VALUE`, as it was written.
@@ -15,6 +17,9 @@ struct Said<'a> {
     field: &'a Word,
     value: &'a Word,
 }
+
+/// Matches whose octets count from the header behind IP's.
+const BEHIND: [&str; 3] = ["tcp", "udp", "icmp"];
 
 /// The families of matches, each with its EtherType.
 const FAMILIES: [(&str, u16); 2] = [("ip", ethertype::IPV4), ("ip6", ethertype::IPV6)];
@@ -44,6 +49,10 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         if reads_nothing(&asking.reading.filters[at].entry) {
             continue;
         }
+        if let Some(told) = nowhere_next(asking, at, step) {
+            found.push(told);
+            continue;
+        }
         let wrong = matches.iter().find(|said| family(said).is_some_and(|family| family != protocol));
         match wrong {
             Some(said) if protocol == FilterOp::ALL => found.push(of_all(step, said)),
@@ -66,6 +75,52 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 fn reads_nothing(entry: &FilterEntry) -> bool {
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = entry else { return false };
     u32.keys.iter().all(|key| key.mask == 0)
+}
+
+/// `match tcp dst 25` in a preference's root table: no filter before it has told where the header behind IP's begins, and
+/// so it is the first octets of the packet that are compared.
+fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> {
+    let dump = &asking.reading.filters[at];
+    let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return None };
+    let key = u32.keys.iter().find(|key| key.offset_mask != 0 && key.mask != 0)?;
+    // Nothing can link to a root table; what a link to another one tells holds there.
+    if u32.table >> 20 < FIRST_ROOT || !is_root(asking, dump, u32.table >> 20) {
+        return None;
+    }
+    let octet = key.offset + key.mask.leading_zeros() as i32 / 8;
+    let last = key.offset + 3 - key.mask.trailing_zeros() as i32 / 8;
+    let said = step.words.windows(3).find(|words| words[0].text == "match" && BEHIND.contains(&words[1].text.as_str()));
+    let (name, place) = match said {
+        Some(words) => (format!("`match {} {}`", words[1].text, words[2].text), words[1].place.clone()),
+        None => (format!("a match at nexthdr+{}", key.offset), None),
+    };
+    let absolute = U32Key { offset_mask: 0, ..key.clone() };
+    Some(Finding {
+        rule: Rule::Protocol,
+        level: Level::Warning,
+        place: place.or_else(|| step.place.clone()),
+        what: format!("{name} counts from the packet's first octet: nothing says where the next header begins"),
+        because: format!(
+            "it compares octets {octet} to {last} of the packet ({}), not the header behind IP's",
+            names(dump.protocol, &absolute)
+        ),
+        witness: Some(Witness::Number(key_words(&absolute, dump.protocol))),
+        fix: Some(Fix {
+            what: "write `match ip protocol 6 0xff` (17 for UDP) with `match ip dport` or `match ip sport`, which hold where IP \
+                   has no options; or link to a table with `offset at 0 mask 0x0f00 shift 6`"
+                .into(),
+            edits: Vec::new(),
+        }),
+    })
+}
+
+/// Is a table one that a preference has by itself? Others are made with a divisor.
+fn is_root(asking: &Asking<'_>, filter: &FilterDump, number: u32) -> bool {
+    let links = |dump: &FilterDump| match &dump.entry {
+        FilterEntry::Filter { params: FilterParams::U32(u32), .. } => u32.link == Some(number),
+        _ => false,
+    };
+    !asking.reading.filters.iter().any(|dump| dump.dev == filter.dev && links(dump))
 }
 
 /// So many other filters ask.

@@ -26,6 +26,10 @@ const MOST_SHAPES: usize = 64;
 const ACKNOWLEDGEMENT: u32 = 94;
 /// Frames offered at once to see how long a queue is.
 const FRAMES: usize = 4000;
+/// No packet takes less of the kernel's memory, bytes.
+const LEAST_MEMORY: u32 = 512;
+/// Frames offered to see whether any of them is taken.
+const OFFERED: u32 = 10;
 
 /// Bursts and queues that do not fit.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -74,6 +78,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found.extend(lengths.iter().filter_map(|length| Some(if_idle(length, target(reading, length)?))));
     found.extend(reading.qdiscs.iter().filter_map(|qdisc| interval(reading, qdisc)));
     found.extend(reading.qdiscs.iter().filter_map(|qdisc| bucket(reading, &mut bench, qdisc)));
+    found.extend(reading.qdiscs.iter().filter_map(|qdisc| memory(reading, &mut bench, qdisc)));
     found
 }
 
@@ -115,20 +120,34 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
         return None;
     }
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
-    let refused = bench.fill(&qdisc.dev, Handle::NONE, &[], frame, 10).is_none();
+    let class = led_to(reading, qdisc)?;
+    let refused = bench.survivors(&qdisc.dev, class, frame, OFFERED)? == 0;
     let keyword = ["burst", "buffer", "maxburst"].into_iter().find(|word| step.after(word).is_some())?;
     refused.then(|| {
+        let because = match class {
+            Handle::NONE => "longer packets are dropped, every one: downloads and uploads stall".to_owned(),
+            class => format!("longer packets that come to {class} are dropped, every one: transfers there stall"),
+        };
         let mut finding = finding(
             Rule::Burst,
             Level::Error,
             at_word(step, keyword),
             format!("{keyword} holds {bytes} bytes, less than a frame of {} ({frame})", qdisc.dev),
-            "longer packets are dropped, every one: downloads and uploads stall".into(),
-            format!("of 10 frames of {frame} bytes none was taken"),
+            because,
+            format!("of {OFFERED} frames of {frame} bytes none was taken"),
         );
         finding.fix = edit(step, keyword, &frame.max(1540).to_string(), "room for a frame at least");
         finding
     })
+}
+
+/// The class by whose number packets are led to a qdisc; [`Handle::NONE`]: to the root all come. `None`: they cannot be.
+fn led_to(reading: &Reading, qdisc: &QdiscDump) -> Option<Handle> {
+    match qdisc.parent {
+        Handle::ROOT => Some(Handle::NONE),
+        class if reading.is_led_by_number(&qdisc.dev, class.qdisc()) => Some(class),
+        _ => None,
+    }
 }
 
 /// A leaf with its rates.
@@ -244,6 +263,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             alone: None,
         });
     }
+    lengths.extend(reading.qdiscs.iter().flat_map(|qdisc| in_bucket(reading, qdisc)));
     // Classes that are alike do alike: one of each shape is measured.
     let mut measured: BTreeMap<Shape, Option<Filled>> = BTreeMap::new();
     for length in lengths.iter_mut().filter(|length| length.kind.waits() == Waits::UntilFull) {
@@ -254,6 +274,50 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
         length.alone = *measured.entry(length.shape()).or_insert_with(fill);
     }
     lengths
+}
+
+/// The queues of the bands or classes that hang in a bucket: its rate is what they have in all.
+fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> {
+    let QdiscParams::Tbf(tbf) = &qdisc.params else { return Vec::new() };
+    let hangs =
+        |inner: &&QdiscDump| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none();
+    let inner = reading.qdiscs.iter().filter(|_| !qdisc.handle.is_none()).find(hangs);
+    let Some(inner) = inner.filter(|inner| reading.is_led_by_number(&qdisc.dev, inner.handle)) else {
+        return Vec::new();
+    };
+    // HTB and HFSC have rates of their own, and are looked at by them.
+    if !matches!(inner.kind, Kind::Prio | Kind::Ets | Kind::Drr | Kind::Qfq) {
+        return Vec::new();
+    }
+    let classes = reading
+        .classes
+        .iter()
+        .filter(|class| class.dev == qdisc.dev && class.classid.qdisc() == inner.handle && reading.is_leaf(class));
+    let of = |class: &'r ClassDump| {
+        let child = reading.child(class);
+        let maker = child.map_or_else(
+            || reading.maker_of_class(&class.dev, class.classid).or_else(|| reading.maker_of_qdisc(inner)),
+            |child| reading.maker_of_qdisc(child),
+        );
+        let step = reading.step_of(maker?)?;
+        let kind = child.map_or(Kind::Pfifo, |child| child.kind);
+        Some(Length {
+            dev: &class.dev,
+            class: class.classid,
+            parent: class.classid,
+            kind,
+            limit: child.and(step.option("limit")),
+            unnamed: reading.is_unnamed(inner),
+            step,
+            rate: None,
+            ceil: tbf.rate.rate,
+            fair: kind == Kind::Sfq,
+            others: Vec::new(),
+            frame: longest_of(reading, class),
+            alone: None,
+        })
+    };
+    classes.filter_map(of).collect()
 }
 
 /// Bytes of the longest packets that a class is meant for: acknowledgements are short.
@@ -415,13 +479,7 @@ fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
 fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc: &QdiscDump) -> Option<Finding> {
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
     let limit = step.after("limit")?;
-    // Packets can be led by number to the classes of a device's root only.
-    let root = reading.root(&qdisc.dev)?;
-    let class = match qdisc.parent {
-        Handle::ROOT => Handle::NONE,
-        class if class.qdisc() == root.handle => class,
-        _ => return None,
-    };
+    let class = led_to(reading, qdisc)?;
     let frame = reading.class(&qdisc.dev, class).map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
     // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short, or for another
     // limit's sake.
@@ -477,6 +535,51 @@ fn takes_nothing(
     };
     let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes none was taken");
     Some(finding(Rule::Limit, Level::Error, at_limit(step), what, because.to_owned(), witness))
+}
+
+/// A limit of memory that no frame fits in, or less than a connection's first window. What is counted is what the kernel
+/// keeps of a packet, which is more than the packet.
+fn memory(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
+    let (keyword, bytes) = match &qdisc.params {
+        QdiscParams::FqCodel(params) => ("memory_limit", params.memory_limit?),
+        QdiscParams::FqPie(params) => ("memory_limit", params.memory_limit?),
+        QdiscParams::Cake(params) => ("memlimit", params.memory_limit?),
+        _ => return None,
+    };
+    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
+    let said = step.after(keyword)?;
+    let class = led_to(reading, qdisc)?;
+    let frame = reading.class(&qdisc.dev, class).map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
+    // There is room for a first window.
+    if bytes >= 2 * FIRST_WINDOW * frame {
+        return None;
+    }
+    let name = qdisc.kind.name();
+    let left = bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW)?;
+    let short = bench.survivors(&qdisc.dev, class, ACKNOWLEDGEMENT, 1)?;
+    let (level, what, because) = match (left, short) {
+        (0, 0) if bytes < LEAST_MEMORY => (
+            Level::Error,
+            format!("{name} with {keyword} {} takes no packet", said.text),
+            "whatever comes to it is dropped".to_owned(),
+        ),
+        (0, 1..) if bytes < frame + frame / 2 => (
+            Level::Error,
+            format!("{name} with {keyword} {} takes no frame of {frame} bytes", said.text),
+            "packets of full length are dropped, every one: transfers stall".to_owned(),
+        ),
+        (1..FIRST_WINDOW, _) if step.after("limit").is_none() => (
+            Level::Warning,
+            format!("{name} with {keyword} {} may drop packets of a single burst", said.text),
+            format!(
+                "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are lost here",
+                FIRST_WINDOW - left
+            ),
+        ),
+        _ => return None,
+    };
+    let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} were taken");
+    Some(finding(Rule::Limit, level, at_word(step, keyword), what, because, witness))
 }
 
 /// CoDel told to keep its queue shorter than one frame takes, at the fastest that its class may be.

@@ -513,3 +513,100 @@ fn a_fifo_on_wireguard_is_as_long_as_its_transmit_queue() {
     let limit = found.iter().find(|finding| finding.rule.id() == "R13").expect("a long queue");
     assert!(limit.what.contains("11.3 s of packets may wait"), "{}", limit.what);
 }
+
+/// Linux 6.1 was asked: nothing leaves through any of these but the last of each.
+#[test]
+fn what_takes_no_packet_is_told() {
+    let memory = |limit: &str| {
+        found(
+            &format!(
+                "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                 tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit\n\
+                 tc qdisc add dev eth0 parent 1:30 fq_codel memory_limit {limit}\n"
+            ),
+            &["R13"],
+        )
+    };
+    assert_eq!(memory("32"), ["3 error R13: fq_codel with memory_limit 32 takes no packet"]);
+    assert_eq!(memory("2000"), ["3 error R13: fq_codel with memory_limit 2000 takes no frame of 1514 bytes"]);
+    assert_eq!(memory("4mb"), [""; 0]);
+    let cake = |limit: &str| found(&format!("tc qdisc add dev eth0 root cake bandwidth 10mbit {limit}\n"), &["R13"]);
+    assert_eq!(cake("memlimit 1k"), ["1 error R13: cake with memlimit 1k takes no frame of 1514 bytes"]);
+    assert_eq!(cake("memlimit 4mb"), [""; 0]);
+    let bucket = |burst: &str| {
+        let root = "tc qdisc add dev eth0 root handle 1: prio\n";
+        found(
+            &format!("{root}tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 512kbit {burst} latency 50ms\n"),
+            &["R12"],
+        )
+    };
+    let told = bucket("burst 1k");
+    assert!(told[0].starts_with("2 error R12: burst holds 1024 bytes, less than a frame of eth0 (1514)"), "{told:?}");
+    assert_eq!(bucket("burst 2k"), [""; 0]);
+}
+
+#[test]
+fn bands_in_a_bucket_are_queues_at_its_rate() {
+    let policy = |bands: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: tbf rate 450kbit burst 2k latency 30ms\n\
+             tc qdisc add dev eth0 parent 1: handle 2: prio bands 3\n{bands}"
+        )
+    };
+    let fair = policy("tc qdisc add dev eth0 parent 2:1 handle 10: sfq perturb 20\n");
+    let told = found(&fair, &["R13"]);
+    assert!(
+        told.iter().any(|one| one.starts_with("3 note R13: sfq without a limit lets 127 packets wait, 3.4 s")),
+        "{told:?}"
+    );
+    assert!(told.iter().any(|one| one.contains("the FIFO of class 2:2 has no limit set")), "{told:?}");
+    let short = |n: u8| format!("tc qdisc add dev eth0 parent 2:{n} fq_codel target 41ms interval 140ms\n");
+    assert_eq!(found(&policy(&[short(1), short(2), short(3)].concat()), &["R13", "R19"]), [""; 0]);
+}
+
+/// What netem loses is no reason to say nothing of its queue.
+#[test]
+fn a_netem_that_loses_is_measured() {
+    let of =
+        |loss: &str| found(&format!("tc qdisc add dev eth0 root netem rate 800kbit delay 10ms {loss}\n"), &["R13"]);
+    let told = of("loss 5%");
+    assert!(told[0].starts_with("1 warning R13: netem's usual limit of 1000 packets lets 15"), "{told:?}");
+    assert_eq!(of("loss 5%").len(), of("").len());
+    assert_eq!(of("loss 100%"), [""; 0]);
+}
+
+#[test]
+fn a_match_behind_ip_needs_a_link_that_says_where() {
+    let policy = |filter: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 4mbit\n\
+             tc class add dev eth0 parent 1: classid 1:30 htb rate 4mbit\n{filter}"
+        )
+    };
+    let bare = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match tcp dst 25 0xffff flowid 1:10\n";
+    let told = because(&policy(bare), "R7");
+    assert!(told[0].contains("`match tcp dst` counts from the packet's first octet"), "{told:?}");
+    assert!(told[0].contains("octets 2 to 3 of the packet"), "{told:?}");
+    let linked = "tc filter add dev eth0 parent 1: prio 1 handle 2: protocol ip u32 divisor 1\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 2:: match tcp dst 25 0xffff flowid 1:10\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 800:: match ip protocol 6 0xff offset at 0 mask 0x0f00 shift 6 link 2:\n";
+    assert_eq!(because(&policy(linked), "R7"), [""; 0]);
+}
+
+/// With a filter of their own sfq and fq_codel drop what it does not take.
+#[test]
+fn a_filter_on_a_hashing_qdisc_drops_the_rest() {
+    for kind in ["sfq", "fq_codel"] {
+        let policy = |more: &str| {
+            format!(
+                "tc qdisc add dev eth0 root handle 1: {kind}\n\
+                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff flowid 1:5\n{more}"
+            )
+        };
+        let told = because(&policy(""), "R11");
+        assert!(told[0].starts_with(&format!("error what no filter of {kind} 1: takes is dropped")), "{told:?}");
+        let all = "tc filter add dev eth0 parent 1: protocol all prio 9 handle 1 flow hash keys src,dst divisor 64\n";
+        assert_eq!(because(&policy(all), "R11"), [""; 0]);
+    }
+}

@@ -1,0 +1,70 @@
+//! R11 of sfq and fq_codel: with a filter of their own they drop what no filter takes.
+
+use super::at_word;
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
+use crate::packet::Packet;
+use crate::probe::Prober;
+use crate::reading::Reading;
+use tidegate_gateway::{Route, Why};
+use tidegate_policy::Kind;
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+
+/// Packets that are tried, in the words of `tidegate explain`: what is common, in both families.
+const TRIED: [&str; 6] = [
+    "tcp 192.0.2.7:40000 > 198.51.100.9:443",
+    "udp 192.0.2.7:40000 > 198.51.100.9:53",
+    "icmp 192.0.2.7 > 198.51.100.9",
+    "tcp 2001:db8::7.40000 > 2001:db8:1::9.443",
+    "udp 2001:db8::7.40000 > 2001:db8:1::9.53",
+    "arp",
+];
+
+/// Qdiscs that drop what their own filters pass over. A packet that is lost shows it; where none is, nothing is said.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    let hashed = |qdisc: &&QdiscDump| matches!(qdisc.kind, Kind::Sfq | Kind::FqCodel);
+    let own: Vec<(&QdiscDump, &FilterDump)> = reading
+        .qdiscs
+        .iter()
+        .filter(hashed)
+        .filter_map(|qdisc| {
+            let mine = |dump: &&FilterDump| {
+                dump.dev == qdisc.dev && dump.parent == qdisc.handle && matches!(dump.entry, FilterEntry::Filter { .. })
+            };
+            Some((qdisc, reading.filters.iter().find(mine)?))
+        })
+        .collect();
+    if own.is_empty() {
+        return Vec::new();
+    }
+    let mut prober = Prober::new(reading);
+    own.into_iter().filter_map(|(qdisc, filter)| dropped(reading, &mut prober, qdisc, filter)).collect()
+}
+
+fn dropped(reading: &Reading, prober: &mut Prober, qdisc: &QdiscDump, filter: &FilterDump) -> Option<Finding> {
+    let device = prober.device(&qdisc.dev)?;
+    let lost = TRIED.iter().find(|words| {
+        let Ok(packet) = Packet::parse(words) else { return false };
+        let way = prober.send(&packet, device, Route::Local);
+        way.dropped
+            .is_some_and(|loss| loss.why == Why::Unclassified && loss.device == device && loss.at == qdisc.handle)
+    })?;
+    let step = reading.step_of(reading.maker_of_filter(filter)?)?;
+    let (kind, handle) = (qdisc.kind.name(), qdisc.handle);
+    Some(Finding {
+        rule: Rule::Default,
+        level: Level::Error,
+        place: at_word(step, "parent"),
+        what: format!("what no filter of {kind} {handle} takes is dropped"),
+        because: format!(
+            "with a filter of its own {kind} no longer hashes: a packet takes the queue that a filter names, or none"
+        ),
+        witness: Some(Witness::Packet { packet: (*lost).to_owned(), went: format!("no queue of {handle}: it is dropped") }),
+        fix: Some(Fix {
+            what: "take the filter away, or end its filters with one for `protocol all` that takes all else (`flow hash` shares \
+                   it out)"
+                .into(),
+            edits: Vec::new(),
+        }),
+    })
+}
