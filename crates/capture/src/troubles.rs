@@ -106,7 +106,10 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
     let (reason, remedy, place) = match exit {
         Exit::Code(0) => return None,
         Exit::Code(code) => {
-            let place = last_complaint.and_then(|complaint| finder.line(complaint.line)).or_else(|| finder.last());
+            // What answered with the code that the script ended with is what ended it.
+            let fatal = calls.last().filter(|call| call.code == *code);
+            let place = last_complaint.and_then(|complaint| finder.line(complaint.line));
+            let place = place.or_else(|| fatal.and_then(|call| call.source.clone())).or_else(|| finder.last());
             let meaning = match *code {
                 NOT_FOUND => ": a command was not found",
                 NOT_RUNNABLE => ": a command may not be run",
@@ -115,7 +118,12 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
             let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
             let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
             let remedy = unset.map_or_else(
-                || "fix that line and run again; nothing outside the sandbox was changed".to_owned(),
+                || match fatal.filter(|call| last_complaint.is_none() && lacks(call)) {
+                    Some(_) => "the script may be right: tidegate lacks what this command asks for; with `|| true` behind it the \
+                                rest is tried without it"
+                        .to_owned(),
+                    None => "fix that line and run again; nothing outside the sandbox was changed".to_owned(),
+                },
                 |name| {
                     format!(
                         "the line takes the file's place from ${name}: set that in the environment, or run what sets it"
@@ -164,6 +172,12 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
     });
     let who = if place.is_none() { name } else { "sh".to_owned() };
     Some(Trouble { who, place, reason, remedy: Some(remedy + &asked), idle: false })
+}
+
+/// Was a call refused because tidegate lacks what it asks for? Then the tool might have carried it out.
+fn lacks(call: &Recorded) -> bool {
+    let line = tidegate_shims::refusal_lines(&call.stderr).next();
+    line.is_some_and(|line| line.contains("tidegate: ") && line.contains("not supported in this version"))
 }
 
 /// The variable that a file which cannot be opened is named by.

@@ -46,7 +46,7 @@ pub(crate) fn to_short(reading: &Reading, load: Load<'_>) -> ShortPolicy {
             if gone {
                 misfits.push(misfit(
                     format!(
-                        "the rule `{}` in {} {}, over which later rules write",
+                        "the rule `{}` in {} {}, whose mark no packet has that comes to a queue",
                         rule_text(&whole, rule),
                         whole.table,
                         whole.chain

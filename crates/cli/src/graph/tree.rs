@@ -55,7 +55,8 @@ fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
         false => print_rule(&asks, marker.family == Family::Ipv6),
     };
     let asked = if asked.trim().is_empty() { "everything" } else { asked.trim() };
-    format!("{head}: {asked}  ({} {}{whose})", marker.table, marker.chain)
+    let tool = if !marker.is_nft && marker.family == Family::Ipv6 { "ip6tables " } else { "" };
+    format!("{head}: {asked}  ({tool}{} {}{whose})", marker.table, marker.chain)
 }
 
 /// The filters that packets are shown at every qdisc and class of a device.

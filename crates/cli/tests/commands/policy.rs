@@ -519,7 +519,7 @@ fn what_a_short_policy_cannot_say_is_named() {
             vec![],
             vec![
                 "the rule `-j MARK --set-xmark 0x1/0xffffffff` to 1:10, which takes everything",
-                "the rule `-i br0 -j MARK --set-xmark 0x2/0xffffffff` in mangle PREROUTING, over which later rules write",
+                "the rule `-i br0 -j MARK --set-xmark 0x2/0xffffffff` in mangle PREROUTING, whose mark no packet has that comes to a queue",
                 "class 1:10 of eth0, to which nothing leads",
             ],
             vec![],

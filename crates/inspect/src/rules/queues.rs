@@ -13,7 +13,7 @@ use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::spec::Takes;
 use tidegate_policy::{Kind, QdiscParams, Waits};
-use tidegate_syntax::units::parse_size;
+use tidegate_syntax::units::{parse_size, parse_time};
 
 /// A queue that takes longer than this is the delay it should prevent.
 const LONG: Span = Span::millis(1000);
@@ -595,10 +595,15 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
     };
     let target = Span::micros(u64::from(target?));
     let frame = Span(u64::from(length.frame) * 1_000_000_000 / length.ceil.0.max(1));
+    // The kernel keeps times in units of 1.024 µs.
+    let said =
+        length.step.after("target").and_then(|word| parse_time(&word.text)).map(|us| Span::micros(u64::from(us)));
+    let said = said.filter(|said| words::time(*said) != words::time(target));
     (target < frame).then(|| {
         let what = format!(
-            "a target of {} is less than a frame takes at {}, {}",
-            words::time(target),
+            "a target of {}{} is less than a frame takes at {}, {}",
+            words::time(said.unwrap_or(target)),
+            if said.is_some() { format!(" (kept as {})", words::time(target)) } else { String::new() },
             words::rate(length.ceil),
             words::time(frame)
         );
@@ -663,6 +668,8 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
             && length.alone.is_some_and(|alone| alone.packets as usize >= FRAMES)
     });
     let more = if capped { "more than " } else { "" };
+    let alone = lengths.iter().filter(|length| length.dev == dev).count() == 1;
+    let company = if alone { "" } else { ", even with the other classes idle" };
     let whose = if class.is_none() { "its queue".to_owned() } else { format!("class {class}") };
     Some(finding(
         Rule::NoAqm,
@@ -670,7 +677,7 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
         place,
         format!("no queue on {dev} keeps itself short"),
         format!(
-            "a single transfer fills {whose} and keeps it full: {more}{} of delay {for_whom}, even with the other classes idle",
+            "a single transfer fills {whose} and keeps it full: {more}{} of delay {for_whom}{company}",
             words::time(*wait)
         ),
         format!("filled, {whose} takes {more}{} to empty", words::time(*wait)),
