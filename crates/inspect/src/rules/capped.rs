@@ -90,7 +90,7 @@ fn capped(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, 
 }
 
 /// The least ceil or upper limit of the classes above one.
-fn above(reading: &crate::reading::Reading, dev: &str, class: Handle) -> Rate {
+pub(super) fn above(reading: &crate::reading::Reading, dev: &str, class: Handle) -> Rate {
     let mut least = Rate(u64::MAX);
     let mut at = reading.class(dev, class);
     for _ in 0..DEEPEST {

@@ -59,7 +59,7 @@ fn dropped(reading: &Reading, prober: &mut Prober, qdisc: &QdiscDump, filter: &F
         because: format!(
             "with a filter of its own {kind} no longer hashes: a packet takes the queue that a filter names, or none"
         ),
-        witness: Some(Witness::Packet { packet: (*lost).to_owned(), went: format!("no queue of {handle}: it is dropped") }),
+        witness: Some(Witness::Packet { packet: (*lost).to_owned(), went: "no queue: it is dropped".into() }),
         fix: Some(Fix {
             what: "take the filter away, or end its filters with one for `protocol all` that takes all else (`flow hash` shares \
                    it out)"

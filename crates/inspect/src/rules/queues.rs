@@ -95,10 +95,14 @@ fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: H
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     step.after(keyword)?;
     let reached = bench.rate(&class.dev, class.classid, frame)?;
-    let wanted = params.ceil.rate;
+    // What a class above holds back, or what nobody lends, is not the burst's fault.
+    let wanted = match class.parent {
+        Handle::ROOT => params.ceil.rate.min(params.rate.rate),
+        _ => params.ceil.rate.min(super::capped::above(reading, &class.dev, class.classid)),
+    };
     let what = format!("{keyword} of class {} holds {least} bytes, less than half a frame ({frame})", class.classid);
     let because = if reached.0 < wanted.0 * 98 / 100 {
-        format!("its ceil of {} is missed", words::rate(wanted))
+        format!("its rate of {} is missed", words::rate(wanted))
     } else {
         "the rate is kept, with one timer for each packet".to_owned()
     };
