@@ -211,7 +211,7 @@ fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
         let (set, wants) = if dump.protocol == ethertype::IPV6 { ("IPv4", "ipv6") } else { ("IPv6", "ip") };
         Some(format!("{asks} on packets of protocol {wants}, and the rules that set it see {set} only"))
     } else if writers.iter().all(|writer| uses.is_overwritten(&writer.rule)) {
-        Some(format!("{asks}, which later rules write over on every packet"))
+        Some(format!("{asks}, which no packet has any more when it comes to a queue"))
     } else {
         None
     }
@@ -627,7 +627,7 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
                     "{fw}iptables -t mangle -A FORWARD -p tcp -j MARK --set-mark 3\niptables -t mangle -A FORWARD -j MARK \
                      --set-mark 4"
                 )),
-                "its filter asks for mark 3, which later rules write over on every packet",
+                "its filter asks for mark 3, which no packet has any more when it comes to a queue",
             ),
             (
                 why("tc filter add dev eth0 parent 1: protocol all prio 1 matchall flowid 1:10\n\

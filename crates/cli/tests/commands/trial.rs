@@ -202,7 +202,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp {last}-j MARK --set-mark 3
         vec![of("1:20"), of("1:30")]
     };
     let gone = told("gone.sh", "");
-    assert_eq!(gone[0].1, "its filter asks for mark 2, which later rules write over on every packet");
+    assert_eq!(gone[0].1, "its filter asks for mark 2, which no packet has any more when it comes to a queue");
     assert!(!gone[0].0.contains("22"), "{gone:?}");
     let kept = told("kept.sh", "! --dport 22 ");
     assert_eq!(kept[0].1, "");
