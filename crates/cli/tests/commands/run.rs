@@ -461,6 +461,12 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
             "frobnicate: there is no such tool on this machine, and tidegate does not play it",
         ),
         ("unplayed", b"ipset create x || exit 7\n", 7, "ipset: tidegate does not play this tool yet"),
+        (
+            "lacking",
+            b"iptables -t mangle -A FORWARD -m hashlimit --hashlimit-above 9/sec --hashlimit-name x -j ACCEPT\n",
+            2,
+            "the script may be right: tidegate lacks what this command asks for",
+        ),
         ("outside", b"set -e\necho x > /etc/tidegate-was-here\nrm -rf /var/log\n", 0, "code 0"),
         ("selfish", b"#!/bin/sh\necho '# more' >> \"$0\"\nsed -i s/pfifo/bfifo/ \"$0\"\n", 0, "code 0"),
         ("windows", b"#!/bin/sh\r\ntc qdisc show\r\n", 126, "windows:1: the lines end in CR LF"),
