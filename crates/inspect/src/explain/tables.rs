@@ -22,7 +22,7 @@ struct Offsets {
 impl Offsets {
     /// A key as it reads the packet from here.
     fn absolute(self, key: &U32Key) -> U32Key {
-        U32Key { offset: self.base + key.offset + (self.next & key.offset_mask), offset_mask: 0, ..key.clone() }
+        U32Key { offset: self.base + key.offset + (self.next & key.offset_mask), offset_mask: 0, ..*key }
     }
 }
 

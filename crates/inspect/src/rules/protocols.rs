@@ -94,7 +94,7 @@ fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> 
         Some(words) => (format!("`match {} {}`", words[1].text, words[2].text), words[1].place.clone()),
         None => (format!("a match at nexthdr+{}", key.offset), None),
     };
-    let absolute = U32Key { offset_mask: 0, ..key.clone() };
+    let absolute = U32Key { offset_mask: 0, ..*key };
     Some(Finding {
         rule: Rule::Protocol,
         level: Level::Warning,
