@@ -13,7 +13,7 @@ pub use options::{Bar, Options};
 use std::process::ExitCode;
 use tidegate_capture::Exit;
 use tidegate_inspect::checked::{Checked, concerns, to_json, to_sarif};
-use tidegate_inspect::{Finding, Level, Rule};
+use tidegate_inspect::{Finding, Level, Place, Reading, Rule};
 use tidegate_loader::ReadOptions;
 
 /// A file could not be read, or the script did not come to its end.
@@ -75,7 +75,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     let mut reading = taken.reading();
     let mut findings = tidegate_inspect::check(&mut reading);
     if !findings.iter().any(|finding| finding.rule == Rule::Refused) {
-        findings.extend(taken.outcomes.iter().filter_map(ended_badly));
+        findings.extend(taken.outcomes.iter().filter_map(|outcome| ended_badly(&reading, outcome)));
     }
     if let Some(dev) = &options.dev {
         findings.retain(|finding| concerns(&reading, finding, dev));
@@ -88,7 +88,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
 }
 
 /// A script that ended with an error of its own, although no command was refused.
-fn ended_badly(outcome: &tidegate_capture::Outcome) -> Option<Finding> {
+fn ended_badly(reading: &Reading, outcome: &tidegate_capture::Outcome) -> Option<Finding> {
     let code = match outcome.exit {
         Exit::Code(0) => return None,
         Exit::Code(code) => format!("code {code}"),
@@ -96,10 +96,16 @@ fn ended_badly(outcome: &tidegate_capture::Outcome) -> Option<Finding> {
         _ => return None,
     };
     let reason = outcome.troubles.last().map_or_else(|| code.clone(), |trouble| trouble.reason.clone());
+    let line = outcome.troubles.last().and_then(|trouble| trouble.place.as_ref());
+    let place = line.and_then(|line| {
+        let name = line.file.display().to_string();
+        let file = reading.sources.iter().position(|source| source.name == name)?;
+        Some(Place { file, line: line.line, columns: line.columns.as_ref().map_or((0, 0), |at| (at.start, at.end)) })
+    });
     Some(Finding {
         rule: Rule::Refused,
         level: Level::Error,
-        place: None,
+        place,
         what: format!("the script ends with {code}"),
         because: reason,
         witness: Some(tidegate_inspect::Witness::Number(code)),
