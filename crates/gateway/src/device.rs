@@ -35,7 +35,6 @@ pub enum DeviceKind {
     Dummy,
 }
 
-/// What a network device is, as far as traffic control asks.
 impl DeviceKind {
     /// Does no host behind it ask for another's link address?
     pub const fn has_no_neighbours(self) -> bool {
@@ -44,7 +43,7 @@ impl DeviceKind {
     }
 }
 
-/// What a device is.
+/// What a network device is, as far as traffic control asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
     /// Its kind, which decides how packets go through it.

@@ -38,7 +38,6 @@ const MOST_TOLD: usize = 200;
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
     let families: &[fn(&mut Reading) -> Vec<Finding>] = &[
-    let families: [fn(&mut Reading) -> Vec<Finding>; 14] = [
         absent::check,
         arrivals::check,
         checksums::check,
