@@ -94,6 +94,7 @@ fn spec(
         Some(cwd) => cwd.clone(),
         None => std::env::current_dir().map_err(CaptureError::io("find the current directory"))?,
     };
+    script.note_named(&cwd, turns);
     let mut keep = vec![cwd.clone()];
     // A device (`run /dev/null`) has no siblings that it could read in.
     if !options.private && script.path.is_file() {

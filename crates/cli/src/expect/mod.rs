@@ -46,6 +46,7 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
     {
         bail!("there is no expectation {only}; --only counts from 1");
     }
+    crate::output::may_write(options.junit.as_deref())?;
     let mut all = Vec::new();
     for Loaded { suite, trial } in &suites {
         let policy = || trial::load::take_in(trial).with_context(|| trial.script.display().to_string());

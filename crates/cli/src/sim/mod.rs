@@ -77,6 +77,7 @@ fn carry_through(
     if options.check {
         return Ok((format!("{}: nothing is wrong with it\n", options.file.display()), 0));
     }
+    files::may_write(options)?;
     let stop = tidegate_sys::interrupt::notice();
     let runs = carry_out(&scenario, &prepared, &asked, stop)?;
     let experiment =

@@ -38,6 +38,7 @@ pub fn command(options: &Options) -> ExitCode {
 
 fn attempt(options: &Options) -> anyhow::Result<String> {
     let policy = load::take_in(options).with_context(|| options.script.display().to_string())?;
+    crate::output::may_write(report_path(options).as_deref())?;
     let settings = options.settings();
     let mut trial = Trial::new(&settings, &policy);
     trial.explore();
