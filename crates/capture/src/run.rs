@@ -78,9 +78,11 @@ pub fn run_in_turn(
 
 /// What one run showed.
 pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> Outcome {
-    let Run { exit, calls, stdout, stderr, notes } = run;
+    let Run { exit, calls, stdout, stderr, mut notes, left } = run;
     let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
-    Outcome { exit, calls, stdout, stderr, devices: devices.to_vec(), notes, troubles }
+    let unfinished = if exit.is_own() { troubles::unfinished(finder, &left) } else { None };
+    notes.extend(unfinished.clone());
+    Outcome { exit, calls, stdout, stderr, devices: devices.to_vec(), notes, troubles, unfinished }
 }
 
 fn spec(

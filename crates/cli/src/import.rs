@@ -77,8 +77,8 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     } else {
         tidegate_loader::read(&options.files, &how)?
     };
-    for trouble in taken.troubles() {
-        eprintln!("{trouble}");
+    for warning in taken.warnings() {
+        eprintln!("{warning}");
     }
     let whole = taken.troubles().next().is_none();
     Ok((printed(&taken, options.print), whole))

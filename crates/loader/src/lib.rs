@@ -48,6 +48,7 @@ use tidegate_packet::{Dissector, Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
 use tidegate_shims::Machine;
 use tidegate_sys::input_file;
+use steps::LineWords;
 use traced::Traced;
 
 /// The examples of the README are run, too.
@@ -119,6 +120,8 @@ pub struct LoadedPolicy {
     pub names: ClassNames,
     sources: Vec<Source>,
     steps: Vec<Step>,
+    /// The words of the line (its file's number, its own) that was looked at last.
+    line_words: Option<((usize, usize), LineWords)>,
 }
 
 /// Why a file could not be taken in.
@@ -165,6 +168,12 @@ impl LoadedPolicy {
     /// What went wrong, of all files.
     pub fn troubles(&self) -> impl Iterator<Item = &Trouble> {
         self.outcomes.iter().flat_map(|outcome| &outcome.troubles)
+    }
+
+    /// What went wrong, of all files, and what was cut off by their ends: for people.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let unfinished = self.outcomes.iter().filter_map(|outcome| outcome.unfinished.clone());
+        self.troubles().map(ToString::to_string).chain(unfinished)
     }
 
     /// Refuses a device that the user named and no command is about.
@@ -312,6 +321,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         names: ClassNames::new(),
         sources: Vec::new(),
         steps: Vec::new(),
+        line_words: None,
     };
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
     for (path, (format, text)) in files.iter().zip(&texts) {

@@ -4,6 +4,7 @@ use super::LoadedPolicy;
 use super::lists::Asked;
 use super::traced::Came;
 use crate::MAX_POLICY;
+use std::collections::BTreeMap;
 use std::path::Path;
 use tidegate_capture::{Outcome, Recorded};
 use tidegate_inspect::{Frame, Place, Source, Step, Word};
@@ -163,22 +164,28 @@ impl LoadedPolicy {
     }
 
     /// The words of a command where they stand in its line.
-    fn words_at(&self, place: &Place, words: &[String]) -> Vec<Word> {
+    fn words_at(&mut self, place: &Place, words: &[String]) -> Vec<Word> {
         self.words_from(place, 0, words)
     }
 
     /// The same, of a command that begins behind others in its line.
-    fn words_from(&self, place: &Place, from: usize, words: &[String]) -> Vec<Word> {
-        let line = self.sources[place.file].lines.get(place.line - 1).map_or("", String::as_str);
-        let letters: Vec<char> = line.chars().collect();
+    fn words_from(&mut self, place: &Place, from: usize, words: &[String]) -> Vec<Word> {
+        let own = (place.file, place.line);
+        // The commands of one line follow each other; a line of a short policy may be as long as the file.
+        let (_, line) = match self.line_words.take().filter(|(of, _)| *of == own) {
+            Some(known) => self.line_words.insert(known),
+            None => {
+                let text = self.sources[place.file].lines.get(place.line - 1).map_or("", String::as_str);
+                self.line_words.insert((own, LineWords::of(text)))
+            }
+        };
         let mut from = from;
         let word = |text: &String| {
-            let wanted: Vec<char> = text.chars().collect();
-            let at = find_word(&letters, &wanted, from);
-            if let Some(at) = at {
-                from = at + wanted.len();
+            let found = line.find(text, from);
+            if let Some((_, end)) = found {
+                from = end;
             }
-            let place = at.map(|at| Place { columns: (at, at + wanted.len()), ..place.clone() });
+            let place = found.map(|columns| Place { columns, ..place.clone() });
             Word { text: text.clone(), literal: place.is_some(), place }
         };
         words.iter().map(word).collect()
@@ -217,15 +224,71 @@ fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
     (!words.is_empty()).then_some((number, words))
 }
 
-/// Where a word stands by itself, from a column on.
-fn find_word(letters: &[char], wanted: &[char], from: usize) -> Option<usize> {
-    if wanted.is_empty() {
-        return None;
+/// A line's words by where they stand: what is between blanks, quotes, commas, semicolons and braces.
+pub(super) struct LineWords {
+    letters: Vec<char>,
+    /// The columns at which a word begins, ascending.
+    begins: BTreeMap<String, Vec<usize>>,
+}
+
+/// Does it part words?
+fn parts(letter: char) -> bool {
+    letter.is_whitespace() || "\"';,{}".contains(letter)
+}
+
+impl LineWords {
+    fn of(line: &str) -> LineWords {
+        let letters: Vec<char> = line.chars().collect();
+        let mut begins: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut at = 0;
+        for word in letters.split(|letter| parts(*letter)) {
+            if !word.is_empty() {
+                begins.entry(word.iter().collect()).or_default().push(at);
+            }
+            at += word.len() + 1;
+        }
+        LineWords { letters, begins }
     }
-    let blank = |at: Option<&char>| at.is_none_or(|letter| letter.is_whitespace() || "\"';,{}".contains(*letter));
-    (from..(letters.len() + 1).saturating_sub(wanted.len())).find(|at| {
-        letters[*at..].starts_with(wanted)
-            && (*at == 0 || blank(letters.get(at - 1)))
-            && blank(letters.get(at + wanted.len()))
-    })
+
+    /// The columns of the first place, from a column on, at which `wanted` stands by itself.
+    fn find(&self, wanted: &str, from: usize) -> Option<(usize, usize)> {
+        // What holds what parts words stands where its first word does; what begins with such a letter, anywhere.
+        let first = wanted.split(parts).next()?;
+        let length = wanted.chars().count();
+        let is_here = |at: usize| {
+            let end = at + length;
+            let same = self.letters.get(at..end)?.iter().copied().eq(wanted.chars());
+            let blank = |at: usize| self.letters.get(at).is_none_or(|letter| parts(*letter));
+            (same && (at == 0 || blank(at - 1)) && blank(end)).then_some((at, end))
+        };
+        if wanted.is_empty() {
+            return None;
+        }
+        if first.is_empty() {
+            return (from..self.letters.len()).find_map(is_here);
+        }
+        let begins = self.begins.get(first)?;
+        begins[begins.partition_point(|at| *at < from)..].iter().find_map(|at| is_here(*at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_where_it_stands_by_itself() {
+        let line = LineWords::of("tc filter add \"udp 1\", udp;{1:1} é udp 1, x");
+        let find = |wanted: &str, from: usize| line.find(wanted, from);
+        assert_eq!(find("udp", 0), Some((15, 18)));
+        assert_eq!(find("udp", 16), Some((23, 26)));
+        assert_eq!(find("udp 1", 0), Some((15, 20)));
+        assert_eq!(find("udp 1", 16), Some((36, 41)));
+        assert_eq!(find("1:1", 0), Some((28, 31)));
+        assert_eq!(find("\"udp", 0), Some((14, 18)));
+        for absent in ["", "fil", "dp", "1:", "udp 1, y", "none"] {
+            assert_eq!(find(absent, 0), None, "{absent}");
+        }
+        assert_eq!(find("x", 99), None);
+    }
 }
