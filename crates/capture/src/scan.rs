@@ -39,7 +39,7 @@ impl Script {
     /// Not there, not readable, not a text, its interpreter missing.
     pub(super) fn read(path: &Path) -> Result<Self, CaptureError> {
         let bytes = read_bounded(path)?;
-        if bytes.iter().take(512).any(|byte| *byte == 0) {
+        if is_binary(&bytes) {
             return Err(CaptureError::NotAScript(path.to_owned()));
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -190,7 +190,7 @@ fn as_given(file: &Path, dir: &Path, script: &Path) -> PathBuf {
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
     let wrong = |error: std::io::Error| CaptureError::read(path, &error);
-    if fs::metadata(path).map_err(wrong)?.is_dir() {
+    if tidegate_sys::input_file::metadata(path).map_err(wrong)?.is_dir() {
         return Err(CaptureError::IsDirectory(path.to_owned()));
     }
     let mut bytes = Vec::new();
@@ -200,6 +200,13 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
         return Err(CaptureError::TooLong(path.to_owned(), MAX_SCRIPT));
     }
     Ok(bytes)
+}
+
+/// Is it data for programs? A text has no zero bytes at its beginning, and hardly any control characters.
+fn is_binary(bytes: &[u8]) -> bool {
+    let begins = &bytes[..bytes.len().min(512)];
+    let is_control = |byte: &&u8| **byte < b' ' && !b"\t\n\r\x0b\x0c\x08\x1b".contains(byte);
+    begins.contains(&0) || begins.iter().filter(is_control).count() * 20 > begins.len()
 }
 
 /// Does a script without a `#!` line at its top say in another way that it is for bash? A bash that is told to run such

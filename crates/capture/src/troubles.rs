@@ -144,8 +144,8 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
             (format!("the script ended with code {code}{meaning}{said}, {}", after()), remedy, place)
         }
         Exit::Signal(signal) => (
-            format!("the script was ended by signal {signal}, {}", after()),
-            "a script that kills itself or runs out of memory cannot be captured whole".to_owned(),
+            format!("the script was ended by signal {signal}, which it or something it started sent, {}", after()),
+            "a script that kills itself or its process group (`kill 0`, `kill $$`) cannot be captured whole".to_owned(),
             finder.last(),
         ),
         Exit::TimedOut { after: limit, stopped, running } if !stopped.is_empty() => (

@@ -26,7 +26,7 @@ pub struct Options {
     #[arg(long)]
     pub live: bool,
     /// The device: with --live the only one that is asked; else that of listings which name none.
-    #[arg(long)]
+    #[arg(long, value_parser = crate::values::device)]
     pub dev: Option<String>,
     /// In which words.
     #[arg(long, value_enum, default_value_t = Print::Tc)]

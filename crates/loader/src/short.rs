@@ -57,14 +57,29 @@ pub fn entries(text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
     let places = Places::new(text);
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        let problem = |error: toml::de::Error| Problem {
-            span: places.span(error.span().unwrap_or_default()),
-            what: format!("this is no TOML: {}", error.message().lines().next().unwrap_or_default()),
-            remedy: "Write key = value, texts in quotes, lists as [\"a\", \"b\"], a class as [classes.NAME].".into(),
+        let problem = |error: toml::de::Error| {
+            let (what, remedy) = what_is_wrong(error.message().lines().next().unwrap_or_default());
+            Problem { span: places.span(error.span().unwrap_or_default()), what, remedy: remedy.into() }
         };
         return Err(errors.into_iter().map(problem).collect());
     }
     Ok(table_of(table.into_inner(), &places))
+}
+
+/// What the TOML parser complains about, and what to do about it.
+fn what_is_wrong(complaint: &str) -> (String, &'static str) {
+    match complaint {
+        "duplicate key" => {
+            ("this key stands here twice".to_owned(), "Keep one of the two; a key has one value in its section.")
+        }
+        said if said.contains("recursion limit") => {
+            ("lists or tables are nested too deep here".to_owned(), "A short policy nests them once; take the brackets out.")
+        }
+        said => (
+            format!("this is no TOML: {said}"),
+            "Write key = value, texts in quotes, lists as [\"a\", \"b\"], a class as [classes.NAME].",
+        ),
+    }
 }
 
 /// Where the lines begin.

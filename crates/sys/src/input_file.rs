@@ -63,6 +63,19 @@ pub fn is_handed_over(path: &Path) -> bool {
         || path.parent().is_some_and(|parent| parents.iter().any(|known| parent == Path::new(known)))
 }
 
+/// What a path leads to.
+///
+/// # Errors
+/// It cannot be looked at. Of kind [`io::ErrorKind::InvalidInput`], with the remedy: its symbolic links lead in a circle.
+pub fn metadata(path: &Path) -> io::Result<fs::Metadata> {
+    fs::metadata(path).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
+            io::Error::new(io::ErrorKind::InvalidInput, "its symbolic links lead in a circle; name the file itself")
+        }
+        _ => error,
+    })
+}
+
 /// Opens a file for reading.
 ///
 /// # Errors
@@ -74,7 +87,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
     let handed_over = is_handed_over(path);
     // Looked at before it is opened, because opening some devices does something.
-    suitable(&fs::metadata(path)?, handed_over, path)?;
+    suitable(&metadata(path)?, handed_over, path)?;
     let mut how = File::options();
     how.read(true);
     if !handed_over {
@@ -176,6 +189,9 @@ mod tests {
             assert_eq!(kind(refused, 4), Err(io::ErrorKind::InvalidInput), "{}", refused.display());
         }
         assert_eq!(kind(&dir.join("none"), 4), Err(io::ErrorKind::NotFound));
+        std::os::unix::fs::symlink("loop", dir.join("loop")).expect("a link");
+        let circle = read(&dir.join("loop"), 4).expect_err("a circle").to_string();
+        assert_eq!(circle, "its symbolic links lead in a circle; name the file itself");
         fs::write(&file, b"a\n\xff").expect("written");
         assert_eq!(read_text(&file, 9).expect_err("no text").to_string(), "line 2 is not UTF-8");
         fs::remove_dir_all(dir).expect("removed");
