@@ -7,8 +7,8 @@ use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
 use tidegate_sandbox::{Report, Sandbox, Shortage, Spec};
-use tidegate_sys::until::Until;
 use tidegate_sys::process::Running;
+use tidegate_sys::until::Until;
 use tidegate_sys::{poll, process};
 
 use super::echo::Echo;

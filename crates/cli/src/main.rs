@@ -185,9 +185,10 @@ fn negative(error: &clap::Error) -> Option<String> {
         return None;
     }
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let (option, value) = words.iter().zip(words.iter().skip(1)).find(|(option, value)| {
-        option.starts_with('-') && option.len() > 1 && tidegate::is_negative(value)
-    })?;
+    let (option, value) = words
+        .iter()
+        .zip(words.iter().skip(1))
+        .find(|(option, value)| option.starts_with('-') && option.len() > 1 && tidegate::is_negative(value))?;
     Some(format!(
         "error: invalid value '{value}' for '{option}': it must not be negative\n\nFor more information, try '--help'.\n"
     ))

@@ -12,9 +12,9 @@
 //! [`WRITE_FAILED`], see [`finish`].
 
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::fmt::{Arguments, Display};
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -187,11 +187,17 @@ fn refuse_replacing(path: &Path) -> anyhow::Result<()> {
     if let Some(read) = input_file::was_read(path) {
         let same = std::path::absolute(path).is_ok_and(|whole| whole == read);
         let name = if same { String::new() } else { format!(" ({})", read.display()) };
-        anyhow::bail!("{}: that file{name} is an input of this command; name another for the result", cannot_write(path));
+        anyhow::bail!(
+            "{}: that file{name} is an input of this command; name another for the result",
+            cannot_write(path)
+        );
     }
     let written = WRITTEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if std::fs::canonicalize(path).is_ok_and(|real| written.contains(&real)) {
-        anyhow::bail!("{}: this command has just written another result to it; name one file for each", cannot_write(path));
+        anyhow::bail!(
+            "{}: this command has just written another result to it; name one file for each",
+            cannot_write(path)
+        );
     }
     Ok(())
 }

@@ -41,6 +41,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use steps::LineWords;
 use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Outcome, Output, Trouble};
 use tidegate_gateway::DeviceSpec;
 use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Source, Step};
@@ -48,7 +49,6 @@ use tidegate_packet::{Dissector, Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
 use tidegate_shims::Machine;
 use tidegate_sys::input_file;
-use steps::LineWords;
 use traced::Traced;
 
 /// The examples of the README are run, too.

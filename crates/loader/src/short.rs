@@ -72,9 +72,10 @@ fn what_is_wrong(complaint: &str) -> (String, &'static str) {
         "duplicate key" => {
             ("this key stands here twice".to_owned(), "Keep one of the two; a key has one value in its section.")
         }
-        said if said.contains("recursion limit") => {
-            ("lists or tables are nested too deep here".to_owned(), "A short policy nests them once; take the brackets out.")
-        }
+        said if said.contains("recursion limit") => (
+            "lists or tables are nested too deep here".to_owned(),
+            "A short policy nests them once; take the brackets out.",
+        ),
         said => (
             format!("this is no TOML: {said}"),
             "Write key = value, texts in quotes, lists as [\"a\", \"b\"], a class as [classes.NAME].",

@@ -18,8 +18,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fcntl_getfl, fcntl_setfl, fstat, fstatfs, fsync, openat, readlinkat,
-    renameat, statat, unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fcntl_getfl, fcntl_setfl, fstat, fstatfs,
+    fsync, openat, readlinkat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;

@@ -52,7 +52,8 @@ pub(super) fn devices_first(devices: &[String], commands: &[Carried]) -> String 
             named.push(word);
         }
     }
-    let same = devices.first() == named.first().copied() && named.iter().copied().eq(devices.iter().filter(|dev| named.contains(dev)));
+    let same = devices.first() == named.first().copied()
+        && named.iter().copied().eq(devices.iter().filter(|dev| named.contains(dev)));
     if same || named.is_empty() {
         return String::new();
     }
@@ -170,7 +171,8 @@ mod tests {
         let (eth0, ifb0) = (carried("tc qdisc add dev eth0 root sfq"), carried("ip link set dev ifb0 up"));
         assert_eq!(devices_first(&devices, &[eth0.clone(), ifb0.clone()]), "");
         assert_eq!(devices_first(&devices, &[]), "");
-        let all = "ip link show dev eth0 > /dev/null\nip link show dev ifb0 > /dev/null\nip link show dev eth1 > /dev/null\n";
+        let all =
+            "ip link show dev eth0 > /dev/null\nip link show dev ifb0 > /dev/null\nip link show dev eth1 > /dev/null\n";
         assert_eq!(devices_first(&devices, &[ifb0.clone(), eth0]), all);
         assert_eq!(devices_first(&devices, &[ifb0]), all);
     }

@@ -86,7 +86,8 @@ struct Named<'r> {
 impl<'r> Named<'r> {
     fn of(asking: &Asking<'r>) -> Named<'r> {
         let reading = asking.reading;
-        let mut named = Named { by_rule: rules_classes(reading).collect(), by_filter: BTreeSet::new(), any: BTreeSet::new() };
+        let mut named =
+            Named { by_rule: rules_classes(reading).collect(), by_filter: BTreeSet::new(), any: BTreeSet::new() };
         for (at, dump) in reading.filters.iter().enumerate() {
             let contradicts = || {
                 let seen = asking.reached.walked.seen.filters.get(&at);
