@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn names_of_files_are_found_in_words_redirections_and_behind_variables() {
         let names = |text: &str| file_names(text).map(str::to_owned).collect::<Vec<_>>().join(" ");
-        assert_eq!(names("while read a; do tc $a; done < hosts.txt"), "while read a do tc a done hosts.txt");
+        assert_eq!(names("while read a; do tc $a; done < hosts.txt"), "while read a do tc done hosts.txt");
         assert_eq!(names("cat \"$DIR/lists/hosts\" /etc/x.conf"), "cat lists/hosts /etc/x.conf etc/x.conf");
         assert_eq!(names("cat ${DIR}/hosts # not notes.txt"), "cat hosts");
         assert_eq!(names("# tidegate graph x.sh -o x.svg\na#b"), "a b");

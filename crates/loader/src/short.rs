@@ -19,9 +19,17 @@ pub fn understand(text: &str) -> Result<(Short, Compiled), Vec<Problem>> {
     Ok((short, compiled))
 }
 
+/// The most problems with one file that are told of.
+const MOST_TOLD: usize = 100;
+
 /// Problems as a compiler tells them.
 pub fn tell(path: &Path, text: &str, problems: &[Problem]) -> String {
-    problems.iter().map(|problem| problem.tell(&path.display().to_string(), text)).collect()
+    let name = path.display().to_string();
+    let told: String = problems.iter().take(MOST_TOLD).map(|problem| problem.tell(&name, text)).collect();
+    match problems.len().saturating_sub(MOST_TOLD) {
+        0 => told,
+        more => format!("{told}{name}: and {more} more\n"),
+    }
 }
 
 /// Do files of this format come to short policies?
@@ -72,7 +80,7 @@ fn what_is_wrong(complaint: &str) -> (String, &'static str) {
         "duplicate key" => {
             ("this key stands here twice".to_owned(), "Keep one of the two; a key has one value in its section.")
         }
-        said if said.contains("recursion limit") => (
+        said if said.contains("recurs") => (
             "lists or tables are nested too deep here".to_owned(),
             "A short policy nests them once; take the brackets out.",
         ),

@@ -276,6 +276,18 @@ impl LineWords {
 mod tests {
     use super::*;
 
+    /// With a search through the whole line for each word this takes a minute.
+    #[test]
+    fn a_line_of_thousands_of_words_is_looked_through_once() {
+        const PORTS: usize = 20_000;
+        let ports: Vec<String> = (0..PORTS).map(|at| format!("\"udp {}\"", 2 * at + 1)).collect();
+        let text = format!("device = \"eth0\"\nup = \"9mbit\"\n[classes.a]\nports = [{}]\n", ports.join(", "));
+        let policy = crate::read_text("a.toml", &text, &crate::ReadOptions::default()).expect("is a policy");
+        let words = policy.steps.iter().flat_map(|step| &step.words);
+        let placed = words.filter(|word| word.place.as_ref().is_some_and(|place| place.line == 4)).count();
+        assert!(placed > PORTS / 2, "{placed} words stand in the line of ports");
+    }
+
     #[test]
     fn a_word_is_found_where_it_stands_by_itself() {
         let line = LineWords::of("tc filter add \"udp 1\", udp;{1:1} é udp 1, x");

@@ -27,7 +27,8 @@ done < hosts.list
 [ -z \"$1\" ] || cat \"$1\" > /dev/null
 ";
 
-const TEST: &str = "policy = \"x.sh\"\nup = \"1mbit\"\ndown = \"1mbit\"\n[[expect]]\npacket = \"udp 10.0.0.1:5 > 8.8.8.8:6\"\nclass = \"1:10\"\n";
+const TEST: &str =
+    "policy = 'x.sh'\nup = '1mbit'\ndown = '1mbit'\nexpect = ['upload: rate >= 0.1 link while 1 uploads']\n";
 const SCENARIO: &str = include_str!("../../../scenario/tests/data/line.toml");
 const LOADS: &str = "[policies.none]\n[loads.one]\ntraffic = [{ tcp = 'a -> server' }]\n";
 
