@@ -82,6 +82,11 @@ impl Problem {
 /// The longest line shown whole, in characters.
 const WIDE: usize = 160;
 
+/// Words as a person would list them.
+pub(crate) fn listed<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    words.into_iter().collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,9 +110,4 @@ mod tests {
         // What begins before the end of the shown part is marked up to it.
         assert!(problem(501, 4000).tell("f", &long).lines().all(|line| line.chars().count() < WIDE + 10));
     }
-}
-
-/// Words as a person would list them.
-pub(crate) fn listed<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
-    words.into_iter().collect::<Vec<_>>().join(", ")
 }
