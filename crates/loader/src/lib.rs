@@ -22,6 +22,7 @@
 
 pub mod distributions;
 mod format;
+mod line_words;
 mod lists;
 mod live;
 mod nothing;
@@ -36,12 +37,12 @@ pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
 pub use to_short::ShortPolicy;
 
+use line_words::LineWords;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use steps::LineWords;
 use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Outcome, Output, Trouble};
 use tidegate_gateway::DeviceSpec;
 use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Source, Step};
