@@ -378,7 +378,16 @@ fn foreign_paths(name: &Path, text: &str) -> Vec<String> {
 }
 
 /// What only `crates/cli/src/output.rs` may call in the command: all that is printed or written goes through there.
-const OUTPUT_ONLY: [&str; 4] = ["io::stdout()", "io::stderr()", "fs::write(", "File::create("];
+const OUTPUT_ONLY: [&str; 8] = [
+    "io::stdout()",
+    "io::stderr()",
+    "fs::write(",
+    "fs::copy(",
+    "fs::rename(",
+    "create_dir",
+    "File::create",
+    "OutputFile",
+];
 
 /// Files of the command that speak inside a sandbox, or to themselves.
 const OUTPUT_EXEMPT: [(&str, &str); 1] = [("crates/cli/src/output.rs", "the place itself")];

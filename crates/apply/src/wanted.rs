@@ -55,8 +55,8 @@ impl Wanted {
         let links = links()?;
         let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
         let taken = tidegate_loader::read(&options.files, &how)?;
-        for trouble in taken.troubles() {
-            report(Notice::Policy(trouble.to_string()));
+        for warning in taken.warnings() {
+            report(Notice::Policy(warning));
         }
         ensure!(taken.ended(), Policy, "the policy was not carried out to its end; nothing is applied");
         let reading = taken.reading();

@@ -51,6 +51,9 @@ impl CaptureError {
     pub(super) fn read(path: &Path, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound(path.to_owned()),
+            io::ErrorKind::PermissionDenied => {
+                Self::Unreadable(path.to_owned(), format!("{error}; check its permissions with `ls -l`"))
+            }
             _ => Self::Unreadable(path.to_owned(), error.to_string()),
         }
     }
@@ -69,7 +72,7 @@ impl fmt::Display for CaptureError {
                 path.display()
             ),
             Self::Unreadable(path, reason) => {
-                write!(f, "{}: the script cannot be read: {reason}; check its permissions with `ls -l`", path.display())
+                write!(f, "{}: the script cannot be read: {reason}", path.display())
             }
             Self::IsDirectory(path) => write!(f, "{}: this is a directory; name the script in it", path.display()),
             Self::NotAScript(path) => write!(

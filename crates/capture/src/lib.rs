@@ -193,6 +193,8 @@ pub enum Exit {
         after: Duration,
         /// What was running then, the innermost last, each with its words joined.
         running: Vec<String>,
+        /// Those of them that a signal had stopped.
+        stopped: Vec<String>,
     },
     /// By us, because it started too many processes.
     Crowded {
@@ -233,6 +235,8 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// What went wrong, each with its place: failed calls nobody expected to fail, missing tools, how it ended.
     pub troubles: Vec<Trouble>,
+    /// What processes that were still running when the script ended mean for what is known of it, in a sentence.
+    pub unfinished: Option<String>,
 }
 
 impl Outcome {

@@ -78,9 +78,11 @@ pub fn run_in_turn(
 
 /// What one run showed.
 pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> Outcome {
-    let Run { exit, calls, stdout, stderr, notes } = run;
+    let Run { exit, calls, stdout, stderr, mut notes, left } = run;
     let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
-    Outcome { exit, calls, stdout, stderr, devices: devices.to_vec(), notes, troubles }
+    let unfinished = if exit.is_own() { troubles::unfinished(finder, &left) } else { None };
+    notes.extend(unfinished.clone());
+    Outcome { exit, calls, stdout, stderr, devices: devices.to_vec(), notes, troubles, unfinished }
 }
 
 fn spec(
@@ -94,6 +96,7 @@ fn spec(
         Some(cwd) => cwd.clone(),
         None => std::env::current_dir().map_err(CaptureError::io("find the current directory"))?,
     };
+    script.note_named(&cwd, turns);
     let mut keep = vec![cwd.clone()];
     // A device (`run /dev/null`) has no siblings that it could read in.
     if !options.private && script.path.is_file() {

@@ -14,6 +14,8 @@ use tidegate_shims::TOOLS;
 const MAX_SCRIPT: u64 = 8 << 20;
 /// The most files that a script reads in which are looked at.
 const MAX_SOURCED: usize = 32;
+/// The most names in a script's text that are looked for among the host's files.
+const MAX_NAMED: usize = 4096;
 /// The most devices that are created for a script.
 const MAX_DEVICES: usize = 64;
 /// Directories where scripts look for tools.
@@ -37,7 +39,7 @@ impl Script {
     /// Not there, not readable, not a text, its interpreter missing.
     pub(super) fn read(path: &Path) -> Result<Self, CaptureError> {
         let bytes = read_bounded(path)?;
-        if bytes.iter().take(512).any(|byte| *byte == 0) {
+        if is_binary(&bytes) {
             return Err(CaptureError::NotAScript(path.to_owned()));
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -91,6 +93,21 @@ impl Script {
         may_hold_tools(dirs)
     }
 
+    /// Notes the host's files that the script may read when it runs: those that its text or its arguments name, from the
+    /// working directory or beside the script. No result is written over them.
+    pub(super) fn note_named(&self, cwd: &Path, turns: &[Vec<String>]) {
+        let dirs = [cwd, self.path.parent().unwrap_or(Path::new("/"))];
+        let mut pieces: BTreeSet<&str> = self.files.iter().flat_map(|(_, text)| file_names(text)).collect();
+        while pieces.len() > MAX_NAMED {
+            pieces.pop_last();
+        }
+        for name in turns.iter().flatten().map(String::as_str).chain(pieces) {
+            for dir in dirs {
+                tidegate_sys::input_file::note(&dir.join(name));
+            }
+        }
+    }
+
     fn read_sourced(&mut self) {
         let dir = self.path.parent().unwrap_or(Path::new("/")).to_owned();
         let mut at = 0;
@@ -120,6 +137,27 @@ impl Script {
             at += 1;
         }
     }
+}
+
+/// What may be names of files in a script's text, without its comments; of `$DIR/name` and `$(command)/name` also what
+/// stands behind the first slash.
+fn file_names(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |letter: char| !(letter.is_alphanumeric() || "/._-+,@:${}".contains(letter));
+    let pieces = text.lines().flat_map(move |line| without_comment(line).split(ends));
+    let behind = |piece: &'_ str| piece.starts_with(['/', '$']);
+    pieces
+        .flat_map(move |piece| {
+            let rest = piece.split_once('/').filter(|_| behind(piece)).map(|(_, rest)| rest);
+            [Some(piece).filter(|piece| !piece.contains(['$', '{', '}'])), rest]
+        })
+        .flatten()
+        .filter(|piece| piece.contains(char::is_alphanumeric))
+}
+
+/// A line up to its comment.
+fn without_comment(line: &str) -> &str {
+    let begins = |at: usize| line[..at].chars().next_back().is_none_or(char::is_whitespace);
+    line.match_indices('#').find(|(at, _)| begins(*at)).map_or(line, |(at, _)| &line[..at])
 }
 
 /// Where a `. FILE` may point: as written, from a variable, or beside the script.
@@ -152,7 +190,7 @@ fn as_given(file: &Path, dir: &Path, script: &Path) -> PathBuf {
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
     let wrong = |error: std::io::Error| CaptureError::read(path, &error);
-    if fs::metadata(path).map_err(wrong)?.is_dir() {
+    if tidegate_sys::input_file::metadata(path).map_err(wrong)?.is_dir() {
         return Err(CaptureError::IsDirectory(path.to_owned()));
     }
     let mut bytes = Vec::new();
@@ -162,6 +200,13 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
         return Err(CaptureError::TooLong(path.to_owned(), MAX_SCRIPT));
     }
     Ok(bytes)
+}
+
+/// Is it data for programs? A text has no zero bytes at its beginning, and hardly any control characters.
+fn is_binary(bytes: &[u8]) -> bool {
+    let begins = &bytes[..bytes.len().min(512)];
+    let is_control = |byte: &&u8| **byte < b' ' && !b"\t\n\r\x0b\x0c\x08\x1b".contains(byte);
+    begins.contains(&0) || begins.iter().filter(is_control).count() * 20 > begins.len()
 }
 
 /// Does a script without a `#!` line at its top say in another way that it is for bash? A bash that is told to run such
@@ -351,6 +396,15 @@ mod tests {
         assert_eq!(named("/home/a/./lib.sh", "x.sh"), Path::new("lib.sh"));
         assert_eq!(named("/home/a/lib/b.sh", "../a/x.sh"), Path::new("../a/lib/b.sh"));
         assert_eq!(named("/etc/./b.conf", "x.sh"), Path::new("/etc/b.conf"));
+    }
+
+    #[test]
+    fn names_of_files_are_found_in_words_redirections_and_behind_variables() {
+        let names = |text: &str| file_names(text).map(str::to_owned).collect::<Vec<_>>().join(" ");
+        assert_eq!(names("while read a; do tc $a; done < hosts.txt"), "while read a do tc done hosts.txt");
+        assert_eq!(names("cat \"$DIR/lists/hosts\" /etc/x.conf"), "cat lists/hosts /etc/x.conf etc/x.conf");
+        assert_eq!(names("cat ${DIR}/hosts # not notes.txt"), "cat hosts");
+        assert_eq!(names("# tidegate graph x.sh -o x.svg\na#b"), "a b");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
 use tidegate_sandbox::{Report, Sandbox, Shortage, Spec};
+use tidegate_sys::process::Running;
 use tidegate_sys::until::Until;
 use tidegate_sys::{poll, process};
 
@@ -61,6 +62,8 @@ pub(super) struct Run {
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
     pub(super) notes: Vec<String>,
+    /// What was still running at its end, each with its words joined, and was ended.
+    pub(super) left: Vec<String>,
 }
 
 /// A run under way.
@@ -133,13 +136,13 @@ impl Session {
             Turn { answer, finder, deadline: begun + self.limits.timeout, calls: Vec::new(), links_changed: 0 };
         let deadline = turn.deadline;
         turn.answer.begin(Box::new(move || Instant::now() >= deadline));
-        let mut notes = Vec::new();
+        let (mut notes, mut left) = (Vec::new(), Vec::new());
         let exit = match &mut self.sandbox {
             None => Exit::Lost("the sandbox ended early".to_owned()),
             Some(sandbox) => {
                 sandbox.run(words).map_err(CaptureError::io("start the script"))?;
                 let _urgent = process::Urgent::begin();
-                let exit = self.attend(&mut turn)?;
+                let exit = self.attend(&mut turn, &mut left)?;
                 notes = self.sandbox.as_mut().map(|sandbox| std::mem::take(&mut sandbox.notes)).unwrap_or_default();
                 notes.dedup();
                 exit
@@ -150,10 +153,12 @@ impl Session {
             self.sandbox = None;
             self.drain();
         } else {
+            // It goes on beside the next program.
+            left.clear();
             self.take_what_is_there();
         }
         let (stdout, stderr) = (std::mem::take(&mut self.stdout.bytes), std::mem::take(&mut self.stderr.bytes));
-        Ok(Run { exit, calls: turn.calls, stdout, stderr, notes })
+        Ok(Run { exit, calls: turn.calls, stdout, stderr, notes, left })
     }
 
     /// A file that a program inside has written.
@@ -161,15 +166,18 @@ impl Session {
         self.sandbox.as_mut().ok_or(io::ErrorKind::NotFound)?.open(path)
     }
 
-    /// Serves calls until the program ends, its time is up, or it uses too much.
-    fn attend(&mut self, turn: &mut Turn<'_>) -> Result<Exit, CaptureError> {
+    /// Serves calls until the program ends, its time is up, or it uses too much; `left` takes what runs on after its end.
+    fn attend(&mut self, turn: &mut Turn<'_>, left: &mut Vec<String>) -> Result<Exit, CaptureError> {
         let mut look_at = Instant::now() + LOOK_EVERY;
         let mut files = Vec::new();
         loop {
             let now = Instant::now();
             let Some(sandbox) = &mut self.sandbox else { return Ok(Exit::Lost("the sandbox ended early".to_owned())) };
             if now >= turn.deadline {
-                return Ok(Exit::TimedOut { after: self.limits.timeout, running: running(sandbox) });
+                let running = running(sandbox);
+                let stopped = running.iter().filter(|one| one.is_stopped).map(words).collect();
+                let running = running.iter().map(words).collect();
+                return Ok(Exit::TimedOut { after: self.limits.timeout, running, stopped });
             }
             if now >= look_at {
                 let usage = process::usage_of_descendants(sandbox.pid(), self.limits.max_processes + OWN_PROCESSES);
@@ -198,6 +206,10 @@ impl Session {
                         }
                         Report::File(path, content) => {
                             files.push((path, content));
+                            continue;
+                        }
+                        Report::OthersRun => {
+                            *left = running(sandbox).iter().map(words).collect();
                             continue;
                         }
                         Report::Exited(code) => Exit::Code(code),
@@ -371,13 +383,13 @@ fn record(turn: &mut Turn<'_>, request: Request, reply: &Reply, answered: bool) 
 }
 
 /// What runs inside, without the sandbox's own stage.
-fn running(sandbox: &Sandbox) -> Vec<String> {
-    process::descendants(sandbox.pid())
-        .into_iter()
-        .skip(1)
-        .filter(|running| !running.words.is_empty())
-        .map(|running| running.words.join(" "))
-        .collect()
+fn running(sandbox: &Sandbox) -> Vec<Running> {
+    process::descendants(sandbox.pid()).into_iter().skip(1).filter(|running| !running.words.is_empty()).collect()
+}
+
+/// A process's words, joined.
+fn words(running: &Running) -> String {
+    running.words.join(" ")
 }
 
 impl<R: Read + AsFd> Stream<R> {

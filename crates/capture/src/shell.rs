@@ -63,6 +63,7 @@ impl Shell {
     /// The file cannot be read, or the sandbox is gone.
     pub fn run_file(&mut self, file: &Path, answer: &mut dyn Answer) -> Result<Outcome, CaptureError> {
         let text = fs::read(file).map_err(|error| CaptureError::read(file, &error))?;
+        tidegate_sys::input_file::note(file);
         let text = String::from_utf8_lossy(&text).into_owned();
         let path = fs::canonicalize(file).map_err(|error| CaptureError::read(file, &error))?;
         let words = ["sh".into(), "-e".into(), path.into_os_string()];

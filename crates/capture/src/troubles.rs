@@ -40,6 +40,25 @@ pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, (stdout, st
     troubles
 }
 
+/// What it means that these processes were still running when the script ended; `None`: there were none.
+pub(super) fn unfinished(finder: &Finder, left: &[String]) -> Option<String> {
+    const MAX_SHOWN: usize = 3;
+    let shown: Vec<String> = left.iter().take(MAX_SHOWN).map(|words| format!("`{}`", short(words))).collect();
+    let more = if left.len() > MAX_SHOWN { ", …" } else { "" };
+    let (processes, they) = match left.len() {
+        0 => return None,
+        1 => ("1 process was".to_owned(), "it"),
+        many => (format!("{many} processes were"), "they"),
+    };
+    Some(format!(
+        "{}: {processes} still running when the script ended and {} ended with it ({}{more}): what {they} would have done \
+         is not in this; let the script `wait` for what it starts",
+        finder.main().display(),
+        if left.len() == 1 { "was" } else { "were" },
+        shown.join(", ")
+    ))
+}
+
 /// The end of a script that gave up unasked, with the reason it gives.
 fn in_its_words(mut trouble: Trouble, stdout: &[u8], stderr: &[u8]) -> Trouble {
     if let Some(usage) = usage(stdout, stderr) {
@@ -133,11 +152,21 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
             (format!("the script ended with code {code}{meaning}{said}, {}", after()), remedy, place)
         }
         Exit::Signal(signal) => (
-            format!("the script was ended by signal {signal}, {}", after()),
-            "a script that kills itself or runs out of memory cannot be captured whole".to_owned(),
+            format!("the script was ended by signal {signal}, which it or something it started sent, {}", after()),
+            "a script that kills itself or its process group (`kill 0`, `kill $$`) cannot be captured whole".to_owned(),
             finder.last(),
         ),
-        Exit::TimedOut { after: limit, running } => {
+        Exit::TimedOut { after: limit, stopped, running } if !stopped.is_empty() => (
+            format!(
+                "the script did not end within {} s: `{}` is stopped by a signal (SIGSTOP or SIGTSTP) that something in it sent, {}",
+                limit.as_secs_f64(),
+                short(&stopped.join("`, `")),
+                after()
+            ),
+            "let the script stop no process, or send SIGCONT to what it stopped".to_owned(),
+            running_line(finder, running).or_else(|| finder.last()),
+        ),
+        Exit::TimedOut { after: limit, running, .. } => {
             let place = running_line(finder, running).or_else(|| finder.last());
             let doing = running.last().map_or(String::new(), |running| format!("; it was running `{running}`"));
             (

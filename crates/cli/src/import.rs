@@ -26,7 +26,7 @@ pub struct Options {
     #[arg(long)]
     pub live: bool,
     /// The device: with --live the only one that is asked; else that of listings which name none.
-    #[arg(long)]
+    #[arg(long, value_parser = crate::values::device)]
     pub dev: Option<String>,
     /// In which words.
     #[arg(long, value_enum, default_value_t = Print::Tc)]
@@ -77,8 +77,8 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     } else {
         tidegate_loader::read(&options.files, &how)?
     };
-    for trouble in taken.troubles() {
-        eprintln!("{trouble}");
+    for warning in taken.warnings() {
+        eprintln!("{warning}");
     }
     let whole = taken.troubles().next().is_none();
     Ok((printed(&taken, options.print), whole))

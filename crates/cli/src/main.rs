@@ -161,6 +161,10 @@ fn command() -> ExitCode {
 /// colour on a terminal), unless a file name among the words would move the cursor.
 fn parsed() -> Result<Cli, ExitCode> {
     Cli::try_parse().map_err(|error| {
+        if let Some(said) = negative(&error) {
+            output::note(format_args!("{said}"));
+            return u8::try_from(error.exit_code()).unwrap_or(1).into();
+        }
         let shown = error.render().to_string();
         if shown.chars().all(|letter| letter == '\n' || tidegate_text::is_visible(letter)) {
             // Of standard error nobody asks whether it takes everything.
@@ -173,4 +177,19 @@ fn parsed() -> Result<Cli, ExitCode> {
         }
         u8::try_from(error.exit_code()).unwrap_or(1).into()
     })
+}
+
+/// What is said of a negative value, which clap takes for an unknown option (`--rtt -1ms`).
+fn negative(error: &clap::Error) -> Option<String> {
+    if error.kind() != clap::error::ErrorKind::UnknownArgument {
+        return None;
+    }
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (option, value) = words
+        .iter()
+        .zip(words.iter().skip(1))
+        .find(|(option, value)| option.starts_with('-') && option.len() > 1 && tidegate::is_negative(value))?;
+    Some(format!(
+        "error: invalid value '{value}' for '{option}': it must not be negative\n\nFor more information, try '--help'.\n"
+    ))
 }

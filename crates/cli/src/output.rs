@@ -5,15 +5,20 @@
 //! `eprint!` are the macros of this file, so that none can be forgotten; `cargo xtask walls` refuses `io::stdout()` and `fs::write`
 //! elsewhere.
 //!
+//! Every file of results begins in [`begin`] or [`begin_growing`] ([`file`] uses the first): there, and once more when it is put
+//! in its place, it is refused if it would replace a file that the command has read, or that it has just written.
+//!
 //! A standard output, or a file of results, that does not take what is written makes the program end with
 //! [`WRITE_FAILED`], see [`finish`].
 
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::fmt::{Arguments, Display};
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
+use tidegate_sys::input_file;
 use tidegate_sys::output_file::OutputFile;
 
 /// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of BSD's
@@ -27,6 +32,9 @@ enum Failure {
     /// The command says it.
     Said,
 }
+
+/// The regular files that this command has written: a second result in the same place would replace the first.
+static WRITTEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The first write that failed, other than to a reader that has gone.
 static FAILED: Mutex<Option<Failure>> = Mutex::new(None);
@@ -151,30 +159,88 @@ pub(crate) fn file(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()>
     file.write_all(content).and_then(|()| file.commit()).with_context(|| cannot_write(path))
 }
 
+/// Makes a directory for files of results, where there is none.
+///
+/// # Errors
+/// It cannot be made; the error names it.
+pub(crate) fn directory(path: &Path) -> anyhow::Result<()> {
+    if path.exists() && !path.is_dir() {
+        anyhow::bail!("{}: it is a file, and several files are to be written; name a directory", cannot_write(path));
+    }
+    std::fs::create_dir_all(path).with_context(|| format!("the directory {} could not be made", path.display()))
+}
+
+/// Refuses files of results that would replace what the command has read so far. [`begin`] does the same: this is for
+/// commands that work long, or write several files, before they come to it.
+///
+/// # Errors
+/// One of them would; the error names it.
+pub(crate) fn may_write<'p>(paths: impl IntoIterator<Item = &'p Path>) -> anyhow::Result<()> {
+    paths.into_iter().try_for_each(refuse_replacing)
+}
+
+/// Refuses a file that the command has read or written.
+fn refuse_replacing(path: &Path) -> anyhow::Result<()> {
+    if is_stdout(path) {
+        return Ok(());
+    }
+    if let Some(read) = input_file::was_read(path) {
+        let same = std::path::absolute(path).is_ok_and(|whole| whole == read);
+        let name = if same { String::new() } else { format!(" ({})", read.display()) };
+        anyhow::bail!(
+            "{}: that file{name} is an input of this command; name another for the result",
+            cannot_write(path)
+        );
+    }
+    let written = WRITTEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if std::fs::canonicalize(path).is_ok_and(|real| written.contains(&real)) {
+        anyhow::bail!(
+            "{}: this command has just written another result to it; name one file for each",
+            cannot_write(path)
+        );
+    }
+    Ok(())
+}
+
 /// A file of results that is being written: see [`OutputFile`]. Its writer says what went wrong; the exit code is
 /// [`WRITE_FAILED`].
 #[derive(Debug)]
-pub(crate) struct ResultFile(OutputFile);
+pub(crate) struct ResultFile {
+    file: OutputFile,
+    /// Where it is put once it is whole; `None`: it grows in its place.
+    to: Option<PathBuf>,
+}
 
 impl ResultFile {
     /// See [`OutputFile::commit`].
     pub(crate) fn commit(self) -> io::Result<()> {
-        self.0.commit().inspect_err(note_failure)
+        // What was read since it was begun is not replaced either.
+        self.to.iter().try_for_each(|path| refuse_replacing(path)).map_err(io::Error::other)?;
+        self.file.commit().inspect_err(note_failure)?;
+        self.to.iter().for_each(|path| note_written(path));
+        Ok(())
     }
 
     /// See [`OutputFile::make_private`].
     pub(crate) fn make_private(&self) -> io::Result<()> {
-        self.0.make_private()
+        self.file.make_private()
+    }
+}
+
+/// Notes a regular file as written.
+fn note_written(path: &Path) {
+    if let Some(real) = std::fs::canonicalize(path).ok().filter(|real| real.is_file()) {
+        WRITTEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(real);
     }
 }
 
 impl Write for ResultFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).inspect_err(note_failure)
+        self.file.write(bytes).inspect_err(note_failure)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().inspect_err(note_failure)
+        self.file.flush().inspect_err(note_failure)
     }
 }
 
@@ -183,7 +249,9 @@ impl Write for ResultFile {
 /// # Errors
 /// See [`file`].
 pub(crate) fn begin(path: &Path) -> anyhow::Result<ResultFile> {
-    OutputFile::create(device(path)).map(ResultFile).with_context(|| cannot_write(path))
+    refuse_replacing(path)?;
+    let file = OutputFile::create(device(path)).with_context(|| cannot_write(path))?;
+    Ok(ResultFile { file, to: Some(path.to_owned()) })
 }
 
 /// Begins a file that others read while it grows.
@@ -191,7 +259,10 @@ pub(crate) fn begin(path: &Path) -> anyhow::Result<ResultFile> {
 /// # Errors
 /// See [`file`].
 pub(crate) fn begin_growing(path: &Path) -> anyhow::Result<ResultFile> {
-    OutputFile::create_growing(device(path)).map(ResultFile).with_context(|| cannot_write(path))
+    refuse_replacing(path)?;
+    let file = OutputFile::create_growing(device(path)).with_context(|| cannot_write(path))?;
+    note_written(path);
+    Ok(ResultFile { file, to: None })
 }
 
 /// How an error about a file that is written begins.

@@ -64,9 +64,45 @@ pub(crate) fn whole_seconds(text: &str) -> Result<u64, String> {
     Ok(time.as_secs() + u64::from(time.subsec_nanos() > 0))
 }
 
+/// Bytes of the longest name that Linux gives a device.
+const MAX_DEVICE: usize = 15;
+
+/// The name of a device, as Linux allows it.
+///
+/// # Errors
+/// What a name may be.
+pub(crate) fn device(text: &str) -> Result<String, String> {
+    let fits = (1..=MAX_DEVICE).contains(&text.len())
+        && !text.contains(|letter: char| letter == '/' || letter.is_whitespace() || letter.is_control())
+        && text != "."
+        && text != "..";
+    fits.then(|| text.to_owned())
+        .ok_or_else(|| "not the name of a device: that has 1 to 15 letters, without blanks and slashes".into())
+}
+
+/// Whether a value on a command line is a negative number, which no option takes.
+pub fn is_negative(word: &str) -> bool {
+    let digits = word.strip_prefix('-').unwrap_or_default().trim_start_matches('.');
+    digits.starts_with(|letter: char| letter.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_has_a_name_that_linux_allows() {
+        assert!(["eth0", "br-lan", "eth0.10", "fifteen-letters"].iter().all(|name| device(name).is_ok()));
+        for wrong in ["", ".", "..", "../../x", "a b", "a\tb", "a\u{1b}b", "sixteen-letters-"] {
+            assert!(device(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_negative_number_is_known_from_an_option() {
+        assert!(["-1", "-1ms", "-.5", "-0"].iter().all(|word| is_negative(word)));
+        assert!(["-o", "--seed", "-", "1", "", "-x1"].iter().all(|word| !is_negative(word)));
+    }
 
     #[test]
     fn a_number_alone_is_seconds_where_that_is_allowed() {

@@ -21,8 +21,8 @@ pub(crate) fn read(options: &DaemonOptions, say: Say<'_>) -> Result<Wanted> {
 pub(crate) fn taken(options: &DaemonOptions, say: Say<'_>) -> Result<Machine> {
     let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
     let taken = tidegate_loader::read(&options.files, &how)?;
-    for trouble in taken.troubles() {
-        say(&trouble.to_string());
+    for warning in taken.warnings() {
+        say(&warning);
     }
     ensure!(taken.ended(), Policy, "the policy was not carried out to its end; nothing is run");
     Ok(taken.machine)

@@ -122,6 +122,9 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, FormatError> {
     if text.trim_start().starts_with(['[', '{']) && is_json(&text) {
         return json(&text);
     }
+    if is_deep(&text) {
+        return Err(FormatError::NotText("nests its brackets so deep that no program's listing or policy would"));
+    }
     if first.starts_with('*') && lines.contains(&"COMMIT") {
         return Ok(Format::IptablesSave(lines.iter().any(|line| line.contains("::") || line.contains("ipv6-icmp"))));
     }
@@ -174,14 +177,30 @@ fn not_a_text(bytes: &[u8]) -> Option<&'static str> {
     ];
     let known = magics.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what);
     known.or_else(|| {
-        let binary = bytes.iter().take(4096).any(|byte| *byte == 0);
+        let binary = is_binary(bytes);
         binary.then_some("is not a text; name the script or file that holds the policy")
     })
+}
+
+/// Is it data for programs? A text has no zero bytes, and hardly any control characters.
+fn is_binary(bytes: &[u8]) -> bool {
+    let begins = &bytes[..bytes.len().min(4096)];
+    let is_control = |byte: &&u8| **byte < b' ' && !b"\t\n\r\x0b\x0c\x08\x1b".contains(byte);
+    begins.contains(&0) || begins.iter().filter(is_control).count() * 20 > begins.len()
 }
 
 /// One document or several, one after another.
 fn is_json(text: &str) -> bool {
     serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>().all(|document| document.is_ok())
+}
+
+/// The most brackets within one another at the beginning of a file that could be anything that is known.
+const MAX_DEPTH: usize = 64;
+
+/// Does a file begin with nothing but brackets, too many?
+fn is_deep(text: &str) -> bool {
+    let begins = |letter: &char| matches!(letter, '[' | '{') || letter.is_whitespace();
+    text.chars().take_while(begins).filter(|letter| !letter.is_whitespace()).nth(MAX_DEPTH).is_some()
 }
 
 /// JSON: tc's listings are lists of objects with a kind, or with a class.

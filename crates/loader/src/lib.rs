@@ -22,6 +22,7 @@
 
 pub mod distributions;
 mod format;
+mod line_words;
 mod lists;
 mod live;
 mod nothing;
@@ -36,6 +37,7 @@ pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
 pub use to_short::ShortPolicy;
 
+use line_words::LineWords;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
@@ -119,6 +121,8 @@ pub struct LoadedPolicy {
     pub names: ClassNames,
     sources: Vec<Source>,
     steps: Vec<Step>,
+    /// The words of the line (its file's number, its own) that was looked at last.
+    line_words: Option<((usize, usize), LineWords)>,
 }
 
 /// Why a file could not be taken in.
@@ -165,6 +169,12 @@ impl LoadedPolicy {
     /// What went wrong, of all files.
     pub fn troubles(&self) -> impl Iterator<Item = &Trouble> {
         self.outcomes.iter().flat_map(|outcome| &outcome.troubles)
+    }
+
+    /// What went wrong, of all files, and what was cut off by their ends: for people.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let unfinished = self.outcomes.iter().filter_map(|outcome| outcome.unfinished.clone());
+        self.troubles().map(ToString::to_string).chain(unfinished)
     }
 
     /// Refuses a device that the user named and no command is about.
@@ -312,6 +322,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         names: ClassNames::new(),
         sources: Vec::new(),
         steps: Vec::new(),
+        line_words: None,
     };
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
     for (path, (format, text)) in files.iter().zip(&texts) {

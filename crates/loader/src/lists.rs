@@ -190,6 +190,7 @@ pub(super) fn carry_out(
         devices: devices.to_vec(),
         notes: Vec::new(),
         troubles,
+        unfinished: None,
     }
 }
 

@@ -19,9 +19,17 @@ pub fn understand(text: &str) -> Result<(Short, Compiled), Vec<Problem>> {
     Ok((short, compiled))
 }
 
+/// The most problems with one file that are told of.
+const MOST_TOLD: usize = 100;
+
 /// Problems as a compiler tells them.
 pub fn tell(path: &Path, text: &str, problems: &[Problem]) -> String {
-    problems.iter().map(|problem| problem.tell(&path.display().to_string(), text)).collect()
+    let name = path.display().to_string();
+    let told: String = problems.iter().take(MOST_TOLD).map(|problem| problem.tell(&name, text)).collect();
+    match problems.len().saturating_sub(MOST_TOLD) {
+        0 => told,
+        more => format!("{told}{name}: and {more} more\n"),
+    }
 }
 
 /// Do files of this format come to short policies?
@@ -57,14 +65,30 @@ pub fn entries(text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
     let places = Places::new(text);
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        let problem = |error: toml::de::Error| Problem {
-            span: places.span(error.span().unwrap_or_default()),
-            what: format!("this is no TOML: {}", error.message().lines().next().unwrap_or_default()),
-            remedy: "Write key = value, texts in quotes, lists as [\"a\", \"b\"], a class as [classes.NAME].".into(),
+        let problem = |error: toml::de::Error| {
+            let (what, remedy) = what_is_wrong(error.message().lines().next().unwrap_or_default());
+            Problem { span: places.span(error.span().unwrap_or_default()), what, remedy: remedy.into() }
         };
         return Err(errors.into_iter().map(problem).collect());
     }
     Ok(table_of(table.into_inner(), &places))
+}
+
+/// What the TOML parser complains about, and what to do about it.
+fn what_is_wrong(complaint: &str) -> (String, &'static str) {
+    match complaint {
+        "duplicate key" => {
+            ("this key stands here twice".to_owned(), "Keep one of the two; a key has one value in its section.")
+        }
+        said if said.contains("recurs") => (
+            "lists or tables are nested too deep here".to_owned(),
+            "A short policy nests them once; take the brackets out.",
+        ),
+        said => (
+            format!("this is no TOML: {said}"),
+            "Write key = value, texts in quotes, lists as [\"a\", \"b\"], a class as [classes.NAME].",
+        ),
+    }
 }
 
 /// Where the lines begin.

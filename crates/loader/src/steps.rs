@@ -4,6 +4,7 @@ use super::LoadedPolicy;
 use super::lists::Asked;
 use super::traced::Came;
 use crate::MAX_POLICY;
+use crate::line_words::LineWords;
 use std::path::Path;
 use tidegate_capture::{Outcome, Recorded};
 use tidegate_inspect::{Frame, Place, Source, Step, Word};
@@ -163,22 +164,28 @@ impl LoadedPolicy {
     }
 
     /// The words of a command where they stand in its line.
-    fn words_at(&self, place: &Place, words: &[String]) -> Vec<Word> {
+    fn words_at(&mut self, place: &Place, words: &[String]) -> Vec<Word> {
         self.words_from(place, 0, words)
     }
 
     /// The same, of a command that begins behind others in its line.
-    fn words_from(&self, place: &Place, from: usize, words: &[String]) -> Vec<Word> {
-        let line = self.sources[place.file].lines.get(place.line - 1).map_or("", String::as_str);
-        let letters: Vec<char> = line.chars().collect();
+    fn words_from(&mut self, place: &Place, from: usize, words: &[String]) -> Vec<Word> {
+        let own = (place.file, place.line);
+        // The commands of one line follow each other; a line of a short policy may be as long as the file.
+        let (_, line) = match self.line_words.take().filter(|(of, _)| *of == own) {
+            Some(known) => self.line_words.insert(known),
+            None => {
+                let text = self.sources[place.file].lines.get(place.line - 1).map_or("", String::as_str);
+                self.line_words.insert((own, LineWords::of(text)))
+            }
+        };
         let mut from = from;
         let word = |text: &String| {
-            let wanted: Vec<char> = text.chars().collect();
-            let at = find_word(&letters, &wanted, from);
-            if let Some(at) = at {
-                from = at + wanted.len();
+            let found = line.find(text, from);
+            if let Some((_, end)) = found {
+                from = end;
             }
-            let place = at.map(|at| Place { columns: (at, at + wanted.len()), ..place.clone() });
+            let place = found.map(|columns| Place { columns, ..place.clone() });
             Word { text: text.clone(), literal: place.is_some(), place }
         };
         words.iter().map(word).collect()
@@ -217,15 +224,16 @@ fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
     (!words.is_empty()).then_some((number, words))
 }
 
-/// Where a word stands by itself, from a column on.
-fn find_word(letters: &[char], wanted: &[char], from: usize) -> Option<usize> {
-    if wanted.is_empty() {
-        return None;
+#[cfg(test)]
+mod tests {
+    /// With a search through the whole line for each word this takes a minute.
+    #[test]
+    fn a_line_of_thousands_of_words_is_looked_through_once() {
+        const PORTS: usize = 20_000;
+        let ports: Vec<String> = (0..PORTS).map(|at| format!("\"udp {}\"", 2 * at + 1)).collect();
+        let text = format!("device = \"eth0\"\nup = \"9mbit\"\n[classes.a]\nports = [{}]\n", ports.join(", "));
+        let policy = crate::read_text("a.toml", &text, &crate::ReadOptions::default()).expect("is a policy");
+        let words = policy.steps.iter().map(|step| step.words.len()).sum::<usize>();
+        assert!(words >= PORTS, "{words} words");
     }
-    let blank = |at: Option<&char>| at.is_none_or(|letter| letter.is_whitespace() || "\"';,{}".contains(*letter));
-    (from..(letters.len() + 1).saturating_sub(wanted.len())).find(|at| {
-        letters[*at..].starts_with(wanted)
-            && (*at == 0 || blank(letters.get(at - 1)))
-            && blank(letters.get(at + wanted.len()))
-    })
 }

@@ -10,8 +10,9 @@ pub(super) fn listing(text: &str, dev: Option<&str>) -> Result<String, String> {
     let mut out = String::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         let document = document.map_err(|error| format!("is no JSON: {error}"))?;
-        for object in objects(&document) {
-            out.push_str(&line(object, dev)?);
+        for (at, object) in objects(&document).into_iter().enumerate() {
+            let words = line(object, dev).map_err(|why| format!("{why} ({})", entry(at, object)))?;
+            out.push_str(&words);
             out.push('\n');
         }
     }
@@ -26,6 +27,13 @@ fn objects(document: &Value) -> Vec<&Map<String, Value>> {
         list => vec![list],
     };
     lists.into_iter().filter_map(Value::as_array).flatten().filter_map(Value::as_object).collect()
+}
+
+/// Which of a document's objects it is, for people.
+fn entry(at: usize, object: &Map<String, Value>) -> String {
+    let named = ["kind", "class", "handle", "parent"].iter().filter_map(|key| Some((key, object.get(*key)?.as_str()?)));
+    let named: Vec<String> = named.map(|(key, value)| format!("{key} {value}")).collect();
+    format!("entry {} of the list{}{}", at + 1, if named.is_empty() { "" } else { ": " }, named.join(" "))
 }
 
 fn line(object: &Map<String, Value>, dev: Option<&str>) -> Result<String, String> {

@@ -46,6 +46,8 @@ pub(crate) enum Message {
     Exited(u8),
     /// To the caller: this signal ended the program.
     Signalled(u8),
+    /// To the caller: processes that the program started run on after its end.
+    OthersRun,
     /// To the caller: a watched file, and its content.
     File(String, String),
     /// From the caller: change a network link.
@@ -75,6 +77,7 @@ impl Message {
             Self::Run => (b'R', Vec::new()),
             Self::Exited(code) => (b'X', vec![*code]),
             Self::Signalled(signal) => (b'S', vec![*signal]),
+            Self::OthersRun => (b'B', Vec::new()),
             Self::File(path, content) => (b'C', format!("{path}\0{content}").into_bytes()),
             Self::Link(request) => (b'K', request.encode().into_bytes()),
             Self::LinkDone(reason) => (b'k', reason.clone().unwrap_or_default().into_bytes()),
@@ -106,6 +109,7 @@ impl Message {
             b'R' => Self::Run,
             b'X' => Self::Exited(byte),
             b'S' => Self::Signalled(byte),
+            b'B' => Self::OthersRun,
             b'C' => {
                 let text = text();
                 let (path, content) = text.split_once('\0').unwrap_or((&text, ""));
@@ -209,6 +213,7 @@ mod tests {
             Message::Words(b"sh\0".to_vec()),
             Message::Exited(3),
             Message::Signalled(9),
+            Message::OthersRun,
             Message::File("/a".into(), "1".into()),
             Message::Link(LinkRequest::Delete("ifb0".into())),
             Message::LinkDone(None),

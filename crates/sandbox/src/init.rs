@@ -21,6 +21,10 @@ use crate::{ADDRESS, Spec, confine, links, root, settings};
 
 /// How often adopted processes that have ended are looked for while a program runs.
 const REAP_EVERY: Duration = Duration::from_millis(100);
+/// How often, and how far apart, processes that outlive their program are looked at before they are reported: what read
+/// the program's output (`exec > >(logger)`) ends with it.
+const LINGER_ROUNDS: usize = 50;
+const LINGER: Duration = Duration::from_millis(5);
 /// The largest command line that is gathered, bytes.
 const MAX_WORDS: usize = 2 << 20;
 
@@ -84,6 +88,9 @@ impl Init<'_> {
                     let words = words_of(&std::mem::take(&mut self.words));
                     let main = self.start(&words)?;
                     let ended = self.attend(main);
+                    if others_run_on() {
+                        let _ = self.control.send(&Message::OthersRun);
+                    }
                     for (path, content) in crate::watch::read(&self.spec.watched) {
                         let _ = self.control.send(&Message::File(path, content));
                     }
@@ -165,6 +172,19 @@ impl Init<'_> {
             }
         }
     }
+}
+
+/// Do processes that the program started outlive it? Those that are about to end are given time to.
+fn others_run_on() -> bool {
+    for _ in 0..LINGER_ROUNDS {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => std::thread::sleep(LINGER),
+            // There is no child left.
+            Err(_) => return false,
+        }
+    }
+    true
 }
 
 fn ended(status: WaitStatus) -> Message {

@@ -103,6 +103,8 @@ pub enum Report {
     Note(String),
     /// A watched file and its content, after a program has ended.
     File(String, String),
+    /// Processes that the program started run on after its end.
+    OthersRun,
     /// The program exited with this code.
     Exited(u8),
     /// This signal ended the program.
@@ -270,6 +272,7 @@ fn report_of(message: Message) -> Report {
     match message {
         Message::Exited(code) => Report::Exited(code),
         Message::Signalled(signal) => Report::Signalled(signal),
+        Message::OthersRun => Report::OthersRun,
         Message::File(path, content) => Report::File(path, content),
         Message::Note(text) => Report::Note(text),
         Message::Failed(error) => Report::Failed(error.to_string()),

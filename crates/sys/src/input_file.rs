@@ -3,12 +3,16 @@
 //! A regular file is read up to a limit. A named pipe could make a command wait for ever and a device could feed it for ever, so both
 //! are refused. What the caller handed over as an open descriptor (standard input, `<(command)` of a shell, which is `/dev/fd/N`) is
 //! read, for [`PIPE_LIMIT`] at most unless a person types it.
+//!
+//! Which files were read is noted ([`note`], [`was_read`]), so that no result is written over one of them.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
@@ -19,6 +23,37 @@ use crate::poll;
 pub const PIPE_LIMIT: Duration = Duration::from_secs(60);
 /// Octets read at once.
 const PIECE: usize = 64 << 10;
+/// The most files that are noted as read: more than any command line, script and folder of recordings names.
+const MAX_NOTED: usize = 1 << 16;
+
+/// The regular files that this process has read, by their absolute paths without symbolic links.
+static NOTED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Notes that a file was read, or is read by a program that this process runs. [`open`] and [`read`] do it themselves.
+pub fn note(path: &Path) {
+    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
+    let Ok(real) = fs::canonicalize(path) else { return };
+    if fs::metadata(&real).is_ok_and(|found| found.is_file()) {
+        let mut noted = NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if noted.len() < MAX_NOTED {
+            noted.insert(real);
+        }
+    }
+}
+
+/// The file that was read and that writing to `path` would replace: under the same name, or through symbolic links, hard
+/// links, `..`, an open descriptor. `None`: no such file was read.
+pub fn was_read(path: &Path) -> Option<PathBuf> {
+    let real = fs::canonicalize(path).ok()?;
+    let noted = NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(same) = noted.get(&real) {
+        return Some(same.clone());
+    }
+    // Another name of the same file: a hard link, a bind mount.
+    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let wanted = identity(&real)?;
+    noted.iter().find(|one| identity(one) == Some(wanted)).cloned()
+}
 
 /// True for a path that names a descriptor this process was started with: `-`, `/dev/stdin`, `/dev/fd/63`.
 pub fn is_handed_over(path: &Path) -> bool {
@@ -28,17 +63,31 @@ pub fn is_handed_over(path: &Path) -> bool {
         || path.parent().is_some_and(|parent| parents.iter().any(|known| parent == Path::new(known)))
 }
 
+/// What a path leads to.
+///
+/// # Errors
+/// It cannot be looked at. Of kind [`io::ErrorKind::InvalidInput`], with the remedy: its symbolic links lead in a circle.
+pub fn metadata(path: &Path) -> io::Result<fs::Metadata> {
+    fs::metadata(path).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
+            io::Error::new(io::ErrorKind::InvalidInput, "its symbolic links lead in a circle; name the file itself")
+        }
+        _ => error,
+    })
+}
+
 /// Opens a file for reading.
 ///
 /// # Errors
 /// It cannot be opened. Of kind [`io::ErrorKind::InvalidInput`], with the remedy: it is a directory, a named pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     if path == Path::new("-") {
+        note(path);
         return Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?));
     }
     let handed_over = is_handed_over(path);
     // Looked at before it is opened, because opening some devices does something.
-    suitable(&fs::metadata(path)?, handed_over, path)?;
+    suitable(&metadata(path)?, handed_over, path)?;
     let mut how = File::options();
     how.read(true);
     if !handed_over {
@@ -47,6 +96,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
     let file = how.open(path)?;
     suitable(&file.metadata()?, handed_over, path)?;
+    note(path);
     Ok(file)
 }
 
@@ -139,8 +189,34 @@ mod tests {
             assert_eq!(kind(refused, 4), Err(io::ErrorKind::InvalidInput), "{}", refused.display());
         }
         assert_eq!(kind(&dir.join("none"), 4), Err(io::ErrorKind::NotFound));
+        std::os::unix::fs::symlink("loop", dir.join("loop")).expect("a link");
+        let circle = read(&dir.join("loop"), 4).expect_err("a circle").to_string();
+        assert_eq!(circle, "its symbolic links lead in a circle; name the file itself");
         fs::write(&file, b"a\n\xff").expect("written");
         assert_eq!(read_text(&file, 9).expect_err("no text").to_string(), "line 2 is not UTF-8");
+        fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
+    fn what_was_read_is_known_by_every_name_it_has() {
+        let dir = std::env::temp_dir().join(format!("tidegate-noted-{}", std::process::id()));
+        fs::create_dir_all(dir.join("sub")).expect("a directory");
+        let at = |name: &str| dir.join(name);
+        for name in ["input", "other", "linked"] {
+            fs::write(at(name), name).expect("written");
+        }
+        std::os::unix::fs::symlink("../input", at("sub/link")).expect("a link");
+        fs::hard_link(at("input"), at("hard")).expect("a link");
+        fs::hard_link(at("linked"), at("hard-too")).expect("a link");
+        let names = ["input", "sub/../input", "sub/link", "hard"];
+        assert!(names.iter().all(|name| was_read(&at(name)).is_none()), "nothing was read yet");
+        read(&at("sub/link"), 9).expect("read");
+        let real = fs::canonicalize(at("input")).expect("there");
+        assert_eq!(names.map(|name| was_read(&at(name))), [const { None }; 4].map(|_: Option<()>| Some(real.clone())));
+        assert_eq!(["other", "hard-too", "none"].map(|name| was_read(&at(name))), [const { None }; 3]);
+        let opened = File::open(at("input")).expect("open");
+        assert_eq!(was_read(Path::new(&format!("/dev/fd/{}", opened.as_raw_fd()))), Some(real));
+        assert_eq!([Path::new("/dev/null"), &at("sub")].map(|path| (note(path), was_read(path)).1), [None, None]);
         fs::remove_dir_all(dir).expect("removed");
     }
 

@@ -5,7 +5,8 @@
 //! `fs.protected_symlinks=1`: a link in a directory that others can write is followed only if it is our own. The file itself is written
 //! beside its place, under a name nobody could know (`O_EXCL|O_NOFOLLOW`), and renamed once it is on the disk.
 //!
-//! What is no regular file (`/dev/null`, a pipe, `/dev/stdout`, `>(command)`) is opened and written to.
+//! What is no regular file (`/dev/null`, `/dev/stdout`, `>(command)`, a named pipe that somebody reads) is opened and written to. A
+//! directory, a block device, a socket and a named pipe that nobody reads are refused.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -17,8 +18,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, fstatfs, fsync, openat, readlinkat,
-    renameat, statat, unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fcntl_getfl, fcntl_setfl, fstat, fstatfs,
+    fsync, openat, readlinkat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -126,6 +127,12 @@ impl OutputFile {
     }
 
     fn open(path: &Path, whole: bool) -> io::Result<OutputFile> {
+        if path.as_os_str().is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the name is empty; name a file"));
+        }
+        if path.as_os_str().as_bytes().ends_with(b"/") {
+            return Err(is_directory());
+        }
         let place = Place::find(path)?;
         match place.found {
             _ if place.in_proc => {
@@ -135,14 +142,16 @@ impl OutputFile {
             None if whole => place.beside(None),
             None => in_place(place.open(OFlags::CREATE | OFlags::EXCL)?),
             Some(found) => match FileType::from_raw_mode(found.st_mode) {
-                FileType::Directory => Err(Errno::ISDIR.into()),
-                FileType::BlockDevice => Err(refused("it is a block device")),
+                FileType::Directory => Err(is_directory()),
+                FileType::BlockDevice => Err(refused("it is a block device; name a file")),
+                FileType::Socket => Err(refused("it is a socket; name a file")),
                 _ if place.is_shared && found.st_uid != geteuid().as_raw() => {
                     Err(refused("it is somebody else's, in a directory that others can write"))
                 }
                 FileType::RegularFile if whole => place.beside(Some(&found)),
                 FileType::RegularFile => in_place(place.open(OFlags::TRUNC)?),
-                // A pipe, a terminal, /dev/null.
+                FileType::Fifo => in_place(place.open_pipe()?),
+                // A terminal, /dev/null.
                 _ => in_place(place.open(OFlags::empty())?),
             },
         }
@@ -171,6 +180,10 @@ fn in_place(file: OwnedFd) -> io::Result<OutputFile> {
     Ok(OutputFile { file: file.into(), pending: None })
 }
 
+fn is_directory() -> io::Error {
+    io::Error::new(io::ErrorKind::IsADirectory, "it is a directory; name a file in it")
+}
+
 fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("refused: {why}"))
 }
@@ -194,13 +207,17 @@ impl Place {
         let mut dir = openat(CWD, ".", look, Mode::empty())?;
         let mut links = 0;
         loop {
-            let Some(step) = steps.pop_front() else { return Err(Errno::ISDIR.into()) };
+            let Some(step) = steps.pop_front() else { return Err(is_directory()) };
             let is_last = steps.is_empty();
             let around = fstat(&dir)?;
             let is_shared = around.st_mode & OTHERS != 0;
             let found = match statat(&dir, &step, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(found) => Some(found),
                 Err(Errno::NOENT) if is_last => None,
+                Err(Errno::NOENT) => {
+                    let why = format!("there is no directory {}; make it first", step.to_string_lossy());
+                    return Err(io::Error::new(io::ErrorKind::NotFound, why));
+                }
                 Err(error) => return Err(error.into()),
             };
             let is_link = found.is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
@@ -237,6 +254,19 @@ impl Place {
     fn open(&self, how: OFlags) -> io::Result<OwnedFd> {
         let how = how | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         Ok(openat(&self.dir, &self.name, how, Mode::from_raw_mode(0o666))?)
+    }
+
+    /// Opens a named pipe that somebody reads; without a reader the kernel would make us wait for one.
+    fn open_pipe(&self) -> io::Result<OwnedFd> {
+        let pipe = self.open(OFlags::NONBLOCK).map_err(|error| match error.raw_os_error() {
+            Some(code) if code == Errno::NXIO.raw_os_error() => {
+                refused("it is a named pipe that nobody reads; start its reader first, or name a file")
+            }
+            _ => error,
+        })?;
+        // From here on a slow reader is waited for.
+        fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
+        Ok(pipe)
     }
 
     /// A temporary file beside the place.
@@ -405,10 +435,38 @@ mod tests {
     }
 
     #[test]
+    fn a_named_pipe_needs_its_reader_and_a_socket_is_refused() {
+        let dir = directory("pipe");
+        let (pipe, socket) = (dir.join("pipe"), dir.join("socket"));
+        rustix::fs::mkfifoat(CWD, &pipe, Mode::from_raw_mode(0o600)).expect("a pipe");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+        for attempt in [OutputFile::create, OutputFile::create_growing] {
+            let error = attempt(&pipe).expect_err("nobody reads it").to_string();
+            assert_eq!(error, "refused: it is a named pipe that nobody reads; start its reader first, or name a file");
+            let error = attempt(&socket).expect_err("a socket").to_string();
+            assert_eq!(error, "refused: it is a socket; name a file");
+        }
+        // A reader that need not wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut reader = File::from(openat(CWD, &pipe, flags, Mode::empty()).expect("open"));
+        write(&pipe, b"through").expect("written");
+        let mut read = String::new();
+        io::Read::read_to_string(&mut reader, &mut read).expect("read");
+        assert_eq!(read, "through");
+        fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
     fn devices_and_open_files_are_written_to() {
         write(Path::new("/dev/null"), b"x").expect("the device takes it");
         assert!(write(Path::new("/dev/full"), b"x").is_err());
-        assert_eq!(write(Path::new("/"), b"x").unwrap_err().raw_os_error(), Some(Errno::ISDIR.raw_os_error()));
+        for directory in ["/", "/dev", "..", "new/"] {
+            let error = write(Path::new(directory), b"x").unwrap_err();
+            assert_eq!(error.to_string(), "it is a directory; name a file in it", "{directory}");
+        }
+        assert_eq!(write(Path::new(""), b"x").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let error = write(Path::new("none/such"), b"x").unwrap_err();
+        assert_eq!(error.to_string(), "there is no directory none; make it first");
         let (mut reader, writer) = io::pipe().expect("a pipe");
         let fd = std::os::fd::AsRawFd::as_raw_fd(&writer);
         for dir in ["/dev/fd", "/proc/self/fd"] {

@@ -16,6 +16,8 @@ pub struct Running {
     pub pid: u32,
     /// Its words, the program first; empty for a zombie.
     pub words: Vec<String>,
+    /// A signal has stopped it (SIGSTOP, SIGTSTP), and none lets it go on.
+    pub is_stopped: bool,
 }
 
 /// Makes the kernel kill the command's process when the thread that starts it ends.
@@ -39,7 +41,7 @@ pub fn descendants(root: u32) -> Vec<Running> {
     while let Some(parent) = waiting.pop() {
         // Removing makes the walk end even if numbers are reused while we read.
         for pid in children.remove(&parent).unwrap_or_default() {
-            found.push(Running { pid, words: words_of(pid) });
+            found.push(Running { pid, words: words_of(pid), is_stopped: state_of(pid) == Some('T') });
             waiting.push(pid);
         }
     }

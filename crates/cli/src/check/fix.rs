@@ -23,19 +23,18 @@ pub(super) fn write(checked: &Checked, copy: &Path) -> anyhow::Result<Fixed> {
     let sources = &checked.reading.sources;
     let FixedTexts { findings, left, texts } = fixed_texts(checked);
     let several = sources.len() > 1;
-    let mut copies = Vec::new();
-    for (source, mut text) in sources.iter().zip(texts) {
+    let copies: Vec<PathBuf> = sources.iter().map(|source| copy_of(Path::new(&source.name), copy, several)).collect();
+    crate::output::may_write(copies.iter().map(PathBuf::as_path)).context("--fix writes a copy")?;
+    if let Some((at, twice)) = copies.iter().enumerate().find(|(at, path)| copies[..*at].contains(path)) {
+        let first = copies.iter().position(|path| path == twice).unwrap_or(at);
+        let (first, second) = (&sources[first].name, &sources[at].name);
+        bail!("--fix would write {first} and {second} to {}; check files of the same name apart", twice.display());
+    }
+    if several {
+        crate::output::directory(copy)?;
+    }
+    for ((source, mut text), path) in sources.iter().zip(texts).zip(&copies) {
         let original = Path::new(&source.name);
-        let path = match (several, original.file_name()) {
-            (true, Some(name)) => copy.join(name),
-            _ => copy.to_owned(),
-        };
-        if std::fs::canonicalize(&path).ok().is_some_and(|there| std::fs::canonicalize(original).ok() == Some(there)) {
-            bail!("--fix writes a copy, and {} is the file itself; name another", path.display());
-        }
-        if several {
-            std::fs::create_dir_all(copy).with_context(|| format!("{} cannot be made", copy.display()))?;
-        }
         if let Ok(bytes) = std::fs::read(original) {
             if std::str::from_utf8(&bytes).is_err() {
                 bail!(
@@ -47,12 +46,19 @@ pub(super) fn write(checked: &Checked, copy: &Path) -> anyhow::Result<Fixed> {
                 text.pop();
             }
         }
-        crate::output::file(&path, text)?;
+        crate::output::file(path, text)?;
         // A script stays one that can be run.
         if let Ok(found) = std::fs::metadata(original) {
-            let _ = std::fs::set_permissions(&path, found.permissions());
+            let _ = std::fs::set_permissions(path, found.permissions());
         }
-        copies.push(path);
     }
     Ok(Fixed { findings, left, copies })
+}
+
+/// Where the copy of a file goes: of several, under its name in a directory.
+fn copy_of(original: &Path, copy: &Path, several: bool) -> PathBuf {
+    match (several, original.file_name()) {
+        (true, Some(name)) => copy.join(name),
+        _ => copy.to_owned(),
+    }
 }

@@ -72,6 +72,9 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
+    for unfinished in taken.outcomes.iter().filter_map(|outcome| outcome.unfinished.as_ref()) {
+        eprintln!("tidegate check: {unfinished}");
+    }
     let mut reading = taken.reading();
     let mut findings = tidegate_inspect::check(&mut reading);
     if !findings.iter().any(|finding| finding.rule == Rule::Refused) {

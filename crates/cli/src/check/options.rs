@@ -23,7 +23,7 @@ pub struct Options {
     #[arg(last = true)]
     pub args: Vec<String>,
     /// The device whose findings are shown. Default: all.
-    #[arg(long)]
+    #[arg(long, value_parser = crate::values::device)]
     pub dev: Option<String>,
     /// What makes the exit code 1.
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Bar::Warning)]

@@ -138,7 +138,7 @@ fn summary(checked: &Checked, fixed: Option<&Fixed>) -> String {
             let _ = writeln!(out, "{left} more in places that were just changed: check the copy, with --fix again");
         }
     } else if checked.findings.iter().any(|finding| finding.fix.as_ref().is_some_and(|fix| !fix.edits.is_empty())) {
-        out.push_str("--fix COPY writes a copy with every `fix:` carried out\n");
+        out.push_str("--fix COPY writes a copy with each `fix:` carried out that touches no other\n");
     }
     out
 }

@@ -23,7 +23,7 @@ pub struct Options {
     #[command(flatten)]
     pub sandbox: ScriptOptions,
     /// Run it on this device instead of the one that it names. With `*` or `?`: on every device whose name fits, as they come and go.
-    #[arg(long, value_name = "DEV")]
+    #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
     /// Run it on the outer end of each veth device of this process's network namespace: a container's, until it ends.
     #[arg(long, value_name = "PID", conflicts_with = "dev")]

@@ -128,8 +128,8 @@ fn read(policy: &Path, options: &Options) -> anyhow::Result<Reading> {
         ..ReadOptions::default()
     };
     let taken = tidegate_loader::read(&files, &how)?;
-    for trouble in taken.troubles() {
-        eprintln!("{trouble}");
+    for warning in taken.warnings() {
+        eprintln!("{warning}");
     }
     if !taken.ended() {
         bail!("{} did not come to its end, so what it configures is not known", policy.display());

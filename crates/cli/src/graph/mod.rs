@@ -98,8 +98,8 @@ fn read(options: &Options) -> anyhow::Result<Model> {
         ..ReadOptions::default()
     };
     let mut taken = tidegate_loader::read(&options.files, &how)?;
-    for trouble in taken.troubles() {
-        eprintln!("{trouble}");
+    for warning in taken.warnings() {
+        eprintln!("{warning}");
     }
     if let Some(nothing) = taken.nothing_found() {
         bail!("{nothing}");

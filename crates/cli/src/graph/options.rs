@@ -29,7 +29,7 @@ pub struct Options {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Only this device, and what it leads packets to.
-    #[arg(long, value_name = "DEV")]
+    #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
     /// What `tidegate try --json` printed of the same policy.
     #[arg(long, value_name = "FILE")]

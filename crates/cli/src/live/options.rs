@@ -29,7 +29,7 @@ pub struct Apply {
     #[command(flatten)]
     pub sandbox: ScriptOptions,
     /// Apply it to this device instead of the one that it names.
-    #[arg(long, value_name = "DEV")]
+    #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
     /// Whose disciplines: the kernel's, our own, or the kernel's wherever it has them.
     #[arg(long, value_enum, default_value_t)]

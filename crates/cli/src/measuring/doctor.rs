@@ -24,7 +24,7 @@ a shaper limits can only be seen then. Nothing is changed. Without root some of 
 Exit codes: 0 nothing worse than a note; 1 something is wrong; 2 wrong use, or nothing could be looked at; 3 ended before its time.")]
 pub struct Options {
     /// Look at this device only, and those that belong to it.
-    #[arg(long, value_name = "DEV")]
+    #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
     /// From the first look to the second; a number alone is seconds.
     #[arg(long, value_name = "TIME", value_parser = values::seconds, default_value = "3s")]

@@ -131,8 +131,8 @@ fn from(files: &[PathBuf], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
         Ok(taken) => taken,
         Err(error) => return complain(UNREAD, &error.to_string()),
     };
-    for trouble in taken.troubles() {
-        eprintln!("{trouble}");
+    for warning in taken.warnings() {
+        eprintln!("{warning}");
     }
     let ShortPolicy { text, misfits } = tidegate_loader::to_short(&taken.reading());
     if as_json {

@@ -31,7 +31,10 @@ impl Folder {
         };
         let script = dir.join("script.tc");
         if !script.is_file() {
-            bail!("cannot read {}", script.display());
+            bail!(
+                "cannot read {}: there is no such file; name the folder of a recording (link, script.tc, schedule.csv)",
+                script.display()
+            );
         }
         let (link, schedule) = (text("link")?, text("schedule.csv")?);
         let has_frames = dir.join("frames.csv").exists();

@@ -101,7 +101,9 @@ fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<S
     let done = recorded::replay(recording, machine, &mut commands).map_err(folder::failed)?;
     let snapshot = commands.snapshot()?;
     if let Some(out) = out {
-        std::fs::create_dir_all(out)?;
+        let is_same = dir.canonicalize().ok().is_some_and(|dir| out.canonicalize().ok() == Some(dir));
+        anyhow::ensure!(!is_same, "cannot write to {}: it holds the recording; name another directory", out.display());
+        crate::output::directory(out)?;
         folder::write(out, &done, snapshot.as_deref())?;
     }
     let mut told = done.summary() + "\n";

@@ -44,7 +44,7 @@ fn one_run(args: &[String], outcome: &Outcome) -> Value {
     let exit = match &outcome.exit {
         Exit::Code(code) => json!({ "code": code }),
         Exit::Signal(signal) => json!({ "signal": signal }),
-        Exit::TimedOut { after, running } => json!({ "timed_out_s": after.as_secs_f64(), "running": running }),
+        Exit::TimedOut { after, running, .. } => json!({ "timed_out_s": after.as_secs_f64(), "running": running }),
         Exit::Crowded { limit } => json!({ "more_processes_than": limit }),
         Exit::Exhausted { limit } => json!({ "more_bytes_of_memory_than": limit }),
         Exit::Lost(reason) => json!({ "lost": reason }),

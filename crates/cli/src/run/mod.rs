@@ -33,7 +33,10 @@ pub fn command(options: &Options) -> ExitCode {
         Ok(mut run) => {
             let text = match options.print {
                 None => String::new(),
-                Some(Print::Tc) => text::commands(&run.machine.carried),
+                Some(Print::Tc) => {
+                    let devices = run.outcomes.first().map_or(&[][..], |outcome| &outcome.devices);
+                    text::devices_first(devices, &run.machine.carried) + &text::commands(&run.machine.carried)
+                }
                 Some(Print::Batch) => text::batch(&run.machine.carried),
                 Some(Print::Json) => json::document(&mut run),
                 Some(Print::Tree) => graph::tree(&mut run.machine),

@@ -31,7 +31,7 @@ pub struct Options {
     #[arg(long, value_name = "FORM", value_enum)]
     pub print: Option<Print>,
     /// A device that is there beside those the script names. May be repeated.
-    #[arg(long, value_name = "NAME", value_parser = device)]
+    #[arg(long, value_name = "NAME", value_parser = crate::values::device)]
     pub dev: Vec<String>,
     /// How far the machine's kernel looks into packets for the keys of their flows.
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
@@ -79,12 +79,6 @@ fn split(text: &str) -> Vec<String> {
     }
     words.extend(word);
     words
-}
-
-fn device(text: &str) -> Result<String, String> {
-    let fits = (1..=15).contains(&text.len()) && !text.contains(['/', ' ']) && text != "." && text != "..";
-    fits.then(|| text.to_owned())
-        .ok_or_else(|| "a device's name has up to 15 letters, without blanks and slashes".into())
 }
 
 #[cfg(test)]

@@ -25,7 +25,39 @@ fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    format!("'{}'", word.replace('\'', "'\\''"))
+    let mut out = String::from("'");
+    for letter in word.chars() {
+        match letter {
+            '\'' => out.push_str("'\\''"),
+            '\n' | '\t' => out.push(letter),
+            // On a terminal it would be an escape: the shell is to make it.
+            hidden if !tidegate_text::is_visible(hidden) => {
+                let mut bytes = [0; 4];
+                let octal: String =
+                    hidden.encode_utf8(&mut bytes).bytes().map(|byte| format!("\\{byte:03o}")).collect();
+                let _ = write!(out, "'\"$(printf '{octal}')\"'");
+            }
+            plain => out.push(plain),
+        }
+    }
+    out + "'"
+}
+
+/// Commands that change nothing and name the devices a script found, in order: where `commands` name them in another
+/// order, or not the first of all, a run of them would find another machine (its first device has the address).
+pub(super) fn devices_first(devices: &[String], commands: &[Carried]) -> String {
+    let mut named: Vec<&String> = Vec::new();
+    for word in commands.iter().flat_map(|one| &one.words) {
+        if devices.contains(word) && !named.contains(&word) {
+            named.push(word);
+        }
+    }
+    let same = devices.first() == named.first().copied()
+        && named.iter().copied().eq(devices.iter().filter(|dev| named.contains(dev)));
+    if same || named.is_empty() {
+        return String::new();
+    }
+    devices.iter().map(|dev| format!("ip link show dev {} > /dev/null\n", quoted(dev))).collect()
 }
 
 /// A word for a batch file, which knows quotes and no escapes.
@@ -125,6 +157,25 @@ fn how_refused(refused: &[&Recorded]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_made_by_the_shell() {
+        assert_eq!(quoted("a\u{1b}b"), "'a'\"$(printf '\\033')\"'b'");
+        assert_eq!(quoted("\u{202e}'x"), "''\"$(printf '\\342\\200\\256')\"''\\''x'");
+    }
+
+    #[test]
+    fn devices_are_named_first_where_the_commands_name_others_first() {
+        let carried = |text: &str| Carried { words: text.split(' ').map(str::to_owned).collect(), ops: 0, line: None };
+        let devices = ["eth0", "ifb0", "eth1"].map(str::to_owned);
+        let (eth0, ifb0) = (carried("tc qdisc add dev eth0 root sfq"), carried("ip link set dev ifb0 up"));
+        assert_eq!(devices_first(&devices, &[eth0.clone(), ifb0.clone()]), "");
+        assert_eq!(devices_first(&devices, &[]), "");
+        let all =
+            "ip link show dev eth0 > /dev/null\nip link show dev ifb0 > /dev/null\nip link show dev eth1 > /dev/null\n";
+        assert_eq!(devices_first(&devices, &[ifb0.clone(), eth0]), all);
+        assert_eq!(devices_first(&devices, &[ifb0]), all);
+    }
 
     #[test]
     fn commands_are_quoted_for_their_reader() {

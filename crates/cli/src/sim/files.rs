@@ -2,7 +2,6 @@
 
 use super::options::Options;
 use anyhow::Context;
-use std::path::Path;
 use tidegate_analysis::experiment::{flent_files, mahimahi_files};
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::chart::{Theme, file, png};
@@ -11,6 +10,11 @@ use tidegate_report::experiment::{charts, page};
 /// Width of a chart in a file of its own, in the units of SVG; a PNG has twice as many points.
 const WIDTH: f64 = 760.0;
 const PNG_SCALE: f32 = 2.0;
+
+/// Refuses results that would replace what was read for the experiment, before it begins.
+pub(super) fn may_write(options: &Options) -> anyhow::Result<()> {
+    crate::output::may_write([&options.output, &options.html].into_iter().filter_map(Option::as_deref))
+}
 
 /// Writes the files that were asked for.
 pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> anyhow::Result<()> {
@@ -22,33 +26,29 @@ pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> a
     }
     let drawings = if options.svg.is_some() || options.png.is_some() { charts(experiment) } else { Vec::new() };
     if let Some(dir) = &options.svg {
-        directory(dir)?;
+        crate::output::directory(dir)?;
         for (name, drawing) in &drawings {
             crate::output::file(&dir.join(format!("{name}.svg")), file(drawing, WIDTH, Theme::Light).as_bytes())?;
         }
     }
     if let Some(dir) = &options.png {
-        directory(dir)?;
+        crate::output::directory(dir)?;
         for (name, drawing) in &drawings {
             let picture = png(drawing, WIDTH, PNG_SCALE, Theme::Light).with_context(|| name.clone())?;
             crate::output::file(&dir.join(format!("{name}.png")), &picture)?;
         }
     }
     if let Some(dir) = &options.flent {
-        directory(dir)?;
+        crate::output::directory(dir)?;
         for (name, bytes) in flent_files(experiment)? {
             crate::output::file(&dir.join(name), &bytes)?;
         }
     }
     if let Some(dir) = &options.mahimahi {
-        directory(dir)?;
+        crate::output::directory(dir)?;
         for (name, text) in mahimahi_files(experiment) {
             crate::output::file(&dir.join(name), text.as_bytes())?;
         }
     }
     Ok(())
-}
-
-fn directory(path: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(path).with_context(|| format!("the directory {} could not be made", path.display()))
 }

@@ -77,6 +77,7 @@ fn carry_through(
     if options.check {
         return Ok((format!("{}: nothing is wrong with it\n", options.file.display()), 0));
     }
+    files::may_write(options)?;
     let stop = tidegate_sys::interrupt::notice();
     let runs = carry_out(&scenario, &prepared, &asked, stop)?;
     let experiment =
@@ -186,8 +187,11 @@ fn time(span: Span) -> String {
 
 /// Reads a scenario's file.
 fn read(path: &Path, disk: &ScenarioFiles) -> anyhow::Result<Scenario> {
-    let text = crate::input::policy(path)
-        .map_err(|error| anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()))?;
+    let text = crate::input::policy(path).map_err(|error| match error.kind() {
+        // It says what to name.
+        std::io::ErrorKind::InvalidInput => anyhow::anyhow!("{}: {error}", path.display()),
+        _ => anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()),
+    })?;
     tidegate_scenario::parse(path, &text, disk).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
 

@@ -20,7 +20,21 @@ pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
+    must_concern_either(&taken, options.over.as_ref())?;
     of_taken(taken, options.dev.as_deref(), options.over.as_ref())
+}
+
+/// Refuses two devices, one on the other, if no command of the policy is about either.
+///
+/// # Errors
+/// The devices that commands are about instead.
+pub(crate) fn must_concern_either(loaded: &LoadedPolicy, over: Option<&(String, String)>) -> anyhow::Result<()> {
+    let Some((upper, lower)) = over else { return Ok(()) };
+    if let (Err(none), Err(_)) = (loaded.must_concern(upper), loaded.must_concern(lower)) {
+        let others = none.others.join(", ");
+        bail!("--over {upper}={lower}: no command of the policy is about either device; they are about {others}");
+    }
+    Ok(())
 }
 
 /// What was loaded, with the devices that lead to the modem and to the LAN: see [`TrialPolicy::new`].

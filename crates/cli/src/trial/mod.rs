@@ -18,7 +18,7 @@ pub(crate) use options::{buffer, rate, span, stacked};
 pub(crate) use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
 
 use anyhow::Context;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_trial::Trial;
 
@@ -37,7 +37,8 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 fn attempt(options: &Options) -> anyhow::Result<String> {
-    let policy = load::take_in(options).with_context(|| options.script.display().to_string())?;
+    let policy = load::take_in(options).map_err(|error| named(error, &options.script))?;
+    crate::output::may_write(report_path(options).as_deref())?;
     let settings = options.settings();
     let mut trial = Trial::new(&settings, &policy);
     trial.explore();
@@ -66,6 +67,12 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
     }
     text.push_str(trial.shown());
     Ok(text)
+}
+
+/// An error about a file, with the file's name before it unless it begins with that.
+pub(crate) fn named(error: anyhow::Error, file: &Path) -> anyhow::Error {
+    let name = file.display().to_string();
+    if error.to_string().starts_with(&name) { error } else { error.context(name) }
 }
 
 /// Where the report goes, if anywhere.

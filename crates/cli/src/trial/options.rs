@@ -2,7 +2,7 @@
 
 use crate::dissect::Dissect;
 use crate::script_options::ScriptOptions;
-use crate::values::duration;
+use crate::values::{device, duration};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = measured, default_value = "60s")]
     pub duration: Span,
     /// The device that leads to the modem. Default: the one the script shapes.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_parser = crate::values::device, value_name = "NAME")]
     pub dev: Option<String>,
     /// Where a device stands on another: `ppp0=eth1`. The lower one leads to the modem.
     #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked)]
@@ -130,7 +130,7 @@ fn probe_name() -> impl TypedValueParser<Value = TrialProbe> {
 pub(crate) fn stacked(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((upper, lower)) if !upper.is_empty() && !lower.is_empty() && upper != lower => {
-            Ok((upper.into(), lower.into()))
+            Ok((device(upper)?, device(lower)?))
         }
         _ => Err("write which device stands on which: ppp0=eth1".into()),
     }
@@ -139,9 +139,15 @@ pub(crate) fn stacked(text: &str) -> Result<(String, String), String> {
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     match units::parse_rate(text) {
         Some(rate) if rate.0 >= 125 => Ok(rate),
-        Some(_) => Err("a link needs at least 1kbit".into()),
-        None => Err("not a rate; write 128kbit, 2mbit, 1gbit (bits per second) or 16kbps (bytes per second)".into()),
+        Some(_) if is_finite(text) => Err("a link needs at least 1kbit".into()),
+        _ => Err("not a rate; write 128kbit, 2mbit, 1gbit (bits per second) or 16kbps (bytes per second)".into()),
     }
+}
+
+/// Does a rate begin with a number that a link may have? (`strtod`, which tc reads numbers with, takes `inf` and `1e308`.)
+fn is_finite(rate: &str) -> bool {
+    let number = rate.trim().trim_end_matches(|letter: char| letter.is_ascii_alphabetic() || letter == '%');
+    number.parse::<f64>().is_ok_and(|number| number < 1e18)
 }
 
 pub(crate) fn span(text: &str) -> Result<Span, String> {

@@ -339,7 +339,7 @@ fn a_mended_copy_has_the_mistake_no_more() {
     assert!(!table(&found(&good)).contains("R3"));
     // The file itself is never written to.
     let (code, _, stderr) = tidegate(&["--fix", bad.to_str().expect("a name"), bad.to_str().expect("a name")]);
-    assert_eq!((code, stderr.contains("is the file itself")), (2, true), "{stderr}");
+    assert_eq!((code, stderr.contains("is an input of this command")), (2, true), "{stderr}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod gallery;
 mod import;
 mod metamorphic;
 mod nft;
+mod outputs;
 mod places;
 mod policy;
 mod predicted;

@@ -681,3 +681,83 @@ fn nothing_is_said_of_what_was_not_seen() {
     let nothing = text(&run(Path::new("/dev/null"), &[]).stderr);
     assert!(nothing.contains("no traffic control command") && !nothing.contains("/dev of the host"), "{nothing}");
 }
+
+/// What is left in the background is ended with the script, and every command says so; what ends with its script is not
+/// told of.
+#[test]
+fn what_still_runs_at_the_end_is_told_of() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("unfinished");
+    let left = place.script(
+        "left.sh",
+        "#!/bin/sh\ntc qdisc add dev eth0 root fq_codel\n(sleep 1000; tc qdisc replace dev eth0 root pfifo) &\n",
+    );
+    let name = left.to_str().expect("a name");
+    let commands: [&[&str]; 6] = [
+        &["run"],
+        &["check"],
+        &["graph"],
+        &["import"],
+        &["policy", "from"],
+        &["try", "--up", "1mbit", "--down", "1mbit", "--duration", "1s", "--load", "empty", "--report", "none"],
+    ];
+    for words in commands {
+        let output = Command::new(TIDEGATE).args(words).arg(name).output().expect("tidegate runs");
+        let said = text(&output.stdout) + &text(&output.stderr);
+        let told = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("still running when the script ended and were ended with it"), "{words:?}: {said}");
+        assert!(told.contains("`sleep 1000`"), "{words:?}: {said}");
+        assert!(told.contains("what they would have done is not in this"), "{words:?}: {said}");
+    }
+    for (name, script) in [
+        ("waits.sh", "(tc qdisc add dev eth0 root fq_codel) &\nwait\n"),
+        ("log.sh", "exec > >(cat >&2)\ntc qdisc add dev eth0 root fq_codel\necho done\n"),
+    ] {
+        let script = place.script(name, format!("#!/bin/bash\n{script}"));
+        let output = run(&script, &[]);
+        let said = text(&output.stderr);
+        assert!(output.status.success() && !said.contains("still running"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_script_that_stops_or_kills_itself_is_told_so() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("stops");
+    let stopped = place.script("stop.sh", "#!/bin/sh\ntc qdisc add dev eth0 root sfq\nkill -STOP $$\n");
+    let said = text(&run(&stopped, &["--timeout", "300ms"]).stderr);
+    assert!(said.contains("is stopped by a signal (SIGSTOP or SIGTSTP) that something in it sent"), "{said}");
+    let killed = place.script("kill.sh", "#!/bin/sh\ntc qdisc add dev eth0 root sfq\nkill -KILL 0\n");
+    let said = text(&run(&killed, &[]).stderr);
+    assert!(said.contains("was ended by signal 9, which it or something it started sent"), "{said}");
+}
+
+/// The first device that a script names has the address; what is printed names it first, too, and its text is the same.
+#[test]
+fn what_is_printed_leaves_the_same_machine_whatever_was_refused() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("print-order");
+    let script = place.script(
+        "order.sh",
+        "#!/bin/sh\ntc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\nip link add ifb0 type ifb\n\
+         ip link set dev ifb0 up\ntc qdisc add dev eth1 root sfq\ntc qdisc add dev eth0 handle ffff: ingress\n\
+         iptables -A OUTPUT -m comment --comment \"$(printf 'a\\033b\\342\\200\\256c')\" -j ACCEPT\n",
+    );
+    let printed = text(&run(&script, &["--print", "tc"]).stdout);
+    assert!(printed.starts_with("ip link show dev eth0 > /dev/null\nip link show dev eth1 > /dev/null\n"), "{printed}");
+    let again = place.script("again.sh", format!("#!/bin/sh\n{printed}"));
+    let state = |script: &Path| {
+        let output = run(script, &["--print", "json"]);
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+        ["qdiscs", "classes", "filters", "netfilter", "devices"].map(|key| document[key].clone())
+    };
+    let [first, second] = [state(&script), state(&again)];
+    assert!(first[3].to_string().contains("\u{1b}") || first[3].to_string().contains("\\u001b"), "{}", first[3]);
+    assert_eq!(first, second, "{printed}");
+}

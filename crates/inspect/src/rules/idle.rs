@@ -8,7 +8,7 @@ use crate::reading::{Reading, Step};
 use crate::sets::bdd::TooLarge;
 use crate::walk::ways;
 use crate::words::named;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::Target;
@@ -28,14 +28,19 @@ pub(super) fn is_rule_lost(reading: &Reading) -> bool {
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = asking.reading;
     let mut idle: BTreeMap<(&str, Handle), Vec<&ClassDump>> = BTreeMap::new();
+    // Asked once for each qdisc and device: there may be thousands of classes and filters.
+    let mut reached: BTreeMap<(&str, Handle), bool> = BTreeMap::new();
+    let named = Named::of(asking);
+    let is_rule_lost = is_rule_lost(reading);
     for class in reading.classes.iter().filter(|class| reading.is_leaf(class)) {
         let (dev, qdisc) = (class.dev.as_str(), class.classid.qdisc());
         let sorted = matches!(class.kind.classes(), Classes::Made | Classes::Bands);
-        if !sorted || asking.leaves_out(dev) || !is_reached(asking, dev, qdisc) || is_named(asking, class) {
+        let mut is_reached = || *reached.entry((dev, qdisc)).or_insert_with(|| is_reached(asking, dev, qdisc));
+        if !sorted || asking.leaves_out(dev) || !is_reached() || named.has(reading, class) {
             continue;
         }
         // A filter that was refused (a program of eBPF, say) may have led there, and a class that was may be above it.
-        if reading.lost.has(&Thing::Filter(dev.to_owned())) || reading.lost.tree(dev) || is_rule_lost(reading) {
+        if reading.lost.has(&Thing::Filter(dev.to_owned())) || reading.lost.tree(dev) || is_rule_lost {
             continue;
         }
         if asking.reached.class(reading, dev, class.classid) == Arrival::Nobody {
@@ -68,13 +73,52 @@ pub(super) fn is_mentioned(reading: &Reading, class: &ClassDump) -> bool {
     filters || by_rule(reading, class.classid) || qdisc.is_some_and(|qdisc| is_default(qdisc, class.classid))
 }
 
-/// Does anything name a class, whether packets come by it or not? That is told where it stands.
-fn is_named(asking: &Asking<'_>, class: &ClassDump) -> bool {
-    let reading = asking.reading;
-    let qdisc = reading.qdiscs.iter().find(|one| one.dev == class.dev && one.handle == class.classid.qdisc());
-    qdisc.is_some_and(|qdisc| is_default(qdisc, class.classid))
-        || by_rule(reading, class.classid)
-        || by_filter(asking, class)
+/// What names classes, whether packets come by it or not: that is told where it stands.
+struct Named<'r> {
+    /// By rules of netfilter.
+    by_rule: BTreeSet<Handle>,
+    /// By filters, with the device.
+    by_filter: BTreeSet<(&'r str, Handle)>,
+    /// Devices with a filter that may name any class.
+    any: BTreeSet<&'r str>,
+}
+
+impl<'r> Named<'r> {
+    fn of(asking: &Asking<'r>) -> Named<'r> {
+        let reading = asking.reading;
+        let mut named =
+            Named { by_rule: rules_classes(reading).collect(), by_filter: BTreeSet::new(), any: BTreeSet::new() };
+        for (at, dump) in reading.filters.iter().enumerate() {
+            let contradicts = || {
+                let seen = asking.reached.walked.seen.filters.get(&at);
+                dump.kind != "fw" && seen.is_some_and(|seen| seen.asked.is_empty())
+            };
+            match &dump.entry {
+                // Without entries the mark is the class's name.
+                FilterEntry::Heading if dump.kind == "fw" && !has_entries(reading, dump) => {
+                    named.any.insert(&dump.dev);
+                }
+                FilterEntry::Filter { params: FilterParams::Flow(_), .. } => {
+                    named.any.insert(&dump.dev);
+                }
+                FilterEntry::Filter { .. } => {
+                    let class = classid(dump).filter(|_| !contradicts());
+                    named.by_filter.extend(class.map(|class| (dump.dev.as_str(), class)));
+                }
+                FilterEntry::Heading | FilterEntry::U32Table { .. } => {}
+            }
+        }
+        named
+    }
+
+    fn has(&self, reading: &Reading, class: &ClassDump) -> bool {
+        let dev = class.dev.as_str();
+        let qdisc = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == class.classid.qdisc());
+        qdisc.is_some_and(|qdisc| is_default(qdisc, class.classid))
+            || self.by_rule.contains(&class.classid)
+            || self.any.contains(dev)
+            || self.by_filter.contains(&(dev, class.classid))
+    }
 }
 
 /// Is a class what a qdisc gives to packets of which nothing is said? Any program may choose among priorities.
@@ -91,26 +135,14 @@ fn is_default(qdisc: &QdiscDump, class: Handle) -> bool {
 
 /// Does a rule of netfilter give packets a class as their priority?
 fn by_rule(reading: &Reading, class: Handle) -> bool {
-    ways::rules(reading).flat_map(|rule| rule.targets()).any(|target| match target {
-        Target::Classify(named) => *named == class,
-        _ => false,
-    })
+    rules_classes(reading).any(|named| named == class)
 }
 
-fn by_filter(asking: &Asking<'_>, class: &ClassDump) -> bool {
-    let here = |dump: &&FilterDump| dump.dev == class.dev;
-    asking.reading.filters.iter().enumerate().filter(|(_, dump)| here(dump)).any(|(at, dump)| {
-        let contradicts = || {
-            let seen = asking.reached.walked.seen.filters.get(&at);
-            dump.kind != "fw" && seen.is_some_and(|seen| seen.asked.is_empty())
-        };
-        match &dump.entry {
-            // Without entries the mark is the class's name.
-            FilterEntry::Heading => dump.kind == "fw" && !has_entries(asking.reading, dump),
-            FilterEntry::Filter { params: FilterParams::Flow(_), .. } => true,
-            FilterEntry::Filter { .. } => classid(dump) == Some(class.classid) && !contradicts(),
-            FilterEntry::U32Table { .. } => false,
-        }
+/// The classes that rules of netfilter give packets as their priority.
+fn rules_classes(reading: &Reading) -> impl Iterator<Item = Handle> {
+    ways::rules(reading).flat_map(|rule| rule.targets()).filter_map(|target| match target {
+        Target::Classify(named) => Some(*named),
+        _ => None,
     })
 }
 

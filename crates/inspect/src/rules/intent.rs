@@ -263,7 +263,7 @@ fn asks_whole_dscp(dump: &FilterDump) -> bool {
 
 /// How late a class is served among its siblings, where that is strict: HTB's prio, a band of prio.
 pub(super) fn rank(reading: &Reading, device: &str, class: Handle) -> Option<u32> {
-    let dump = reading.classes.iter().find(|dump| dump.dev == device && dump.classid == class)?;
+    let dump = reading.class(device, class)?;
     match (&dump.params, dump.kind) {
         (ClassParams::Htb(htb), _) => Some(htb.prio),
         (_, Kind::Prio) => Some(u32::from(class.minor())),

@@ -119,6 +119,11 @@ pub fn rate(value: Value<'_>) -> Result<u64, Diagnostic> {
     let unit = said.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     match units::parse_rate(&said).filter(|_| unit != said && !unit.is_empty()) {
         Some(rate) if rate.0 > 0 => Ok(rate.as_bits()),
+        Some(_) if said.contains(|c: char| ('1'..='9').contains(&c)) => Err(Diagnostic::new(
+            value.span(),
+            format!("`{said}` is less than 8bit, one byte per second, the lowest rate"),
+            "write what the line carries (128kbit)",
+        )),
         Some(_) => Err(Diagnostic::new(
             value.span(),
             "a rate of nothing carries nothing",

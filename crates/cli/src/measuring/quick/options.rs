@@ -29,7 +29,7 @@ pub struct Options {
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "300mbit")]
     pub most: Rate,
     /// The device that the policy is for. Default: the one that leads to the reflector.
-    #[arg(long, value_name = "DEV")]
+    #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
     /// Write the page, or the document, into this file: .html or .json.
     #[arg(short, long, value_name = "FILE")]

@@ -25,7 +25,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE", required_unless_present = "with")]
     pub policy: Vec<PathBuf>,
     /// The device it is for, instead of the one that it names.
-    #[arg(long, value_name = "DEV")]
+    #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
     /// Whose disciplines: the kernel's, our own, or the kernel's wherever it has them.
     #[arg(long, value_enum, default_value_t)]

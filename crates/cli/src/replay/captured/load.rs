@@ -1,7 +1,7 @@
 //! The policies that a capture is held against, loaded from their files.
 
 use super::options::Options;
-use crate::trial::load::of_taken;
+use crate::trial::load::{must_concern_either, of_taken};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use tidegate_loader::ReadOptions;
@@ -43,6 +43,10 @@ fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> 
     if !taken.ended() {
         bail!("it did not come to its end; `tidegate run` shows what it does");
     }
+    if let Some(dev) = &options.dev {
+        taken.must_concern(dev)?;
+    }
+    must_concern_either(&taken, options.over.as_ref())?;
     let policy = of_taken(taken, options.dev.as_deref(), options.over.as_ref())?;
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Ok(Candidate { name, file: path.display().to_string(), args, policy })

@@ -31,6 +31,7 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
         return again::replay(options, &surveyed, seed, again(options, seed));
     }
     let candidates = load::candidates(options, seed)?;
+    crate::output::may_write([&options.write, &options.html].into_iter().filter_map(Option::as_deref))?;
     let written = written(options, &candidates)?;
     let bar = progress(&surveyed, candidates.len());
     let settings = options.settings();

@@ -32,7 +32,7 @@ pub(crate) struct Options {
     #[arg(long, requires = "rate", conflicts_with = "buffer")]
     pub(super) direct: bool,
     /// The device that leads to the line. Default: the one the policy shapes.
-    #[arg(long, value_name = "NAME", requires = "capture")]
+    #[arg(long, value_parser = crate::values::device, value_name = "NAME", requires = "capture")]
     pub(super) dev: Option<String>,
     /// Where a device stands on another: `ppp0=eth1`.
     #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked, requires = "capture")]
