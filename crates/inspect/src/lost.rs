@@ -181,7 +181,7 @@ fn missed(step: &Step, needed: Vec<Thing>) -> Option<Thing> {
 }
 
 /// The command after a refused one that makes what the refused one missed.
-pub(crate) fn made_later<'s>(steps: &'s [Step], at: usize) -> Option<&'s Step> {
+pub(crate) fn made_later(steps: &[Step], at: usize) -> Option<&Step> {
     let refused = steps.get(at)?;
     let missing = missed(refused, needs(refused))?;
     steps.get(at + 1..)?.iter().find(|step| step.refused.is_none() && makes(step).contains(&missing))

@@ -90,7 +90,7 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
             let roomy = Police { burst: Ticks(u32::MAX), ..*police };
             let second = ["mtu", "minburst"].into_iter().filter(|_| longest(&roomy, header) < frame);
             let second = second.filter_map(|word| edit(step, word, &frame.next_power_of_two().to_string(), "and"));
-            fix.map(|first| second.fold(first, |fix, more| joined(fix, more)))
+            fix.map(|first| second.fold(first, joined))
         }
         _ => edit(step, keyword, &frame.next_power_of_two().to_string(), "room for a frame"),
     };

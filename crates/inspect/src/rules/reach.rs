@@ -16,7 +16,7 @@ use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Family, Target};
-use tidegate_policy::{FilterParams, Op};
+use tidegate_policy::{Classes, FilterParams, Op};
 
 /// Rules of netfilter that are looked into; what has more is a list of addresses, not a policy.
 const MOST_RULES: usize = 4000;
@@ -260,7 +260,13 @@ impl<'a> Asking<'a> {
             return format!("no class: it is dropped ({:?})", loss.why);
         }
         let stop = self.prober.device(device).and_then(|id| way.stop_at(id)).or(way.stops.last());
-        match stop.and_then(|stop| stop.leaf_class()) {
+        // The one class of a bucket is no name that anybody gave.
+        let reading = self.reading;
+        let is_named = |class: &&Handle| {
+            let kind = reading.class(device, **class).map(|dump| dump.kind.classes());
+            !matches!(kind, Some(Classes::One))
+        };
+        match stop.and_then(|stop| stop.classes.iter().rev().find(is_named)) {
             Some(class) => class.to_string(),
             None => "no class at all".to_owned(),
         }

@@ -520,7 +520,7 @@ fn a_fifo_on_wireguard_is_as_long_as_its_transmit_queue() {
     assert!(limit.what.contains("11.3 s of packets may wait"), "{}", limit.what);
 }
 
-/// Linux 6.1 was asked: nothing leaves through any of these but the last of each.
+/// The engine lets nothing through any of these but the last of each.
 #[test]
 fn what_takes_no_packet_is_told() {
     let memory = |limit: &str| {
