@@ -96,7 +96,6 @@ impl Measured<'_> {
         let HtbClass { class, params } = class;
         let same = format!("{} {} {params:?}", class.dev, class.parent);
         if !self.known.contains_key(&same) && self.known.len() < MOST_MEASURED {
-            let others = &others[..others.len().min(MOST_OTHERS)];
             let frame = reading.frame(&class.dev);
             let mut one_frame = Bench::instead(
                 reading,
@@ -130,22 +129,23 @@ fn of_htb(reading: &Reading, htb: HtbClass<'_>, turns: &Turns<'_>, measured: &mu
     let HtbClass { class, params } = htb;
     let quantum = params.quantum;
     let frame = reading.frame(&class.dev);
-    let others = turns.get(&(class.dev.as_str(), class.parent, params.prio))?;
-    let others: Vec<Handle> = others.iter().copied().filter(|other| *other != class.classid).collect();
-    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
-    let warned = warned(reading, class, step, params.rate.rate.0);
+    let turns = turns.get(&(class.dev.as_str(), class.parent, params.prio))?;
     // Only classes of one priority under one parent take turns.
-    if !reading.is_leaf(class) || others.is_empty() {
+    if !reading.is_leaf(class) || turns.len() < 2 || (frame..=LARGE).contains(&quantum) {
         return None;
     }
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    let warned = warned(reading, class, step, params.rate.rate.0);
     let because = match quantum {
         _ if quantum < frame => {
-            let company = words::count(others.len(), "other class", "other classes");
+            let company = words::count(turns.len() - 1, "other class", "other classes");
             format!(
                 "that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company} of its priority)"
             )
         }
         _ if quantum > LARGE => {
+            let others = turns.iter().copied().filter(|other| *other != class.classid).take(MOST_OTHERS);
+            let others: Vec<Handle> = others.collect();
             // What holds up no one needs no other: by quanta classes share what they borrow, too.
             let [is, with_one_frame] = measured.stretches(reading, htb, &others).filter(|both| holds_up(*both))?;
             format!(
