@@ -160,7 +160,7 @@ fn of_params(dump: &QdiscDump, frame: Frame, served: Served) -> Vec<String> {
         Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, served),
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
         Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), served),
-        Ahead::Turns { quantum } => turns(quantum.into(), served),
+        Ahead::Turns { quantum } => turns(quantum.into(), frame, served),
         Ahead::Held { us, spares_frame: true } => vec![held_at(f64::from(us) / 1000.0, frame, served)],
         Ahead::Held { us, spares_frame: false } => vec![held(f64::from(us) / 1000.0)],
     });
@@ -251,12 +251,16 @@ fn delayed(netem: &NetemParams) -> String {
 }
 
 /// Flows that send one after the other.
-fn turns(quantum: u64, served: Served) -> Vec<String> {
-    let bytes = quantum * SOME_FLOWS;
+fn turns(quantum: u64, frame: Frame, served: Served) -> Vec<String> {
+    // A packet longer than a turn waits until several have added up, and so do those of the others.
+    let (bytes, between) = match quantum < frame.bytes {
+        true => (frame.bytes * SOME_FLOWS, "packets of this length"),
+        false => (quantum * SOME_FLOWS, "turns"),
+    };
     let time = time(bytes, served);
     let time = if time.is_empty() { String::new() } else { format!(": {time}") };
     vec![format!(
-        "flows take turns of {quantum} bytes: with {SOME_FLOWS} others, {bytes} bytes between two turns{time}"
+        "flows take turns of {quantum} bytes: with {SOME_FLOWS} others, {bytes} bytes between two {between}{time}"
     )]
 }
 

@@ -133,7 +133,10 @@ fn unclassified(reading: &Reading) -> Vec<Finding> {
                 Level::Warning,
                 at_word(step, "--set-class"),
                 format!("the rule gives packets class {class}, and there is no such class on {}", first.dev),
-                format!("{} sorts them as if the rule were not there: by its filters, {instead}", first.kind.name()),
+                format!(
+                    "{} sorts them as if no rule had given them a class: by its filters, {instead}",
+                    first.kind.name()
+                ),
                 format!("qdisc {} of {} is {}", first.handle, first.dev, first.kind.name()),
             ));
         }

@@ -285,7 +285,8 @@ fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Mi
     } else if senders.iter().all(|sender| sender.is_exact) {
         format!("lead them to a class that is served {better} {}", first.plain)
     } else {
-        format!("ask for all six bits of the DSCP: `match ip tos {:#04x} {DSCP:#x}`", first.packet.dsfield & DSCP)
+        // Which of the DSCPs under its mask is meant only its author knows.
+        format!("ask for all six bits of the DSCP that is meant: the mask {DSCP:#x}")
     };
     let root = asking.reading.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.parent == Handle::ROOT)?;
     let place = place.or_else(|| {

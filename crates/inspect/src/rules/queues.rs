@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::spec::Takes;
-use tidegate_policy::{Kind, QdiscParams, Waits};
+use tidegate_policy::{ClassParams, Kind, QdiscParams, Waits};
 use tidegate_syntax::units::{parse_size, parse_time};
 
 /// A queue that takes longer than this is the delay it should prevent.
@@ -173,26 +173,21 @@ struct Length<'r> {
     /// The queue's own classes share out, so that packets wait for those of their own flow only.
     fair: bool,
     others: Vec<Handle>,
+    /// What it may send, in full: HFSC's curves and whom they share with, else rate and ceil.
+    curves: String,
     frame: u32,
     /// What its queue does when it is filled and the others are idle; measured where it is nothing but a queue.
     alone: Option<Filled>,
 }
 
-/// What makes two leaves of a device behave alike: kind, limit, rate, ceil, longest frame, and how many others there are.
-type Shape = (String, &'static str, String, Option<u64>, u64, u32, usize);
+/// What makes two leaves of a device behave alike: kind, limit, curves (or rate and ceil), longest frame, and how many
+/// others there are.
+type Shape = (String, &'static str, String, String, u32, usize);
 
 impl Length<'_> {
     fn shape(&self) -> Shape {
         let limit = self.limit.map_or_else(String::new, |[keyword, value]| format!("{} {}", keyword.text, value.text));
-        (
-            self.dev.to_owned(),
-            self.kind.name(),
-            limit,
-            self.rate.map(|rate| rate.0),
-            self.ceil.0,
-            self.frame,
-            self.others.len(),
-        )
+        (self.dev.to_owned(), self.kind.name(), limit, self.curves.clone(), self.frame, self.others.len())
     }
 }
 
@@ -234,6 +229,10 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             ceil: *ceil,
             fair: kind == Kind::Sfq,
             others: others.map(|other| other.classid).take(64).collect(),
+            curves: match &class.params {
+                ClassParams::Hfsc(curves) => format!("{curves:?} {}", class.parent),
+                _ => format!("{rate:?} {ceil:?}"),
+            },
             frame: longest_of(reading, class),
             alone: None,
         });
@@ -263,6 +262,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             ceil: tbf.rate.rate,
             fair: inner.is_some_and(|inner| inner.kind == Kind::Sfq),
             others: Vec::new(),
+            curves: format!("{:?}", tbf.rate.rate),
             frame: reading.frame(&qdisc.dev),
             alone: None,
         });
@@ -317,6 +317,7 @@ fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> 
             ceil: tbf.rate.rate,
             fair: kind == Kind::Sfq,
             others: Vec::new(),
+            curves: format!("{:?}", tbf.rate.rate),
             frame: longest_of(reading, class),
             alone: None,
         })
@@ -488,6 +489,11 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
     // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short, or for another
     // limit's sake.
     let room = room(qdisc.kind, &limit.text, frame)?;
+    // A bucket's limit is that of its own queue: another queue in its place has its own.
+    let replaced = |inner: &QdiscDump| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle;
+    if qdisc.kind == Kind::Tbf && !qdisc.handle.is_none() && reading.qdiscs.iter().any(replaced) {
+        return None;
+    }
     if room >= u64::from(FIRST_WINDOW) {
         return None;
     }

@@ -255,6 +255,29 @@ fn classes_that_rules_give_in_vain() {
     silent(&right, &[Rule::Marks, Rule::Nowhere]);
 }
 
+/// Linux 6.1 was asked: filled beside a busy 1:21, 1:22 carries 8.99 Mbit/s, and no packet of it waits above 136 ms; 1:21
+/// gets 1 Mbit/s.
+#[test]
+fn hfsc_shares_by_weight_while_others_are_busy() {
+    let text = "tc qdisc add dev eth0 root handle 1: hfsc default 22\n\
+                tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 10mbit ul m2 10mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:21 hfsc ls m2 1mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:22 hfsc ls m2 9mbit\n\
+                tc qdisc add dev eth0 parent 1:21 pfifo limit 100\n\
+                tc qdisc add dev eth0 parent 1:22 pfifo limit 100\n\
+                tc filter add dev eth0 parent 1: protocol all prio 1 u32 match ip dport 5060 0xffff flowid 1:21";
+    says(text, &[Rule::Limit], &["5 ", "limit 100 lets 1.2 s of packets wait in class 1:21"]);
+}
+
+/// A bucket's limit is that of its own queue.
+#[test]
+fn a_bucket_whose_queue_is_another() {
+    let text = "tc qdisc add dev eth0 root handle 1: tbf rate 800kbit burst 5k limit 3000\n\
+                tc qdisc add dev eth0 parent 1:1 codel";
+    let found = said(text, &[Rule::Limit]);
+    assert!(!found.iter().any(|one| one.contains("tbf with limit")), "{found:?}");
+}
+
 /// Classes stand behind a netem that ends tc's listing.
 #[test]
 fn classes_that_the_listing_leaves_out() {

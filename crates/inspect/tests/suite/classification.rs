@@ -127,7 +127,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x10 0x10 f
 line 6, warning R2: today's marks meet this otherwise than its class means: OpenSSH's keystrokes (AF21, since 7.8); the pictures of calls (AF41, RFC 8837)
   such packets are served in 1:30, behind the unmarked ones of 1:20
   shown: tcp 192.168.1.10 > 198.51.100.7:22 dscp AF21 len 100: 1:30
-  fix: ask for all six bits of the DSCP: `match ip tos 0x48 0xfc`
+  fix: ask for all six bits of the DSCP that is meant: the mask 0xfc
 ");
 }
 
@@ -717,7 +717,7 @@ fn a_mark_asked_for_exactly_is_not_asked_for_again() {
     let exact = of("0xfc");
     assert!(exact.contains("fix: lead them to a class that is served before 1:20\n"), "{exact}");
     let loose = of("0x48");
-    assert!(loose.contains("fix: ask for all six bits of the DSCP: `match ip tos 0x48 0xfc`\n"), "{loose}");
+    assert!(loose.contains("fix: ask for all six bits of the DSCP that is meant: the mask 0xfc\n"), "{loose}");
 }
 
 /// Bands take what a filter leads beyond them as what has priority 0.

@@ -40,7 +40,7 @@ pub(super) const BFIFO: KindSpec = KindSpec {
     voice: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
-    ahead,
+    ahead: ahead_in_bytes,
     ..KindSpec::new(Kind::Bfifo, "bfifo", "first in, first out, limited in bytes")
 };
 
@@ -60,4 +60,9 @@ pub(super) const PFIFO_HEAD_DROP: KindSpec = KindSpec {
 fn ahead(params: &QdiscParams) -> Vec<Ahead> {
     let QdiscParams::Fifo(params) = params else { return Vec::new() };
     vec![Ahead::Packets { queue: "queue", limit: params.limit.unwrap_or(1000) }]
+}
+
+fn ahead_in_bytes(params: &QdiscParams) -> Vec<Ahead> {
+    let QdiscParams::Fifo(FifoParams { limit: Some(limit) }) = params else { return Vec::new() };
+    vec![Ahead::Bytes { queue: "queue", limit: *limit }]
 }
