@@ -20,6 +20,7 @@ const BY_THE_CLOCK: &[&str] = &[
     "daemon",
     "doctor",
     "doors",
+    "estimates",
     "experiment",
     "foreign",
     "lab",

@@ -10,7 +10,6 @@ mod chapters;
 mod check;
 mod compare;
 mod docs;
-mod estimates;
 mod gallery;
 mod import;
 mod metamorphic;

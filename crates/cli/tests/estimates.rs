@@ -1,7 +1,7 @@
 //! `tidegate overhead` and `tidegate calibrate`: what is right on which line stands in docs/measure-grid.md, exactly and in virtual time; here
 //! real hosts measure through a simulated link by the real clock, so bounds are wide.
 
-use crate::common;
+mod common;
 
 use common::{Place, TIDEGATE, skip};
 use serde_json::Value;
