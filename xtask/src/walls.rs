@@ -46,11 +46,12 @@ const LIBRARIES: &[&str] = &[
 ];
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 36] = [
+const ROOMS: [(&str, Purity, &[&str]); 37] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("recording", Purity::Std, &["packet"]),
+    ("archives", Purity::Impure, &[]),
     ("syntax", Purity::Std, &["policy", "packet"]),
     ("classify", Purity::NoStd, &["policy", "packet"]),
     ("qdisc", Purity::NoStd, &["classify", "policy", "packet"]),

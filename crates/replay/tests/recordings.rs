@@ -4,14 +4,7 @@
 //! What a recording's commands need of a shell beyond plain lines stands by name in the command line's own test, which
 //! runs all of them.
 
-// The recordings are files, and a test may read them.
-#![allow(clippy::disallowed_types, reason = "recordings are read from files")]
-
-use flate2::read::GzDecoder;
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::PathBuf;
+use tidegate_archives::{Files, first_line, identical, recordings, without_place};
 use tidegate_replay::recorded::{
     NotPlain, PlainCommands, Recording, ReplayError, ReplayedRun, Texts, recorded_device, replay,
 };
@@ -34,30 +27,6 @@ const ARCHIVES: [(&str, usize); 14] = [
     ("redirects", 5),
     ("routed", 8),
 ];
-
-/// The files of a recording, by name.
-type Files = BTreeMap<String, String>;
-
-/// The recordings of an archive, by name.
-fn recordings(archive: &str) -> BTreeMap<String, Files> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../cli/tests/data/{archive}.tar.gz"));
-    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut all: BTreeMap<String, Files> = BTreeMap::new();
-    for entry in tar::Archive::new(GzDecoder::new(file)).entries().expect("an archive") {
-        let mut entry = entry.expect("an entry");
-        let path = entry.path().expect("a path").into_owned();
-        let name = |path: Option<&std::ffi::OsStr>| path.unwrap_or_default().to_string_lossy().into_owned();
-        let mut text = String::new();
-        if entry.header().entry_type().is_file() && entry.read_to_string(&mut text).is_ok() {
-            let folder = name(path.parent().and_then(|parent| parent.file_name()));
-            all.entry(folder).or_default().insert(name(path.file_name()), text);
-        }
-    }
-    // Some need a table of netem's that iproute2 installs.
-    let complete = |script: &String| !script.contains("distribution experimental");
-    all.retain(|_, files| files.get("script.tc").is_some_and(complete));
-    all
-}
 
 /// Carries a recording out again; `None`: its commands need a shell.
 fn carried_out(files: &Files) -> Option<(ReplayedRun, PlainCommands)> {
@@ -91,50 +60,20 @@ fn difference(files: &Files, done: &ReplayedRun, commands: &PlainCommands) -> Op
         ("filters.txt", Some(&done.filters)),
         ("snap.txt", snapshot.as_ref()),
     ];
-    for (name, ours) in ours {
-        let Some(wanted) = files.get(name) else { continue };
-        let ours = ours.map_or("", String::as_str);
-        if ours != wanted {
-            return Some(first_line(name, wanted, ours));
-        }
-    }
-    // The recording names the kernel's function that freed the packet; that is for people.
-    let without_place = |text: &str| {
-        text.lines()
-            .skip(1)
-            .map(|line| line.rsplit_once(',').map_or(line, |(rest, _)| rest).to_owned() + "\n")
-            .collect()
-    };
-    let (wanted, ours): (String, String) =
-        (without_place(files.get("drops.csv").map_or("", String::as_str)), without_place(&done.drops));
-    (wanted != ours).then(|| first_line("drops.csv", &wanted, &ours))
-}
-
-fn first_line(name: &str, wanted: &str, ours: &str) -> String {
-    let found = wanted.lines().zip(ours.lines()).enumerate().find(|(_, (wanted, ours))| wanted != ours);
-    match found {
-        Some((line, (wanted, ours))) => format!("{name}:{}: kernel `{wanted}`, tidegate `{ours}`", line + 1),
-        None => format!("{name}: kernel {} lines, tidegate {}", wanted.lines().count(), ours.lines().count()),
-    }
+    let differs =
+        |(name, ours): (&str, Option<&String>)| first_line(name, files.get(name)?, ours.map_or("", String::as_str));
+    let drops = files.get("drops.csv").map_or("", String::as_str);
+    let dropped = || first_line("drops.csv", &without_place(drops), &without_place(&done.drops));
+    ours.into_iter().find_map(differs).or_else(dropped)
 }
 
 #[test]
 fn plain_recordings_are_identical() {
-    let (mut wrong, mut counts) = (String::new(), Vec::new());
-    for (archive, _) in ARCHIVES {
-        let mut plain = 0;
-        for (name, files) in recordings(archive) {
-            let Some((done, commands)) = carried_out(&files) else { continue };
-            plain += 1;
-            if let Some(difference) = difference(&files, &done, &commands) {
-                wrong += &format!("{archive}/{name}: {difference}\n");
-            }
-        }
-        counts.push((archive, plain));
-    }
-    assert!(wrong.is_empty(), "{wrong}");
-    // Fewer: a recording needs a shell that did not before, and is held by the command line only.
-    assert_eq!(counts, ARCHIVES);
+    // Those that need a shell are carried out by the command line only.
+    identical(&ARCHIVES, |files| {
+        let (done, commands) = carried_out(files).ok_or(())?;
+        Ok::<_, ()>(difference(files, &done, &commands))
+    });
 }
 
 #[test]

@@ -2,11 +2,8 @@
 //! octets of the frames that left, which are to be among those that filters let pass.
 
 use super::lists::{Elsewhere, Lists};
-use flate2::read::GzDecoder;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use tidegate_archives::{Files, identical};
 use tidegate_packet::Head;
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, Recording, RowKind, SCRIPT_AT, Texts, at};
@@ -18,26 +15,6 @@ const ARCHIVES: [(&str, usize); 4] =
 /// Qdiscs that drop or mark before they ask filters, write into frames, or ask the root's filters twice (hfsc).
 const TOUCHING: [&str; 13] =
     ["cake", "codel", "red", "pie", "sfq", "sfb", "choke", "hhf", "dualpi2", "stab", "netem", "tbf", "hfsc"];
-
-type Files = BTreeMap<String, String>;
-
-fn recordings(archive: &str) -> BTreeMap<String, Files> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../cli/tests/data/{archive}.tar.gz"));
-    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut all: BTreeMap<String, Files> = BTreeMap::new();
-    for entry in tar::Archive::new(GzDecoder::new(file)).entries().expect("an archive") {
-        let mut entry = entry.expect("an entry");
-        let path = entry.path().expect("a path").into_owned();
-        let name = |path: Option<&std::ffi::OsStr>| path.unwrap_or_default().to_string_lossy().into_owned();
-        let mut text = String::new();
-        if entry.header().entry_type().is_file() && entry.read_to_string(&mut text).is_ok() {
-            let folder = name(path.parent().and_then(|parent| parent.file_name()));
-            all.entry(folder).or_default().insert(name(path.file_name()), text);
-        }
-    }
-    all.retain(|_, files| files.contains_key("script.tc"));
-    all
-}
 
 fn carry_out(lists: &mut Lists, now: tidegate_packet::Time, line: &str) -> Result<(), Elsewhere> {
     for piece in pieces(line).ok_or(Elsewhere)? {
@@ -98,20 +75,5 @@ fn difference(files: &Files) -> Result<Option<String>, Elsewhere> {
 
 #[test]
 fn filters_count_and_rewrite_as_recorded() {
-    let (mut wrong, mut counts) = (String::new(), Vec::new());
-    for (archive, _) in ARCHIVES {
-        let mut held = 0;
-        for (name, files) in recordings(archive) {
-            match difference(&files) {
-                Err(Elsewhere) => continue,
-                Ok(None) => {}
-                Ok(Some(difference)) => wrong += &format!("{archive}/{name}: {difference}\n"),
-            }
-            held += 1;
-        }
-        counts.push((archive, held));
-    }
-    assert!(wrong.is_empty(), "{wrong}");
-    // Fewer: a recording needs more than filters that did not before.
-    assert_eq!(counts, ARCHIVES);
+    identical(&ARCHIVES, difference);
 }

@@ -5,11 +5,9 @@
 //! the crate `replay`.
 
 use super::recorded::{Machine, NeedsMore};
-use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
+use tidegate_archives::{Files, first_line, identical, recordings, without_place};
 use tidegate_recording::{Recording, Texts};
 
 /// The archives, and how many of their recordings need one device and tc only.
@@ -25,30 +23,6 @@ const ARCHIVES: [(&str, usize); 10] = [
     ("answers-cake", 55),
     ("answers-around", 3),
 ];
-
-/// The files of a recording, by name.
-type Files = BTreeMap<String, String>;
-
-/// The recordings of an archive, by name.
-fn recordings(archive: &str) -> BTreeMap<String, Files> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../cli/tests/data/{archive}.tar.gz"));
-    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut all: BTreeMap<String, Files> = BTreeMap::new();
-    for entry in tar::Archive::new(GzDecoder::new(file)).entries().expect("an archive") {
-        let mut entry = entry.expect("an entry");
-        let path = entry.path().expect("a path").into_owned();
-        let name = |path: Option<&std::ffi::OsStr>| path.unwrap_or_default().to_string_lossy().into_owned();
-        let mut text = String::new();
-        if entry.header().entry_type().is_file() && entry.read_to_string(&mut text).is_ok() {
-            let folder = name(path.parent().and_then(|parent| parent.file_name()));
-            all.entry(folder).or_default().insert(name(path.file_name()), text);
-        }
-    }
-    // A table of netem's that iproute2 installs is not there.
-    let complete = |script: &String| !script.contains("distribution experimental");
-    all.retain(|_, files| files.get("script.tc").is_some_and(complete));
-    all
-}
 
 /// The recordings of the chapters: one of each kind.
 fn chapters() -> BTreeMap<String, Files> {
@@ -77,9 +51,7 @@ fn difference(files: &Files) -> Result<Option<String>, NeedsMore> {
     if let Err(error) = done.draws.check() {
         return Ok(Some(error.to_string()));
     }
-    // The recording names the kernel's function that freed a packet; that is for people.
-    let dropped: String =
-        text("drops.csv").lines().skip(1).filter_map(|line| Some(line.rsplit_once(',')?.0.to_owned() + "\n")).collect();
+    let dropped = without_place(text("drops.csv"));
     let pairs = [
         ("egress.csv", text("egress.csv"), &done.egress),
         ("drops.csv", &dropped, &done.drops),
@@ -88,37 +60,14 @@ fn difference(files: &Files) -> Result<Option<String>, NeedsMore> {
         ("snap.txt", text("snap.txt"), &done.snapshot),
     ];
     let differs = |(name, kernel, ours): &(&str, &str, &String)| {
-        (files.contains_key(*name) && kernel != ours).then(|| first_line(name, kernel, ours))
+        files.contains_key(*name).then(|| first_line(name, kernel, ours)).flatten()
     };
     Ok(pairs.iter().find_map(differs))
 }
 
-fn first_line(name: &str, kernel: &str, ours: &str) -> String {
-    let found = kernel.lines().zip(ours.lines()).enumerate().find(|(_, (kernel, ours))| kernel != ours);
-    match found {
-        Some((line, (kernel, ours))) => format!("{name}:{}: kernel `{kernel}`, tidegate `{ours}`", line + 1),
-        None => format!("{name}: kernel {} lines, tidegate {}", kernel.lines().count(), ours.lines().count()),
-    }
-}
-
 #[test]
 fn recordings_of_one_device_are_identical() {
-    let (mut wrong, mut counts) = (String::new(), Vec::new());
-    for (archive, _) in ARCHIVES {
-        let mut held = 0;
-        for (name, files) in recordings(archive) {
-            match difference(&files) {
-                Err(NeedsMore) => continue,
-                Ok(None) => {}
-                Ok(Some(difference)) => wrong += &format!("{archive}/{name}: {difference}\n"),
-            }
-            held += 1;
-        }
-        counts.push((archive, held));
-    }
-    assert!(wrong.is_empty(), "{wrong}");
-    // Fewer: a recording needs more of a machine than it did before.
-    assert_eq!(counts, ARCHIVES);
+    identical(&ARCHIVES, difference);
 }
 
 #[test]
