@@ -1,10 +1,10 @@
 //! flow: by a hash over flow keys, or by arithmetic on one of them (tc-flow(8)).
 
-use crate::actions::{Bound, Said, Told};
+use crate::asked::{Asked, Bound, Told};
 use crate::basic::holds;
 use crate::conntrack;
-use crate::list::{Asked, RandomSource};
-use crate::pref::Filters;
+use crate::filters::Filters;
+use crate::query::{RandomSource, Said};
 use alloc::vec::Vec;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Addrs, FlowKeys, Handle, Timer, dissect_inner, jenkins};

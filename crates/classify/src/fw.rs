@@ -1,8 +1,8 @@
 //! fw: by firewall mark (tc-fw(8)).
 
-use crate::actions::{Bound, Said, Told, Verdict};
-use crate::list::Asked;
-use crate::pref::Filters;
+use crate::asked::{Asked, Bound, Told};
+use crate::filters::Filters;
+use crate::query::{Said, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::{Handle, Mark};

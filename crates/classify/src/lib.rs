@@ -8,10 +8,12 @@
 extern crate alloc;
 
 mod actions;
+mod asked;
 mod basic;
 mod blocks;
 pub mod conntrack;
 mod cost;
+mod filters;
 mod flow;
 mod flower;
 mod fw;
@@ -20,12 +22,17 @@ mod list;
 mod matchall;
 pub mod netfilter;
 mod pref;
+mod query;
+mod shared;
 mod u32;
 
-pub use actions::{Actions, Meter, Mirrored, Policers, Told, Verdict, Way};
+pub use actions::{Actions, Policers};
+pub use asked::{Asked, Told};
 pub use blocks::Blocks;
 pub use cost::{Cost, Price};
-pub use list::{Asked, FilterList, Owner, RandomSource};
+pub use list::FilterList;
+pub use query::{Meter, Mirrored, Owner, RandomSource, Verdict, Way};
+pub use shared::Shared;
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -1,11 +1,13 @@
 //! The filters that hang on one qdisc or class.
 
-use crate::actions::{Actions, Meter, Said, Told, Verdict};
+use crate::actions::Actions;
+use crate::asked::{Asked, Told};
 use crate::pref::{Body, Making, Pref};
+use crate::query::{Owner, RandomSource, Said, Verdict};
 use crate::u32::{Root, Tables};
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use tidegate_packet::{Draws, Handle, Mark, Pkt, Pool, Time, Timer, Wheel};
+use tidegate_packet::{Handle, Mark, Time, Timer, Wheel};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, ChainOp, Control, Errno, FilterOp, FilterParams, TcError, U32Params, Verb};
 
@@ -19,73 +21,12 @@ const NO_CHAIN: TcError = TcError::new(Errno::Inval, "Cannot find specified filt
 /// How often one packet may have all filters asked anew (`reclassify`); then it is dropped, as the kernel does (6.1).
 const MOST_RESTARTS: u32 = 16;
 
-/// A question: which class for this packet?
-pub struct Asked<'a> {
-    /// Where the packet lives.
-    pub pool: &'a mut Pool,
-    /// The packet.
-    pub pkt: &'a Pkt,
-    /// What actions must know.
-    pub meter: Meter,
-    /// The machine's actions.
-    pub actions: &'a mut Actions,
-    /// Where random draws come from.
-    pub random: RandomSource<'a>,
-    /// Bytes of the link header.
-    pub link_header: u32,
-}
-
 /// The chains that an action may send a packet to.
 fn goes_to(act: &Act) -> impl Iterator<Item = u32> {
     act.controls().into_iter().filter_map(|control| match control {
         Control::Goto(chain) => Some(chain),
         _ => None,
     })
-}
-
-/// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later ones share.
-pub struct RandomSource<'a> {
-    /// Where draws come from.
-    pub draws: &'a mut dyn Draws,
-    /// Has that key been drawn?
-    pub flow_key_drawn: &'a mut bool,
-}
-
-impl RandomSource<'_> {
-    pub(crate) fn word(&mut self) -> u64 {
-        self.draws.word()
-    }
-
-    pub(crate) fn below(&mut self, n: u32) -> u32 {
-        self.draws.below(n)
-    }
-
-    /// The seed of a new flow filter.
-    pub(crate) fn flow_seed(&mut self) -> u32 {
-        self.draws.word() as u32
-    }
-
-    fn first_flow_filter(&mut self) {
-        if !*self.flow_key_drawn {
-            *self.flow_key_drawn = true;
-            let _ = self.draws.key();
-        }
-    }
-}
-
-/// What a filter list must know of whom it hangs on.
-#[derive(Clone, Copy)]
-pub struct Owner<'a> {
-    /// The qdisc's handle.
-    pub qdisc: Handle,
-    /// The qdisc or class whose list it is.
-    pub holder: Handle,
-    /// Does this class exist in it?
-    pub has_class: &'a dyn Fn(Handle) -> bool,
-    /// The present time.
-    pub now: Time,
-    /// Where timers are armed.
-    pub wheel: &'a Wheel,
 }
 
 /// The filters of one qdisc or class, in the order in which they are asked.

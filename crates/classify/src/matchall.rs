@@ -1,8 +1,8 @@
 //! matchall: every packet (tc-matchall(8)).
 
-use crate::actions::{Bound, Said, Told};
-use crate::list::Asked;
-use crate::pref::Filters;
+use crate::asked::{Asked, Bound, Told};
+use crate::filters::Filters;
+use crate::query::Said;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{Errno, FilterParams, MatchallParams, TcError};

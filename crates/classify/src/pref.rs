@@ -1,36 +1,20 @@
 //! The filters of one preference: all of one kind.
 
-use crate::actions::{Actions, Bound, Told};
+use crate::actions::Actions;
+use crate::asked::Bound;
 use crate::basic::Basic;
+use crate::filters::Filters;
 use crate::flow::Flow;
 use crate::flower::Flower;
 use crate::fw::Fw;
-use crate::list::{Owner, RandomSource};
 use crate::matchall::Matchall;
+use crate::query::{Owner, RandomSource};
 use crate::u32::{Root, Tables};
 use tidegate_packet::Handle;
-use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{Act, Errno, FilterOp, FilterParams, FlowerField, FlowerParams, FwParams, TcError};
 
 /// The handle of ingress and clsact.
 const HOOKS: Handle = Handle(0xffff_0000);
-
-/// What lists do with filters of any kind, but for asking and making them.
-pub(crate) trait Filters {
-    fn is_empty(&self) -> bool;
-    /// Is there one of this handle?
-    fn has(&self, handle: u32) -> bool;
-    /// Removes it; false: there is none.
-    fn remove(&mut self, handle: u32) -> bool;
-    /// Does one hold a class?
-    fn binds(&self, class: Handle) -> bool;
-    /// Those that lead to a class hold it, or no longer.
-    fn rebind(&mut self, class: Handle, bound: bool);
-    /// Shows the places of each one's actions.
-    fn each_action(&self, show: &mut dyn FnMut(&[u32]));
-    /// Tells of each, in the kernel's order.
-    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry));
-}
 
 #[derive(Debug)]
 pub(crate) struct Pref {

@@ -4,8 +4,8 @@
 //! a table: its hash picks the bucket, its offset says where the header begins that the filters there are about. Where none of them
 //! matches, the search goes on behind the filter that referred to them.
 
-use crate::actions::{Bound, Said, Told};
-use crate::list::Asked;
+use crate::asked::{Asked, Bound, Told};
+use crate::query::Said;
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::Handle;

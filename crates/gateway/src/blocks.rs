@@ -10,7 +10,7 @@ use tidegate_qdisc::{NO_BLOCK, dump_block};
 impl Gateway {
     /// Is there a shared block of this number?
     pub fn has_block(&self, number: u32) -> bool {
-        self.actions.blocks.get(number).is_some()
+        self.shared.blocks.get(number).is_some()
     }
 
     /// The shared block whose filters a hook of a device has; 0: it has its own, or there is no such hook.
@@ -24,7 +24,7 @@ impl Gateway {
     /// When there is no such block.
     pub fn block_filters(&mut self, now: Time, number: u32) -> Result<Vec<FilterDump>, TcError> {
         self.count_actions(now);
-        let mut dumps = dump_block(&self.actions, now, number)?;
+        let mut dumps = dump_block(&self.shared, now, number)?;
         self.name_devices(&mut dumps);
         Ok(dumps)
     }
@@ -34,7 +34,7 @@ impl Gateway {
     /// # Errors
     /// When there is no such block.
     pub fn block_chains(&self, number: u32) -> Result<Vec<u32>, TcError> {
-        Ok(self.actions.blocks.get(number).ok_or(NO_BLOCK)?.chains())
+        Ok(self.shared.blocks.get(number).ok_or(NO_BLOCK)?.chains())
     }
 
     /// A device that has the block of an operation, which is carried out by its clock and randomness.

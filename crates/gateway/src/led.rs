@@ -34,9 +34,9 @@ impl Gateway {
     fn receive_led(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt, before: u32) -> Received {
         let World { now, pool, draws } = world;
         pool.meta_mut(&pkt).came_in = number(device);
-        self.actions.led_before = before;
+        self.shared.actions.led_before = before;
         let arrival = self.lent(device, |shaper| shaper.arrive(now, pool, draws, pkt));
-        self.actions.led_before = 0;
+        self.shared.actions.led_before = 0;
         self.send_copies(World { now, pool, draws }, device, before + 1);
         match arrival {
             Arrival::Passed(pkt) => self.ascend(World { now, pool, draws }, device, pkt),
@@ -100,7 +100,7 @@ impl Gateway {
     fn leads_to_one_down(&mut self, way: Way) -> bool {
         let down = self.ports.get(way.to as usize).is_some_and(|port| port.down && !port.is_gone());
         if down {
-            self.actions.note_refused(way.by);
+            self.shared.actions.note_refused(way.by);
         }
         down
     }
@@ -161,7 +161,7 @@ impl Gateway {
     /// Sends the copies that actions on `device` made of packets to the devices they are for. An ifb gives none of them back.
     #[inline]
     fn send_copies(&mut self, world: World<'_>, device: DeviceId, before: u32) {
-        if self.actions.has_mirrored() {
+        if self.shared.actions.has_mirrored() {
             self.send_all_copies(world, device, before);
         }
     }
@@ -169,7 +169,7 @@ impl Gateway {
     fn send_all_copies(&mut self, world: World<'_>, device: DeviceId, before: u32) {
         let World { now, pool, draws } = world;
         for _ in 0..MOST_LEADS {
-            for Mirrored { pkt, way } in self.actions.take_mirrored() {
+            for Mirrored { pkt, way } in self.shared.actions.take_mirrored() {
                 pool.meta_mut(&pkt).led = Led::NOWHERE;
                 if self.leads_to_one_down(way) {
                     pool.release(pkt);
@@ -181,7 +181,7 @@ impl Gateway {
             }
         }
         // What goes round for ever ends here.
-        for copy in self.actions.take_mirrored() {
+        for copy in self.shared.actions.take_mirrored() {
             self.port(device).shaper.refuse(now, pool, draws, copy.pkt, Why::Policy);
         }
     }
@@ -189,17 +189,17 @@ impl Gateway {
     /// Has a device work with the machine's actions, and those with its connections.
     #[inline]
     pub(crate) fn lent<R>(&mut self, device: DeviceId, work: impl FnOnce(&mut Shaper) -> R) -> R {
-        let Gateway { ports, actions, firewall, .. } = self;
+        let Gateway { ports, shared, firewall, .. } = self;
         let shaper = &mut ports[device.0 as usize].shaper;
-        let asks = actions.ask_connections();
+        let asks = shared.actions.ask_connections();
         if asks {
-            actions.swap_connections(&mut firewall.connections);
+            shared.actions.swap_connections(&mut firewall.connections);
         }
-        shaper.swap_actions(actions);
+        shaper.swap_shared(shared);
         let done = work(shaper);
-        shaper.swap_actions(actions);
+        shaper.swap_shared(shared);
         if asks {
-            actions.swap_connections(&mut firewall.connections);
+            shared.actions.swap_connections(&mut firewall.connections);
         }
         done
     }
@@ -208,7 +208,7 @@ impl Gateway {
     fn lead(&mut self, world: World<'_>, from: DeviceId, way: Way, pkt: Pkt) -> (Offer, DeviceId) {
         let led = self.lead_on(world, from, way.to, pkt);
         if !matches!(led.0, Offer::Queued | Offer::Away) {
-            self.actions.note_refused(way.by);
+            self.shared.actions.note_refused(way.by);
         }
         led
     }
@@ -274,7 +274,7 @@ impl Gateway {
     /// The machine's actions of a kind, as tc lists them.
     pub fn actions(&mut self, now: Time, kind: &str) -> Vec<ActionDump> {
         self.count_actions(now);
-        let mut dumps = self.actions.dump(kind, now);
+        let mut dumps = self.shared.actions.dump(kind, now);
         dumps.iter_mut().for_each(|dump| self.name_target(&mut dump.action.act));
         dumps
     }
@@ -285,7 +285,7 @@ impl Gateway {
     /// When one is not there.
     pub fn numbered_actions(&mut self, now: Time, ids: &[ActionId]) -> Result<Vec<ActionDump>, TcError> {
         self.count_actions(now);
-        let mut dumps = self.actions.get(ids, now)?;
+        let mut dumps = self.shared.actions.get(ids, now)?;
         dumps.iter_mut().for_each(|dump| self.name_target(&mut dump.action.act));
         Ok(dumps)
     }
@@ -302,11 +302,11 @@ impl Gateway {
     /// Releases the actions of deleted filters: before the next operation or listing or, while releases are deferred,
     /// once time has gone on.
     pub(crate) fn count_actions(&mut self, now: Time) {
-        if !self.actions.must_count(now, self.defers_releases) {
+        if !self.shared.actions.must_count(now, self.defers_releases) {
             return;
         }
-        let Gateway { ports, actions, .. } = self;
-        actions.count(|show| ports.iter_mut().for_each(|port| port.shaper.each_action(show)));
+        let Gateway { ports, shared, .. } = self;
+        shared.count(|show| ports.iter_mut().for_each(|port| port.shaper.each_action(show)));
     }
 
     /// Devices are listed by the names they have now.

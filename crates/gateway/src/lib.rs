@@ -28,7 +28,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use device::Port;
 use firewall::{Firewall, Passage};
-use tidegate_classify::Actions;
+use tidegate_classify::Shared;
 use tidegate_classify::netfilter::{Seen, Table};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Draws, Handle, Head, Led, Pkt, Pool, Time, Timer};
@@ -71,7 +71,7 @@ pub struct Gateway {
     /// The handle that the next qdisc without one gets, once one was given out.
     next_handle: Option<u16>,
     dissector: Dissector,
-    actions: Box<Actions>,
+    shared: Box<Shared>,
     /// Packets that filters had arrive at other devices, and those; routing is yet to see them.
     arrived: VecDeque<(Pkt, DeviceId)>,
     /// Actions of deleted filters stay until time goes on ([`Gateway::defer_releases`]).
@@ -161,14 +161,14 @@ impl Gateway {
         self.count_actions(now);
         let done = self.carry_out(world, op);
         if may_remove_filters(op) {
-            self.actions.filters_may_be_gone(now);
+            self.shared.actions.filters_may_be_gone(now);
         }
         done
     }
 
     /// Has the kernel be one without zones and labels of connections; those of distributions have them.
     pub fn without_zones(&mut self) {
-        self.actions.without_zones();
+        self.shared.actions.without_zones();
         self.firewall.connections.without_zones();
     }
 
@@ -204,7 +204,7 @@ impl Gateway {
                 self.lent(device, |shaper| shaper.filter_op(now, pool, draws, &op)).map(|()| None)
             }
             Op::Chain(op) if op.block != 0 => {
-                self.actions.blocks.get_mut(op.block).ok_or(NO_BLOCK)?.apply_chain(op).map(|()| None)
+                self.shared.blocks.get_mut(op.block).ok_or(NO_BLOCK)?.apply_chain(op).map(|()| None)
             }
             Op::Chain(op) => {
                 let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
@@ -212,7 +212,7 @@ impl Gateway {
             }
             Op::Actions(op) => {
                 let op = self.complete_actions(op)?;
-                self.actions.apply(&op, now)
+                self.shared.actions.apply(&op, now)
             }
             Op::Netfilter(op) => self.firewall.apply(op).map(|()| None),
             Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),

@@ -118,7 +118,7 @@ impl Gateway {
         port.name.clear();
         port.addresses.clear();
         port.stacked = None;
-        self.actions.forget_device(gone.0);
+        self.shared.actions.forget_device(gone.0);
         for port in &mut self.ports {
             if let Some(stacked) = &mut port.stacked
                 && stacked.on == Some(gone)

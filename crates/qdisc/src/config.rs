@@ -7,7 +7,7 @@ use crate::node::Node;
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Owner, Told};
+use tidegate_classify::{FilterList, Owner, Shared, Told};
 use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
@@ -45,7 +45,7 @@ impl Shaper {
         if matches!(op.verb, Verb::Add | Verb::Replace) && self.has_qdisc(ingress::HANDLE) {
             return Err(CANNOT_MOVE);
         }
-        self.ingress.qdisc_op(op, &mut self.actions.blocks)?;
+        self.ingress.qdisc_op(op, &mut self.shared.blocks)?;
         if self.ingress.is_there() != before {
             self.empty(now, pool, draws);
         }
@@ -403,7 +403,7 @@ impl Shaper {
     /// When there is no such parent.
     pub fn chains(&mut self, parent: Handle) -> Result<(Handle, Vec<u32>), TcError> {
         if self.is_hook(parent) {
-            return Ok((ingress::HANDLE, self.ingress.chains(parent, &self.actions.blocks)?));
+            return Ok((ingress::HANDLE, self.ingress.chains(parent, &self.shared.blocks)?));
         }
         let parent = self.filter_parent(parent)?;
         let node = self.node(parent.qdisc()).ok_or(NO_PARENT)?;
@@ -433,10 +433,10 @@ impl Shaper {
     ) -> Result<(), TcError> {
         self.configure(|shaper| {
             let (_, mut cx) = shaper.enter(now, pool, draws);
-            let mut filters = cx.actions.blocks.lend(op.block).ok_or(ingress::NO_BLOCK)?;
+            let mut filters = cx.blocks.lend(op.block).ok_or(ingress::NO_BLOCK)?;
             let owner = ingress::owner(Handle::NONE, &cx);
             let done = filters.apply(op, owner, cx.actions, &mut cx.draw.random());
-            cx.actions.blocks.give_back(op.block, filters);
+            cx.blocks.give_back(op.block, filters);
             done
         })
     }
@@ -474,27 +474,29 @@ impl Shaper {
 
     fn filters_there(&mut self, now: Time, dev: &str, parent: Handle, all: bool) -> Result<Vec<FilterDump>, TcError> {
         // They are looked at while the tree is walked.
-        let actions = core::mem::take(&mut self.actions);
-        let out = self.told_filters(Told { now, actions: &actions }, dev, parent, all);
-        self.actions = actions;
+        let shared = core::mem::take(&mut self.shared);
+        let out = self.told_filters(&shared, now, dev, parent, all);
+        self.shared = shared;
         out
     }
 
     fn told_filters(
         &mut self,
-        told: Told<'_>,
+        shared: &Shared,
+        now: Time,
         dev: &str,
         parent: Handle,
         all: bool,
     ) -> Result<Vec<FilterDump>, TcError> {
         let mut out = Vec::new();
         if self.is_hook(parent) {
-            self.ingress.dump_filters(told, dev, parent, all, &mut out)?;
+            self.ingress.dump_filters(shared, now, dev, parent, all, &mut out)?;
             return Ok(out);
         }
         let parent = self.filter_parent(parent)?;
         if let Some(node) = self.node(parent.qdisc()) {
             let only = (!all).then_some(parent);
+            let told = Told { now, actions: &shared.actions };
             // A parent that can have no filters lists none.
             let _ = node.with_filters(parent, |_, filters| filters.dump(told, dev, parent, only, &mut out));
         }

@@ -4,7 +4,7 @@ use crate::discipline::QdiscState;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use tidegate_classify::{Actions, RandomSource, Way};
+use tidegate_classify::{Actions, Blocks, RandomSource, Way};
 use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time, Wheel};
 
 /// What a discipline may ask of the device it works for.
@@ -77,6 +77,8 @@ pub struct Context<'a> {
     pub draw: Draw<'a>,
     /// The machine's actions.
     pub actions: &'a mut Actions,
+    /// The machine's shared blocks of filters.
+    pub(crate) blocks: &'a mut Blocks,
     /// The device.
     pub device: Device,
     /// Where maintenance timers are armed.

@@ -3,7 +3,7 @@
 use crate::asking;
 use crate::context::{Context, Why};
 use alloc::vec::Vec;
-use tidegate_classify::{Actions, Blocks, FilterList, Owner, Told, Verdict, Way};
+use tidegate_classify::{Blocks, FilterList, Owner, Shared, Told, Verdict, Way};
 use tidegate_packet::{Handle, Pkt, Time};
 use tidegate_policy::dump::{FilterDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, SharedBlocks, TcError, Verb};
@@ -203,14 +203,14 @@ impl Ingress {
     }
 
     /// The filters of a hook, or of its block.
-    fn filters_at<'a>(&'a self, hook: &'a Hook, actions: &'a Actions) -> &'a FilterList {
-        actions.blocks.get(hook.block).unwrap_or(&hook.filters)
+    fn filters_at<'a>(&'a self, hook: &'a Hook, blocks: &'a Blocks) -> &'a FilterList {
+        blocks.get(hook.block).unwrap_or(&hook.filters)
     }
 
     /// A packet arrives at the device.
     pub(crate) fn arrive(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Hooked {
         // Without filters the kernel does not come to the qdisc, which then counts nothing.
-        if self.kind.is_none() || self.filters_at(&self.arriving, cx.actions).is_empty() {
+        if self.kind.is_none() || self.filters_at(&self.arriving, cx.blocks).is_empty() {
             return Hooked::Passed(pkt);
         }
         // The link header was taken off before.
@@ -225,7 +225,7 @@ impl Ingress {
     /// A packet is about to enter the device's tree.
     pub(crate) fn leave(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Hooked {
         let len = cx.pool.meta(&pkt).len;
-        if self.filters_at(&self.leaving, cx.actions).is_empty() {
+        if self.filters_at(&self.leaving, cx.blocks).is_empty() {
             return Hooked::Passed(pkt);
         }
         self.bytes += u64::from(len);
@@ -265,16 +265,18 @@ impl Ingress {
     /// The filters of a hook; the kernel lists none for a parent it does not know.
     pub(crate) fn dump_filters(
         &mut self,
-        told: Told<'_>,
+        shared: &Shared,
+        now: Time,
         dev: &str,
         parent: Handle,
         all: bool,
         out: &mut Vec<FilterDump>,
     ) -> Result<(), TcError> {
+        let told = Told { now, actions: &shared.actions };
         let holder = self.holder(parent)?;
         let block = self.hook(holder).block;
-        if let Some(shared) = told.blocks().get(block) {
-            dump_shared(shared, told, (dev, parent), block, out);
+        if let Some(filters) = shared.blocks.get(block) {
+            dump_shared(filters, told, (dev, parent), block, out);
             return Ok(());
         }
         let only = (!all).then_some(holder);
@@ -288,35 +290,35 @@ pub(crate) fn owner<'a>(holder: Handle, cx: &Context<'a>) -> Owner<'a> {
     Owner { qdisc: HANDLE, holder, has_class: &|_| true, now: cx.now, wheel: cx.wheel }
 }
 
-/// The filters of a shared block of a machine with these actions, as tc lists them.
+/// The filters of a shared block of a machine, as tc lists them.
 ///
 /// # Errors
 /// When there is no such block.
-pub fn dump_block(actions: &Actions, now: Time, number: u32) -> Result<Vec<FilterDump>, TcError> {
-    let shared = actions.blocks.get(number).ok_or(NO_BLOCK)?;
+pub fn dump_block(shared: &Shared, now: Time, number: u32) -> Result<Vec<FilterDump>, TcError> {
+    let filters = shared.blocks.get(number).ok_or(NO_BLOCK)?;
     let mut out = Vec::new();
-    dump_shared(shared, Told { now, actions }, ("", Handle::NONE), number, &mut out);
+    dump_shared(filters, Told { now, actions: &shared.actions }, ("", Handle::NONE), number, &mut out);
     Ok(out)
 }
 
 /// The same at a place.
 fn dump_shared(
-    shared: &FilterList,
+    filters: &FilterList,
     told: Told<'_>,
     (dev, parent): (&str, Handle),
     block: u32,
     out: &mut Vec<FilterDump>,
 ) {
     let before = out.len();
-    shared.dump(told, dev, parent, None, out);
+    filters.dump(told, dev, parent, None, out);
     out[before..].iter_mut().for_each(|dump| dump.block = block);
 }
 
 fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Context<'_>, pkt: Pkt, counted: (u32, u32)) -> Hooked {
-    let verdict = match cx.actions.blocks.lend(hook.block) {
+    let verdict = match cx.blocks.lend(hook.block) {
         Some(mut shared) => {
             let verdict = ask(&mut shared, cx, &pkt, counted);
-            cx.actions.blocks.give_back(hook.block, shared);
+            cx.blocks.give_back(hook.block, shared);
             verdict
         }
         None => ask(&mut hook.filters, cx, &pkt, counted),

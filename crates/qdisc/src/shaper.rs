@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::ways::{self, Ways};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use tidegate_classify::{Actions, Way};
+use tidegate_classify::{Shared, Way};
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::Kind;
 
@@ -78,7 +78,7 @@ pub struct Shaper {
     copied: Option<(Pkt, Handle)>,
     pub(crate) ways: Ways,
     /// The machine's actions, while the device is at work; in between they are with the machine.
-    pub(crate) actions: Box<Actions>,
+    pub(crate) shared: Box<Shared>,
 }
 
 /// A shaper's parts, lent apart.
@@ -118,7 +118,7 @@ impl Shaper {
             led: None,
             copied: None,
             ways: Ways::default(),
-            actions: Box::default(),
+            shared: Box::default(),
         }
     }
 
@@ -198,8 +198,8 @@ impl Shaper {
 
     /// Lends it the machine's actions, or takes them back: it gets what is given, and what it had is in its place.
     #[inline]
-    pub fn swap_actions(&mut self, actions: &mut Box<Actions>) {
-        core::mem::swap(&mut self.actions, actions);
+    pub fn swap_shared(&mut self, shared: &mut Box<Shared>) {
+        core::mem::swap(&mut self.shared, shared);
     }
 
     /// Shows the places that the actions of each filter have.
@@ -415,7 +415,8 @@ impl Shaper {
         let cx = Context {
             now,
             pool,
-            actions: &mut self.actions,
+            actions: &mut self.shared.actions,
+            blocks: &mut self.shared.blocks,
             draw: Draw { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
             device: self.device,
             wheel: &self.wheel,

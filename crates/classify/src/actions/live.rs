@@ -1,9 +1,9 @@
 //! One action at work: what it does to a packet, and what it counts.
 
 use super::police::Policers;
-use super::{Actions, Done, Meter, Mirrored, Verdict, Way, connection, csum, nat, pedit, skbmod, vlan};
+use super::{connection, csum, nat, pedit, skbmod, vlan};
 use crate::conntrack::Conntrack;
-use crate::list::RandomSource;
+use crate::query::{Done, Meter, Mirrored, RandomSource, Verdict, Way};
 use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
@@ -11,6 +11,9 @@ use tidegate_policy::{
     Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod, TcError,
     Vlan, VlanHow,
 };
+
+/// How often one packet may be led to another device in one go.
+pub(super) const MOST_LEADS: u32 = 4;
 
 /// What actions reach beside the packet.
 pub(super) struct Doors<'a> {
@@ -102,7 +105,7 @@ impl Live {
         random: &mut RandomSource<'_>,
         doors: &mut Doors<'_>,
     ) -> Done {
-        if doors.led_before >= Actions::MOST_LEADS && matches!(self.action.act, Act::Mirred(_)) {
+        if doors.led_before >= MOST_LEADS && matches!(self.action.act, Act::Mirred(_)) {
             // It goes round: nothing is counted but that.
             self.overlimits += 1;
             return Done::Control(Control::Drop);

@@ -9,8 +9,8 @@
 //! What a packet changes is kept apart from what it only reads, the number of a profile that all share who were told the same. With tens of
 //! thousands of policers the memory that packets walk over is what they cost.
 
-use super::Meter;
 use crate::cost::{Cost, Price};
+use crate::query::Meter;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use tidegate_packet::{Rate, Time};

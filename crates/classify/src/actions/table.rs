@@ -1,16 +1,14 @@
 //! The machine's actions.
 
-use super::live::{Doors, Live};
+use super::live::{self, Doors, Live};
 use super::police::Policers;
-use super::{Done, Mirrored};
-use crate::blocks::Blocks;
 use crate::conntrack::Conntrack;
-use crate::list::Asked;
+use crate::query::{Done, Meter, Mirrored, RandomSource};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_packet::Time;
+use tidegate_packet::{Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::spec::action_kind;
 use tidegate_policy::{Act, Action, ActionId, ActionsOp, Control, Errno, Only, TcError, Verb};
@@ -35,27 +33,31 @@ pub struct Actions {
     asks_connections: bool,
     /// The kernel was built without zones and labels of connections.
     no_zones: bool,
-    /// The filter lists that devices share: like the actions, they are the machine's and go along with whoever classifies.
-    pub blocks: Blocks,
-}
-
-/// Has the packet go through the action in a place.
-#[inline]
-pub(super) fn run(place: u32, asked: &mut Asked<'_>) -> Done {
-    let Asked { pool, pkt, meter, actions, random, .. } = asked;
-    let Actions { slots, mirrored, led_before, connections, policers, .. } = &mut **actions;
-    match slots.get_mut(place as usize) {
-        Some(Some(live)) => {
-            let doors = &mut Doors { place, mirrored, led_before: *led_before, connections, policers };
-            live.run(pool, pkt, *meter, random, doors)
-        }
-        _ => unreachable!("a filter holds an action that is gone"),
-    }
 }
 
 impl Actions {
     /// How often one packet may be led to another device in one go.
-    pub const MOST_LEADS: u32 = 4;
+    pub const MOST_LEADS: u32 = live::MOST_LEADS;
+
+    /// Has a packet go through the action in a place.
+    #[inline]
+    pub(crate) fn run(
+        &mut self,
+        place: u32,
+        pool: &mut Pool,
+        pkt: &Pkt,
+        meter: Meter,
+        random: &mut RandomSource<'_>,
+    ) -> Done {
+        let Actions { slots, mirrored, led_before, connections, policers, .. } = self;
+        match slots.get_mut(place as usize) {
+            Some(Some(live)) => {
+                let doors = &mut Doors { place, mirrored, led_before: *led_before, connections, policers };
+                live.run(pool, pkt, meter, random, doors)
+            }
+            _ => unreachable!("a filter holds an action that is gone"),
+        }
+    }
 
     /// Has the machine no actions?
     pub fn is_empty(&self) -> bool {
@@ -86,7 +88,7 @@ impl Actions {
     }
 
     /// A filter takes hold of these; those that are not there are made, or where one cannot be, none.
-    pub(super) fn bind(&mut self, actions: &[Action], now: Time) -> Result<Vec<u32>, TcError> {
+    pub(crate) fn bind(&mut self, actions: &[Action], now: Time) -> Result<Vec<u32>, TcError> {
         let mut places = Vec::with_capacity(actions.len());
         for action in actions {
             match self.find_or_make(action, now) {
@@ -234,11 +236,11 @@ impl Actions {
         self.stale.is_some_and(|gone| !deferred || gone < now)
     }
 
-    /// Counts anew: `show` calls what it is given with the places that each filter there is has. What nobody has any more goes.
+    /// Counts again: `show` calls what it is given with the places that each filter there is has. Actions that none has are removed. Filters of
+    /// shared blocks count too: [`crate::Shared::count`].
     pub fn count(&mut self, show: impl FnOnce(&mut dyn FnMut(&[u32]))) {
         let mut binds = vec![0; self.slots.len()];
         let mut count = |places: &[u32]| places.iter().for_each(|place| binds[*place as usize] += 1);
-        self.blocks.each_action(&mut count);
         show(&mut count);
         for (place, binds) in (0..).zip(binds) {
             let Some(live) = self.at_mut(place) else { continue };
@@ -354,7 +356,7 @@ impl Actions {
         ours.filter_map(|(_, place)| self.dump_at(*place, now)).collect()
     }
 
-    pub(super) fn dump_at(&self, place: u32, now: Time) -> Option<ActionDump> {
+    pub(crate) fn dump_at(&self, place: u32, now: Time) -> Option<ActionDump> {
         self.at(place).map(|live| live.dump(now))
     }
 

@@ -5,9 +5,9 @@ mod ematch;
 pub(crate) use ematch::holds;
 use ematch::holds_counted;
 
-use crate::actions::{Bound, Said, Told};
-use crate::list::Asked;
-use crate::pref::Filters;
+use crate::asked::{Asked, Bound, Told};
+use crate::filters::Filters;
+use crate::query::Said;
 use alloc::vec::Vec;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, U32Hits};

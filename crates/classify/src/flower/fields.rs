@@ -1,7 +1,7 @@
 //! The fields of a packet that flower compares: those of the innermost headers, as the dissector comes to them.
 
+use crate::asked::Asked;
 use crate::conntrack::flower_state;
-use crate::list::Asked;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Addrs, innermost, transport};
 use tidegate_policy::{FlowerField, FlowerKey};

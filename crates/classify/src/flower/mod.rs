@@ -5,9 +5,9 @@
 
 mod fields;
 
-use crate::actions::{Bound, Said, Told};
-use crate::list::Asked;
-use crate::pref::Filters;
+use crate::asked::{Asked, Bound, Told};
+use crate::filters::Filters;
+use crate::query::Said;
 use alloc::vec::Vec;
 use fields::Fields;
 use tidegate_packet::Handle;

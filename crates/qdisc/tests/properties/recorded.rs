@@ -1,7 +1,7 @@
 //! The machine of the recorded runs, as far as one device and tc go: a link behind a tree, commands, time.
 
 use std::fmt::Write as _;
-use tidegate_classify::Actions;
+use tidegate_classify::Shared;
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Handle, Head, Jiffies, Meta, Pkt, Pool, Span, Time};
 use tidegate_policy::{Act, FilterOp, Op, SharedBlocks, TcError, Verb};
@@ -285,25 +285,25 @@ impl Machine {
             _ => return Err(NeedsMore),
         };
         if may_remove_filters(op) {
-            self.with_actions(|_, actions| actions.filters_may_be_gone(now));
+            self.with_shared(|_, shared| shared.actions.filters_may_be_gone(now));
         }
         Ok(done)
     }
 
     /// The actions of deleted filters go once time has passed.
     fn count_actions(&mut self, now: Time) {
-        self.with_actions(|shaper, actions| {
-            if actions.must_count(now, true) {
-                actions.count(|show| shaper.each_action(show));
+        self.with_shared(|shaper, shared| {
+            if shared.actions.must_count(now, true) {
+                shared.count(|show| shaper.each_action(show));
             }
         });
     }
 
-    fn with_actions(&mut self, work: impl FnOnce(&mut Shaper, &mut Actions)) {
-        let mut actions = Box::default();
-        self.shaper.swap_actions(&mut actions);
-        work(&mut self.shaper, &mut actions);
-        self.shaper.swap_actions(&mut actions);
+    fn with_shared(&mut self, work: impl FnOnce(&mut Shaper, &mut Shared)) {
+        let mut shared = Box::default();
+        self.shaper.swap_shared(&mut shared);
+        work(&mut self.shaper, &mut shared);
+        self.shaper.swap_shared(&mut shared);
     }
 }
 
