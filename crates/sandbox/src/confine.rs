@@ -14,7 +14,8 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::error::SandboxError;
-use crate::{Spec, syscalls};
+use crate::spec::Spec;
+use crate::syscalls;
 
 /// Bytes of address space of one process: memory that it maps, of whatever kind.
 const MAX_ADDRESSES: u64 = 1 << 30;

@@ -14,8 +14,9 @@ use rustix::fs::CWD;
 use rustix::mount::OpenTreeFlags;
 
 use crate::control::{Control, Message};
-use crate::root::OWN;
-use crate::{Spec, Users, mounts};
+use crate::mounts;
+use crate::paths::OWN;
+use crate::spec::{Spec, Users};
 
 /// The first user of the spare ranges; systemd's list of user numbers keeps them free.
 const FIRST_SPARE: u32 = 0x7000_0000;

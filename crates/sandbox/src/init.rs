@@ -17,7 +17,9 @@ use tidegate_sys::netlink::Links;
 
 use crate::control::{Control, Message, words_of};
 use crate::error::SandboxError;
-use crate::{ADDRESS, Spec, confine, links, root, settings};
+use crate::paths::ADDRESS;
+use crate::spec::Spec;
+use crate::{confine, links, root, settings};
 
 /// How often adopted processes that have ended are looked for while a program runs.
 const REAP_EVERY: Duration = Duration::from_millis(100);

@@ -35,6 +35,7 @@ mod init;
 mod links;
 mod mounts;
 mod outer;
+mod paths;
 mod root;
 mod settings;
 mod spec;
@@ -45,9 +46,8 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -61,21 +61,15 @@ pub use cgroup::Shortage;
 use control::{Control, Message};
 pub use error::SandboxError;
 pub use links::LinkRequest;
-pub use spec::Spec;
+pub use paths::{ADDRESS, TOOLS};
+use paths::{INIT, OUTER};
+pub use spec::{Spec, Users};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Where a program inside reaches the caller: TCP, because Unix sockets are refused inside.
-/// The network namespace is the sandbox's own, so nothing else listens there.
-pub const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5));
-/// Where a program inside finds the executable under each tool's name.
-pub const TOOLS: &str = "/run/tidegate/bin";
-
-const OUTER: &str = "tidegate-sandbox-outer";
-const INIT: &str = "tidegate-sandbox-init";
 /// How long an answer of the first process inside may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// How long the set-up may take.
@@ -84,17 +78,6 @@ const SETUP_LIMIT: Duration = Duration::from_secs(20);
 const PUBLIC: [&str; 7] = ["PATH", "LANG", "LC_ALL", "TERM", "TZ", "SHELL", "HOME"];
 /// The most reports that are kept while an answer is awaited.
 const MAX_REPORTS: usize = 4096;
-
-/// Which user namespace the program gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Users {
-    /// A new one in which root is a spare range of users outside, as far as its file systems can be mapped: needs root.
-    Spare,
-    /// A new one in which users stand for themselves, or just for the caller.
-    Namespace,
-    /// The caller's own: needs root, for systems where user namespaces are forbidden.
-    Caller,
-}
 
 /// What the sandbox reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -366,9 +349,4 @@ fn handshake(
         }
     }
     Err(SandboxError::new(STEP, io::Error::other("its process ended early")))
-}
-
-/// True when the path holds a byte that mount options cannot carry.
-fn awkward(path: &Path) -> bool {
-    path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b',' | b':' | b'\\' | b'\n'))
 }

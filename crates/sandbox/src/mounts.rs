@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::mount::MountFlags;
 
-use crate::root::OLD;
+use crate::paths::OLD;
 
 /// Bytes of memory, and inodes, that the root directory and its mount points may take.
 const FRAME: &str = "mode=0755,size=16m,nr_inodes=65536";

@@ -10,9 +10,9 @@ use std::process::{Child, Command};
 use rustix::process::{Gid, Signal, Uid};
 use rustix::thread::UnshareFlags;
 
-use crate::INIT;
 use crate::control::{Control, Message};
 use crate::error::SandboxError;
+use crate::paths::INIT;
 
 /// Plays the stage; the exit code of the process.
 pub(crate) fn run(mut words: impl Iterator<Item = OsString>) -> i32 {

@@ -18,16 +18,13 @@ use crate::confine::Visible;
 use crate::control::{Control, Message};
 use crate::error::SandboxError;
 use crate::mounts::{bind_read_only, frame, mount_points, read_only, written};
-use crate::{Spec, TOOLS, awkward};
+use crate::paths::{OLD, OWN, TOOLS, awkward};
+use crate::spec::Spec;
 
-/// The host's tree while we build.
-pub(crate) const OLD: &str = "/.old";
 /// Everything that can be written, while we build; binds and overlays keep it afterwards.
 const UPPER: &str = "/.upper";
 /// Everybody's directory for passing files.
 const TMP: &str = "/tmp";
-/// What never comes from the host.
-pub(crate) const OWN: [&str; 6] = ["proc", "sys", "dev", "run", ".old", ".upper"];
 /// How deep directories are taken apart to reach those that can be covered.
 const MAX_DEPTH: usize = 3;
 /// The most entries of a directory we rebuild one by one.

@@ -3,6 +3,17 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+/// Which user namespace the program gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Users {
+    /// A new one in which root is a spare range of users outside, as far as its file systems can be mapped: needs root.
+    Spare,
+    /// A new one in which users stand for themselves, or just for the caller.
+    Namespace,
+    /// The caller's own: needs root, for systems where user namespaces are forbidden.
+    Caller,
+}
+
 /// What a sandbox shall hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spec {
