@@ -1,7 +1,7 @@
 //! Circles among the modules of a crate: files that need each other can be read, tested and moved only together.
 //!
 //! A file needs another one where its code names it: by a path that begins with `crate` or `super`, or with a module
-//! that it declares itself. Tests do not count.
+//! that it declares itself. Tests do not count, nor does who may see an item (`pub(in crate::tc)`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -109,9 +109,9 @@ fn circles(modules: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
 /// The modules that a file names.
 fn needed(module: &Module, text: &str, modules: &BTreeMap<Module, String>) -> BTreeSet<Module> {
     let code = code_only(text);
-    let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+    let code = without_visibility(code.split("#[cfg(test)]").next().unwrap_or_default());
     let mut all = BTreeSet::new();
-    for path in paths(code) {
+    for path in paths(&code) {
         let mut parts = path.iter().map(String::as_str).peekable();
         let mut at = match parts.peek() {
             Some(&"crate") => {
@@ -144,6 +144,13 @@ fn needed(module: &Module, text: &str, modules: &BTreeMap<Module, String>) -> BT
         }
     }
     all
+}
+
+/// Code without `(in crate::tc)` and the like.
+fn without_visibility(code: &str) -> String {
+    let mut parts = code.split("pub(in ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + "pub " + part.split_once(')').map_or(part, |(_, rest)| rest))
 }
 
 /// All paths of two parts and more, those in braces written out.
@@ -220,7 +227,10 @@ mod tests {
     #[test]
     fn tests_comments_and_other_crates_do_not_count() {
         let a = ("a.rs", "use crate::b::X;");
-        for harmless in ["// use crate::a::Y;\n", "use other::a::Y;", "#[cfg(test)] mod tests { use crate::a::Y; }"] {
+        let seen = "pub(in crate::a) fn f() {}";
+        for harmless in
+            ["// use crate::a::Y;\n", "use other::a::Y;", "#[cfg(test)] mod tests { use crate::a::Y; }", seen]
+        {
             assert!(circles(&modules(&[a, ("b.rs", harmless)])).is_empty(), "{harmless}");
         }
     }

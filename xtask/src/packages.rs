@@ -135,8 +135,10 @@ mod tests {
         assert!(of(&[package("a", &[("b", "^1")]), package("b", &[])]).is_empty());
         let circle = of(&[package("a", &[("b", "^1")]), package("b", &[("a", "^1")])]);
         assert!(circle[0].contains("a → b → a"), "{circle:?}");
-        let missing = of(&[package("a", &[("b", "*")]), package("b", &[])]);
-        assert_eq!(missing, ["a: its dependency b has a path and no version"]);
+        let mut missing = package("a", &[("b", "*")]);
+        assert!(of(&[missing.clone(), package("b", &[])]).is_empty(), "a dev-dependency may have none");
+        missing["dependencies"][0]["kind"] = Value::Null;
+        assert_eq!(of(&[missing, package("b", &[])]), ["a: its dependency b has a path and no version"]);
     }
 
     #[test]

@@ -18,6 +18,7 @@
 
 pub mod decode;
 pub mod encode;
+mod filter;
 mod kernel;
 mod kind;
 mod netfilter;

@@ -1,13 +1,13 @@
 //! Operations as netlink messages: what tc would send for the same words.
 
-mod action;
-pub(crate) mod filter;
+pub(crate) mod action;
 pub(crate) mod message;
 pub mod nft;
 pub(crate) mod rate;
 
 pub use message::{Devices, Message, Unsent};
 
+use crate::filter;
 use crate::kind::codec;
 use message::number;
 use tidegate_packet::Handle;

@@ -1,20 +1,12 @@
 //! `tc actions …`: the machine's actions by themselves.
 
+use super::action;
+use super::asks::{ShowActions, TcCommand};
 use super::words::{Words, begins};
-use super::{TcCommand, action};
 use crate::number::u32_in;
 use crate::{Env, Refusal};
 use tidegate_policy::spec::{ACTIONS, action_kind};
 use tidegate_policy::{ActionId, ActionsOp, Op, Verb};
-
-/// Which actions are shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ShowActions {
-    /// All of a kind; nothing, where the name is unknown.
-    Kind(String),
-    /// These.
-    Numbered(Vec<ActionId>),
-}
 
 /// What a verb asks for.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! The words behind the name of a kind become its parameters.
 
-use super::kind::{syntax, unparsable};
+use super::kind::row::unparsable;
+use super::kind::syntax;
 use super::options::Reader;
 use super::words::Words;
 use crate::{Env, Refusal, nearest};

@@ -1,30 +1,15 @@
 //! `tc chain …`: chains of filters by themselves.
 
+use super::asks::{ShowChains, ShowFlags, TcCommand};
 use super::build::later;
 use super::command::{block, device, either, find_device, one_of, parent};
 use super::filter::{chain_of, hook, preference, protocol_of, unknown_in_show};
 use super::show::{Entry, ended};
 use super::words::{Words, begins};
-use super::{ShowFlags, TcCommand};
 use crate::json::{self, Json};
 use crate::{Env, Refusal};
 use tidegate_packet::Handle;
 use tidegate_policy::{ChainOp, Op};
-
-/// Which chains are shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShowChains {
-    /// Of this device; empty: none are listed.
-    pub dev: String,
-    /// Of this shared block; 0: of none.
-    pub block: u32,
-    /// Of this qdisc or class; [`Handle::NONE`]: of the root qdisc.
-    pub parent: Handle,
-    /// This one alone (`get`), which must be there.
-    pub only: Option<u32>,
-    /// This one alone, of a listing, which then leaves its number out.
-    pub chain: Option<u32>,
-}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Asked {

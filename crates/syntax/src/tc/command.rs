@@ -1,7 +1,9 @@
 //! `tc qdisc …` and `tc class …`: the words before the kind.
 
+use super::asks::{Object, ShowWhat, TcCommand};
+use super::help::help_of;
 use super::words::{Words, begins};
-use super::{Object, ShowWhat, TcCommand, build, help_of, size_table};
+use super::{build, size_table};
 use crate::number::u32_in;
 use crate::units::{parse_classid, parse_handle, parse_time};
 use crate::{Env, Refusal};

@@ -1,6 +1,7 @@
 //! What basic and flower filters ask for, one condition after the other, in tc's words.
 
-use super::{ematch, flower};
+use super::ematch;
+use super::filter::key_words;
 use tidegate_policy::{Ematch, FilterParams, Term};
 
 /// A condition, and how the next is joined to it.
@@ -18,7 +19,7 @@ pub fn conditions(params: &FilterParams) -> Vec<Joined> {
     match params {
         FilterParams::Basic(basic) => basic.terms.iter().map(|term| Joined { text: one(term), or: term.or }).collect(),
         FilterParams::Flower(flower) => {
-            let text = |key| flower::key_words(flower, key);
+            let text = |key| key_words(flower, key);
             flower.keys.iter().map(|key| Joined { text: text(key), or: false }).collect()
         }
         _ => Vec::new(),

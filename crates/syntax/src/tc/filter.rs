@@ -1,19 +1,30 @@
-//! `tc filter …`: the words before the kind, fw and flow.
+//! `tc filter`: the command, and its table of kinds.
 
+mod basic;
+mod flow;
+mod flower;
+mod fw;
+pub(super) mod kinds;
+mod matchall;
+mod row;
+mod u32;
+
+pub(super) use flower::key_words;
+pub(super) use row::{Given, Read, Told};
+
+use super::asks::{Object, ShowWhat, TcCommand};
 use super::build::later;
 use super::command::{Notes, block, class_id, device, either, estimator_aside, find_device, found, one_of, parent_or};
+use super::help::help_of;
+use super::protocols::parse_protocol;
 use super::words::{Words, begins};
-use super::{Object, ShowWhat, TcCommand, help_of};
-use super::{action, basic, ematch, flower, u32_filter};
 use crate::nearest;
 use crate::number::{u16_in, u32_in};
-use crate::units::parse_classid;
 use crate::{Env, Refusal};
+use kinds::row;
 use tidegate_packet::Handle;
-use tidegate_policy::spec::{FILTERS, FLOW, FW, MATCHALL, REFUSED_FILTERS, why_not};
-use tidegate_policy::{
-    Action, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, Indev, MatchallParams, Op, Verb,
-};
+use tidegate_policy::spec::{FILTERS, REFUSED_FILTERS, why_not};
+use tidegate_policy::{FilterOp, Op, Verb};
 
 /// Where `filter … ingress` hangs.
 pub(super) const INGRESS_FILTERS: Handle = Handle(0xffff_fff2);
@@ -198,80 +209,6 @@ pub(super) fn protocol_of(text: &str, place: usize) -> Result<u16, Refusal> {
     })
 }
 
-/// An EtherType by name or number.
-pub(crate) fn parse_protocol(text: &str) -> Option<u16> {
-    let lower = text.to_ascii_lowercase();
-    let named = PROTOCOLS.iter().find(|(name, _)| name.to_ascii_lowercase() == lower);
-    let number = named.map(|(_, number)| *number).or((lower == "ipv4").then_some(0x0800));
-    number.or_else(|| u16_in(text, 0))
-}
-
-/// The names of EtherTypes that tc prints and reads.
-pub(super) const PROTOCOLS: [(&str, u16); 52] = [
-    ("802_3", 0x0001),
-    ("ax25", 0x0002),
-    ("all", 0x0003),
-    ("802_2", 0x0004),
-    ("snap", 0x0005),
-    ("ddcmp", 0x0006),
-    ("wan_ppp", 0x0007),
-    ("ppp_mp", 0x0008),
-    ("localtalk", 0x0009),
-    ("can", 0x000c),
-    ("ppptalk", 0x0010),
-    ("tr_802_2", 0x0011),
-    ("mobitex", 0x0015),
-    ("control", 0x0016),
-    ("irda", 0x0017),
-    ("econet", 0x0018),
-    ("loop", 0x0060),
-    ("pup", 0x0200),
-    ("pupat", 0x0201),
-    ("ip", 0x0800),
-    ("x25", 0x0805),
-    ("arp", 0x0806),
-    ("bpq", 0x08ff),
-    ("ieeepup", 0x0a00),
-    ("ieeepupat", 0x0a01),
-    ("dec", 0x6000),
-    ("dna_dl", 0x6001),
-    ("dna_rc", 0x6002),
-    ("dna_rt", 0x6003),
-    ("lat", 0x6004),
-    ("diag", 0x6005),
-    ("cust", 0x6006),
-    ("sca", 0x6007),
-    ("teb", 0x6558),
-    ("rarp", 0x8035),
-    ("atalk", 0x809b),
-    ("aarp", 0x80f3),
-    ("802.1Q", 0x8100),
-    ("ipx", 0x8137),
-    ("ipv6", 0x86dd),
-    ("mpls_uc", 0x8847),
-    ("mpls_mc", 0x8848),
-    ("atmmpoa", 0x884c),
-    ("ppp_disc", 0x8863),
-    ("ppp_ses", 0x8864),
-    ("atmfate", 0x8884),
-    ("profinet", 0x8892),
-    ("aoe", 0x88a2),
-    ("ethercat", 0x88a4),
-    ("802.1ad", 0x88a8),
-    ("tipc", 0x88ca),
-    ("LLDP", 0x88cc),
-];
-
-pub(super) type Given<'a> = Option<(&'a str, usize)>;
-
-/// What stands from the kind on.
-#[derive(Default)]
-pub(super) struct Read {
-    pub(super) handle: u32,
-    pub(super) params: Option<FilterParams>,
-    pub(super) actions: Vec<Action>,
-}
-
 /// Reads the handle in the kind's notation, and the words after the kind.
 pub(super) fn options(
     kind: &str,
@@ -280,249 +217,26 @@ pub(super) fn options(
     words: &mut Words<'_>,
     env: &Env,
 ) -> Result<Read, Refusal> {
-    match kind {
-        "fw" => fw(handle, words, env),
-        "flow" => flow(handle, words, env),
-        "matchall" => matchall(handle, words, env),
-        "basic" => basic::parse(handle, words, env),
-        "flower" => flower::parse(handle, protocol, words, env),
-        "u32" => {
-            let mut node = match handle {
-                Some((text, place)) => u32_filter::parse_handle(text).ok_or_else(|| {
-                    Refusal::new(1, "Illegal filter ID")
-                        .at(place)
-                        .remedy("A handle of u32 is TABLE:BUCKET:NODE in hexadecimal, such as 800::801.")
-                })?,
-                None => 0,
+    if let Some(row) = row(kind) {
+        return (row.parse)(handle, protocol, words, env);
+    }
+    match words.peek() {
+        Some(option) => {
+            if let Some(why) = why_not(REFUSED_FILTERS, kind) {
+                return Err(later("filter", kind, place).remedy(format!("Not built: {why}.")));
+            }
+            let known: Vec<&str> = FILTERS.iter().map(|filter| filter.name).collect();
+            let remedy = match nearest(kind, known.iter().copied()) {
+                Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
+                None => format!("There is no filter \"{kind}\"; this version knows {}.", known.join(", ")),
             };
-            let read = u32_filter::parse(words, env)?;
-            if let Some(order) = read.order {
-                node = node & !0xfff | order & 0xfff;
-            }
-            Ok(Read { handle: node, params: read.params.map(FilterParams::U32), actions: read.actions })
+            Err(Refusal::new(1, format!("Unknown filter \"{kind}\", hence option \"{option}\" is unparsable"))
+                .at(place)
+                .remedy(remedy))
         }
-        _ => match words.peek() {
-            Some(option) => {
-                if let Some(why) = why_not(REFUSED_FILTERS, kind) {
-                    return Err(later("filter", kind, place).remedy(format!("Not built: {why}.")));
-                }
-                let known: Vec<&str> = FILTERS.iter().map(|filter| filter.name).collect();
-                let remedy = match nearest(kind, known.iter().copied()) {
-                    Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
-                    None => format!("There is no filter \"{kind}\"; this version knows {}.", known.join(", ")),
-                };
-                Err(Refusal::new(1, format!("Unknown filter \"{kind}\", hence option \"{option}\" is unparsable"))
-                    .at(place)
-                    .remedy(remedy))
-            }
-            None => {
-                let number = handle.and_then(|(text, _)| u32_in(text, 0)).unwrap_or(0);
-                Ok(Read { handle: number, ..Read::default() })
-            }
-        },
-    }
-}
-
-fn illegal(name: &str, more: &str, text: &str, place: usize) -> Refusal {
-    Refusal::new(1, format!("Illegal \"{name}\"{more}")).at(place).remedy(format!(
-        "\"{text}\" is not a value for {name}: a number is wanted (0x for hexadecimal), for classes 1:10."
-    ))
-}
-
-fn fw(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
-    let mut params = FwParams::default();
-    let mut number = 0;
-    if let Some((text, place)) = handle {
-        let (value, mask) = match text.split_once('/') {
-            Some((value, mask)) => (value, Some(mask)),
-            None => (text, None),
-        };
-        number = u32_in(value, 0).ok_or_else(|| illegal("handle", "", text, place))?;
-        if let Some(mask) = mask {
-            params.mask = Some(u32_in(mask, 0).ok_or_else(|| illegal("handle", " mask", text, place))?);
+        None => {
+            let number = handle.and_then(|(text, _)| u32_in(text, 0)).unwrap_or(0);
+            Ok(Read { handle: number, ..Read::default() })
         }
     }
-    if words.peek().is_none() {
-        return Ok(Read { handle: number, ..Read::default() });
-    }
-    let mut actions = Vec::new();
-    while let Some(word) = words.take() {
-        match word {
-            _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
-            _ if begins(word, "action") => actions = action::parse(words, env)?,
-            _ if begins(word, "police") => actions = action::old_police(words)?,
-            "indev" => params.indev = Some(Indev::named(words.need()?)),
-            "help" => return Err(Refusal { stderr: FW.help(), code: 1, ..Refusal::default() }),
-            _ => {
-                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
-                    .then(&FW.help())
-                    .at(words.last())
-                    .remedy("fw takes classid (or flowid) and a class: handle 10 fw flowid 1:10."));
-            }
-        }
-    }
-    Ok(Read { handle: number, params: Some(FilterParams::Fw(params)), actions })
-}
-
-fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
-    let number = number(handle)?;
-    if words.peek().is_none() {
-        return Ok(Read { handle: number, ..Read::default() });
-    }
-    let mut actions = Vec::new();
-    // tc always sends a mode; unless `hash` is said, it is `map`.
-    let mut params = FlowParams { mode: Some(FlowMode::Map), ..FlowParams::default() };
-    while let Some(word) = words.take() {
-        let place = words.last();
-        let option = FLOW.options.iter().find(|option| option.is(word)).map(|option| option.key);
-        let mut value = |name: &str| {
-            let text = words.need()?;
-            u32_in(text, 0).ok_or_else(|| illegal(name, "", text, words.last()))
-        };
-        match option {
-            Some("and" | "or" | "xor") => params.said.bits = true,
-            Some("rshift") => params.said.rshift = true,
-            Some("addend") => params.said.addend = true,
-            Some("divisor") => params.said.divisor = true,
-            Some("perturb") => params.said.perturb = true,
-            _ => {}
-        }
-        match option {
-            Some("hash") => params.mode = Some(FlowMode::Hash),
-            Some("map") => params.mode = Some(FlowMode::Map),
-            Some("keys") => params.keys = keys(env, words)?,
-            Some("and") => {
-                let mask = value("mask")?;
-                params.mask &= mask;
-                params.xor &= mask;
-            }
-            Some("or") => {
-                let bits = value("or")?;
-                params.mask &= !bits;
-                params.xor |= bits;
-            }
-            Some("xor") => params.xor ^= value("xor")?,
-            Some("rshift") => params.rshift = value("rshift")?,
-            Some("addend") => params.addend = addend(words)?,
-            Some("divisor") => params.divisor = value("divisor")?,
-            Some("perturb") => params.perturb = value("perturb")?,
-            Some("baseclass") => {
-                let text = words.need()?;
-                let class = parse_classid(text).filter(|class| class.minor() != 0);
-                params.baseclass = Some(class.ok_or_else(|| illegal("baseclass", "", text, words.last()))?);
-            }
-            _ if begins(word, "action") => actions = action::parse(words, env)?,
-            _ if begins(word, "police") => actions = action::old_police(words)?,
-            _ if begins(word, "match") => {
-                if words.peek().is_none() {
-                    words.need()?;
-                }
-                params.terms = ematch::parse(words)?;
-                // tc looks at the expression's last word again unless something follows.
-                if words.peek().is_none() {
-                    words.back();
-                    let again = words.take().unwrap_or_default();
-                    return Err(Refusal::new(1, format!("What is \"{again}\"?"))
-                        .then(&FLOW.help())
-                        .at(words.last())
-                        .remedy(
-                            "tc 6.1 reads `match` only before other words of flow: write it before `map` or `hash`.",
-                        ));
-                }
-            }
-            _ if word == "help" => return Err(Refusal { stderr: FLOW.help(), code: 1, ..Refusal::default() }),
-            _ => {
-                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
-                    .then(&FLOW.help())
-                    .at(place)
-                    .remedy("flow takes `hash keys K,…` or `map key K` with and, or, xor, rshift, addend; divisor, baseclass, perturb."));
-            }
-        }
-    }
-    if params.mode == Some(FlowMode::Map) && params.keys.0.count_ones() > 1 {
-        return Err(Refusal::new(1, "Invalid mode \"map\" for multiple keys")
-            .remedy("Only one key can be computed with; to spread by several, write `flow hash keys …`."));
-    }
-    Ok(Read { handle: number, params: Some(FilterParams::Flow(params)), actions })
-}
-
-/// A handle that is a plain number; 0 where none is given.
-pub(super) fn number(handle: Given<'_>) -> Result<u32, Refusal> {
-    let Some((text, place)) = handle else { return Ok(0) };
-    u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))
-}
-
-/// The class after `classid` or `flowid`.
-pub(super) fn class(words: &mut Words<'_>) -> Result<Handle, Refusal> {
-    let text = words.need()?;
-    parse_classid(text).ok_or_else(|| illegal("classid", "", text, words.last()))
-}
-
-fn matchall(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
-    let number = number(handle)?;
-    if words.peek().is_none() {
-        return Ok(Read { handle: number, ..Read::default() });
-    }
-    let (mut params, mut actions) = (MatchallParams::default(), Vec::new());
-    while let Some(word) = words.take() {
-        match word {
-            _ if begins(word, "classid") || word == "flowid" => params.classid = Some(class(words)?),
-            _ if begins(word, "action") => actions = action::parse(words, env)?,
-            "skip_hw" => return Err(later("matchall option", word, words.last())),
-            "skip_sw" => return Err(flower::no_card(words.last())),
-            "help" => return Err(Refusal { stderr: MATCHALL.help(), code: 1, ..Refusal::default() }),
-            _ => {
-                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
-                    .then(&MATCHALL.help())
-                    .at(words.last())
-                    .remedy("matchall takes classid (or flowid) and a class, and action."));
-            }
-        }
-    }
-    Ok(Read { handle: number, params: Some(FilterParams::Matchall(params)), actions })
-}
-
-fn keys(env: &Env, words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
-    let list = words.need()?;
-    let mut set = FlowKeySet(0);
-    for name in list.split(',') {
-        let known = FlowKeySet::NAMES.iter().position(|key| *key == name);
-        // tc has no name for the flow label.
-        let usable = |bit: &usize| *bit < 18 || env.tunnel_keys && *bit >= FlowKeySet::TUNNEL;
-        let bit = known.filter(usable).ok_or_else(|| {
-            let remedy = match known {
-                Some(FlowKeySet::TUNNEL..) => {
-                    "The keys of a tunnel's inside are of patched kernels; with --dissect legacy the machine is such a one. \
-                     Others look into tunnels by themselves: write src, dst, proto …"
-                        .into()
-                }
-                _ => format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")),
-            };
-            Refusal::new(1, format!("Unknown flow key \"{name}\"")).at(words.last()).remedy(remedy)
-        })?;
-        set.0 |= 1 << bit;
-    }
-    Ok(set)
-}
-
-/// A number or an IPv4 address, with a minus sign to take it away; for IPv6 addresses their last word counts.
-fn addend(words: &mut Words<'_>) -> Result<u32, Refusal> {
-    let text = words.need()?;
-    let (body, negative) = match text.strip_prefix('-') {
-        Some(body) => (body, true),
-        None => (text, false),
-    };
-    let number = u32_in(body, 0)
-        .or_else(|| u32_filter::dotted(body))
-        .or_else(|| u32_filter::parse_prefix6(body).map(|(octets, _)| octets).map(last_word));
-    let number = number.ok_or_else(|| {
-        Refusal::new(1, format!("Error: any valid address is expected rather than \"{body}\"."))
-            .at(words.last())
-            .remedy("addend takes a number or an address, with - before it to subtract: addend -192.168.0.0.")
-    })?;
-    Ok(if negative { number.wrapping_neg() } else { number })
-}
-
-fn last_word(octets: [u8; 16]) -> u32 {
-    u32::from_be_bytes([octets[12], octets[13], octets[14], octets[15]])
 }

@@ -1,34 +1,14 @@
 //! `tc filter get …`: one filter.
 
+use super::asks::{GetFilter, Object, TcCommand};
 use super::command::{block, device, find_device, one_of, parent_or};
 use super::filter::{self, chain_of, hook, preference, protocol_of};
+use super::help::help_of;
 use super::words::{Words, begins};
-use super::{Object, TcCommand, help_of};
 use crate::{Env, Refusal};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Errno, TcError};
-
-/// Which filter is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GetFilter {
-    /// Of this device; empty where a block is named.
-    pub dev: String,
-    /// Of this shared block; 0: of none.
-    pub block: u32,
-    /// Of this qdisc or class; [`Handle::NONE`]: of the root qdisc.
-    pub parent: Handle,
-    /// Its protocol.
-    pub protocol: u16,
-    /// Its preference.
-    pub pref: u16,
-    /// Its chain.
-    pub chain: u32,
-    /// Its kind.
-    pub kind: String,
-    /// Its handle, as the kind counts.
-    pub handle: u32,
-}
 
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
     let mut get = GetFilter {

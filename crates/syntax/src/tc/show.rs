@@ -1,6 +1,6 @@
 //! What the three listings share: lines and members, written once for text and JSON.
 
-use super::ShowFlags;
+use super::asks::ShowFlags;
 use crate::json::Json;
 use crate::number::general;
 use crate::units::{print_rate, print_size, print_time};

@@ -1,8 +1,8 @@
 //! `tc class show`. With `-j` in the shape of newer tc (6.1 takes no notice of it here), and with `kind` as qdiscs have it.
 
+use super::asks::{ShowFlags, ShowWhat};
 use super::kind::syntax;
 use super::show::{Entry, handle_text};
-use super::{ShowFlags, ShowWhat};
 use crate::json::{self, Json};
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;

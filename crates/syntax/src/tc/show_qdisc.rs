@@ -1,8 +1,8 @@
 //! `tc qdisc show`.
 
+use super::asks::{ShowFlags, ShowWhat};
 use super::kind::syntax;
 use super::show::{Entry, ended, handle_text};
-use super::{ShowFlags, ShowWhat};
 use crate::json::{self, Json};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;

@@ -12,7 +12,7 @@ use tidegate_sys::numbers::{
     TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_INDEX, TCA_ACT_KIND, TCA_ACT_OPTIONS,
 };
 
-pub(super) use police::policer;
+pub(crate) use police::policer;
 
 /// Where a message about the machine's actions has its list.
 pub(super) const OF_MACHINE: u16 = 1;
@@ -24,7 +24,7 @@ const SKIP_HW: u32 = 2;
 const SKIP_SW: u32 = 4;
 
 /// A list of actions as an attribute of this number.
-pub(super) fn list(to: &mut Attributes, at: u16, all: &[Action], devices: Devices<'_>) -> Result<(), Unsent> {
+pub(crate) fn list(to: &mut Attributes, at: u16, all: &[Action], devices: Devices<'_>) -> Result<(), Unsent> {
     let mut list = Attributes::default();
     for (place, action) in (1..).zip(all) {
         let (mut entry, mut options) = (Attributes::default(), Attributes::default());

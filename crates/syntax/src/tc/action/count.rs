@@ -1,16 +1,38 @@
 //! `simple …`, `sample …`: actions that tell others of packets.
 
-use super::{Failed, control_after, own_index};
-use crate::Refusal;
+use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
+use crate::json::Json;
 use crate::number::u32_in;
+use crate::tc::asks::ShowFlags;
+use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
+use crate::{Env, Refusal};
+use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, Sample, Simple};
+
+/// `simple`.
+pub(super) const SIMPLE: Row = Row {
+    name: "simple",
+    form: "simple sdata TEXT [CONTROL] [index N]",
+    parse: simple,
+    show: show_simple,
+    lead: Some("\n\t "),
+};
+
+/// `sample`.
+pub(super) const SAMPLE: Row = Row {
+    name: "sample",
+    form: "sample rate N group N [trunc OCTETS] [CONTROL] [index N]",
+    parse: sample,
+    show: show_sample,
+    lead: Some("\n\t "),
+};
 
 /// The longest text of simple.
 const LONGEST: usize = 31;
 
 /// Reads the words after `simple`.
-pub(super) fn simple(words: &mut Words<'_>) -> Result<Action, Failed> {
+fn simple(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     const FORM: &str = "simple takes a text of up to 31 characters: simple sdata TEXT.";
     let mut simple = Simple { text: None, control: Control::Pass };
     match words.peek() {
@@ -44,7 +66,7 @@ fn is_text(word: &str) -> bool {
 }
 
 /// Reads the words after `sample`.
-pub(super) fn sample(words: &mut Words<'_>) -> Result<Action, Failed> {
+fn sample(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     const FORM: &str =
         "sample takes how many packets there are to one that is shown, and to whom: sample rate 100 group 1.";
     let refuse = |line: String, place: usize| Failed::from(Refusal::new(255, line).at(place).remedy(FORM));
@@ -72,4 +94,23 @@ pub(super) fn sample(words: &mut Words<'_>) -> Result<Action, Failed> {
         }
     }
     Ok(Action { index, ..Act::Sample(sample).into() })
+}
+
+fn show_simple(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+    let Act::Simple(simple) = &dump.action.act else { return };
+    let text = simple.text.as_deref().unwrap_or_default();
+    entry.say(&format!("Simple <{text}>"));
+    entry.member("sdata", Json::text(text));
+}
+
+fn show_sample(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+    let Act::Sample(sample) = &dump.action.act else { return };
+    let (rate, group) = (sample.rate.unwrap_or_default(), sample.group.unwrap_or_default());
+    entry.number("rate", rate, &format!("sample rate 1/{rate}"));
+    entry.number("group", group, &format!(" group {group}"));
+    if let Some(octets) = sample.octets {
+        entry.number("trunc_size", octets, &format!(" trunc_size {octets}"));
+    }
+    entry.say(&format!(" {}", control_name(sample.control)));
+    entry.member("control_action", type_of(sample.control));
 }

@@ -1,11 +1,24 @@
 //! `ct …`.
 
-use super::{Failed, control_after, own_index};
-use crate::Refusal;
+use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
+use crate::json::Json;
 use crate::number::{u16_in, u32_in};
+use crate::tc::asks::ShowFlags;
+use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
+use crate::{Env, Refusal};
 use std::net::IpAddr;
+use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, Ct, CtNat};
+
+/// `ct`.
+pub(super) const ROW: Row = Row {
+    name: "ct",
+    form: "ct clear | ct [nat] | ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] [port PORT[-PORT]]] [CONTROL] [index N]",
+    parse,
+    show,
+    lead: Some("\n\t "),
+};
 
 const FORM: &str =
     "ct clear; ct [nat]; ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] [port PORT[-PORT]]]";
@@ -14,7 +27,7 @@ const FORM: &str =
 const NAMES: [&str; 8] = ["zone", "nat", "clear", "commit", "force", "index", "mark", "label"];
 
 /// Reads the words after `ct`.
-pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     let (mut ct, mut index) = (Ct::default(), 0);
     while let Some(word) = words.peek() {
         match NAMES.into_iter().find(|name| begins(word, name)).unwrap_or_default() {
@@ -139,4 +152,54 @@ fn check(ct: &Ct) -> Result<(), Failed> {
         }
         _ => Ok(()),
     }
+}
+
+fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+    let Act::Ct(ct) = &dump.action.act else { return };
+    entry.say("ct");
+    let words = [("clear", ct.clear), ("commit", ct.commit), ("force", ct.force)];
+    let words: Vec<&str> = words.into_iter().filter(|(_, said)| *said).map(|(word, _)| word).collect();
+    if !words.is_empty() {
+        entry.say(&format!(" {}", words.join(" ")));
+        entry.member("action", Json::text(words.join(" ")));
+    }
+    if let Some((mark, mask)) = ct.mark {
+        entry.number("mark", mark, &format!(" mark {mark}"));
+        if mask != u32::MAX {
+            entry.say(&format!("/{mask:#x}"));
+            entry.member("mark_mask", Json::text(format!("{mask:x}")));
+        }
+    }
+    if let Some(zone) = ct.zone {
+        entry.number("zone", zone, &format!(" zone {zone}"));
+    }
+    if let Some((label, mask)) = ct.label {
+        let mask = if mask == u128::MAX { String::new() } else { format!("/{mask:032x}") };
+        entry.say(&format!(" label {label:032x}{mask}"));
+        entry.member("label", Json::text(format!("{label:032x}{mask}")));
+    }
+    if let Some(nat) = ct.nat {
+        let how = translated(nat);
+        let blank = if how.is_empty() { "" } else { " " };
+        entry.say(&format!(" nat{blank}{how}"));
+        entry.member("nat", Json::text(how));
+    }
+    entry.say(&format!(" {}", control_name(ct.control)));
+    entry.member("control_action", type_of(ct.control));
+}
+
+/// `src addr 10.0.0.1-10.0.0.9 port 1-9`.
+fn translated(nat: CtNat) -> String {
+    let CtNat::New { source, addresses: (low, high), ports } = nat else { return String::new() };
+    let mut text = format!("{} addr {low}", if source { "src" } else { "dst" });
+    if low != high {
+        text.push_str(&format!("-{high}"));
+    }
+    if let Some((low, high)) = ports {
+        text.push_str(&format!(" port {low}"));
+        if low != high {
+            text.push_str(&format!("-{high}"));
+        }
+    }
+    text
 }

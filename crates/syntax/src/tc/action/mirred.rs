@@ -1,10 +1,23 @@
 //! `mirred egress|ingress redirect|mirror dev X`.
 
-use super::control_after;
+use super::row::{Failed, Row, control_after, control_name, type_of};
+use crate::json::Json;
 use crate::number::u32_in;
+use crate::tc::asks::ShowFlags;
+use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
+use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, Mirred};
+
+/// `mirred`.
+pub(super) const ROW: Row = Row {
+    name: "mirred",
+    form: "mirred egress|ingress redirect|mirror [index N] dev NAME",
+    parse,
+    show,
+    lead: Some("\n\t"),
+};
 
 const FORM: &str = "Packets are led to another device so: action mirred egress redirect dev ifb0";
 
@@ -16,7 +29,7 @@ struct Said {
     index: u32,
 }
 
-pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Refusal> {
+fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
     // tc counts the words from the action's name on.
     let left = words.left() + 1;
     let bad = |line: String, place: usize| {
@@ -27,19 +40,20 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Refusal>
     };
     if words.begins("index") && !words.begins("ingress") {
         words.skip();
-        let index = super::number("index", words)?;
+        let index = super::row::number("index", words)?;
         return Ok(Action { index, ..Act::Mirred(Mirred::default()).into() });
     }
     let mut said = Said::default();
     said.read(words).map_err(|(line, place)| bad(line, place))?;
     let (Some(arrives), Some(copy), true) = (said.arrives, said.copy, words.begins("dev")) else {
-        return Err(Refusal::incomplete().at(words.last()).remedy(FORM));
+        return Err(Refusal::incomplete().at(words.last()).remedy(FORM).into());
     };
     words.skip();
     let name = words.need()?;
     if !env.has(name) {
         return Err(bad(format!("Cannot find device \"{name}\""), words.last())
-            .remedy("Packets can only be led to a device that is there; make it first: ip link add NAME type ifb."));
+            .remedy("Packets can only be led to a device that is there; make it first: ip link add NAME type ifb.")
+            .into());
     }
     // What redirects steals the packet whatever is said.
     let control = if copy { control_after(words)?.unwrap_or(Control::Pipe) } else { Control::Stolen };
@@ -85,4 +99,15 @@ fn set(slot: &mut Option<bool>, value: bool, name: &str, other: &str, place: usi
         Some(before) if before != value => Err((format!("Can't have both {name} and {other}"), place)),
         _ => Ok(()),
     }
+}
+
+fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+    let Act::Mirred(mirred) = &dump.action.act else { return };
+    let (what, lower) = if mirred.copy { ("Mirror", "mirror") } else { ("Redirect", "redirect") };
+    let (way, lower_way) = if mirred.arrives { ("Ingress", "ingress") } else { ("Egress", "egress") };
+    entry.say(&format!("mirred ({way} {what} to device {}) {}", mirred.to, control_name(mirred.control)));
+    entry.member("mirred_action", Json::text(lower));
+    entry.member("direction", Json::text(lower_way));
+    entry.member("to_dev", Json::text(mirred.to.clone()));
+    entry.member("control_action", type_of(mirred.control));
 }

@@ -1,11 +1,25 @@
 //! `nat ingress|egress OLD NEW`.
 
-use super::{Failed, control_after, own_index};
-use crate::tc::u32_filter::parse_prefix4;
+use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
+use crate::Env;
+use crate::json::Json;
+use crate::tc::asks::ShowFlags;
+use crate::tc::prefix::parse_prefix4;
+use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
+use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, Nat};
 
-pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+/// `nat`.
+pub(super) const ROW: Row = Row {
+    name: "nat",
+    form: "nat ingress|egress OLD[/BITS] NEW [CONTROL] [index N]",
+    parse,
+    show,
+    lead: Some("\n\t "),
+};
+
+fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     const FORM: &str = "Addresses are rewritten so: action nat egress 10.0.0.0/24 192.0.2.0 (ingress: destinations).";
     let direction = words.need()?;
     let wrong = || Failed::say(format!("Illegal nat construct ({direction})"), FORM);
@@ -21,4 +35,23 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
     let nat = Nat { egress, old: old.into(), new: new.into(), mask, control };
     let index = own_index(words, |_| "Nat: Illegal \"index\"".into())?;
     Ok(Action { index, ..Act::Nat(nat).into() })
+}
+
+fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+    let Act::Nat(nat) = &dump.action.act else { return };
+    let direction = if nat.egress { "egress" } else { "ingress" };
+    let old = format!("{}/{}", nat.old, told_bits(nat.mask));
+    entry.say(&format!(" nat {direction} {old} {} {}", nat.new, control_name(nat.control)));
+    entry.member("direction", Json::text(direction));
+    entry.member("old_addr", Json::text(old));
+    entry.member("new_addr", Json::text(nat.new.to_string()));
+    entry.member("control_action", type_of(nat.control));
+}
+
+/// How many bits tc says that a mask has: it looks for the first that is set with the octets the wrong way round.
+fn told_bits(mask: u32) -> u32 {
+    match mask.swap_bytes().trailing_zeros() {
+        32 => 0,
+        zeros => 32 - zeros,
+    }
 }

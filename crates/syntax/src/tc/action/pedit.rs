@@ -3,18 +3,32 @@
 mod fields;
 mod pack;
 
-use super::{Failed, control_after, own_index};
+use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
+use crate::Env;
+use crate::json::Json;
 use crate::number::{i32_in, u32_in};
-use crate::tc::u32_filter::{parse_prefix4, parse_prefix6};
+use crate::tc::asks::ShowFlags;
+use crate::tc::prefix::{parse_prefix4, parse_prefix6};
+use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
-use fields::{Field, Form};
+use fields::{Field, Form, Octets, Value};
+use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, Pedit, PeditAt, PeditHeader, PeditKey};
+
+/// `pedit`.
+pub(super) const ROW: Row = Row {
+    name: "pedit",
+    form: "pedit [ex] munge FIELD set|add|clear|invert|preserve … [munge …] [CONTROL] [index N]",
+    parse,
+    show,
+    lead: Some("\n \t "),
+};
 
 /// The most words of one action.
 const MOST: usize = 128;
 const FORM: &str = "Octets are rewritten so: pedit ex munge ip ttl set 64, or pedit munge offset 8 u8 set 64.";
 
-pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     let extended = words.need()? == "ex";
     if extended {
         words.peek().ok_or_else(|| crate::Refusal::incomplete().at(words.place()))?;
@@ -92,23 +106,6 @@ fn moved_by(words: &mut Words<'_>, construct: impl Fn() -> Failed) -> Result<Ped
     let mask = u32_in(words.need()?, 16).ok_or_else(&construct)?;
     let shift = u32_in(words.need()?, 0).ok_or_else(&construct)?;
     Ok(PeditAt { offset, mask, shift })
-}
-
-/// What is done to a field.
-struct Value {
-    add: bool,
-    /// In the order of the wire, as many as the field has.
-    octets: Octets,
-    /// All bits that are not retained stay before the value is laid over them.
-    keep: bool,
-    retain: u32,
-}
-
-/// The value of a field: a number, or more octets than one holds.
-enum Octets {
-    Number(u32),
-    Address([u8; 6]),
-    Address6([u8; 16]),
 }
 
 /// Why a command cannot be read.
@@ -199,4 +196,33 @@ fn link_address(text: &str) -> Result<[u8; 6], String> {
         Some(part) => Err(format!("\"{part}\" is invalid lladdr.")),
         None => super::skbmod::octets(text, true).ok_or_else(String::new),
     }
+}
+
+fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+    let Act::Pedit(pedit) = &dump.action.act else { return };
+    entry.say(&format!(" pedit action {} keys {}", control_name(pedit.control), pedit.keys.len()));
+    entry.member("control_action", type_of(pedit.control));
+    entry.member("nkeys", Json::number(pedit.keys.len()));
+}
+
+/// pedit's words; they stand behind what all actions tell.
+pub(super) fn show_keys(pedit: &Pedit, entry: &mut Entry) {
+    let mut list = Vec::new();
+    for (number, key) in pedit.keys.iter().enumerate() {
+        let PeditKey { header, add, value, mask, offset, .. } = key;
+        let place = match header {
+            PeditHeader::Network => offset.to_string(),
+            named => format!("{}+{offset}", named.name()),
+        };
+        let verb = if *add { "add" } else { "val" };
+        entry.say(&format!("\n\t key #{number}  at {place}: {verb} {value:08x} mask {mask:08x}"));
+        list.push(Json::Object(vec![
+            ("htype", Json::text(header.name())),
+            ("offset", Json::number(offset)),
+            ("cmd", Json::text(if *add { "add" } else { "set" })),
+            ("val", Json::text(format!("{value:x}"))),
+            ("mask", Json::text(format!("{mask:x}"))),
+        ]));
+    }
+    entry.member("keys", Json::List(list));
 }

@@ -1,13 +1,30 @@
 //! `police …`.
 
-use super::{Failed, control, plain_control};
-use crate::Refusal;
+use super::row::{Failed, Row, control, control_name, plain_control, type_of};
 use crate::number::{u16_in, u32_in, whole};
+use crate::tc::asks::ShowFlags;
 use crate::tc::options::link_layer;
+use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
-use crate::units::{parse_rate, parse_size, parse_size_cell, ticks_of};
+use crate::units::{bytes_of, parse_rate, parse_size, parse_size_cell, print_rate, print_size, ticks_of};
+use crate::{Env, Refusal};
 use tidegate_packet::Rate;
-use tidegate_policy::{Control, LinkLayer, Police, RateSpec};
+use tidegate_policy::dump::ActionDump;
+use tidegate_policy::{Act, Action, Control, LinkLayer, Police, RateSpec, Ticks};
+
+/// `police`.
+pub(super) const ROW: Row = Row {
+    name: "police",
+    form: "police [rate RATE burst BYTES] [mtu BYTES] [peakrate RATE] [pkts_rate N pkts_burst N] [CONTROL] [index N]",
+    parse: action,
+    show,
+    lead: None,
+};
+
+fn action(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
+    let (police, index) = parse(words)?;
+    Ok(Action { index, ..Act::Police(police).into() })
+}
 
 /// The longest packet that tc makes its tables for unless it is told another: what the kernel then takes for the longest is what they reach.
 const TABLE_MTU: u32 = 2047;
@@ -291,4 +308,40 @@ impl Said {
 /// How long so many packets take at so many a second, in ticks.
 fn packet_ticks(rate: u64, packets: u64) -> u64 {
     if rate == 0 { 0 } else { u64::from(ticks_of(Rate(rate), u32::try_from(packets).unwrap_or(u32::MAX)).0) }
+}
+
+fn show(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+    let Act::Police(police) = &dump.action.act else { return };
+    let index = dump.action.index;
+    let rate = police.rate.map_or(Rate(0), |spec| spec.rate);
+    entry.number("index", index, &format!(" police {index:#x} rate {}", print_rate(rate, flags.iec)));
+    entry.say(&format!(" burst {} mtu {} ", print_size(bytes_of(rate, police.burst)), print_size(police.mtu)));
+    if let Some(peak) = police.peak {
+        entry.say(&format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
+    }
+    if let Some(average) = police.average {
+        entry.say(&format!("avrate {} ", print_rate(average, flags.iec)));
+    }
+    if police.packets > 0 {
+        let ticks = Ticks(u32::try_from(police.packets_burst).unwrap_or(u32::MAX));
+        let burst = bytes_of(Rate(police.packets), ticks);
+        entry.number("pkts_rate", police.packets, &format!("pkts_rate {} ", police.packets));
+        entry.number("pkts_burst", burst, &format!("pkts_burst {burst} "));
+    }
+    entry.say(&format!("action {}", control_name(police.exceed)));
+    entry.member("control_action", type_of(police.exceed));
+    // That they pass is not told.
+    if let Some(conform) = police.conform.filter(|conform| *conform != Control::Pass) {
+        entry.say(&format!("/{}", control_name(conform)));
+        entry.member("control_action", type_of(conform));
+    }
+    entry.say(" ");
+    let overhead = police.rate.map_or(0, |spec| spec.overhead);
+    entry.number("overhead", overhead, &format!("overhead {overhead}b "));
+    let layer = police.rate.map_or("unspec", |spec| spec.linklayer.name());
+    if flags.details || layer == "atm" {
+        entry.word("linklayer", layer);
+    }
+    entry.number("ref", dump.refs, &format!("\n\tref {}", dump.refs));
+    entry.number("bind", dump.binds, &format!(" bind {} ", dump.binds));
 }

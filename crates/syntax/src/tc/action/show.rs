@@ -1,14 +1,12 @@
 //! Actions as they are listed.
 
-mod rewrite;
-
+use super::kinds::row;
+use super::{connection, pedit};
 use crate::json::{self, Json};
+use crate::tc::asks::{ShowActions, ShowFlags};
 use crate::tc::show::{Entry, ended};
-use crate::tc::{ShowActions, ShowFlags};
-use crate::units::{bytes_of, print_rate, print_size};
-use tidegate_packet::{Handle, Rate};
+use tidegate_policy::Act;
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Connmark, Control, Ct, CtNat, Ctinfo, Gact, Mirred, Police, Sample, Skbedit, Ticks};
 
 /// The lines of a filter's actions, and its member `actions`.
 pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut Entry) {
@@ -105,7 +103,7 @@ fn what(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     doing(dump, flags, entry);
     told_besides(dump, flags, entry);
     if let Act::Pedit(pedit) = &dump.action.act {
-        rewrite::keys(pedit, entry);
+        pedit::show_keys(pedit, entry);
     }
     if flags.stats {
         counts(dump, entry);
@@ -136,227 +134,15 @@ pub(in crate::tc) fn old_counts(dump: &ActionDump, flags: &ShowFlags, entry: &mu
     entry.say(&format!("\n Sent {bytes} bytes {packets} pkts (dropped {drops}, overlimits {overlimits}) "));
 }
 
-/// A decision in words.
-fn name(control: Control) -> String {
-    match control {
-        Control::Goto(chain) => format!("goto chain {chain}"),
-        Control::Jump(count) => format!("jump {count}"),
-        Control::Number(number) => number.to_string(),
-        _ => control.name().into(),
-    }
-}
-
-fn type_of(control: Control) -> Json {
-    let kind = match control {
-        Control::Number(number) => number.to_string(),
-        named => named.name().into(),
-    };
-    let mut members = vec![("type", Json::text(kind))];
-    match control {
-        Control::Goto(chain) => members.push(("chain", Json::number(chain))),
-        Control::Jump(count) => members.push(("jump", Json::number(count))),
-        _ => {}
-    }
-    Json::Object(members)
-}
-
 /// What it does, and its number.
 fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+    let Some(row) = row(dump.action.act.kind()) else { return };
+    (row.show)(dump, flags, entry);
+    let Some(lead) = row.lead else { return };
     let index = dump.action.index;
-    let lead = match &dump.action.act {
-        Act::Gact(gact) => {
-            decision(gact, entry);
-            "\n\t "
-        }
-        Act::Mirred(mirred) => {
-            leading(mirred, entry);
-            "\n\t"
-        }
-        Act::Skbedit(edit) => {
-            editing(edit, entry);
-            "\n\t "
-        }
-        Act::Connmark(mark) => {
-            marking(mark, entry);
-            "\n\t "
-        }
-        Act::Ctinfo(info) => {
-            informing(info, entry);
-            "\n\t "
-        }
-        Act::Ct(ct) => {
-            tracking(ct, entry);
-            "\n\t "
-        }
-        Act::Simple(simple) => {
-            let text = simple.text.as_deref().unwrap_or_default();
-            entry.say(&format!("Simple <{text}>"));
-            entry.member("sdata", Json::text(text));
-            "\n\t "
-        }
-        Act::Sample(sample) => {
-            sampling(sample, entry);
-            "\n\t "
-        }
-        Act::Nat(nat) => {
-            rewrite::nat(nat, entry);
-            "\n\t "
-        }
-        Act::Pedit(pedit) => {
-            rewrite::pedit(pedit, entry);
-            "\n \t "
-        }
-        Act::Csum(csum) => {
-            rewrite::csum(csum, entry);
-            "\n\t"
-        }
-        Act::Skbmod(skbmod) => {
-            rewrite::skbmod(skbmod, entry);
-            "\n\t "
-        }
-        Act::Vlan(vlan) => {
-            rewrite::vlan(vlan, entry);
-            "\n\t "
-        }
-        Act::Police(police) => {
-            policing(index, police, flags, entry);
-            entry.number("ref", dump.refs, &format!("\n\tref {}", dump.refs));
-            entry.number("bind", dump.binds, &format!(" bind {} ", dump.binds));
-            return;
-        }
-    };
     entry.number("index", index, &format!("{lead}index {index}"));
     entry.number("ref", dump.refs, &format!(" ref {}", dump.refs));
     entry.number("bind", dump.binds, &format!(" bind {}", dump.binds));
-}
-
-fn decision(gact: &Gact, entry: &mut Entry) {
-    let random = gact.random.unwrap_or_default();
-    let kind = match gact.random {
-        None => "none",
-        Some(random) if random.drawn => "netrand",
-        Some(_) => "determ",
-    };
-    entry.say(&format!("gact action {}", name(gact.control)));
-    entry.say(&format!("\n\t random type {kind} {} val {}", name(random.control), random.one_in));
-    entry.member("control_action", type_of(gact.control));
-    let prob = vec![
-        ("random_type", Json::text(kind)),
-        ("control_action", type_of(random.control)),
-        ("val", Json::number(random.one_in)),
-    ];
-    entry.member("prob", Json::Object(prob));
-}
-
-fn leading(mirred: &Mirred, entry: &mut Entry) {
-    let (what, lower) = if mirred.copy { ("Mirror", "mirror") } else { ("Redirect", "redirect") };
-    let (way, lower_way) = if mirred.arrives { ("Ingress", "ingress") } else { ("Egress", "egress") };
-    entry.say(&format!("mirred ({way} {what} to device {}) {}", mirred.to, name(mirred.control)));
-    entry.member("mirred_action", Json::text(lower));
-    entry.member("direction", Json::text(lower_way));
-    entry.member("to_dev", Json::text(mirred.to.clone()));
-    entry.member("control_action", type_of(mirred.control));
-}
-
-fn editing(edit: &Skbedit, entry: &mut Entry) {
-    entry.say("skbedit ");
-    if let Some(queue) = edit.queue {
-        entry.number("queue_mapping", queue, &format!("queue_mapping {queue}"));
-    }
-    if let Some(priority) = edit.priority {
-        let class = Handle(priority).to_string();
-        entry.say(&format!(" priority {class}"));
-        entry.member("priority", Json::text(class));
-    }
-    if let Some((mark, mask)) = edit.mark {
-        entry.number("mark", mark, &format!(" mark {mark}"));
-        if let Some(mask) = mask {
-            entry.say(&format!("/{mask:#x}"));
-            entry.member("mask", Json::text(format!("{mask:x}")));
-        }
-    }
-    if let Some(kind) = edit.packet_type {
-        entry.say(&format!(" ptype {}", kind.name()));
-        entry.member("ptype", Json::text(kind.name()));
-    }
-    if edit.inherit_dsfield {
-        entry.say(" inheritdsfield");
-        entry.member("inheritdsfield", Json::Null);
-    }
-    entry.say(&format!(" {}", name(edit.control)));
-    entry.member("control_action", type_of(edit.control));
-}
-
-fn marking(mark: &Connmark, entry: &mut Entry) {
-    entry.number("zone", mark.zone, &format!("connmark zone {}", mark.zone));
-    entry.say(&format!(" {}", name(mark.control)));
-    entry.member("control_action", type_of(mark.control));
-}
-
-fn informing(info: &Ctinfo, entry: &mut Entry) {
-    entry.number("zone", info.zone, &format!("ctinfo zone {}", info.zone));
-    entry.say(&format!(" {}", name(info.control)));
-    entry.member("control_action", type_of(info.control));
-}
-
-fn tracking(ct: &Ct, entry: &mut Entry) {
-    entry.say("ct");
-    let words = [("clear", ct.clear), ("commit", ct.commit), ("force", ct.force)];
-    let words: Vec<&str> = words.into_iter().filter(|(_, said)| *said).map(|(word, _)| word).collect();
-    if !words.is_empty() {
-        entry.say(&format!(" {}", words.join(" ")));
-        entry.member("action", Json::text(words.join(" ")));
-    }
-    if let Some((mark, mask)) = ct.mark {
-        entry.number("mark", mark, &format!(" mark {mark}"));
-        if mask != u32::MAX {
-            entry.say(&format!("/{mask:#x}"));
-            entry.member("mark_mask", Json::text(format!("{mask:x}")));
-        }
-    }
-    if let Some(zone) = ct.zone {
-        entry.number("zone", zone, &format!(" zone {zone}"));
-    }
-    if let Some((label, mask)) = ct.label {
-        let mask = if mask == u128::MAX { String::new() } else { format!("/{mask:032x}") };
-        entry.say(&format!(" label {label:032x}{mask}"));
-        entry.member("label", Json::text(format!("{label:032x}{mask}")));
-    }
-    if let Some(nat) = ct.nat {
-        let how = translated(nat);
-        let blank = if how.is_empty() { "" } else { " " };
-        entry.say(&format!(" nat{blank}{how}"));
-        entry.member("nat", Json::text(how));
-    }
-    entry.say(&format!(" {}", name(ct.control)));
-    entry.member("control_action", type_of(ct.control));
-}
-
-/// `src addr 10.0.0.1-10.0.0.9 port 1-9`.
-fn translated(nat: CtNat) -> String {
-    let CtNat::New { source, addresses: (low, high), ports } = nat else { return String::new() };
-    let mut text = format!("{} addr {low}", if source { "src" } else { "dst" });
-    if low != high {
-        text.push_str(&format!("-{high}"));
-    }
-    if let Some((low, high)) = ports {
-        text.push_str(&format!(" port {low}"));
-        if low != high {
-            text.push_str(&format!("-{high}"));
-        }
-    }
-    text
-}
-
-fn sampling(sample: &Sample, entry: &mut Entry) {
-    let (rate, group) = (sample.rate.unwrap_or_default(), sample.group.unwrap_or_default());
-    entry.number("rate", rate, &format!("sample rate 1/{rate}"));
-    entry.number("group", group, &format!(" group {group}"));
-    if let Some(octets) = sample.octets {
-        entry.number("trunc_size", octets, &format!(" trunc_size {octets}"));
-    }
-    entry.say(&format!(" {}", name(sample.control)));
-    entry.member("control_action", type_of(sample.control));
 }
 
 /// What stands behind an action's number: for ctinfo its masks and, with statistics, what it did; since when it is in use.
@@ -367,56 +153,10 @@ fn told_besides(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
         }
         return;
     };
-    // What is 0 is told without the prefix, as C prints it.
-    let short = |value: u32| if value == 0 { "0".to_owned() } else { format!("{value:#x}") };
-    let long = |value: u32| if value == 0 { "0".repeat(10) } else { format!("{value:#010x}") };
-    if let Some((mask, state)) = info.dscp {
-        entry.say(&format!(" dscp {} {}", long(mask), long(state)));
-        entry.member("dscpmask", Json::text(short(mask)));
-        entry.member("dscpstatemask", Json::text(short(state)));
-    }
-    if let Some(mask) = info.mark {
-        entry.say(&format!(" cpmark {}", long(mask)));
-        entry.member("cpmark", Json::text(short(mask)));
-    }
+    connection::show_masks(info, entry);
     if flags.stats {
         used(dump, entry);
-        let done = dump.ctinfo;
-        entry.number("dscpset", done.dscp_set, &format!(" DSCP set {}", done.dscp_set));
-        entry.number("dscperror", done.dscp_failed, &format!(" error {}", done.dscp_failed));
-        entry.number("cpmarkset", done.mark_set, &format!(" CPMARK set {}", done.mark_set));
-    }
-}
-
-fn policing(index: u32, police: &Police, flags: &ShowFlags, entry: &mut Entry) {
-    let rate = police.rate.map_or(Rate(0), |spec| spec.rate);
-    entry.number("index", index, &format!(" police {index:#x} rate {}", print_rate(rate, flags.iec)));
-    entry.say(&format!(" burst {} mtu {} ", print_size(bytes_of(rate, police.burst)), print_size(police.mtu)));
-    if let Some(peak) = police.peak {
-        entry.say(&format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
-    }
-    if let Some(average) = police.average {
-        entry.say(&format!("avrate {} ", print_rate(average, flags.iec)));
-    }
-    if police.packets > 0 {
-        let ticks = Ticks(u32::try_from(police.packets_burst).unwrap_or(u32::MAX));
-        let burst = bytes_of(Rate(police.packets), ticks);
-        entry.number("pkts_rate", police.packets, &format!("pkts_rate {} ", police.packets));
-        entry.number("pkts_burst", burst, &format!("pkts_burst {burst} "));
-    }
-    entry.say(&format!("action {}", name(police.exceed)));
-    entry.member("control_action", type_of(police.exceed));
-    // That they pass is not told.
-    if let Some(conform) = police.conform.filter(|conform| *conform != Control::Pass) {
-        entry.say(&format!("/{}", name(conform)));
-        entry.member("control_action", type_of(conform));
-    }
-    entry.say(" ");
-    let overhead = police.rate.map_or(0, |spec| spec.overhead);
-    entry.number("overhead", overhead, &format!("overhead {overhead}b "));
-    let layer = police.rate.map_or("unspec", |spec| spec.linklayer.name());
-    if flags.details || layer == "atm" {
-        entry.word("linklayer", layer);
+        connection::show_counts(&dump.ctinfo, entry);
     }
 }
 

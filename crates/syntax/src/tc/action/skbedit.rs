@@ -1,13 +1,27 @@
 //! `skbedit …`.
 
-use super::{Failed, control_after, own_index};
-use crate::Refusal;
+use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
+use crate::json::Json;
 use crate::number::{u16_in, u32_in};
+use crate::tc::asks::ShowFlags;
+use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::units::parse_classid;
+use crate::{Env, Refusal};
+use tidegate_packet::Handle;
+use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, PacketType, Skbedit};
 
-pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+/// `skbedit`.
+pub(super) const ROW: Row = Row {
+    name: "skbedit",
+    form: "skbedit [queue_mapping N] [priority CLASS] [mark N[/MASK]] [ptype TYPE] [inheritdsfield] [CONTROL] [index N]",
+    parse,
+    show,
+    lead: Some("\n\t "),
+};
+
+fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     const FORM: &str = "skbedit takes mark N[/MASK], priority CLASS, queue_mapping N, ptype host|otherhost|broadcast|multicast, inheritdsfield.";
     let mut edit = Skbedit::default();
     if words.peek().is_none() {
@@ -64,4 +78,34 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
 
 fn illegal(name: &str, text: &str) -> Failed {
     Failed::say(format!("Illegal {name}"), format!("\"{text}\" is not a value for {name}."))
+}
+
+fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+    let Act::Skbedit(edit) = &dump.action.act else { return };
+    entry.say("skbedit ");
+    if let Some(queue) = edit.queue {
+        entry.number("queue_mapping", queue, &format!("queue_mapping {queue}"));
+    }
+    if let Some(priority) = edit.priority {
+        let class = Handle(priority).to_string();
+        entry.say(&format!(" priority {class}"));
+        entry.member("priority", Json::text(class));
+    }
+    if let Some((mark, mask)) = edit.mark {
+        entry.number("mark", mark, &format!(" mark {mark}"));
+        if let Some(mask) = mask {
+            entry.say(&format!("/{mask:#x}"));
+            entry.member("mask", Json::text(format!("{mask:x}")));
+        }
+    }
+    if let Some(kind) = edit.packet_type {
+        entry.say(&format!(" ptype {}", kind.name()));
+        entry.member("ptype", Json::text(kind.name()));
+    }
+    if edit.inherit_dsfield {
+        entry.say(" inheritdsfield");
+        entry.member("inheritdsfield", Json::Null);
+    }
+    entry.say(&format!(" {}", control_name(edit.control)));
+    entry.member("control_action", type_of(edit.control));
 }

@@ -1,12 +1,25 @@
 //! `skbmod set dmac … smac … etype …`, `skbmod swap mac`, `skbmod ecn`.
 
-use super::{Failed, control_after, own_index};
-use crate::Refusal;
+use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
+use crate::json::Json;
 use crate::number::u16_in;
+use crate::tc::asks::ShowFlags;
+use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
+use crate::{Env, Refusal};
+use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, Skbmod};
 
-pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+/// `skbmod`.
+pub(super) const ROW: Row = Row {
+    name: "skbmod",
+    form: "skbmod set dmac|smac ADDRESS | set etype N | swap mac | ecn [CONTROL] [index N]",
+    parse,
+    show,
+    lead: Some("\n\t "),
+};
+
+fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     let mut skbmod = Skbmod::default();
     if words.peek().is_none() {
         words.need()?;
@@ -91,4 +104,32 @@ pub(super) fn octets(text: &str, whole: bool) -> Option<[u8; 6]> {
         *octet = u8::from_str_radix(part, 16).ok().filter(|_| (1..=2).contains(&part.len()))?;
     }
     (!whole || parts.next().is_none()).then_some(octets)
+}
+
+/// In JSON tc mixes text into this one, which no program can read; the members here are ours.
+fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+    let Act::Skbmod(skbmod) = &dump.action.act else { return };
+    let mac = |octets: [u8; 6]| octets.map(|octet| format!("{octet:02x}")).join(":");
+    entry.say(&format!("skbmod {} ", control_name(skbmod.control)));
+    entry.member("control_action", type_of(skbmod.control));
+    if skbmod.ecn {
+        entry.say("ecn ");
+        entry.member("ecn", Json::Bool(true));
+        return;
+    }
+    if skbmod.swap {
+        entry.say("swap mac ");
+        entry.member("swap_mac", Json::Bool(true));
+        return;
+    }
+    if let Some(ethertype) = skbmod.ethertype {
+        entry.say(&format!("set etype 0x{ethertype:X} \n\t "));
+        entry.number("etype", ethertype, "");
+    }
+    for (key, address) in [("dmac", skbmod.destination), ("smac", skbmod.source)] {
+        if let Some(address) = address {
+            entry.say(&format!("set {key} {} ", mac(address)));
+            entry.member(key, Json::text(mac(address)));
+        }
+    }
 }

@@ -1,16 +1,30 @@
 //! `vlan pop|push|modify …`.
 
-use super::{Failed, control_after, later, own_index};
-use crate::Refusal;
+use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
+use crate::json::Json;
 use crate::number::{u8_in, u16_in};
-use crate::tc::filter::parse_protocol;
+use crate::tc::asks::ShowFlags;
+use crate::tc::build::later;
+use crate::tc::protocols::parse_protocol;
+use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
+use crate::{Env, Refusal};
+use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, Vlan, VlanHow, VlanTag};
+
+/// `vlan`.
+pub(super) const ROW: Row = Row {
+    name: "vlan",
+    form: "vlan pop | push id N [protocol 802.1Q|802.1ad] [priority N] | modify … [CONTROL] [index N]",
+    parse,
+    show,
+    lead: Some("\n\t "),
+};
 
 const FORM: &str =
     "Tags are handled so: vlan pop, vlan push id 5 [protocol 802.1Q|802.1ad] [priority N], vlan modify id 5.";
 
-pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     let (mut verb, mut id, mut protocol, mut priority) = (None, None, None, None);
     if words.peek().is_none() {
         words.need()?;
@@ -72,4 +86,26 @@ fn tag_protocol(words: &mut Words<'_>) -> Result<u16, Failed> {
         VlanTag::DOT1Q | VlanTag::DOT1AD => Ok(known),
         _ => Err(Failed::say("protocol not supported", FORM)),
     }
+}
+
+fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+    let Act::Vlan(vlan) = &dump.action.act else { return };
+    let (verb, tag) = match vlan.how {
+        VlanHow::Pop => ("pop", None),
+        VlanHow::Push(tag) => ("push", Some(tag)),
+        VlanHow::Modify(tag) => ("modify", Some(tag)),
+    };
+    entry.say(&format!("vlan  {verb}"));
+    entry.member("vlan_action", Json::text(verb));
+    if let Some(tag) = tag {
+        let protocol = if tag.protocol == VlanTag::DOT1AD { "802.1ad" } else { "802.1Q" };
+        entry.number("id", tag.id, &format!(" id {}", tag.id));
+        entry.say(&format!(" protocol {protocol}"));
+        entry.member("protocol", Json::text(protocol));
+        if let Some(priority) = tag.priority {
+            entry.number("priority", priority, &format!(" priority {priority}"));
+        }
+    }
+    entry.say(&format!(" {}", control_name(vlan.control)));
+    entry.member("control_action", type_of(vlan.control));
 }

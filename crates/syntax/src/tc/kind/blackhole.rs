@@ -1,6 +1,6 @@
 //! blackhole: tc does not know it, and hands its name on.
 
-use super::{Syntax, unparsable};
+use super::row::{Syntax, unparsable};
 use crate::Refusal;
 use crate::tc::options::Reader;
 use crate::tc::words::Words;

@@ -1,9 +1,9 @@
 //! A qdisc made outside. tc has no words for it; in a listing its own name and words stand after `custom`.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::options::Reader;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -19,7 +19,7 @@ impl Syntax for Custom {
         words: &mut Words<'_>,
         _stderr: &mut String,
     ) -> Result<Option<QdiscParams>, Refusal> {
-        super::unparsable(reader.spec.name, words).map(|()| None)
+        super::row::unparsable(reader.spec.name, words).map(|()| None)
     }
 
     fn show(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {

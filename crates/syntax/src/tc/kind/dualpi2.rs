@@ -1,9 +1,9 @@
 //! dualpi2: as tc 7.0 reads and prints it (tc 6.1 does not know the kind).
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, time};
 use crate::tc::words::Words;

@@ -1,8 +1,9 @@
 //! fq_pie.
 
-use super::{Syntax, pie};
+use super::pie;
+use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};
 use crate::tc::words::Words;

@@ -1,10 +1,10 @@
 //! gred.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::number::float_prefix;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::early::{BANDWIDTH, PROBABILITY, Terms, computed, usual_burst};
 use crate::tc::options::{Reader, Take, Values};
 use crate::tc::show::{Entry, marks, probability};

@@ -1,8 +1,8 @@
 //! hhf.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};
 use crate::tc::words::Words;

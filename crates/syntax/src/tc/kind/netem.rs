@@ -1,9 +1,9 @@
 //! netem.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::json::Json;
 use crate::number::{float_prefix, general, i32_in, u32_in};
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;

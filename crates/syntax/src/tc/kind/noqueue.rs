@@ -1,6 +1,6 @@
 //! noqueue: tc has no words for it.
 
-use super::{Syntax, unparsable};
+use super::row::{Syntax, unparsable};
 use crate::Refusal;
 use crate::tc::options::Reader;
 use crate::tc::words::Words;

@@ -1,10 +1,10 @@
 //! pie.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::number::general;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};
 use crate::tc::words::Words;

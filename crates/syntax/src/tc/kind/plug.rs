@@ -1,6 +1,6 @@
 //! plug.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
 use crate::tc::options::Reader;
 use crate::tc::words::Words;

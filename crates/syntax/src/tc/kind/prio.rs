@@ -1,9 +1,9 @@
 //! prio and pfifo_fast: bands.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;

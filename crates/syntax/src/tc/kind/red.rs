@@ -1,8 +1,8 @@
 //! red, and the listing that choke has too.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::early::{BANDWIDTH, Terms, computed, missing, said, usual_burst};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, marks, probability, row};

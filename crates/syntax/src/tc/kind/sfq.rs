@@ -1,8 +1,8 @@
 //! sfq.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::early::{Terms, computed, missing, ordered, usual_burst};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, marks, probability, row};

@@ -1,8 +1,8 @@
 //! skbprio.
 
-use super::Syntax;
+use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::ShowFlags;
+use crate::tc::asks::ShowFlags;
 use crate::tc::options::Reader;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;

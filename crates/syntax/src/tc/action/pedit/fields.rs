@@ -99,3 +99,20 @@ pub(super) fn find(header: &str, name: &str, extended: bool) -> Option<Field> {
     let decrements = matches!((header, name), ("ip", "ttl") | ("ip6", "hoplimit"));
     Some(Field { header: place, offset, form, retain: retain.unwrap_or(form.all()), decrements })
 }
+
+/// What is done to a field.
+pub(super) struct Value {
+    pub(super) add: bool,
+    /// In the order of the wire, as many as the field has.
+    pub(super) octets: Octets,
+    /// All bits that are not retained stay before the value is laid over them.
+    pub(super) keep: bool,
+    pub(super) retain: u32,
+}
+
+/// The value of a field: a number, or more octets than one holds.
+pub(super) enum Octets {
+    Number(u32),
+    Address([u8; 6]),
+    Address6([u8; 16]),
+}

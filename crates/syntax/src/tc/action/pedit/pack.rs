@@ -1,7 +1,6 @@
 //! Fields as words of 32 bits.
 
-use super::fields::{Field, Form};
-use super::{Octets, Value};
+use super::fields::{Field, Form, Octets, Value};
 use tidegate_policy::PeditKey;
 
 /// Adds the words that a field becomes; what tc says where it cannot.

@@ -1,7 +1,8 @@
-//! Conditions: a list in which a parenthesis is a reference to where its inside begins.
+//! Conditions as they are told.
 
-use super::super::message::numbers;
-use super::key::key;
+use super::numbers::meta_number;
+use crate::decode::message::numbers;
+use crate::filter::base::key;
 use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
 use tidegate_sys::attribute::{Found, read};
 
@@ -10,7 +11,7 @@ const MAX_DEPTH: u32 = 32;
 const MAX_TERMS: usize = 4096;
 
 /// The conditions; `None`: they are not as they should be.
-pub(super) fn tree(from: &Found<'_>) -> Option<Vec<Term>> {
+pub(in crate::filter) fn decode(from: &Found<'_>) -> Option<Vec<Term>> {
     let list = from.nest(2);
     let all: Vec<&[u8]> = list.all().map(|(_, bytes)| bytes).collect();
     if all.is_empty() {
@@ -112,9 +113,5 @@ fn meta(from: &Found<'_>) -> Option<Ematch> {
 /// What has this number.
 fn known(id: u16) -> Option<MetaId> {
     let sockets = MetaId::SOCKET.into_iter().map(MetaId::Socket);
-    MetaId::NAMES
-        .into_iter()
-        .map(|(_, what)| what)
-        .chain(sockets)
-        .find(|what| crate::encode::filter::meta_number(*what) == id)
+    MetaId::NAMES.into_iter().map(|(_, what)| what).chain(sockets).find(|what| meta_number(*what) == id)
 }

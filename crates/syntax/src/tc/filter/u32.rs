@@ -1,29 +1,52 @@
 //! u32: matches by name become comparisons of 32-bit words of the header.
 
-use super::action;
-use super::build::later;
-use super::words::{Words, begins};
+use super::row::{Given, Read, Row, Told, came_in, no_card, old_style};
+use crate::json::Json;
 use crate::nearest;
 use crate::number::{i32_in, u8_in, u16_in, u32_in};
+use crate::tc::action;
+use crate::tc::asks::ShowFlags;
+use crate::tc::build::later;
+use crate::tc::prefix::{parse_prefix4, parse_prefix6};
+use crate::tc::show::Entry;
+use crate::tc::words::{Words, begins};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
-use std::net::Ipv6Addr;
 use tidegate_policy::spec::U32;
-use tidegate_policy::{Action, Indev, U32Key, U32Offset, U32OffsetField, U32Params};
+use tidegate_policy::{Action, FilterParams, Indev, U32Key, U32Offset, U32OffsetField, U32Params};
 
 /// The kernel's limit on comparisons in one filter.
 const MOST_KEYS: usize = 128;
 
+/// `u32`.
+pub(super) const ROW: Row = Row { name: "u32", parse, show };
+
+fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
+    let mut node = match handle {
+        Some((text, place)) => parse_handle(text).ok_or_else(|| {
+            Refusal::new(1, "Illegal filter ID")
+                .at(place)
+                .remedy("A handle of u32 is TABLE:BUCKET:NODE in hexadecimal, such as 800::801.")
+        })?,
+        None => 0,
+    };
+    let read = options(words, env)?;
+    if let Some(order) = read.order {
+        node = node & !0xfff | order & 0xfff;
+    }
+    Ok(Read { handle: node, params: read.params.map(FilterParams::U32), actions: read.actions })
+}
+
 /// What was read: the parameters (`None` when nothing was said) and the node number from `order`.
-pub(super) struct Read {
-    pub(super) params: Option<U32Params>,
-    pub(super) order: Option<u32>,
-    pub(super) actions: Vec<Action>,
+struct Options {
+    params: Option<U32Params>,
+    order: Option<u32>,
+    actions: Vec<Action>,
 }
 
 /// Reads the words after `u32`.
-pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
-    let mut read = Read { params: None, order: None, actions: Vec::new() };
+fn options(words: &mut Words<'_>, env: &Env) -> Result<Options, Refusal> {
+    let mut read = Options { params: None, order: None, actions: Vec::new() };
     if words.peek().is_none() {
         return Ok(read);
     }
@@ -71,7 +94,7 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
                 let bucket = sample(words).map_err(|failed| failed.named("sample", place))?;
                 params.table = params.table & 0xfff0_0000 | bucket << 12;
             }
-            "skip_sw" => return Err(super::flower::no_card(words.last())),
+            "skip_sw" => return Err(no_card(words.last())),
             "skip_hw" => return Err(later("u32 option", word, words.last())),
             "indev" => params.indev = Some(Indev::named(words.need()?)),
             _ if begins(word, "action") => read.actions = action::parse(words, env)?,
@@ -95,7 +118,7 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
 }
 
 /// A handle of u32: `TABLE:`, `TABLE:BUCKET:`, `TABLE:BUCKET:NODE`, all hexadecimal, or `0x` and 32 bits.
-pub(super) fn parse_handle(text: &str) -> Option<u32> {
+fn parse_handle(text: &str) -> Option<u32> {
     if text.starts_with("0x") && !text.contains(':') {
         return u32_in(text, 16);
     }
@@ -474,52 +497,150 @@ fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Faile
     Ok((offset.ok_or_else(|| Failed::why("`at` takes an offset in octets: at 20, at nexthdr+0."))?, next))
 }
 
-/// An IPv4 prefix as tc reads it: `10/8`, `1.2.3.4/255.255`, `any`. Masks have no holes.
-pub(crate) fn parse_prefix4(text: &str) -> Option<(u32, u32)> {
-    let whole = |mask: &u32| mask.leading_ones() + mask.trailing_zeros() == 32 || *mask == 0;
-    masked4(text, |mask| dotted(mask).filter(whole))
-}
-
-/// An IPv4 address and its mask as iptables reads them: masks are written in full, and may have holes.
-pub(crate) fn parse_masked4(text: &str) -> Option<(u32, u32)> {
-    masked4(text, |mask| dotted(mask).filter(|_| mask.split('.').count() == 4))
-}
-
-fn masked4(text: &str, read_mask: impl Fn(&str) -> Option<u32>) -> Option<(u32, u32)> {
-    if matches!(text, "any" | "all" | "default") {
-        return Some((0, 0));
+/// A policer without `action` stands before the device that packets must have come in by, its counters and all other actions behind.
+fn show(told: &Told<'_>) -> Option<Entry> {
+    let FilterParams::U32(params) = told.params else { return None };
+    let Told { actions, flags, .. } = *told;
+    let mut entry = body(told, params);
+    let old = actions.iter().find(|_| old_style(actions));
+    if let Some(policer) = old {
+        entry.say("\n");
+        action::old_policer(policer, flags, &mut entry);
     }
-    let Some((address, mask)) = text.split_once('/') else { return Some((dotted(text)?, u32::MAX)) };
-    let mask = match u32_in(mask, 0) {
-        Some(length) => length.le(&32).then(|| prefix_mask(length))?,
-        None => read_mask(mask)?,
-    };
-    Some((dotted(address)?, mask))
-}
-
-/// The mask of a prefix of this length.
-pub(crate) fn prefix_mask(length: u32) -> u32 {
-    u32::MAX.checked_shl(32 - length.min(32)).unwrap_or(0)
-}
-
-/// One to four numbers with dots; what is missing at the end is 0.
-pub(super) fn dotted(text: &str) -> Option<u32> {
-    let mut octets = [0u8; 4];
-    for (count, part) in text.split('.').enumerate() {
-        let slot = octets.get_mut(count)?;
-        *slot = part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())??;
+    if let Some(name) = came_in(params.indev.as_ref()) {
+        entry.say(&format!("\n  input dev {name}\n"));
+        entry.member("input_dev", Json::text(name));
     }
-    Some(u32::from_be_bytes(octets))
+    match old {
+        Some(policer) => action::old_counts(policer, flags, &mut entry),
+        None => action::show(actions, flags, &mut entry),
+    }
+    Some(entry)
 }
 
-/// An IPv6 address and its prefix length.
-pub(crate) fn parse_prefix6(text: &str) -> Option<([u8; 16], u32)> {
-    if matches!(text, "any" | "all" | "default") {
-        return Some(([0; 16], 0));
+/// What is told of the filter itself.
+fn body(told: &Told<'_>, params: &U32Params) -> Entry {
+    let Told { handle, hits, actions, protocol, flags, .. } = *told;
+    let mut entry = Entry::new();
+    let (id, table, bucket) =
+        (handle_text(handle), format!("{:x}", handle >> 20), format!("{:x}", handle >> 12 & 0xff));
+    let raw = if flags.raw { format!("[{handle:08x}]") } else { String::new() };
+    let order = handle & 0xfff;
+    entry.say(&format!("fh {id}{raw} order {order} key ht {table} bkt {bucket} "));
+    entry.member("fh", Json::text(id));
+    entry.member("order", Json::number(order));
+    entry.member("key_ht", Json::text(table));
+    entry.member("bkt", Json::text(bucket));
+    match params.classid {
+        Some(class) if class.is_none() => {
+            entry.say("terminal flowid ");
+            entry.member("terminal", Json::Bool(true));
+        }
+        Some(class) => {
+            entry.say(&format!("*flowid {class} "));
+            entry.member("flowid", Json::text(class.to_string()));
+        }
+        None if !actions.is_empty() => entry.say("terminal flowid "),
+        None => {}
     }
-    let (address, length) = match text.split_once('/') {
-        Some((address, length)) => (address, u32_in(length, 0).filter(|length| *length <= 128)?),
-        None => (text, 128),
-    };
-    Some((address.parse::<Ipv6Addr>().ok()?.octets(), length))
+    if let Some(link) = params.link {
+        entry.word("link", &format!("{link:x}:"));
+    }
+    entry.flag("not_in_hw", true);
+    let counted = hits.filter(|_| flags.stats);
+    if let Some(hits) = counted {
+        entry.number("rule_hit", hits.asked, &format!("(rule hit {}", hits.asked));
+        entry.number("success", hits.matched, &format!(" success {})", hits.matched));
+    }
+    if let Some((value, mask)) = params.mark {
+        let matched = hits.map_or(0, |hits| hits.mark);
+        entry.say(&format!("\n  mark {value:#06x} {mask:#06x} (success {matched})"));
+        entry.member("fwmark_value", Json::text(format!("{value:#x}")));
+        entry.member("fwmark_mask", Json::text(format!("{mask:#x}")));
+        entry.member("fwmark_success", Json::number(matched));
+    }
+    let mut matches: Vec<Json> = Vec::new();
+    for (index, key) in params.keys.iter().enumerate() {
+        let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
+        match named(key, protocol, flags) {
+            Some(text) => entry.say(&text),
+            None => entry.say(&format!("\n  match {:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset)),
+        }
+        let mut members = vec![
+            ("value", Json::text(format!("{:x}", key.value))),
+            ("mask", Json::text(format!("{:x}", key.mask))),
+            ("offmask", Json::text(next)),
+            ("off", Json::number(key.offset)),
+        ];
+        if let Some(hits) = counted {
+            let success = hits.keys.get(index).copied().unwrap_or(0);
+            entry.say(&format!(" (success {success} ) "));
+            members.push(("success", Json::number(success)));
+        }
+        matches.push(Json::Object(members));
+    }
+    // tc writes a member of the same name for each, which nobody can read back.
+    match matches.len() {
+        0 => {}
+        1 => entry.member("match", matches.remove(0)),
+        _ => entry.member("match", Json::List(matches)),
+    }
+    if params.link.is_some() || params.hash.is_some() {
+        leads(params, &mut entry);
+    }
+    entry
+}
+
+/// `800::801`: table, bucket unless 0, node unless 0.
+fn handle_text(handle: u32) -> String {
+    let (table, bucket, node) = (handle >> 20, handle >> 12 & 0xff, handle & 0xfff);
+    let part = |number: u32| if number == 0 { String::new() } else { format!("{number:x}") };
+    if bucket == 0 && node == 0 {
+        return format!("{}:", part(table));
+    }
+    format!("{}:{}:{}", part(table), part(bucket), part(node))
+}
+
+/// Where the next header begins, and which bucket of a linked table is asked.
+fn leads(params: &U32Params, entry: &mut Entry) {
+    let U32Params { offset, hash, .. } = params;
+    if offset.plus != 0 || offset.field.is_some() || offset.eat {
+        entry.say("\n    offset ");
+        if let Some(field) = offset.field {
+            entry.say(&format!("{:04x}>>{} at {} ", field.mask, field.shift, field.at));
+            entry.member("offset_mask", Json::text(format!("{:x}", field.mask)));
+            entry.member("offset_shift", Json::number(field.shift));
+            entry.member("offset_off", Json::number(field.at));
+        }
+        if offset.plus != 0 {
+            entry.number("plus", offset.plus, &format!("plus {} ", offset.plus));
+        }
+        if offset.eat {
+            entry.say(" eat ");
+            entry.member("eat", Json::Bool(true));
+        }
+    }
+    if let Some((mask, at)) = hash.filter(|(mask, _)| *mask != 0) {
+        entry.say(&format!("\n    hash mask {mask:08x} at {at} "));
+        entry.member("hash_mask", Json::text(format!("{mask:x}")));
+        entry.member("hash_off", Json::number(at));
+    }
+}
+
+/// `-p`: a comparison by name, where tc 6.1 has one for it.
+fn named(key: &tidegate_policy::U32Key, protocol: u16, flags: &ShowFlags) -> Option<String> {
+    if !flags.pretty || flags.json || protocol != 0x0800 || key.offset_mask != 0 {
+        return None;
+    }
+    let octets = key.value.to_be_bytes().map(|octet| octet.to_string()).join(".");
+    match (key.offset, key.mask) {
+        (12 | 16, mask) if mask.leading_ones() + mask.trailing_zeros() == 32 || mask == 0 => {
+            let name = if key.offset == 12 { "src" } else { "dst" };
+            Some(format!("\n  match IP {name} {octets}/{}", mask.leading_ones()))
+        }
+        (8, 0x00ff_0000) => Some(format!("\n  match IP protocol {}", key.value >> 16)),
+        (20, 0x0000_ffff) => Some(format!("match dport {}", key.value)),
+        (20, 0xffff_0000) => Some(format!("match sport {}", key.value >> 16)),
+        _ => None,
+    }
 }

@@ -1,13 +1,14 @@
 //! flower: its words, and how it is listed.
 
-use super::action;
-use super::build::later;
-use super::filter::{Given, Read, class, number, parse_protocol};
-use super::show::Entry;
-use super::u32_filter::{parse_prefix4, parse_prefix6, prefix_mask};
-use super::words::{Words, begins};
+use super::row::{Given, Read, Row, Told, class, no_card, number};
 use crate::json::Json;
 use crate::number::{u8_in, u16_in, u32_in};
+use crate::tc::action;
+use crate::tc::build::later;
+use crate::tc::prefix::{parse_prefix4, parse_prefix6, prefix_mask};
+use crate::tc::protocols::{parse_protocol, protocol};
+use crate::tc::show::Entry;
+use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_packet::header::{ethertype, proto};
@@ -29,7 +30,10 @@ struct Reader {
     tagged: bool,
 }
 
-pub(super) fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
+/// `flower`.
+pub(super) const ROW: Row = Row { name: "flower", parse, show };
+
+fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
     let number = number(handle)?;
     if words.peek().is_none() {
         return Ok(Read { handle: number, ..Read::default() });
@@ -111,14 +115,6 @@ fn key(word: &str) -> &str {
         true => word,
         false => KEYS.into_iter().find(|key| begins(word, key)).unwrap_or(word),
     }
-}
-
-/// `skip_sw`: only a card would look at it, and there is none that can.
-pub(super) fn no_card(place: usize) -> Refusal {
-    Refusal::new(2, "RTNETLINK answers: Operation not supported")
-        .then("We have an error talking to the kernel")
-        .at(place)
-        .remedy("No card here takes filters over: leave skip_sw out.")
 }
 
 impl Reader {
@@ -475,14 +471,15 @@ fn illegal(name: &str, text: &str, place: usize) -> Refusal {
 }
 
 /// One of the keys as it is listed.
-pub(super) fn key_words(params: &FlowerParams, key: &FlowerKey) -> String {
+pub(in crate::tc) fn key_words(params: &FlowerParams, key: &FlowerKey) -> String {
     let six = params.key(FlowerField::EthType).is_some_and(|key| key.value == u128::from(ethertype::IPV6));
     let mut entry = Entry::new();
     line(key, six, &mut entry);
     entry.text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn show(handle: u32, params: &FlowerParams) -> Entry {
+fn show(told: &Told<'_>) -> Option<Entry> {
+    let (FilterParams::Flower(params), handle) = (told.params, told.handle) else { return None };
     let mut entry = Entry::new();
     entry.number("handle", handle, &format!("handle {handle:#x} "));
     if let Some(class) = params.classid.filter(|class| !class.is_none()) {
@@ -505,7 +502,8 @@ pub(super) fn show(handle: u32, params: &FlowerParams) -> Entry {
     }
     entry.say("\n  not_in_hw");
     entry.member("not_in_hw", Json::Bool(true));
-    entry
+    action::show(told.actions, told.flags, &mut entry);
+    Some(entry)
 }
 
 /// The line of a field.
@@ -518,7 +516,7 @@ fn line(key: &FlowerKey, six: bool, out: &mut Entry) {
     };
     match key.field {
         F::EthType => word(out, network_name(key.value as u16)),
-        F::VlanEthtype | F::CvlanEthtype => word(out, super::show_filter::protocol(key.value as u16)),
+        F::VlanEthtype | F::CvlanEthtype => word(out, protocol(key.value as u16)),
         F::IpProto => {
             let known = PROTOCOLS.iter().find(|(_, number)| u128::from(*number) == key.value);
             word(out, known.map_or_else(|| format!("{:02x}", key.value), |(name, _)| (*name).into()));

@@ -1,15 +1,18 @@
 //! basic: its words, and how it is listed.
 
-use super::filter::{Given, Read, class, number};
-use super::show::Entry;
-use super::words::{Words, begins};
-use super::{action, ematch};
+use super::row::{Given, Read, Row, Told, class, number, old_style};
 use crate::json::Json;
+use crate::tc::show::Entry;
+use crate::tc::words::{Words, begins};
+use crate::tc::{action, ematch};
 use crate::{Env, Refusal};
 use tidegate_policy::spec::BASIC;
 use tidegate_policy::{BasicParams, FilterParams};
 
-pub(super) fn parse(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
+/// `basic`.
+pub(super) const ROW: Row = Row { name: "basic", parse, show };
+
+fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
     let number = number(handle)?;
     if words.peek().is_none() {
         return Ok(Read { handle: number, ..Read::default() });
@@ -46,7 +49,8 @@ fn unknown(word: &str, words: &Words<'_>) -> Refusal {
     Refusal::new(1, format!("What is \"{word}\"?")).then(&BASIC.help()).at(words.last())
 }
 
-pub(super) fn show(handle: u32, params: &BasicParams) -> Entry {
+fn show(told: &Told<'_>) -> Option<Entry> {
+    let (FilterParams::Basic(params), handle) = (told.params, told.handle) else { return None };
     let mut entry = Entry::new();
     entry.say(&format!("handle {handle:#x} "));
     entry.member("handle", Json::text(format!("{handle:x}")));
@@ -59,5 +63,9 @@ pub(super) fn show(handle: u32, params: &BasicParams) -> Entry {
         // tc writes what is no JSON here.
         entry.member("ematch", Json::text(text.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
-    entry
+    if old_style(told.actions) {
+        entry.say("\n");
+    }
+    action::show(told.actions, told.flags, &mut entry);
+    Some(entry)
 }

@@ -1,0 +1,112 @@
+//! A packet that filters are asked about, and the actions that a filter has.
+
+use crate::actions::Actions;
+use crate::query::{Done, Meter, RandomSource, Said, Verdict};
+use alloc::vec::Vec;
+use tidegate_packet::{Handle, Pkt, Pool, Time};
+use tidegate_policy::dump::ActionDump;
+use tidegate_policy::{Action, Control, TcError};
+
+/// How often one packet may jump in a list of actions.
+const MOST_JUMPS: u32 = 32;
+
+/// A question: which class for this packet?
+pub struct Asked<'a> {
+    /// Where the packet lives.
+    pub pool: &'a mut Pool,
+    /// The packet.
+    pub pkt: &'a Pkt,
+    /// What actions must know.
+    pub meter: Meter,
+    /// The machine's actions.
+    pub actions: &'a mut Actions,
+    /// Where random draws come from.
+    pub random: RandomSource<'a>,
+    /// Bytes of the link header.
+    pub link_header: u32,
+}
+
+impl Asked<'_> {
+    /// Has the packet go through the action in a place.
+    #[inline]
+    fn run(&mut self, place: u32) -> Done {
+        self.actions.run(place, self.pool, self.pkt, self.meter, &mut self.random)
+    }
+}
+
+/// What listings of filters are told with.
+#[derive(Clone, Copy)]
+pub struct Told<'a> {
+    /// The present.
+    pub now: Time,
+    /// The machine's actions.
+    pub actions: &'a Actions,
+}
+
+/// The actions of one filter, in order: places in the machine's table.
+#[derive(Debug, Default)]
+pub(crate) struct Bound {
+    places: Vec<u32>,
+    /// They are one policer, written without `action`.
+    old_style: bool,
+}
+
+impl Bound {
+    /// Takes hold of the actions a filter names, making those that are not there.
+    pub(crate) fn new(actions: &[Action], table: &mut Actions, now: Time) -> Result<Bound, TcError> {
+        let places = table.bind(actions, now)?;
+        Ok(Bound { places, old_style: actions.iter().any(|action| action.old_style) })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub(crate) fn places(&self) -> &[u32] {
+        &self.places
+    }
+
+    /// Carries them out on a packet for which the filter names `class`.
+    #[inline]
+    pub(crate) fn run(&self, class: Handle, asked: &mut Asked<'_>) -> Said {
+        if self.places.is_empty() || core::mem::replace(&mut asked.meter.passed_over, false) {
+            return Said::Decided(Verdict::Class(class));
+        }
+        self.carry_out(class, asked)
+    }
+
+    fn carry_out(&self, class: Handle, asked: &mut Asked<'_>) -> Said {
+        let (mut at, mut jumps) = (0, 0);
+        while let Some(place) = self.places.get(at) {
+            at += 1;
+            match asked.run(*place) {
+                Done::Control(Control::Pipe) => {}
+                Done::Control(Control::Jump(to)) => {
+                    // Counted from the first action; whoever jumps too far or too often goes on his way.
+                    jumps += 1;
+                    at = to as usize;
+                    if at == 0 || at > self.places.len() || jumps >= MOST_JUMPS {
+                        break;
+                    }
+                }
+                Done::Control(Control::Pass) => break,
+                Done::Control(Control::Drop) => return Said::Decided(Verdict::Drop),
+                Done::Control(Control::Stolen | Control::Trap) => return Said::Decided(Verdict::Stolen),
+                Done::Control(Control::Number(Control::QUEUED)) => return Said::Decided(Verdict::Stolen),
+                // Whatever is below zero has the search go on (6.1).
+                Done::Control(Control::Continue | Control::Number(_)) => return Said::No,
+                Done::Control(Control::Reclassify) => return Said::Again,
+                Done::Control(Control::Goto(chain)) => return Said::Goto(chain),
+                Done::Away(verdict) => return Said::Decided(verdict),
+            }
+        }
+        Said::Decided(Verdict::Class(class))
+    }
+
+    pub(crate) fn dump(&self, told: Told<'_>) -> Vec<ActionDump> {
+        let dump = |place: &u32| told.actions.dump_at(*place, told.now);
+        let mut all: Vec<ActionDump> = self.places.iter().filter_map(dump).collect();
+        all.iter_mut().for_each(|dump| dump.action.old_style = self.old_style);
+        all
+    }
+}

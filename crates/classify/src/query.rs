@@ -1,0 +1,117 @@
+//! What is asked of filters and actions, and what they answer.
+
+use tidegate_packet::{Draws, Handle, Pkt, Time, Wheel};
+use tidegate_policy::Control;
+
+/// What the filters decide about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It takes this class.
+    Class(Handle),
+    /// It is dropped.
+    Drop,
+    /// It is taken away, and nobody counts it as lost.
+    Stolen,
+    /// It is another device's.
+    Redirect(Way),
+}
+
+/// Where a packet is led.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The device's number ([`tidegate_policy::Act::NOWHERE`]: one that is gone).
+    pub to: u32,
+    /// It arrives there; else it leaves there.
+    pub arrives: bool,
+    /// The place in the table of the action that redirects it: see [`crate::Actions::note_refused`].
+    pub by: u32,
+}
+
+/// What actions must know of the packet and the moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter {
+    /// The packet's bytes, as they are counted where it is.
+    pub len: u32,
+    /// The same with a link header that was taken off there: what a policer's mtu is compared with.
+    pub whole: u32,
+    /// The present time.
+    pub now: Time,
+    /// The actions of the next filter that matches and has some are passed over: the packet came back from the device they led it to.
+    pub passed_over: bool,
+}
+
+/// A copy of a packet that an action leads to another device.
+#[derive(Debug)]
+pub struct Mirrored {
+    /// The copy, which whoever takes it must offer or release.
+    pub pkt: Pkt,
+    /// The device that it goes to, and in which direction.
+    pub way: Way,
+}
+
+/// What one filter says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// It does not match.
+    No,
+    /// This.
+    Decided(Verdict),
+    /// All are to be asked again.
+    Again,
+    /// Those of this chain are to be asked.
+    Goto(u32),
+}
+
+/// What an action makes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// Things go on so.
+    Control(Control),
+    /// The packet is another device's.
+    Away(Verdict),
+}
+
+/// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later ones share.
+pub struct RandomSource<'a> {
+    /// Where draws come from.
+    pub draws: &'a mut dyn Draws,
+    /// Has that key been drawn?
+    pub flow_key_drawn: &'a mut bool,
+}
+
+impl RandomSource<'_> {
+    pub(crate) fn word(&mut self) -> u64 {
+        self.draws.word()
+    }
+
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
+        self.draws.below(n)
+    }
+
+    /// The seed of a new flow filter.
+    pub(crate) fn flow_seed(&mut self) -> u32 {
+        self.draws.word() as u32
+    }
+
+    pub(crate) fn first_flow_filter(&mut self) {
+        if !*self.flow_key_drawn {
+            *self.flow_key_drawn = true;
+            let _ = self.draws.key();
+        }
+    }
+}
+
+/// What a filter list must know of whom it hangs on.
+#[derive(Clone, Copy)]
+pub struct Owner<'a> {
+    /// The qdisc's handle.
+    pub qdisc: Handle,
+    /// The qdisc or class whose list it is.
+    pub holder: Handle,
+    /// Does this class exist in it?
+    pub has_class: &'a dyn Fn(Handle) -> bool,
+    /// The present time.
+    pub now: Time,
+    /// Where timers are armed.
+    pub wheel: &'a Wheel,
+}

@@ -1,0 +1,20 @@
+//! matchall.
+
+use super::base::{Row, actions, class};
+use crate::encode::message::{Devices, Unsent};
+use tidegate_packet::Handle;
+use tidegate_policy::{FilterOp, FilterParams, MatchallParams};
+use tidegate_sys::attribute::{Attributes, Found};
+
+/// `matchall`.
+pub(super) const ROW: Row = Row { name: "matchall", actions: 2, police: None, encode, decode };
+
+fn encode(to: &mut Attributes, op: &FilterOp, params: &FilterParams, devices: Devices<'_>) -> Result<(), Unsent> {
+    let FilterParams::Matchall(params) = params else { return Ok(()) };
+    class(to, 1, params.classid);
+    actions(to, &ROW, &op.actions, devices)
+}
+
+fn decode(options: &Found<'_>) -> Option<FilterParams> {
+    Some(FilterParams::Matchall(MatchallParams { classid: options.u32(1).map(Handle) }))
+}

@@ -1,0 +1,41 @@
+//! What is sent and told of each kind of filter: one file each, and their table here.
+
+mod base;
+mod basic;
+mod ematch;
+mod flow;
+mod flower;
+mod fw;
+mod matchall;
+mod u32;
+
+use crate::encode::message::{Devices, Unsent};
+pub(crate) use base::Row;
+use tidegate_policy::{FilterOp, FilterParams};
+use tidegate_sys::attribute::Attributes;
+use tidegate_sys::numbers::TCA_OPTIONS;
+
+/// Every kind of filter.
+const ROWS: [&Row; 6] = [&fw::ROW, &u32::ROW, &flow::ROW, &basic::ROW, &matchall::ROW, &flower::ROW];
+
+/// The row of the kind of this name.
+pub(crate) fn row(name: &str) -> Option<&'static Row> {
+    ROWS.into_iter().find(|row| row.name == name)
+}
+
+/// What is said of a filter.
+pub(crate) fn options(
+    to: &mut Attributes,
+    op: &FilterOp,
+    params: &FilterParams,
+    devices: Devices<'_>,
+) -> Result<(), Unsent> {
+    let mut inner = Attributes::default();
+    if let Some(row) = row(params.kind()) {
+        (row.encode)(&mut inner, op, params, devices)?;
+    }
+    if !inner.bytes().is_empty() {
+        to.nest(TCA_OPTIONS, &inner);
+    }
+    Ok(())
+}

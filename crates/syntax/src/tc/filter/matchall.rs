@@ -1,0 +1,55 @@
+//! matchall: its words, and how it is listed.
+
+use super::row::{Given, Read, Row, Told, class, no_card, number};
+use crate::json::Json;
+use crate::tc::action;
+use crate::tc::build::later;
+use crate::tc::show::Entry;
+use crate::tc::words::{Words, begins};
+use crate::{Env, Refusal};
+use tidegate_policy::spec::MATCHALL;
+use tidegate_policy::{FilterParams, MatchallParams};
+
+/// `matchall`.
+pub(super) const ROW: Row = Row { name: "matchall", parse, show };
+
+fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
+    let number = number(handle)?;
+    if words.peek().is_none() {
+        return Ok(Read { handle: number, ..Read::default() });
+    }
+    let (mut params, mut actions) = (MatchallParams::default(), Vec::new());
+    while let Some(word) = words.take() {
+        match word {
+            _ if begins(word, "classid") || word == "flowid" => params.classid = Some(class(words)?),
+            _ if begins(word, "action") => actions = action::parse(words, env)?,
+            "skip_hw" => return Err(later("matchall option", word, words.last())),
+            "skip_sw" => return Err(no_card(words.last())),
+            "help" => return Err(Refusal { stderr: MATCHALL.help(), code: 1, ..Refusal::default() }),
+            _ => {
+                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
+                    .then(&MATCHALL.help())
+                    .at(words.last())
+                    .remedy("matchall takes classid (or flowid) and a class, and action."));
+            }
+        }
+    }
+    Ok(Read { handle: number, params: Some(FilterParams::Matchall(params)), actions })
+}
+
+fn show(told: &Told<'_>) -> Option<Entry> {
+    let (FilterParams::Matchall(params), handle) = (told.params, told.handle) else { return None };
+    let mut entry = Entry::new();
+    entry.number("handle", handle, &format!("handle {handle:#x} "));
+    if let Some(class) = params.classid.filter(|class| !class.is_none()) {
+        entry.say(&format!("flowid {class} "));
+        entry.member("flowid", Json::text(class.to_string()));
+    }
+    entry.say("\n  not_in_hw");
+    entry.member("not_in_hw", Json::Bool(true));
+    if let Some(hits) = told.hits.filter(|_| told.flags.stats) {
+        entry.number("rule_hit", hits.asked, &format!(" (rule hit {})", hits.asked));
+    }
+    action::show(told.actions, told.flags, &mut entry);
+    Some(entry)
+}

@@ -1,0 +1,79 @@
+//! What is in a filter's file, as its row says, and what those files have in common.
+
+use crate::number::u32_in;
+use crate::tc::asks::ShowFlags;
+use crate::tc::show::Entry;
+use crate::tc::words::Words;
+use crate::units::parse_classid;
+use crate::{Env, Refusal};
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{ActionDump, U32Hits};
+use tidegate_policy::{Action, FilterParams, Indev};
+
+/// A kind of filter: how tc reads what is said of it, and how it lists it.
+pub(in crate::tc) struct Row {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Reads the handle in the kind's notation and the words behind the kind; the filter is for packets of an EtherType.
+    pub(super) parse: fn(Given<'_>, u16, &mut Words<'_>, &Env) -> Result<Read, Refusal>,
+    /// Its options, with its actions behind them. `None`: the kernel tells nothing of it.
+    pub(in crate::tc) show: fn(&Told<'_>) -> Option<Entry>,
+}
+
+/// The handle that was said, and where.
+pub(in crate::tc) type Given<'a> = Option<(&'a str, usize)>;
+
+/// What stands from the kind on.
+#[derive(Default)]
+pub(in crate::tc) struct Read {
+    pub(in crate::tc) handle: u32,
+    pub(in crate::tc) params: Option<FilterParams>,
+    pub(in crate::tc) actions: Vec<Action>,
+}
+
+/// A filter that is listed.
+pub(in crate::tc) struct Told<'a> {
+    pub(in crate::tc) handle: u32,
+    pub(in crate::tc) params: &'a FilterParams,
+    pub(in crate::tc) hits: Option<&'a U32Hits>,
+    pub(in crate::tc) actions: &'a [ActionDump],
+    /// The EtherType of the packets that it is for.
+    pub(in crate::tc) protocol: u16,
+    pub(in crate::tc) flags: &'a ShowFlags,
+}
+
+pub(super) fn illegal(name: &str, more: &str, text: &str, place: usize) -> Refusal {
+    Refusal::new(1, format!("Illegal \"{name}\"{more}")).at(place).remedy(format!(
+        "\"{text}\" is not a value for {name}: a number is wanted (0x for hexadecimal), for classes 1:10."
+    ))
+}
+
+/// A handle that is a plain number; 0 where none is given.
+pub(super) fn number(handle: Given<'_>) -> Result<u32, Refusal> {
+    let Some((text, place)) = handle else { return Ok(0) };
+    u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))
+}
+
+/// The class after `classid` or `flowid`.
+pub(super) fn class(words: &mut Words<'_>) -> Result<Handle, Refusal> {
+    let text = words.need()?;
+    parse_classid(text).ok_or_else(|| illegal("classid", "", text, words.last()))
+}
+
+/// `skip_sw`: only a card would look at it, and there is none that can.
+pub(super) fn no_card(place: usize) -> Refusal {
+    Refusal::new(2, "RTNETLINK answers: Operation not supported")
+        .then("We have an error talking to the kernel")
+        .at(place)
+        .remedy("No card here takes filters over: leave skip_sw out.")
+}
+
+/// Is it a policer that was written without `action`?
+pub(super) fn old_style(actions: &[ActionDump]) -> bool {
+    actions.iter().any(|action| action.action.old_style)
+}
+
+/// The device that packets must have come in by, if it is still there.
+pub(super) fn came_in(indev: Option<&Indev>) -> Option<&str> {
+    indev.map(|indev| indev.name.as_str()).filter(|name| !name.is_empty())
+}

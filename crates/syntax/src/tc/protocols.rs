@@ -1,0 +1,75 @@
+//! The names of EtherTypes.
+
+use crate::number::u16_in;
+
+/// The names of EtherTypes that tc prints and reads.
+const PROTOCOLS: [(&str, u16); 52] = [
+    ("802_3", 0x0001),
+    ("ax25", 0x0002),
+    ("all", 0x0003),
+    ("802_2", 0x0004),
+    ("snap", 0x0005),
+    ("ddcmp", 0x0006),
+    ("wan_ppp", 0x0007),
+    ("ppp_mp", 0x0008),
+    ("localtalk", 0x0009),
+    ("can", 0x000c),
+    ("ppptalk", 0x0010),
+    ("tr_802_2", 0x0011),
+    ("mobitex", 0x0015),
+    ("control", 0x0016),
+    ("irda", 0x0017),
+    ("econet", 0x0018),
+    ("loop", 0x0060),
+    ("pup", 0x0200),
+    ("pupat", 0x0201),
+    ("ip", 0x0800),
+    ("x25", 0x0805),
+    ("arp", 0x0806),
+    ("bpq", 0x08ff),
+    ("ieeepup", 0x0a00),
+    ("ieeepupat", 0x0a01),
+    ("dec", 0x6000),
+    ("dna_dl", 0x6001),
+    ("dna_rc", 0x6002),
+    ("dna_rt", 0x6003),
+    ("lat", 0x6004),
+    ("diag", 0x6005),
+    ("cust", 0x6006),
+    ("sca", 0x6007),
+    ("teb", 0x6558),
+    ("rarp", 0x8035),
+    ("atalk", 0x809b),
+    ("aarp", 0x80f3),
+    ("802.1Q", 0x8100),
+    ("ipx", 0x8137),
+    ("ipv6", 0x86dd),
+    ("mpls_uc", 0x8847),
+    ("mpls_mc", 0x8848),
+    ("atmmpoa", 0x884c),
+    ("ppp_disc", 0x8863),
+    ("ppp_ses", 0x8864),
+    ("atmfate", 0x8884),
+    ("profinet", 0x8892),
+    ("aoe", 0x88a2),
+    ("ethercat", 0x88a4),
+    ("802.1ad", 0x88a8),
+    ("tipc", 0x88ca),
+    ("LLDP", 0x88cc),
+];
+
+/// An EtherType by name or number.
+pub(super) fn parse_protocol(text: &str) -> Option<u16> {
+    let lower = text.to_ascii_lowercase();
+    let named = PROTOCOLS.iter().find(|(name, _)| name.to_ascii_lowercase() == lower);
+    let number = named.map(|(_, number)| *number).or((lower == "ipv4").then_some(0x0800));
+    number.or_else(|| u16_in(text, 0))
+}
+
+/// The name of an EtherType, or its number.
+pub(super) fn protocol(number: u16) -> String {
+    match PROTOCOLS.iter().find(|(_, known)| *known == number) {
+        Some((name, _)) => (*name).into(),
+        None => format!("[{number}]"),
+    }
+}
