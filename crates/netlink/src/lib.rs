@@ -16,6 +16,7 @@
 //! assert_eq!((message.kind, message.body.len()), (36, 20 + 12 + 8));
 //! ```
 
+mod action;
 pub mod decode;
 pub mod encode;
 mod filter;

@@ -38,6 +38,6 @@ impl std::error::Error for Unsent {}
 pub type Devices<'d> = &'d dyn Fn(&str) -> Option<u32>;
 
 /// The number of a device.
-pub(super) fn number(devices: Devices<'_>, name: &str) -> Result<u32, Unsent> {
+pub(crate) fn number(devices: Devices<'_>, name: &str) -> Result<u32, Unsent> {
     devices(name).ok_or_else(|| Unsent::NoDevice(name.to_owned()))
 }

@@ -1,6 +1,7 @@
 //! What filters have in common, and what a kind's row says.
 
-use crate::encode::action;
+use crate::action::policer;
+use crate::encode::action::list;
 use crate::encode::message::{Devices, Unsent};
 use tidegate_packet::Handle;
 use tidegate_policy::{Action, FilterOp, FilterParams, Indev, U32Key};
@@ -24,8 +25,8 @@ pub(crate) struct Row {
 pub(super) fn actions(to: &mut Attributes, row: &Row, all: &[Action], devices: Devices<'_>) -> Result<(), Unsent> {
     match all {
         [] => Ok(()),
-        [only] if only.old_style => action::policer(to, row.police.unwrap_or(row.actions), only),
-        all => action::list(to, row.actions, all, devices),
+        [only] if only.old_style => policer(to, row.police.unwrap_or(row.actions), only),
+        all => list(to, row.actions, all, devices),
     }
 }
 

@@ -1,0 +1,65 @@
+//! What actions have in common, and what a kind's row says.
+
+use crate::decode::message::{Names, numbers};
+use crate::encode::message::{Devices, Unsent};
+use tidegate_policy::{Act, Action, Control};
+use tidegate_sys::attribute::{Attributes, Found, words};
+
+/// Octets of how most actions' structures begin.
+const GENERAL: usize = 20;
+
+/// A kind of action: its attributes.
+pub(crate) struct Row {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Where its structure stands.
+    pub(crate) structure: u16,
+    /// Where its ages stand.
+    pub(crate) ages: u16,
+    /// What is said of it.
+    pub(crate) encode: fn(&mut Attributes, &Action, Devices<'_>) -> Result<(), Unsent>,
+    /// What is told of it.
+    pub(crate) decode: fn(Told<'_>) -> Option<(Head, Act)>,
+}
+
+/// What is told of an action.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'a> {
+    /// Its structure.
+    pub(crate) structure: &'a [u8],
+    /// All its attributes.
+    pub(crate) options: &'a Found<'a>,
+    /// The names of devices.
+    pub(crate) names: Names<'a>,
+}
+
+impl Told<'_> {
+    /// How most structures begin, and what stands behind that.
+    pub(super) fn begun(&self) -> Option<(Head, &[u8])> {
+        let (general, own) = self.structure.split_at_checked(GENERAL)?;
+        match numbers(general).as_slice() {
+            [index, _, decision, refs, binds] => {
+                Some((Head { index: *index, control: control(*decision), refs: *refs, binds: *binds }, own))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Number, decision and counts of who has it.
+pub(crate) struct Head {
+    pub(crate) index: u32,
+    pub(super) control: Control,
+    pub(crate) refs: u32,
+    pub(crate) binds: u32,
+}
+
+/// The decision of this number.
+pub(super) const fn control(number: u32) -> Control {
+    Control::of_number(number as i32)
+}
+
+/// How the structures of actions begin: number, capabilities, decision, and two counts that the kernel keeps.
+pub(super) fn general(index: u32, goes_on: Control) -> Vec<u8> {
+    words(&[index, 0, goes_on.number() as u32, 0, 0])
+}

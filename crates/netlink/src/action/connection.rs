@@ -1,0 +1,56 @@
+//! connmark and ctinfo.
+
+use super::base::{Head, Row, Told, general};
+use crate::encode::message::{Devices, Unsent};
+use tidegate_policy::{Act, Action, Connmark, Ctinfo};
+use tidegate_sys::attribute::Attributes;
+
+/// `connmark`.
+pub(super) const CONNMARK: Row =
+    Row { name: "connmark", structure: 1, ages: 2, encode: encode_connmark, decode: decode_connmark };
+
+/// `ctinfo`.
+pub(super) const CTINFO: Row =
+    Row { name: "ctinfo", structure: 3, ages: 2, encode: encode_ctinfo, decode: decode_ctinfo };
+
+fn encode_connmark(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Unsent> {
+    let (Act::Connmark(act), index) = (&action.act, action.index) else { return Ok(()) };
+    let mut bytes = general(index, act.control);
+    bytes.extend(act.zone.to_ne_bytes());
+    bytes.extend([0, 0]);
+    to.payload(1, &bytes);
+    Ok(())
+}
+
+fn decode_connmark(told: Told<'_>) -> Option<(Head, Act)> {
+    let (head, own) = told.begun()?;
+    let control = head.control;
+    let zone = u16::from_ne_bytes(own.get(..2)?.try_into().ok()?);
+    Some((head, Act::Connmark(Connmark { zone, control })))
+}
+
+fn encode_ctinfo(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Unsent> {
+    let (Act::Ctinfo(act), index) = (&action.act, action.index) else { return Ok(()) };
+    to.payload(3, &general(index, act.control)).u16(4, act.zone);
+    if let Some((mask, state)) = act.dscp {
+        to.u32(5, mask);
+        if state != 0 {
+            to.u32(6, state);
+        }
+    }
+    to.maybe(7, act.mark);
+    Ok(())
+}
+
+fn decode_ctinfo(told: Told<'_>) -> Option<(Head, Act)> {
+    let (head, _) = told.begun()?;
+    let control = head.control;
+    let options = told.options;
+    let ctinfo = Ctinfo {
+        zone: options.u16(4).unwrap_or(0),
+        dscp: options.u32(5).map(|mask| (mask, options.u32(6).unwrap_or(0))),
+        mark: options.u32(7),
+        control,
+    };
+    Some((head, Act::Ctinfo(ctinfo)))
+}

@@ -1,0 +1,49 @@
+//! simple and sample.
+
+use super::base::{Head, Row, Told, general};
+use crate::encode::message::{Devices, Unsent};
+use tidegate_policy::{Act, Action, Sample, Simple};
+use tidegate_sys::attribute::Attributes;
+
+/// What simple's text has, with the zeros that end it.
+const SIMPLE_OCTETS: usize = 32;
+
+/// `simple`.
+pub(super) const SIMPLE: Row =
+    Row { name: "simple", structure: 2, ages: 1, encode: encode_simple, decode: decode_simple };
+
+/// `sample`.
+pub(super) const SAMPLE: Row =
+    Row { name: "sample", structure: 2, ages: 1, encode: encode_sample, decode: decode_sample };
+
+fn encode_simple(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Unsent> {
+    let Act::Simple(act) = &action.act else { return Ok(()) };
+    to.payload(2, &general(action.index, act.control));
+    if let Some(text) = &act.text {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize(SIMPLE_OCTETS, 0);
+        to.payload(3, &bytes);
+    }
+    Ok(())
+}
+
+fn decode_simple(told: Told<'_>) -> Option<(Head, Act)> {
+    let (head, _) = told.begun()?;
+    let control = head.control;
+    Some((head, Act::Simple(Simple { text: told.options.text(3).map(str::to_owned), control })))
+}
+
+fn encode_sample(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Unsent> {
+    let Act::Sample(act) = &action.act else { return Ok(()) };
+    to.payload(2, &general(action.index, act.control));
+    to.maybe(3, act.rate).maybe(5, act.group).maybe(4, act.octets);
+    Ok(())
+}
+
+fn decode_sample(told: Told<'_>) -> Option<(Head, Act)> {
+    let (head, _) = told.begun()?;
+    let control = head.control;
+    let options = told.options;
+    let (rate, group, octets) = (options.u32(3), options.u32(5), options.u32(4));
+    Some((head, Act::Sample(Sample { rate, group, octets, control })))
+}
