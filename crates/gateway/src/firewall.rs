@@ -1,6 +1,5 @@
 //! Netfilter before the devices: the hooks a packet passes on each way through the machine, and the connections it belongs to.
 
-use super::nat::Home;
 use alloc::vec::Vec;
 use tidegate_classify::conntrack::{self, Asked, Conntrack};
 use tidegate_classify::netfilter::{Place, Seen, Table, Verdict};
@@ -37,6 +36,9 @@ pub struct Checkpoint {
     tables: Vec<Table>,
     asked: Asked,
 }
+
+/// The first address of the device of that name in a family (IPv6?), if it has one.
+pub(crate) type Home<'a> = &'a dyn Fn(&str, bool) -> Option<[u8; 16]>;
 
 /// All tables, and the connections.
 #[derive(Debug, Default)]

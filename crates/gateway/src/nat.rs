@@ -1,6 +1,6 @@
 //! The table nat: asked by the first packet of a connection, carried out on all of them.
 
-use super::firewall::Firewall;
+use super::firewall::{Firewall, Home};
 use core::net::IpAddr;
 use tidegate_classify::conntrack::End;
 use tidegate_classify::netfilter::{Place, Verdict};
@@ -13,9 +13,6 @@ const UNKNOWN_4: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
 const UNKNOWN_6: [u8; 16] = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const LOCALHOST_4: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 127, 0, 0, 1];
 const LOCALHOST_6: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
-
-/// The first address of the device of that name in a family (IPv6?), if it has one.
-pub(crate) type Home<'a> = &'a dyn Fn(&str, bool) -> Option<[u8; 16]>;
 
 /// The first of `addresses` in a family; IPv4 in the last four octets.
 pub(crate) fn first(addresses: &[(IpAddr, u8)], v6: bool) -> Option<[u8; 16]> {

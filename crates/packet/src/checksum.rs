@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071), kept right while octets under it change (RFC 1624, equation 3).
 
-use crate::header::proto;
+use crate::numbers::proto;
 
 /// A checksum that was right for `old`, made right for `new` in its place. Both have the same even number of octets.
 pub fn updated(sum: u16, old: &[u8], new: &[u8]) -> u16 {

@@ -12,6 +12,7 @@ mod draws;
 pub mod encap;
 mod flow;
 pub mod header;
+mod numbers;
 mod pool;
 mod sums;
 mod units;

@@ -1,6 +1,7 @@
 //! Actions: what a filter does with a packet beside naming a class (tc-actions(8)).
 
 mod connection;
+mod control;
 mod count;
 mod csum;
 mod edit;
@@ -11,6 +12,7 @@ mod skbmod;
 mod vlan;
 
 pub use connection::{Connmark, Ct, CtNat, Ctinfo, CtinfoCounts};
+pub use control::Control;
 pub use count::{Sample, Simple};
 pub use csum::Csum;
 pub use edit::{PacketType, Skbedit};
@@ -19,89 +21,6 @@ pub use pedit::{Pedit, PeditAt, PeditHeader, PeditKey};
 pub use police::Police;
 pub use skbmod::Skbmod;
 pub use vlan::{Vlan, VlanHow, VlanTag};
-
-/// What becomes of a packet after an action (`TC_ACT_*` of `linux/pkt_cls.h`; tc-actions(8)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Control {
-    /// The packet goes on its way (`pass`, `ok`).
-    #[default]
-    Pass,
-    /// The packet is dropped (`drop`, `shot`).
-    Drop,
-    /// The filter counts as not matching (`continue`).
-    Continue,
-    /// All filters are asked again, from the first (`reclassify`).
-    Reclassify,
-    /// The filter's next action follows; after the last, the packet goes on (`pipe`).
-    Pipe,
-    /// The packet was taken away (`stolen`).
-    Stolen,
-    /// The packet is left to whoever handles such ones; in software that is nobody (`trap`).
-    Trap,
-    /// The filter's actions are carried out again, without so many of the first (`jump`).
-    Jump(u32),
-    /// The filters of this chain are asked (`goto chain`).
-    Goto(u32),
-    /// One that the kernel has a number and tc no word for; police takes numbers.
-    Number(i32),
-}
-
-impl Control {
-    /// The last number of those that stand alone; what is greater is a jump or leads to a chain.
-    pub const LAST: i32 = 8;
-    /// What is queued elsewhere: it is gone from here as what was stolen.
-    pub const QUEUED: i32 = 5;
-
-    /// The decision with this number of the kernel (`TC_ACT_*`): -1 to 8 stand alone, the upper four bits say
-    /// that it is a jump (1) or goes to a chain (2).
-    pub const fn of_number(number: i32) -> Control {
-        const REST: u32 = 0x0fff_ffff;
-        match (number as u32 >> 28, number) {
-            (_, -1) => Control::Continue,
-            (_, 0) => Control::Pass,
-            (_, 1) => Control::Reclassify,
-            (_, 2) => Control::Drop,
-            (_, 3) => Control::Pipe,
-            (_, 4) => Control::Stolen,
-            (_, Control::LAST) => Control::Trap,
-            (1, _) => Control::Jump(number as u32 & REST),
-            (2, _) => Control::Goto(number as u32 & REST),
-            _ => Control::Number(number),
-        }
-    }
-
-    /// The kernel's number of it (`TC_ACT_*`): what [`Control::of_number`] reads.
-    pub const fn number(self) -> i32 {
-        match self {
-            Control::Continue => -1,
-            Control::Pass => 0,
-            Control::Reclassify => 1,
-            Control::Drop => 2,
-            Control::Pipe => 3,
-            Control::Stolen => 4,
-            Control::Trap => Control::LAST,
-            Control::Jump(count) => (1 << 28 | count) as i32,
-            Control::Goto(chain) => (2 << 28 | chain) as i32,
-            Control::Number(number) => number,
-        }
-    }
-
-    /// Its name in tc; `number` of one without.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Control::Pass => "pass",
-            Control::Drop => "drop",
-            Control::Continue => "continue",
-            Control::Reclassify => "reclassify",
-            Control::Pipe => "pipe",
-            Control::Stolen => "stolen",
-            Control::Trap => "trap",
-            Control::Jump(_) => "jump",
-            Control::Goto(_) => "goto",
-            Control::Number(_) => "number",
-        }
-    }
-}
 
 /// An action of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]

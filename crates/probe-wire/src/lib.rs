@@ -33,7 +33,7 @@ mod sessions;
 
 pub use account::{Departures, Sighting, Sightings};
 pub use auth::{DRAW, PROOF, Proof, Seal, SessionKey, Side, TAG, Token};
-pub use message::{FlowPlan, Limits, Message, Sample, Way};
+pub use message::{FIRST_MOST, FlowPlan, Limits, MOST, Message, Sample, Way};
 pub use octets::Malformed;
 pub use packet::{Header, Kind};
 pub use quotas::{Quotas, Reason};
@@ -46,7 +46,3 @@ struct Readme;
 
 /// The port that a server listens at if nobody says otherwise, TCP and UDP.
 pub const PORT: u16 = 8787;
-/// Octets of the longest message before a proof was seen.
-pub const FIRST_MOST: usize = 512;
-/// Octets of the longest message after it.
-pub const MOST: usize = 1 << 20;

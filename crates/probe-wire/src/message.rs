@@ -8,6 +8,11 @@ use tidegate_measure::stream::{Exchange, Phase, Stream};
 use crate::auth::{DRAW, Proof, Seal, SessionKey, TAG};
 use crate::octets::{Malformed, Reader, Writer};
 
+/// Octets of the longest message before a proof was seen.
+pub const FIRST_MOST: usize = 512;
+/// Octets of the longest message after it.
+pub const MOST: usize = 1 << 20;
+
 /// Which version of all this is spoken.
 pub(crate) const VERSION: u8 = 2;
 /// The first message is filled up to so many octets: all that is answered before a proof is shorter.
@@ -501,7 +506,7 @@ mod tests {
         for message in examples() {
             let octets = message.encode();
             let (front, body) = octets.split_first_chunk().unwrap();
-            assert_eq!(Message::length(*front, crate::MOST), Ok(body.len()));
+            assert_eq!(Message::length(*front, MOST), Ok(body.len()));
             assert_eq!(Message::decode(body), Ok(message.clone()));
             // None of them can be cut short unnoticed.
             assert_ne!(Message::decode(&body[..body.len() - 1]), Ok(message));
@@ -513,7 +518,7 @@ mod tests {
         let length = |message: &Message| message.encode().len();
         let examples = examples();
         assert!(length(&examples[0]) > length(&examples[1]) + length(&examples[3]));
-        assert!(length(&examples[0]) < crate::FIRST_MOST);
+        assert!(length(&examples[0]) < FIRST_MOST);
         assert!(length(&Message::Refused("x".repeat(1000))) <= length(&examples[0]));
     }
 
@@ -524,7 +529,7 @@ mod tests {
         for message in examples() {
             let octets = message.encode_sealed(&mut says);
             let (front, body) = octets.split_first_chunk().unwrap();
-            assert_eq!(Message::length(*front, crate::MOST + TAG), Ok(body.len()));
+            assert_eq!(Message::length(*front, MOST + TAG), Ok(body.len()));
             assert_eq!(Message::decode_sealed(body, &mut hears), Ok(message));
         }
         let octets = Message::Go.encode_sealed(&mut says);

@@ -14,7 +14,7 @@ use tidegate_measure::stream::{Exchange, Stream};
 
 use crate::account::Sightings;
 use crate::auth::{DRAW, Proof, SessionKey, Side, TAG, Token};
-use crate::message::{FlowPlan, Limits, Message, Way};
+use crate::message::{FIRST_MOST, FlowPlan, Limits, MOST, Message, Way};
 use crate::octets::Malformed;
 use crate::packet::{Header, Kind};
 use crate::quotas::{Quotas, Reason};
@@ -236,8 +236,8 @@ impl Sessions {
     /// How long a message may be that this caller says now.
     pub fn most(&self, call: Call) -> usize {
         match self.calls.get(&call).map(|caller| &caller.stage) {
-            Some(Stage::Session(_)) => crate::MOST + TAG,
-            _ => crate::FIRST_MOST,
+            Some(Stage::Session(_)) => MOST + TAG,
+            _ => FIRST_MOST,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Bytes that come piece by piece, made visible: characters may be cut between two pieces.
 
-use crate::lines;
+use crate::visible::lines;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;

@@ -1,6 +1,7 @@
 //! The boxes for programs that draw: Graphviz and Mermaid.
 
-use super::model::{Box, Device, Lead, Model};
+use super::lead::Lead;
+use super::model::{Box, Device, Model};
 use std::fmt::Write as _;
 
 /// What else is said of a box.

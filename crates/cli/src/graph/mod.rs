@@ -5,6 +5,7 @@
 //! try --json ─▶ Used (what each class sent and lost) ──────────────┘
 //! ```
 
+mod lead;
 mod markup;
 mod model;
 mod options;

@@ -1,5 +1,6 @@
 //! A policy as boxes: devices, qdiscs, classes, what leads to each, and what is led from one device to another.
 
+use super::lead::Lead;
 use super::tree::{self, Tree};
 use tidegate_gateway::Gateway;
 use tidegate_inspect::{ClassNames, Uses};
@@ -35,28 +36,6 @@ pub(crate) struct Box {
     pub(crate) prio: Option<u32>,
     /// What leads there; at a qdisc, the filters that lead to none of its classes.
     pub(crate) leads: Vec<Lead>,
-}
-
-/// What leads packets to a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lead {
-    /// The filter or rule.
-    pub(crate) text: String,
-    /// The rules that set the marks it asks for.
-    pub(crate) markers: Vec<String>,
-}
-
-impl From<String> for Lead {
-    fn from(text: String) -> Lead {
-        Lead { text, markers: Vec::new() }
-    }
-}
-
-impl Lead {
-    /// The filter or rule, and then the rules that set its marks.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &String> {
-        std::iter::once(&self.text).chain(&self.markers)
-    }
 }
 
 /// Packets that a filter leads to another device.

@@ -1,6 +1,7 @@
 //! The boxes as a picture.
 
-use super::model::{Box, Device, Lead, Model};
+use super::lead::Lead;
+use super::model::{Box, Device, Model};
 use super::options::By;
 use super::used::Used;
 use tidegate_report::chart::{self, COLOURS, Legend, Link, Node};

@@ -1,6 +1,6 @@
 //! Each device's qdiscs, classes and filters, sorted by what hangs on what and what leads where.
 
-use super::model::Lead;
+use super::lead::Lead;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_inspect::octets::{condition_words, key_words};

@@ -1,6 +1,6 @@
 //! Actions that ask what connection tracking knows of a packet.
 
-use super::Control;
+use super::control::Control;
 use core::net::IpAddr;
 
 /// connmark: the packet gets the firewall mark of its connection (tc-connmark(8)).

@@ -1,6 +1,6 @@
 //! csum: checksums are computed anew.
 
-use super::Control;
+use super::control::Control;
 
 /// csum: checksums are computed again after a packet was rewritten (tc-csum(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

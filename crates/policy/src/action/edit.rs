@@ -15,7 +15,7 @@ pub struct Skbedit {
     /// The packet's priority becomes what its DS field says (`inheritdsfield`).
     pub inherit_dsfield: bool,
     /// How the packet goes on after this action.
-    pub control: super::Control,
+    pub control: super::control::Control,
 }
 
 /// Whom a frame is for, by its link-layer destination (`PACKET_*` of packet(7)).

@@ -1,6 +1,6 @@
 //! nat: addresses become others, packet by packet, without memory.
 
-use super::Control;
+use super::control::Control;
 use core::net::Ipv4Addr;
 
 /// nat: addresses of one network become those of another, host bits kept, packet by packet and without

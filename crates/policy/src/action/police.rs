@@ -1,6 +1,6 @@
 //! police: a rate that packets may come at, and what happens to those that come faster.
 
-use super::Control;
+use super::control::Control;
 use crate::rate::{RateSpec, Ticks};
 use tidegate_packet::Rate;
 

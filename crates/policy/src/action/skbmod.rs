@@ -1,6 +1,6 @@
 //! skbmod: the link header, and congestion marks.
 
-use super::Control;
+use super::control::Control;
 
 /// skbmod: the link header is rewritten, or congestion marked (tc-skbmod(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

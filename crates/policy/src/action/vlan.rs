@@ -1,6 +1,6 @@
 //! vlan: tags of 802.1Q and 802.1ad are put on, changed and taken off.
 
-use super::Control;
+use super::control::Control;
 
 /// vlan: tags of 802.1Q and 802.1ad are put on, changed or taken off (tc-vlan(8)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
