@@ -1,6 +1,6 @@
 //! R1: filters and rules that no packet reaches, because those before them take all they ask for.
 
-use super::{capped, collisions, defaults, edit, idle, intent, leaf, marks, parts, protocols, today};
+use super::{capped, collisions, defaults, edit, idle, intent, leaf, marks, parts, protocols, rewritten, today};
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::packet::{Packet, has_ports};
 use crate::probe::{Course, Prober, Way};
@@ -44,9 +44,10 @@ pub(super) type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
 /// Those that ask the engine and the words alone.
 const WITHOUT_SETS: [Checks; 4] = [intent::check, protocols::check, collisions::check, today::check];
 /// Those that ask what comes to the filters and classes of a device.
-const BY_DEVICE: [Checks; 6] = [filters, marks::unset, leaf::check, defaults::check, capped::check, idle::check];
+const BY_DEVICE: [Checks; 7] =
+    [filters, marks::unset, leaf::check, defaults::check, capped::check, idle::check, rewritten::addresses];
 /// All of them, with those that ask what comes to netfilter's rules, whatever device it leaves by.
-const ALL: [Checks; 12] = [
+const ALL: [Checks; 14] = [
     filters,
     rules,
     intent::check,
@@ -59,6 +60,8 @@ const ALL: [Checks; 12] = [
     idle::check,
     collisions::check,
     today::check,
+    rewritten::addresses,
+    rewritten::late,
 ];
 
 /// What is found about which packets go where. Of a policy too large to decide, whatever part can be decided.
