@@ -140,23 +140,40 @@ impl<'r> Bench<'r> {
         self.together(dev, &[class], frame)
     }
 
+    /// Bytes that one class sends in a time after it was idle, while it always has something to send.
+    pub(crate) fn first(&mut self, dev: &str, class: Handle, frame: u32, time: Span) -> Option<u64> {
+        let classes = [class];
+        let rig = self.rig(dev, frame, &classes)?;
+        let (until, mut busy) = (Time(rig.now.0 + time.0), Busy::new(&classes, FEW, 0));
+        busy.begin(rig);
+        for sent in 0..MAX_SENT as u64 {
+            let number = rig.next()?;
+            if rig.now > until {
+                return Some(sent * u64::from(frame));
+            }
+            busy.follow(rig, number);
+        }
+        None
+    }
+
     /// Does anything on a device hold packets back for a time of its own?
     pub(crate) fn delays(&self, dev: &str) -> bool {
         longest_delay(self.reading, dev) > Span(0)
     }
 }
 
-/// No longer than this is a packet held back by the netems on its way through a device.
+/// No longer than this is a packet held back by the netems on its way through a device; the longest there is where that
+/// cannot be said.
 fn longest_delay(reading: &Reading, dev: &str) -> Span {
     let own = |qdisc: &QdiscDump| match &qdisc.params {
         QdiscParams::Netem(netem) => {
             // No distribution of tc's goes beyond so many times the jitter.
             let jitter = netem.jitter_ns.saturating_abs().saturating_mul(4);
-            let slot = netem.slot.as_ref().map_or(0, |slot| {
-                let spread = slot.dist_delay_ns.saturating_add(slot.dist_jitter_ns.saturating_mul(4));
-                slot.max_delay_ns.max(slot.min_delay_ns).max(spread)
-            });
-            netem.latency_ns.max(0).saturating_add(jitter).saturating_add(slot).unsigned_abs()
+            match netem.slot {
+                // How much such a netem lets through hangs on how long its packets have waited already.
+                Some(_) => u64::MAX,
+                None => netem.latency_ns.max(0).saturating_add(jitter).unsigned_abs(),
+            }
         }
         _ => 0,
     };
@@ -381,6 +398,9 @@ impl Rig {
     /// The rate of classes that always have something to send, and how many packets each had waiting for that: more than
     /// any delay on the way holds back, or as many as its queue takes.
     fn roomy(&mut self, classes: &[Handle]) -> Option<(Rate, u32)> {
+        if self.delay == Span(u64::MAX) {
+            return None;
+        }
         let mut room = if self.delay > Span(0) { ROOMY } else { FEW };
         let frames = |few: u32| few.max(8 * classes.len() as u32);
         while room as usize * classes.len() <= MAX_PACKETS / 2 {

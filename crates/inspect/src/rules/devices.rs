@@ -345,10 +345,7 @@ fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
             Rule::Overhead,
             Level::Warning,
             at_word(step, "stab").filter(|_| step != own).or_else(|| at_word(own, keyword)),
-            format!(
-                "the link's framing is counted twice on {}: by the size table of {} and by cake",
-                qdisc.dev, owner.handle
-            ),
+            format!("the link's framing is counted twice on {}: by a size table (stab) and by cake", qdisc.dev),
             "cake adds its own to what the size table has counted: every packet is charged more than it takes".into(),
             format!(
                 "kept full with frames of {frame} bytes, {} leave, and {} without the size table",

@@ -82,7 +82,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-/// A bucket of HTB that holds less than half a frame: the rate is missed.
+/// A bucket of HTB that holds less than half a frame. The rate is kept all the same: a class waits for each packet's
+/// own time, exactly. Where less leaves, something else holds it back.
 fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
     let frame = reading.frame(&class.dev);
     let held = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
@@ -101,14 +102,12 @@ fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: H
         _ => params.ceil.rate.min(super::capped::above(reading, &class.dev, class.classid)),
     };
     let what = format!("{keyword} of class {} holds {least} bytes, less than half a frame ({frame})", class.classid);
-    let because = if reached.0 < wanted.0 * 98 / 100 {
-        format!("its rate of {} is missed", words::rate(wanted))
-    } else {
-        "the rate is kept, with one timer for each packet".to_owned()
-    };
-    let level = if reached.0 < wanted.0 * 98 / 100 { Level::Warning } else { Level::Note };
+    if reached.0 < wanted.0 * 98 / 100 {
+        return None;
+    }
+    let because = "the rate is kept, with one timer for each packet".to_owned();
     let witness = format!("kept full, it sends {}", words::rate(reached));
-    let mut finding = finding(Rule::Burst, level, at_word(step, keyword), what, because, witness);
+    let mut finding = finding(Rule::Burst, Level::Note, at_word(step, keyword), what, because, witness);
     let enough = u64::from(frame).max(wanted.0 / 250);
     finding.fix =
         edit(step, keyword, &enough.to_string(), "give what the rate sends in a tick of 4 ms, a frame at least");

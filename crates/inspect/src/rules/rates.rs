@@ -6,7 +6,7 @@ use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Place, Reading, Step};
 use crate::tree::HtbClass;
 use crate::words;
-use tidegate_packet::{Handle, Rate};
+use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::ClassDump;
 use tidegate_policy::{ClassParams, ServiceCurve};
 use tidegate_syntax::units::parse_classid;
@@ -33,6 +33,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     }
     found.extend(real_time(reading, &mut bench));
     found.extend(reading.classes.iter().filter_map(|class| limit_above_parent(reading, class)));
+    found.extend(reading.classes.iter().filter_map(|class| ahead_of_limit(reading, &mut bench, class)));
     found
 }
 
@@ -114,6 +115,48 @@ fn limit_above_parent(reading: &Reading, class: &ClassDump) -> Option<Finding> {
         "link sharing gives it no more than its parent's upper limit".into(),
         format!("{} > {}", words::rate(own), words::rate(most)),
     ))
+}
+
+/// A leaf of HFSC whose real-time curve begins above its upper limit, though it is not above it in the end.
+fn ahead_of_limit(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Finding> {
+    let ClassParams::Hfsc(hfsc) = &class.params else { return None };
+    let (real, limit) = (hfsc.rt?, hfsc.ul.filter(|limit| limit.m2 > 0)?);
+    let first = Span::micros(u64::from(real.d_us));
+    if !reading.is_leaf(class) || real.m1 <= limit.m1.max(limit.m2) || real.m2 > limit.m2 || first == Span(0) {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    let frame = reading.frame(&class.dev);
+    let sent = bench.first(&class.dev, class.classid, frame, first)?;
+    let most = limited(limit, first);
+    // A frame more is no more than rounding.
+    if sent <= most + 2 * u64::from(frame) {
+        return None;
+    }
+    let id = class.classid;
+    Some(finding(
+        Rule::Rates,
+        Level::Note,
+        upper_limit(step),
+        format!(
+            "class {id} begins with {} in real time, above its upper limit of {}",
+            words::rate(Rate(u64::from(real.m1))),
+            words::rate(Rate(u64::from(limit.m2)))
+        ),
+        format!("for {} after it was idle the upper limit does not hold it back", words::time(first)),
+        format!(
+            "{} leave in that time, where the limit alone would let {} through",
+            words::bytes(sent),
+            words::bytes(most)
+        ),
+    ))
+}
+
+/// Bytes that a curve lets through in a time from its beginning.
+fn limited(curve: ServiceCurve, time: Span) -> u64 {
+    let bytes = |rate: u32, time: Span| (u128::from(rate) * u128::from(time.0) / 1_000_000_000) as u64;
+    let first = Span(Span::micros(u64::from(curve.d_us)).0.min(time.0));
+    bytes(curve.m1, first) + bytes(curve.m2, Span(time.0 - first.0))
 }
 
 /// Where the steady rate of an upper limit stands: behind `ul rate`, or `ul … m2`.

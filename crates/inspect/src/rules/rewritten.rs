@@ -44,6 +44,11 @@ impl Net {
         })
     }
 
+    /// `is in 192.168.1.0/24`.
+    fn holds(self) -> String {
+        if self.mask == u32::MAX { format!("is {self}") } else { format!("is in {self}") }
+    }
+
     /// One of its hosts.
     fn host(self) -> Ipv4Addr {
         let first = self.address & self.mask;
@@ -159,10 +164,11 @@ fn replaced(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
         place: at_word(step, "src").filter(|_| step.after("src").is_some()).or_else(|| at_word(step, "src_ip")),
         what: format!("what comes from {net} has another source address when it comes to this filter"),
         because: format!(
-            "{} replaces it in POSTROUTING, before any qdisc of {} sees the packet: unless that address is in {net} \
-             too, the filter never matches",
+            "{} replaces it in POSTROUTING, before any qdisc of {} sees the packet: unless the new one {} too, the \
+             filter never matches",
             asking.line(nat),
-            dump.dev
+            dump.dev,
+            net.holds()
         ),
         witness: witness(&candidate, &went),
         fix,
@@ -236,18 +242,17 @@ fn put_back(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
         what: format!("what arrives at {device} for {net} has the address of {device} when it comes to this filter"),
         because: format!(
             "{} hides {net} behind that address, and NAT puts the hosts' own back only after the filters on what \
-             arrives: unless it is in {net} too, the filter takes none of the answers",
-            asking.line(nat)
+             arrives: unless it {} too, the filter takes none of the answers",
+            asking.line(nat),
+            net.holds()
         ),
         witness: Some(Witness::Packet {
             packet: candidate.packet.to_string(),
             went: "another source address, to which the answers come".to_owned(),
         }),
         fix: Some(Fix {
-            what: format!(
-                "sort by what the hosts' own device sends to them, where addresses are theirs again, or by \
-                 `nat` of cake, or `action ct nat` before the filter"
-            ),
+            what: "sort what leaves towards the hosts, by their own device: there the addresses are theirs again"
+                .into(),
             edits: Vec::new(),
         }),
     }))
@@ -325,7 +330,7 @@ fn set_later(
         place: at_word(step, "dscp").filter(|_| step.after("dscp").is_some()).or_else(|| at_word(step, "--dscp")),
         what: format!("what {by} gives this DSCP gets no {what} here: it is set behind this rule"),
         because: format!("a packet comes to this rule first, with the DSCP that it had, and to {by} later"),
-        witness: witness(&candidate, &format!("DSCP {code:#04x}, and not {what}")),
+        witness: witness(&candidate, &format!("DSCP {code:#04x} without {what}")),
         fix: Some(Fix {
             what: format!("have the DSCP set before it is asked for, or give {what} where it is set"),
             edits: Vec::new(),
