@@ -51,7 +51,22 @@ fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Findi
     let said = step.after("index")?;
     let is_said = |word: &&str| step.after(word).is_some();
     let limits = ["rate", "avrate", "pkts_rate", "mtu", "minburst", "peakrate"];
-    if limited || said.text.parse() != Ok(action.index) || limits.iter().any(|word| is_said(&word)) {
+    if limited || said.text.parse() != Ok(action.index) {
+        return None;
+    }
+    if let Some(word) = limits.iter().find(|word| is_said(word)).filter(|word| **word != "mtu" && **word != "minburst")
+    {
+        return Some(finding(
+            Rule::Nowhere,
+            Level::Error,
+            at_word(step, word),
+            format!("policer {} is there already, without a rate: what is said of it here is not taken", said.text),
+            "a filter that names a policer which is there gets that policer as it is, and every packet conforms to it"
+                .into(),
+            format!("policer {} has no rate", said.text),
+        ));
+    }
+    if limits.iter().any(|word| is_said(&word)) {
         return None;
     }
     // It lets the longest packet pass, and as many as come.
@@ -63,7 +78,7 @@ fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Findi
         Rule::Nowhere,
         Level::Error,
         at_word(step, "index"),
-        format!("nobody made a policer {}: this one polices nothing", said.text),
+        format!("there is no policer {} before this one, which polices nothing", said.text),
         "a number that no policer has is given to a new one without a rate, and every packet conforms to it".into(),
         format!("policer {} has no rate", said.text),
     ))

@@ -256,9 +256,15 @@ fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, para
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let most = parent.params.ceil.rate;
     let (id, above) = (class.classid, parent.class.classid);
-    if params.rate.rate > most {
-        let witness = match kept_full(reading, bench, class) {
-            // Its own ceil may hold it below, or what its leaves are promised, and then nothing is exceeded.
+    // Its own ceil may hold it below.
+    if params.rate.rate.min(params.ceil.rate) > most {
+        let measured = kept_full(reading, bench, class);
+        let because = match measured {
+            Some(_) => "a class's own rate is not limited by its parent: the shaping is exceeded",
+            None => "a class's own rate is not limited by its parent: the shaping is exceeded when it sends that much",
+        };
+        let witness = match measured {
+            // What its leaves are promised may hold it below, and then nothing is exceeded.
             Some((sent, _)) if sent <= Rate(most.0 + most.0 / 50) => return None,
             Some((_, told)) => told,
             None => format!("{} > {}", words::rate(params.rate.rate), words::rate(most)),
@@ -272,7 +278,7 @@ fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, para
                 words::rate(params.rate.rate),
                 words::rate(most)
             ),
-            "a class's own rate is not limited by its parent: the shaping is exceeded".into(),
+            because.into(),
             witness,
         ));
     }

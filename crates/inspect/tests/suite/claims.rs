@@ -380,7 +380,8 @@ fn a_class_without_a_minor_number_is_none() {
 fn the_number_of_a_policer_that_nobody_made() {
     let filter = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:1";
     let of = |police: &str| format!("tc qdisc add dev eth0 root handle 1: prio\n{filter} {police}");
-    let unmade = ["2 error R6: nobody made a policer 7", "every packet conforms to it"];
+    let unmade =
+        ["2 error R6: there is no policer 7 before this one, which polices nothing", "every packet conforms to it"];
     says(&of("action police index 7"), &[Rule::Nowhere], &unmade);
     says(&of("police index 7 drop"), &[Rule::Nowhere], &unmade);
     silent(&of("action police rate 1mbit burst 20k index 7"), &[Rule::Nowhere]);
@@ -391,6 +392,44 @@ fn the_number_of_a_policer_that_nobody_made() {
         filter.replace("80", "81").replace("prio 1", "prio 2") + " action police index 7"
     );
     silent(&made, &[Rule::Nowhere]);
+    // Linux 6.1 was asked: the first one's policer stays as it is, and 40 packets of each filter pass.
+    let late = format!(
+        "{}\n{}",
+        of("action police index 7"),
+        filter.replace("80", "81").replace("prio 1", "prio 2") + " action police rate 1mbit burst 20k index 7"
+    );
+    let told = said(&late, &[Rule::Nowhere]);
+    assert!(told.len() == 2 && told[1].contains("3 error R6: policer 7 is there already, without a rate"), "{told:?}");
+}
+
+/// A class whose own ceil holds it below its parent's exceeds nothing; what was not measured is not said to happen.
+#[test]
+fn a_rate_above_the_parents_counts_up_to_the_ceil() {
+    let of = |class: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 8mbit {class}\n\
+             tc qdisc add dev eth0 parent 1:10 tbf rate 4mbit burst 1k latency 50ms"
+        )
+    };
+    assert!(!said(&of("ceil 1mbit"), &[Rule::Rates]).iter().any(|one| one.contains("more than its parent")));
+    let told = said(&of(""), &[Rule::Rates]);
+    assert!(told.iter().any(|one| one.contains("the shaping is exceeded when it sends that much")), "{told:?}");
+}
+
+/// The line that is named is one that packets come to.
+#[test]
+fn a_mark_that_nothing_reads_is_told_of_where_it_is_set() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw flowid 1:30\n\
+                iptables -t mangle -A POSTROUTING -m mark --mark 9 -j CONNMARK --set-mark 3\n\
+                iptables -t mangle -A PREROUTING -p udp -j CONNMARK --set-mark 3\n\
+                iptables -t mangle -A PREROUTING -j CONNMARK --restore-mark";
+    let told = said(text, &[Rule::Marks]);
+    assert!(told.iter().any(|one| one.starts_with("6 warning R8: nothing reads mark 3")), "{told:?}");
 }
 
 /// Linux 6.1 was asked with 100 bytes: cake sends 3.79 Mbit/s with its own overhead alone, 3.75 with the table's alone, and
