@@ -6,7 +6,7 @@ use tidegate_gateway::{DeviceId, Gateway, Offer, Route, World};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Pool, Rate, Seeded, Span, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{ClassOp, ClassParams, Op, QdiscOp, QdiscParams, Verb};
+use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Verb};
 use tidegate_syntax::{Env, tc};
 
 /// Packets that may wait at once; a queue that holds more is full enough.
@@ -23,6 +23,8 @@ const DELAYS: u64 = 50;
 /// where packets are held back by a delay, to begin with.
 const FEW: u32 = 4;
 const ROOMY: u32 = 64;
+/// Packets in a row that may be lost on purpose.
+const MOST_LOST: u32 = 1000;
 /// Turns of a class that are watched.
 const TURNS: u32 = 4;
 
@@ -205,8 +207,8 @@ fn together(rig: &mut Rig, classes: &[Handle]) -> Option<Rate> {
 /// The most that a class sends in a row while `others` are busy too, bursts at first aside, over several turns of as
 /// many bytes; `None` where packets cannot be led to the classes by number, or where that would take too long.
 fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option<Stretch> {
-    // What is held back by a delay has no turns of its own.
-    if rig.delay > Span(0) {
+    // What is held back by a delay has no turns of its own, and what is lost ends one.
+    if rig.counted {
         return None;
     }
     let all = with(class, others);
@@ -305,12 +307,22 @@ struct Busy<'c> {
     left: Vec<u32>,
     /// Its queue had no room for so many.
     is_full: Vec<bool>,
+    /// One of them had nothing to send after all.
+    is_dry: bool,
 }
 
 impl<'c> Busy<'c> {
     fn new(classes: &'c [Handle], room: u32, first: u32) -> Busy<'c> {
         let all = classes.len();
-        Busy { classes, first, room, waiting: vec![0; all], left: vec![0; all], is_full: vec![false; all] }
+        Busy {
+            classes,
+            first,
+            room,
+            waiting: vec![0; all],
+            left: vec![0; all],
+            is_full: vec![false; all],
+            is_dry: false,
+        }
     }
 
     /// Gives each what it is to have, in turns: what holds them all may be shared.
@@ -324,13 +336,13 @@ impl<'c> Busy<'c> {
 
     fn top_up(&mut self, rig: &mut Rig, at: usize, room: u32) {
         // What is lost on purpose is offered again, within reason.
-        for _ in 0..2 * FEW + room {
+        for _ in 0..MOST_LOST + room {
             if self.waiting[at] >= room {
                 return;
             }
             let before = rig.waiting();
             match rig.offer(self.classes[at], self.first + at as u32) {
-                Offer::Queued if rig.delay > Span(0) => {
+                Offer::Queued if rig.counted => {
                     self.waiting[at] += rig.waiting().saturating_sub(before);
                 }
                 Offer::Queued => self.waiting[at] += 1,
@@ -340,6 +352,7 @@ impl<'c> Busy<'c> {
                 }
             }
         }
+        self.is_dry |= self.waiting[at] == 0;
     }
 
     /// After a packet of one has left, another of the same comes.
@@ -351,7 +364,7 @@ impl<'c> Busy<'c> {
         self.left[at] += 1;
         self.waiting[at] = self.waiting[at].saturating_sub(1);
         // What was lost on the way left no trace but this.
-        if self.classes.len() == 1 && rig.delay > Span(0) {
+        if self.classes.len() == 1 && rig.counted {
             self.waiting[at] = self.waiting[at].min(rig.waiting());
         }
         self.top_up(rig, at, self.room);
@@ -374,6 +387,8 @@ struct Rig {
     frame: u32,
     /// No packet is held back longer for its own sake.
     delay: Span,
+    /// Something on the device loses packets, or sends them twice, for its own sake: what waits is counted.
+    counted: bool,
 }
 
 impl Rig {
@@ -387,12 +402,13 @@ impl Rig {
             gateway.apply(world, op).ok()?;
         }
         let delay = longest_delay(reading, dev);
-        Some(Rig { gateway, device, pool, draws, now: CARRIED_OUT_AT, frame: 0, delay })
+        let counted = reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && qdisc.kind == Kind::Netem);
+        Some(Rig { gateway, device, pool, draws, now: CARRIED_OUT_AT, frame: 0, delay, counted })
     }
 
     /// Packets that wait, where that is asked.
     fn waiting(&self) -> u32 {
-        if self.delay > Span(0) { self.gateway.qlen(self.device) } else { 0 }
+        if self.counted { self.gateway.qlen(self.device) } else { 0 }
     }
 
     /// The rate of classes that always have something to send, and how many packets each had waiting for that: more than
@@ -432,6 +448,9 @@ impl Rig {
             }
             let number = self.next()?;
             busy.follow(self, number);
+            if busy.is_dry {
+                return None;
+            }
         }
         None
     }

@@ -41,7 +41,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
     let mut found: Vec<Finding> = Vec::new();
-    let mut told: Vec<(&str, Handle)> = Vec::new();
+    // Leaves that are told of, each with what would leave it once that is mended.
+    let mut told: Vec<(&str, Handle, u64)> = Vec::new();
     let limited = reading.classes.iter().filter_map(|class| match &class.params {
         ClassParams::Hfsc(hfsc) => Some((class, Rate(steady(hfsc.ul)))).filter(|(_, limit)| limit.0 > 0),
         _ => None,
@@ -52,13 +53,20 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     limited.sort_by_key(|(leaves, ..)| *leaves);
     for (_, class, limit) in limited {
         let leaves = reading.hfsc_leaves(class);
-        let real = |class: &&ClassDump| match &class.params {
+        let real = |class: &ClassDump| match &class.params {
             ClassParams::Hfsc(hfsc) => steady(hfsc.rt),
             _ => 0,
         };
-        let sum = Rate(leaves.iter().map(real).sum());
-        let known = leaves.iter().any(|leaf| told.contains(&(leaf.dev.as_str(), leaf.classid)));
-        if known || sum.0 <= limit.0 + leaves.len() as u64 || words::rate(sum) == words::rate(limit) {
+        let mended = |leaf: &ClassDump| {
+            let known = told.iter().find(|(dev, id, _)| *dev == leaf.dev && *id == leaf.classid);
+            known.map_or(real(leaf), |(.., most)| real(leaf).min(*most))
+        };
+        let sum = Rate(leaves.iter().map(|leaf| real(leaf)).sum());
+        let left: u64 = leaves.iter().map(|leaf| mended(leaf)).sum();
+        if left <= limit.0 + leaves.len() as u64
+            || sum.0 <= limit.0 + leaves.len() as u64
+            || words::rate(sum) == words::rate(limit)
+        {
             continue;
         }
         let mut ids: Vec<Handle> = leaves.iter().map(|leaf| leaf.classid).collect();
@@ -66,7 +74,8 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
         let Some(sent) = bench.together(&class.dev, &ids, reading.frame(&class.dev)) else { continue };
         let maker = reading.maker_of_class(&class.dev, class.classid).and_then(|op| reading.step_of(op));
         let Some(step) = maker.filter(|_| sent.0 > limit.0 + limit.0 / 50) else { continue };
-        told.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid)));
+        let share = limit.0 / leaves.len().max(1) as u64;
+        told.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid, share)));
         let (real, most) = (words::rate(sum), words::rate(limit));
         let what = if reading.is_leaf(class) {
             format!("class {} is promised {real} in real time, more than its upper limit of {most}", class.classid)
@@ -82,11 +91,19 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
             upper_limit(step),
             what,
             format!(
-                "an upper limit holds back link sharing only: when all are busy {} leave instead of {most}, and the \
-                 queue moves to the next bottleneck",
+                "an upper limit holds back link sharing only: {} {} instead of {most}, and the queue moves to the next \
+                 bottleneck",
+                if reading.is_leaf(class) {
+                    "while it is busy it sends"
+                } else {
+                    "while all below it are busy they send"
+                },
                 words::rate(sent)
             ),
-            format!("with every leaf kept full, {} leave", words::rate(sent)),
+            match reading.is_leaf(class) {
+                true => format!("kept full, it sends {}", words::rate(sent)),
+                false => format!("with every leaf below it kept full, {} leave", words::rate(sent)),
+            },
         ));
     }
     found

@@ -328,6 +328,30 @@ fn a_rate_is_measured_once_the_delay_below_has_filled() {
     says(above, &[Rule::Rates], &["with every leaf below it kept full, 4 Mbit/s leave"]);
 }
 
+/// Linux 6.1 was asked: 14 Mbit/s leave the first, whatever netem loses, and 27 the second.
+#[test]
+fn classes_are_kept_full_whatever_is_lost() {
+    let htb = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+               tc class add dev eth0 parent 1: classid 1:1 htb rate 4mbit\n\
+               tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit\n\
+               tc class add dev eth0 parent 1:1 classid 1:20 htb rate 2mbit ceil 20mbit\n\
+               tc class add dev eth0 parent 1:1 classid 1:30 htb rate 8mbit ceil 20mbit\n\
+               tc qdisc add dev eth0 parent 1:10 netem loss 2%\n\
+               tc qdisc add dev eth0 parent 1:30 netem loss 20%";
+    let found = said(htb, &[Rule::Rates]);
+    assert!(found[0].contains("with every leaf below it kept full, 14 Mbit/s leave"), "{found:?}");
+    let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 20\n\
+                tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 8mbit ul m2 1mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:20 hfsc sc m2 5mbit ul m2 4mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:30 hfsc rt m2 20mbit ls m2 4mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:40 hfsc rt m2 2mbit ls m2 8mbit";
+    let found = said(hfsc, &[Rule::Rates]);
+    assert!(found.iter().any(|one| one.contains("with every leaf below it kept full, 27 Mbit/s leave")), "{found:?}");
+    assert!(
+        found.iter().any(|one| one.contains("class 1:20 is promised") && one.contains("kept full, it sends 5 Mbit/s"))
+    );
+}
+
 /// What a leaf may borrow is what all above it may.
 #[test]
 fn a_netem_below_is_reckoned_at_the_rate_that_can_be_reached() {
