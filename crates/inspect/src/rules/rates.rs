@@ -93,15 +93,11 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
             format!(
                 "an upper limit holds back link sharing only: {} {} instead of {most}, and the queue moves to the next \
                  bottleneck",
-                if reading.is_leaf(class) {
-                    "while it is busy it sends"
-                } else {
-                    "while all below it are busy they send"
-                },
+                if reading.is_leaf(class) { "alone it sends" } else { "when all below it are busy they send" },
                 words::rate(sent)
             ),
             match reading.is_leaf(class) {
-                true => format!("kept full, it sends {}", words::rate(sent)),
+                true => format!("kept full, with the others idle, it sends {}", words::rate(sent)),
                 false => format!("with every leaf below it kept full, {} leave", words::rate(sent)),
             },
         ));
