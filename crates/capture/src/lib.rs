@@ -144,25 +144,7 @@ impl Recorded {
     /// Did the call ask for something to go that was not there? Scripts that first undo what an earlier run left do so.
     #[must_use]
     pub fn deletes_nothing(&self) -> bool {
-        const ABSENT: [&str; 5] = [
-            "Cannot find specified qdisc on specified device",
-            "Cannot delete qdisc with handle of zero",
-            "Cannot find device",
-            "No chain/target/match by that name",
-            "Bad rule (does a matching rule exist in that chain?)",
-        ];
-        let args = &self.call.args;
-        // tc and ip take `delete` as short as it gets; what is put down is about to go.
-        let short = ["tc", "ip"].contains(&self.call.tool.as_str());
-        let deletes = args.iter().any(|word| {
-            matches!(word.as_str(), "del" | "delete" | "down" | "flush" | "-D" | "-X" | "-F")
-                || short && !word.is_empty() && "delete".starts_with(word.as_str())
-        });
-        let unloads = self.call.tool == "rmmod" || self.call.tool == "modprobe" && args.iter().any(|word| word == "-r");
-        if unloads && self.stderr.contains("is not currently loaded") {
-            return true;
-        }
-        deletes && ABSENT.iter().any(|text| self.stderr.contains(text))
+        self.call.deletes_nothing(&self.stderr)
     }
 
     /// Does the script's author count on it that this may fail?

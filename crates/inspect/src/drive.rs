@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use tidegate_gateway::{DeviceId, Gateway, Offer, Route, World};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Pool, Rate, Seeded, Span, Time};
-use tidegate_policy::dump::ClassDump;
-use tidegate_policy::{ClassOp, ClassParams, Op, Verb};
+use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Verb};
+use tidegate_syntax::{Env, tc};
 
 /// Packets that may wait at once; a queue that holds more is full enough.
 const MAX_PACKETS: usize = 20_000;
@@ -16,6 +17,14 @@ const MAX_SENT: usize = 60_000;
 /// Frames that leave before a rate is measured, and while it is.
 const SKIPPED: u32 = 500;
 const MEASURED: u32 = 500;
+/// Longest delays that pass while a rate is measured, where packets are held back by any.
+const DELAYS: u64 = 50;
+/// Packets of a class that wait while it is kept full: enough for its child never to run dry before the next comes;
+/// where packets are held back by a delay, to begin with.
+const FEW: u32 = 4;
+const ROOMY: u32 = 64;
+/// Packets in a row that may be lost on purpose.
+const MOST_LOST: u32 = 1000;
 /// Turns of a class that are watched.
 const TURNS: u32 = 4;
 
@@ -65,6 +74,15 @@ impl<'r> Bench<'r> {
             estimator: None,
         };
         Bench { reading, instead: Some(Op::Class(op)), rigs: BTreeMap::new() }
+    }
+
+    /// Machines on which the qdisc of a command of tc is as the command would make it with these words; `None`: nobody
+    /// can say it so.
+    pub(crate) fn said(reading: &'r Reading, words: &[String]) -> Option<Bench<'r>> {
+        let parsed = tc::parse(words, &Env::default()).ok()?;
+        let tc::TcCommand::Apply(Op::Qdisc(op)) = parsed.command else { return None };
+        let op = QdiscOp { verb: Verb::Change, ..op };
+        Some(Bench { reading, instead: Some(Op::Qdisc(op)), rigs: BTreeMap::new() })
     }
 
     /// A machine on which nothing waits and all buckets are full; `None` where packets cannot be led to one of the
@@ -119,59 +137,80 @@ impl<'r> Bench<'r> {
         stretch(self.rig(dev, frame, &with(class, others))?, class, others, turn)
     }
 
-    /// As [`rate`], of a device's class.
+    /// The rate at which one class sends that always has something to send; the others are idle.
     pub(crate) fn rate(&mut self, dev: &str, class: Handle, frame: u32) -> Option<Rate> {
-        rate(self.rig(dev, frame, &[class])?, class)
+        self.together(dev, &[class], frame)
     }
+
+    /// Bytes that one class sends in a time after it was idle, while it always has something to send.
+    pub(crate) fn first(&mut self, dev: &str, class: Handle, frame: u32, time: Span) -> Option<u64> {
+        let classes = [class];
+        let rig = self.rig(dev, frame, &classes)?;
+        let (until, mut busy) = (Time(rig.now.0 + time.0), Busy::new(&classes, FEW, 0));
+        busy.begin(rig);
+        for sent in 0..MAX_SENT as u64 {
+            let number = rig.next()?;
+            if rig.now > until {
+                return Some(sent * u64::from(frame));
+            }
+            busy.follow(rig, number);
+        }
+        None
+    }
+
+    /// Does anything on a device hold packets back for a time of its own?
+    pub(crate) fn delays(&self, dev: &str) -> bool {
+        longest_delay(self.reading, dev) > Span(0)
+    }
+}
+
+/// No longer than this is a packet held back by the netems on its way through a device; the longest there is where that
+/// cannot be said.
+fn longest_delay(reading: &Reading, dev: &str) -> Span {
+    let own = |qdisc: &QdiscDump| match &qdisc.params {
+        QdiscParams::Netem(netem) => {
+            // No distribution of tc's goes beyond so many times the jitter.
+            let jitter = netem.jitter_ns.saturating_abs().saturating_mul(4);
+            match netem.slot {
+                // How much such a netem lets through hangs on how long its packets have waited already.
+                Some(_) => u64::MAX,
+                None => netem.latency_ns.max(0).saturating_add(jitter).unsigned_abs(),
+            }
+        }
+        _ => 0,
+    };
+    let on_device = || reading.qdiscs.iter().filter(|qdisc| qdisc.dev == dev);
+    let on_way = |qdisc: &QdiscDump| {
+        let (mut sum, mut at) = (0_u64, Some(qdisc));
+        // Trees are less deep than this.
+        for _ in 0..64 {
+            let Some(qdisc) = at else { break };
+            sum = sum.saturating_add(own(qdisc));
+            let above = qdisc.parent.qdisc();
+            at = on_device().find(|other| other.handle == above && !above.is_none() && other.handle != qdisc.handle);
+        }
+        sum
+    };
+    Span(on_device().map(on_way).max().unwrap_or(0))
 }
 
 fn with(class: Handle, others: &[Handle]) -> Vec<Handle> {
     [class].iter().chain(others).copied().collect()
 }
 
-/// The rate at which a class sends that always has something to send, bursts aside; the others are idle.
-fn rate(rig: &mut Rig, class: Handle) -> Option<Rate> {
-    for _ in 0..4 {
-        let _ = rig.offer(class, 0);
-    }
-    // What the buckets held at first is not the rate.
-    for _ in 0..SKIPPED {
-        rig.next()?;
-        let _ = rig.offer(class, 0);
-    }
-    let begun = rig.now;
-    for _ in 0..MEASURED {
-        rig.next()?;
-        let _ = rig.offer(class, 0);
-    }
-    rig.rate_since(begun, MEASURED)
-}
-
-/// The rate at which several classes send together that always have something to send, bursts aside.
+/// The rate at which some classes send together that always have something to send, bursts aside; others are idle.
+/// `None`: nothing limits them, or it would take too long to see.
 fn together(rig: &mut Rig, classes: &[Handle]) -> Option<Rate> {
-    for (number, class) in (0..).zip(classes) {
-        // Enough for its child never to run dry before the next comes.
-        for _ in 0..4 {
-            let _ = rig.offer(*class, number);
-        }
-    }
-    let frames = |few: u32| few.max(8 * classes.len() as u32);
-    let mut leave = |frames: u32| {
-        for _ in 0..frames {
-            let number = rig.next()?;
-            let _ = rig.offer(*classes.get(number as usize)?, number);
-        }
-        Some(rig.now)
-    };
-    // What the buckets held at first is not the rate.
-    let begun = leave(frames(SKIPPED))?;
-    leave(frames(MEASURED))?;
-    rig.rate_since(begun, frames(MEASURED))
+    Some(rig.roomy(classes)?.0)
 }
 
 /// The most that a class sends in a row while `others` are busy too, bursts at first aside, over several turns of as
 /// many bytes; `None` where packets cannot be led to the classes by number, or where that would take too long.
 fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option<Stretch> {
+    // What is held back by a delay has no turns of its own, and what is lost ends one.
+    if rig.counted {
+        return None;
+    }
     let all = with(class, others);
     for (number, class) in (0..).zip(&all) {
         // Enough for its child never to run dry before the next comes.
@@ -215,11 +254,16 @@ fn survivors(rig: &mut Rig, class: Handle, offered: u32) -> u32 {
 /// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have something to
 /// send; `None` where packets cannot be led to the class by its number, or the measurement would not end.
 fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<Filled> {
-    for (number, other) in (1..).zip(others) {
-        // Enough for its child never to run dry before the next comes.
-        for _ in 0..4 {
-            let _ = rig.offer(*other, number);
+    let mut busy = Busy::new(others, FEW, 1);
+    if rig.delay > Span(0) && !others.is_empty() {
+        busy.room = rig.roomy(others)?.1;
+        if !rig.empty() {
+            return None;
         }
+        busy.begin(rig);
+        rig.leave(&mut busy, SKIPPED, 4)?;
+    } else {
+        busy.begin(rig);
     }
     let mut taken = 0;
     while taken < most.min(MAX_PACKETS / 2) && matches!(rig.offer(class, 0), Offer::Queued) {
@@ -244,12 +288,94 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<
                 left += 1;
                 last = rig.now;
             }
-            number => {
-                let _ = rig.offer(others[number as usize - 1], number);
-            }
+            number => busy.follow(rig, number),
         }
     }
     (left == taken && taken > 0).then_some(Filled { packets: taken as u32, wait: last.since(begun) })
+}
+
+/// Classes that always have something to send.
+struct Busy<'c> {
+    classes: &'c [Handle],
+    /// The number of the first one's packets; the others' follow.
+    first: u32,
+    /// Packets that each is to have waiting.
+    room: u32,
+    /// Packets that each has waiting, where something holds them back; else that is not asked.
+    waiting: Vec<u32>,
+    /// Packets of each that have left.
+    left: Vec<u32>,
+    /// Its queue had no room for so many.
+    is_full: Vec<bool>,
+    /// One of them had nothing to send after all.
+    is_dry: bool,
+}
+
+impl<'c> Busy<'c> {
+    fn new(classes: &'c [Handle], room: u32, first: u32) -> Busy<'c> {
+        let all = classes.len();
+        Busy {
+            classes,
+            first,
+            room,
+            waiting: vec![0; all],
+            left: vec![0; all],
+            is_full: vec![false; all],
+            is_dry: false,
+        }
+    }
+
+    /// Gives each what it is to have, in turns: what holds them all may be shared.
+    fn begin(&mut self, rig: &mut Rig) {
+        for few in (0..self.room).step_by(FEW as usize) {
+            for at in 0..self.classes.len() {
+                self.top_up(rig, at, self.room.min(few + FEW));
+            }
+        }
+    }
+
+    fn top_up(&mut self, rig: &mut Rig, at: usize, room: u32) {
+        // What is lost on purpose is offered again, within reason.
+        for _ in 0..MOST_LOST + room {
+            if self.waiting[at] >= room {
+                return;
+            }
+            let before = rig.waiting();
+            match rig.offer(self.classes[at], self.first + at as u32) {
+                Offer::Queued if rig.counted => {
+                    self.waiting[at] += rig.waiting().saturating_sub(before);
+                }
+                Offer::Queued => self.waiting[at] += 1,
+                _ => {
+                    self.is_full[at] = true;
+                    return;
+                }
+            }
+        }
+        self.is_dry |= self.waiting[at] == 0;
+    }
+
+    /// After a packet of one has left, another of the same comes.
+    fn follow(&mut self, rig: &mut Rig, number: u32) {
+        let at = number.saturating_sub(self.first) as usize;
+        if at >= self.classes.len() {
+            return;
+        }
+        self.left[at] += 1;
+        self.waiting[at] = self.waiting[at].saturating_sub(1);
+        // What was lost on the way left no trace but this.
+        if self.classes.len() == 1 && rig.counted {
+            self.waiting[at] = self.waiting[at].min(rig.waiting());
+        }
+        self.top_up(rig, at, self.room);
+    }
+
+    /// Did each have more waiting than was held back at a time, or as many as its queue takes?
+    fn had_enough(&self, took: Span, delay: Span) -> bool {
+        let held = |left: &u32| u128::from(*left) * u128::from(delay.0) / u128::from(took.0.max(1));
+        let enough = |(left, is_full): (&u32, &bool)| *is_full || held(left) * 2 <= u128::from(self.room);
+        self.left.iter().zip(&self.is_full).all(enough)
+    }
 }
 
 struct Rig {
@@ -259,6 +385,10 @@ struct Rig {
     draws: Seeded,
     now: Time,
     frame: u32,
+    /// No packet is held back longer for its own sake.
+    delay: Span,
+    /// Something on the device loses packets, or sends them twice, for its own sake: what waits is counted.
+    counted: bool,
 }
 
 impl Rig {
@@ -271,7 +401,58 @@ impl Rig {
             let world = World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws };
             gateway.apply(world, op).ok()?;
         }
-        Some(Rig { gateway, device, pool, draws, now: CARRIED_OUT_AT, frame: 0 })
+        let delay = longest_delay(reading, dev);
+        let counted = reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && qdisc.kind == Kind::Netem);
+        Some(Rig { gateway, device, pool, draws, now: CARRIED_OUT_AT, frame: 0, delay, counted })
+    }
+
+    /// Packets that wait, where that is asked.
+    fn waiting(&self) -> u32 {
+        if self.counted { self.gateway.qlen(self.device) } else { 0 }
+    }
+
+    /// The rate of classes that always have something to send, and how many packets each had waiting for that: more than
+    /// any delay on the way holds back, or as many as its queue takes.
+    fn roomy(&mut self, classes: &[Handle]) -> Option<(Rate, u32)> {
+        if self.delay == Span(u64::MAX) {
+            return None;
+        }
+        let mut room = if self.delay > Span(0) { ROOMY } else { FEW };
+        let frames = |few: u32| few.max(8 * classes.len() as u32);
+        while room as usize * classes.len() <= MAX_PACKETS / 2 {
+            let mut busy = Busy::new(classes, room, 0);
+            busy.begin(self);
+            // What the buckets held at first is not the rate.
+            self.leave(&mut busy, frames(SKIPPED), 4)?;
+            let begun = self.now;
+            busy.left.fill(0);
+            let sent = self.leave(&mut busy, frames(MEASURED), DELAYS)?;
+            let took = self.now.since(begun);
+            if busy.had_enough(took, self.delay) {
+                return Some((self.rate_since(begun, sent)?, room));
+            }
+            if !self.empty() {
+                return None;
+            }
+            room *= 4;
+        }
+        None
+    }
+
+    /// Lets so many frames leave at least, and so many of the longest delays pass; how many left.
+    fn leave(&mut self, busy: &mut Busy<'_>, frames: u32, delays: u64) -> Option<u32> {
+        let until = Time(self.now.0.saturating_add(self.delay.0.saturating_mul(delays)));
+        for sent in 0..MAX_SENT as u32 {
+            if sent >= frames && self.now >= until {
+                return Some(sent);
+            }
+            let number = self.next()?;
+            busy.follow(self, number);
+            if busy.is_dry {
+                return None;
+            }
+        }
+        None
     }
 
     /// Lets everything leave, and time pass until nobody remembers it; false if it does not end.

@@ -7,9 +7,9 @@ use tidegate_classify::conntrack;
 use tidegate_gateway::{DeviceId, DeviceKind, Gateway, Offer, Received, Route, Spot, What, Why, World};
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Pkt, Pool, Seeded, Span, Time, dissect};
-use tidegate_policy::Kind;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::Connstate;
+use tidegate_policy::{Kind, Op};
 
 /// Packets the machine holds: the one that is sent, and what its queues make of it.
 const ROOM: usize = 64;
@@ -143,6 +143,12 @@ impl Prober {
     /// The machine: its counters, its devices.
     pub fn gateway(&mut self) -> &mut Gateway {
         &mut self.gateway
+    }
+
+    /// One more operation on its machine; `None`: it is refused.
+    pub(crate) fn apply(&mut self, op: &Op) -> Option<()> {
+        let Prober { gateway, pool, draws, now, .. } = self;
+        gateway.apply(World { now: *now, pool, draws }, op).ok().map(|_| ())
     }
 
     /// The present of the machine.

@@ -35,7 +35,8 @@ impl Reading {
         let leaves = self.classes.iter().filter(|class| self.is_leaf(class));
         leaves.filter_map(|class| match &class.params {
             ClassParams::Htb(htb) => {
-                Some(Leaf { class, rate: Some(htb.rate.rate.min(htb.ceil.rate)), ceil: htb.ceil.rate })
+                let ceil = self.reachable(class)?;
+                Some(Leaf { class, rate: Some(htb.rate.rate.min(htb.ceil.rate)), ceil })
             }
             ClassParams::Hfsc(hfsc) => {
                 let real = steady(hfsc.rt);
@@ -49,6 +50,28 @@ impl Reading {
             }
             _ => None,
         })
+    }
+
+    /// What a leaf of HTB may send while all others are idle: its own rate, or what it may borrow, which is no more than
+    /// the ceil of any class above, nor than the rate of the topmost, which nobody lends to.
+    fn reachable(&self, class: &ClassDump) -> Option<Rate> {
+        let ClassParams::Htb(leaf) = &class.params else { return None };
+        let mut most = Rate(u64::MAX);
+        let mut at = class;
+        // Trees are less deep than this.
+        for _ in 0..64 {
+            let ClassParams::Htb(own) = &at.params else { break };
+            most = most.min(own.ceil.rate);
+            match self.class(&class.dev, at.parent) {
+                Some(parent) if parent.classid != at.classid => at = parent,
+                _ => {
+                    most = most.min(own.rate.rate);
+                    break;
+                }
+            }
+        }
+        // A class's own rate is not held back by those above it.
+        Some(most.max(leaf.rate.rate).min(leaf.ceil.rate))
     }
 
     /// The least of HFSC's upper limits from a class to the root, bytes per second.

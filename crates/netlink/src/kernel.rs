@@ -177,7 +177,7 @@ impl Kernel {
     pub fn qdiscs(&mut self, dev: &str) -> Result<InstalledQdiscs, Unread> {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
-        let classes = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
+        let classes = self.classes(number, &qdiscs)?;
         let (qdiscs, mut unread) = decode::qdiscs(dev, number, &qdiscs)?;
         let (classes, others) = decode::classes(dev, number, &classes)?;
         unread.extend(others);
@@ -191,7 +191,7 @@ impl Kernel {
     pub fn raw(&mut self, dev: &str) -> Result<RawDump, Unread> {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
-        let classes = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
+        let classes = self.classes(number, &qdiscs)?;
         let mut told = RawDump { number, qdiscs, classes, filters: Vec::new() };
         for place in told.places(dev)? {
             // Kinds without filters say so.
@@ -250,6 +250,15 @@ impl Kernel {
         let told: Vec<Vec<u8>> = told.into_iter().map(|told| told.body).collect();
         let names = |wanted: u32| self.links.name(wanted).ok();
         decode::actions(&told, &names)
+    }
+
+    /// All classes of a device. Where Linux ends its list early, what stands behind is asked for qdisc by qdisc.
+    fn classes(&mut self, number: u32, qdiscs: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Unread> {
+        let mut told = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
+        for handle in decode::unlisted(number, qdiscs, &told)? {
+            told.extend(self.dump(RTM_GETTCLASS, number, handle)?);
+        }
+        Ok(told)
     }
 
     fn number(&self, dev: &str) -> Result<u32, Unread> {

@@ -257,6 +257,21 @@ fn what_cannot_be_has_its_place_and_a_remedy() {
     }
 }
 
+/// As in a script, to clear away what is not there is no mistake; what should have been made is.
+#[test]
+fn a_policy_may_first_clear_away_what_is_not_there() {
+    let of = |first: &str| {
+        let text = format!(
+            "{LINE}[policies.x]\ngateway = ['{first}', 'tc qdisc add dev eth1 root pfifo']\n\
+             [loads.one]\ntraffic = [{{ tcp = 'a -> server' }}]\n"
+        );
+        let mut scenario = parse(Path::new("x.toml"), &text, &NoFiles).expect("a scenario");
+        simulate(&mut scenario, &NoFiles).is_ok()
+    };
+    assert!(of("tc qdisc del dev eth1 root") && of("iptables -t mangle -D POSTROUTING -j ACCEPT"));
+    assert!(!of("tc class add dev eth1 parent 1: classid 1:1 htb rate 1mbit"));
+}
+
 #[test]
 fn the_same_text_and_seed_give_the_same_document() {
     let loads = "[loads.busy]\ntraffic = [{ tcp = 'a -> server', count = 2 }, { tcp = 'a <- server' }]\n";

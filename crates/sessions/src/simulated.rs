@@ -96,7 +96,8 @@ fn commands(loaded: &LoadedPolicy) -> PolicyCommands {
         carried: loaded.machine.carried.iter().map(|one| one.words.clone()).collect(),
         issued: calls.map(|recorded| words(&recorded.call.tool, &recorded.call.args)).collect(),
         notes: loaded.outcomes.iter().flat_map(|outcome| outcome.notes.clone()).collect(),
-        trouble: loaded.troubles().next().map(ToString::to_string),
+        // As `try` has it: to clear away what is not there is no trouble.
+        trouble: loaded.troubles().find(|trouble| !trouble.idle).map(ToString::to_string),
         ended: match failed {
             _ if !loaded.ended() => PolicyEnd::Cut,
             true => PolicyEnd::Failed,

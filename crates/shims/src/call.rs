@@ -15,6 +15,32 @@ pub struct Call {
     pub cwd: PathBuf,
 }
 
+impl Call {
+    /// Did it ask for something to go that was not there, by what the tool said? Scripts that first undo what an earlier run
+    /// left do so.
+    #[must_use]
+    pub fn deletes_nothing(&self, stderr: &str) -> bool {
+        const ABSENT: [&str; 5] = [
+            "Cannot find specified qdisc on specified device",
+            "Cannot delete qdisc with handle of zero",
+            "Cannot find device",
+            "No chain/target/match by that name",
+            "Bad rule (does a matching rule exist in that chain?)",
+        ];
+        // tc and ip take `delete` as short as it gets; what is put down is about to go.
+        let short = ["tc", "ip"].contains(&self.tool.as_str());
+        let deletes = self.args.iter().any(|word| {
+            matches!(word.as_str(), "del" | "delete" | "down" | "flush" | "-D" | "-X" | "-F")
+                || short && !word.is_empty() && "delete".starts_with(word.as_str())
+        });
+        let unloads = self.tool == "rmmod" || self.tool == "modprobe" && self.args.iter().any(|word| word == "-r");
+        if unloads && stderr.contains("is not currently loaded") {
+            return true;
+        }
+        deletes && ABSENT.iter().any(|text| stderr.contains(text))
+    }
+}
+
 /// What the tool shall print and return.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {

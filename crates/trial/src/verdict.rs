@@ -10,6 +10,7 @@ use tidegate_policy::Kind;
 pub(super) fn sentences(trial: &Trial) -> Vec<String> {
     let worst = loads(trial).max_by_key(|(without, _)| figure(without));
     let mut sentences = held(trial);
+    sentences.extend(stopped(trial));
     if let Some((without, with)) = worst {
         sentences.push(latency(trial, without, with));
         sentences.extend(people(without, with));
@@ -377,16 +378,45 @@ fn seconds(ns: u64) -> String {
     if ns < 1_000_000_000 { milliseconds(ns) } else { format!("{:.1} s", ns as f64 / 1e9) }
 }
 
+/// So many times less than without the policy is as good as nothing.
+const NOTHING: f64 = 100.0;
+
+/// Transfers that the policy stops, each way: what it does for the ping it does by that.
+fn stopped(trial: &Trial) -> Vec<String> {
+    let told = carried(trial).into_iter().filter(|one| one.with < one.without / NOTHING);
+    let say = |one: Carried<'_>| {
+        let carry = if one.run.flows.len() == 1 { "carries" } else { "carry" };
+        let (with, without) = (rate(one.with), rate(one.without));
+        format!("With the policy {} {carry} as good as nothing: {with} instead of {without}.", one.run.title)
+    };
+    told.map(say).collect()
+}
+
+/// What transfers in one direction alone carry, bit/s.
+struct Carried<'t> {
+    run: &'t Run,
+    word: &'static str,
+    without: f64,
+    with: f64,
+}
+
+/// What transfers carry, each way, under the first load that transfers in that direction only.
+fn carried(trial: &Trial) -> Vec<Carried<'_>> {
+    let each = [(true, "up"), (false, "down")].into_iter().filter_map(|(up, word)| {
+        let rates = |run: &Run| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
+        let (run, with) = loads(trial).find(|(without, _)| without.flows.iter().all(|flow| flow.up == up))?;
+        Some(Carried { run, word, without: rates(run), with: rates(with) })
+    });
+    each.filter(|one| one.without > 0.0).collect()
+}
+
 /// What the transfers pay, each way, under the first load that transfers in that direction only; "alone" where the
 /// sentences before are about another load.
 fn cost(trial: &Trial, hardest: Option<&str>) -> Vec<String> {
     let mut sentences = Vec::new();
-    for (up, word) in [(true, "up"), (false, "down")] {
-        let carried = |run: &Run| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
-        let pair = loads(trial).find(|(without, _)| without.flows.iter().all(|flow| flow.up == up));
-        let Some((without, with)) = pair else { continue };
-        let (a, b) = (carried(without), carried(with));
-        if a <= 0.0 {
+    for Carried { run: without, word, without: a, with: b } in carried(trial) {
+        // That they are stopped is said before all else.
+        if b < a / NOTHING {
             continue;
         }
         let change = (b - a) / a * 100.0;
@@ -540,6 +570,22 @@ mod tests {
         };
         assert!(runs(500).contains("\nAlone, 1 upload carries 11 % less up"), "{}", runs(500));
         assert!(runs(50).contains("\n1 upload carries 11 % less up"), "{}", runs(50));
+    }
+
+    /// tbf whose `mtu` holds no full frame: the ping is quick because no upload gets through.
+    #[test]
+    fn transfers_that_the_policy_stops_are_the_first_thing_said() {
+        let told = |rate| {
+            sentences(&trial(
+                vec![run("up", false, Some(1528), 9), run("up", true, Some(31), rate)],
+                9_000_000,
+                "fq_codel",
+            ))
+        };
+        let stopped = told(0);
+        assert_eq!(stopped[0], "With the policy 1 upload carries as good as nothing: 0 bit/s instead of 9.00 Mbit/s.");
+        assert!(!stopped[1..].iter().any(|said| said.contains("% less up")), "{stopped:?}");
+        assert!(told(1)[0].starts_with("Under 1 upload the policy cuts"));
     }
 
     #[test]

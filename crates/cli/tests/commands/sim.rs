@@ -188,3 +188,19 @@ fn a_figure_that_must_hold_and_does_not_is_a_failure() {
     let text = out(&sim(&place.0, "must.toml", &[]));
     assert!(text.contains("FAILED") && text.contains("0 of 1 required figures hold"), "{text}");
 }
+
+/// A script that first clears away what an earlier run may have left is taken as `try` takes it.
+#[test]
+fn a_script_may_first_clear_away_what_is_not_there() {
+    let place = Place::new("sim-clears");
+    place.file("x.toml", format!("{LINE}[policies.x]\ngateway = 'policy.sh'\n"));
+    let of = |line: &str| {
+        place.file("policy.sh", format!("{line}\ntc qdisc add dev eth1 root pfifo\n"));
+        sim(&place.0, "x.toml", &["--check"])
+    };
+    for line in ["tc qdisc del dev eth1 root", "iptables -t mangle -D POSTROUTING -j ACCEPT"] {
+        let output = of(line);
+        assert_eq!(output.status.code(), Some(0), "{}", out(&output));
+    }
+    assert_eq!(of("tc class add dev eth1 parent 1: classid 1:1 htb rate 1mbit").status.code(), Some(2));
+}

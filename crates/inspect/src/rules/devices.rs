@@ -1,6 +1,7 @@
 //! R6, R16, R20 and C2: what leads nowhere, framing that is not counted, redirects that lose, policies without a rate.
 
 use super::{at_word, finding};
+use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
 use crate::words;
@@ -8,7 +9,7 @@ use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::Target;
-use tidegate_policy::{Classes, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
+use tidegate_policy::{CakeFraming, Classes, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
 
 /// What leads nowhere, is not counted, or shapes nothing.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -18,6 +19,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found.extend(unclassified(reading));
     found.extend(redirects(reading));
     found.extend(reading.shaped().into_iter().filter_map(|dev| doubled(reading, dev)));
+    found.extend(reading.qdiscs.iter().filter_map(|qdisc| doubled_by_cake(reading, qdisc)));
     found.extend(reading.shaped().into_iter().filter_map(|dev| mixed(reading, dev)));
     found.extend(reading.shaped().into_iter().filter_map(|dev| unlimited(reading, dev)));
     found
@@ -170,7 +172,7 @@ fn taken_instead(reading: &Reading, owner: &QdiscDump, classid: Handle) -> Optio
             let any = classes.any(|class| class.classid.qdisc() == owner.handle && class.classid.minor() != 0);
             any.then(|| (Level::Error, "hfsc drops its packets: no class below takes them".to_owned()))
         }
-        _ if classid.minor() == 0 => None,
+        _ if classid.is_none() => None,
         QdiscParams::Htb(htb) => Some((Level::Error, without_own_class(reading, owner, htb.default as u16))),
         QdiscParams::Hfsc(hfsc) => without_class_of_hfsc(reading, owner, hfsc.default),
         QdiscParams::Prio(prio) => Some(band(prio.bands, prio.priomap[0])),
@@ -315,6 +317,48 @@ fn doubled(reading: &Reading, dev: &str) -> Option<Finding> {
         "every packet is charged more than it takes: the rate is missed".into(),
         format!("a frame of 1000 bytes is counted as {once} by the size table and as {twice} here"),
     ))
+}
+
+/// Overhead counted by a size table and by the cake that it stands on, or that stands below it.
+fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
+    let QdiscParams::Cake(cake) = &qdisc.params else { return None };
+    let counts = cake.overhead.is_some_and(|bytes| bytes != 0)
+        || matches!(cake.framing, Some(CakeFraming::Atm | CakeFraming::Ptm));
+    let table = |qdisc: &&QdiscDump| {
+        qdisc.stab.as_ref().is_some_and(|stab| stab.overhead != 0 || stab.linklayer == LinkLayer::Atm)
+    };
+    let owner = Some(qdisc).filter(table).or_else(|| reading.root(&qdisc.dev).filter(table))?;
+    let class = if qdisc.parent == Handle::ROOT { Handle::NONE } else { qdisc.parent };
+    let own = reading.step_of(reading.maker_of_qdisc(qdisc)?).filter(|_| counts)?;
+    let step = reading.step_of(reading.maker_of_qdisc(owner)?)?;
+    let frame = reading.frame(&qdisc.dev);
+    let twice = Bench::new(reading).rate(&qdisc.dev, class, frame)?;
+    // Without the table, which `stab` and what is said up to the kind of the qdisc.
+    let from = step.words.iter().position(|word| word.text == "stab")?;
+    let to = from + step.words.get(from..)?.iter().position(|word| word.text == owner.kind.name())?;
+    let kept = step.words.iter().enumerate().filter(|(at, _)| !(from..to).contains(at));
+    let kept: Vec<String> = kept.map(|(_, word)| word.text.clone()).collect();
+    let once = Bench::said(reading, &kept)?.rate(&qdisc.dev, class, frame)?;
+    let keyword = own.words.iter().rev().find(|word| word.text == "overhead").map_or("cake", |_| "overhead");
+    (twice.0 + once.0 / 1000 < once.0).then(|| {
+        let mut told = finding(
+            Rule::Overhead,
+            Level::Warning,
+            at_word(step, "stab").filter(|_| step != own).or_else(|| at_word(own, keyword)),
+            format!("the link's framing is counted twice on {}: by a size table (stab) and by cake", qdisc.dev),
+            "cake adds its own to what the size table has counted: every packet is charged more than it takes".into(),
+            format!(
+                "kept full with frames of {frame} bytes, {} leave, and {} without the size table",
+                words::rate(twice),
+                words::rate(once)
+            ),
+        );
+        told.fix = Some(Fix {
+            what: "leave out `stab` and what belongs to it: cake counts by itself".into(),
+            edits: Vec::new(),
+        });
+        told
+    })
 }
 
 /// What a frame counts with overhead and in cells.

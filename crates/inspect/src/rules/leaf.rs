@@ -66,8 +66,9 @@ fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<
         level: Level::Warning,
         place: super::at_word(step, "parent"),
         what: format!(
-            "class {} is a leaf: {} on it {} never asked",
+            "class {}{} is a leaf: {} on it {} never asked",
             place.1,
+            asking.on(&place.0),
             count(filters.len(), "filter", "filters"),
             if filters.len() == 1 { "is" } else { "are" }
         ),
@@ -113,8 +114,9 @@ fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Re
         level: if inner && shown.is_some() { Level::Warning } else { Level::Note },
         place: super::at_word(step, "parent"),
         what: format!(
-            "no packet comes to {}, where {} hang{}",
+            "no packet comes to {}{}, where {} hang{}",
             place.1,
+            asking.on(&place.0),
             count(filters.len(), "filter", "filters"),
             if filters.len() == 1 { "s" } else { "" }
         ),

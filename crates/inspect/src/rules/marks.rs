@@ -323,15 +323,17 @@ fn marks_read(asking: &Asking<'_>, device: &str) -> Option<Vec<(u32, u32)>> {
 
 /// The command that sets a mark, on packets or on connections.
 fn sets<'a>(asking: &Asking<'a>, mark: u32) -> Option<&'a Step> {
-    let known: Vec<RuleKey> = asking.reached.walked.rules.keys().cloned().collect();
-    let key = known.into_iter().find(|key| {
+    let gives = |key: &RuleKey| {
         let targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
         targets.into_iter().any(|target| match target {
             Target::Mark { value, .. } | Target::Connmark(Connmark::Set { value, .. }) => *value == mark,
             _ => false,
         })
-    })?;
-    asking.step_of_rule(&key)
+    };
+    let known: Vec<(&RuleKey, &RuleSeen)> = asking.reached.walked.rules.iter().filter(|(key, _)| gives(key)).collect();
+    // Rather one that any packet comes to.
+    let key = known.iter().find(|(_, seen)| !seen.matched.is_empty()).or(known.first()).map(|(key, _)| *key)?;
+    asking.step_of_rule(key)
 }
 
 /// A leaf class that nothing comes to.

@@ -23,6 +23,7 @@ mod rates;
 mod reach;
 mod refused;
 mod replaced;
+mod rewritten;
 mod tables;
 mod today;
 mod units;

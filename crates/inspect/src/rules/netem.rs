@@ -168,10 +168,13 @@ impl Netem<'_> {
         }
         let level = if queued < LONG { Level::Note } else { Level::Warning };
         let what = format!("{} lets {} of packets wait in {}", self.limit(), words::time(queued), self.qdisc.handle);
+        let beside = match self.delay() {
+            Span(0) => String::new(),
+            delay => format!(", beside its delay of {}", words::time(delay)),
+        };
         let because = format!(
-            "at {} they wait inside netem, beside its delay of {}: no queue that keeps itself short sees them",
-            words::rate(self.rate),
-            words::time(self.delay())
+            "at {} they wait inside netem{beside}: no queue that keeps itself short sees them",
+            words::rate(self.rate)
         );
         Some(self.finding(level, what, because))
     }

@@ -1,4 +1,4 @@
-//! R12 of policers: a burst or an mtu that no frame of full length fits in.
+//! R12 of policers: a burst or an mtu that no frame of full length fits in; and R6: a number that no policer has.
 
 use super::{at_word, edit, finding};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
@@ -8,7 +8,7 @@ use crate::reading::{CARRIED_OUT_AT, Reading, Step};
 use tidegate_classify::{Meter, Policers};
 use tidegate_gateway::Route;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Act, Control, Police, Ticks};
+use tidegate_policy::{Act, Action, Control, Police, Ticks};
 
 /// The longest packet there is.
 const LONGEST: u32 = u16::MAX as u32;
@@ -32,9 +32,56 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
             Act::Police(police) => Some(police),
             _ => None,
         });
-        policers.filter_map(|police| too_small(reading, dump, police)).collect()
+        let mut found: Vec<Finding> = policers.filter_map(|police| too_small(reading, dump, police)).collect();
+        found.extend(actions.iter().filter_map(|action| unmade(reading, dump, &action.action)));
+        found
     };
     reading.filters.iter().flat_map(of_filter).collect()
+}
+
+/// A policer that is named by its number and that nobody gave a rate: Linux makes one of that number that lets all pass.
+fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Finding> {
+    let Act::Police(police) = &action.act else { return None };
+    let limited = police.rate.is_some() || police.peak.is_some() || police.average.is_some() || police.packets > 0;
+    let step = reading.step_of(reading.maker_of_filter(dump)?)?;
+    // Of several policers of one command it is not known which the number is of.
+    let mut named = step.words.iter().filter(|word| word.text == "index");
+    let policers = step.words.iter().filter(|word| word.text == "police").count();
+    named.next().filter(|_| named.next().is_none() && policers == 1)?;
+    let said = step.after("index")?;
+    let is_said = |word: &&str| step.after(word).is_some();
+    let limits = ["rate", "avrate", "pkts_rate", "mtu", "minburst", "peakrate"];
+    if limited || said.text.parse() != Ok(action.index) {
+        return None;
+    }
+    if let Some(word) = limits.iter().find(|word| is_said(word)).filter(|word| **word != "mtu" && **word != "minburst")
+    {
+        return Some(finding(
+            Rule::Nowhere,
+            Level::Error,
+            at_word(step, word),
+            format!("policer {} is there already, without a rate: what is said of it here is not taken", said.text),
+            "a filter that names a policer which is there gets that policer as it is, and every packet conforms to it"
+                .into(),
+            format!("policer {} has no rate", said.text),
+        ));
+    }
+    if limits.iter().any(|word| is_said(&word)) {
+        return None;
+    }
+    // It lets the longest packet pass, and as many as come.
+    let refused = |step: &Step| step.refused.is_some() && step.words.iter().any(|word| word.text == "police");
+    if longest(police, 0) < LONGEST || reading.steps.iter().any(refused) {
+        return None;
+    }
+    Some(finding(
+        Rule::Nowhere,
+        Level::Error,
+        at_word(step, "index"),
+        format!("there is no policer {} before this one, which polices nothing", said.text),
+        "a number that no policer has is given to a new one without a rate, and every packet conforms to it".into(),
+        format!("policer {} has no rate", said.text),
+    ))
 }
 
 /// The longest frame that conforms while the bucket is full; 0: none does. At an ingress the frame's head is off, and
@@ -98,7 +145,7 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
 }
 
 /// Both remedies as one.
-fn joined(first: Fix, second: Fix) -> Fix {
+pub(super) fn joined(first: Fix, second: Fix) -> Fix {
     let edits = first.edits.into_iter().chain(second.edits).collect();
     Fix { what: format!("{}; {}", first.what, second.what), edits }
 }

@@ -82,7 +82,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-/// A bucket of HTB that holds less than half a frame: the rate is missed.
+/// A bucket of HTB that holds less than half a frame. The rate is kept all the same: a class waits for each packet's
+/// own time, exactly. Where less leaves, something else holds it back.
 fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
     let frame = reading.frame(&class.dev);
     let held = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
@@ -101,48 +102,67 @@ fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: H
         _ => params.ceil.rate.min(super::capped::above(reading, &class.dev, class.classid)),
     };
     let what = format!("{keyword} of class {} holds {least} bytes, less than half a frame ({frame})", class.classid);
-    let because = if reached.0 < wanted.0 * 98 / 100 {
-        format!("its rate of {} is missed", words::rate(wanted))
-    } else {
-        "the rate is kept, with one timer for each packet".to_owned()
-    };
-    let level = if reached.0 < wanted.0 * 98 / 100 { Level::Warning } else { Level::Note };
+    if reached.0 < wanted.0 * 98 / 100 {
+        return None;
+    }
+    let because = "the rate is kept, with one timer for each packet".to_owned();
     let witness = format!("kept full, it sends {}", words::rate(reached));
-    let mut finding = finding(Rule::Burst, level, at_word(step, keyword), what, because, witness);
+    let mut finding = finding(Rule::Burst, Level::Note, at_word(step, keyword), what, because, witness);
     let enough = u64::from(frame).max(wanted.0 / 250);
     finding.fix =
         edit(step, keyword, &enough.to_string(), "give what the rate sends in a tick of 4 ms, a frame at least");
     Some(finding)
 }
 
-/// A bucket of TBF that holds less than a frame: longer packets are dropped.
+/// A bucket of TBF, or that of its peak rate, that holds less than a frame: longer packets are dropped.
 fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
     let frame = reading.frame(&qdisc.dev);
-    let bytes = (u128::from(tbf.rate.rate.0) * u128::from(tbf.buffer.span().0) / 1_000_000_000) as u64;
-    if bytes + 1 >= u64::from(frame) {
+    let held = |rate: Rate, time: Span| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
+    let burst = held(tbf.rate.rate, tbf.buffer.span());
+    let peak = tbf.peak.as_ref().map(|peak| held(peak.rate, tbf.peak_buffer.span()));
+    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
+    let said = |words: [&'static str; 3]| words.into_iter().find(|word| step.after(word).is_some());
+    let of_burst = (said(["burst", "buffer", "maxburst"]), burst, "longer packets are dropped, every one");
+    let of_peak = (
+        said(["mtu", "minburst", "minburst"]),
+        peak.unwrap_or(u64::MAX),
+        "longer packets never fit the bucket of the peak rate, and are dropped, every one",
+    );
+    let small = |(word, holds, _): &(Option<&'static str>, u64, &str)| word.is_some() && holds + 1 < u64::from(frame);
+    let short: Vec<_> = [of_burst, of_peak].into_iter().filter(small).collect();
+    let (keyword, bytes, why) = short.iter().min_by_key(|(_, holds, _)| *holds).copied()?;
+    let keyword = keyword?;
+    let class = led_to(reading, qdisc)?;
+    if bench.survivors(&qdisc.dev, class, frame, OFFERED)? > 0 {
         return None;
     }
-    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
-    let class = led_to(reading, qdisc)?;
-    let refused = bench.survivors(&qdisc.dev, class, frame, OFFERED)? == 0;
-    let keyword = ["burst", "buffer", "maxburst"].into_iter().find(|word| step.after(word).is_some())?;
-    refused.then(|| {
-        let because = match class {
-            Handle::NONE => "longer packets are dropped, every one: downloads and uploads stall".to_owned(),
-            class => format!("longer packets that come to {class} are dropped, every one: transfers there stall"),
-        };
-        let mut finding = finding(
-            Rule::Burst,
-            Level::Error,
-            at_word(step, keyword),
-            format!("{keyword} holds {bytes} bytes, less than a frame of {} ({frame})", qdisc.dev),
-            because,
-            format!("of {OFFERED} frames of {frame} bytes none was taken"),
-        );
-        finding.fix = edit(step, keyword, &frame.max(1540).to_string(), "room for a frame at least");
-        finding
-    })
+    let because = match class {
+        Handle::NONE => format!("{why}: downloads and uploads stall"),
+        class => format!("in {class} {why}: transfers there stall"),
+    };
+    let mut finding = finding(
+        Rule::Burst,
+        Level::Error,
+        at_word(step, keyword),
+        format!("{keyword} holds {bytes} bytes, less than a frame of {} ({frame})", qdisc.dev),
+        because,
+        format!("of {OFFERED} frames of {frame} bytes none was taken"),
+    );
+    // A remedy is what lets such frames through on the engine, with every word that stands in their way said otherwise.
+    let enough = frame.max(1540).to_string();
+    let keywords: Vec<&str> = short.iter().filter_map(|(word, ..)| *word).collect();
+    let mut words: Vec<String> = step.words.iter().map(|word| word.text.clone()).collect();
+    for keyword in &keywords {
+        let at = step.words.iter().position(|word| word.text == *keyword)?;
+        *words.get_mut(at + 1)? = enough.clone();
+    }
+    let tried = Bench::said(reading, &words).and_then(|mut bench| bench.survivors(&qdisc.dev, class, frame, 1));
+    if tried == Some(1) {
+        let fixes = keywords.iter().filter_map(|keyword| edit(step, keyword, &enough, "room for a frame at least"));
+        finding.fix = fixes.reduce(super::policers::joined);
+    }
+    Some(finding)
 }
 
 /// The class by whose number packets are led to a qdisc; [`Handle::NONE`]: to the root all come. `None`: they cannot be.
@@ -348,6 +368,9 @@ fn long(
     }
     let fill = || bench.fill(length.dev, length.class, &length.others, length.frame, FRAMES);
     let measured = *measured.entry(length.shape()).or_insert_with(fill);
+    if measured.is_none() && bench.delays(length.dev) {
+        return None;
+    }
     let busy = measured.unwrap_or(alone);
     let wait = busy.wait.max(alone.wait);
     // No more are offered: what it holds beyond that is not measured.

@@ -6,7 +6,7 @@ use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Place, Reading, Step};
 use crate::tree::HtbClass;
 use crate::words;
-use tidegate_packet::{Handle, Rate};
+use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::ClassDump;
 use tidegate_policy::{ClassParams, ServiceCurve};
 use tidegate_syntax::units::parse_classid;
@@ -33,6 +33,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     }
     found.extend(real_time(reading, &mut bench));
     found.extend(reading.classes.iter().filter_map(|class| limit_above_parent(reading, class)));
+    found.extend(reading.classes.iter().filter_map(|class| ahead_of_limit(reading, &mut bench, class)));
     found
 }
 
@@ -40,7 +41,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
     let mut found: Vec<Finding> = Vec::new();
-    let mut told: Vec<(&str, Handle)> = Vec::new();
+    // Leaves that are told of, each with what would leave it once that is mended.
+    let mut told: Vec<(&str, Handle, u64)> = Vec::new();
     let limited = reading.classes.iter().filter_map(|class| match &class.params {
         ClassParams::Hfsc(hfsc) => Some((class, Rate(steady(hfsc.ul)))).filter(|(_, limit)| limit.0 > 0),
         _ => None,
@@ -51,13 +53,20 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     limited.sort_by_key(|(leaves, ..)| *leaves);
     for (_, class, limit) in limited {
         let leaves = reading.hfsc_leaves(class);
-        let real = |class: &&ClassDump| match &class.params {
+        let real = |class: &ClassDump| match &class.params {
             ClassParams::Hfsc(hfsc) => steady(hfsc.rt),
             _ => 0,
         };
-        let sum = Rate(leaves.iter().map(real).sum());
-        let known = leaves.iter().any(|leaf| told.contains(&(leaf.dev.as_str(), leaf.classid)));
-        if known || sum.0 <= limit.0 + leaves.len() as u64 || words::rate(sum) == words::rate(limit) {
+        let mended = |leaf: &ClassDump| {
+            let known = told.iter().find(|(dev, id, _)| *dev == leaf.dev && *id == leaf.classid);
+            known.map_or(real(leaf), |(.., most)| real(leaf).min(*most))
+        };
+        let sum = Rate(leaves.iter().map(|leaf| real(leaf)).sum());
+        let left: u64 = leaves.iter().map(|leaf| mended(leaf)).sum();
+        if left <= limit.0 + leaves.len() as u64
+            || sum.0 <= limit.0 + leaves.len() as u64
+            || words::rate(sum) == words::rate(limit)
+        {
             continue;
         }
         let mut ids: Vec<Handle> = leaves.iter().map(|leaf| leaf.classid).collect();
@@ -65,7 +74,8 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
         let Some(sent) = bench.together(&class.dev, &ids, reading.frame(&class.dev)) else { continue };
         let maker = reading.maker_of_class(&class.dev, class.classid).and_then(|op| reading.step_of(op));
         let Some(step) = maker.filter(|_| sent.0 > limit.0 + limit.0 / 50) else { continue };
-        told.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid)));
+        let share = limit.0 / leaves.len().max(1) as u64;
+        told.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid, share)));
         let (real, most) = (words::rate(sum), words::rate(limit));
         let what = if reading.is_leaf(class) {
             format!("class {} is promised {real} in real time, more than its upper limit of {most}", class.classid)
@@ -81,11 +91,15 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
             upper_limit(step),
             what,
             format!(
-                "an upper limit holds back link sharing only: when all are busy {} leave instead of {most}, and the \
-                 queue moves to the next bottleneck",
+                "an upper limit holds back link sharing only: {} {} instead of {most}, and the queue moves to the next \
+                 bottleneck",
+                if reading.is_leaf(class) { "alone it sends" } else { "when all below it are busy they send" },
                 words::rate(sent)
             ),
-            format!("with every leaf kept full, {} leave", words::rate(sent)),
+            match reading.is_leaf(class) {
+                true => format!("kept full, with the others idle, it sends {}", words::rate(sent)),
+                false => format!("with every leaf below it kept full, {} leave", words::rate(sent)),
+            },
         ));
     }
     found
@@ -114,6 +128,48 @@ fn limit_above_parent(reading: &Reading, class: &ClassDump) -> Option<Finding> {
         "link sharing gives it no more than its parent's upper limit".into(),
         format!("{} > {}", words::rate(own), words::rate(most)),
     ))
+}
+
+/// A leaf of HFSC whose real-time curve begins above its upper limit, though it is not above it in the end.
+fn ahead_of_limit(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Finding> {
+    let ClassParams::Hfsc(hfsc) = &class.params else { return None };
+    let (real, limit) = (hfsc.rt?, hfsc.ul.filter(|limit| limit.m2 > 0)?);
+    let first = Span::micros(u64::from(real.d_us));
+    if !reading.is_leaf(class) || real.m1 <= limit.m1.max(limit.m2) || real.m2 > limit.m2 || first == Span(0) {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    let frame = reading.frame(&class.dev);
+    let sent = bench.first(&class.dev, class.classid, frame, first)?;
+    let most = limited(limit, first);
+    // A frame more is no more than rounding.
+    if sent <= most + 2 * u64::from(frame) {
+        return None;
+    }
+    let id = class.classid;
+    Some(finding(
+        Rule::Rates,
+        Level::Note,
+        upper_limit(step),
+        format!(
+            "class {id} begins with {} in real time, above its upper limit of {}",
+            words::rate(Rate(u64::from(real.m1))),
+            words::rate(Rate(u64::from(limit.m2)))
+        ),
+        format!("for {} after it was idle the upper limit does not hold it back", words::time(first)),
+        format!(
+            "{} leave in that time, where the limit alone would let {} through",
+            words::bytes(sent),
+            words::bytes(most)
+        ),
+    ))
+}
+
+/// Bytes that a curve lets through in a time from its beginning.
+fn limited(curve: ServiceCurve, time: Span) -> u64 {
+    let bytes = |rate: u32, time: Span| (u128::from(rate) * u128::from(time.0) / 1_000_000_000) as u64;
+    let first = Span(Span::micros(u64::from(curve.d_us)).0.min(time.0));
+    bytes(curve.m1, first) + bytes(curve.m2, Span(time.0 - first.0))
 }
 
 /// Where the steady rate of an upper limit stands: behind `ul rate`, or `ul … m2`.
@@ -213,9 +269,15 @@ fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, para
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let most = parent.params.ceil.rate;
     let (id, above) = (class.classid, parent.class.classid);
-    if params.rate.rate > most {
-        let witness = match kept_full(reading, bench, class) {
-            // Its own ceil may hold it below, or what its leaves are promised, and then nothing is exceeded.
+    // Its own ceil may hold it below.
+    if params.rate.rate.min(params.ceil.rate) > most {
+        let measured = kept_full(reading, bench, class);
+        let because = match measured {
+            Some(_) => "a class's own rate is not limited by its parent: the shaping is exceeded",
+            None => "a class's own rate is not limited by its parent: the shaping is exceeded when it sends that much",
+        };
+        let witness = match measured {
+            // What its leaves are promised may hold it below, and then nothing is exceeded.
             Some((sent, _)) if sent <= Rate(most.0 + most.0 / 50) => return None,
             Some((_, told)) => told,
             None => format!("{} > {}", words::rate(params.rate.rate), words::rate(most)),
@@ -229,7 +291,7 @@ fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, para
                 words::rate(params.rate.rate),
                 words::rate(most)
             ),
-            "a class's own rate is not limited by its parent: the shaping is exceeded".into(),
+            because.into(),
             witness,
         ));
     }

@@ -1,6 +1,6 @@
 //! R1: filters and rules that no packet reaches, because those before them take all they ask for.
 
-use super::{capped, collisions, defaults, edit, idle, intent, leaf, marks, parts, protocols, today};
+use super::{capped, collisions, defaults, edit, idle, intent, leaf, marks, parts, protocols, rewritten, today};
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::packet::{Packet, has_ports};
 use crate::probe::{Course, Prober, Way};
@@ -44,9 +44,10 @@ pub(super) type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
 /// Those that ask the engine and the words alone.
 const WITHOUT_SETS: [Checks; 4] = [intent::check, protocols::check, collisions::check, today::check];
 /// Those that ask what comes to the filters and classes of a device.
-const BY_DEVICE: [Checks; 6] = [filters, marks::unset, leaf::check, defaults::check, capped::check, idle::check];
+const BY_DEVICE: [Checks; 7] =
+    [filters, marks::unset, leaf::check, defaults::check, capped::check, idle::check, rewritten::addresses];
 /// All of them, with those that ask what comes to netfilter's rules, whatever device it leaves by.
-const ALL: [Checks; 12] = [
+const ALL: [Checks; 14] = [
     filters,
     rules,
     intent::check,
@@ -59,6 +60,8 @@ const ALL: [Checks; 12] = [
     idle::check,
     collisions::check,
     today::check,
+    rewritten::addresses,
+    rewritten::late,
 ];
 
 /// What is found about which packets go where. Of a policy too large to decide, whatever part can be decided.
@@ -245,6 +248,31 @@ impl<'a> Asking<'a> {
         format!(" (`{}`)", words.collect::<Vec<_>>().join(" "))
     }
 
+    /// ` on eth0`, where the reader's own words do not say which device is meant: who wrote a short policy wrote no commands.
+    pub(super) fn on(&self, device: &str) -> String {
+        if self.reading.is_compiled() { format!(" on {device}") } else { String::new() }
+    }
+
+    /// Does another filter that a line of a short policy came to on a device get packets?
+    fn rest_of_line(&self, step: &Step, device: &str, at: usize) -> bool {
+        let gets = |other: &usize| {
+            self.reached.walked.seen.filters.get(other).is_some_and(|seen| !seen.matched.is_empty())
+                && self.reading.filters[*other].dev == device
+                && self.step_of_filter(*other).is_some_and(|other| other.place == step.place)
+        };
+        self.reading.is_compiled()
+            && step.place.is_some()
+            && (0..self.reading.filters.len()).any(|other| other != at && gets(&other))
+    }
+
+    /// The same of rules.
+    fn rest_of_rules(&self, step: &Step, key: &RuleKey) -> bool {
+        let mut others = self.reached.walked.rules.iter().filter(|(other, seen)| *other != key && !seen.met.is_empty());
+        self.reading.is_compiled()
+            && step.place.is_some()
+            && others.any(|(other, _)| self.step_of_rule(other).is_some_and(|other| other.place == step.place))
+    }
+
     /// Does a line do nothing but this one command? Then it may be changed for its sake.
     pub(super) fn is_alone(&self, step: &Step) -> bool {
         let same = |other: &&Step| {
@@ -393,7 +421,13 @@ fn dead_filter(
     };
     let first = takers.iter().map(|taker| reading.filters[*taker].pref).min();
     let by_hand = |what: &str| Some(Fix { what: what.into(), edits: Vec::new() });
+    let rest = asking.rest_of_line(step, &dump.dev, at);
+    let because = match rest {
+        true => format!("{because}; the rest of this line does get packets"),
+        false => because,
+    };
     let fix = match (same, all_keep_some, first) {
+        _ if rest => by_hand("keep the rest of the line, and leave out what the other takes"),
         (false, true, Some(first)) => move_before(asking, at, step, first),
         (true, ..) => remove(asking, step),
         _ if hashed => remove(asking, step),
@@ -406,7 +440,9 @@ fn dead_filter(
         level,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches this filter{}: {} before it take{} all it asks for",
+            "no packet reaches {}{}{}: {} before it take{} all it asks for",
+            if rest { "a part of this line" } else { "this filter" },
+            asking.on(&dump.dev),
             asking.which(step),
             named(&lines),
             plural(&lines)
@@ -547,8 +583,10 @@ fn dead_rule(
     }
     let class = way.leaf_class().map_or_else(|| "no class".to_owned(), |class| class.to_string());
     let went = format!("{class}, with mark {}", way.mark);
+    let rest = asking.rest_of_rules(step, key);
     // A rule that a line makes has the place that the line gives it.
     let what = match step.words.iter().any(|word| word.literal) {
+        _ if rest => "keep the rest of the line, and leave out what the others take",
         true => "put it before them, or remove it",
         false => "leave it out: others take all of it before",
     };
@@ -562,12 +600,13 @@ fn dead_rule(
         level: Level::Warning,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches this rule{}: {} before it take{} all it asks for",
+            "no packet reaches {}{}: {} before it take{} all it asks for",
+            if rest { "a part of this line" } else { "this rule" },
             asking.which(step),
             named(&lines),
             plural(&lines)
         ),
-        because: wanted,
+        because: if rest { format!("{wanted}; the rest of this line does get packets") } else { wanted },
         witness: witness(&candidate, &went),
         fix: Some(Fix { what: what.into(), edits: Vec::new() }),
     }))

@@ -64,10 +64,6 @@ impl States {
         number
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &State> {
-        self.all.iter()
-    }
-
     pub(crate) fn get(&self, number: u32) -> State {
         self.all.get(number as usize).copied().unwrap_or(State::BARE)
     }

@@ -50,6 +50,8 @@ pub(crate) struct Walked {
     pub(crate) classes: Classes,
     /// What is on packets that come to a device's tree by a way.
     pub(crate) arrived: Vec<(usize, Passing)>,
+    /// Marks that connections have when a packet of theirs is through a hook, or lost in it.
+    connmarks: BTreeSet<u32>,
     /// Some rule translates addresses.
     pub(crate) translated: bool,
     /// The devices that are looked into; `None`: all.
@@ -141,8 +143,7 @@ impl Walked {
     /// Marks that connections were given and that are not among the words.
     fn new_connmarks(&self, words: &Vocabulary) -> Vec<u32> {
         let known: BTreeSet<u32> = words.connmarks.iter().copied().collect();
-        let new: BTreeSet<u32> = self.states.iter().map(|state| state.connmark).collect();
-        new.difference(&known).copied().collect()
+        self.connmarks.difference(&known).copied().collect()
     }
 
     fn looks_into(&self, device: &str) -> bool {
@@ -159,6 +160,7 @@ impl Walked {
             lists: lists(&reading.filters),
             classes: classes_of(reading),
             arrived: Vec::new(),
+            connmarks: BTreeSet::new(),
             translated: rules(reading).any(translates),
             only: None,
         }
@@ -226,6 +228,7 @@ impl Walked {
     fn hook(&mut self, reading: &Reading, way: usize, hook: Hook<'_>, passing: Passing) -> Result<Passing, TooLarge> {
         let Walked { space, states, rules, .. } = self;
         let mut walk = Walk { space, states, rules, way, steps: 0 };
+        let came = passing.set;
         let mut passing = passing;
         for ipv6 in [false, true] {
             for (table, chain) in reading.gateway.chains_at(ipv6, hook.at) {
@@ -235,6 +238,10 @@ impl Walked {
                 }
             }
         }
+        // What a rule writes and a later one of the hook writes over, no packet after this one meets.
+        let states = &self.states;
+        let left = self.space.store.split(passing.states, came, &|n| states.get(n).connmark)?;
+        self.connmarks.extend(left.into_keys());
         Ok(passing)
     }
 

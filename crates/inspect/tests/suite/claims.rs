@@ -297,3 +297,278 @@ fn a_parent_to_borrow_from() {
                 tc class add dev eth0 parent 501: classid 501:2 htb rate 4mbit";
     says(text, &[Rule::Rates], &["(classid 501:3)"]);
 }
+
+/// Linux 6.1 was asked: 4.00 Mbit/s leave the first, whose packets wait 100 ms in netem before they may.
+#[test]
+fn a_rate_is_measured_once_the_delay_below_has_filled() {
+    let tree = |netem: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit\n\
+             tc qdisc add dev eth0 parent 1:10 handle 10: netem {netem}"
+        )
+    };
+    for netem in ["delay 100ms", "delay 100ms 20ms", "delay 80ms 10ms loss 2%"] {
+        let found = said(&tree(netem), &[Rule::Rates]);
+        assert!(found.iter().any(|one| one.contains("kept full, it sends 4 Mbit/s")), "{netem}: {found:?}");
+    }
+    // What leaves by slots hangs on how long the queue is.
+    let slots = said(&tree("slot 20ms 30ms"), &[Rule::Rates]);
+    assert!(!slots.iter().any(|one| one.contains("kept full")), "{slots:?}");
+    // So many packets fit, and no more get through in each tenth of a second.
+    let held = said(&tree("delay 100ms limit 10"), &[Rule::Rates]);
+    assert!(!held.iter().any(|one| one.contains("4 Mbit/s leave")), "{held:?}");
+    // Packets of both classes wait in the netem above them.
+    let above = "tc qdisc add dev eth0 root handle 1: netem delay 100ms\n\
+                 tc qdisc add dev eth0 parent 1:1 handle 2: htb default 10\n\
+                 tc class add dev eth0 parent 2: classid 2:1 htb rate 2mbit\n\
+                 tc class add dev eth0 parent 2:1 classid 2:10 htb rate 2mbit\n\
+                 tc class add dev eth0 parent 2:1 classid 2:20 htb rate 2mbit";
+    says(above, &[Rule::Rates], &["with every leaf below it kept full, 4 Mbit/s leave"]);
+}
+
+/// Linux 6.1 was asked: 14 Mbit/s leave the first, whatever netem loses, and 27 the second.
+#[test]
+fn classes_are_kept_full_whatever_is_lost() {
+    let htb = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+               tc class add dev eth0 parent 1: classid 1:1 htb rate 4mbit\n\
+               tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit\n\
+               tc class add dev eth0 parent 1:1 classid 1:20 htb rate 2mbit ceil 20mbit\n\
+               tc class add dev eth0 parent 1:1 classid 1:30 htb rate 8mbit ceil 20mbit\n\
+               tc qdisc add dev eth0 parent 1:10 netem loss 2%\n\
+               tc qdisc add dev eth0 parent 1:30 netem loss 20%";
+    let found = said(htb, &[Rule::Rates]);
+    assert!(found[0].contains("with every leaf below it kept full, 14 Mbit/s leave"), "{found:?}");
+    let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 20\n\
+                tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 8mbit ul m2 1mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:20 hfsc sc m2 5mbit ul m2 4mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:30 hfsc rt m2 20mbit ls m2 4mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:40 hfsc rt m2 2mbit ls m2 8mbit";
+    let found = said(hfsc, &[Rule::Rates]);
+    assert!(found.iter().any(|one| one.contains("with every leaf below it kept full, 27 Mbit/s leave")), "{found:?}");
+    assert!(
+        found.iter().any(
+            |one| one.contains("class 1:20 is promised") && one.contains("with the others idle, it sends 5 Mbit/s")
+        )
+    );
+}
+
+/// What a leaf may borrow is what all above it may.
+#[test]
+fn a_netem_below_is_reckoned_at_the_rate_that_can_be_reached() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 6mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit ceil 8mbit\n\
+                tc qdisc add dev eth0 parent 1:10 handle 10: netem delay 100ms";
+    says(text, &[Rule::Limit], &["at 6 Mbit/s they wait inside netem"]);
+}
+
+/// Linux 6.1 was asked: with `mtu 1500` all 20 frames of 1,514 bytes are dropped and all of 600 leave; with 1540 all leave.
+#[test]
+fn a_peak_rate_whose_bucket_holds_no_full_frame() {
+    let of = |mtu: &str| {
+        format!("tc qdisc add dev eth0 root tbf rate 5mbit burst 10k latency 50ms peakrate 10mbit mtu {mtu}")
+    };
+    let parts = ["1 error R12: mtu holds 1500 bytes", "never fit the bucket of the peak rate"];
+    says(&of("1500"), &[Rule::Burst], &parts);
+    let told = said(&of("1500"), &[Rule::Burst]);
+    assert!(told[0].ends_with("room for a frame at least: mtu 1540"), "{told:?}");
+    silent(&of("1540"), &[Rule::Burst]);
+    // Both words stand in the way: the remedy is both.
+    let both = of("1000").replace("burst 10k", "burst 1k");
+    let told = said(&both, &[Rule::Burst]);
+    assert!(told[0].contains("mtu 1540") && told[0].contains("burst 1540"), "{told:?}");
+}
+
+/// Linux 6.1 was asked: prio puts packets of `flowid 2:0` and `1:0` into the band of priority 0, drr drops those of 2:0, and
+/// HTB and HFSC give them to the default class.
+#[test]
+fn a_class_without_a_minor_number_is_none() {
+    let filter = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid";
+    let of = |tree: &str, class: &str| format!("{tree}\n{filter} {class}");
+    let prio = "tc qdisc add dev eth0 root handle 1: prio";
+    says(&of(prio, "2:0"), &[Rule::Nowhere], &["2 error R6", "its packets take 1:2, the band of priority 0"]);
+    says(&of(prio, "1:0"), &[Rule::Nowhere], &["2 error R6", "its packets take 1:2, the band of priority 0"]);
+    let drr = "tc qdisc add dev eth0 root handle 1: drr\n\
+               tc class add dev eth0 parent 1: classid 1:1 drr";
+    says(&of(drr, "2:0"), &[Rule::Nowhere], &["3 error R6", "drr drops its packets"]);
+    let htb = "tc qdisc add dev eth0 root handle 1: htb default 7\n\
+               tc class add dev eth0 parent 1: classid 1:7 htb rate 5mbit";
+    says(&of(htb, "2:0"), &[Rule::Nowhere], &["3 error R6", "its packets take the default class 1:7"]);
+    let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 7\n\
+                tc class add dev eth0 parent 1: classid 1:7 hfsc sc m2 5mbit";
+    says(&of(hfsc, "2:0"), &[Rule::Nowhere], &["3 error R6", "its packets take the default class 1:7"]);
+}
+
+/// Linux 6.1 was asked: `police index 7` that nobody made is a policer of rate 0 and mtu 4096Mb, and all 40 packets pass.
+#[test]
+fn the_number_of_a_policer_that_nobody_made() {
+    let filter = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:1";
+    let of = |police: &str| format!("tc qdisc add dev eth0 root handle 1: prio\n{filter} {police}");
+    let unmade =
+        ["2 error R6: there is no policer 7 before this one, which polices nothing", "every packet conforms to it"];
+    says(&of("action police index 7"), &[Rule::Nowhere], &unmade);
+    says(&of("police index 7 drop"), &[Rule::Nowhere], &unmade);
+    silent(&of("action police rate 1mbit burst 20k index 7"), &[Rule::Nowhere]);
+    silent(&of("action police mtu 1000 index 7 drop"), &[Rule::Nowhere]);
+    let made = format!(
+        "{}\n{}",
+        of("action police rate 1mbit burst 20k index 7"),
+        filter.replace("80", "81").replace("prio 1", "prio 2") + " action police index 7"
+    );
+    silent(&made, &[Rule::Nowhere]);
+    // Linux 6.1 was asked: the first one's policer stays as it is, and 40 packets of each filter pass.
+    let late = format!(
+        "{}\n{}",
+        of("action police index 7"),
+        filter.replace("80", "81").replace("prio 1", "prio 2") + " action police rate 1mbit burst 20k index 7"
+    );
+    let told = said(&late, &[Rule::Nowhere]);
+    assert!(told.len() == 2 && told[1].contains("3 error R6: policer 7 is there already, without a rate"), "{told:?}");
+}
+
+/// A class whose own ceil holds it below its parent's exceeds nothing; what was not measured is not said to happen.
+#[test]
+fn a_rate_above_the_parents_counts_up_to_the_ceil() {
+    let of = |class: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 8mbit {class}\n\
+             tc qdisc add dev eth0 parent 1:10 tbf rate 4mbit burst 1k latency 50ms"
+        )
+    };
+    assert!(!said(&of("ceil 1mbit"), &[Rule::Rates]).iter().any(|one| one.contains("more than its parent")));
+    let told = said(&of(""), &[Rule::Rates]);
+    assert!(told.iter().any(|one| one.contains("the shaping is exceeded when it sends that much")), "{told:?}");
+}
+
+/// The line that is named is one that packets come to.
+#[test]
+fn a_mark_that_nothing_reads_is_told_of_where_it_is_set() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw flowid 1:30\n\
+                iptables -t mangle -A POSTROUTING -m mark --mark 9 -j CONNMARK --set-mark 3\n\
+                iptables -t mangle -A PREROUTING -p udp -j CONNMARK --set-mark 3\n\
+                iptables -t mangle -A PREROUTING -j CONNMARK --restore-mark";
+    let told = said(text, &[Rule::Marks]);
+    assert!(told.iter().any(|one| one.starts_with("6 warning R8: nothing reads mark 3")), "{told:?}");
+}
+
+/// Linux 6.1 was asked with 100 bytes: cake sends 3.79 Mbit/s with its own overhead alone, 3.75 with the table's alone, and
+/// 3.56 with both.
+#[test]
+fn framing_that_cake_counts_once_more() {
+    let of = |stab: &str, own: &str| format!("tc qdisc add dev eth0 root {stab} cake bandwidth 4mbit {own}");
+    let parts = ["1 warning R16", "by a size table (stab) and by cake", "3.56 Mbit/s leave, and 3.79 Mbit/s without"];
+    says(&of("stab overhead 100", "overhead 100"), &[Rule::Overhead], &parts);
+    silent(&of("stab overhead 100", ""), &[Rule::Overhead]);
+    silent(&of("", "overhead 100"), &[Rule::Overhead]);
+}
+
+/// Linux 6.1 was asked: the source of what is forwarded is the device's before the filter sees it.
+#[test]
+fn addresses_that_nat_hides_from_filters() {
+    let tree = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit";
+    let nat = |what: &str| format!("iptables -t nat -A POSTROUTING {what} -j MASQUERADE");
+    let source = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 192.168.1.0/24 flowid 1:10";
+    let of = |nat: &str, filter: &str| format!("{tree}\n{nat}\n{filter}");
+    let parts = [
+        "5 warning R27: what comes from 192.168.1.0/24 has another source address",
+        "line 4 replaces it in POSTROUTING",
+        "iptables -t mangle -A POSTROUTING -o eth0 -s 192.168.1.0/24 -j CLASSIFY --set-class 1:10",
+    ];
+    for all in ["-o eth0", "-s 192.168.0.0/16 -o eth0", ""] {
+        says(&of(&nat(all), source), &[Rule::Rewritten], &parts);
+    }
+    // Not all of them, or others, or none.
+    for some in ["-o eth1", "-s 192.168.1.128/25 -o eth0", "-o eth0 -p tcp", "-s 10.0.0.0/8 -o eth0"] {
+        silent(&of(&nat(some), source), &[Rule::Rewritten]);
+    }
+    let spared = format!("iptables -t nat -A POSTROUTING -d 10.0.0.0/8 -j ACCEPT\n{}", nat("-o eth0"));
+    silent(&of(&spared, source), &[Rule::Rewritten]);
+    silent(&of(&nat("-o eth0"), &source.replace("src 192.168.1.0/24", "dst 192.168.1.0/24")), &[Rule::Rewritten]);
+    // What a class gets by that rule's remedy it gets in truth: nothing is left to say.
+    let mended =
+        of(&nat("-o eth0"), "iptables -t mangle -A POSTROUTING -o eth0 -s 192.168.1.0/24 -j CLASSIFY --set-class 1:10");
+    silent(&mended, &[Rule::Rewritten, Rule::Idle]);
+    // Snat to an address of that network: the filter does match.
+    let within = "iptables -t nat -A POSTROUTING -o eth0 -j SNAT --to-source 192.168.1.2";
+    silent(&of(within, source), &[Rule::Rewritten]);
+    let arrives = "tc qdisc add dev eth0 handle ffff: ingress\n\
+                   tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip dst 192.168.1.5 \
+                   police rate 1mbit burst 20k drop flowid :1";
+    let parts =
+        ["6 warning R27: what arrives at eth0 for 192.168.1.5 has the address of eth0", "line 4 hides 192.168.1.5"];
+    says(&of(&nat("-o eth0"), arrives), &[Rule::Rewritten], &parts);
+    silent(&of(&nat("-o eth1"), arrives), &[Rule::Rewritten]);
+    silent(&of(&nat("-o eth0"), &arrives.replace("192.168.1.5", "198.51.100.5")), &[Rule::Rewritten]);
+}
+
+/// A DSCP that is set behind the rule that asks for it.
+#[test]
+fn a_dscp_that_is_set_too_late() {
+    let tree = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10";
+    let reads = |chain: &str| format!("iptables -t mangle -A {chain} -m dscp --dscp 46 -j MARK --set-mark 1");
+    let sets = |chain: &str| format!("iptables -t mangle -A {chain} -p udp --dport 5060 -j DSCP --set-dscp 46");
+    let of = |lines: &[String]| format!("{tree}\n{}", lines.join("\n"));
+    let parts = ["5 warning R27: what line 6 gives this DSCP gets no mark 1 here", ":5060 "];
+    says(&of(&[reads("PREROUTING"), sets("POSTROUTING")]), &[Rule::Rewritten], &parts);
+    says(&of(&[reads("POSTROUTING"), sets("POSTROUTING")]), &[Rule::Rewritten], &parts);
+    silent(&of(&[sets("POSTROUTING"), reads("POSTROUTING")]), &[Rule::Rewritten]);
+    silent(&of(&[reads("POSTROUTING"), sets("PREROUTING")]), &[Rule::Rewritten]);
+    // They get the mark by another rule.
+    let other = "iptables -t mangle -A POSTROUTING -p udp --dport 5060 -j MARK --set-mark 1".to_owned();
+    silent(&of(&[reads("PREROUTING"), sets("POSTROUTING"), other]), &[Rule::Rewritten]);
+}
+
+/// Linux 6.1 was asked: a second of 1 Mbit/s, after a first tenth at 5.
+#[test]
+fn a_curve_that_begins_above_the_upper_limit() {
+    let of = |rt: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: hfsc default 10\n\
+             tc class add dev eth0 parent 1: classid 1:10 hfsc rt {rt} ls m2 1mbit ul m2 2mbit"
+        )
+    };
+    let parts =
+        ["2 note R3: class 1:10 begins with 5 Mbit/s in real time, above its upper limit of 2 Mbit/s", "for 100 ms"];
+    says(&of("m1 5mbit d 100ms m2 1mbit"), &[Rule::Rates], &parts);
+    silent(&of("m1 2mbit d 100ms m2 1mbit"), &[Rule::Rates]);
+    silent(&of("m2 1mbit"), &[Rule::Rates]);
+}
+
+/// A mark of connections that the next rule of the same hook writes over comes to no packet.
+#[test]
+fn a_mark_of_connections_that_never_stays() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:10\n\
+                iptables -t mangle -A POSTROUTING -j CONNMARK --set-mark 3\n\
+                iptables -t mangle -A POSTROUTING -j CONNMARK --set-mark 4\n\
+                iptables -t mangle -A POSTROUTING -j CONNMARK --restore-mark";
+    let found = said(text, &[Rule::Marks]);
+    assert!(found.iter().any(|one| one.contains("marks on eth0: 0, 4;")), "{found:?}");
+}
+
+/// What holds a class back is not its tiny bucket where a queue below does.
+#[test]
+fn a_tiny_bucket_is_not_blamed_for_a_slow_queue_below() {
+    let of = |below: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 4mbit burst 100 cburst 100{below}"
+        )
+    };
+    says(&of(""), &[Rule::Burst], &["2 note R12", "the rate is kept, with one timer for each packet"]);
+    silent(&of("\ntc qdisc add dev eth0 parent 1:10 tbf rate 1mbit burst 5k latency 50ms"), &[Rule::Burst]);
+}

@@ -81,6 +81,31 @@ pub fn classes(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<ClassDum
     each(number, told, |message| class(dev, message))
 }
 
+/// The qdiscs of a device of which no class was told although some may be there: Linux ends the list of classes at the
+/// first netem without a queue of its own, or SFB, that it comes to.
+///
+/// # Errors
+/// What was told is not as it should be.
+pub fn unlisted(number: u32, qdiscs: &[Vec<u8>], classes: &[Vec<u8>]) -> Result<Vec<Handle>, Unread> {
+    const ENDS: [&str; 2] = ["netem", "sfb"];
+    let (mut handles, mut ends) = (BTreeSet::new(), false);
+    for bytes in qdiscs {
+        let message = Message::of(bytes)?;
+        if message.device == number {
+            ends |= ENDS.contains(&message.kind()?);
+            handles.insert(message.handle);
+        }
+    }
+    for bytes in classes {
+        let message = Message::of(bytes)?;
+        if message.device == number {
+            handles.remove(&Handle(message.handle).qdisc().0);
+        }
+    }
+    handles.remove(&0);
+    Ok(if ends { handles.into_iter().map(Handle).collect() } else { Vec::new() })
+}
+
 fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
     let kind = message.known_kind()?;
     let params = codec(kind).decode_class(message.options()).ok_or(Unread::Odd("a class"))?;
@@ -118,4 +143,35 @@ pub fn actions(told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<ActionDump>, Un
         all.extend(action::actions(list.get(LIST).unwrap_or_default(), names)?);
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Handle, unlisted};
+
+    /// A message about a qdisc or class of device 3.
+    fn told(handle: u32, kind: &str) -> Vec<u8> {
+        let mut bytes = vec![0; 4];
+        for word in [3, handle, 0, 0] {
+            bytes.extend(u32::to_ne_bytes(word));
+        }
+        bytes.extend(u16::to_ne_bytes(kind.len() as u16 + 5));
+        bytes.extend(u16::to_ne_bytes(1));
+        bytes.extend(kind.bytes());
+        bytes.resize(bytes.len().next_multiple_of(4).max(bytes.len() + 1), 0);
+        bytes
+    }
+
+    /// Linux 6.1 was asked: `tc class show dev link0` names prio's classes and stops at the netem; with `parent 20:` it
+    /// names HTB's too.
+    #[test]
+    fn classes_behind_a_netem_are_asked_for_by_their_qdisc() {
+        let qdiscs = [told(0x1_0000, "prio"), told(0x30_0000, "netem"), told(0x20_0000, "htb"), told(0, "pfifo")];
+        let classes = [told(0x1_0001, "prio"), told(0x1_0002, "prio")];
+        let asked = unlisted(3, &qdiscs, &classes).expect("they can be read");
+        assert_eq!(asked, [Handle(0x20_0000), Handle(0x30_0000)]);
+        let whole = [told(0x1_0000, "prio"), told(0x20_0000, "htb")];
+        assert_eq!(unlisted(3, &whole, &classes).expect("they can be read"), []);
+        assert_eq!(unlisted(4, &qdiscs, &classes).expect("they can be read"), []);
+    }
 }
