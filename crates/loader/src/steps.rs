@@ -12,6 +12,36 @@ use tidegate_shims::Carried;
 use tidegate_sys::input_file;
 
 impl LoadedPolicy {
+    /// Says of what was refused in a text behind a command (`tc -b - <<EOF`) which line of it that is.
+    pub(super) fn point_inside(&mut self, outcome: &mut Outcome) {
+        for trouble in &mut outcome.troubles {
+            let Some(place) = &mut trouble.place else { continue };
+            let same = |recorded: &&Recorded| {
+                let here = recorded.source.as_ref().is_some_and(|source| {
+                    (&source.file, source.line) == (&place.file, place.line) && recorded.call.tool == trouble.who
+                });
+                here && recorded.code != 0
+            };
+            let Some((recorded, (line, words))) =
+                outcome.calls.iter().filter(same).find_map(|recorded| Some((recorded, refused_line(recorded)?)))
+            else {
+                continue;
+            };
+            let call_of_tool = self.frames(recorded).last().map(|frame| frame.place.clone());
+            let call = call_of_tool.unwrap_or(Place {
+                file: self.source(&place.file, None),
+                line: place.line,
+                columns: (0, 0),
+            });
+            let Some((at, _)) = self.inside(&call, line, &words).filter(|(at, _)| at.line != call.line) else { continue };
+            let source = &self.sources[at.file];
+            place.file = Path::new(&source.name).to_owned();
+            place.line = at.line;
+            place.text = source.lines.get(at.line - 1).cloned().unwrap_or_default();
+            place.columns = None;
+        }
+    }
+
     /// Notes what a file came to: `list` are its calls where it is a list.
     pub(super) fn note(&mut self, path: &Path, text: &str, outcome: &Outcome, came: &[Came], list: Option<&[Asked]>) {
         let main = self.source(path, Some(text));
@@ -215,10 +245,22 @@ fn may_become(written: &str, word: &str) -> bool {
     word.len() >= first + behind.len() && word.starts_with(&written[..first]) && word.ends_with(behind)
 }
 
-/// The line of a batch that tc or ip refused, by the number that the tool said, and its words.
+/// The number of the line of its standard input that a tool refused, as the tool said it: `Command failed -:5` (tc, ip),
+/// `/dev/stdin:5:43-46: Error` (nft), `iptables-restore: line 5 failed`, `Error occurred at line: 5`.
+fn refused_number(stderr: &str) -> Option<usize> {
+    let number = |text: &str| text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok();
+    stderr.lines().find_map(|line| {
+        if let Some(said) = line.strip_prefix("Command failed ") {
+            return number(said.rsplit_once(':')?.1);
+        }
+        let behind = ["/dev/stdin:", "Error occurred at line: ", "-restore: line "];
+        behind.iter().find_map(|before| number(line.split_once(before)?.1))
+    })
+}
+
+/// The line of its standard input that a tool refused, and its words.
 fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
-    let said = recorded.stderr.lines().find_map(|line| line.strip_prefix("Command failed "))?;
-    let number: usize = said.rsplit_once(':')?.1.trim().parse().ok()?;
+    let number = refused_number(&recorded.stderr)?;
     let text = String::from_utf8_lossy(recorded.call.stdin.as_deref()?);
     let words: Vec<String> = text.lines().nth(number.checked_sub(1)?)?.split_whitespace().map(str::to_owned).collect();
     (!words.is_empty()).then_some((number, words))

@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
                         self.say(dump, &what, false, why);
                         continue;
                     }
-                    let decision = settled(dump, (params, actions), self.counted, &mut why);
+                    let decision = settled(dump, (params, actions), self.here, self.counted, &mut why);
                     self.say(dump, &what, true, why);
                     match decision {
                         Decision::Nothing => continue,
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
                         self.say(dump, &what, false, why);
                         continue;
                     }
-                    let decision = settled(dump, (params, actions), self.counted, &mut why);
+                    let decision = settled(dump, (params, actions), self.here, self.counted, &mut why);
                     self.say(dump, &what, true, why);
                     if decision != Decision::Nothing {
                         return Went::Decided(decision);
@@ -261,7 +261,7 @@ fn compared(
     let mut why = Vec::new();
     if let Some((value, mask)) = u32.mark {
         let equal = if hits.mark > 0 { "=" } else { "is not" };
-        why.push(format!("mark {:#x} & {mask:#x} = {:#x} {equal} {value:#x}", here.mark, here.mark & mask));
+        why.push(format!("mark {:#x} & {mask:#x} = {:#x} {equal} {value:#x}", here.mark(), here.mark() & mask));
         if hits.mark == 0 {
             return (Met::Fails, why);
         }

@@ -149,8 +149,8 @@ tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 53 0xffff
     assert_eq!(
         tail("udp 10.0.0.1 > 10.0.0.2:5"),
         [
-            "ends: lost at eth0: no class would have it (by 1:)",
-            "no filter decides: no class would have it",
+            "ends: lost at eth0: no class takes it (by 1:)",
+            "no filter decides: no class takes it",
             "destination port 5, not 53"
         ]
     );
