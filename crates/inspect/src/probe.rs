@@ -283,12 +283,7 @@ impl Prober {
 
     /// Goes where the packet was led from a device, if it was. What an ifb gives back comes back, with the device by which it was
     /// leaving, if it was.
-    fn visit_led(
-        &mut self,
-        trip: &mut Trip<'_>,
-        from: DeviceId,
-        came_back: bool,
-    ) -> Option<(Pkt, Option<DeviceId>)> {
+    fn visit_led(&mut self, trip: &mut Trip<'_>, from: DeviceId, came_back: bool) -> Option<(Pkt, Option<DeviceId>)> {
         let ids: Vec<DeviceId> = self.gateway.devices().filter(|id| *id != from).collect();
         let mut led = Vec::new();
         for device in ids {

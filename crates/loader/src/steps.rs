@@ -33,7 +33,9 @@ impl LoadedPolicy {
                 line: place.line,
                 columns: (0, 0),
             });
-            let Some((at, _)) = self.inside(&call, line, &words).filter(|(at, _)| at.line != call.line) else { continue };
+            let Some((at, _)) = self.inside(&call, line, &words).filter(|(at, _)| at.line != call.line) else {
+                continue;
+            };
             let source = &self.sources[at.file];
             place.file = Path::new(&source.name).to_owned();
             place.line = at.line;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
-use tidegate_policy::{Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, QdiscParams, Skbedit};
+use tidegate_policy::{Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, Op, QdiscParams, Skbedit};
 
 /// How often one packet is sent from chain to chain.
 const MOST_CHAINS: usize = 16;
@@ -155,7 +155,14 @@ fn in_chain(
     counted: &Counted,
     lines: &mut Vec<Line>,
 ) -> Decision {
-    let mine = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent && dump.chain == chain;
+    let list = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent;
+    let chains = reading.filters.iter().filter(list).any(|dump| dump.chain != 0);
+    // u32 lists its tables by preference, those of other chains included.
+    let here_made = |dump: &FilterDump| match reading.maker_of_filter(dump).map(|op| &reading.ops[op]) {
+        Some(Op::Filter(op)) if chains && dump.kind == "u32" && is_filter(dump) => op.chain == chain,
+        _ => true,
+    };
+    let mine = |dump: &&FilterDump| list(dump) && dump.chain == chain && here_made(dump);
     let dumps: Vec<&FilterDump> = reading.filters.iter().filter(mine).collect();
     let mut at = 0;
     while let Some(dump) = dumps.get(at) {
@@ -296,7 +303,9 @@ pub(super) fn settled(
         return decision;
     }
     if here.carried.passed_over.replace(false) {
-        why.push("the packet has come back from an ifb: the actions of the first filter that matches are skipped".into());
+        why.push(
+            "the packet has come back from an ifb: the actions of the first filter that matches are skipped".into(),
+        );
         return leads(params, true);
     }
     let (text, effect) = acted(actions, here.carried, &|at| counted.went_over(dump, at));
@@ -342,19 +351,23 @@ enum Effect {
 /// What the actions do, in the order in which they are carried out; `over`: went the packet over the limits of that one?
 fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool) -> (String, Effect) {
     let (mut at, mut jumps) = (0, 0);
+    let mut written = String::new();
     while let Some(dump) = actions.get(at) {
         if let Act::Skbedit(edit) = &dump.action.act {
-            carried.edited(edit);
+            written.push_str(&carried.edited(edit));
         }
         let (before, control) = match &dump.action.act {
             Act::Mirred(mirred) if !mirred.copy => {
                 let how = if mirred.arrives { "it is redirected, as if it arrived by" } else { "it is redirected to" };
-                return (format!("{how} {}", mirred.to), Effect::Goes);
+                return (format!("{written}{how} {}", mirred.to), Effect::Goes);
             }
             Act::Gact(gact) => match gact.random {
                 Some(other) => {
                     let (one, other) = (gact.control.name(), other.control.name());
-                    return (format!("an action chooses between {one} and {other} packet by packet"), Effect::Open);
+                    return (
+                        format!("{written}an action chooses between {one} and {other} packet by packet"),
+                        Effect::Open,
+                    );
                 }
                 None => ("", gact.control),
             },
@@ -376,11 +389,11 @@ fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool
             }
             control => {
                 let (text, effect) = decided(control);
-                return (format!("{before}{text}"), effect);
+                return (format!("{written}{before}{text}"), effect);
             }
         }
     }
-    ("it passes".to_owned(), Effect::Stays)
+    (format!("{written}it passes"), Effect::Stays)
 }
 
 /// What a decision means for a packet.
@@ -446,15 +459,19 @@ pub(super) fn edits(dump: &FilterDump) -> bool {
 }
 
 impl Carried {
-    /// What `skbedit` writes.
-    fn edited(&self, edit: &Skbedit) {
+    /// Writes what `skbedit` does, and says it: `its mark becomes 0x5, `.
+    fn edited(&self, edit: &Skbedit) -> String {
+        let mut said = String::new();
         if let Some((value, mask)) = edit.mark {
             let mask = mask.unwrap_or(u32::MAX);
             self.mark.set(self.mark.get() & !mask | value & mask);
+            said.push_str(&format!("its mark becomes {:#x}, ", self.mark.get()));
         }
         if let Some(priority) = edit.priority {
             self.priority.set(priority);
+            said.push_str(&format!("its priority becomes {}, ", super::rules::priority(priority)));
         }
+        said
     }
 }
 
@@ -595,9 +612,13 @@ fn by_default(
     };
     let what = match &qdisc.params {
         QdiscParams::Htb(_) | QdiscParams::Hfsc(_) => format!("{because}: the default class {got}"),
+        QdiscParams::Prio(prio) if wanted.is_none() && Handle(priority).major() != 0 => format!(
+            "priority {} names a class of another qdisc and counts as 0 here, band {} by the map: {got}",
+            Handle(priority),
+            prio.priomap[0]
+        ),
         QdiscParams::Prio(prio) if wanted.is_none() => {
-            let at = if Handle(priority).major() == 0 { priority as usize & 15 } else { 0 };
-            format!("priority {priority} is band {} by the map: {got}", prio.priomap[at])
+            format!("priority {priority} is band {} by the map: {got}", prio.priomap[priority as usize & 15])
         }
         QdiscParams::Prio(_) | QdiscParams::Ets(_) if wanted.is_some_and(|class| class.minor() == got.minor()) => {
             format!("{because}; {} looks at the number behind the colon only: {got}", qdisc.kind.name())

@@ -260,8 +260,9 @@ impl<'r> Explainer<'r> {
             let arriving = arriving(moments, device);
             scenes.extend(self.arrival(packet, device, &counted, &carried));
             rest = &moments[arriving.len()..];
-            scenes
-                .extend(arriving.iter().filter(|moment| moment.stop.device != device).map(|m| self.tree(m, &counted, &carried)));
+            scenes.extend(
+                arriving.iter().filter(|moment| moment.stop.device != device).map(|m| self.tree(m, &counted, &carried)),
+            );
         }
         let routed = lost.is_none() || matches!(course, Course::Leaves(..));
         if routed {
@@ -286,18 +287,12 @@ impl<'r> Explainer<'r> {
         if let Some(device) = lost_at.filter(|device| moments.iter().all(|m| m.stop.device != *device)) {
             scenes.extend(self.refusal(packet, &way, device, &counted, &carried));
         }
-        let end = self.end(&way, moments.last(), course);
+        let end = self.end(&way, moments, course);
         Story { packet: packet.clone(), scenes, mark: way.mark, dsfield: way.dsfield, priority: way.priority, end }
     }
 
     /// The filters on what arrives.
-    fn arrival(
-        &mut self,
-        packet: &Packet,
-        device: DeviceId,
-        counted: &Counted,
-        carried: &Carried,
-    ) -> Option<Scene> {
+    fn arrival(&mut self, packet: &Packet, device: DeviceId, counted: &Counted, carried: &Carried) -> Option<Scene> {
         let name = self.name(device);
         let head = packet.head();
         let here = filters::Here { dev: &name, head: &head, ethertype: packet.ethertype, carried };
@@ -337,7 +332,8 @@ impl<'r> Explainer<'r> {
         Some(self.tree(&moment, counted, carried)).filter(|scene| !scene.lines.is_empty())
     }
 
-    fn end(&mut self, way: &Way, last: Option<&Moment>, course: Course) -> End {
+    fn end(&mut self, way: &Way, moments: &[Moment], course: Course) -> End {
+        let last = moments.last();
         if let Some(loss) = way.dropped {
             let device = self.name(loss.device);
             let lost = self.loss_text(loss);
@@ -352,20 +348,34 @@ impl<'r> Explainer<'r> {
             };
             return End { text, ..End::default() };
         };
+        let (text, queue) = self.standing(moment);
+        // It waited on the way, too: in an ifb.
+        let before = moments.iter().rev().skip(1).rev().filter(|moment| moment.stop.led_to.is_none());
+        let mut waits: Vec<String> = Vec::new();
+        for moment in before {
+            waits.push(format!("on the way it waits in {}:", self.standing(moment).0));
+            waits.extend(waits::at_worst(self.reading, moment).into_iter().map(|wait| format!("  {wait}")));
+        }
+        waits.extend(waits::at_worst(self.reading, moment));
+        End {
+            text,
+            device: moment.name.clone(),
+            classes: moment.stop.classes.clone(),
+            queue,
+            bucket: moment.bucket.clone(),
+            waits,
+            lost: None,
+        }
+    }
+
+    /// Where a packet stands, `eth0 1:1 1:10, fq_codel 120:`, and the queue alone.
+    fn standing(&self, moment: &Moment) -> (String, String) {
         let queue = waits::queue_name(self.reading, moment);
         let named = |class: &Handle| self.reading.class_name(&moment.name, *class);
         let classes: Vec<String> = moment.stop.classes.iter().map(named).collect();
         let bucket = moment.bucket.as_ref().map(|bucket| format!(", {bucket}")).unwrap_or_default();
         let path = if classes.is_empty() { String::new() } else { format!(" {}", classes.join(" ")) };
-        End {
-            text: format!("{}{path}, {queue}{bucket}", moment.name),
-            device: moment.name.clone(),
-            classes: moment.stop.classes.clone(),
-            queue,
-            bucket: moment.bucket.clone(),
-            waits: waits::at_worst(self.reading, moment),
-            lost: None,
-        }
+        (format!("{}{path}, {queue}{bucket}", moment.name), queue)
     }
 
     /// Why a packet was lost, in words.

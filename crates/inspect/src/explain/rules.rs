@@ -261,6 +261,6 @@ fn effects(rule: &Rule, met: &Seen) -> Vec<String> {
     told
 }
 
-fn priority(priority: u32) -> String {
+pub(super) fn priority(priority: u32) -> String {
     if Handle(priority).major() == 0 { priority.to_string() } else { Handle(priority).to_string() }
 }

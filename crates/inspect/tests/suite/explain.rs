@@ -577,3 +577,118 @@ fn pfifo_fast_has_three_bands() {
     let first = waits("udp 10.0.0.1:4000 > 10.9.0.1:53 tos 0x10 out eth0");
     assert!(first.contains("is band 0 of") && !first.contains("goes first"), "{first}");
 }
+
+/// Everything that leaves is redirected to an ifb and comes back: asked of Linux 6.1, whose ifb0 counts the packet in 1:10 and whose
+/// eth0 sends it in the end, without having redirected it again.
+#[test]
+fn what_leaves_is_followed_to_an_ifb_and_back() {
+    let ifb = "tc qdisc add dev ifb0 root handle 1: htb default 20\n\
+               tc class add dev ifb0 parent 1: classid 1:10 htb rate 2mbit\n\
+               tc class add dev ifb0 parent 1: classid 1:20 htb rate 8mbit\n\
+               tc filter add dev ifb0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10";
+    let clsact = "tc qdisc add dev eth0 clsact\n\
+                  tc filter add dev eth0 egress protocol all prio 1 matchall action mirred egress redirect dev ifb0\n";
+    let htb = "tc qdisc add dev eth0 root handle 2: htb default 30\n\
+               tc class add dev eth0 parent 2: classid 2:30 htb rate 9mbit\n\
+               tc filter add dev eth0 parent 2: protocol ip prio 1 matchall action mirred egress redirect dev ifb0\n";
+    let skipped = "the actions of the first filter that matches are skipped";
+    for (redirects, ends) in
+        [(clsact, "ends: eth0, where nothing is configured"), (htb, "ends: eth0 2:30, pfifo by default")]
+    {
+        let story = explain(&["eth0", "ifb0"], &format!("{redirects}{ifb}"), "tcp 10.0.0.1:4 > 10.9.0.1:22");
+        let order = [
+            "leaves by eth0\n",
+            "it is redirected to ifb0",
+            "leaves by ifb0\n",
+            "class 1:10",
+            "leaves by eth0, come back from an ifb\n",
+            skipped,
+            ends,
+            "on the way it waits in ifb0 1:10, pfifo by default:",
+        ];
+        let mut rest = story.as_str();
+        for part in order {
+            let at = rest.find(part).unwrap_or_else(|| panic!("`{part}` is missing, or too early, in\n{story}"));
+            rest = &rest[at + part.len()..];
+        }
+        assert_eq!(story.matches("it is redirected to").count(), 1, "{story}");
+    }
+}
+
+#[test]
+fn an_action_may_have_the_next_filter_asked() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 53 0xffff police rate 100kbit burst 5k conform-exceed continue/ok flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 80 0xffff police rate 100kbit burst 5k conform-exceed drop/continue flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 3 matchall flowid 1:3";
+    let told = |words: &str| explain(&["eth0"], policy, words);
+    let over = told("udp 10.0.0.1:4 > 10.9.0.1:53 len 9000");
+    assert!(over.contains("limits (rate, burst or mtu): the next filter is asked (continue)"), "{over}");
+    assert!(over.contains("ends: eth0 1:3") && !over.contains("not asked"), "{over}");
+    let under = told("udp 10.0.0.1:4 > 10.9.0.1:53 len 900");
+    assert!(under.contains("the policer lets it through: it passes\n   2 filters behind it: not asked"), "{under}");
+    let conforming = told("udp 10.0.0.1:4 > 10.9.0.1:80 len 900");
+    assert!(conforming.contains("the policer lets it through: the next filter is asked (continue)"), "{conforming}");
+    assert!(conforming.contains("ends: eth0 1:3"), "{conforming}");
+}
+
+#[test]
+fn filters_of_another_chain_are_told_where_an_action_leads_there() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff action goto chain 5
+tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip protocol 6 0xff flowid 1:3
+tc filter add dev eth0 parent 1: chain 5 protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:1";
+    let dns = explain(&["eth0"], policy, "udp 10.0.0.1:4 > 10.9.0.1:53");
+    assert!(
+        dns.contains(
+            "the filters of chain 5 are asked (goto)\n   1 filter behind it: not asked\n + pref 1 u32 dport 53 → 1:1"
+        ),
+        "{dns}"
+    );
+    let other = explain(&["eth0"], policy, "udp 10.0.0.1:4 > 10.9.0.1:54");
+    assert!(
+        other.contains("destination port 54, not 53\n   no filter of chain 5 decides\n   priority 0 is band 1"),
+        "{other}"
+    );
+}
+
+#[test]
+fn marks_and_priorities_are_told_as_each_filter_sees_them() {
+    let policy = "\
+tc qdisc add dev eth0 clsact
+tc filter add dev eth0 egress protocol ip prio 1 handle 5 fw action drop
+tc filter add dev eth0 egress protocol ip prio 2 u32 match ip dport 22 0xffff action skbedit mark 5
+tc filter add dev eth0 egress protocol ip prio 3 u32 match ip dport 80 0xffff action skbedit priority 1:3
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 443 0xffff action skbedit priority 1:1
+tc qdisc add dev eth0 parent 1:2 handle 20: prio";
+    let told = |port: u16| explain(&["eth0"], policy, &format!("tcp 10.0.0.1:4 > 10.9.0.1:{port}"));
+    let ssh = told(22);
+    assert!(ssh.contains("mark 0x0 is not 0x5") && ssh.contains("its mark becomes 0x5, it passes"), "{ssh}");
+    assert!(ssh.contains("mark 0x5 = 0x5") && ssh.contains("ends: eth0 1:1"), "{ssh}");
+    let web = told(80);
+    assert!(web.contains("its priority becomes 1:3, it passes"), "{web}");
+    assert!(web.contains("its priority 1:3 names the class: no filter is asked"), "{web}");
+    // prio read the priority before its filter wrote it: what is left is the band of priority 0.
+    let late = told(443);
+    assert!(late.contains("the filter that matches names no class: the band of priority 0, 1:2"), "{late}");
+    assert!(
+        late.contains("priority 1:1 names a class of another qdisc and counts as 0 here, band 1 by the map: 20:2"),
+        "{late}"
+    );
+}
+
+#[test]
+fn a_packet_too_long_is_blamed_on_what_is_too_small() {
+    let lost = |tbf: &str| {
+        let policy = format!("tc qdisc add dev eth0 root handle 1: tbf rate 1mbit latency 70ms {tbf}");
+        let story = explain(&["eth0"], &policy, "udp 10.0.0.1:4 > 10.9.0.1:53 len 1400");
+        story.lines().find_map(|line| line.strip_prefix("ends: ").map(str::to_owned)).expect("an end")
+    };
+    let peak = "lost at eth0: it is longer than the mtu of the peakrate, which never lets it through (by 1:)";
+    assert_eq!(lost("burst 10k peakrate 2mbit mtu 500"), peak);
+    assert_eq!(lost("burst 500"), "lost at eth0: it is longer than the bucket (burst) can ever hold (by 1:)");
+}
