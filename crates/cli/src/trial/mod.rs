@@ -58,7 +58,9 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
         let written = crate::output::file(&path, report);
         match &options.report {
             Some(_) => written?,
-            None => written.context("the report could not be written (--report FILE puts it elsewhere, none nowhere)")?,
+            None => {
+                written.context("the report could not be written (--report FILE puts it elsewhere, none nowhere)")?
+            }
         }
         if !options.json {
             text.push_str(&format!("Report: {}\n", path.display()));

@@ -492,9 +492,18 @@ pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted, carrie
         lines.push(qdisc_line(reading, qdisc));
         let (told, chosen) = within(reading, moment, qdisc, here, counted);
         lines.extend(told);
-        match chosen {
-            Some(class) => on = class,
-            None => break,
+        // What hangs in a qdisc with one class may hang on the qdisc's own number.
+        let inside = |other: &&QdiscDump| {
+            other.dev == moment.name && other.parent.qdisc() == qdisc.handle && !other.handle.is_none()
+        };
+        let holds = |inner: &&QdiscDump| moment.stop.qdiscs.iter().any(|spot| spot.qdisc == inner.handle);
+        let only = || {
+            let one = qdisc.kind.classes() == Classes::One && !qdisc.handle.is_none();
+            reading.qdiscs.iter().filter(inside).find(holds).filter(|_| one).map(|inner| inner.parent)
+        };
+        match chosen.or_else(only) {
+            Some(class) if class != on => on = class,
+            _ => break,
         }
     }
     lines

@@ -12,13 +12,15 @@ mod waits;
 
 use crate::packet::Packet;
 use crate::probe::{Course, Glimpse, Loss, Prober, Stop, Way};
-use crate::reading::{CLSACT_EGRESS, Place, Reading};
+use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, Place, Reading};
 use crate::words;
 use filters::{Carried, Counted};
+use std::collections::BTreeSet;
 use std::fmt;
 use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, Route, Why};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Head};
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{Kind, Op, QdiscParams};
 
 /// How a packet got on with what a line tells of.
@@ -265,6 +267,9 @@ impl<'r> Explainer<'r> {
             );
         }
         let routed = lost.is_none() || matches!(course, Course::Leaves(..));
+        if let Course::Leaves(out, Route::Forwarded(None)) = course {
+            scenes.extend(self.not_asked(out));
+        }
         if routed {
             scenes.extend(rules::scenes(self.reading, self.prober.gateway(), &seen, packet, course));
             rules::carry(&seen, packet, course, &carried);
@@ -291,13 +296,34 @@ impl<'r> Explainer<'r> {
         Story { packet: packet.clone(), scenes, mark: way.mark, dsfield: way.dsfield, priority: way.priority, end }
     }
 
+    /// Of a packet that came in by no one says which device: the filters it would have met there.
+    fn not_asked(&mut self, out: DeviceId) -> Option<Scene> {
+        let out = self.name(out);
+        let acts = |dump: &&FilterDump| match &dump.entry {
+            FilterEntry::Filter { actions, .. } => !actions.is_empty(),
+            _ => false,
+        };
+        let arriving = |dump: &&FilterDump| {
+            let hook = |qdisc: &QdiscDump| qdisc.dev == dump.dev && qdisc.kind.is_hook();
+            let here = dump.parent == CLSACT_INGRESS || dump.parent == Handle::new(0xffff, 0);
+            dump.dev != out && here && self.reading.qdiscs.iter().any(hook)
+        };
+        let there = self.reading.filters.iter().filter(arriving).filter(acts);
+        let names: BTreeSet<&str> = there.map(|dump| dump.dev.as_str()).collect();
+        let first = names.first()?;
+        let names = names.iter().copied().collect::<Vec<_>>().join(", ");
+        let what = format!("the filters on what arrives by {names} are not asked: `in {first}` asks them");
+        let title = "arrives by a device that was not named".to_owned();
+        Some(Scene { title, lines: vec![filters::note(what)] })
+    }
+
     /// The filters on what arrives.
     fn arrival(&mut self, packet: &Packet, device: DeviceId, counted: &Counted, carried: &Carried) -> Option<Scene> {
         let name = self.name(device);
         let head = packet.head();
         let here = filters::Here { dev: &name, head: &head, ethertype: packet.ethertype, carried };
         let mut lines = Vec::new();
-        for parent in [Handle::new(0xffff, 0), crate::reading::CLSACT_INGRESS] {
+        for parent in [Handle::new(0xffff, 0), CLSACT_INGRESS] {
             lines.extend(filters::list(self.reading, here, parent, counted).lines);
         }
         (!lines.is_empty()).then(|| Scene { title: format!("arrives at {name}, before any routing"), lines })

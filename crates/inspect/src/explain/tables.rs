@@ -141,7 +141,8 @@ impl<'a> Walk<'a> {
         for (handle, dump, u32) in nodes {
             let FilterEntry::Filter { params, actions, .. } = &dump.entry else { continue };
             let Some(hits) = self.counted.hits(dump).filter(|hits| hits.asked > 0) else { return Went::Ended };
-            let same = |own: &&FilterDump| matches!(&own.entry, FilterEntry::Filter { handle: of, .. } if *of == handle);
+            let same =
+                |own: &&FilterDump| matches!(&own.entry, FilterEntry::Filter { handle: of, .. } if *of == handle);
             self.asked += usize::from(self.dumps.iter().any(same));
             let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
             let (met, mut why) = compared(u32, hits, dump, (self.here, from));

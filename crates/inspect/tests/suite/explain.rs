@@ -692,3 +692,53 @@ fn a_packet_too_long_is_blamed_on_what_is_too_small() {
     assert_eq!(lost("burst 10k peakrate 2mbit mtu 500"), peak);
     assert_eq!(lost("burst 500"), "lost at eth0: it is longer than the bucket (burst) can ever hold (by 1:)");
 }
+
+/// Linux 6.1, asked with 20 packets: of `netem limit 5` above a tbf five wait in all, and the others are dropped at netem.
+#[test]
+fn a_queue_inside_netem_is_no_longer_than_netems_limit() {
+    let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 100kbit burst 2000 limit 100000";
+    let fifo = "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 1000";
+    for inner in [bucket, fifo] {
+        let said = waits(&format!("tc qdisc add dev eth0 root handle 1: netem delay 1ms limit 5\n{inner}"));
+        assert!(said.contains("the netem holds 5 packets: at worst 4 of 1514 bytes are ahead"), "{said}");
+        assert!(!said.contains("1000") && !said.contains("100 kB"), "{said}");
+    }
+    let short = "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 3";
+    let said = waits(&format!("tc qdisc add dev eth0 root handle 1: netem delay 1ms limit 5\n{short}"));
+    assert!(said.contains("the queue holds 3 packets: at worst 2 of 1514 bytes are ahead"), "{said}");
+}
+
+#[test]
+fn classes_below_a_bucket_are_told_whatever_number_they_hang_on() {
+    let policy = |parent: &str| {
+        format!(
+            "\
+tc qdisc add dev eth0 root handle 1: tbf rate 9mbit burst 15k latency 300ms
+tc qdisc add dev eth0 parent {parent} handle 10: drr
+tc class add dev eth0 parent 10: classid 10:1 drr quantum 1500
+tc class add dev eth0 parent 10: classid 10:2 drr quantum 1500
+tc filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 10:2"
+        )
+    };
+    for parent in ["1:", "1:1"] {
+        let story = explain(&["eth0"], &policy(parent), "tcp 10.0.0.1:4 > 10.9.0.1:22");
+        assert!(story.contains("qdisc drr 10:") && story.contains("+ pref 1 u32 dport 22 → 10:2"), "{story}");
+    }
+}
+
+#[test]
+fn filters_at_a_device_that_was_not_named_are_known_to_be_missing() {
+    let policy = "\
+tc qdisc add dev eth1 clsact
+tc filter add dev eth1 ingress protocol ip prio 1 u32 match ip src 192.168.1.0/24 action skbedit mark 7
+tc qdisc add dev eth0 root handle 1: htb default 2
+tc class add dev eth0 parent 1: classid 1:1 htb rate 4mbit
+tc class add dev eth0 parent 1: classid 1:2 htb rate 4mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 handle 7 fw flowid 1:1";
+    let words = "tcp 192.168.1.10:4 > 10.9.0.1:22";
+    let open = explain(&["eth0", "eth1"], policy, &format!("{words} out eth0"));
+    assert!(open.contains("the filters on what arrives by eth1 are not asked: `in eth1` asks them"), "{open}");
+    let named = explain(&["eth0", "eth1"], policy, &format!("{words} in eth1 out eth0"));
+    assert!(named.contains("its mark becomes 0x7") && named.contains("ends: eth0 1:1"), "{named}");
+    assert!(!named.contains("are not asked"), "{named}");
+}
