@@ -22,6 +22,7 @@
 
 pub mod distributions;
 mod format;
+mod inside;
 mod line_words;
 mod lists;
 mod live;
@@ -33,6 +34,7 @@ mod to_short;
 mod traced;
 
 pub use format::{Format, FormatError, sniff};
+pub use inside::point_inside;
 pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
 pub use to_short::ShortPolicy;
@@ -336,7 +338,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         };
         let came = traced.came;
         taken.note(path, text, &outcome, &came, list.as_deref());
-        taken.point_inside(&mut outcome);
+        point_inside(&mut outcome);
         taken.formats.push(*format);
         if let Some((wan, lan)) = lists::ends(*format, &path.to_string_lossy(), text) {
             (taken.wan, taken.lan) = (Some(wan), lan);

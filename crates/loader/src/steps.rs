@@ -4,6 +4,7 @@ use super::LoadedPolicy;
 use super::lists::Asked;
 use super::traced::Came;
 use crate::MAX_POLICY;
+use crate::inside::{line_inside, refused_line};
 use crate::line_words::LineWords;
 use std::path::Path;
 use tidegate_capture::{Outcome, Recorded};
@@ -12,38 +13,6 @@ use tidegate_shims::Carried;
 use tidegate_sys::input_file;
 
 impl LoadedPolicy {
-    /// Says of what was refused in a text behind a command (`tc -b - <<EOF`) which line of it that is.
-    pub(super) fn point_inside(&mut self, outcome: &mut Outcome) {
-        for trouble in &mut outcome.troubles {
-            let Some(place) = &mut trouble.place else { continue };
-            let same = |recorded: &&Recorded| {
-                let here = recorded.source.as_ref().is_some_and(|source| {
-                    (&source.file, source.line) == (&place.file, place.line) && recorded.call.tool == trouble.who
-                });
-                here && recorded.code != 0
-            };
-            let Some((recorded, (line, words))) =
-                outcome.calls.iter().filter(same).find_map(|recorded| Some((recorded, refused_line(recorded)?)))
-            else {
-                continue;
-            };
-            let call_of_tool = self.frames(recorded).last().map(|frame| frame.place.clone());
-            let call = call_of_tool.unwrap_or(Place {
-                file: self.source(&place.file, None),
-                line: place.line,
-                columns: (0, 0),
-            });
-            let Some((at, _)) = self.inside(&call, line, &words).filter(|(at, _)| at.line != call.line) else {
-                continue;
-            };
-            let source = &self.sources[at.file];
-            place.file = Path::new(&source.name).to_owned();
-            place.line = at.line;
-            place.text = source.lines.get(at.line - 1).cloned().unwrap_or_default();
-            place.columns = None;
-        }
-    }
-
     /// Notes what a file came to: `list` are its calls where it is a list.
     pub(super) fn note(&mut self, path: &Path, text: &str, outcome: &Outcome, came: &[Came], list: Option<&[Asked]>) {
         let main = self.source(path, Some(text));
@@ -179,20 +148,8 @@ impl LoadedPolicy {
     /// call's own line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b - <<EOF`), where the
     /// shell's variables may stand for some of its words. With the column it begins in.
     fn inside(&self, call: &Place, number: usize, words: &[String]) -> Option<(Place, usize)> {
-        let lines = &self.sources[call.file].lines;
-        let own = lines.get(call.line - 1)?;
-        let text = words.join(" ");
-        if let Some(at) = own.find(&text) {
-            let begins = own[..at].chars().count();
-            // The same words twice in a line are two commands, and which of them it was is not known.
-            let once = !own[at + text.len()..].contains(&text);
-            return once.then(|| (call.clone(), begins));
-        }
-        let behind: Vec<&str> = lines.get(call.line - 1 + number)?.split_whitespace().collect();
-        let agrees = |(one, other): (&&str, &String)| *one == other || may_become(one, other);
-        let same = own.contains("<<") && behind.len() == words.len() && behind.iter().zip(words).all(agrees);
-        let same = same && behind.iter().zip(words).any(|(one, other)| *one == other);
-        same.then(|| (Place { line: call.line + number, ..call.clone() }, 0))
+        let (line, column) = line_inside(&self.sources[call.file].lines, call.line, number, words)?;
+        Some((Place { line, ..call.clone() }, column))
     }
 
     /// The words of a command where they stand in its line.
@@ -236,36 +193,6 @@ impl LoadedPolicy {
         self.sources.push(Source { name, lines: text.lines().map(str::to_owned).collect() });
         self.sources.len() - 1
     }
-}
-
-/// Can the shell make `word` of what is written: what stands before its first variable and behind its last is there?
-fn may_become(written: &str, word: &str) -> bool {
-    let Some(first) = written.find(['$', '`']) else { return false };
-    let name = |letter: char| letter.is_ascii_alphanumeric() || "_$`{}()".contains(letter);
-    let last = written.rfind(['$', '`', '}', ')']).unwrap_or(first);
-    let behind = written[last..].trim_start_matches(name);
-    word.len() >= first + behind.len() && word.starts_with(&written[..first]) && word.ends_with(behind)
-}
-
-/// The number of the line of its standard input that a tool refused, as the tool said it: `Command failed -:5` (tc, ip),
-/// `/dev/stdin:5:43-46: Error` (nft), `iptables-restore: line 5 failed`, `Error occurred at line: 5`.
-fn refused_number(stderr: &str) -> Option<usize> {
-    let number = |text: &str| text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok();
-    stderr.lines().find_map(|line| {
-        if let Some(said) = line.strip_prefix("Command failed ") {
-            return number(said.rsplit_once(':')?.1);
-        }
-        let behind = ["/dev/stdin:", "Error occurred at line: ", "-restore: line "];
-        behind.iter().find_map(|before| number(line.split_once(before)?.1))
-    })
-}
-
-/// The line of its standard input that a tool refused, and its words.
-fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
-    let number = refused_number(&recorded.stderr)?;
-    let text = String::from_utf8_lossy(recorded.call.stdin.as_deref()?);
-    let words: Vec<String> = text.lines().nth(number.checked_sub(1)?)?.split_whitespace().map(str::to_owned).collect();
-    (!words.is_empty()).then_some((number, words))
 }
 
 #[cfg(test)]

@@ -374,6 +374,11 @@ impl<'r> Explainer<'r> {
             };
             return End { text, ..End::default() };
         };
+        if moment.spec.kind == DeviceKind::Ifb && moment.stop.came_back {
+            let device = moment.name.clone();
+            let lost = "it came back to an ifb, which sends only what was redirected to it".to_owned();
+            return End { text: format!("lost at {device}: {lost}"), device, lost: Some(lost), ..End::default() };
+        }
         let (text, queue) = self.standing(moment);
         // It waited on the way, too: in an ifb.
         let before = moments.iter().rev().skip(1).rev().filter(|moment| moment.stop.led_to.is_none());

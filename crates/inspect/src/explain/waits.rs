@@ -281,8 +281,8 @@ fn delayed(netem: &NetemParams) -> String {
 /// Flows that send one after the other.
 fn turns(quantum: u64, frame: Frame, served: Served) -> Vec<String> {
     // A packet longer than a turn waits until several have added up, and so do those of the others.
-    let (bytes, between) = match quantum < frame.bytes {
-        true => (frame.bytes * SOME_FLOWS, "packets of this length"),
+    let (bytes, between) = match quantum < frame.cost {
+        true => (frame.cost * SOME_FLOWS, "packets of this length"),
         false => (quantum * SOME_FLOWS, "turns"),
     };
     let time = time(bytes, served);

@@ -301,11 +301,14 @@ impl Walked {
             if !self.looks_into(&to) || reading.down.contains(&to) {
                 continue;
             }
+            let before = self.seen.led.len();
             self.leave(reading, way, &to, view, passing, false)?;
+            let further = self.seen.led.len() > before;
             let ifb = reading.gateway.device(&to).is_some_and(|id| reading.gateway.spec(id).kind == DeviceKind::Ifb);
             if ifb && out {
                 // The kernel skips the actions of the first filter that matches, and carries out those of later ones.
-                if lists_with_actions(reading, &from) > 1 {
+                // What an ifb leads to another comes back to it and is lost there.
+                if further || lists_with_actions(reading, &from) > 1 {
                     return Err(TooLarge);
                 }
                 self.leave(reading, way, &from, view, passing, true)?;

@@ -742,3 +742,20 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 handle 7 fw flowid 1:1";
     assert!(named.contains("its mark becomes 0x7") && named.contains("ends: eth0 1:1"), "{named}");
     assert!(!named.contains("are not asked"), "{named}");
 }
+
+/// Asked of Linux 6.1: ifb1 gives the packet back to ifb0, from which it was redirected, ifb0 counts it in 2:10, and nothing is sent.
+#[test]
+fn what_an_ifb_redirects_to_another_is_lost() {
+    let policy = "\
+tc qdisc add dev ifb1 root handle 3: pfifo
+tc qdisc add dev ifb0 root handle 2: htb default 10
+tc class add dev ifb0 parent 2: classid 2:10 htb rate 100mbit
+tc filter add dev ifb0 parent 2: protocol ip prio 1 matchall action mirred egress redirect dev ifb1
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:10 htb rate 100mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff action mirred egress redirect dev ifb0";
+    let story = explain(&["eth0", "ifb0", "ifb1"], policy, "tcp 10.0.0.1:4 > 10.9.0.1:22");
+    let end = "ends: lost at ifb0: it came back to an ifb, which sends only what was redirected to it";
+    assert!(story.contains("leaves by ifb0, come back from an ifb") && story.contains(end), "{story}");
+    assert!(story.contains("class 2:10"), "{story}");
+}
