@@ -384,7 +384,7 @@ impl<'r> Explainer<'r> {
         let before = moments.iter().rev().skip(1).rev().filter(|moment| moment.stop.led_to.is_none());
         let mut waits: Vec<String> = Vec::new();
         for moment in before {
-            waits.push(format!("on the way it waits in {}:", self.standing(moment).0));
+            waits.push(format!("on the way it waits in {}:", self.standing(moment).0.trim_end_matches(':')));
             waits.extend(waits::at_worst(self.reading, moment).into_iter().map(|wait| format!("  {wait}")));
         }
         waits.extend(waits::at_worst(self.reading, moment));
