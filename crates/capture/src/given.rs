@@ -135,9 +135,27 @@ impl<'w> Hole<'w> {
         if behind.contains(Word::HOLE) {
             return None;
         }
-        let (name, has_default) = variable(&word.raw[word.raw.find('$')?..])?;
+        let text = &word.raw[word.raw.find('$')?..];
+        if let Some((name, inner)) = alternative(text) {
+            // What the word comes to where the variable is set: `prio $4` of `${4:+prio $4}`.
+            let at = inner.find('$')?;
+            let (named, _) = variable(&inner[at..]).filter(|(named, _)| *named == name)?;
+            let end = inner[at..].strip_prefix("${").map_or(at + 1 + named.len(), |_| at + 3 + named.len());
+            let plain = before.is_empty() && behind.is_empty() && !inner[end..].contains('$');
+            return plain.then_some(Hole { before: &inner[..at], behind: &inner[end..], name, has_default: true });
+        }
+        let (name, has_default) = variable(text)?;
         Some(Hole { before, behind, name, has_default })
     }
+}
+
+/// The variable and the text that stands for it where it is set: `${name:+text}`, `${name+text}`.
+fn alternative(text: &str) -> Option<(&str, &str)> {
+    let inner = text.trim_end_matches('"').strip_prefix("${")?.strip_suffix('}')?;
+    let (name, behind) = inner.split_once('+')?;
+    let name = name.strip_suffix(':').unwrap_or(name);
+    let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    is_name.then_some((name, behind))
 }
 
 /// The variable that a text begins with: `$name`, `$1`, `${name}`, `${name:-value}`.

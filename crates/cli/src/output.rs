@@ -170,13 +170,18 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("the directory {} could not be made", path.display()))
 }
 
-/// Refuses files of results that would replace what the command has read so far. [`begin`] does the same: this is for
-/// commands that work long, or write several files, before they come to it.
+/// Refuses files of results that would replace what the command has read so far, and directories. [`begin`] does the
+/// same: this is for commands that work long, or write several files, before they come to it.
 ///
 /// # Errors
 /// One of them would; the error names it.
 pub(crate) fn may_write<'p>(paths: impl IntoIterator<Item = &'p Path>) -> anyhow::Result<()> {
-    paths.into_iter().try_for_each(refuse_replacing)
+    paths.into_iter().try_for_each(|path| {
+        if !is_stdout(path) && path.is_dir() {
+            anyhow::bail!("{}: it is a directory; name a file in it", cannot_write(path));
+        }
+        refuse_replacing(path)
+    })
 }
 
 /// Refuses a file that the command has read or written.

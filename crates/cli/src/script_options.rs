@@ -13,7 +13,8 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
 #[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
 #[command(next_help_heading = "Sandbox")]
 pub struct ScriptOptions {
-    /// How long a script may run in all; a number alone is seconds.
+    /// How long a script may run in all; a number alone is seconds. What is made of its commands afterwards (checks,
+    /// simulations) takes as long as it takes.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     pub timeout: Duration,
     /// Hide home directories and the environment from scripts.

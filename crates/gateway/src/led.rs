@@ -231,7 +231,12 @@ impl Gateway {
                     self.arrive_later(World { now, pool, draws }, DeviceId(to), further, again, 0);
                     return (Offer::Queued, DeviceId(to));
                 }
-                Some((again, further)) => (pkt, last, to) = (again, DeviceId(to), further.to),
+                Some((again, further)) => {
+                    // Whoever gives it back gives it to the device that led it there last (asked of Linux 6.1: an ifb whose
+                    // filter leads packets to another gets them back, and drops them then).
+                    pool.meta_mut(&again).led = Led::at(to as u16, true);
+                    (pkt, last, to) = (again, DeviceId(to), further.to);
+                }
                 None => return (offer, DeviceId(to)),
             }
         }

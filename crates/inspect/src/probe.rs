@@ -62,9 +62,16 @@ pub struct Stop {
     pub qdiscs: Vec<Spot>,
     /// A filter there led it to this device instead; then it waited nowhere here.
     pub led_to: Option<DeviceId>,
+    /// It came back here from an ifb, to which a filter here had led it.
+    pub came_back: bool,
 }
 
 impl Stop {
+    /// At a device, in none of its qdiscs.
+    pub(crate) fn bare(device: DeviceId) -> Stop {
+        Stop { device, classes: Vec::new(), qdiscs: Vec::new(), led_to: None, came_back: false }
+    }
+
     /// The class at the end of its way.
     pub fn leaf_class(&self) -> Option<Handle> {
         self.classes.last().copied()
@@ -217,11 +224,20 @@ impl Prober {
     fn leave(&mut self, mut trip: Trip<'_>, pkt: Pkt, device: DeviceId, route: Route) -> Way {
         let Prober { gateway, pool, draws, now, .. } = self;
         let offer = gateway.offer(World { now: *now, pool, draws }, device, route, pkt);
-        while let Some((arrived, _)) = gateway.take_arrived() {
-            pool.release(arrived);
-        }
         self.after_offer(&mut trip, device, offer);
         self.told(trip)
+    }
+
+    /// Lets go of what filters had arrive somewhere; where the packet itself is among it: by which device.
+    fn arrived(&mut self, slot: usize) -> Option<DeviceId> {
+        let mut by = None;
+        while let Some((arrived, device)) = self.gateway.take_arrived() {
+            if arrived.slot() == slot {
+                by = Some(device);
+            }
+            self.pool.release(arrived);
+        }
+        by
     }
 
     /// In by a device; what goes on to routing comes back, with the device it came in by.
@@ -236,7 +252,7 @@ impl Prober {
             Received::Passed(pkt, came_in) => Some((pkt, came_in)),
             Received::Lost | Received::Led(_) => {
                 self.note_losses(trip, device);
-                let (pkt, _) = self.visit_led(trip, device)?;
+                let (pkt, _) = self.visit_led(trip, device, false)?;
                 Some((pkt, device))
             }
         }
@@ -244,19 +260,24 @@ impl Prober {
 
     /// Looks where an offered packet waits, and lets it leave; what an ifb gives back goes on.
     fn after_offer(&mut self, trip: &mut Trip<'_>, device: DeviceId, offer: Offer) {
-        let mut device = device;
+        let (mut device, mut offer, mut came_back) = (device, offer, false);
         for _ in 0..MOST_STOPS {
             let led = self.note_losses(trip, device);
-            if led {
-                let Some((pkt, back)) = self.visit_led(trip, device) else { return };
+            if let Some(by) = self.arrived(trip.slot) {
+                self.visit(trip, Stop { led_to: Some(by), came_back, ..Stop::bare(device) });
+                return;
+            }
+            // A hook of clsact tells of it by the offer alone; what is refused where it was led, by nothing.
+            if led || offer == Offer::Away || offer == Offer::Stopped && trip.dropped.is_none() {
+                let Some((pkt, back)) = self.visit_led(trip, device, came_back) else { return };
                 let Some(out) = back else { return self.pool.release(pkt) };
-                device = out;
+                (device, came_back) = (out, true);
                 let Prober { gateway, pool, draws, now, .. } = self;
-                let _ = gateway.offer_back(World { now: *now, pool, draws }, device, pkt);
+                offer = gateway.offer_back(World { now: *now, pool, draws }, device, pkt);
                 continue;
             }
             if offer != Offer::Stopped && trip.dropped.is_none() {
-                let stop = self.stop(device);
+                let stop = Stop { came_back, ..self.stop(device) };
                 self.visit(trip, stop);
             }
             if let Some(pkt) = self.let_leave(trip, device) {
@@ -266,22 +287,24 @@ impl Prober {
         }
     }
 
-    /// Goes where the packet was led from a device, if it was; what an ifb gives back comes back, with the device by which it was
+    /// Goes where the packet was led from a device, if it was. What an ifb gives back comes back, with the device by which it was
     /// leaving, if it was.
-    fn visit_led(&mut self, trip: &mut Trip<'_>, from: DeviceId) -> Option<(Pkt, Option<DeviceId>)> {
+    fn visit_led(&mut self, trip: &mut Trip<'_>, from: DeviceId, came_back: bool) -> Option<(Pkt, Option<DeviceId>)> {
         let ids: Vec<DeviceId> = self.gateway.devices().filter(|id| *id != from).collect();
         let mut led = Vec::new();
         for device in ids {
             if self.gateway.take_led_to(device) {
                 // Those that led it further come before the one where it ended.
-                led.push((!self.note_losses(trip, device), device));
+                let further = self.note_losses(trip, device);
+                led.push((!further, !self.gateway.waiting(device).is_empty(), device));
             }
         }
         led.sort_unstable();
-        let last = led.last()?.1;
+        let last = led.last()?.2;
         let mut at = from;
-        for (_, device) in led {
-            self.visit(trip, Stop { device: at, classes: Vec::new(), qdiscs: Vec::new(), led_to: Some(device) });
+        for (_, _, device) in led {
+            let came_back = came_back && at == from;
+            self.visit(trip, Stop { led_to: Some(device), came_back, ..Stop::bare(at) });
             at = device;
         }
         if trip.dropped.is_some() {
@@ -332,7 +355,7 @@ impl Prober {
                 self.push_line(&mut classes, device, spot.on);
             }
         }
-        Stop { device, classes, qdiscs, led_to: None }
+        Stop { classes, qdiscs, ..Stop::bare(device) }
     }
 
     /// A class, after all that are above it in its qdisc.
@@ -372,7 +395,29 @@ impl Prober {
         left
     }
 
+    /// Lets copies leave that actions sent to other devices: only the packet itself is followed.
+    fn drop_copies(&mut self) {
+        let ids: Vec<DeviceId> = self.gateway.devices().collect();
+        for device in ids {
+            if !self.gateway.take_led_to(device) {
+                continue;
+            }
+            for _ in 0..MOST_WAITS {
+                let Prober { gateway, pool, draws, now, .. } = self;
+                if let Some(pkt) = gateway.poll(World { now: *now, pool, draws }, device) {
+                    pool.release(pkt);
+                    continue;
+                }
+                let Some(next) = gateway.timeout(device).filter(|_| gateway.qlen(device) > 0) else { break };
+                self.now = self.now.max(next);
+                self.gateway.fire(self.now, device);
+            }
+            self.gateway.events(device).for_each(drop);
+        }
+    }
+
     fn told(&mut self, trip: Trip<'_>) -> Way {
+        self.drop_copies();
         let Some(meta) = self.pool.last_known(trip.slot) else { return Way::nowhere() };
         let Meta { dsfield, priority, mark, .. } = *meta;
         let state = conntrack::state(meta);

@@ -31,6 +31,8 @@ pub struct MarkingRule {
     pub chain: String,
     /// What it asks and does.
     pub rule: Rule,
+    /// None of the packets that it marks comes here: others of their connections do, which bring the mark back.
+    pub by_connection: bool,
 }
 
 impl MarkingRule {
@@ -228,7 +230,8 @@ impl Reached {
             // Another packet's mark comes by the connection only where something writes it there.
             let shares = by_connection && (saves || matches!(target, Target::Connmark(_)));
             if by_packet || shares && self.may_share(key, rule.family, got)? {
-                found.push(rule.clone());
+                let by_connection = !by_packet && matches!(target, Target::Mark { .. });
+                found.push(MarkingRule { by_connection, ..rule.clone() });
             }
         }
         Ok(found)
@@ -325,7 +328,7 @@ fn marking_rules(reading: &Reading) -> Vec<(RuleKey, MarkingRule)> {
                     let rule = rule.clone();
                     let is_nft = table.is_free();
                     let chain = chain.name.clone();
-                    found.push((key, MarkingRule { family, table: name, is_nft, chain, rule }));
+                    found.push((key, MarkingRule { family, table: name, is_nft, chain, rule, by_connection: false }));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Figures as people say them.
 
+use tidegate_gateway::Why;
 use tidegate_packet::Span;
 pub(crate) use tidegate_syntax::units::{bytes_in_words as bytes, rate_in_words as rate};
 
@@ -29,6 +30,22 @@ pub(crate) fn named(lines: &[String]) -> String {
 /// `1 class`, `3 classes`.
 pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Why a packet is dropped.
+pub(crate) fn dropped(why: Why) -> &'static str {
+    match why {
+        Why::Full => "the queue takes nothing",
+        Why::Overflow => "the queue is full",
+        Why::Codel => "CoDel drops it",
+        Why::Early => "the queue's management drops it",
+        Why::TooLong => "it is longer than the qdisc takes",
+        Why::Unclassified => "no class takes it",
+        Why::Policy => "a filter drops it",
+        Why::Netfilter | Why::NetfilterLeaving => "a rule of netfilter drops it",
+        Why::Superseded => "later acknowledgements make it needless",
+        Why::Purged(_) | Why::PurgedUnseen | Why::PurgedAtOnce | Why::Rehash => "its queue is taken away",
+    }
 }
 
 #[cfg(test)]

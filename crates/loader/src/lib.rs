@@ -22,6 +22,7 @@
 
 pub mod distributions;
 mod format;
+mod inside;
 mod line_words;
 mod lists;
 mod live;
@@ -33,6 +34,7 @@ mod to_short;
 mod traced;
 
 pub use format::{Format, FormatError, sniff};
+pub use inside::point_inside;
 pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
 pub use to_short::ShortPolicy;
@@ -327,7 +329,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
     for (path, (format, text)) in files.iter().zip(&texts) {
         let mut traced = Traced::new(taken.machine.shim(&mut pool, &mut draws));
-        let (outcome, list) = match format {
+        let (mut outcome, list) = match format {
             Format::Script => (script(path, &devices, options, &mut traced)?, None),
             _ => {
                 let list = lists::calls(*format, path, text).map_err(|why| ReadError::File(path.clone(), why))?;
@@ -336,6 +338,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         };
         let came = traced.came;
         taken.note(path, text, &outcome, &came, list.as_deref());
+        point_inside(&mut outcome);
         taken.formats.push(*format);
         if let Some((wan, lan)) = lists::ends(*format, &path.to_string_lossy(), text) {
             (taken.wan, taken.lan) = (Some(wan), lan);

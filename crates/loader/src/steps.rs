@@ -4,6 +4,7 @@ use super::LoadedPolicy;
 use super::lists::Asked;
 use super::traced::Came;
 use crate::MAX_POLICY;
+use crate::inside::{line_inside, refused_line};
 use crate::line_words::LineWords;
 use std::path::Path;
 use tidegate_capture::{Outcome, Recorded};
@@ -147,20 +148,8 @@ impl LoadedPolicy {
     /// call's own line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b - <<EOF`), where the
     /// shell's variables may stand for some of its words. With the column it begins in.
     fn inside(&self, call: &Place, number: usize, words: &[String]) -> Option<(Place, usize)> {
-        let lines = &self.sources[call.file].lines;
-        let own = lines.get(call.line - 1)?;
-        let text = words.join(" ");
-        if let Some(at) = own.find(&text) {
-            let begins = own[..at].chars().count();
-            // The same words twice in a line are two commands, and which of them it was is not known.
-            let once = !own[at + text.len()..].contains(&text);
-            return once.then(|| (call.clone(), begins));
-        }
-        let behind: Vec<&str> = lines.get(call.line - 1 + number)?.split_whitespace().collect();
-        let agrees = |(one, other): (&&str, &String)| *one == other || may_become(one, other);
-        let same = own.contains("<<") && behind.len() == words.len() && behind.iter().zip(words).all(agrees);
-        let same = same && behind.iter().zip(words).any(|(one, other)| *one == other);
-        same.then(|| (Place { line: call.line + number, ..call.clone() }, 0))
+        let (line, column) = line_inside(&self.sources[call.file].lines, call.line, number, words)?;
+        Some((Place { line, ..call.clone() }, column))
     }
 
     /// The words of a command where they stand in its line.
@@ -204,24 +193,6 @@ impl LoadedPolicy {
         self.sources.push(Source { name, lines: text.lines().map(str::to_owned).collect() });
         self.sources.len() - 1
     }
-}
-
-/// Can the shell make `word` of what is written: what stands before its first variable and behind its last is there?
-fn may_become(written: &str, word: &str) -> bool {
-    let Some(first) = written.find(['$', '`']) else { return false };
-    let name = |letter: char| letter.is_ascii_alphanumeric() || "_$`{}()".contains(letter);
-    let last = written.rfind(['$', '`', '}', ')']).unwrap_or(first);
-    let behind = written[last..].trim_start_matches(name);
-    word.len() >= first + behind.len() && word.starts_with(&written[..first]) && word.ends_with(behind)
-}
-
-/// The line of a batch that tc or ip refused, by the number that the tool said, and its words.
-fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
-    let said = recorded.stderr.lines().find_map(|line| line.strip_prefix("Command failed "))?;
-    let number: usize = said.rsplit_once(':')?.1.trim().parse().ok()?;
-    let text = String::from_utf8_lossy(recorded.call.stdin.as_deref()?);
-    let words: Vec<String> = text.lines().nth(number.checked_sub(1)?)?.split_whitespace().map(str::to_owned).collect();
-    (!words.is_empty()).then_some((number, words))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_scenario::series::{ClassReadings, ClassRecorder, Roots, counts};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
-use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Outcome, Port, Traffic};
+use tidegate_sim::{Bulk, GatewayMachine, Home, HomeResult, HomeSpec, Local, Outcome, Port, Traffic};
 
 /// When packets begin to flow; the policy has stood for a while then.
 pub const START: Time = Time(8_000_000_000);
@@ -174,13 +174,23 @@ pub(crate) fn build(
         lan_port: Some(lan),
         beneath,
         returning,
-        traffic,
+        traffic: if policy.translates() { traffic.into_iter().map(fetched).collect() } else { traffic },
         warm_up: setting.warm_up,
         duration: setting.duration,
         seed: setting.seed,
         ..HomeSpec::new(setting.up, setting.down)
     };
     (Home::new(machine, spec, START), governed)
+}
+
+/// Behind translation nobody outside can open a connection to the LAN: whoever downloads opens it.
+fn fetched(traffic: Traffic) -> Traffic {
+    match traffic {
+        Traffic::Bulk(bulk) if !bulk.up && bulk.parties.local != Local::Gateway => {
+            Traffic::Bulk(Bulk { called: true, ..bulk })
+        }
+        other => other,
+    }
 }
 
 /// The classes after a conversation on a fast link.

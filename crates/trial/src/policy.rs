@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
 use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Uses};
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
-use tidegate_policy::netfilter::{Condition, NfCommand};
+use tidegate_policy::netfilter::{Condition, NfCommand, Target};
 use tidegate_policy::{LinkKind, LinkOp, Op, Verb};
 use tidegate_shims::Machine;
 
@@ -109,6 +109,18 @@ impl TrialPolicy {
                 _ => None,
             })
         })
+    }
+
+    /// Has it rules that translate addresses?
+    pub(crate) fn translates(&self) -> bool {
+        let translates = |op: &Op| match op {
+            Op::Netfilter(nf) => nf
+                .command
+                .rule()
+                .is_some_and(|rule| rule.targets().any(|target| matches!(target, Target::Translate(_)))),
+            _ => false,
+        };
+        self.ops.iter().any(translates)
     }
 
     /// No policy, on a machine with these devices: `wan` leads to the modem, or stands on `beneath`, which does.

@@ -481,6 +481,7 @@ impl TrialPolicy {
         for marker in self.uses().markers(dump) {
             let connection = marker.rule.targets().any(|target| matches!(target, Target::Connmark(_)));
             let words = words::rule(&marker.rule, connection);
+            let words = if marker.by_connection { format!("connections of {words}") } else { words };
             if !what.contains(&words) {
                 what.push(words);
             }

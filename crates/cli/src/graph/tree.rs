@@ -8,7 +8,7 @@ use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
-use tidegate_policy::{Act, ClassParams, FilterParams, Kind, Police, QdiscParams, ServiceCurve};
+use tidegate_policy::{Act, ClassParams, FilterParams, Kind, Police, QdiscParams, ServiceCurve, Skbedit};
 use tidegate_shims::Machine;
 use tidegate_syntax::iptables::print_rule;
 use tidegate_syntax::nft;
@@ -48,6 +48,7 @@ fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
         _ => None,
     });
     let (head, whose) = written.last().unwrap_or_default();
+    let whose = if marker.by_connection { ", on other packets of the connection" } else { whose };
     let is_bare = asks.matches.iter().all(|m| matches!(m.what, Condition::Comment(_)));
     let asked = match marker.is_nft {
         _ if is_bare => String::new(),
@@ -313,10 +314,23 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
             Act::Mirred(mirred) => format!(" ⇒ to {}", mirred.to),
             Act::Gact(gact) => format!(" ⇒ {}", gact.control.name()),
             Act::Police(police) => format!(" ⇒ {}", police_text(police)),
+            Act::Skbedit(edit) => format!(" ⇒ {}", edit_text(edit)),
             other => format!(" ⇒ {}", other.kind()),
         });
     }
     Some((target.filter(|class| !class.is_none()), text))
+}
+
+/// `mark 0x5`, `priority 1:10`: what is written on a packet.
+fn edit_text(edit: &Skbedit) -> String {
+    let mask = |mask: Option<u32>| mask.map_or(String::new(), |mask| format!("/{mask:#x}"));
+    let mark = edit.mark.map(|(value, of)| format!("mark {value:#x}{}", mask(of)));
+    let priority = edit.priority.map(|priority| match Handle(priority).major() {
+        0 => format!("priority {priority}"),
+        _ => format!("priority {}", Handle(priority)),
+    });
+    let said: Vec<String> = mark.into_iter().chain(priority).collect();
+    if said.is_empty() { "skbedit".to_owned() } else { said.join(", ") }
 }
 
 /// `police to 8Mbit, else drop`.

@@ -121,6 +121,7 @@ fn run_script(options: &Options) -> Result<Run<'_>, CaptureError> {
         }
     };
     let shim = &mut machine.shim(&mut pool, &mut draws);
-    let outcomes = run_in_turn(&options.script, &turns, &capture, shim, &mut before)?;
+    let mut outcomes = run_in_turn(&options.script, &turns, &capture, shim, &mut before)?;
+    outcomes.iter_mut().for_each(tidegate_loader::point_inside);
     Ok(Run { options, machine, outcomes })
 }

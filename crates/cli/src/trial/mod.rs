@@ -55,12 +55,13 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
             }
             _ => tidegate_report::html(&document),
         };
-        crate::output::file(&path, report).with_context(|| {
-            format!(
-                "the report could not be written to {} (--report FILE puts it elsewhere, none nowhere)",
-                path.display()
-            )
-        })?;
+        let written = crate::output::file(&path, report);
+        match &options.report {
+            Some(_) => written?,
+            None => {
+                written.context("the report could not be written (--report FILE puts it elsewhere, none nowhere)")?
+            }
+        }
         if !options.json {
             text.push_str(&format!("Report: {}\n", path.display()));
         }

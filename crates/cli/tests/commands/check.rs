@@ -602,7 +602,7 @@ fn commands_of_a_batch_inside_a_script_have_their_lines() {
     let wrong =
         of_script("warned", &format!("tc -b - <<EOF\n{root}\n{class}\nqdisc add dev eth0 parent 1:20 nosuch\nEOF\n"));
     let refused = wrong.iter().find(|one| one["rule"] == "C1").expect("is found");
-    assert_eq!(refused["what"], "tc refuses this: Error: Specified qdisc kind is unknown", "{refused}");
+    assert_eq!(refused["what"], "the kernel refuses this: Specified qdisc kind is unknown", "{refused}");
     // What a loop writes stands nowhere letter by letter: its line is known, and nothing in it is changed.
     let looped = of_script(
         "looped",
@@ -628,7 +628,7 @@ fn what_is_not_built_is_no_mistake_of_the_policy() {
     assert_eq!(
         told,
         "warning tidegate cannot carry this out: ip link add … type macsec is not supported in this version\n\
-         error tc refuses this: Error: Specified qdisc kind is unknown\n"
+         error the kernel refuses this: Specified qdisc kind is unknown\n"
     );
 }
 

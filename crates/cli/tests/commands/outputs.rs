@@ -163,3 +163,14 @@ fn what_cannot_be_written_is_refused_with_its_remedy() {
     reader.read_exact(&mut read).expect("read");
     assert_eq!(&read, b"eth0");
 }
+
+/// A directory is refused before anything is simulated, and named once.
+#[test]
+fn a_directory_is_no_report() {
+    let place = Place::new("outputs-directory");
+    place.file("policy.tc", "qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 10k latency 50ms\n");
+    let words = ["try", "policy.tc", "--up", "2mbit", "--down", "9mbit", "--report", "."];
+    let (code, said) = run(&place.0, &words);
+    assert_eq!(code, Some(1));
+    assert_eq!(said, "tidegate try: cannot write .: it is a directory; name a file in it\n");
+}

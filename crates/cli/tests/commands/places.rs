@@ -67,3 +67,32 @@ leaf 20 3
     let report: Value = serde_json::from_str(&check(&["--json", quiet.to_str().expect("a name")])).expect("is JSON");
     assert_eq!(report["silenced"], 1);
 }
+
+/// Of calls that share a command, a refusal names the one whose words were refused.
+#[test]
+fn a_refusal_in_a_function_is_of_the_call_that_was_refused() {
+    let place = Place::new("check-refused-call");
+    let script = place.script(
+        "calls.sh",
+        "#!/bin/sh
+add() {
+    tc filter add dev eth0 parent 1: protocol $3 ${4:+prio $4} u32 match ip dport $1 0xffff flowid 1:$2
+}
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:10 htb rate 9mbit
+add 22 10 ip 1
+add 80 10 ip 2
+add 443 10 ipv6 2
+add 444 10 ip 9999999
+add 445 10 ip
+",
+    );
+    let report: Value = serde_json::from_str(&check(&["--json", script.to_str().expect("a name")])).expect("is JSON");
+    let refused = report["findings"].as_array().expect("a list").iter().filter(|finding| finding["rule"] == "C1");
+    let calls = |finding: &Value| -> Vec<u64> {
+        let from = finding["called_from"].as_array().expect("a list").iter();
+        let lines: Vec<u64> = from.filter_map(|place| place["line"].as_u64()).collect();
+        if lines.is_empty() { finding["place"]["line"].as_u64().into_iter().collect() } else { lines }
+    };
+    assert_eq!(refused.map(calls).collect::<Vec<_>>(), [[9], [10]], "{report}");
+}

@@ -472,6 +472,19 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
         assert!(told.contains(odd), "{odd}: {told}");
     }
 
+    // A rule that asks for devices does not take everything, and an action may write the mark that a filter asks for.
+    let devices = "tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
+                   iptables -t mangle -A FORWARD -i eth2 -o eth0 -j MARK --set-mark 9\n";
+    let told = from("devices.sh", script("900kbit", devices)).2;
+    let came_in = "to 1:30, which takes everything that came in by eth2 and that no later rule marks: it is left out";
+    assert!(told.contains(came_in), "{told}");
+    let action = "tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
+                  tc qdisc add dev eth0 clsact\n\
+                  tc filter add dev eth0 egress protocol ip prio 3 u32 match ip dport 25 0xffff action skbedit mark 9\n";
+    let told = from("action.sh", script("900kbit", action)).2;
+    let writes = "the filter to 1:30 for mark 0x9, which an action of the u32 filter of preference 3 at ffff:fff3 of eth0 writes";
+    assert!(told.contains(writes) && !told.contains("which no rule here sets"), "{told}");
+
     let (_, text, told) = from("slow.sh", script("100bit", ""));
     assert_eq!(text, "");
     assert!(told.contains("the rate of eth0, 96 bit/s"), "{told}");

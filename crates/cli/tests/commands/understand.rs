@@ -214,3 +214,84 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 8
         assert_eq!(about.contains(text), there, "{text}\n{story}");
     }
 }
+
+/// What is refused in a text behind a command stands in a line of that text: `graph`, `run` and `explain` say which.
+#[test]
+fn what_is_refused_in_a_text_is_found_in_its_line() {
+    let place = Place::new("understand-inside");
+    if skip() {
+        return;
+    }
+    let batch = place.script(
+        "batch.sh",
+        "#!/bin/sh
+DEV=eth0
+tc -b - <<X
+qdisc add dev $DEV root handle 1: htb default 20
+qdisc add dev $DEV parent 1:30 sfq
+X
+true
+",
+    );
+    let tables = place.script(
+        "tables.sh",
+        "#!/bin/sh
+tc qdisc add dev eth0 root handle 1: htb default 20
+nft -f - <<X
+table inet m {
+  chain post {
+    type filter hook postrouting priority mangle;
+    oifname \"eth0\" tcp dport 23 meta mark seet 5
+  }
+}
+X
+true
+",
+    );
+    for (script, line) in [(&batch, 5), (&tables, 7)] {
+        for command in ["graph", "run", "explain"] {
+            let mut args = vec![command, name(script)];
+            args.extend((command == "explain").then_some("tcp 192.168.1.10 > 198.51.100.7:443"));
+            let (_, _, errors) = tidegate(&args);
+            let at = format!("{}:{line}: ", name(script));
+            assert!(errors.contains(&at), "{command}: `{at}` is missing in\n{errors}");
+        }
+    }
+}
+
+/// A mark that a connection brings back leads other packets to a class than its rule asks for.
+#[test]
+fn a_mark_of_a_connection_is_not_told_as_what_its_rule_asks() {
+    let place = Place::new("understand-connection");
+    if skip() {
+        return;
+    }
+    let mut text = "#!/bin/sh
+iptables -t mangle -A PREROUTING -j CONNMARK --restore-mark
+iptables -t mangle -A FORWARD -o eth0 -p tcp --dport 22 -m mark --mark 0 -j MARK --set-mark 5
+iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark
+"
+    .to_owned();
+    for dev in ["eth0", "br0"] {
+        text.push_str(&format!(
+            "tc qdisc add dev {dev} root handle 1: htb default 20
+tc class add dev {dev} parent 1: classid 1:10 htb rate 1mbit
+tc class add dev {dev} parent 1: classid 1:20 htb rate 1mbit
+tc filter add dev {dev} parent 1: protocol ip prio 1 handle 5 fw flowid 1:10
+"
+        ));
+    }
+    let script = place.script("marks.sh", &text);
+    let (_, graph, errors) = tidegate(&["graph", name(&script)]);
+    let (wan, lan) = graph.split_once("\nbr0 ").unwrap_or_else(|| panic!("{graph}{errors}"));
+    let brought = "(mangle FORWARD, on other packets of the connection)";
+    assert_eq!((wan.contains(brought), lan.contains(brought)), (false, true), "{graph}");
+    let args = ["try", name(&script), "--dev", "eth0", "--up", "4mbit", "--down", "9mbit"];
+    let (_, tried, errors) = tidegate(&[&args[..], &["--duration", "1s", "--load", "up", "--report", "none"]].concat());
+    let title = |class: &str| tried.lines().find(|line| line.starts_with(class)).map(str::to_owned);
+    assert!(
+        title("1:10 ").is_some_and(|line| line.contains("tcp port 22") && !line.contains("connections")),
+        "{tried}{errors}"
+    );
+    assert!(title("br0 1:10 ").is_some_and(|line| line.contains("connections of tcp")), "{tried}{errors}");
+}

@@ -1,6 +1,6 @@
 //! How a finding's command came to its tool: by whose calls, and through which functions.
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Rule, Witness};
 use crate::reading::{Frame, Place, Reading, Step};
 
 /// What a reader needs beside a finding's line to find his way.
@@ -32,7 +32,7 @@ impl CommandPath {
         let mut way = CommandPath::default();
         let mut frames: Option<&[Frame]> = None;
         let mut agree = true;
-        for (step, stands) in concerned(reading, place, &finding.what) {
+        for (step, stands) in concerned(reading, place, finding) {
             let (told, from, inner) = match stands {
                 Stands::Own => (&mut way.called_from, &step.called_from, &step.frames[..]),
                 Stands::Inside(at) => (&mut way.called_from, &step.place, &step.frames[at + 1..]),
@@ -48,16 +48,20 @@ impl CommandPath {
 }
 
 /// The commands that a place belongs to: where it is a word, those that have this word; where it came to several
-/// values (`$4`), those whose value the finding names.
-fn concerned<'r>(reading: &'r Reading, place: &Place, what: &str) -> Vec<(&'r Step, Stands)> {
+/// values (`$4`), those whose value the finding names; of a refusal, those that were refused so.
+fn concerned<'r>(reading: &'r Reading, place: &Place, finding: &Finding) -> Vec<(&'r Step, Stands)> {
+    let refused = |step: &Step| match (&finding.witness, &step.refused) {
+        (Some(Witness::Number(shown)), Some(told)) => finding.rule == Rule::Refused && told.contains(shown),
+        _ => false,
+    };
     let all = reading.steps.iter().filter_map(|step| Some((step, stands(reading, step, place)?)));
     let all: Vec<(&Step, Stands)> = all.collect();
     let has_word = |step: &Step| step.words.iter().any(|word| word.place.as_ref() == Some(place));
     let named = |step: &Step| {
         let here = step.words.iter().filter(|word| word.place.as_ref() == Some(place));
-        here.into_iter().any(|word| what.split([' ', ':', ',', ';']).any(|part| part == word.text))
+        here.into_iter().any(|word| finding.what.split([' ', ':', ',', ';', '"']).any(|part| part == word.text))
     };
-    let narrower: [&dyn Fn(&Step) -> bool; 2] = [&named, &has_word];
+    let narrower: [&dyn Fn(&Step) -> bool; 3] = [&refused, &named, &has_word];
     match narrower.into_iter().find(|is_meant| all.iter().any(|(step, _)| is_meant(step))) {
         Some(is_meant) => all.into_iter().filter(|(step, _)| is_meant(step)).collect(),
         None => all,

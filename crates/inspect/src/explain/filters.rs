@@ -3,20 +3,33 @@
 use super::{Line, Moment, Outcome, ethertype_name, tables, waits};
 use crate::octets::{condition_words, key_words};
 use crate::reading::{CLSACT_EGRESS, Place, Reading};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
-use tidegate_policy::{Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, QdiscParams};
+use tidegate_policy::{Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, Op, QdiscParams, Skbedit};
 
+/// How often one packet is sent from chain to chain.
+const MOST_CHAINS: usize = 16;
+/// How often one packet is sent from action to action (`jump`), as in the engine.
+const MOST_JUMPS: usize = 32;
 /// How deep lists are followed: no tree that a packet can pass is deeper.
 const MOST_LISTS: usize = 64;
 
 /// What identifies a filter: device, parent, preference, handle.
 type Name = (String, Handle, u16, u32);
 
+/// What a filter counted.
+struct FilterCounts {
+    /// Of those that count each condition.
+    hits: Option<U32Hits>,
+    /// The packets that went over the limits of each of its actions.
+    over: Vec<u64>,
+}
+
 /// What filters counted.
-pub(super) struct Counted(BTreeMap<Name, (Option<U32Hits>, u64, u64)>);
+pub(super) struct Counted(BTreeMap<Name, FilterCounts>);
 
 fn name(dump: &FilterDump) -> Option<Name> {
     let FilterEntry::Filter { handle, .. } = &dump.entry else { return None };
@@ -34,9 +47,8 @@ impl Counted {
             let Some(device) = gateway.device(dev) else { continue };
             for dump in gateway.own_filters(crate::reading::CARRIED_OUT_AT, device, parent).unwrap_or_default() {
                 if let (Some(name), FilterEntry::Filter { hits, actions, .. }) = (name(&dump), &dump.entry) {
-                    let packets = actions.iter().map(|action| action.packets).sum();
-                    let over = actions.iter().map(|action| u64::from(action.overlimits)).sum();
-                    all.insert(name, (hits.clone(), packets, over));
+                    let over = actions.iter().map(|action| u64::from(action.overlimits)).collect();
+                    all.insert(name, FilterCounts { hits: hits.clone(), over });
                 }
             }
         }
@@ -45,10 +57,9 @@ impl Counted {
 
     /// What they have counted since.
     pub(super) fn since(mut self, before: &Counted) -> Counted {
-        for (name, (hits, actions, over)) in &mut self.0 {
-            let Some((had, acted, was_over)) = before.0.get(name) else { continue };
-            *actions -= acted;
-            *over -= was_over;
+        for (name, FilterCounts { hits, over }) in &mut self.0 {
+            let Some(FilterCounts { hits: had, over: was_over }) = before.0.get(name) else { continue };
+            over.iter_mut().zip(was_over).for_each(|(now, before)| *now -= before);
             if let (Some(hits), Some(had)) = (hits, had) {
                 hits.asked -= had.asked;
                 hits.matched -= had.matched;
@@ -60,12 +71,13 @@ impl Counted {
     }
 
     pub(super) fn hits(&self, dump: &FilterDump) -> Option<&U32Hits> {
-        self.0.get(&name(dump)?)?.0.as_ref()
+        self.0.get(&name(dump)?)?.hits.as_ref()
     }
 
-    /// Did a packet go over the limits of an action of a filter?
-    fn went_over(&self, dump: &FilterDump) -> bool {
-        name(dump).and_then(|name| self.0.get(&name)).is_some_and(|counted| counted.2 > 0)
+    /// Did a packet go over the limits of this action of a filter?
+    fn went_over(&self, dump: &FilterDump, action: usize) -> bool {
+        let counts = name(dump).and_then(|name| self.0.get(&name));
+        counts.and_then(|counts| counts.over.get(action)).is_some_and(|over| *over > 0)
     }
 }
 
@@ -74,8 +86,26 @@ impl Counted {
 pub(super) struct Here<'a> {
     pub(super) dev: &'a str,
     pub(super) head: &'a Head,
-    pub(super) mark: u32,
     pub(super) ethertype: u16,
+    pub(super) carried: &'a Carried,
+}
+
+/// What actions write on a packet while its story is told.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    /// Its mark.
+    pub(super) mark: Cell<u32>,
+    /// Its priority.
+    pub(super) priority: Cell<u32>,
+    /// It came back from an ifb: Linux passes over the actions of the first filter that matches and has any.
+    pub(super) passed_over: Cell<bool>,
+}
+
+impl Here<'_> {
+    /// Its mark as it comes to the next filter.
+    pub(super) fn mark(self) -> u32 {
+        self.carried.mark.get()
+    }
 }
 
 /// What a list decided.
@@ -87,6 +117,10 @@ pub(super) enum Decision {
     Class(Handle),
     /// A filter that shares out by a hash chose: the queue it waits in says which class.
     Some(Handle),
+    /// The filters of this chain are asked.
+    Chain(u32),
+    /// An action decided by chance, or had all filters asked again: the queue it waits in says what came of it.
+    Open,
     /// It does not stay.
     Gone,
 }
@@ -97,31 +131,60 @@ pub(super) struct Told {
     pub(super) decision: Decision,
 }
 
-/// The filters of a parent, up to the one that decides.
+/// The filters of a parent, up to the one that decides, in the chains that they lead to.
 pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &Counted) -> Told {
-    // Nothing leads to other chains than the first.
-    let mine = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent && dump.chain == 0;
-    let dumps: Vec<&FilterDump> = reading.filters.iter().filter(mine).collect();
     let mut told = Told { lines: Vec::new(), decision: Decision::Nothing };
+    let mut chain = 0;
+    for _ in 0..MOST_CHAINS {
+        told.decision = in_chain(reading, here, (parent, chain), counted, &mut told.lines);
+        match told.decision {
+            Decision::Chain(next) => chain = next,
+            _ => return told,
+        }
+    }
+    // The kernel gives up on such a packet, too.
+    told.decision = Decision::Open;
+    told
+}
+
+/// The filters of one chain of a parent.
+fn in_chain(
+    reading: &Reading,
+    here: Here<'_>,
+    (parent, chain): (Handle, u32),
+    counted: &Counted,
+    lines: &mut Vec<Line>,
+) -> Decision {
+    let list = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent;
+    let chains = reading.filters.iter().filter(list).any(|dump| dump.chain != 0);
+    // u32 lists its tables by preference, those of other chains included.
+    let here_made = |dump: &FilterDump| match reading.maker_of_filter(dump).map(|op| &reading.ops[op]) {
+        Some(Op::Filter(op)) if chains && dump.kind == "u32" && is_filter(dump) => op.chain == chain,
+        _ => true,
+    };
+    let mine = |dump: &&FilterDump| list(dump) && dump.chain == chain && here_made(dump);
+    let dumps: Vec<&FilterDump> = reading.filters.iter().filter(mine).collect();
     let mut at = 0;
     while let Some(dump) = dumps.get(at) {
         // u32's preferences are asked by buckets, not in the order in which they are listed.
         let together = dumps[at..].iter().take_while(|other| dump.kind == "u32" && other.pref == dump.pref).count();
         let (decision, unasked) = match together {
-            0 => (single(reading, &dumps, dump, here, counted, &mut told.lines), 0),
-            _ => tables::preference(reading, &dumps[at..at + together], here, counted, &mut told.lines),
+            0 => (single(reading, &dumps, dump, here, counted, lines), 0),
+            _ => tables::preference(reading, &dumps[at..at + together], here, counted, lines),
         };
         at += together.max(1);
         if decision != Decision::Nothing {
-            told.decision = decision;
             let behind = dumps[at..].iter().filter(|other| is_filter(other)).count();
-            if behind + unasked > 0 {
-                told.lines.push(note(format!("{} behind it: not asked", count(behind + unasked, "filter"))));
+            if behind + unasked > 0 && decision != Decision::Open {
+                lines.push(note(format!("{} behind it: not asked", count(behind + unasked, "filter"))));
             }
-            break;
+            return decision;
         }
     }
-    told
+    if chain != 0 {
+        lines.push(note(format!("no filter of chain {chain} decides")));
+    }
+    Decision::Nothing
 }
 
 /// A filter that is asked where it is listed.
@@ -166,12 +229,12 @@ pub(super) fn line(what: String, met: bool, why: Vec<String>) -> Line {
 /// `fw` without any filter: the mark is the class's name.
 fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (Line, Decision) {
     let what = format!("pref {} fw: the mark names the class", dump.pref);
-    let class = Handle(here.mark);
+    let class = Handle(here.mark());
     let ours = class.major() == 0 || class.qdisc() == dump.parent.qdisc();
     if !asks_for(dump, here) {
         return (line(what, false, vec![other_protocol(dump, here)]), Decision::Nothing);
     }
-    match here.mark {
+    match here.mark() {
         0 => (line(what, false, vec!["the packet has no mark".into()]), Decision::Nothing),
         mark if !ours => (line(what, false, vec![format!("mark {mark:#x} names no class here")]), Decision::Nothing),
         mark => {
@@ -203,10 +266,10 @@ fn one(
     let (met, mut why) = match params {
         FilterParams::Fw(fw) => {
             let mask = fw.mask.unwrap_or(u32::MAX);
-            let has = here.mark & mask;
+            let has = here.mark() & mask;
             let masked = if mask == u32::MAX { String::new() } else { format!(" & {mask:#x} = {has:#x}") };
             let equal = if has == handle { "=" } else { "is not" };
-            (has == handle, vec![format!("mark {:#x}{masked} {equal} {handle:#x}", here.mark)])
+            (has == handle, vec![format!("mark {:#x}{masked} {equal} {handle:#x}", here.mark())])
         }
         // Its tables are walked through elsewhere.
         FilterParams::U32(_) => (false, Vec::new()),
@@ -220,7 +283,7 @@ fn one(
     if !met {
         return (line(what, false, why), Decision::Nothing);
     }
-    let decision = settled(dump, (params, actions), counted, &mut why);
+    let decision = settled(dump, (params, actions), here, counted, &mut why);
     (line(what, true, why), decision)
 }
 
@@ -228,25 +291,32 @@ fn one(
 pub(super) fn settled(
     dump: &FilterDump,
     (params, actions): (&FilterParams, &[ActionDump]),
+    here: Here<'_>,
     counted: &Counted,
     why: &mut Vec<String>,
 ) -> Decision {
-    let decision = match acted(actions, counted.went_over(dump)) {
-        Some((text, goes_on)) => {
-            why.push(text);
-            if goes_on { leads(params, true) } else { Decision::Gone }
+    if actions.is_empty() {
+        let decision = leads(params, false);
+        if decision == Decision::Nothing {
+            why.push("it names no class and has no action: it only counts".into());
         }
-        None => leads(params, !actions.is_empty()),
-    };
-    let decision = if actions.iter().any(|a| a.action.act == Act::decide(Control::Continue)) {
-        Decision::Nothing
-    } else {
-        decision
-    };
-    if decision == Decision::Nothing && actions.is_empty() {
-        why.push("it names no class and does nothing: it only counts".into());
+        return decision;
     }
-    decision
+    if here.carried.passed_over.replace(false) {
+        why.push(
+            "the packet has come back from an ifb: the actions of the first filter that matches are skipped".into(),
+        );
+        return leads(params, true);
+    }
+    let (text, effect) = acted(actions, here.carried, &|at| counted.went_over(dump, at));
+    why.push(text);
+    match effect {
+        Effect::Stays => leads(params, true),
+        Effect::Goes => Decision::Gone,
+        Effect::Next => Decision::Nothing,
+        Effect::Chain(chain) => Decision::Chain(chain),
+        Effect::Open => Decision::Open,
+    }
 }
 
 /// Where a filter that matches leads: without a class, but with an action, it ends the search all the same.
@@ -263,32 +333,81 @@ fn leads(params: &FilterParams, acts: bool) -> Decision {
     class.map_or(Decision::Nothing, Decision::Class)
 }
 
-/// What the actions do, and whether the packet stays.
-fn acted(actions: &[ActionDump], over: bool) -> Option<(String, bool)> {
-    let told = actions.iter().find_map(|dump| match &dump.action.act {
-        Act::Mirred(mirred) if mirred.copy => None,
-        Act::Mirred(mirred) => Some((format!("it is led to {}", mirred.to), false)),
-        Act::Gact(gact) => decided(gact.control),
-        Act::Police(police) if over => decided(police.exceed)
-            .map(|(text, goes_on)| (format!("it is over the policer's limits (rate, burst or mtu): {text}"), goes_on)),
-        Act::Police(police) => decided(police.conform.unwrap_or_default())
-            .map(|(text, goes_on)| (format!("the policer lets it through: {text}"), goes_on)),
-        other => other.controls().first().copied().and_then(decided),
-    });
-    told.or_else(|| (!actions.is_empty()).then(|| ("it passes".to_owned(), true)))
+/// What actions come to for a packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// It takes the filter's class.
+    Stays,
+    /// It is gone from here.
+    Goes,
+    /// The next filter is asked.
+    Next,
+    /// The filters of this chain are asked.
+    Chain(u32),
+    /// The engine alone knows.
+    Open,
 }
 
-/// What a decision means for a packet, and whether it stays; `None`: the next action says.
-fn decided(control: Control) -> Option<(String, bool)> {
-    Some(match control {
-        Control::Drop => ("it is dropped".to_owned(), false),
-        Control::Stolen | Control::Trap | Control::Number(Control::QUEUED) => ("it is taken away".to_owned(), false),
-        Control::Continue | Control::Number(_) => ("the search goes on (continue)".to_owned(), true),
-        Control::Reclassify => ("all filters are asked again (reclassify)".to_owned(), true),
-        Control::Pass => ("it passes".to_owned(), true),
-        Control::Goto(chain) => (format!("the filters of chain {chain} are asked"), true),
-        Control::Pipe | Control::Jump(_) => return None,
-    })
+/// What the actions do, in the order in which they are carried out; `over`: went the packet over the limits of that one?
+fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool) -> (String, Effect) {
+    let (mut at, mut jumps) = (0, 0);
+    let mut written = String::new();
+    while let Some(dump) = actions.get(at) {
+        if let Act::Skbedit(edit) = &dump.action.act {
+            written.push_str(&carried.edited(edit));
+        }
+        let (before, control) = match &dump.action.act {
+            Act::Mirred(mirred) if !mirred.copy => {
+                let how = if mirred.arrives { "it is redirected, as if it arrived by" } else { "it is redirected to" };
+                return (format!("{written}{how} {}", mirred.to), Effect::Goes);
+            }
+            Act::Gact(gact) => match gact.random {
+                Some(other) => {
+                    let (one, other) = (gact.control.name(), other.control.name());
+                    return (
+                        format!("{written}an action chooses between {one} and {other} packet by packet"),
+                        Effect::Open,
+                    );
+                }
+                None => ("", gact.control),
+            },
+            Act::Police(police) if over(at) => {
+                ("it is over the policer's limits (rate, burst or mtu): ", police.exceed)
+            }
+            Act::Police(police) => ("the policer lets it through: ", police.conform.unwrap_or_default()),
+            other => ("", other.controls().first().copied().unwrap_or_default()),
+        };
+        at += 1;
+        match control {
+            Control::Pipe => {}
+            Control::Jump(to) => {
+                jumps += 1;
+                at = to as usize;
+                if at == 0 || at > actions.len() || jumps >= MOST_JUMPS {
+                    break;
+                }
+            }
+            control => {
+                let (text, effect) = decided(control);
+                return (format!("{written}{before}{text}"), effect);
+            }
+        }
+    }
+    (format!("{written}it passes"), Effect::Stays)
+}
+
+/// What a decision means for a packet.
+fn decided(control: Control) -> (String, Effect) {
+    match control {
+        Control::Drop => ("it is dropped".to_owned(), Effect::Goes),
+        Control::Stolen | Control::Trap | Control::Number(Control::QUEUED) => {
+            ("it is taken away".to_owned(), Effect::Goes)
+        }
+        Control::Continue | Control::Number(_) => ("the next filter is asked (continue)".to_owned(), Effect::Next),
+        Control::Reclassify => ("all filters are asked again (reclassify)".to_owned(), Effect::Open),
+        Control::Goto(chain) => (format!("the filters of chain {chain} are asked (goto)"), Effect::Chain(chain)),
+        Control::Pass | Control::Pipe | Control::Jump(_) => ("it passes".to_owned(), Effect::Stays),
+    }
 }
 
 /// `u32 dport 22 → 1:10`.
@@ -333,9 +452,33 @@ fn flow_told(flow: &FlowParams) -> String {
     }
 }
 
+/// Does a filter write a mark or a priority that can be told step by step?
+pub(super) fn edits(dump: &FilterDump) -> bool {
+    let FilterEntry::Filter { actions, .. } = &dump.entry else { return false };
+    actions.iter().any(|dump| matches!(dump.action.act, Act::Skbedit(_)))
+}
+
+impl Carried {
+    /// Writes what `skbedit` does, and says it: `its mark becomes 0x5, `.
+    fn edited(&self, edit: &Skbedit) -> String {
+        let mut said = String::new();
+        if let Some((value, mask)) = edit.mark {
+            let mask = mask.unwrap_or(u32::MAX);
+            self.mark.set(self.mark.get() & !mask | value & mask);
+            said.push_str(&format!("its mark becomes {:#x}, ", self.mark.get()));
+        }
+        if let Some(priority) = edit.priority {
+            self.priority.set(priority);
+            said.push_str(&format!("its priority becomes {}, ", super::rules::priority(priority)));
+        }
+        said
+    }
+}
+
 /// What happens in the tree of a device: clsact's filters, then qdisc by qdisc.
-pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted) -> Vec<Line> {
-    let here = Here { dev: &moment.name, head: &moment.head, mark: moment.mark, ethertype: moment.head.ethertype() };
+pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted, carried: &Carried) -> Vec<Line> {
+    let here = Here { dev: &moment.name, head: &moment.head, ethertype: moment.head.ethertype(), carried };
+    carried.passed_over.set(moment.stop.came_back);
     let mut lines = Vec::new();
     let leaving = list(reading, here, CLSACT_EGRESS, counted);
     lines.extend(leaving.lines);
@@ -349,9 +492,18 @@ pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted) -> Vec
         lines.push(qdisc_line(reading, qdisc));
         let (told, chosen) = within(reading, moment, qdisc, here, counted);
         lines.extend(told);
-        match chosen {
-            Some(class) => on = class,
-            None => break,
+        // What hangs in a qdisc with one class may hang on the qdisc's own number.
+        let inside = |other: &&QdiscDump| {
+            other.dev == moment.name && other.parent.qdisc() == qdisc.handle && !other.handle.is_none()
+        };
+        let holds = |inner: &&QdiscDump| moment.stop.qdiscs.iter().any(|spot| spot.qdisc == inner.handle);
+        let only = || {
+            let one = qdisc.kind.classes() == Classes::One && !qdisc.handle.is_none();
+            reading.qdiscs.iter().filter(inside).find(holds).filter(|_| one).map(|inner| inner.parent)
+        };
+        match chosen.or_else(only) {
+            Some(class) if class != on => on = class,
+            _ => break,
         }
     }
     lines
@@ -373,7 +525,9 @@ fn within(
 ) -> (Vec<Line>, Option<Handle>) {
     let engine = moment.stop.classes.iter().rev().find(|class| class.qdisc() == qdisc.handle).copied();
     let mut lines = Vec::new();
-    let priority = Handle(moment.priority);
+    // As it comes here: what filters here give it is no reason.
+    let before = here.carried.priority.get();
+    let priority = Handle(before);
     let leaf = |class: &Handle| class_of(reading, here.dev, *class).is_some() && !has_inner(reading, here.dev, *class);
     // A filter here may have given it that priority (skbedit); then it was no reason, and the engine went elsewhere.
     let given_here = leaf(&priority) && engine.is_some_and(|class| class != priority);
@@ -386,9 +540,10 @@ fn within(
     };
     let inferred = match decision {
         Decision::Gone => return (lines, None),
+        Decision::Open if engine.is_none() => return (lines, None),
         Decision::Class(class) => Some(class),
-        Decision::Some(_) => engine,
-        Decision::Nothing => None,
+        Decision::Some(_) | Decision::Open => engine,
+        Decision::Nothing | Decision::Chain(_) => None,
     };
     debug_assert!(
         engine.is_none() || inferred.filter(leaf).is_none_or(|class| engine == Some(class)),
@@ -397,7 +552,7 @@ fn within(
     let known = inferred.filter(|class| class_of(reading, here.dev, *class).is_some());
     if let Some(class) = engine {
         if known != Some(class) {
-            lines.extend(by_default(reading, qdisc, moment.priority, inferred, class));
+            lines.extend(by_default(reading, qdisc, before, inferred, class));
         }
         for class in moment.stop.classes.iter().filter(|class| class.qdisc() == qdisc.handle) {
             lines.extend(class_line(reading, here.dev, *class));
@@ -466,9 +621,13 @@ fn by_default(
     };
     let what = match &qdisc.params {
         QdiscParams::Htb(_) | QdiscParams::Hfsc(_) => format!("{because}: the default class {got}"),
+        QdiscParams::Prio(prio) if wanted.is_none() && Handle(priority).major() != 0 => format!(
+            "priority {} names a class of another qdisc and counts as 0 here, band {} by the map: {got}",
+            Handle(priority),
+            prio.priomap[0]
+        ),
         QdiscParams::Prio(prio) if wanted.is_none() => {
-            let at = if Handle(priority).major() == 0 { priority as usize & 15 } else { 0 };
-            format!("priority {priority} is band {} by the map: {got}", prio.priomap[at])
+            format!("priority {priority} is band {} by the map: {got}", prio.priomap[priority as usize & 15])
         }
         QdiscParams::Prio(_) | QdiscParams::Ets(_) if wanted.is_some_and(|class| class.minor() == got.minor()) => {
             format!("{because}; {} looks at the number behind the colon only: {got}", qdisc.kind.name())
@@ -513,7 +672,7 @@ fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line
             };
             format!("{because}, and the default class {default} {why}: past all classes, by the direct queue, unshaped")
         }
-        _ => format!("{because}: no class would have it"),
+        _ => format!("{because}: no class takes it"),
     })
 }
 

@@ -12,13 +12,16 @@ mod waits;
 
 use crate::packet::Packet;
 use crate::probe::{Course, Glimpse, Loss, Prober, Stop, Way};
-use crate::reading::{Place, Reading};
-use filters::Counted;
+use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, Place, Reading};
+use crate::words;
+use filters::{Carried, Counted};
+use std::collections::BTreeSet;
 use std::fmt;
 use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, Route, Why};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Head};
-use tidegate_policy::Kind;
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::{Kind, Op, QdiscParams};
 
 /// How a packet got on with what a line tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +163,8 @@ impl std::error::Error for EgressError {}
 pub struct Explainer<'r> {
     reading: &'r Reading,
     prober: Prober,
+    /// Actions of filters write marks or priorities: they are told step by step.
+    edits: bool,
 }
 
 impl<'r> Explainer<'r> {
@@ -167,7 +172,7 @@ impl<'r> Explainer<'r> {
     pub fn new(reading: &'r Reading) -> Explainer<'r> {
         let mut prober = Prober::new(reading);
         prober.gateway().watch();
-        Explainer { reading, prober }
+        Explainer { reading, prober, edits: reading.filters.iter().any(filters::edits) }
     }
 
     /// The machine's name for a device.
@@ -197,9 +202,12 @@ impl<'r> Explainer<'r> {
 
     /// Devices whose egress the policy governs, but for one.
     fn governed(&mut self, but: Option<DeviceId>) -> Vec<DeviceId> {
+        let filters = &self.reading.filters;
+        let leaving = |name: &str| filters.iter().any(|dump| dump.dev == name && dump.parent == CLSACT_EGRESS);
         let gateway = self.prober.gateway();
         let ids: Vec<DeviceId> = gateway.devices().collect();
-        let governed = |id: &DeviceId| gateway.is_configured(*id) && gateway.spec(*id).kind != DeviceKind::Ifb;
+        let configured = |id: DeviceId| gateway.is_configured(id) || leaving(gateway.name(id));
+        let governed = |id: &DeviceId| configured(*id) && gateway.spec(*id).kind != DeviceKind::Ifb;
         ids.into_iter().filter(|id| Some(*id) != but && governed(id)).collect()
     }
 
@@ -239,6 +247,9 @@ impl<'r> Explainer<'r> {
         let way = self.prober.travel_with(packet, course, &mut |glimpse| moments.push(moment(glimpse)));
         let seen = self.prober.gateway().take_seen();
         let counted = Counted::of(self.reading, self.prober.gateway()).since(&before);
+        let carried = Carried::default();
+        carried.mark.set(packet.mark);
+        carried.priority.set(packet.priority);
         let mut scenes = Vec::new();
         // The model has no state of a link that is down; Linux drops what is led to one.
         let down = moments.windows(2).position(|pair| {
@@ -249,16 +260,21 @@ impl<'r> Explainer<'r> {
         let mut rest = moments;
         if let Course::Arrives(device) | Course::Through(device, _) = course {
             let arriving = arriving(moments, device);
-            scenes.extend(self.arrival(packet, device, &counted));
+            scenes.extend(self.arrival(packet, device, &counted, &carried));
             rest = &moments[arriving.len()..];
-            scenes
-                .extend(arriving.iter().filter(|moment| moment.stop.device != device).map(|m| self.tree(m, &counted)));
+            scenes.extend(
+                arriving.iter().filter(|moment| moment.stop.device != device).map(|m| self.tree(m, &counted, &carried)),
+            );
         }
         let routed = lost.is_none() || matches!(course, Course::Leaves(..));
+        if let Course::Leaves(out, Route::Forwarded(None)) = course {
+            scenes.extend(self.not_asked(out));
+        }
         if routed {
             scenes.extend(rules::scenes(self.reading, self.prober.gateway(), &seen, packet, course));
+            rules::carry(&seen, packet, course, &carried);
         }
-        scenes.extend(rest.iter().map(|moment| self.tree(moment, &counted)));
+        scenes.extend(rest.iter().map(|moment| self.tree(moment, &counted, &carried)));
         if let Some(device) = lost {
             let because = format!("{device} is down: what is led there is dropped");
             let end =
@@ -274,67 +290,151 @@ impl<'r> Explainer<'r> {
         }
         let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
         if let Some(device) = lost_at.filter(|device| moments.iter().all(|m| m.stop.device != *device)) {
-            scenes.extend(self.refusal(packet, &way, device, &counted));
+            scenes.extend(self.refusal(packet, &way, device, &counted, &carried));
         }
-        let end = self.end(&way, moments.last(), course);
+        let end = self.end(&way, moments, course);
         Story { packet: packet.clone(), scenes, mark: way.mark, dsfield: way.dsfield, priority: way.priority, end }
     }
 
+    /// Of a packet that came in by no one says which device: the filters it would have met there.
+    fn not_asked(&mut self, out: DeviceId) -> Option<Scene> {
+        let out = self.name(out);
+        let acts = |dump: &&FilterDump| match &dump.entry {
+            FilterEntry::Filter { actions, .. } => !actions.is_empty(),
+            _ => false,
+        };
+        let arriving = |dump: &&FilterDump| {
+            let hook = |qdisc: &QdiscDump| qdisc.dev == dump.dev && qdisc.kind.is_hook();
+            let here = dump.parent == CLSACT_INGRESS || dump.parent == Handle::new(0xffff, 0);
+            dump.dev != out && here && self.reading.qdiscs.iter().any(hook)
+        };
+        let there = self.reading.filters.iter().filter(arriving).filter(acts);
+        let names: BTreeSet<&str> = there.map(|dump| dump.dev.as_str()).collect();
+        let first = names.first()?;
+        let names = names.iter().copied().collect::<Vec<_>>().join(", ");
+        let what = format!("the filters on what arrives by {names} are not asked: `in {first}` asks them");
+        let title = "arrives by a device that was not named".to_owned();
+        Some(Scene { title, lines: vec![filters::note(what)] })
+    }
+
     /// The filters on what arrives.
-    fn arrival(&mut self, packet: &Packet, device: DeviceId, counted: &Counted) -> Option<Scene> {
+    fn arrival(&mut self, packet: &Packet, device: DeviceId, counted: &Counted, carried: &Carried) -> Option<Scene> {
         let name = self.name(device);
         let head = packet.head();
-        let here = filters::Here { dev: &name, head: &head, mark: packet.mark, ethertype: packet.ethertype };
+        let here = filters::Here { dev: &name, head: &head, ethertype: packet.ethertype, carried };
         let mut lines = Vec::new();
-        for parent in [Handle::new(0xffff, 0), crate::reading::CLSACT_INGRESS] {
+        for parent in [Handle::new(0xffff, 0), CLSACT_INGRESS] {
             lines.extend(filters::list(self.reading, here, parent, counted).lines);
         }
         (!lines.is_empty()).then(|| Scene { title: format!("arrives at {name}, before any routing"), lines })
     }
 
     /// The tree of a device, as far as the packet gets in it.
-    fn tree(&self, moment: &Moment, counted: &Counted) -> Scene {
-        Scene { title: format!("leaves by {}", moment.name), lines: filters::tree(self.reading, moment, counted) }
+    fn tree(&self, moment: &Moment, counted: &Counted, carried: &Carried) -> Scene {
+        if !self.edits {
+            carried.mark.set(moment.mark);
+            carried.priority.set(moment.priority);
+        }
+        let lines = filters::tree(self.reading, moment, counted, carried);
+        let again = if moment.stop.came_back { ", come back from an ifb" } else { "" };
+        Scene { title: format!("leaves by {}{again}", moment.name), lines }
     }
 
     /// The tree that refused a packet, which so never came to stand in it.
-    fn refusal(&mut self, packet: &Packet, way: &Way, device: DeviceId, counted: &Counted) -> Option<Scene> {
+    fn refusal(
+        &mut self,
+        packet: &Packet,
+        way: &Way,
+        device: DeviceId,
+        counted: &Counted,
+        carried: &Carried,
+    ) -> Option<Scene> {
         let mut head = packet.head();
         head.set_dsfield(way.dsfield);
-        let stop = Stop { device, classes: Vec::new(), qdiscs: Vec::new(), led_to: None };
+        let stop = Stop::bare(device);
         let name = self.name(device);
         let spec = self.prober.gateway().spec(device);
         let moment = Moment { stop, name, spec, head, mark: way.mark, priority: way.priority, bucket: None };
-        Some(self.tree(&moment, counted)).filter(|scene| !scene.lines.is_empty())
+        Some(self.tree(&moment, counted, carried)).filter(|scene| !scene.lines.is_empty())
     }
 
-    fn end(&mut self, way: &Way, last: Option<&Moment>, course: Course) -> End {
+    fn end(&mut self, way: &Way, moments: &[Moment], course: Course) -> End {
+        let last = moments.last();
         if let Some(loss) = way.dropped {
             let device = self.name(loss.device);
-            let lost = loss_text(loss);
+            let lost = self.loss_text(loss);
             return End { text: format!("lost at {device}: {lost}"), device, lost: Some(lost), ..End::default() };
         }
         let Some(moment) = last.filter(|moment| moment.stop.led_to.is_none()) else {
-            let text = match course {
-                Course::Arrives(_) => "goes on to routing".to_owned(),
+            let led_to = last.and_then(|moment| moment.stop.led_to);
+            let text = match (led_to, course) {
+                (Some(by), _) => format!("goes on to routing, as if it had arrived by {}", self.name(by)),
+                (None, Course::Arrives(_)) => "goes on to routing".to_owned(),
                 _ => "leaves at once: no qdisc holds it".to_owned(),
             };
             return End { text, ..End::default() };
         };
+        if moment.spec.kind == DeviceKind::Ifb && moment.stop.came_back {
+            let device = moment.name.clone();
+            let lost = "it came back to an ifb, which sends only what was redirected to it".to_owned();
+            return End { text: format!("lost at {device}: {lost}"), device, lost: Some(lost), ..End::default() };
+        }
+        let (text, queue) = self.standing(moment);
+        // It waited on the way, too: in an ifb.
+        let before = moments.iter().rev().skip(1).rev().filter(|moment| moment.stop.led_to.is_none());
+        let mut waits: Vec<String> = Vec::new();
+        for moment in before {
+            waits.push(format!("on the way it waits in {}:", self.standing(moment).0.trim_end_matches(':')));
+            waits.extend(waits::at_worst(self.reading, moment).into_iter().map(|wait| format!("  {wait}")));
+        }
+        waits.extend(waits::at_worst(self.reading, moment));
+        End {
+            text,
+            device: moment.name.clone(),
+            classes: moment.stop.classes.clone(),
+            queue,
+            bucket: moment.bucket.clone(),
+            waits,
+            lost: None,
+        }
+    }
+
+    /// Where a packet stands, `eth0 1:1 1:10, fq_codel 120:`, and the queue alone.
+    fn standing(&self, moment: &Moment) -> (String, String) {
         let queue = waits::queue_name(self.reading, moment);
         let named = |class: &Handle| self.reading.class_name(&moment.name, *class);
         let classes: Vec<String> = moment.stop.classes.iter().map(named).collect();
         let bucket = moment.bucket.as_ref().map(|bucket| format!(", {bucket}")).unwrap_or_default();
         let path = if classes.is_empty() { String::new() } else { format!(" {}", classes.join(" ")) };
-        End {
-            text: format!("{}{path}, {queue}{bucket}", moment.name),
-            device: moment.name.clone(),
-            classes: moment.stop.classes.clone(),
-            queue,
-            bucket: moment.bucket.clone(),
-            waits: waits::at_worst(self.reading, moment),
-            lost: None,
+        (format!("{}{path}, {queue}{bucket}", moment.name), queue)
+    }
+
+    /// Why a packet was lost, in words.
+    fn loss_text(&mut self, loss: Loss) -> String {
+        let at = if loss.at.is_none() { String::new() } else { format!(" (by {})", loss.at) };
+        if loss.why == Why::TooLong {
+            let dev = self.name(loss.device);
+            return format!("{}{at}", too_long(self.reading, &dev, loss.at));
         }
+        let why = words::dropped(loss.why);
+        format!("{why}{at}")
+    }
+}
+
+/// Which limit of a qdisc a packet is longer than.
+fn too_long(reading: &Reading, dev: &str, handle: Handle) -> &'static str {
+    let dump = reading.qdiscs.iter().find(|dump| dump.dev == dev && dump.handle == handle);
+    // What tc sent: a listing has the buckets as times.
+    let sent = dump.and_then(|dump| reading.maker_of_qdisc(dump)).and_then(|op| match &reading.ops[op] {
+        Op::Qdisc(op) => op.params.as_ref(),
+        _ => None,
+    });
+    match (dump.map(|dump| dump.kind), sent) {
+        (Some(Kind::Tbf), Some(QdiscParams::Tbf(tbf))) if tbf.peak.is_some() && tbf.peak_burst < tbf.burst => {
+            "it is longer than the mtu of the peakrate, which never lets it through"
+        }
+        (Some(Kind::Tbf), _) => "it is longer than the bucket (burst) can ever hold",
+        _ => "it is longer than the qdisc takes",
     }
 }
 
@@ -362,24 +462,6 @@ fn moment(glimpse: Glimpse<'_>) -> Moment {
     });
     let name = gateway.name(stop.device).to_owned();
     Moment { stop: stop.clone(), name, spec: gateway.spec(stop.device), head, mark, priority, bucket }
-}
-
-/// Why a packet was lost, in words.
-fn loss_text(loss: Loss) -> String {
-    let at = if loss.at.is_none() { String::new() } else { format!(" (by {})", loss.at) };
-    let why = match loss.why {
-        Why::Full => "the queue takes nothing",
-        Why::Overflow => "the queue is full",
-        Why::Codel => "CoDel drops it",
-        Why::Early => "the queue's management drops it",
-        Why::TooLong => "it is longer than the bucket can ever hold",
-        Why::Unclassified => "no class would have it",
-        Why::Policy => "a filter drops it",
-        Why::Netfilter | Why::NetfilterLeaving => "a rule of netfilter drops it",
-        Why::Superseded => "later acknowledgements make it needless",
-        Why::Purged(_) | Why::PurgedUnseen | Why::PurgedAtOnce | Why::Rehash => "its queue is taken away",
-    };
-    format!("{why}{at}")
 }
 
 /// The name of an EtherType, as tc has it.

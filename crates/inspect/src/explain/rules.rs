@@ -1,5 +1,6 @@
 //! The rules of netfilter that a packet met.
 
+use super::filters::Carried;
 use super::{Line, Outcome, Scene};
 use crate::octets::protocol_name;
 use crate::packet::{CODE_POINTS, Packet, state_name};
@@ -38,6 +39,20 @@ pub(super) fn scenes(
         scenes.push(routing(seen.last().map_or(packet.dsfield, |met| met.after.dsfield)));
     }
     scenes
+}
+
+/// What a packet carries when it comes to the device it leaves by, behind routing and netfilter.
+pub(super) fn carry(seen: &[Seen], packet: &Packet, course: Course, carried: &Carried) {
+    if forwarded(course) && packet.ethertype == ethertype::IPV4 {
+        let before = seen.iter().rev().find(|met| met.hook == Some(Hook::Prerouting));
+        carried.priority.set(tos_priority(before.map_or(packet.dsfield, |met| met.after.dsfield)));
+    }
+    if let Some(last) = seen.last() {
+        carried.mark.set(last.after.mark.0);
+    }
+    if let Some(last) = seen.last().filter(|met| met.hook != Some(Hook::Prerouting)) {
+        carried.priority.set(last.after.priority);
+    }
 }
 
 fn forwarded(course: Course) -> bool {
@@ -246,6 +261,6 @@ fn effects(rule: &Rule, met: &Seen) -> Vec<String> {
     told
 }
 
-fn priority(priority: u32) -> String {
+pub(super) fn priority(priority: u32) -> String {
     if Handle(priority).major() == 0 { priority.to_string() } else { Handle(priority).to_string() }
 }

@@ -6,6 +6,7 @@ use super::filters::{
 };
 use crate::octets::{Part, compare};
 use crate::reading::Reading;
+use crate::walk::list::FIRST_ROOT;
 use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
 use tidegate_policy::{FilterParams, U32Key, U32Params};
 
@@ -64,11 +65,19 @@ pub(super) fn preference(
 ) -> (Decision, usize) {
     let all = dumps.iter().filter(|dump| is_filter(dump)).count();
     let mut walk = Walk { reading, dumps, here, counted, lines, asked: 0 };
-    // Tables are listed with the latest first.
-    let root = dumps.iter().rev().find_map(|dump| match dump.entry {
+    // Tables are listed with the latest first, and with those of other chains where these have the same preference.
+    let roots = dumps.iter().rev().filter_map(|dump| match dump.entry {
         FilterEntry::U32Table { table, .. } => Some(table),
         _ => None,
     });
+    let has_filters = |table: &u32| {
+        let of = |dump: &&FilterDump| match &dump.entry {
+            FilterEntry::Filter { params: FilterParams::U32(u32), .. } => u32.table >> 20 == *table,
+            _ => false,
+        };
+        dumps.iter().any(|dump| of(dump))
+    };
+    let root = roots.clone().find(|table| *table >= FIRST_ROOT && has_filters(table)).or_else(|| roots.clone().next());
     let Some((first, root)) = dumps.first().zip(root) else { return (Decision::Nothing, 0) };
     if !asks_for(first, here) {
         walk.for_others();
@@ -132,7 +141,9 @@ impl<'a> Walk<'a> {
         for (handle, dump, u32) in nodes {
             let FilterEntry::Filter { params, actions, .. } = &dump.entry else { continue };
             let Some(hits) = self.counted.hits(dump).filter(|hits| hits.asked > 0) else { return Went::Ended };
-            self.asked += usize::from(self.dumps.iter().any(|own| std::ptr::eq(*own, dump)));
+            let same =
+                |own: &&FilterDump| matches!(&own.entry, FilterEntry::Filter { handle: of, .. } if *of == handle);
+            self.asked += usize::from(self.dumps.iter().any(same));
             let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
             let (met, mut why) = compared(u32, hits, dump, (self.here, from));
             let elsewhere = || u32.indev.as_ref().filter(|_| hits.matched == 0);
@@ -151,7 +162,7 @@ impl<'a> Walk<'a> {
                         self.say(dump, &what, false, why);
                         continue;
                     }
-                    let decision = settled(dump, (params, actions), self.counted, &mut why);
+                    let decision = settled(dump, (params, actions), self.here, self.counted, &mut why);
                     self.say(dump, &what, true, why);
                     match decision {
                         Decision::Nothing => continue,
@@ -186,7 +197,7 @@ impl<'a> Walk<'a> {
                         self.say(dump, &what, false, why);
                         continue;
                     }
-                    let decision = settled(dump, (params, actions), self.counted, &mut why);
+                    let decision = settled(dump, (params, actions), self.here, self.counted, &mut why);
                     self.say(dump, &what, true, why);
                     if decision != Decision::Nothing {
                         return Went::Decided(decision);
@@ -261,7 +272,7 @@ fn compared(
     let mut why = Vec::new();
     if let Some((value, mask)) = u32.mark {
         let equal = if hits.mark > 0 { "=" } else { "is not" };
-        why.push(format!("mark {:#x} & {mask:#x} = {:#x} {equal} {value:#x}", here.mark, here.mark & mask));
+        why.push(format!("mark {:#x} & {mask:#x} = {:#x} {equal} {value:#x}", here.mark(), here.mark() & mask));
         if hits.mark == 0 {
             return (Met::Fails, why);
         }

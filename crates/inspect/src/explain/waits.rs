@@ -11,7 +11,7 @@ use tidegate_policy::{
     QdiscParams, ServiceCurve,
 };
 use tidegate_qdisc::algo::adjusted_size;
-use tidegate_syntax::units::print_rate;
+use tidegate_syntax::units::{print_rate, print_time};
 
 /// Flows whose turns are told of: a busy household's.
 const SOME_FLOWS: u64 = 10;
@@ -59,6 +59,16 @@ fn netems_above(reading: &Reading, moment: &Moment) -> Vec<String> {
     netems.collect()
 }
 
+/// The fewest packets that a netem above the queue takes in all.
+fn least_netem(reading: &Reading, moment: &Moment) -> Option<u64> {
+    let above = moment.stop.qdiscs.split_last().map_or(&[][..], |(_, above)| above);
+    let limits = above.iter().filter_map(|spot| match &dump(reading, moment, spot.qdisc)?.params {
+        QdiscParams::Netem(netem) => Some(u64::from(netem.limit)),
+        _ => None,
+    });
+    limits.min()
+}
+
 /// How many packets netem holds, those in the qdisc that hangs in it included.
 fn in_all(handle: Handle, netem: &NetemParams) -> String {
     format!("netem {handle} takes no more than {} packets, those that wait below it included", netem.limit)
@@ -75,7 +85,12 @@ pub(super) fn class_words(class: &ClassDump) -> String {
             let curves = [("rt", rt), ("ls", ls), ("ul", ul)];
             let said = curves.iter().filter_map(|(name, curve)| {
                 let curve = curve.as_ref()?;
-                Some(format!("{name} {}", print_rate(Rate(curve.m2.into()), false)))
+                let rate = |bytes: u32| print_rate(Rate(bytes.into()), false);
+                let first = match curve.d_us == 0 || curve.m1 == curve.m2 {
+                    true => String::new(),
+                    false => format!("{} for {}, then ", rate(curve.m1), print_time(curve.d_us)),
+                };
+                Some(format!("{name} {first}{}", rate(curve.m2)))
             });
             said.collect::<Vec<_>>().join(" ")
         }
@@ -116,7 +131,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
         Some((_, QdiscParams::Cake(cake))) => of_cake(cake, leaf.qdisc, moment),
         Some((_, QdiscParams::Netem(netem))) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
         Some((dump, _)) if dump.kind == Kind::PfifoFast => of_bands(moment, frame, served),
-        Some((dump, _)) => of_params(dump, frame, served),
+        Some((dump, _)) => of_params(dump, frame, served, least_netem(reading, moment)),
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
     said.extend(netems_above(reading, moment));
@@ -154,9 +169,15 @@ fn of_bands(moment: &Moment, frame: Frame, served: Served) -> Vec<String> {
     said
 }
 
-/// What the kind says of its queues with these parameters.
-fn of_params(dump: &QdiscDump, frame: Frame, served: Served) -> Vec<String> {
+/// What the kind says of its queues with these parameters; `most`: packets that may wait there, as a netem above takes no more.
+fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) -> Vec<String> {
+    let fewer = |limit: u64| most.filter(|most| *most < limit);
+    let in_netem = |most: u64| by_packets("netem", most, frame, served);
     let said = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
+        Ahead::Packets { limit, .. } if fewer(limit.into()).is_some() => in_netem(most.unwrap_or_default()),
+        Ahead::Bytes { limit, .. } if fewer(u64::from(limit) / frame.cost.max(1)).is_some() => {
+            in_netem(most.unwrap_or_default())
+        }
         Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, served),
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
         Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), served),
@@ -190,6 +211,9 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
     };
     let sharing = match cake.flows.unwrap_or_default() {
         CakeFlows::Blind => "all its packets are one flow".into(),
+        flows if flows.shares_source() || flows.shares_destination() => {
+            format!("hosts take turns there, and the conversations of each ({})", flows.name())
+        }
         flows if flows.by_conversation() => format!("conversations take turns there ({})", flows.name()),
         flows => format!("hosts take turns there ({})", flows.name()),
     };
@@ -230,7 +254,11 @@ fn of_netem(
                 QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
                 _ => served,
             };
-            said.extend(of_params(inner, frame, served));
+            let frame = inner.stab.as_ref().map_or(frame, |stab| Frame {
+                cost: adjusted_size(stab, moment.spec.mtu + moment.spec.link_header).into(),
+                ..frame
+            });
+            said.extend(of_params(inner, frame, served, Some(netem.limit.into())));
             said.push(in_all(handle, netem));
         }
         None if served.assured.is_some() || served.most.is_some() => {
@@ -253,8 +281,8 @@ fn delayed(netem: &NetemParams) -> String {
 /// Flows that send one after the other.
 fn turns(quantum: u64, frame: Frame, served: Served) -> Vec<String> {
     // A packet longer than a turn waits until several have added up, and so do those of the others.
-    let (bytes, between) = match quantum < frame.bytes {
-        true => (frame.bytes * SOME_FLOWS, "packets of this length"),
+    let (bytes, between) = match quantum < frame.cost {
+        true => (frame.cost * SOME_FLOWS, "packets of this length"),
         false => (quantum * SOME_FLOWS, "turns"),
     };
     let time = time(bytes, served);

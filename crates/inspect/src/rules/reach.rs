@@ -10,7 +10,7 @@ use crate::sets::bdd::TooLarge;
 use crate::walk::tree::{FilterSeen, Parts};
 use crate::walk::ways::{asks_connections, undecided};
 use crate::walk::{RuleKey, RuleSeen};
-use crate::words::named;
+use crate::words::{self, named};
 use std::collections::BTreeSet;
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
@@ -285,7 +285,7 @@ impl<'a> Asking<'a> {
     /// Where a packet waits in the tree of a device, in words.
     pub(super) fn went(&mut self, way: &Way, device: &str) -> String {
         if let Some(loss) = way.dropped {
-            return format!("no class: it is dropped ({:?})", loss.why);
+            return format!("no class: {}", words::dropped(loss.why));
         }
         let stop = self.prober.device(device).and_then(|id| way.stop_at(id)).or(way.stops.last());
         // The one class of a bucket is no name that anybody gave.

@@ -57,12 +57,15 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     let blamed = if unnamed { step.option("dev").map(|[keyword, _]| keyword) } else { blamed };
     let what = match (unnamed, not_built) {
         (true, _) if reason.starts_with("tidegate: ") => "there is no name behind dev".to_owned(),
-        (true, _) => format!("{} refuses this: there is no name behind dev ({reason})", step.tool),
+        (true, _) => format!("there is no name behind dev: {} refuses this ({reason})", step.tool),
         (_, Some(reason)) => format!("tidegate cannot carry this out: {reason}"),
         (false, None) if one_queue.is_some() => {
             format!("tidegate cannot carry this out: {}", one_queue.as_deref().unwrap_or_default())
         }
-        (false, None) => format!("{} refuses this: {reason}", step.tool),
+        (false, None) => match of_kernel(&step.tool, &reason) {
+            Some(reason) => format!("the kernel refuses this: {reason}"),
+            None => format!("{} refuses this: {reason}", step.tool),
+        },
     };
     let later = made_later(&reading.steps, at).and_then(|step| reading.line(step));
     let remedy = match (unnamed, later) {
@@ -81,6 +84,14 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
         witness: Some(Witness::Number(shown)),
         fix: remedy.map(|what| Fix { what, edits: Vec::new() }),
     })
+}
+
+/// What the kernel answered, where it is the kernel that refused what tc or ip asked of it. What they refuse themselves they name in
+/// quotes.
+fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
+    let said = reason.strip_prefix("Error: ").filter(|said| !said.contains('"'));
+    let answered = reason.strip_prefix("RTNETLINK answers: ");
+    answered.or(said).filter(|_| ["tc", "ip"].contains(&tool))
 }
 
 /// Is it refused because the device has one transmit queue here? A card may have several; a device that the policy makes

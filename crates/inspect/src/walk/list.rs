@@ -265,6 +265,11 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
     let mut verdicts = Vec::new();
     for dump in actions {
         let controls = match &dump.action.act {
+            // It is among those that arrive there.
+            Act::Mirred(mirred) if !mirred.copy && mirred.arrives => {
+                verdicts.push(Verdict::Drop);
+                return Ok(among(verdicts));
+            }
             Act::Mirred(mirred) if !mirred.copy => {
                 verdicts.push(Verdict::Redirect(mirred.to.clone()));
                 return Ok(among(verdicts));

@@ -184,7 +184,9 @@ impl Tree<'_> {
             _ if at.qdisc.kind.classes_are_made() => self.flat(at, set),
             _ => {
                 // Filters share out among flows, or there is one class.
-                self.ask(at.dev, at.qdisc.handle, at.qdisc.handle, set)?;
+                for (verdict, part) in self.ask(at.dev, at.qdisc.handle, at.qdisc.handle, set)?.0 {
+                    self.leaves(at.dev, verdict, part);
+                }
                 if at.qdisc.kind.classes() != tidegate_policy::Classes::One {
                     return Ok(());
                 }

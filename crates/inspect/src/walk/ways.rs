@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidegate_classify::netfilter::Table;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{FilterEntry, QdiscDump};
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{self, Condition, Connmark, Rule, Target};
 use tidegate_policy::{Act, Kind};
 
@@ -308,9 +308,16 @@ impl Walked {
             if !self.looks_into(&to) || reading.down.contains(&to) {
                 continue;
             }
+            let before = self.seen.led.len();
             self.leave(reading, way, &to, view, passing, false)?;
+            let further = self.seen.led.len() > before;
             let ifb = reading.gateway.device(&to).is_some_and(|id| reading.gateway.spec(id).kind == DeviceKind::Ifb);
             if ifb && out {
+                // The kernel skips the actions of the first filter that matches, and carries out those of later ones.
+                // What an ifb leads to another comes back to it and is lost there.
+                if further || lists_with_actions(reading, &from) > 1 {
+                    return Err(TooLarge);
+                }
                 self.leave(reading, way, &from, view, passing, true)?;
             }
         }
@@ -347,6 +354,17 @@ pub(crate) fn undecided(reading: &Reading, device: &str) -> bool {
     let carries = reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id));
     let unlisted = |qdisc: &QdiscDump| qdisc.kind == Kind::Sfb && qdisc.parent != Handle::ROOT;
     carries || copied_to(reading, device) || reading.qdiscs.iter().any(|qdisc| qdisc.dev == device && unlisted(qdisc))
+}
+
+/// How many lists of filters that packets meet as they leave by a device have actions.
+fn lists_with_actions(reading: &Reading, device: &str) -> usize {
+    let acts = |dump: &&FilterDump| match &dump.entry {
+        FilterEntry::Filter { actions, .. } => !actions.is_empty(),
+        _ => false,
+    };
+    let leaving = |dump: &&FilterDump| dump.dev == device && dump.parent != HOOKS && dump.parent != CLSACT_INGRESS;
+    let parents = reading.filters.iter().filter(leaving).filter(acts).map(|dump| dump.parent);
+    parents.collect::<BTreeSet<_>>().len()
 }
 
 /// Does any filter send copies of packets to a device?
@@ -401,7 +419,8 @@ pub(crate) fn reads_connmarks(reading: &Reading) -> bool {
         || rules(reading).any(|rule| rule.targets().any(restores))
 }
 
-/// Devices by which packets may leave that matter: those with a tree, and those that a rule names.
+/// Devices by which packets may leave that matter: those with a tree, those with filters on what leaves, and those that
+/// a rule names.
 fn outputs(reading: &Reading) -> Vec<String> {
     let mut outputs: BTreeSet<String> = reading
         .qdiscs
@@ -409,6 +428,8 @@ fn outputs(reading: &Reading) -> Vec<String> {
         .filter(|qdisc| !qdisc.handle.is_none() && !qdisc.kind.is_hook())
         .map(|q| q.dev.clone())
         .collect();
+    let leaving = reading.filters.iter().filter(|dump| dump.parent == CLSACT_EGRESS);
+    outputs.extend(leaving.map(|dump| dump.dev.clone()));
     let named = |what: &Condition| match what {
         Condition::Out(pattern) => Some(pattern.clone()),
         _ => None,

@@ -149,8 +149,8 @@ tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 53 0xffff
     assert_eq!(
         tail("udp 10.0.0.1 > 10.0.0.2:5"),
         [
-            "ends: lost at eth0: no class would have it (by 1:)",
-            "no filter decides: no class would have it",
+            "ends: lost at eth0: no class takes it (by 1:)",
+            "no filter decides: no class takes it",
             "destination port 5, not 53"
         ]
     );
@@ -576,4 +576,186 @@ fn pfifo_fast_has_three_bands() {
     assert!(plain.contains("a band before it goes first"), "{plain}");
     let first = waits("udp 10.0.0.1:4000 > 10.9.0.1:53 tos 0x10 out eth0");
     assert!(first.contains("is band 0 of") && !first.contains("goes first"), "{first}");
+}
+
+/// Everything that leaves is redirected to an ifb and comes back: asked of Linux 6.1, whose ifb0 counts the packet in 1:10 and whose
+/// eth0 sends it in the end, without having redirected it again.
+#[test]
+fn what_leaves_is_followed_to_an_ifb_and_back() {
+    let ifb = "tc qdisc add dev ifb0 root handle 1: htb default 20\n\
+               tc class add dev ifb0 parent 1: classid 1:10 htb rate 2mbit\n\
+               tc class add dev ifb0 parent 1: classid 1:20 htb rate 8mbit\n\
+               tc filter add dev ifb0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10";
+    let clsact = "tc qdisc add dev eth0 clsact\n\
+                  tc filter add dev eth0 egress protocol all prio 1 matchall action mirred egress redirect dev ifb0\n";
+    let htb = "tc qdisc add dev eth0 root handle 2: htb default 30\n\
+               tc class add dev eth0 parent 2: classid 2:30 htb rate 9mbit\n\
+               tc filter add dev eth0 parent 2: protocol ip prio 1 matchall action mirred egress redirect dev ifb0\n";
+    let skipped = "the actions of the first filter that matches are skipped";
+    for (redirects, ends) in
+        [(clsact, "ends: eth0, where nothing is configured"), (htb, "ends: eth0 2:30, pfifo by default")]
+    {
+        let story = explain(&["eth0", "ifb0"], &format!("{redirects}{ifb}"), "tcp 10.0.0.1:4 > 10.9.0.1:22");
+        let order = [
+            "leaves by eth0\n",
+            "it is redirected to ifb0",
+            "leaves by ifb0\n",
+            "class 1:10",
+            "leaves by eth0, come back from an ifb\n",
+            skipped,
+            ends,
+            "on the way it waits in ifb0 1:10, pfifo by default:",
+        ];
+        let mut rest = story.as_str();
+        for part in order {
+            let at = rest.find(part).unwrap_or_else(|| panic!("`{part}` is missing, or too early, in\n{story}"));
+            rest = &rest[at + part.len()..];
+        }
+        assert_eq!(story.matches("it is redirected to").count(), 1, "{story}");
+    }
+}
+
+#[test]
+fn an_action_may_have_the_next_filter_asked() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 53 0xffff police rate 100kbit burst 5k conform-exceed continue/ok flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 80 0xffff police rate 100kbit burst 5k conform-exceed drop/continue flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 3 matchall flowid 1:3";
+    let told = |words: &str| explain(&["eth0"], policy, words);
+    let over = told("udp 10.0.0.1:4 > 10.9.0.1:53 len 9000");
+    assert!(over.contains("limits (rate, burst or mtu): the next filter is asked (continue)"), "{over}");
+    assert!(over.contains("ends: eth0 1:3") && !over.contains("not asked"), "{over}");
+    let under = told("udp 10.0.0.1:4 > 10.9.0.1:53 len 900");
+    assert!(under.contains("the policer lets it through: it passes\n   2 filters behind it: not asked"), "{under}");
+    let conforming = told("udp 10.0.0.1:4 > 10.9.0.1:80 len 900");
+    assert!(conforming.contains("the policer lets it through: the next filter is asked (continue)"), "{conforming}");
+    assert!(conforming.contains("ends: eth0 1:3"), "{conforming}");
+}
+
+#[test]
+fn filters_of_another_chain_are_told_where_an_action_leads_there() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff action goto chain 5
+tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip protocol 6 0xff flowid 1:3
+tc filter add dev eth0 parent 1: chain 5 protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:1";
+    let dns = explain(&["eth0"], policy, "udp 10.0.0.1:4 > 10.9.0.1:53");
+    assert!(
+        dns.contains(
+            "the filters of chain 5 are asked (goto)\n   1 filter behind it: not asked\n + pref 1 u32 dport 53 → 1:1"
+        ),
+        "{dns}"
+    );
+    let other = explain(&["eth0"], policy, "udp 10.0.0.1:4 > 10.9.0.1:54");
+    assert!(
+        other.contains("destination port 54, not 53\n   no filter of chain 5 decides\n   priority 0 is band 1"),
+        "{other}"
+    );
+}
+
+#[test]
+fn marks_and_priorities_are_told_as_each_filter_sees_them() {
+    let policy = "\
+tc qdisc add dev eth0 clsact
+tc filter add dev eth0 egress protocol ip prio 1 handle 5 fw action drop
+tc filter add dev eth0 egress protocol ip prio 2 u32 match ip dport 22 0xffff action skbedit mark 5
+tc filter add dev eth0 egress protocol ip prio 3 u32 match ip dport 80 0xffff action skbedit priority 1:3
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 443 0xffff action skbedit priority 1:1
+tc qdisc add dev eth0 parent 1:2 handle 20: prio";
+    let told = |port: u16| explain(&["eth0"], policy, &format!("tcp 10.0.0.1:4 > 10.9.0.1:{port}"));
+    let ssh = told(22);
+    assert!(ssh.contains("mark 0x0 is not 0x5") && ssh.contains("its mark becomes 0x5, it passes"), "{ssh}");
+    assert!(ssh.contains("mark 0x5 = 0x5") && ssh.contains("ends: eth0 1:1"), "{ssh}");
+    let web = told(80);
+    assert!(web.contains("its priority becomes 1:3, it passes"), "{web}");
+    assert!(web.contains("its priority 1:3 names the class: no filter is asked"), "{web}");
+    // prio read the priority before its filter wrote it: what is left is the band of priority 0.
+    let late = told(443);
+    assert!(late.contains("the filter that matches names no class: the band of priority 0, 1:2"), "{late}");
+    assert!(
+        late.contains("priority 1:1 names a class of another qdisc and counts as 0 here, band 1 by the map: 20:2"),
+        "{late}"
+    );
+}
+
+#[test]
+fn a_packet_too_long_is_blamed_on_what_is_too_small() {
+    let lost = |tbf: &str| {
+        let policy = format!("tc qdisc add dev eth0 root handle 1: tbf rate 1mbit latency 70ms {tbf}");
+        let story = explain(&["eth0"], &policy, "udp 10.0.0.1:4 > 10.9.0.1:53 len 1400");
+        story.lines().find_map(|line| line.strip_prefix("ends: ").map(str::to_owned)).expect("an end")
+    };
+    let peak = "lost at eth0: it is longer than the mtu of the peakrate, which never lets it through (by 1:)";
+    assert_eq!(lost("burst 10k peakrate 2mbit mtu 500"), peak);
+    assert_eq!(lost("burst 500"), "lost at eth0: it is longer than the bucket (burst) can ever hold (by 1:)");
+}
+
+/// Linux 6.1, asked with 20 packets: of `netem limit 5` above a tbf five wait in all, and the others are dropped at netem.
+#[test]
+fn a_queue_inside_netem_is_no_longer_than_netems_limit() {
+    let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 100kbit burst 2000 limit 100000";
+    let fifo = "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 1000";
+    for inner in [bucket, fifo] {
+        let said = waits(&format!("tc qdisc add dev eth0 root handle 1: netem delay 1ms limit 5\n{inner}"));
+        assert!(said.contains("the netem holds 5 packets: at worst 4 of 1514 bytes are ahead"), "{said}");
+        assert!(!said.contains("1000") && !said.contains("100 kB"), "{said}");
+    }
+    let short = "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 3";
+    let said = waits(&format!("tc qdisc add dev eth0 root handle 1: netem delay 1ms limit 5\n{short}"));
+    assert!(said.contains("the queue holds 3 packets: at worst 2 of 1514 bytes are ahead"), "{said}");
+}
+
+#[test]
+fn classes_below_a_bucket_are_told_whatever_number_they_hang_on() {
+    let policy = |parent: &str| {
+        format!(
+            "\
+tc qdisc add dev eth0 root handle 1: tbf rate 9mbit burst 15k latency 300ms
+tc qdisc add dev eth0 parent {parent} handle 10: drr
+tc class add dev eth0 parent 10: classid 10:1 drr quantum 1500
+tc class add dev eth0 parent 10: classid 10:2 drr quantum 1500
+tc filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 10:2"
+        )
+    };
+    for parent in ["1:", "1:1"] {
+        let story = explain(&["eth0"], &policy(parent), "tcp 10.0.0.1:4 > 10.9.0.1:22");
+        assert!(story.contains("qdisc drr 10:") && story.contains("+ pref 1 u32 dport 22 → 10:2"), "{story}");
+    }
+}
+
+#[test]
+fn filters_at_a_device_that_was_not_named_are_known_to_be_missing() {
+    let policy = "\
+tc qdisc add dev eth1 clsact
+tc filter add dev eth1 ingress protocol ip prio 1 u32 match ip src 192.168.1.0/24 action skbedit mark 7
+tc qdisc add dev eth0 root handle 1: htb default 2
+tc class add dev eth0 parent 1: classid 1:1 htb rate 4mbit
+tc class add dev eth0 parent 1: classid 1:2 htb rate 4mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 handle 7 fw flowid 1:1";
+    let words = "tcp 192.168.1.10:4 > 10.9.0.1:22";
+    let open = explain(&["eth0", "eth1"], policy, &format!("{words} out eth0"));
+    assert!(open.contains("the filters on what arrives by eth1 are not asked: `in eth1` asks them"), "{open}");
+    let named = explain(&["eth0", "eth1"], policy, &format!("{words} in eth1 out eth0"));
+    assert!(named.contains("its mark becomes 0x7") && named.contains("ends: eth0 1:1"), "{named}");
+    assert!(!named.contains("are not asked"), "{named}");
+}
+
+/// Asked of Linux 6.1: ifb1 gives the packet back to ifb0, from which it was redirected, ifb0 counts it in 2:10, and nothing is sent.
+#[test]
+fn what_an_ifb_redirects_to_another_is_lost() {
+    let policy = "\
+tc qdisc add dev ifb1 root handle 3: pfifo
+tc qdisc add dev ifb0 root handle 2: htb default 10
+tc class add dev ifb0 parent 2: classid 2:10 htb rate 100mbit
+tc filter add dev ifb0 parent 2: protocol ip prio 1 matchall action mirred egress redirect dev ifb1
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:10 htb rate 100mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff action mirred egress redirect dev ifb0";
+    let story = explain(&["eth0", "ifb0", "ifb1"], policy, "tcp 10.0.0.1:4 > 10.9.0.1:22");
+    let end = "ends: lost at ifb0: it came back to an ifb, which sends only what was redirected to it";
+    assert!(story.contains("leaves by ifb0, come back from an ifb") && story.contains(end), "{story}");
+    assert!(story.contains("class 2:10"), "{story}");
 }

@@ -150,3 +150,27 @@ ip6tables -t mangle -A FORWARD -p udp -j CLASSIFY --set-class 1:20
     assert_eq!(classified(rest, "eth0"), ["POSTROUTING"]);
     assert_eq!(classified(rest, "ifb0"), Vec::<String>::new());
 }
+
+/// A rule marks what leaves by the LAN; what answers it has the mark from the connection, and is not what the rule asks for.
+#[test]
+fn a_mark_that_comes_by_the_connection_is_known_as_such() {
+    let policy = "\
+iptables -t mangle -A PREROUTING -j CONNMARK --restore-mark
+iptables -t mangle -A FORWARD -o eth0 -p tcp --dport 22 -m mark --mark 0 -j MARK --set-mark 5
+iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark
+tc qdisc add dev eth0 root handle 1: htb
+tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:10
+tc qdisc add dev br0 root handle 1: htb
+tc class add dev br0 parent 1: classid 1:10 htb rate 1mbit
+tc filter add dev br0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:10";
+    let reading = crate::common::reading(&["eth0", "br0"], policy);
+    let uses = tidegate_inspect::Uses::of(&reading);
+    let filters =
+        reading.filters.iter().filter(|dump| matches!(dump.entry, tidegate_policy::dump::FilterEntry::Filter { .. }));
+    let by_connection = |dev: &str| {
+        let dump = filters.clone().find(|dump| dump.dev == dev).expect("it is there");
+        uses.markers(dump).iter().map(|marker| marker.by_connection).collect::<Vec<_>>()
+    };
+    assert_eq!((by_connection("eth0"), by_connection("br0")), (vec![false], vec![true]));
+}

@@ -337,6 +337,7 @@ fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways,
                 mss: spec.mss(bulk.parties.v6),
                 local: bulk.up && bulk.parties.local == Local::Gateway,
                 start: start + bulk.start,
+                called: bulk.called,
                 // Beyond the window, so that queues are as they were until its very end.
                 stop: end + Span::secs(1),
                 ..base

@@ -86,6 +86,8 @@ pub struct Bulk {
     pub bytes: Option<u64>,
     /// When it begins, after the begin of the run.
     pub start: Span,
+    /// Its receiver opens the connection, as one who fetches does; else its sender does.
+    pub called: bool,
 }
 
 impl Bulk {
@@ -98,6 +100,7 @@ impl Bulk {
             ecn: Ecn::Off,
             bytes: None,
             start: Span(0),
+            called: false,
         }
     }
 }

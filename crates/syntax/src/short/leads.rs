@@ -9,7 +9,7 @@ use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
-use tidegate_policy::{Act, FilterParams, QdiscParams, RateSpec};
+use tidegate_policy::{Act, FilterOp, FilterParams, QdiscParams, RateSpec, Skbedit};
 
 impl Back<'_> {
     /// What leads to a class: rules by priority, rules by mark with a filter for it, filters that ask the packet.
@@ -103,9 +103,22 @@ impl Back<'_> {
             };
             chains.iter().any(of_chain)
         };
-        for (mark, ..) in marks.iter().filter(|wanted| wanted.0 > u32::from(u16::MAX) || !sets(**wanted)) {
+        for wanted in marks.iter().filter(|wanted| wanted.0 > u32::from(u16::MAX) || !sets(**wanted)) {
+            let mark = wanted.0;
+            let acting = self.filters.iter().enumerate();
+            let acting = acting.filter_map(|(at, filter)| Some((at, writes_mark(filter, *wanted)?))).next();
+            if let Some((at, writes)) = acting {
+                self.accounts.filter(at);
+                let what = format!(
+                    "the filter to {} for mark {mark:#x}, which an action of {} {writes}",
+                    class.classid,
+                    filter_text(&self.filters[at])
+                );
+                self.miss(what, "both are left out: a short policy has no words for actions that write marks");
+                continue;
+            }
             // A mark that would name the class need not be set.
-            if *mark != class.classid.0 && *mark != u32::from(class.classid.minor()) {
+            if mark != class.classid.0 && mark != u32::from(class.classid.minor()) {
                 let what = format!(
                     "the filter to {} for mark {mark:#x}, which no rule here sets, or later rules overwrite",
                     class.classid
@@ -136,9 +149,9 @@ impl Back<'_> {
                 Err(_) if never_waits(rule) => asks.control = true,
                 Err(_) if is_bare(rule) && self.is_rest(class) => {}
                 Err(_) if is_bare(rule) => {
-                    let rule = rule_text(&chains[chain], rule);
+                    let (asked, rule) = (taken_by(rule), rule_text(&chains[chain], rule));
                     self.miss(
-                        format!("the rule `{rule}` to {}, which takes everything that no later rule marks", class.classid),
+                        format!("the rule `{rule}` to {}, which takes {asked} that no later rule marks", class.classid),
                         "it is left out: a class of a short policy asks for something, and what belongs to none is the rest",
                     );
                 }
@@ -247,6 +260,32 @@ fn is_bare(rule: &Rule) -> bool {
         matches!(what, Condition::In(_) | Condition::Out(_) | Condition::Comment(_) | Condition::Version6(_))
     };
     rule.matches.iter().all(|found| bare(&found.what))
+}
+
+/// What a rule that asks for nothing but devices takes.
+fn taken_by(rule: &Rule) -> String {
+    let came_in = rule.matches.iter().find_map(|found| match &found.what {
+        Condition::In(pattern) if found.not => Some(format!("everything that did not come in by {pattern} and")),
+        Condition::In(pattern) => Some(format!("everything that came in by {pattern} and")),
+        _ => None,
+    });
+    came_in.unwrap_or_else(|| "everything".to_owned())
+}
+
+/// How an action of a filter writes a mark that is asked for, in a word; `None`: none does.
+fn writes_mark(filter: &FilterDump, (mark, mask, protocol): (u32, u32, u16)) -> Option<&'static str> {
+    let FilterEntry::Filter { actions, .. } = &filter.entry else { return None };
+    let writes = |act: &Act| match act {
+        Act::Skbedit(Skbedit { mark: Some((value, written)), .. }) => {
+            let common = written.unwrap_or(u32::MAX) & mask;
+            (common != 0 && (value ^ mark) & common == 0).then_some("writes")
+        }
+        // No listing says what mark a connection has.
+        Act::Connmark(_) | Act::Ctinfo(_) => Some("may bring from the connection"),
+        _ => None,
+    };
+    let of_protocol = filter.protocol == protocol || [filter.protocol, protocol].contains(&FilterOp::ALL);
+    if of_protocol { actions.iter().find_map(|dump| writes(&dump.action.act)) } else { None }
 }
 
 /// Does a rule ask for packets that leave by another device, or that came in by this one?

@@ -1,0 +1,81 @@
+//! Which line of a text behind a command (`tc -b - <<EOF`, `nft -f - <<EOF`) a tool refused.
+
+use crate::MAX_POLICY;
+use tidegate_capture::{Outcome, Recorded};
+use tidegate_sys::input_file;
+
+/// Says of what was refused in a text behind a command which line of the file that is.
+pub fn point_inside(outcome: &mut Outcome) {
+    for trouble in &mut outcome.troubles {
+        let Some(place) = &mut trouble.place else { continue };
+        let same = |recorded: &&Recorded| {
+            let here = recorded.source.as_ref().is_some_and(|source| {
+                (&source.file, source.line) == (&place.file, place.line) && recorded.call.tool == trouble.who
+            });
+            here && recorded.code != 0
+        };
+        let refused = |recorded: &Recorded| {
+            // The text stands where the tool is called.
+            let call = recorded.source.as_ref()?.frames.last();
+            let call = call.map_or((place.file.clone(), place.line), |frame| (frame.file.clone(), frame.line));
+            Some((call, refused_line(recorded)?))
+        };
+        let Some(((file, line), (number, words))) = outcome.calls.iter().filter(same).find_map(refused) else {
+            continue;
+        };
+        let bytes = input_file::read(&file, MAX_POLICY).unwrap_or_default();
+        let lines: Vec<String> = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
+        if let Some((at, _)) = line_inside(&lines, line, number, &words).filter(|(at, _)| *at != line) {
+            place.text = lines.get(at - 1).cloned().unwrap_or_default();
+            (place.file, place.line, place.columns) = (file, at, None);
+        }
+    }
+}
+
+/// Where a command stands that the call in line `call` read: letter by letter in that line, or in line `number` of the
+/// text behind it, where the shell's variables may stand for some of its words. With the column it begins in.
+pub(super) fn line_inside(lines: &[String], call: usize, number: usize, words: &[String]) -> Option<(usize, usize)> {
+    let own = lines.get(call - 1)?;
+    let text = words.join(" ");
+    if let Some(at) = own.find(&text) {
+        let begins = own[..at].chars().count();
+        // The same words twice in a line are two commands, and which of them it was is not known.
+        let once = !own[at + text.len()..].contains(&text);
+        return once.then_some((call, begins));
+    }
+    let behind: Vec<&str> = lines.get(call - 1 + number)?.split_whitespace().collect();
+    let agrees = |(one, other): (&&str, &String)| *one == other || may_become(one, other);
+    let same = own.contains("<<") && behind.len() == words.len() && behind.iter().zip(words).all(agrees);
+    let same = same && behind.iter().zip(words).any(|(one, other)| *one == other);
+    same.then_some((call + number, 0))
+}
+
+/// Can the shell make `word` of what is written: what stands before its first variable and behind its last is there?
+fn may_become(written: &str, word: &str) -> bool {
+    let Some(first) = written.find(['$', '`']) else { return false };
+    let name = |letter: char| letter.is_ascii_alphanumeric() || "_$`{}()".contains(letter);
+    let last = written.rfind(['$', '`', '}', ')']).unwrap_or(first);
+    let behind = written[last..].trim_start_matches(name);
+    word.len() >= first + behind.len() && word.starts_with(&written[..first]) && word.ends_with(behind)
+}
+
+/// The number of the line of its standard input that a tool refused, as the tool said it: `Command failed -:5` (tc, ip),
+/// `/dev/stdin:5:43-46: Error` (nft), `iptables-restore: line 5 failed`, `Error occurred at line: 5`.
+fn refused_number(stderr: &str) -> Option<usize> {
+    let number = |text: &str| text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok();
+    stderr.lines().find_map(|line| {
+        if let Some(said) = line.strip_prefix("Command failed ") {
+            return number(said.rsplit_once(':')?.1);
+        }
+        let behind = ["/dev/stdin:", "Error occurred at line: ", "-restore: line "];
+        behind.iter().find_map(|before| number(line.split_once(before)?.1))
+    })
+}
+
+/// The line of its standard input that a tool refused, and its words.
+pub(super) fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
+    let number = refused_number(&recorded.stderr)?;
+    let text = String::from_utf8_lossy(recorded.call.stdin.as_deref()?);
+    let words: Vec<String> = text.lines().nth(number.checked_sub(1)?)?.split_whitespace().map(str::to_owned).collect();
+    (!words.is_empty()).then_some((number, words))
+}
