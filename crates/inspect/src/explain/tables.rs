@@ -75,7 +75,7 @@ pub(super) fn preference(
             FilterEntry::Filter { params: FilterParams::U32(u32), .. } => u32.table >> 20 == *table,
             _ => false,
         };
-        dumps.iter().any(|dump| of(dump))
+        dumps.iter().any(of)
     };
     let root = roots.clone().find(|table| *table >= FIRST_ROOT && has_filters(table)).or_else(|| roots.clone().next());
     let Some((first, root)) = dumps.first().zip(root) else { return (Decision::Nothing, 0) };

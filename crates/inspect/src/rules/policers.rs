@@ -66,7 +66,7 @@ fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Findi
             format!("policer {} has no rate", said.text),
         ));
     }
-    if limits.iter().any(|word| is_said(&word)) {
+    if limits.iter().any(is_said) {
         return None;
     }
     // It lets the longest packet pass, and as many as come.
