@@ -110,5 +110,5 @@ fn holds_back(filter: &FilterDump) -> Option<String> {
 
 /// Where the protocol of a filter is said.
 fn at_protocol(step: &Step) -> Option<crate::reading::Place> {
-    super::at_word(step, if step.after("proto").is_some() { "proto" } else { "protocol" })
+    super::making::at_word(step, if step.after("proto").is_some() { "proto" } else { "protocol" })
 }

@@ -1,7 +1,7 @@
 //! R22: a default class that is capped far below what others of its device may send.
 
-use super::reach::{Asking, witness};
-use super::{at_word, finding};
+use super::asking::{Asking, witness};
+use super::making::{at_word, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
 use crate::reach::Candidate;

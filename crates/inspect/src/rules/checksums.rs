@@ -1,6 +1,6 @@
 //! R21: pedit rewrites octets that a checksum covers, and nobody computes it anew.
 
-use super::finding;
+use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{CLSACT_EGRESS, Reading};
 use tidegate_gateway::{DeviceSpec, Gateway, Offer, Route, World};

@@ -1,6 +1,6 @@
 //! R18: hosts or flows that share a class by chance.
 
-use super::reach::Asking;
+use super::asking::Asking;
 use crate::finding::{Finding, Level, Rule, Witness};
 use crate::sets::bdd::TooLarge;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
@@ -54,13 +54,13 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
         };
         let because = format!("it counts from {base}; what is dealt to a class that is not there {fate}");
         let witness = format!("classes of {} from {base} on: {}", dump.dev, flow.divisor - missing);
-        let place = step.and_then(|step| super::at_word(step, "divisor"));
-        return super::finding(Rule::Collisions, level, place, what, because, witness);
+        let place = step.and_then(|step| super::making::at_word(step, "divisor"));
+        return super::making::finding(Rule::Collisions, level, place, what, because, witness);
     }
     Finding {
         rule: Rule::Collisions,
         level: Level::Note,
-        place: step.and_then(|step| super::at_word(step, "divisor")),
+        place: step.and_then(|step| super::making::at_word(step, "divisor")),
         what: format!("{who} (by {}) are dealt into {} classes by a hash", keys.join(", "), flow.divisor),
         because: format!(
             "two of {even} share one with a chance of {} %, two of {nearly} with {} %, {reshuffled}",

@@ -1,7 +1,7 @@
 //! R11 and R14: what no filter takes. It may go past all classes, be dropped, or all of a protocol may wait in the default class.
 
-use super::reach::{Asking, witness};
-use super::{at_word, edit};
+use super::asking::{Asking, witness};
+use super::making::{at_word, edit};
 use crate::finding::{self, Finding, Fix, Level};
 use crate::lost::Thing;
 use crate::probe::Way;
@@ -144,7 +144,7 @@ fn default_fix(asking: &Asking<'_>, place: &Place, step: &Step) -> Option<Fix> {
     if step.after("default").is_some() {
         return edit(step, "default", &minor, "name a class that is there");
     }
-    super::addition(step, &format!("default {minor}"), "name a default class")
+    super::making::addition(step, &format!("default {minor}"), "name a default class")
 }
 
 /// Does a filter or rule lead to a class by the address of a host or network?

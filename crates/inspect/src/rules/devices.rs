@@ -1,6 +1,6 @@
 //! R6, R16, R20 and C2: what leads nowhere, framing that is not counted, redirects that lose, policies without a rate.
 
-use super::{at_word, finding};
+use super::making::{at_word, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};

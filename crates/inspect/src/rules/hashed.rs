@@ -1,6 +1,6 @@
 //! R11 of sfq and fq_codel: with a filter of their own they drop what no filter takes.
 
-use super::at_word;
+use super::making::at_word;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Prober;

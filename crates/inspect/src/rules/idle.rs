@@ -1,6 +1,6 @@
 //! R23: classes that no packet comes to, though no filter that is told of elsewhere is to blame.
 
-use super::reach::{Asking, classid};
+use super::asking::{Asking, classid};
 use crate::finding::{Finding, Level, Rule, Witness};
 use crate::lost::Thing;
 use crate::reach::Arrival;
@@ -186,7 +186,7 @@ fn told(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> 
     Some(Finding {
         rule: Rule::Idle,
         level: Level::Note,
-        place: super::at_word(own, keyword),
+        place: super::making::at_word(own, keyword),
         what: format!("no packet comes to {}{more}{of} on {dev}", names.join(", ")),
         because: format!(
             "no filter, rule, map or default of these files leads to {}{elsewhere}; a program that sets the priority \

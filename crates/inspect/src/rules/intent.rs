@@ -1,6 +1,6 @@
 //! R2: where today's senders land in a policy that sorts by TOS or DSCP. Many such policies are older than the marks.
 
-use super::reach::{Asking, hits_in};
+use super::asking::{Asking, hits_in};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Way;

@@ -1,8 +1,8 @@
 //! R10, and R1 of whole lists: filters on a class that has no classes below it, where HTB and HFSC stop and never ask them, and filters
 //! on a class or qdisc that nothing comes to.
 
-use super::edit;
-use super::reach::{Asking, witness};
+use super::asking::{Asking, witness};
+use super::making::edit;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reach::Candidate;
 use crate::reading::CLSACT_EGRESS;
@@ -64,7 +64,7 @@ fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<
     Ok(Some(Finding {
         rule: Rule::LeafFilter,
         level: Level::Warning,
-        place: super::at_word(step, "parent"),
+        place: super::making::at_word(step, "parent"),
         what: format!(
             "class {}{} is a leaf: {} on it {} never asked",
             place.1,
@@ -112,7 +112,7 @@ fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Re
         rule: Rule::Unreachable,
         // What hangs in a class that is not used yet does no harm.
         level: if inner && shown.is_some() { Level::Warning } else { Level::Note },
-        place: super::at_word(step, "parent"),
+        place: super::making::at_word(step, "parent"),
         what: format!(
             "no packet comes to {}{}, where {} hang{}",
             place.1,
@@ -138,7 +138,7 @@ fn all_of(asking: &mut Asking<'_>, whole: &mut Parts, parts: Parts) -> Result<()
 /// Where filters on a leaf belong: on the qdisc below, where they lead to its classes, else on that of the leaf.
 fn right_place(asking: &Asking<'_>, place: &Place, filters: &[usize], below: Option<Handle>) -> Fix {
     let leads = |to: Handle| {
-        filters.iter().all(|at| super::reach::classid(&asking.reading.filters[*at]).is_some_and(|id| id.qdisc() == to))
+        filters.iter().all(|at| super::asking::classid(&asking.reading.filters[*at]).is_some_and(|id| id.qdisc() == to))
     };
     match below.filter(|below| leads(*below)) {
         Some(below) => moved(asking, filters, below),

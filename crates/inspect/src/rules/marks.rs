@@ -1,8 +1,8 @@
 //! R8 and R9: marks that are read and never set, set and never read, replaced, or lost with the first packet of a connection.
 
+use super::asking::{Asking, witness};
 use super::idle::is_rule_lost;
 use super::overwritten;
-use super::reach::{Asking, witness};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::Thing;
 use crate::reach::Arrival;
@@ -103,7 +103,7 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         found.push(Finding {
             rule: Rule::Marks,
             level: if nothing && !is_set && unreached.is_none() { Level::Note } else { Level::Warning },
-            place: super::at_word(step, "handle"),
+            place: super::making::at_word(step, "handle"),
             what: format!("no packet carries mark {handle}: the filter never matches"),
             because,
             witness: Some(Witness::Number(match here.is_empty() {
@@ -154,7 +154,7 @@ fn set_on_others(
     Ok((!lines.is_empty()).then(|| Finding {
         rule: Rule::Marks,
         level: Level::Warning,
-        place: super::at_word(step, "handle"),
+        place: super::making::at_word(step, "handle"),
         what: format!("no packet carries mark {mark} on {dev}: the filter never matches"),
         because: format!(
             "{} set{} it, and take{} no packet that comes to this filter",
@@ -172,7 +172,7 @@ fn beyond_mask(step: &Step, mark: u32, mask: u32) -> Finding {
     Finding {
         rule: Rule::Marks,
         level: Level::Warning,
-        place: super::at_word(step, "handle"),
+        place: super::making::at_word(step, "handle"),
         what: format!("no mark is {mark:#x} under the mask {mask:#x}: the filter never matches"),
         because: "fw compares what the mask leaves of a packet's mark with the whole handle".into(),
         witness: Some(Witness::Number(format!("{mark:#x} under {mask:#x} is {:#x}", mark & mask))),
@@ -241,7 +241,7 @@ fn sorted_before(asking: &mut Asking<'_>, at: usize, mark: u32, step: &Step) -> 
     Ok(shown.then(|| Finding {
         rule: Rule::Unreachable,
         level: Level::Warning,
-        place: super::at_word(step, "handle"),
+        place: super::making::at_word(step, "handle"),
         what: format!("no packet with mark {mark} comes to this filter: a rule gives each a class by its priority"),
         because: format!("{qdisc} asks no filter about a packet whose priority names one of its classes"),
         witness: witness(&candidate, &went),
@@ -387,7 +387,7 @@ fn not_restored(
     Ok(Some(Finding {
         rule: Rule::Connmark,
         level: Level::Warning,
-        place: super::at_word(step, "--set-mark"),
+        place: super::making::at_word(step, "--set-mark"),
         what: format!("connections get mark {mark}, and no rule restores it to their packets"),
         because: "filters see the mark of the packet, which stays as it was".into(),
         witness: witness(&candidate, &format!("mark {}", way.mark)),
@@ -403,7 +403,7 @@ fn nothing_kept(asking: &Asking<'_>, key: &RuleKey) -> Option<Finding> {
     Some(Finding {
         rule: Rule::Connmark,
         level: Level::Note,
-        place: super::at_word(step, "-j"),
+        place: super::making::at_word(step, "-j"),
         what: "the mark of the connection is restored, and no rule sets any".into(),
         because: "unless something else does, it is always 0 and takes away the mark a packet has".into(),
         witness: None,

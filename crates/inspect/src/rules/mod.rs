@@ -2,8 +2,10 @@
 
 mod absent;
 mod arrivals;
+mod asking;
 mod capped;
 mod checksums;
+mod classified;
 mod collisions;
 mod defaults;
 mod devices;
@@ -11,6 +13,7 @@ mod hashed;
 mod idle;
 mod intent;
 mod leaf;
+mod making;
 mod marks;
 mod netem;
 mod overwritten;
@@ -29,8 +32,8 @@ mod today;
 mod units;
 mod void;
 
-use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
-use crate::reading::{Place, Reading, Step, Word};
+use crate::finding::{Finding, Level, Rule, Witness};
+use crate::reading::{Place, Reading};
 use std::collections::BTreeMap;
 
 /// Findings of one rule that are told; whoever mends these finds the next.
@@ -56,7 +59,7 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
         void::check,
     ];
     // The others say less of classes that no packet comes to, which it finds out.
-    let by_packets = reach::check(reading);
+    let by_packets = classified::check(reading);
     let mut found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
     found.extend(by_packets);
     let mut found = told_once(found);
@@ -114,42 +117,4 @@ fn told_once(found: Vec<Finding>) -> Vec<Finding> {
         finding
     };
     told.into_iter().map(with_count).collect()
-}
-
-/// A finding whose witness is a number.
-fn finding(rule: Rule, level: Level, place: Option<Place>, what: String, because: String, witness: String) -> Finding {
-    Finding { rule, level, place, what, because, witness: Some(Witness::Number(witness)), fix: None }
-}
-
-/// Where the value of a keyword stands; else the command.
-fn at_word(step: &Step, keyword: &str) -> Option<Place> {
-    step.after(keyword).and_then(|word| word.place.clone()).or_else(|| step.place.clone())
-}
-
-/// A fix that writes another value for a keyword.
-fn edit(step: &Step, keyword: &str, value: &str, what: &str) -> Option<Fix> {
-    let word = step.after(keyword)?;
-    let place = word.place.clone().filter(|_| word.literal);
-    let edits = place.map(|place| Edit { place, text: value.to_owned() }).into_iter().collect();
-    Some(Fix { what: by_whom(word, format!("{what}: {keyword} {value}")), edits })
-}
-
-/// A fix that says more at the end of a command.
-fn addition(step: &Step, words: &str, what: &str) -> Option<Fix> {
-    let last = step.words.last()?;
-    let place = last.place.clone().filter(|_| last.literal);
-    let edits = place.map(|place| Edit { place, text: format!("{} {words}", last.text) }).into_iter().collect();
-    Some(Fix { what: by_whom(last, format!("{what}: {words}")), edits })
-}
-
-/// A remedy; where it is not for `--fix`, with the reason.
-fn by_whom(word: &Word, what: String) -> String {
-    match &word.place {
-        _ if word.literal => what,
-        Some(_) => format!(
-            "{what} (by hand: `{}` comes from a variable, a substitution, or a line that is used more than once)",
-            word.text
-        ),
-        None => format!("{what} (by hand: where `{}` is written is not known)", word.text),
-    }
 }

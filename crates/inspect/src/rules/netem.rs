@@ -1,6 +1,6 @@
 //! R13 once more: netem's own queue, where a rate holds packets back or a delay keeps them in it.
 
-use super::{at_word, edit, finding};
+use super::making::{at_word, edit, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
 use crate::reading::{Reading, Step};
@@ -140,7 +140,7 @@ impl Netem<'_> {
         let (fits, does) = self.fitting();
         told.fix = match said {
             true => edit(self.step, "limit", &fits.to_string(), does),
-            false => super::addition(self.step, &format!("limit {fits}"), does),
+            false => super::making::addition(self.step, &format!("limit {fits}"), does),
         };
         told
     }

@@ -1,6 +1,6 @@
 //! R8 and R9 again: marks that later rules write over, on every packet or on all but a few that can be named.
 
-use super::reach::{Asking, same_chain, witness};
+use super::asking::{Asking, same_chain, witness};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::{Field, View};
@@ -181,7 +181,7 @@ fn overwritten(
     Ok(Some(Finding {
         rule: if restored { Rule::Connmark } else { Rule::Marks },
         level: Level::Warning,
-        place: super::at_word(step, "--set-mark"),
+        place: super::making::at_word(step, "--set-mark"),
         what: format!(
             "mark {value} is gone again before any queue{}: {} write{} another over it",
             if but.is_empty() { String::new() } else { format!(", but from {}", but.join(", ")) },
@@ -265,7 +265,7 @@ pub(super) fn classes(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>
         found.push(Finding {
             rule: Rule::Marks,
             level: Level::Warning,
-            place: super::at_word(step, "--set-class"),
+            place: super::making::at_word(step, "--set-class"),
             what: format!(
                 "class {class} is gone again before any queue: {} write{} another over it",
                 named(&lines),

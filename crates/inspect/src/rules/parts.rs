@@ -1,7 +1,7 @@
 //! C4: a policy that is too large, or does what is not followed, is looked into device by device; what was left out is
 //! said.
 
-use super::reach::{Asking, Checks, not_decided};
+use super::asking::{Asking, Checks, not_decided};
 use crate::finding::Finding;
 use crate::reach::Reached;
 use crate::reading::Reading;

@@ -1,6 +1,6 @@
 //! R12 of policers: a burst or an mtu that no frame of full length fits in; and R6: a number that no policer has.
 
-use super::{at_word, edit, finding};
+use super::making::{at_word, edit, finding};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{Course, Prober};

@@ -1,6 +1,6 @@
 //! R7: matches that read another protocol's header than the filter is asked about.
 
-use super::reach::{Asking, witness};
+use super::asking::{Asking, witness};
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::octets::key_words;
 use crate::reading::{Step, Word};

@@ -1,6 +1,6 @@
 //! R4: how much the classes of HTB, DRR and ETS send in their turn.
 
-use super::{addition, at_word, edit, finding};
+use super::making::{addition, at_word, edit, finding};
 use crate::drive::{Bench, Stretch};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};

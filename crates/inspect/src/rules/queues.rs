@@ -1,7 +1,7 @@
 //! R12, R13 and R19: bursts and queue lengths that do not fit the rate above them.
 
 use super::idle::is_mentioned;
-use super::{at_word, edit, finding};
+use super::making::{at_word, edit, finding};
 use crate::drive::{Bench, Filled};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::lost::Thing;

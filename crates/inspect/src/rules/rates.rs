@@ -1,6 +1,6 @@
 //! R3 and R5: rates, ceils and priorities of HTB, and curves of HFSC, that do not fit one another.
 
-use super::{at_word, edit, finding};
+use super::making::{at_word, edit, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Place, Reading, Step};

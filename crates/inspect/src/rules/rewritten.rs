@@ -1,8 +1,8 @@
 //! R27: filters and rules that ask for what is rewritten where they do not see it: addresses that NAT replaces before a
 //! packet comes to a qdisc, or puts back after it arrived; a DSCP that a later rule sets.
 
-use super::at_word;
-use super::reach::{Asking, witness};
+use super::asking::{Asking, witness};
+use super::making::at_word;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Prober;
@@ -157,7 +157,7 @@ fn replaced(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
         return Ok(None);
     }
     let went = asking.went(&way, &dump.dev);
-    let fix = super::reach::classid(dump).and_then(|class| by_rule(asking, &candidate, class, net));
+    let fix = super::asking::classid(dump).and_then(|class| by_rule(asking, &candidate, class, net));
     Ok(Some(Finding {
         rule: Rule::Rewritten,
         level: Level::Warning,

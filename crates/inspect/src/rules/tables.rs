@@ -1,6 +1,6 @@
 //! R15: what a script does to rules that are not its own.
 
-use super::finding;
+use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
 use std::collections::BTreeSet;
@@ -72,7 +72,7 @@ fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usiz
     });
     for op in foreign.chain(reading.ops.iter().cloned()) {
         // What is refused now is so because of the rules that are there.
-        let _ = gateway.apply(World { now: crate::CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
+        let _ = gateway.apply(World { now: crate::reading::CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
     }
     let count =
         |chain: &tidegate_classify::netfilter::Chain| chain.rules.iter().filter(|counted| counted.rule == rule).count();

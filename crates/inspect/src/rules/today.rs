@@ -1,6 +1,6 @@
 //! C3, and R2 again: rules by shape (short acknowledgements, all of UDP) that today's packets do not have any more.
 
-use super::reach::Asking;
+use super::asking::Asking;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::reading::{Reading, Step};

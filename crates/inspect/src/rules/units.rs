@@ -1,6 +1,6 @@
 //! R17: units that mean something else than they seem to.
 
-use super::finding;
+use super::making::finding;
 use crate::finding::{Edit, Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step, Word};
 use crate::words;
@@ -104,7 +104,7 @@ fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
     let remedies = std::iter::once(&unit.remedy).chain(other.iter().map(|other| &other.remedy));
     let remedies: Vec<&str> = remedies.map(String::as_str).collect();
     let place = unit.value.place.clone().or_else(|| unit.step.place.clone());
-    let fix = Fix { what: super::by_whom(unit.value, remedies.join("; ")), edits };
+    let fix = Fix { what: super::making::by_whom(unit.value, remedies.join("; ")), edits };
     Finding {
         fix: Some(fix),
         ..finding(Rule::Units, Level::Warning, place, unit.what.clone(), because, unit.taken.clone())

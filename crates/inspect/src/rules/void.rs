@@ -1,6 +1,6 @@
 //! R25: words that say nothing beside the others of their command.
 
-use super::finding;
+use super::making::finding;
 use crate::finding::{Finding, Level, Rule};
 use crate::reading::{Reading, Step, Word};
 use tidegate_policy::dump::QdiscDump;

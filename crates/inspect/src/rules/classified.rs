@@ -1,0 +1,98 @@
+//! The rules about classification: which are asked, of all of a policy or of its parts.
+
+use super::asking::{Asking, Checks, not_decided};
+use super::{capped, collisions, defaults, idle, intent, leaf, marks, parts, protocols, reach, rewritten, today};
+use crate::finding::Finding;
+use crate::probe::Prober;
+use crate::reach::Reached;
+use crate::reading::Reading;
+use crate::walk::ways::asks_connections;
+use std::collections::BTreeSet;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+
+/// Rules of netfilter that are looked into; what has more is a list of addresses, not a policy.
+const MOST_RULES: usize = 4000;
+
+/// Those that ask the engine and the words alone.
+const WITHOUT_SETS: [Checks; 4] = [intent::check, protocols::check, collisions::check, today::check];
+/// Those that ask what comes to the filters and classes of a device.
+const BY_DEVICE: [Checks; 7] =
+    [reach::filters, marks::unset, leaf::check, defaults::check, capped::check, idle::check, rewritten::addresses];
+/// All of them, with those that ask what comes to netfilter's rules, whatever device it leaves by.
+const ALL: [Checks; 14] = [
+    reach::filters,
+    reach::rules,
+    intent::check,
+    protocols::check,
+    marks::unset,
+    marks::check,
+    leaf::check,
+    defaults::check,
+    capped::check,
+    idle::check,
+    collisions::check,
+    today::check,
+    rewritten::addresses,
+    rewritten::late,
+];
+
+/// What is found about which packets go where. Of a policy too large to decide, whatever part can be decided.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let chains = reading.gateway.all_tables().iter().flat_map(|table| table.chains());
+    let count: usize = chains.map(|chain| chain.rules.len()).sum();
+    let asked = questions(reading, count);
+    let reached = if count <= MOST_RULES { Reached::of(reading) } else { None };
+    let whole = reached.is_some();
+    let Some(reached) = reached.or_else(|| Reached::nothing(reading)) else {
+        return vec![not_decided(format!("the sets of packets that {asked} ask for are too intricate"))];
+    };
+    let plain = !asks_connections(reading);
+    let whole_policy = &*reading;
+    let mut asking = Asking {
+        prober: Prober::new(whole_policy),
+        reading: whole_policy,
+        reached,
+        plain,
+        only: None,
+        idle: BTreeSet::new(),
+    };
+    let found = asking.all(whole, count, &asked);
+    reading.idle = asking.idle;
+    found
+}
+
+impl Asking<'_> {
+    /// What all rules find; of a policy that is not decided as a whole, those that need no whole.
+    fn all(&mut self, whole: bool, count: usize, asked: &str) -> Vec<Finding> {
+        if whole {
+            let (mut found, silent) = self.ask(&ALL);
+            if silent > 0 {
+                let of = ALL.len();
+                found.push(not_decided(format!(
+                    "{silent} of {of} kinds of questions about {asked} are too intricate; the others were answered"
+                )));
+            }
+            return found;
+        }
+        let (mut found, _) = self.ask(&WITHOUT_SETS);
+        if count > MOST_RULES {
+            found.push(not_decided(format!(
+                "there are {count} rules, more than {MOST_RULES}; what does not hang on it was answered"
+            )));
+            return found;
+        }
+        found.extend(parts::check(self, &BY_DEVICE, asked));
+        found
+    }
+}
+
+/// What questions are about, in words: so many filters and rules.
+fn questions(reading: &Reading, rules: usize) -> String {
+    let is_filter = |dump: &&FilterDump| matches!(dump.entry, FilterEntry::Filter { .. });
+    let filters = reading.filters.iter().filter(is_filter).count();
+    match (filters, rules) {
+        (_, 0) => format!("{filters} filters"),
+        (0, _) => format!("{rules} rules"),
+        _ => format!("{filters} filters and {rules} rules"),
+    }
+}

@@ -1,0 +1,49 @@
+//! Findings and their remedies, as rules make them.
+
+use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
+use crate::reading::{Place, Step, Word};
+
+/// A finding whose witness is a number.
+pub(super) fn finding(
+    rule: Rule,
+    level: Level,
+    place: Option<Place>,
+    what: String,
+    because: String,
+    witness: String,
+) -> Finding {
+    Finding { rule, level, place, what, because, witness: Some(Witness::Number(witness)), fix: None }
+}
+
+/// Where the value of a keyword stands; else the command.
+pub(super) fn at_word(step: &Step, keyword: &str) -> Option<Place> {
+    step.after(keyword).and_then(|word| word.place.clone()).or_else(|| step.place.clone())
+}
+
+/// A fix that writes another value for a keyword.
+pub(super) fn edit(step: &Step, keyword: &str, value: &str, what: &str) -> Option<Fix> {
+    let word = step.after(keyword)?;
+    let place = word.place.clone().filter(|_| word.literal);
+    let edits = place.map(|place| Edit { place, text: value.to_owned() }).into_iter().collect();
+    Some(Fix { what: by_whom(word, format!("{what}: {keyword} {value}")), edits })
+}
+
+/// A fix that says more at the end of a command.
+pub(super) fn addition(step: &Step, words: &str, what: &str) -> Option<Fix> {
+    let last = step.words.last()?;
+    let place = last.place.clone().filter(|_| last.literal);
+    let edits = place.map(|place| Edit { place, text: format!("{} {words}", last.text) }).into_iter().collect();
+    Some(Fix { what: by_whom(last, format!("{what}: {words}")), edits })
+}
+
+/// A remedy; where it is not for `--fix`, with the reason.
+pub(super) fn by_whom(word: &Word, what: String) -> String {
+    match &word.place {
+        _ if word.literal => what,
+        Some(_) => format!(
+            "{what} (by hand: `{}` comes from a variable, a substitution, or a line that is used more than once)",
+            word.text
+        ),
+        None => format!("{what} (by hand: where `{}` is written is not known)", word.text),
+    }
+}
