@@ -195,7 +195,8 @@ fn lines_are_words_and_where_their_output_goes() {
     let out = |empties| Redirects { out: Some(empties), errors: false };
     let none = Redirects::default();
     let both = Redirects { out: Some(false), errors: true };
-    let table: [(&str, Option<(&[&str], Redirects)>); 24] = [
+    type Read = Option<(&'static [&'static str], Redirects)>;
+    let table: [(&str, Read); 24] = [
         ("tc  qdisc show", Some((&["tc", "qdisc", "show"], none))),
         ("echo 'a b' \"c;d\" e\"f\"g", Some((&["echo", "a b", "c;d", "efg"], none))),
         ("echo '' x", Some((&["echo", "", "x"], none))),

@@ -55,12 +55,13 @@ fn pair(source: &str, destination: &str) -> Ends {
 fn sources_and_destinations_are_translated_there_and_back() {
     let plain = (pair("10.0.0.2 4000", "203.0.113.7 53"), pair("203.0.113.7 53", "10.0.0.2 4000"));
     let back = pair("203.0.113.7 53", "10.0.0.2 4000");
-    let masquerade = ["-A POSTROUTING -o wan0 -j MASQUERADE"];
-    let table: Vec<(&[&str], &[&str], (Ends, Ends))> = vec![
+    const MASQUERADE: &[&str] = &["-A POSTROUTING -o wan0 -j MASQUERADE"];
+    type Row = (&'static [&'static str], &'static [&'static str], (Ends, Ends));
+    let table: Vec<Row> = vec![
         (&[], &[], plain.clone()),
         // The address of the device it leaves by, the first of the family.
         (
-            &masquerade,
+            MASQUERADE,
             &[
                 "2001:db8::9/64 dev wan0",
                 "198.51.100.9/24 dev wan0",
@@ -70,7 +71,7 @@ fn sources_and_destinations_are_translated_there_and_back() {
             (pair("198.51.100.9 4000", "203.0.113.7 53"), back.clone()),
         ),
         // A device without one of that family has one of those for documents.
-        (&masquerade, &["2001:db8::9/64 dev wan0"], (pair("192.0.2.1 4000", "203.0.113.7 53"), back.clone())),
+        (MASQUERADE, &["2001:db8::9/64 dev wan0"], (pair("192.0.2.1 4000", "203.0.113.7 53"), back.clone())),
         (&["-A POSTROUTING -o lan0 -j MASQUERADE"], &[], plain.clone()),
         (
             &["-A POSTROUTING -j SNAT --to-source 198.51.100.77"],
@@ -124,7 +125,8 @@ fn sources_and_destinations_are_translated_there_and_back() {
 #[test]
 fn ipv6_has_a_table_of_its_own() {
     let back = pair("2001:db8:7::7 53", "fd00::2 4000");
-    let table: Vec<(&[&str], &[&str], Ends)> = vec![
+    type Row = (&'static [&'static str], &'static [&'static str], Ends);
+    let table: Vec<Row> = vec![
         (
             &["-A POSTROUTING -o wan0 -j MASQUERADE"],
             &["198.51.100.9/24 dev wan0", "2001:db8::9/64 dev wan0"],
