@@ -83,9 +83,11 @@ impl Flow {
         }
         shift_in_range(params)?;
         let mode = params.mode.unwrap_or_default();
-        let one_key = params.keys.0.is_power_of_two();
-        if mode == FlowMode::Map && (!one_key || params.perturb != 0) || params.perturb != 0 && mode != FlowMode::Hash {
+        if mode == FlowMode::Map && !params.keys.0.is_power_of_two() {
             return Err(TcError::bare(Errno::OpNotSupp));
+        }
+        if mode == FlowMode::Map && params.perturb != 0 {
+            return Err(TcError::bare(Errno::Inval));
         }
         let base = base_class(params.baseclass, qdisc);
         let seed = random.flow_seed();
@@ -107,15 +109,17 @@ impl Flow {
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
         shift_in_range(params)?;
         let mut new = params.clone();
+        new.mode = Some(params.mode.or(entry.params.mode).unwrap_or_default());
+        let maps = new.mode == Some(FlowMode::Map);
+        // Keys that were there already are let be.
+        if maps && params.keys.0 != 0 && !params.keys.0.is_power_of_two() {
+            return Err(TcError::bare(Errno::OpNotSupp));
+        }
+        if maps && params.said.perturb {
+            return Err(TcError::bare(Errno::Inval));
+        }
         if new.keys.0 == 0 {
             new.keys = entry.params.keys;
-        }
-        new.mode = Some(params.mode.or(entry.params.mode).unwrap_or_default());
-        if new.mode == Some(FlowMode::Map) && !new.keys.0.is_power_of_two() {
-            return Err(TcError::bare(Errno::OpNotSupp));
-        }
-        if params.said.perturb && new.mode == Some(FlowMode::Map) {
-            return Err(TcError::bare(Errno::OpNotSupp));
         }
         keep_unsaid(&mut new, &entry.params);
         if params.baseclass.is_some() {

@@ -170,8 +170,13 @@ impl Gateway {
             }
         }
         let (above, below) = (self.ports[upper.0 as usize].spec, self.ports[device.0 as usize].spec);
-        // Congestion marked on the outer header on the way is the packet's now, if it can carry the mark (RFC 6040).
+        // Congestion marked on the outer header on the way is the packet's now; one that cannot carry the mark is lost (RFC 6040,
+        // section 4.2).
         let marked = pool.meta(&pkt).ecn() == 3 && pool.head(&pkt).dsfield() & 3 != 3;
+        if tunnel && marked && head.dsfield() & 3 == 0 {
+            self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
+            return Received::Lost;
+        }
         let meta = pool.meta_mut(&pkt);
         meta.frame_len = (meta.frame_len + above.link_header).saturating_sub(below.link_header + octets as u32);
         meta.len = meta.frame_len;

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Pool, Seeded, Time};
-use tidegate_plan::{HIDDEN, Item, Plan, SHARED, plan};
+use tidegate_plan::{HIDDEN, Item, Plan, SHARED, plan, text};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::{LinkKind, Op, TcError};
 use tidegate_syntax::Env;
@@ -144,4 +144,212 @@ fn every_way_between_recorded_scripts_leads_there() {
         scripts.len() * 3,
         failed[..failed.len().min(40)].join("\n")
     );
+}
+
+/// The steps from one script's device to another's, as people read them.
+fn steps(from: &str, to: &str) -> Vec<String> {
+    let script = |text: &str| text.lines().map(|line| format!("tc {}\n", line.trim())).collect::<String>();
+    let (mut from, mut to) = (machine(&script(from)), machine(&script(to)));
+    let way = plan(&from.stand(), &to.stand(), &to.log_of_device()).expect("everything is told");
+    let told = text::text(DEV, &way);
+    let mut lines = told.lines();
+    assert_eq!([lines.next(), lines.next()], [Some("--- link0: as it stands"), Some("+++ link0: as it is wanted")]);
+    for op in way.ops() {
+        from.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
+    }
+    // What stands then is what is wanted, in the words of tc, whose judgement is not the planner's.
+    assert_eq!(listed(&from.stand()), listed(&to.stand()), "{told}");
+    lines.map(str::to_owned).collect()
+}
+
+/// What tc shows of a device, without counters and the numbers that the kernel chose itself.
+fn listed(stand: &Installed) -> Vec<String> {
+    use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat, show_classes, show_filters, show_qdiscs};
+    let flags = ShowFlags { stats: false, ..ShowFlags::FULL };
+    let all = show_qdiscs(&stand.qdiscs, &ShowWhat::of(Object::Qdisc), &flags)
+        + &show_classes(&stand.classes, &ShowWhat::on(Object::Class, DEV), &flags)
+        + &show_filters(&stand.filters, &ShowWhat::on(Object::Filter, DEV), &flags);
+    let automatic = |word: &str| {
+        let major = word.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok());
+        word.contains(':') && major.is_some_and(|major| (0x8000..0xff00).contains(&major))
+    };
+    let line = |line: &str| {
+        let words = line.split_whitespace().map(|word| if automatic(word) { "automatic" } else { word });
+        words.filter(|word| !word.starts_with("0x")).collect::<Vec<_>>().join(" ")
+    };
+    all.lines().map(line).filter(|line| !line.starts_with("index ")).collect()
+}
+
+const TREE: &str = "qdisc add dev link0 root handle 1: htb default 20
+    class add dev link0 parent 1: classid 1:1 htb rate 10mbit
+    class add dev link0 parent 1:1 classid 1:10 htb rate 4mbit ceil 10mbit
+    class add dev link0 parent 1:1 classid 1:20 htb rate 6mbit ceil 10mbit
+    qdisc add dev link0 parent 1:10 handle 10: pfifo limit 50
+    filter add dev link0 parent 1: pref 1 protocol ip handle 5 fw classid 1:10
+    filter add dev link0 parent 1: pref 2 protocol ip u32 match ip dport 80 0xffff classid 1:20";
+
+/// What can be changed is changed, what cannot is made anew, and the rest stays: what each change of one line comes to.
+#[test]
+fn the_way_is_no_longer_than_it_must_be() {
+    let kept = |count: usize| format!("= {count} qdiscs, classes and filters stay as they are");
+    let changed = |old: &str, new: &str| {
+        assert!(TREE.contains(old), "{old}");
+        steps(TREE, &TREE.replace(old, new))
+    };
+    assert_eq!(steps(TREE, TREE), [kept(7)]);
+    assert_eq!(
+        changed("limit 50", "limit 60"),
+        ["~ tc qdisc change dev link0 parent 1:10 handle 10: pfifo limit 60", &kept(6)]
+    );
+    let found = changed("rate 4mbit ceil 10mbit", "rate 5mbit ceil 9mbit");
+    assert!(
+        found[0].starts_with("~ tc class change dev link0 parent 1:1 classid 1:10 htb ")
+            && found[0].contains("rate 5Mbit ceil 9Mbit"),
+        "{found:?}"
+    );
+    assert_eq!(found[1..], [kept(6)]);
+    // Another kind is another qdisc.
+    let found = changed("pfifo limit 50", "bfifo limit 9000");
+    assert_eq!(found.last(), Some(&kept(6)));
+    assert!(
+        found.iter().any(|line| line.starts_with("+ tc qdisc add dev link0 parent 1:10 handle 10: bfifo limit 9000")),
+        "{found:?}"
+    );
+    // A filter that leads elsewhere.
+    let found = changed("handle 5 fw classid 1:10", "handle 5 fw classid 1:20");
+    assert_eq!(found.last(), Some(&kept(6)), "{found:?}");
+    let found = changed("dport 80", "dport 443");
+    assert_eq!(found.last(), Some(&kept(6)), "{found:?}");
+    assert!(
+        found.iter().any(|line| line.starts_with("- tc filter del dev link0 parent 1: pref 2 handle 800::800 u32")),
+        "{found:?}"
+    );
+    assert!(
+        found.iter().any(|line| line.contains("match u32 0x000001bb 0x0000ffff at 20") || line.contains("000001bb")),
+        "{found:?}"
+    );
+    // A qdisc's own parameters.
+    let found = changed("default 20", "default 10");
+    assert_eq!(found[0], "- tc qdisc del dev link0 root (htb 1:)", "htb cannot be changed");
+    assert!(
+        found[1].starts_with("+ tc qdisc add dev link0 root handle 1: htb ") && found[1].contains(" default 10 "),
+        "{found:?}"
+    );
+    // What goes, and what comes.
+    let without = |line: &str| TREE.lines().filter(|one| !one.contains(line)).collect::<Vec<_>>().join("\n");
+    assert_eq!(
+        steps(TREE, &without("qdisc add dev link0 parent")),
+        ["- tc qdisc del dev link0 parent 1:10 handle 10: (pfifo)", &kept(6)]
+    );
+    assert_eq!(
+        steps(&without("qdisc add dev link0 parent"), TREE),
+        ["+ tc qdisc add dev link0 parent 1:10 handle 10: pfifo limit 50", &kept(6)]
+    );
+    let found = steps(TREE, &without("1:20"));
+    assert!(found.iter().any(|line| line == "- tc class del dev link0 classid 1:20 (htb)"), "{found:?}");
+    assert_eq!(steps(TREE, "")[..1], ["- tc qdisc del dev link0 root (htb 1:)"]);
+    let found = steps("", TREE);
+    assert_eq!((found.len(), found.iter().all(|line| line.starts_with("+ tc "))), (7, true), "{found:?}");
+    // A class below another, or without one, is another place.
+    let found = changed("parent 1:1 classid 1:20", "parent 1: classid 1:20");
+    assert!(
+        found.iter().any(|line| line.starts_with("+ tc class add dev link0 parent 1: classid 1:20 htb")),
+        "{found:?}"
+    );
+}
+
+/// Each kind's parameters: from one set to another and back, and nothing where they are the same.
+#[test]
+fn parameters_of_each_kind_are_brought_about() {
+    let root = |words: &str| format!("qdisc add dev link0 root handle 1: {words}");
+    let table = [
+        ("tbf rate 1mbit burst 10k limit 30k", "tbf rate 2mbit burst 20k limit 40k"),
+        (
+            "red limit 400k min 30k max 90k avpkt 1000 burst 55 bandwidth 10mbit",
+            "red limit 400k min 40k max 90k avpkt 1000 burst 55 bandwidth 10mbit",
+        ),
+        (
+            "choke limit 100 min 20 max 50 avpkt 1000 burst 30 bandwidth 10mbit",
+            "choke limit 100 min 10 max 50 avpkt 1000 burst 30 bandwidth 10mbit",
+        ),
+        ("netem delay 10ms 2ms 25% loss 1%", "netem delay 20ms"),
+        ("netem delay 10ms reorder 5% 10% corrupt 1%", "netem delay 10ms rate 1mbit slot 1ms 2ms"),
+        ("fq_codel target 5ms limit 1000", "fq_codel target 7ms limit 1000"),
+        ("fq_codel ce_threshold 1ms", "fq_codel ce_threshold 2ms"),
+        ("codel target 5ms", "codel target 9ms interval 90ms"),
+        ("pie target 15ms", "pie target 17ms tupdate 20ms"),
+        ("fq_pie target 15ms", "fq_pie target 17ms"),
+        ("fq_pie flows 16", "fq_pie flows 32"),
+        ("fq limit 500 quantum 3000", "fq limit 600 quantum 3000 maxrate 1mbit"),
+        ("sfq perturb 10 limit 50", "sfq perturb 20 limit 60"),
+        ("cake bandwidth 10mbit diffserv4 nat", "cake bandwidth 12mbit besteffort nonat"),
+        ("prio bands 3", "prio bands 4 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"),
+        ("pfifo limit 10", "pfifo limit 11"),
+        ("ets bands 3 strict 1 quanta 2000 3000", "ets bands 3 strict 1 quanta 2000 4000"),
+        ("hhf limit 100", "hhf limit 200"),
+        ("skbprio limit 10", "skbprio limit 20"),
+        (
+            "stab overhead 10 linklayer atm tsize 64 mtu 1500 tbf rate 1mbit burst 10k limit 30k",
+            "stab overhead 18 tbf rate 1mbit burst 10k limit 30k",
+        ),
+    ];
+    for (one, other) in table {
+        assert_eq!(steps(&root(one), &root(one)), ["= 1 qdiscs, classes and filters stay as they are"], "{one}");
+        for (from, to) in [(one, other), (other, one)] {
+            assert!(!steps(&root(from), &root(to)).is_empty(), "{from} → {to}");
+        }
+    }
+}
+
+/// Filters of each kind: the same is kept, another takes its place.
+#[test]
+fn filters_are_told_apart() {
+    let on = |filter: &str| {
+        format!("qdisc add dev link0 root handle 1: prio\nfilter add dev link0 parent 1: pref 3 protocol {filter}")
+    };
+    let table = [
+        ("ip handle 5 fw classid 1:1", "ip handle 6 fw classid 1:1"),
+        ("ip handle 5/0xff fw classid 1:1", "ip handle 5/0xf fw classid 1:1"),
+        ("ip matchall classid 1:1", "ip matchall classid 1:2"),
+        ("ip matchall classid 1:1", "ipv6 matchall classid 1:1"),
+        ("ip matchall classid 1:1 action drop", "ip matchall classid 1:1 action pass"),
+        ("ip matchall action police rate 1mbit burst 10k", "ip matchall action police rate 2mbit burst 10k"),
+        ("ip matchall action skbedit mark 1", "ip matchall action skbedit mark 1 action drop"),
+        ("ip basic classid 1:1", "ip basic classid 1:2"),
+        ("ip u32 match u32 0 0 classid 1:1", "ip u32 match u32 1 1 at 4 classid 1:1"),
+        ("ip handle 1 flow map key mark rshift 2 and 0xff addend 5", "ip handle 1 flow map key mark rshift 3 and 0xff"),
+        ("ip handle 1 flow hash keys src,dst divisor 4", "ip handle 1 flow hash keys src divisor 4 perturb 10"),
+        ("ip flower ip_proto tcp dst_port 80 classid 1:1", "ip flower ip_proto udp dst_port 80 classid 1:1"),
+        ("ip chain 4 matchall classid 1:1", "ip matchall classid 1:1"),
+        ("ip matchall classid 1:1", "ip flower classid 1:1"),
+    ];
+    for (one, other) in table {
+        assert_eq!(steps(&on(one), &on(one)), ["= 2 qdiscs, classes and filters stay as they are"], "{one}");
+        for (from, to) in [(one, other), (other, one)] {
+            let found = steps(&on(from), &on(to));
+            assert!(
+                found.iter().any(|line| line.starts_with("+ ") || line.starts_with("~ ")),
+                "{from} → {to}: {found:?}"
+            );
+        }
+    }
+    // Both directions of clsact, each with its own list; and what is added stands beside what stays.
+    let both = "qdisc add dev link0 clsact\nfilter add dev link0 ingress pref 1 protocol ip matchall action drop";
+    let more = format!("{both}\nfilter add dev link0 egress pref 1 protocol ip matchall action drop");
+    let found = steps(both, &more);
+    assert_eq!(found.last().map(String::as_str), Some("= 2 qdiscs, classes and filters stay as they are"), "{found:?}");
+    assert_eq!(steps(&more, "")[0], "- tc qdisc del dev link0 clsact (ffff:)");
+    let found = steps(&more, both);
+    assert!(found[0].starts_with("- tc filter del dev link0 parent ffff:fff3 pref 1 handle 0x1 matchall"), "{found:?}");
+}
+
+/// Few lines are shown of a long way, and how many more there are.
+#[test]
+fn a_long_way_is_cut() {
+    let classes = |count: u32| {
+        let class = |at: u32| format!("\nclass add dev link0 parent 1: classid 1:{:x} htb rate 1mbit", at + 1);
+        String::from("qdisc add dev link0 root handle 1: htb") + &(0..count).map(class).collect::<String>()
+    };
+    assert_eq!((steps("", &classes(59)).len(), steps("", &classes(60)).len()), (60, 61));
+    assert_eq!(steps("", &classes(63)).last().map(String::as_str), Some("  … and 4 more"));
 }

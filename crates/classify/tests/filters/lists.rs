@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use tidegate_classify::{Actions, Asked, FilterList, Meter, Owner, RandomSource, Told, Verdict};
 use tidegate_packet::{Handle, Head, Jiffies, Meta, Pkt, Pool, Seeded, Time, Wheel};
-use tidegate_policy::{Act, FilterOp, Op, QdiscOp, Verb};
-use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
+use tidegate_policy::{Act, ActionsOp, FilterOp, Op, QdiscOp, TcError, Verb};
+use tidegate_syntax::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
 use tidegate_syntax::{Device, Env};
 
 /// The device that commands name.
@@ -64,6 +64,73 @@ impl Lists {
                 _ => Err(Elsewhere),
             },
         }
+    }
+
+    /// What tc prints when it is given these words: of the root's filters and chains, and of actions.
+    pub(crate) fn says(&mut self, now: Time, words: &[String]) -> String {
+        let devices = vec![Device { name: LINK.to_owned(), speed_mbit: Some(1000) }];
+        let parsed = match tc::parse(words, &Env { devices: Some(devices), ..Env::default() }) {
+            Err(refusal) => return refusal.stderr,
+            Ok(parsed) => parsed,
+        };
+        self.count_actions(now);
+        match parsed.command {
+            TcCommand::Apply(op) => {
+                let done = self.apply(now, &op);
+                // What the kernel refuses it says, and a warning.
+                parsed.stderr
+                    + &match done {
+                        Ok(None) => String::new(),
+                        Ok(Some(warning)) => format!("Warning: {warning}\n"),
+                        Err(error) => tc::refusal_text(&op, &error).0,
+                    }
+            }
+            TcCommand::Show(what) => {
+                let mut dumps = Vec::new();
+                let told = Told { now, actions: &self.actions };
+                self.filters.dump(told, LINK, self.root, None, &mut dumps);
+                tc::show_filters(&dumps, &what, &parsed.flags)
+            }
+            TcCommand::ShowActions(what) => {
+                let dumps = match &what {
+                    ShowActions::Kind(kind) => Ok(self.actions.dump(kind, now)),
+                    ShowActions::Numbered(ids) => self.actions.get(ids, now),
+                };
+                // tc reads a refusal of `get` as it does one of `delete`.
+                let refused = |error| tc::refusal_text(&Op::Actions(ActionsOp::Delete(Vec::new())), &error).0;
+                dumps.map_or_else(refused, |dumps| tc::show_actions(&dumps, &what, &parsed.flags))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn apply(&mut self, now: Time, op: &Op) -> Result<Option<String>, TcError> {
+        let done = match op {
+            Op::Qdisc(op) => {
+                self.qdisc(op).expect("a root");
+                Ok(None)
+            }
+            Op::Filter(op) => {
+                let classes = &self.classes;
+                let has_class = |class: Handle| classes.contains(&class.0);
+                let owner =
+                    Owner { qdisc: self.root, holder: self.root, has_class: &has_class, now, wheel: &self.wheel };
+                let mut random = RandomSource { draws: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn };
+                self.filters.apply(op, owner, &mut self.actions, &mut random).map(|()| None)
+            }
+            Op::Chain(op) => self.filters.apply_chain(op).map(|()| None),
+            Op::Actions(op) => return self.actions.apply(op, now),
+            other => panic!("{other:?}"),
+        };
+        let removes = match op {
+            Op::Filter(op) => op.verb != Verb::Add,
+            Op::Chain(op) => !op.add,
+            _ => false,
+        };
+        if removes {
+            self.actions.filters_may_be_gone(now);
+        }
+        done
     }
 
     fn qdisc(&mut self, op: &QdiscOp) -> Result<(), Elsewhere> {

@@ -7,4 +7,5 @@ mod conntrack;
 mod lists;
 mod netfilter;
 mod recordings;
+mod session;
 mod vectors;

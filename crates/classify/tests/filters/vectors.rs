@@ -11,7 +11,7 @@ const PACKETS: &str = include_str!("../data/packets.csv");
 /// The bands of the root; the last takes what filters send nowhere.
 const BANDS: u16 = 16;
 
-fn words(command: &str) -> Vec<String> {
+pub(crate) fn words(command: &str) -> Vec<String> {
     let piece = pieces(command).expect("quotes are closed").remove(0);
     plain(&piece, 0).expect("no shell is needed").expect("a command").0
 }

@@ -73,7 +73,7 @@ const OPTIONS: &[OptionSpec] = &[
 pub(super) const FQ_PIE: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
-    changes: Changes::InPlace,
+    changes: Changes::InPlaceIfSame { fixed: flows, unsaid: without_flows },
     ahead,
     reports: Reports::IfAccepted,
     ..KindSpec::new(Kind::FqPie, "fq_pie", "fair queueing with PIE (RFC 8033) in each flow")
@@ -85,4 +85,15 @@ fn ahead(params: &QdiscParams) -> Vec<Ahead> {
         Ahead::Turns { quantum: params.quantum.unwrap_or(1514) },
         Ahead::Held { us: params.pie.target_us.unwrap_or(15_000), spares_frame: false },
     ]
+}
+
+/// Their number is as it was made: Linux refuses even the same.
+fn flows(params: &QdiscParams) -> Option<u32> {
+    if let QdiscParams::FqPie(params) = params { params.flows } else { None }
+}
+
+fn without_flows(params: &mut QdiscParams) {
+    if let QdiscParams::FqPie(params) = params {
+        params.flows = None;
+    }
 }
