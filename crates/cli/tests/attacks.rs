@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{PoisonError, RwLock};
 
 /// Who runs the attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,9 @@ const ATTACKS: &[Attack] = &[
     ("calls", Some(0), &[]),
     ("files", Some(0), &[]),
 ];
+
+/// Attacks that are held may run side by side; one that is let through changes the canaries of all.
+static CANARIES: RwLock<()> = RwLock::new(());
 
 /// A copy of tidegate and of the scripts that everybody may read, and that may be harmed.
 struct Ground(PathBuf);
@@ -113,6 +117,7 @@ fn all_held(who: Who, name: &str) {
         eprintln!("SKIPPED: {who:?}: only root can become root and another user");
         return;
     }
+    let _held = CANARIES.read().unwrap_or_else(PoisonError::into_inner);
     let ground = Ground::new(name);
     let mut broken = Vec::new();
     for attack in ATTACKS {
@@ -172,6 +177,7 @@ fn the_harness_notices_harm() {
         eprintln!("SKIPPED: only root can become another user");
         return;
     }
+    let _alone = CANARIES.write().unwrap_or_else(PoisonError::into_inner);
     let ground = Ground::new("harness");
     // A stand-in that runs the script as it is.
     fs::remove_file(ground.0.join("tidegate")).expect("it is ours");
@@ -180,6 +186,9 @@ fn the_harness_notices_harm() {
     fs::set_permissions(ground.0.join("tidegate"), fs::Permissions::from_mode(0o755)).expect("it is ours");
     for name in ["descriptors", "sockets", "files"] {
         let told = ground.run(Who::User, &(name, None, &[]));
+        for left in ["/tmp/tidegate-canary", "/var/tmp/tidegate-canary"] {
+            let _ = fs::remove_file(left);
+        }
         assert!(["ESCAPED", "CHANGED"].iter().any(|word| told.contains(word)), "{name}:\n{told}");
     }
 }

@@ -5,6 +5,9 @@ use std::fmt;
 use tidegate_capture::TOOLS;
 use tidegate_syntax::tc;
 
+/// Bytes of the longest policy.
+pub const MAX_POLICY: u64 = 16 << 20;
+
 /// What a policy may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! Which line of a text behind a command (`tc -b - <<EOF`, `nft -f - <<EOF`) a tool refused.
 
-use crate::MAX_POLICY;
+use crate::format::MAX_POLICY;
 use tidegate_capture::{Outcome, Recorded};
 use tidegate_sys::input_file;
 

@@ -33,7 +33,7 @@ mod tcjson;
 mod to_short;
 mod traced;
 
-pub use format::{Format, FormatError, sniff};
+pub use format::{Format, FormatError, MAX_POLICY, sniff};
 pub use inside::point_inside;
 pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
@@ -58,9 +58,6 @@ use traced::Traced;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// Bytes of the longest policy.
-pub const MAX_POLICY: u64 = 16 << 20;
 
 /// How scripts are confined beyond what always holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::LoadedPolicy;
 use super::lists::Asked;
 use super::traced::Came;
-use crate::MAX_POLICY;
+use crate::format::MAX_POLICY;
 use crate::inside::{line_inside, refused_line};
 use crate::line_words::LineWords;
 use std::path::Path;
