@@ -49,7 +49,7 @@ pub struct Table {
 /// A chain with its counters.
 #[derive(Clone, Debug)]
 pub struct Chain {
-    /// Its name.
+    /// The chain's name, built-in (`FORWARD`) or the user's.
     pub name: String,
     /// nft's number for it.
     pub handle: u64,

@@ -54,7 +54,7 @@ pub struct Mirrored {
 pub(crate) enum Said {
     /// It does not match.
     No,
-    /// This.
+    /// It matches, and the packet's way is decided.
     Decided(Verdict),
     /// All are to be asked again.
     Again,

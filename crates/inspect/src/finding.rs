@@ -14,7 +14,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Its name.
+    /// The word for it in text and JSON: `error`, `warning` or `note`.
     pub const fn name(self) -> &'static str {
         match self {
             Level::Note => "note",

@@ -20,7 +20,7 @@ const QUEUE: u32 = 1000;
 /// A host to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostSpec {
-    /// Its name.
+    /// The host's name in the scenario.
     pub name: String,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
@@ -90,7 +90,7 @@ impl Host {
         Ok((Host { place, doors: Mutex::default() }, tun))
     }
 
-    /// Its name.
+    /// The host's name in the scenario.
     pub fn name(&self) -> &str {
         self.place.name()
     }

@@ -14,7 +14,7 @@ use crate::host::{DEVICES, KERNEL, NAMESPACES, Trouble, trouble};
 /// A router to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouterSpec {
-    /// Its name.
+    /// The router's name in the scenario.
     pub name: String,
     /// Its devices.
     pub wires: Vec<Wire>,
@@ -23,7 +23,7 @@ pub struct RouterSpec {
 /// A device of a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
-    /// Its name.
+    /// The device's name in the router's namespace, at most 15 bytes.
     pub name: String,
     /// Its address.
     pub address: Option<IpAddr>,

@@ -32,7 +32,7 @@ pub enum Verdict {
 /// An interface to describe.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface<'t> {
-    /// Its name.
+    /// The interface's name (`if_name`), in UTF-8.
     pub name: &'t str,
     /// What stands in it.
     pub description: &'t str,

@@ -538,7 +538,7 @@ impl Choice {
 pub struct RuleTable {
     /// The family that it is for.
     pub family: Family,
-    /// Its name.
+    /// The table's name: `mangle`, or what the user called it.
     pub name: String,
     /// Its chains.
     pub chains: Vec<RuleChain>,
@@ -555,7 +555,7 @@ impl RuleTable {
 /// A chain of a [`RuleTable`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleChain {
-    /// Its name.
+    /// The chain's name.
     pub name: String,
     /// The hook that packets come to it by; `None`: only rules lead to it.
     pub base: Option<Base>,

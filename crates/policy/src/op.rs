@@ -152,7 +152,7 @@ pub struct ChainOp {
     pub block: u32,
     /// The qdisc or class whose chain it is; [`Handle::NONE`] = the root qdisc.
     pub parent: Handle,
-    /// Its number.
+    /// The chain's number.
     pub chain: u32,
 }
 

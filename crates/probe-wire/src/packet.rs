@@ -38,7 +38,7 @@ pub struct Header {
     pub exchange: u8,
     /// Whose it is.
     pub session: u32,
-    /// Its number.
+    /// The packet's number, as the sender counts.
     pub number: u32,
     /// When it was sent, by the sender's clock, ns.
     pub sent: u64,

@@ -12,7 +12,7 @@ use tidegate_probe_wire::Malformed;
 pub enum Error {
     /// A name has no address.
     NoName {
-        /// The name.
+        /// The name that was looked up.
         host: String,
         /// The resolver's words.
         why: String,

@@ -19,7 +19,7 @@ const LOOPBACK: &str = "lo";
 pub enum LinkRequest {
     /// A link is created.
     Create {
-        /// Its name.
+        /// The name of the link to create, at most 15 bytes.
         name: String,
         /// Its kind, as the kernel calls it.
         kind: String,
@@ -30,7 +30,7 @@ pub enum LinkRequest {
     Delete(String),
     /// A link changes.
     Change {
-        /// Its name.
+        /// The name of the link to change.
         name: String,
         /// What changes.
         change: Change,

@@ -102,7 +102,7 @@ impl Scenario {
 /// Somebody in the network.
 #[derive(Clone, Debug)]
 pub struct ScenarioNode {
-    /// Its name.
+    /// The node's name in the scenario.
     pub name: String,
     /// What it is.
     pub role: NodeRole,
@@ -141,7 +141,7 @@ pub struct MachineSetup {
 /// A device of a machine.
 #[derive(Clone, Debug)]
 pub struct ScenarioDevice {
-    /// Its name.
+    /// The device's name on its machine.
     pub name: String,
     /// What kind it is.
     pub kind: LinkKind,
@@ -209,7 +209,7 @@ impl TcpOptions {
 /// What joins nodes.
 #[derive(Clone, Debug)]
 pub struct ScenarioLink {
-    /// Its name.
+    /// The link's name in the scenario.
     pub name: String,
     /// Its ends: two, or several that share it; the last is the hub.
     pub ends: Vec<LinkEnd>,
@@ -289,7 +289,7 @@ pub enum BufferSize {
 /// A policy to compare.
 #[derive(Clone, Debug)]
 pub struct ScenarioPolicy {
-    /// Its name.
+    /// The policy's name in the scenario.
     pub name: String,
     /// Its title, for tables.
     pub title: String,
@@ -379,7 +379,7 @@ pub enum TimelineEvent {
 /// What goes on.
 #[derive(Clone, Debug)]
 pub struct ScenarioLoad {
-    /// Its name.
+    /// The load's name in the scenario.
     pub name: String,
     /// Its title, for tables.
     pub title: String,
@@ -515,7 +515,7 @@ pub enum DatagramPacing {
 /// A figure that is expected.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// Its name.
+    /// What the expectation is called in results in the scenario.
     pub id: String,
     /// What it is, in words.
     pub what: String,

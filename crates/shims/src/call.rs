@@ -144,7 +144,7 @@ pub enum FileChange {
 pub enum LinkChange {
     /// A link is created.
     Create {
-        /// Its name.
+        /// The name of the link to create.
         name: String,
         /// Its kind, as the kernel calls it.
         kind: String,
@@ -155,28 +155,28 @@ pub enum LinkChange {
     Delete(String),
     /// A link is set up or down.
     SetUp {
-        /// Its name.
+        /// The name of the link.
         name: String,
         /// Up.
         up: bool,
     },
     /// A link takes packets of another length.
     Mtu {
-        /// Its name.
+        /// The name of the link.
         name: String,
         /// Bytes.
         bytes: u32,
     },
     /// A link gets another transmit queue.
     QueueLength {
-        /// Its name.
+        /// The name of the link.
         name: String,
         /// Packets.
         packets: u32,
     },
     /// A link gets another name.
     Rename {
-        /// Its name.
+        /// The name that the link has so far.
         name: String,
         /// The new one.
         to: String,

@@ -51,7 +51,7 @@ const QUEUES: [(&str, &str); 9] = [
 /// What the gateway does not know of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LinkState {
-    /// Its number.
+    /// The link's number (`ifindex`), from 1.
     pub(super) index: u32,
     pub(super) kind: LinkKind,
     pub(super) up: bool,

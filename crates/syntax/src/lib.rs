@@ -42,7 +42,7 @@ pub struct Env {
 /// A device, as far as the front ends care.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// Its name.
+    /// The device's name.
     pub name: String,
     /// Its speed in Mbit/s, for rates given in per cent; `None`: the driver does not tell.
     pub speed_mbit: Option<u32>,

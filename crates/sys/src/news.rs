@@ -23,9 +23,9 @@ const LOOPBACK: u16 = 772;
 /// A link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Its number.
+    /// The link's number (`ifindex`).
     pub index: u32,
-    /// Its name.
+    /// The link's name.
     pub name: String,
     /// Is it up?
     pub up: bool,

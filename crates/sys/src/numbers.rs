@@ -109,7 +109,7 @@ numbers! {
     TCA_ACT_KIND: u16 = 1;
     /// What its kind is told.
     TCA_ACT_OPTIONS: u16 = 2;
-    /// Its number.
+    /// The action's number (`index`).
     TCA_ACT_INDEX: u16 = 3;
     /// What it has counted.
     TCA_ACT_STATS: u16 = 4;

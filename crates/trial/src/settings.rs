@@ -80,7 +80,7 @@ macro_rules! named {
             pub const TABLE: &'static [($name, &'static str, &'static str)] =
                 &[$(($name::$variant, $id, $doc),)*];
 
-            /// Its name.
+            /// The word for it on the command line and in documents.
             pub const fn id(self) -> &'static str {
                 match self { $($name::$variant => $id,)* }
             }

@@ -144,7 +144,7 @@ pub fn end_of(run: &Run) -> u64 {
 pub struct Moment {
     /// When, ns.
     pub at: f64,
-    /// Its number.
+    /// The number under which the text beside the chart names it.
     pub number: String,
 }
 

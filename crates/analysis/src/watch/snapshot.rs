@@ -28,7 +28,7 @@ pub struct Snapshot {
 /// A device with its trees.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Device {
-    /// Its name.
+    /// The device's name, as Linux has it.
     pub name: String,
     /// What its link carries, in bits per second, where that is known.
     pub link_bps: Option<f64>,

@@ -35,7 +35,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Its name.
+    /// The word for it in `explain --json`.
     pub const fn name(self) -> &'static str {
         match self {
             Outcome::Met => "met",

@@ -79,7 +79,7 @@ pub(crate) struct Passing {
 /// Where on its way a packet is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hook<'a> {
-    /// Its name.
+    /// The hook of netfilter, from PREROUTING to POSTROUTING.
     pub(crate) at: netfilter::Hook,
     /// The device it came in by is known here.
     pub(crate) input: bool,

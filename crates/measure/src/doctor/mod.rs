@@ -36,7 +36,7 @@ pub struct Facts {
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Device {
-    /// Its name.
+    /// The device's name, as Linux has it.
     pub name: String,
     /// Is there hardware behind it?
     pub is_hardware: bool,

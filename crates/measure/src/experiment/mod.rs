@@ -58,7 +58,7 @@ pub struct Experiment {
 /// Somebody in the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name.
+    /// The node's name in the scenario.
     pub name: String,
     /// `host`, `machine` (it has devices, which may have policies), `relay`.
     pub kind: String,
@@ -69,7 +69,7 @@ pub struct Node {
 /// A link between two nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cable {
-    /// Its name.
+    /// The link's name in the scenario.
     pub name: String,
     /// Where it begins: `gateway:eth0`, `isp`.
     pub from: String,

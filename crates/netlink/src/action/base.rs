@@ -10,7 +10,7 @@ const GENERAL: usize = 20;
 
 /// A kind of action: its attributes.
 pub(crate) struct Row {
-    /// Its name.
+    /// The kind's name, as `TCA_ACT_KIND` has it.
     pub(crate) name: &'static str,
     /// Where its structure stands.
     pub(crate) structure: u16,

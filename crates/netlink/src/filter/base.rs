@@ -9,7 +9,7 @@ use tidegate_sys::attribute::{Attributes, Found};
 
 /// A kind of filter: its attributes.
 pub(crate) struct Row {
-    /// Its name.
+    /// The kind's name, as `TCA_KIND` has it.
     pub(crate) name: &'static str,
     /// Where its actions stand.
     pub(crate) actions: u16,

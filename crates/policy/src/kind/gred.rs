@@ -41,7 +41,7 @@ pub struct GredFlags {
 /// A virtual queue of gred (`gred vq`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GredQueue {
-    /// Its number.
+    /// The virtual queue's number, 0 to 15 (`vq`).
     pub vq: u32,
     /// Its place in the order that `grio` adds averages by; 0: not given.
     pub prio: u8,

@@ -7,7 +7,7 @@ use super::plot::Plot;
 /// A sample to compare.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Its name.
+    /// What the sample is called in the legend.
     pub name: String,
     /// How its line looks.
     pub class: &'static str,

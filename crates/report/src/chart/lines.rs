@@ -7,7 +7,7 @@ use super::plot::Plot;
 /// A line: its name stands at its end.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Its name.
+    /// What the line is called, written at its end.
     pub name: String,
     /// How it looks, in the words of the style sheet: `with`, `without`, `s1`, ….
     pub class: &'static str,

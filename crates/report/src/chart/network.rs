@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// Somebody in the network.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// Its name.
+    /// The node's name, written below its box.
     pub name: String,
     /// More about it.
     pub aside: String,

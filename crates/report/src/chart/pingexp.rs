@@ -13,7 +13,7 @@ use tidegate_measure::{Pings, deviation};
 /// Somebody who was asked again and again.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
-    /// Its name.
+    /// What the target is called, written beside its row.
     pub name: String,
     /// When it was asked, in ns from the beginning, and how long each answer took; `None`: none came.
     pub answers: Vec<(u64, Option<u64>)>,

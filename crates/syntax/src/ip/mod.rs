@@ -50,7 +50,7 @@ pub enum IpCommand {
     Set(LinkSet),
     /// `ip link add`, `ip tunnel add`, `ip tuntap add`.
     AddLink {
-        /// Its name.
+        /// The new device's name.
         name: String,
         /// What it is.
         kind: LinkKind,

@@ -11,7 +11,7 @@ use tidegate_policy::{LinkKind, RawLink, TunnelMode};
 pub struct ShownLink {
     /// Its number, from 1.
     pub index: u32,
-    /// Its name.
+    /// The device's name.
     pub name: String,
     /// What it is.
     pub kind: LinkKind,

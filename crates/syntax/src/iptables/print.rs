@@ -13,7 +13,7 @@ use tidegate_policy::netfilter::{
 /// A chain to list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListedChain {
-    /// Its name.
+    /// The chain's name.
     pub name: String,
     /// Its policy (true = accept), for the built-in ones.
     pub policy: Option<bool>,

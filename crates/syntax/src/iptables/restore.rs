@@ -25,7 +25,7 @@ pub struct Restore {
 /// A table from its `*NAME` to its `COMMIT`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RestoredTable {
-    /// Its name.
+    /// The table's name.
     pub name: String,
     /// What is to be done, with the number of its line, from 1.
     pub lines: Vec<(usize, RestoreLine)>,

@@ -14,11 +14,11 @@ use tidegate_policy::netfilter::{
 pub struct Shown {
     /// Its family.
     pub family: Family,
-    /// Its name.
+    /// The table's name.
     pub name: String,
     /// iptables made it.
     pub of_iptables: bool,
-    /// Its number.
+    /// The table's handle, for `nft -a`.
     pub handle: u64,
     /// Its chains.
     pub chains: Vec<ShownChain>,
@@ -27,9 +27,9 @@ pub struct Shown {
 /// A chain to list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShownChain {
-    /// Its name.
+    /// The chain's name.
     pub name: String,
-    /// Its number.
+    /// The chain's handle, for `nft -a`.
     pub handle: u64,
     /// Where it stands, and whether it accepts what no rule decides.
     pub base: Option<(Base, bool)>,

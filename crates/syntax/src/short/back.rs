@@ -50,7 +50,7 @@ impl Misfit {
 pub struct Counterpart {
     /// Its device.
     pub device: String,
-    /// Its number.
+    /// The class's handle on the device.
     pub class: Handle,
     /// The name, as [`super::Short::class_names`] has it.
     pub name: String,

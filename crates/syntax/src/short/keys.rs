@@ -72,7 +72,7 @@ pub enum Section {
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its name.
+    /// The key as it is written.
     pub name: &'static str,
     /// Where it stands.
     pub section: Section,

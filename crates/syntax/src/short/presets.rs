@@ -5,7 +5,7 @@ use super::{Fair, Queue, Rank};
 /// A preset: the file that names it overrides what it wants otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Its name.
+    /// The preset's name, for `preset = "…"`.
     pub name: &'static str,
     /// For whom.
     pub about: &'static str,
@@ -18,7 +18,7 @@ pub struct Preset {
 /// A class of a preset.
 #[derive(Clone, Copy, Debug)]
 pub struct PresetClass {
-    /// Its name.
+    /// The class's name.
     pub name: &'static str,
     /// Before or behind the others.
     pub rank: Rank,

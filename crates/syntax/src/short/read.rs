@@ -128,7 +128,7 @@ pub struct Link {
 /// A class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// Its name.
+    /// The class's name, and where it is written.
     pub name: Said<String>,
     /// Where among the others.
     pub rank: Rank,

@@ -53,7 +53,7 @@ pub enum Ct {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Compare {
-    /// The same.
+    /// Equal (`NFT_CMP_EQ`).
     Is = 0,
     /// Another.
     IsNot = 1,

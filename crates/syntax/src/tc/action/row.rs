@@ -11,7 +11,7 @@ use tidegate_policy::{Action, Control};
 
 /// A kind of action: how tc reads what is said of it, and how it lists it.
 pub(super) struct Row {
-    /// Its name.
+    /// The kind's name, the word behind `action`.
     pub(super) name: &'static str,
     /// How it is written, for its help.
     pub(super) form: &'static str,

@@ -12,7 +12,7 @@ use tidegate_policy::{Action, FilterParams, Indev};
 
 /// A kind of filter: how tc reads what is said of it, and how it lists it.
 pub(in crate::tc) struct Row {
-    /// Its name.
+    /// The kind's name in `tc filter add … KIND`.
     pub(super) name: &'static str,
     /// Reads the handle in the kind's notation and the words behind the kind; the filter is for packets of an EtherType.
     pub(super) parse: fn(Given<'_>, u16, &mut Words<'_>, &Env) -> Result<Read, Refusal>,
