@@ -188,6 +188,8 @@ impl Reached {
                 let from = packet.from.as_deref().and_then(device);
                 any.map(|any| Course::Leaves(any, Route::Forwarded(from)))
             }
+            // The engine is asked of what leaves.
+            Way::Received => None,
             Way::Forwarded(output) => {
                 let from = packet.from.as_deref().and_then(device);
                 packet.to = Some(output.clone());

@@ -103,9 +103,13 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
         ));
     }
     if says(error, "Invalid qdisc name") {
-        return Some(
-            "A qdisc of another kind stands there; replace instead of change puts this one in its place.".into(),
-        );
+        return Some(match op.verb {
+            Verb::Replace => format!(
+                "A qdisc of another kind has the handle {} there; leave the handle out, or name another.",
+                op.handle
+            ),
+            _ => "A qdisc of another kind stands there; replace instead of change puts this one in its place.".into(),
+        });
     }
     if says(error, "handle of zero") {
         return Some("Nothing is configured there, so there is nothing to delete; where that is no mistake, add 2>/dev/null or || true.".into());
@@ -227,6 +231,15 @@ mod tests {
         let text = String::from_utf8_lossy(&reply.stderr).into_owned();
         assert!(text.starts_with("RTNETLINK answers: "), "{line}: {text}");
         text.lines().last().unwrap_or_default().to_owned()
+    }
+
+    /// Linux refuses both words for a handle that a qdisc of another kind has.
+    #[test]
+    fn a_handle_that_another_kind_has() {
+        for (verb, remedy) in [("change", "replace instead of change"), ("replace", "leave the handle out")] {
+            let told = told(&format!("qdisc {verb} dev eth0 root handle 1: prio"));
+            assert!(told.contains(remedy), "{verb}: {told}");
+        }
     }
 
     /// Classes that come with a qdisc are not made by hand.

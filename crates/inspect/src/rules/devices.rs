@@ -421,12 +421,20 @@ fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
     None
 }
 
+/// Does a filter lead what leaves its device to another one, where it may be held to a rate?
+fn leads_away(filter: &FilterDump) -> bool {
+    let FilterEntry::Filter { actions, .. } = &filter.entry else { return false };
+    let arriving = filter.parent.qdisc() == Handle::INGRESS.qdisc() && filter.parent != Handle::CLSACT_EGRESS;
+    !arriving && actions.iter().any(|dump| dump.action.act.redirects_to().is_some())
+}
+
 /// A device whose policy has classes or bands and no rate anywhere.
 fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
     let root = reading.root(dev)?;
     if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.holds_rate(qdisc))
         || reading.down.iter().any(|down| down == dev)
         || reading.lost.tree(dev)
+        || reading.filters.iter().any(|filter| filter.dev == dev && leads_away(filter))
     {
         return None;
     }

@@ -15,9 +15,9 @@ use crate::words::named;
 use std::collections::BTreeSet;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
-use tidegate_policy::FilterParams;
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::netfilter::{Condition, Connmark, Connstate, Target};
+use tidegate_policy::{FilterOp, FilterParams};
 
 /// The flow key that reads the mark, by its number.
 const MARK_KEY: u32 = 7;
@@ -108,6 +108,9 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             because,
             witness: Some(Witness::Number(match here.is_empty() {
                 true if early => format!("what is led to {} carries mark 0", dump.dev),
+                true if dump.protocol != FilterOp::ALL => {
+                    format!("no packet of the filter's protocol comes to {}", dump.dev)
+                }
                 true => format!("no packet comes to {}", dump.dev),
                 false => format!("marks on {}: {}", dump.dev, numbers(&here)),
             })),

@@ -13,6 +13,7 @@ use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::spec::Takes;
 use tidegate_policy::{ClassParams, Kind, QdiscParams, Waits};
+use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::{parse_size, parse_time};
 
 /// A queue that takes longer than this is the delay it should prevent.
@@ -129,7 +130,9 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
         peak.unwrap_or(u64::MAX),
         "longer packets never fit the bucket of the peak rate, and are dropped, every one",
     );
-    let small = |(word, holds, _): &(Option<&'static str>, u64, &str)| word.is_some() && holds + 1 < u64::from(frame);
+    let small = |(word, holds, _): &(Option<&'static str>, u64, &str)| {
+        word.is_some() && holds.saturating_add(1) < u64::from(frame)
+    };
     let short: Vec<_> = [of_burst, of_peak].into_iter().filter(small).collect();
     let (keyword, bytes, why) = short.iter().min_by_key(|(_, holds, _)| *holds).copied()?;
     let keyword = keyword?;
@@ -385,7 +388,9 @@ fn long(
     let what = match length.limit {
         Some([keyword, value]) => {
             let place = if length.class.is_none() { String::new() } else { format!(" in class {}", length.class) };
-            format!("{} {} lets {more}{} of packets wait{place}", keyword.text, value.text, words::time(wait))
+            // It was filled by one flow.
+            let whose = if length.fair { "one flow's packets" } else { "packets" };
+            format!("{} {} lets {more}{} of {whose} wait{place}", keyword.text, value.text, words::time(wait))
         }
         None if length.class.is_none() => format!("{more}{} of packets may wait", words::time(wait)),
         None if length.kind == Kind::Sfq => {
@@ -520,6 +525,10 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
     if room >= u64::from(FIRST_WINDOW) {
         return None;
     }
+    // Packets that wait for a netem come one by one, as its draws have it.
+    if reading.qdiscs.iter().any(|other| other.dev == qdisc.dev && other.kind == Kind::Netem && other != qdisc) {
+        return None;
+    }
     let shape = (qdisc.dev.clone(), qdisc.kind.name(), limit.text.clone(), frame, class.is_none());
     if survived.len() >= MOST_SHAPES && !survived.contains_key(&shape) {
         return None;
@@ -627,7 +636,10 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
         _ => return None,
     };
     let target = Span::micros(u64::from(target?));
-    let frame = Span(u64::from(length.frame) * 1_000_000_000 / length.ceil.0.max(1));
+    // Rates count what a size table makes of a packet.
+    let stab = reading.root(length.dev).and_then(|root| root.stab.as_ref());
+    let counted = stab.map_or(length.frame, |stab| adjusted_size(stab, length.frame));
+    let frame = Span(u64::from(counted) * 1_000_000_000 / length.ceil.0.max(1));
     // The kernel keeps times in units of 1.024 µs.
     let said =
         length.step.after("target").and_then(|word| parse_time(&word.text)).map(|us| Span::micros(u64::from(us)));
@@ -642,7 +654,9 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
         );
         let because =
             "CoDel takes every queue of more than one packet for a standing one, and drops (RFC 8289, 4.4)".to_owned();
-        let witness = format!("{} bytes at {} take {}", length.frame, words::rate(length.ceil), words::time(frame));
+        let by_stab = if counted == length.frame { String::new() } else { format!(", counted as {counted} by stab,") };
+        let rate = words::rate(length.ceil);
+        let witness = format!("{} bytes{by_stab} at {rate} take {}", length.frame, words::time(frame));
         let mut finding = finding(Rule::Limit, Level::Note, at_word(length.step, "target"), what, because, witness);
         finding.fix = Some(by_hand(length));
         finding

@@ -392,17 +392,42 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
         None if sum > ceil.0 => {
             (Level::Warning, format!("{unlimited}: more may leave than its ceil of {}", words::rate(ceil)), arithmetic)
         }
-        None => (
-            Level::Note,
-            "when all are busy the parent sends more than its rate, and takes it from its own parent".to_owned(),
-            arithmetic,
-        ),
+        None => match beyond(reading, bench, class) {
+            Some((above, sent)) => (
+                Level::Warning,
+                format!(
+                    "{unlimited}, nor by those above it: when all below {} are busy {} leave instead of {}, and the queue moves to the next bottleneck",
+                    above.class.classid,
+                    words::rate(sent),
+                    words::rate(above.params.ceil.rate)
+                ),
+                format!("with every leaf below {} kept full, {} leave", above.class.classid, words::rate(sent)),
+            ),
+            None => (
+                Level::Note,
+                "when all are busy the parent sends more than its rate, and takes it from its own parent".to_owned(),
+                arithmetic,
+            ),
+        },
     };
     let mut told = finding(Rule::Rates, level, at_word(step, "rate"), what, because, witness);
     if used <= rate.0 + children.len() as u64 {
         told.because.push_str(" (to some of them no packet comes yet; the others are promised no more than it has)");
     }
     Some(told)
+}
+
+/// The nearest class above one that sends more than its ceil once all leaves below it are busy, and how much that is.
+fn beyond<'a>(reading: &'a Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<(HtbClass<'a>, Rate)> {
+    let mut above = reading.htb_class(&class.dev, class.parent);
+    while let Some(found) = above {
+        let most = found.params.ceil.rate;
+        if let Some(sent) = leaving(reading, bench, found.class).filter(|sent| sent.0 > most.0 + most.0 / 50) {
+            return Some((found, sent));
+        }
+        above = reading.htb_class(&found.class.dev, found.class.parent);
+    }
+    None
 }
 
 /// What a class sends that is kept full, with how that was seen: by itself, or by all leaves below it.

@@ -31,6 +31,8 @@ const MOST_LED: usize = 4096;
 pub(crate) enum Way {
     /// It came in and is not routed yet.
     ComesIn,
+    /// It came in and is for the machine's own programs: it comes to no queue.
+    Received,
     /// It was routed to this device.
     Forwarded(String),
     /// The machine's own programs send it by this device.
@@ -178,7 +180,8 @@ impl Walked {
         let before = Hook { at: netfilter::Hook::Prerouting, input: true, output: "", view: View::PLAIN };
         let routed = self.hook(reading, coming, before, passing)?;
         let late = View { source: true, destination: !self.translated, ports: !self.translated };
-        self.hook(reading, coming, Hook { at: netfilter::Hook::Input, view: late, ..before }, routed)?;
+        let received = self.way(Way::Received);
+        self.hook(reading, received, Hook { at: netfilter::Hook::Input, view: late, ..before }, routed)?;
         let routed = self.prioritised(routed)?;
         let mut outputs = outputs(reading);
         outputs.retain(|output| self.looks_into(output));

@@ -572,3 +572,60 @@ fn a_tiny_bucket_is_not_blamed_for_a_slow_queue_below() {
     says(&of(""), &[Rule::Burst], &["2 note R12", "the rate is kept, with one timer for each packet"]);
     silent(&of("\ntc qdisc add dev eth0 parent 1:10 tbf rate 1mbit burst 5k latency 50ms"), &[Rule::Burst]);
 }
+
+/// `mtu` without `peakrate` means nothing: Linux takes it, and so does the check, which once ended there.
+#[test]
+fn a_bucket_with_an_mtu_and_no_peak_rate() {
+    silent("tc qdisc add dev eth0 root tbf rate 256kbit burst 1540 latency 50ms mtu 1500", &[Rule::Burst]);
+}
+
+/// What children are promised beyond their parents may be beyond what a class further up may send (Linux: 15.06 Mbit/s of 10).
+#[test]
+fn promises_that_go_past_a_class_further_up() {
+    let of = |rate: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 22\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:2 htb rate {rate} ceil 10mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:3 htb rate 4mbit ceil 10mbit\n\
+             tc class add dev eth0 parent 1:2 classid 1:22 htb rate {rate} ceil 10mbit\n\
+             tc class add dev eth0 parent 1:3 classid 1:31 htb rate 5mbit ceil 10mbit\n\
+             tc class add dev eth0 parent 1:3 classid 1:32 htb rate 4mbit ceil 10mbit\n\
+             tc filter add dev eth0 parent 1: prio 1 u32 match ip dport 1 0xffff flowid 1:31\n\
+             tc filter add dev eth0 parent 1: prio 1 u32 match ip dport 2 0xffff flowid 1:32"
+        )
+    };
+    let beyond = ["4 warning R3: the 2 children of 1:3", "when all below 1:1 are busy", "instead of 10 Mbit/s"];
+    says(&of("6mbit"), &[Rule::Rates], &beyond);
+    says(&of("1mbit"), &[Rule::Rates], &["4 note R3: the 2 children of 1:3", "takes it from its own parent"]);
+}
+
+/// What leaves by way of another device may be held to a rate there.
+#[test]
+fn a_rate_on_the_device_that_packets_are_led_to() {
+    let of = |filter: &str| format!("tc qdisc add dev eth1 root handle 1: prio\n{filter}");
+    says(&of(""), &[Rule::Unlimited], &["nothing on eth1 holds a rate"]);
+    let away = "tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match u32 0 0 flowid 1:1 \
+                action mirred egress redirect dev eth0";
+    silent(&of(away), &[Rule::Unlimited]);
+}
+
+/// What INPUT marks is for the machine itself: no rule of FORWARD sees it, and no queue.
+#[test]
+fn marks_of_what_the_machine_receives_are_not_written_over_by_what_it_forwards() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:1\n\
+                iptables -t mangle -A INPUT -i eth0 -p tcp --dport 22 -j MARK --set-mark 7\n\
+                iptables -t mangle -A FORWARD -o eth0 -p tcp -j MARK --set-mark 5";
+    let found = said(text, &[Rule::Marks]);
+    assert!(!found.iter().any(|one| one.contains("gone again")), "{found:?}");
+}
+
+/// Times are those of what a size table makes of a frame (Linux: 45.2 ms for each of 1,492 bytes).
+#[test]
+fn a_frame_under_a_size_table_takes_longer() {
+    let text = "tc qdisc add dev eth0 root handle 1: stab overhead 40 linklayer atm mtu 2047 tsize 512 htb default 10\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 300kbit\n\
+                tc qdisc add dev eth0 parent 1:10 fq_codel";
+    says(text, &[Rule::Limit], &["counted as ", " by stab, at 300 kbit/s"]);
+}
