@@ -49,6 +49,8 @@ pub struct Way {
     pub stops: Vec<Stop>,
     /// Where and why it was lost.
     pub dropped: Option<Loss>,
+    /// What it met on its arrival, if anything, let it go on to routing.
+    pub routed: bool,
 }
 
 /// A packet's stay at a device.
@@ -213,7 +215,7 @@ impl Prober {
                 self.leave(trip, pkt, to, Route::Forwarded(Some(came_in)))
             }
             (came, _) => {
-                let way = self.told(trip);
+                let way = Way { routed: came.is_some(), ..self.told(trip) };
                 came.into_iter().for_each(|(pkt, _)| self.pool.release(pkt));
                 way
             }
@@ -421,7 +423,7 @@ impl Prober {
         let Some(meta) = self.pool.last_known(trip.slot) else { return Way::nowhere() };
         let Meta { dsfield, priority, mark, .. } = *meta;
         let state = conntrack::state(meta);
-        Way { state, mark: mark.0, dsfield, priority, stops: trip.stops, dropped: trip.dropped }
+        Way { state, mark: mark.0, dsfield, priority, stops: trip.stops, dropped: trip.dropped, routed: true }
     }
 
     fn link_header(&self, device: DeviceId) -> u32 {
@@ -450,7 +452,8 @@ impl Way {
     /// Of a packet for which there was no room: the machine is never that full.
     fn nowhere() -> Way {
         debug_assert!(false, "one packet at a time always finds room");
-        Way { state: Connstate::Untracked, mark: 0, dsfield: 0, priority: 0, stops: Vec::new(), dropped: None }
+        let state = Connstate::Untracked;
+        Way { state, mark: 0, dsfield: 0, priority: 0, stops: Vec::new(), dropped: None, routed: false }
     }
 }
 

@@ -266,7 +266,7 @@ impl<'r> Explainer<'r> {
                 arriving.iter().filter(|moment| moment.stop.device != device).map(|m| self.tree(m, &counted, &carried)),
             );
         }
-        let routed = lost.is_none() || matches!(course, Course::Leaves(..));
+        let routed = way.routed && (lost.is_none() || matches!(course, Course::Leaves(..)));
         if let Course::Leaves(out, Route::Forwarded(None)) = course {
             scenes.extend(self.not_asked(out));
         }
@@ -289,7 +289,10 @@ impl<'r> Explainer<'r> {
             };
         }
         let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
-        if let Some(device) = lost_at.filter(|device| moments.iter().all(|m| m.stop.device != *device)) {
+        // What filters on its arrival drop comes to no tree of that device.
+        let came = |device: &DeviceId| matches!(course, Course::Arrives(from) | Course::Through(from, _) if !way.routed && from == *device);
+        let refused = |device: &DeviceId| !came(device) && moments.iter().all(|m| m.stop.device != *device);
+        if let Some(device) = lost_at.filter(refused) {
             scenes.extend(self.refusal(packet, &way, device, &counted, &carried));
         }
         let end = self.end(&way, moments, course);
@@ -369,6 +372,9 @@ impl<'r> Explainer<'r> {
             let led_to = last.and_then(|moment| moment.stop.led_to);
             let text = match (led_to, course) {
                 (Some(by), _) => format!("goes on to routing, as if it had arrived by {}", self.name(by)),
+                (None, Course::Arrives(device) | Course::Through(device, _)) if !way.routed => {
+                    format!("goes no further: an action on what arrives by {} takes it away", self.name(device))
+                }
                 (None, Course::Arrives(_)) => "goes on to routing".to_owned(),
                 _ => "leaves at once: no qdisc holds it".to_owned(),
             };

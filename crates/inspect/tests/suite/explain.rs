@@ -759,3 +759,51 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     assert!(story.contains("leaves by ifb0, come back from an ifb") && story.contains(end), "{story}");
     assert!(story.contains("class 2:10"), "{story}");
 }
+
+/// What filters drop on arrival has no routing behind it, and comes to no egress filter.
+#[test]
+fn a_story_ends_where_the_packet_is_dropped_on_arrival() {
+    let drop = "tc qdisc add dev eth0 clsact\n\
+                tc filter add dev eth0 ingress protocol ip prio 2 flower ip_proto icmp action drop";
+    let smtp = "tc filter add dev eth0 egress protocol ip prio 1 flower ip_proto tcp dst_port 25 action drop";
+    let ingress = "tc qdisc add dev eth0 ingress\n\
+                   tc filter add dev eth0 parent ffff: protocol ip prio 2 flower ip_proto icmp action drop";
+    for policy in [drop.to_owned(), format!("{drop}\n{smtp}"), ingress.to_owned()] {
+        let story = explain(&["eth0", "eth1"], &policy, "icmp 203.0.113.9 > 192.168.1.7 in eth0");
+        let rest = story.split_once("     it is dropped\n").unwrap_or_else(|| panic!("not dropped: {story}")).1;
+        assert_eq!(rest, "ends: lost at eth0: a filter drops it (by ffff:)\n", "{story}");
+    }
+    // The mail itself is dropped as it leaves, behind routing.
+    let mail = explain(&["eth0", "eth1"], &format!("{drop}\n{smtp}"), "tcp 10.0.0.1:4 > 10.9.0.1:25 in eth1 out eth0");
+    assert!(mail.contains("routing\n") && mail.contains("leaves by eth0\n + pref 1 flower"), "{mail}");
+}
+
+/// Filters of two chains may have the same preference and handle.
+#[test]
+fn filters_of_two_chains_are_kept_apart() {
+    let policy = "\
+tc qdisc add dev eth0 clsact
+tc filter add dev eth0 ingress protocol ip prio 1 flower src_ip 10.0.0.0/8 action goto chain 7
+tc filter add dev eth0 ingress protocol ip prio 2 flower ip_proto udp action police rate 2mbit burst 20k conform-exceed drop
+tc filter add dev eth0 ingress chain 7 protocol ip prio 1 flower ip_proto tcp dst_port 80 action drop
+tc filter add dev eth0 ingress chain 7 protocol ip prio 2 matchall action drop
+tc filter add dev eth0 egress protocol all prio 1 matchall action police rate 5mbit burst 5k mtu 1000 drop";
+    let story = explain(&["eth0", "eth1"], policy, "udp 10.1.1.1:5000 > 192.168.1.1:80 in eth0");
+    assert_eq!(
+        story,
+        "\
+arrives at eth0, before any routing
+ + pref 1 flower eth_type ipv4, src_ip 10.0.0.0/8 ⇒ goto :2
+     `eth_type ipv4` holds
+     `src_ip 10.0.0.0/8` holds: the source is 10.1.1.1
+     the filters of chain 7 are asked (goto)
+   1 filter behind it: not asked
+ - pref 1 flower eth_type ipv4, ip_proto tcp, dst_port 80 ⇒ drop :4
+     `eth_type ipv4` holds
+     `ip_proto tcp` does not hold: the protocol is udp
+ + pref 2 everything ⇒ drop :5
+     it is dropped
+ends: lost at eth0: a filter drops it (by ffff:)
+"
+    );
+}
