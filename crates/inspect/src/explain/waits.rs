@@ -206,7 +206,12 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
         CakeReason::Dscp(dscp) => format!("its DSCP {dscp} puts it in tin {name} of {}", tins.name()),
     };
     let first = match tin.rate.filter(|_| tin.because != CakeReason::Only) {
-        Some(rate) => format!("{because}, which goes before those below it up to {}", print_rate(rate, false)),
+        Some(rate) if cake.bandwidth == Some(rate) => {
+            format!("{because}, with a threshold of {}, the whole rate", words::rate(rate))
+        }
+        Some(rate) => {
+            format!("{because}, with a threshold of {}: above that, tins below theirs go first", words::rate(rate))
+        }
         None => because,
     };
     let sharing = match cake.flows.unwrap_or_default() {

@@ -807,3 +807,27 @@ ends: lost at eth0: a filter drops it (by ffff:)
 "
     );
 }
+
+/// Beside full tins each keeps to its threshold, and the tin of the whole rate has the rest. Linux 6.1, diffserv4 at 9 Mbit/s, each
+/// tin offered 12 Mbit/s (1514 of 1538 bytes count): Bulk beside Best Effort 0.553, beside all 0.553; Voice beside Best Effort 2.216;
+/// Voice offered 1.21 beside Best Effort 1.21; Voice and Bulk alone, both above theirs, 8.228 and 0.630.
+#[test]
+fn a_tin_has_a_threshold_above_which_it_waits_for_those_below_theirs() {
+    let tin = |tos: &str| {
+        let policy = "tc qdisc add dev eth0 root cake bandwidth 9mbit diffserv4";
+        let story = explain(&["eth0"], policy, &format!("udp 10.0.0.1:4 > 10.9.0.1:53 dscp {tos}"));
+        story.lines().find(|line| line.contains(" puts it in tin ")).map(|line| line.trim().to_owned())
+    };
+    let above = "above that, tins below theirs go first";
+    for (tos, text) in [
+        (
+            "cs0",
+            "its DSCP 0 puts it in tin Best Effort of diffserv4, with a threshold of 9 Mbit/s, the whole rate"
+                .to_owned(),
+        ),
+        ("cs1", format!("its DSCP 8 puts it in tin Bulk of diffserv4, with a threshold of 562 kbit/s: {above}")),
+        ("ef", format!("its DSCP 46 puts it in tin Voice of diffserv4, with a threshold of 2.25 Mbit/s: {above}")),
+    ] {
+        assert_eq!(tin(tos).as_deref(), Some(text.as_str()));
+    }
+}
