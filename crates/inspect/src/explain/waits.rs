@@ -7,8 +7,8 @@ use tidegate_gateway::{CakeReason, CakeTin};
 use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemParams, PrioParams,
-    QdiscParams, ServiceCurve,
+    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemLoss, NetemParams,
+    PrioParams, QdiscParams, ServiceCurve, Share,
 };
 use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::{print_rate, print_time};
@@ -277,9 +277,45 @@ fn of_netem(
 /// What netem makes of every packet.
 fn delayed(netem: &NetemParams) -> String {
     let (delay, jitter) = (netem.latency_ns as f64 / 1e6, netem.jitter_ns as f64 / 1e6);
-    match netem.jitter_ns {
-        0 => format!("netem holds it back for {delay:.1} ms"),
-        _ => format!("netem holds it back for {delay:.1} ms, give or take {jitter:.1} ms"),
+    let mut said = format!("netem holds it back for {delay:.1} ms");
+    if netem.jitter_ns != 0 {
+        said.push_str(&format!(", give or take {jitter:.1} ms"));
+    }
+    let correlation = netem.correlations.unwrap_or_default();
+    if netem.gap > 0 {
+        let before = netem.gap - 1;
+        // A distance without a probability means always.
+        let (reorder, degree) = netem.reorder.unwrap_or((Share::MAX, 0));
+        let once = if before == 0 { String::new() } else { format!(" once {before} before it were held back") };
+        let (comma, chance) = (if before == 0 { "" } else { "," }, chance(reorder, degree));
+        match reorder {
+            0 => {}
+            Share::MAX if before == 0 => said.push_str(", unless it goes ahead at once (reorder), as all do"),
+            Share::MAX => said.push_str(&format!(", unless it goes ahead at once (reorder):{once}")),
+            _ => said.push_str(&format!(", unless it goes ahead at once (reorder):{once}{comma} a chance of {chance}")),
+        }
+    }
+    let lost = if netem.ecn { "lost, or marked if it can be (ecn)" } else { "lost" };
+    match netem.loss {
+        NetemLoss::Random(0) => {}
+        NetemLoss::Random(share) => {
+            said.push_str(&format!("; a chance of {} that it is {lost}", chance(share, correlation.loss)));
+        }
+        NetemLoss::States { .. } => said.push_str(&format!("; it may be {lost}, by a model of states")),
+        NetemLoss::Gilbert { .. } => said.push_str(&format!("; it may be {lost}, by gemodel")),
+    }
+    said
+}
+
+/// `25 %`, `0.1 %, each like the last (correlation 50 %)`.
+fn chance(share: Share, correlation: Share) -> String {
+    let percent = |share: Share| {
+        let figure = format!("{:.3}", f64::from(share) / f64::from(Share::MAX) * 100.0);
+        format!("{} %", figure.trim_end_matches('0').trim_end_matches('.'))
+    };
+    match correlation {
+        0 => percent(share),
+        _ => format!("{} (correlation {})", percent(share), percent(correlation)),
     }
 }
 

@@ -831,3 +831,30 @@ fn a_tin_has_a_threshold_above_which_it_waits_for_those_below_theirs() {
         assert_eq!(tin(tos).as_deref(), Some(text.as_str()));
     }
 }
+
+/// Linux 6.1, 40 packets a millisecond apart through `delay 50ms reorder 25% 50% gap 5`: 2 leave at once, all others after 50 ms.
+#[test]
+fn netem_that_reorders_and_loses_says_so() {
+    let netem = |options: &str| waits(&format!("tc qdisc add dev eth0 root netem delay 50ms {options}"));
+    let held = "netem holds it back for 50.0 ms";
+    for (options, text) in [
+        ("", ""),
+        ("reorder 25%", ", unless it goes ahead at once (reorder): a chance of 25 %"),
+        (
+            "reorder 25% 50% gap 5",
+            ", unless it goes ahead at once (reorder): once 4 before it were held back, a chance of 25 % (correlation 50 %)",
+        ),
+        ("reorder 100% gap 5", ", unless it goes ahead at once (reorder): once 4 before it were held back"),
+        ("loss 5%", "; a chance of 5 % that it is lost"),
+        ("loss 0.1% 25%", "; a chance of 0.1 % (correlation 25 %) that it is lost"),
+        ("loss 5% ecn", "; a chance of 5 % that it is lost, or marked if it can be (ecn)"),
+        ("loss gemodel 1% 10% 70% 0.1%", "; it may be lost, by gemodel"),
+    ] {
+        let said = netem(options);
+        assert_eq!(
+            said.lines().find(|line| line.starts_with("netem")),
+            Some(format!("{held}{text}").as_str()),
+            "{options}: {said}"
+        );
+    }
+}
