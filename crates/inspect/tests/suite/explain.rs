@@ -263,6 +263,13 @@ fn waits(policy: &str) -> String {
     text.lines().filter(|line| line.starts_with("  ")).map(|line| format!("{}\n", line.trim())).collect()
 }
 
+/// The same without the way there.
+fn at_worst(policy: &str) -> String {
+    let text = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443");
+    let (_, end) = text.split_once("ends: ").expect("an end");
+    end.lines().skip(1).map(|line| format!("{}\n", line.trim())).collect()
+}
+
 #[test]
 fn the_queue_inside_netem_is_told() {
     let delay = "netem holds it back for 20.0 ms\n";
@@ -835,7 +842,7 @@ fn a_tin_has_a_threshold_above_which_it_waits_for_those_below_theirs() {
 /// Linux 6.1, 40 packets a millisecond apart through `delay 50ms reorder 25% 50% gap 5`: 2 leave at once, all others after 50 ms.
 #[test]
 fn netem_that_reorders_and_loses_says_so() {
-    let netem = |options: &str| waits(&format!("tc qdisc add dev eth0 root netem delay 50ms {options}"));
+    let netem = |options: &str| at_worst(&format!("tc qdisc add dev eth0 root netem delay 50ms {options}"));
     let held = "netem holds it back for 50.0 ms";
     for (options, text) in [
         ("", ""),
@@ -857,4 +864,28 @@ fn netem_that_reorders_and_loses_says_so() {
             "{options}: {said}"
         );
     }
+}
+
+/// Linux 6.1: ten full frames of such a class take 4.00 ms at 35 Mbit/s, 33 cells each.
+#[test]
+fn a_class_counts_frames_with_its_own_framing() {
+    let policy = |inner: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 35mbit ceil 35mbit overhead 34 mpu 68 linklayer atm\n\
+             tc qdisc add dev eth0 parent 1:1 handle 2: {inner}"
+        )
+    };
+    let turns = at_worst(&policy("fq_codel"));
+    let said = "flows take turns of 1514 bytes: with 10 others, 15140 bytes between two turns: 4.0 ms at the 35 Mbit/s it has\n";
+    assert!(turns.contains(said), "{turns}");
+    assert_eq!(
+        at_worst(&policy("pfifo limit 101")),
+        "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead, 151 kB, which the shaper counts as 175 kB: \
+         40 ms at the 35 Mbit/s it has\n"
+    );
+    assert_eq!(
+        at_worst(&policy("bfifo limit 151400")),
+        "the queue holds 151 kB, all of which may be ahead: 40 ms at the 35 Mbit/s it has\n"
+    );
 }
