@@ -245,6 +245,13 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
     };
     let sharing = match cake.flows.unwrap_or_default() {
         CakeFlows::Blind => "all its packets are one flow".into(),
+        flows if moment.from_other && cake.nat != Some(true) && (flows.shares_source() || flows.by_source()) => {
+            let turns = if flows.by_conversation() { ", whose conversations take turns" } else { "" };
+            let name = flows.name();
+            format!(
+                "it sees the source as NAT left it (no `nat`): hosts behind one address are one there{turns} ({name})"
+            )
+        }
         flows if flows.shares_source() || flows.shares_destination() => {
             format!("hosts take turns there, and the conversations of each ({})", flows.name())
         }

@@ -889,3 +889,27 @@ fn a_class_counts_frames_with_its_own_framing() {
         "the queue holds 151 kB, all of which may be ahead: 40 ms at the 35 Mbit/s it has\n"
     );
 }
+
+/// Cake without `nat` on the outside of MASQUERADE sees one host.
+#[test]
+fn hosts_behind_nat_are_one_to_a_cake_without_nat() {
+    let sharing = |nat: &str, cake: &str| {
+        let said = at_worst(&format!("{nat}tc qdisc add dev eth0 root cake bandwidth 20mbit {cake}"));
+        said.lines().nth(1).map(str::to_owned).unwrap_or_default()
+    };
+    let nat = "iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n";
+    let one = "it sees the source as NAT left it (no `nat`): hosts behind one address are one there";
+    for (mode, turns) in [
+        ("dual-srchost", ", whose conversations take turns"),
+        ("triple-isolate", ", whose conversations take turns"),
+        ("srchost", ""),
+        ("hosts", ""),
+    ] {
+        assert_eq!(sharing(nat, mode), format!("{one}{turns} ({mode})"));
+        assert!(sharing(nat, &format!("{mode} nat")).starts_with("hosts take turns there"), "{mode}");
+        assert!(sharing("", mode).starts_with("hosts take turns there"), "{mode}");
+    }
+    for mode in ["dual-dsthost", "dsthost"] {
+        assert!(sharing(nat, mode).starts_with("hosts take turns there"), "{mode}");
+    }
+}
