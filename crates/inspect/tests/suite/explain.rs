@@ -79,7 +79,7 @@ netfilter postrouting, out eth0: table nat
 leaves by eth0
    qdisc htb 1: :8
  - pref 1 u32 src 10.0.0.1/32 → 1:10 :13
-     source 192.0.2.1, not 10.0.0.1
+     source 192.0.2.2, not 10.0.0.1
  + pref 2 fw mark 0x5 → 1:1 :14
      mark 0x5 = 0x5
    1:1 has classes below it: its own filters are asked next
@@ -911,5 +911,20 @@ fn hosts_behind_nat_are_one_to_a_cake_without_nat() {
     }
     for mode in ["dual-dsthost", "dsthost"] {
         assert!(sharing(nat, mode).starts_with("hosts take turns there"), "{mode}");
+    }
+}
+
+/// `tidegate run` gives the way out 192.0.2.2, and the others 192.168.1.1 and so on.
+#[test]
+fn what_is_masqueraded_has_the_address_of_its_device() {
+    let policy = "\
+iptables -t nat -A POSTROUTING -j MASQUERADE
+tc qdisc add dev eth0 root handle 1: prio
+tc qdisc add dev eth1 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 1.2.3.4 flowid 1:1
+tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip src 1.2.3.4 flowid 1:1";
+    for (out, address) in [("eth0", "192.0.2.2"), ("eth1", "192.168.1.1")] {
+        let story = explain(&["eth0", "eth1"], policy, &format!("udp 10.0.0.1:4 > 10.9.0.1:53 out {out}"));
+        assert!(story.contains(&format!("     source {address}, not 1.2.3.4\n")), "{story}");
     }
 }
