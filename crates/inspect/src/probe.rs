@@ -3,13 +3,14 @@
 use crate::packet::{Packet, has_ports};
 use crate::reading::{CARRIED_OUT_AT, Reading};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use tidegate_classify::conntrack;
 use tidegate_gateway::{DeviceId, DeviceKind, Gateway, Offer, Received, Route, Spot, What, Why, World};
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Pkt, Pool, Seeded, Span, Time, dissect};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::Connstate;
-use tidegate_policy::{Kind, Op};
+use tidegate_policy::{Kind, LinkOp, Op};
 
 /// Packets the machine holds: the one that is sent, and what its queues make of it.
 const ROOM: usize = 64;
@@ -21,6 +22,9 @@ const FULL: u64 = 1500;
 const MOST_WAITS: usize = 1000;
 /// Devices that one packet visits at most.
 const MOST_STOPS: usize = 8;
+
+/// The address of the device that leads out.
+const OUTSIDE: [u8; 4] = [192, 0, 2, 2];
 
 /// Where a packet is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub struct Way {
     pub stops: Vec<Stop>,
     /// Where and why it was lost.
     pub dropped: Option<Loss>,
+    /// What it met on its arrival, if anything, let it go on to routing.
+    pub routed: bool,
 }
 
 /// A packet's stay at a device.
@@ -140,7 +146,8 @@ pub struct Prober {
 impl Prober {
     /// A fresh machine with the policy.
     pub fn new(reading: &Reading) -> Prober {
-        let gateway = reading.machine();
+        let mut gateway = reading.machine();
+        give_addresses(&mut gateway);
         let classes = reading.classes.iter().filter(|class| class.parent.minor() != 0 && class.parent != Handle::ROOT);
         let above = classes.filter_map(|class| Some(((gateway.device(&class.dev)?, class.classid), class.parent)));
         let above = above.collect();
@@ -213,7 +220,7 @@ impl Prober {
                 self.leave(trip, pkt, to, Route::Forwarded(Some(came_in)))
             }
             (came, _) => {
-                let way = self.told(trip);
+                let way = Way { routed: came.is_some(), ..self.told(trip) };
                 came.into_iter().for_each(|(pkt, _)| self.pool.release(pkt));
                 way
             }
@@ -421,7 +428,7 @@ impl Prober {
         let Some(meta) = self.pool.last_known(trip.slot) else { return Way::nowhere() };
         let Meta { dsfield, priority, mark, .. } = *meta;
         let state = conntrack::state(meta);
-        Way { state, mark: mark.0, dsfield, priority, stops: trip.stops, dropped: trip.dropped }
+        Way { state, mark: mark.0, dsfield, priority, stops: trip.stops, dropped: trip.dropped, routed: true }
     }
 
     fn link_header(&self, device: DeviceId) -> u32 {
@@ -438,6 +445,31 @@ impl Prober {
     }
 }
 
+/// Gives devices without an address those that they have in `tidegate run`: the way out has 192.0.2.2, the others have 192.168.1.1 and
+/// so on. Else all devices would masquerade to one address.
+fn give_addresses(gateway: &mut Gateway) {
+    let leads =
+        |kind| matches!(kind, DeviceKind::Ethernet | DeviceKind::PointToPoint | DeviceKind::Raw | DeviceKind::Bridge);
+    let ids: Vec<DeviceId> = gateway.devices().filter(|id| leads(gateway.spec(*id).kind)).collect();
+    let (bridges, mut names): (Vec<DeviceId>, Vec<DeviceId>) =
+        ids.into_iter().partition(|id| gateway.spec(*id).kind == DeviceKind::Bridge);
+    names.extend(bridges);
+    let out = |id: &DeviceId| ["ppp", "wan"].iter().any(|start| gateway.name(*id).starts_with(start));
+    if let Some(modem) = names.iter().position(out) {
+        names[..=modem].rotate_right(1);
+    }
+    for (number, id) in (0_u8..=254).zip(names) {
+        let address = if number == 0 { OUTSIDE } else { [192, 168, number, 1] };
+        if gateway.addresses(id).is_empty() {
+            let name = gateway.name(id).to_owned();
+            let op = Op::Link(LinkOp::Address { name, add: true, address: IpAddr::from(address), prefix: 24 });
+            let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+            // A device that is there takes its first address.
+            let _ = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
+        }
+    }
+}
+
 /// A packet under way.
 struct Trip<'l> {
     slot: usize,
@@ -450,7 +482,8 @@ impl Way {
     /// Of a packet for which there was no room: the machine is never that full.
     fn nowhere() -> Way {
         debug_assert!(false, "one packet at a time always finds room");
-        Way { state: Connstate::Untracked, mark: 0, dsfield: 0, priority: 0, stops: Vec::new(), dropped: None }
+        let state = Connstate::Untracked;
+        Way { state, mark: 0, dsfield: 0, priority: 0, stops: Vec::new(), dropped: None, routed: false }
     }
 }
 

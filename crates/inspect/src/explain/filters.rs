@@ -17,8 +17,8 @@ const MOST_JUMPS: usize = 32;
 /// How deep lists are followed: no tree that a packet can pass is deeper.
 const MOST_LISTS: usize = 64;
 
-/// What identifies a filter: device, parent, preference, handle.
-type Name = (String, Handle, u16, u32);
+/// What identifies a filter: device, parent, chain, preference, handle.
+type Name = (String, Handle, u32, u16, u32);
 
 /// What a filter counted.
 struct FilterCounts {
@@ -33,7 +33,7 @@ pub(super) struct Counted(BTreeMap<Name, FilterCounts>);
 
 fn name(dump: &FilterDump) -> Option<Name> {
     let FilterEntry::Filter { handle, .. } = &dump.entry else { return None };
-    Some((dump.dev.clone(), dump.parent, dump.pref, *handle))
+    Some((dump.dev.clone(), dump.parent, dump.chain, dump.pref, *handle))
 }
 
 impl Counted {

@@ -17,9 +17,10 @@ use crate::words;
 use filters::{Carried, Counted};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, Route, Why};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Handle, Head};
+use tidegate_packet::{Addrs, Dissector, Handle, Head, dissect};
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{Kind, Op, QdiscParams};
 
@@ -132,6 +133,8 @@ struct Moment {
     mark: u32,
     priority: u32,
     bucket: Option<String>,
+    /// NAT gave it another source by now.
+    from_other: bool,
 }
 
 /// Why it is not known by which device a packet leaves.
@@ -244,7 +247,7 @@ impl<'r> Explainer<'r> {
     pub fn explain(&mut self, packet: &Packet, course: Course) -> Story {
         let before = Counted::of(self.reading, self.prober.gateway());
         let mut moments = Vec::new();
-        let way = self.prober.travel_with(packet, course, &mut |glimpse| moments.push(moment(glimpse)));
+        let way = self.prober.travel_with(packet, course, &mut |glimpse| moments.push(moment(glimpse, packet)));
         let seen = self.prober.gateway().take_seen();
         let counted = Counted::of(self.reading, self.prober.gateway()).since(&before);
         let carried = Carried::default();
@@ -266,7 +269,7 @@ impl<'r> Explainer<'r> {
                 arriving.iter().filter(|moment| moment.stop.device != device).map(|m| self.tree(m, &counted, &carried)),
             );
         }
-        let routed = lost.is_none() || matches!(course, Course::Leaves(..));
+        let routed = way.routed && (lost.is_none() || matches!(course, Course::Leaves(..)));
         if let Course::Leaves(out, Route::Forwarded(None)) = course {
             scenes.extend(self.not_asked(out));
         }
@@ -289,7 +292,10 @@ impl<'r> Explainer<'r> {
             };
         }
         let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
-        if let Some(device) = lost_at.filter(|device| moments.iter().all(|m| m.stop.device != *device)) {
+        // What filters on its arrival drop comes to no tree of that device.
+        let came = |device: &DeviceId| matches!(course, Course::Arrives(from) | Course::Through(from, _) if !way.routed && from == *device);
+        let refused = |device: &DeviceId| !came(device) && moments.iter().all(|m| m.stop.device != *device);
+        if let Some(device) = lost_at.filter(refused) {
             scenes.extend(self.refusal(packet, &way, device, &counted, &carried));
         }
         let end = self.end(&way, moments, course);
@@ -354,7 +360,8 @@ impl<'r> Explainer<'r> {
         let stop = Stop::bare(device);
         let name = self.name(device);
         let spec = self.prober.gateway().spec(device);
-        let moment = Moment { stop, name, spec, head, mark: way.mark, priority: way.priority, bucket: None };
+        let moment =
+            Moment { stop, name, spec, head, mark: way.mark, priority: way.priority, bucket: None, from_other: false };
         Some(self.tree(&moment, counted, carried)).filter(|scene| !scene.lines.is_empty())
     }
 
@@ -369,6 +376,9 @@ impl<'r> Explainer<'r> {
             let led_to = last.and_then(|moment| moment.stop.led_to);
             let text = match (led_to, course) {
                 (Some(by), _) => format!("goes on to routing, as if it had arrived by {}", self.name(by)),
+                (None, Course::Arrives(device) | Course::Through(device, _)) if !way.routed => {
+                    format!("goes no further: an action on what arrives by {} takes it away", self.name(device))
+                }
                 (None, Course::Arrives(_)) => "goes on to routing".to_owned(),
                 _ => "leaves at once: no qdisc holds it".to_owned(),
             };
@@ -445,7 +455,7 @@ fn arriving(moments: &[Moment], device: DeviceId) -> &[Moment] {
     if led { &moments[..(more + 1).min(moments.len())] } else { &[] }
 }
 
-fn moment(glimpse: Glimpse<'_>) -> Moment {
+fn moment(glimpse: Glimpse<'_>, packet: &Packet) -> Moment {
     let Glimpse { gateway, now, stop, head, mark, priority } = glimpse;
     let bucket = stop.leaf().and_then(|leaf| {
         let what = match leaf.kind {
@@ -461,7 +471,12 @@ fn moment(glimpse: Glimpse<'_>) -> Moment {
         Some(format!("{what} {number} of it by the key drawn here"))
     });
     let name = gateway.name(stop.device).to_owned();
-    Moment { stop: stop.clone(), name, spec: gateway.spec(stop.device), head, mark, priority, bucket }
+    let from_other = match dissect(&head, Dissector::Legacy).addrs {
+        Addrs::V4(source, _) => packet.source != IpAddr::from(source),
+        Addrs::V6(source, _) => packet.source != IpAddr::from(source),
+        Addrs::None => false,
+    };
+    Moment { stop: stop.clone(), name, spec: gateway.spec(stop.device), head, mark, priority, bucket, from_other }
 }
 
 /// The name of an EtherType, as tc has it.

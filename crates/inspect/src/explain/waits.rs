@@ -7,10 +7,10 @@ use tidegate_gateway::{CakeReason, CakeTin};
 use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemParams, PrioParams,
-    QdiscParams, ServiceCurve,
+    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemLoss, NetemParams,
+    PrioParams, QdiscParams, RateSpec, ServiceCurve, Share,
 };
-use tidegate_qdisc::algo::adjusted_size;
+use tidegate_qdisc::algo::{Cost, adjusted_size};
 use tidegate_syntax::units::{print_rate, print_time};
 
 /// Flows whose turns are told of: a busy household's.
@@ -35,7 +35,9 @@ struct Served {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     bytes: u64,
-    /// What shapers count for it: the innermost size table (`stab`) says.
+    /// What queues count for it: the innermost size table (`stab`) says.
+    counted: u64,
+    /// What the shaper before the queue counts for it, its own framing (`overhead`, `mpu`, `linklayer`) included.
     cost: u64,
 }
 
@@ -44,9 +46,36 @@ impl Frame {
         let bytes = moment.spec.mtu + moment.spec.link_header;
         let mut tables =
             moment.stop.qdiscs.iter().rev().filter_map(|spot| dump(reading, moment, spot.qdisc)?.stab.as_ref());
-        let cost = tables.next().map_or(bytes, |stab| adjusted_size(stab, bytes));
-        Frame { bytes: bytes.into(), cost: cost.into() }
+        let counted = tables.next().map_or(bytes, |stab| adjusted_size(stab, bytes));
+        let cost = framing(reading, moment).map_or(counted.into(), |spec| framed(spec, counted));
+        Frame { bytes: bytes.into(), counted: counted.into(), cost }
     }
+
+    /// The bytes that a shaper counts where queues count this many, in packets of this length.
+    fn shaped(self, counted: u64) -> u64 {
+        (u128::from(counted) * u128::from(self.cost) / u128::from(self.counted.max(1))) as u64
+    }
+}
+
+/// The rate, with its framing, of the innermost class of HTB or tbf that a packet is in.
+fn framing(reading: &Reading, moment: &Moment) -> Option<RateSpec> {
+    moment.stop.qdiscs.iter().rev().find_map(|spot| {
+        if let Some(QdiscParams::Tbf(tbf)) = dump(reading, moment, spot.qdisc).map(|dump| &dump.params) {
+            return Some(tbf.rate);
+        }
+        let class = moment.stop.classes.iter().rev().find(|class| class.qdisc() == spot.qdisc)?;
+        let class = reading.classes.iter().find(|dump| dump.dev == moment.name && dump.classid == *class)?;
+        match &class.params {
+            ClassParams::Htb(htb) => Some(htb.rate),
+            _ => None,
+        }
+    })
+}
+
+/// Bytes that count for a packet of so many with this framing.
+fn framed(spec: RateSpec, bytes: u32) -> u64 {
+    // A byte in a nanosecond.
+    Cost::new(RateSpec { rate: Rate(1_000_000_000), ..spec }).ns(bytes)
 }
 
 /// The netems on the way to the queue that a packet stands in: they count what waits below them too.
@@ -150,8 +179,8 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
 fn of_hidden(reading: &Reading, moment: &Moment, kind: Kind, (frame, served): (Frame, Served)) -> Vec<String> {
     let above = moment.stop.qdiscs.iter().rev().nth(1).and_then(|spot| dump(reading, moment, spot.qdisc));
     match (kind, above.map(|dump| &dump.params)) {
-        (Kind::Bfifo, Some(QdiscParams::Tbf(tbf))) => by_bytes("bucket's queue", u64::from(tbf.limit), served),
-        (Kind::Bfifo, Some(QdiscParams::Red(red))) => by_bytes("queue", u64::from(red.limit), served),
+        (Kind::Bfifo, Some(QdiscParams::Tbf(tbf))) => by_bytes("bucket's queue", u64::from(tbf.limit), (frame, served)),
+        (Kind::Bfifo, Some(QdiscParams::Red(red))) => by_bytes("queue", u64::from(red.limit), (frame, served)),
         (Kind::PfifoFast, _) => of_bands(moment, frame, served),
         (Kind::Noqueue, _) => vec!["it does not wait: the device has no queue".into()],
         _ => by_packets(kind.name(), u64::from(moment.spec.tx_queue_len), frame, served),
@@ -175,12 +204,12 @@ fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) 
     let in_netem = |most: u64| by_packets("netem", most, frame, served);
     let said = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
         Ahead::Packets { limit, .. } if fewer(limit.into()).is_some() => in_netem(most.unwrap_or_default()),
-        Ahead::Bytes { limit, .. } if fewer(u64::from(limit) / frame.cost.max(1)).is_some() => {
+        Ahead::Bytes { limit, .. } if fewer(u64::from(limit) / frame.counted.max(1)).is_some() => {
             in_netem(most.unwrap_or_default())
         }
         Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, served),
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
-        Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), served),
+        Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), (frame, served)),
         Ahead::Turns { quantum } => turns(quantum.into(), frame, served),
         Ahead::Held { us, spares_frame: true } => vec![held_at(f64::from(us) / 1000.0, frame, served)],
         Ahead::Held { us, spares_frame: false } => vec![held(f64::from(us) / 1000.0)],
@@ -206,11 +235,23 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
         CakeReason::Dscp(dscp) => format!("its DSCP {dscp} puts it in tin {name} of {}", tins.name()),
     };
     let first = match tin.rate.filter(|_| tin.because != CakeReason::Only) {
-        Some(rate) => format!("{because}, which goes before those below it up to {}", print_rate(rate, false)),
+        Some(rate) if cake.bandwidth == Some(rate) => {
+            format!("{because}, with a threshold of {}, the whole rate", words::rate(rate))
+        }
+        Some(rate) => {
+            format!("{because}, with a threshold of {}: above that, tins below theirs go first", words::rate(rate))
+        }
         None => because,
     };
     let sharing = match cake.flows.unwrap_or_default() {
         CakeFlows::Blind => "all its packets are one flow".into(),
+        flows if moment.from_other && cake.nat != Some(true) && (flows.shares_source() || flows.by_source()) => {
+            let turns = if flows.by_conversation() { ", whose conversations take turns" } else { "" };
+            let name = flows.name();
+            format!(
+                "it sees the source as NAT left it (no `nat`): hosts behind one address are one there{turns} ({name})"
+            )
+        }
         flows if flows.shares_source() || flows.shares_destination() => {
             format!("hosts take turns there, and the conversations of each ({})", flows.name())
         }
@@ -254,9 +295,9 @@ fn of_netem(
                 QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
                 _ => served,
             };
-            let frame = inner.stab.as_ref().map_or(frame, |stab| Frame {
-                cost: adjusted_size(stab, moment.spec.mtu + moment.spec.link_header).into(),
-                ..frame
+            let frame = inner.stab.as_ref().map_or(frame, |stab| {
+                let counted = adjusted_size(stab, moment.spec.mtu + moment.spec.link_header).into();
+                Frame { counted, cost: counted, ..frame }
             });
             said.extend(of_params(inner, frame, served, Some(netem.limit.into())));
             said.push(in_all(handle, netem));
@@ -272,20 +313,56 @@ fn of_netem(
 /// What netem makes of every packet.
 fn delayed(netem: &NetemParams) -> String {
     let (delay, jitter) = (netem.latency_ns as f64 / 1e6, netem.jitter_ns as f64 / 1e6);
-    match netem.jitter_ns {
-        0 => format!("netem holds it back for {delay:.1} ms"),
-        _ => format!("netem holds it back for {delay:.1} ms, give or take {jitter:.1} ms"),
+    let mut said = format!("netem holds it back for {delay:.1} ms");
+    if netem.jitter_ns != 0 {
+        said.push_str(&format!(", give or take {jitter:.1} ms"));
+    }
+    let correlation = netem.correlations.unwrap_or_default();
+    if netem.gap > 0 {
+        let before = netem.gap - 1;
+        // A distance without a probability means always.
+        let (reorder, degree) = netem.reorder.unwrap_or((Share::MAX, 0));
+        let once = if before == 0 { String::new() } else { format!(" once {before} before it were held back") };
+        let (comma, chance) = (if before == 0 { "" } else { "," }, chance(reorder, degree));
+        match reorder {
+            0 => {}
+            Share::MAX if before == 0 => said.push_str(", unless it goes ahead at once (reorder), as all do"),
+            Share::MAX => said.push_str(&format!(", unless it goes ahead at once (reorder):{once}")),
+            _ => said.push_str(&format!(", unless it goes ahead at once (reorder):{once}{comma} a chance of {chance}")),
+        }
+    }
+    let lost = if netem.ecn { "lost, or marked if it can be (ecn)" } else { "lost" };
+    match netem.loss {
+        NetemLoss::Random(0) => {}
+        NetemLoss::Random(share) => {
+            said.push_str(&format!("; a chance of {} that it is {lost}", chance(share, correlation.loss)));
+        }
+        NetemLoss::States { .. } => said.push_str(&format!("; it may be {lost}, by a model of states")),
+        NetemLoss::Gilbert { .. } => said.push_str(&format!("; it may be {lost}, by gemodel")),
+    }
+    said
+}
+
+/// `25 %`, `0.1 %, each like the last (correlation 50 %)`.
+fn chance(share: Share, correlation: Share) -> String {
+    let percent = |share: Share| {
+        let figure = format!("{:.3}", f64::from(share) / f64::from(Share::MAX) * 100.0);
+        format!("{} %", figure.trim_end_matches('0').trim_end_matches('.'))
+    };
+    match correlation {
+        0 => percent(share),
+        _ => format!("{} (correlation {})", percent(share), percent(correlation)),
     }
 }
 
 /// Flows that send one after the other.
 fn turns(quantum: u64, frame: Frame, served: Served) -> Vec<String> {
     // A packet longer than a turn waits until several have added up, and so do those of the others.
-    let (bytes, between) = match quantum < frame.cost {
-        true => (frame.cost * SOME_FLOWS, "packets of this length"),
+    let (bytes, between) = match quantum < frame.counted {
+        true => (frame.counted * SOME_FLOWS, "packets of this length"),
         false => (quantum * SOME_FLOWS, "turns"),
     };
-    let time = time(bytes, served);
+    let time = time(frame.shaped(bytes), served);
     let time = if time.is_empty() { String::new() } else { format!(": {time}") };
     vec![format!(
         "flows take turns of {quantum} bytes: with {SOME_FLOWS} others, {bytes} bytes between two {between}{time}"
@@ -311,9 +388,12 @@ fn held_at(ms: f64, frame: Frame, served: Served) -> String {
 
 fn by_packets(what: &str, limit: u64, frame: Frame, served: Served) -> Vec<String> {
     let ahead = limit.saturating_sub(1);
-    let Frame { bytes, cost } = frame;
-    let sized =
-        if cost == bytes { String::new() } else { format!(", which stab counts as {}", words::bytes(ahead * cost)) };
+    let Frame { bytes, counted, cost } = frame;
+    let sized = match cost {
+        cost if cost == bytes => String::new(),
+        cost if cost == counted => format!(", which stab counts as {}", words::bytes(ahead * cost)),
+        cost => format!(", which the shaper counts as {}", words::bytes(ahead * cost)),
+    };
     let first = format!(
         "the {what} holds {limit} packets: at worst {ahead} of {bytes} bytes are ahead, {}{sized}",
         words::bytes(ahead * bytes)
@@ -321,8 +401,9 @@ fn by_packets(what: &str, limit: u64, frame: Frame, served: Served) -> Vec<Strin
     with_time(first, ahead * cost, served)
 }
 
-fn by_bytes(what: &str, limit: u64, served: Served) -> Vec<String> {
-    with_time(format!("the {what} holds {}, all of which may be ahead", words::bytes(limit)), limit, served)
+fn by_bytes(what: &str, limit: u64, (frame, served): (Frame, Served)) -> Vec<String> {
+    let first = format!("the {what} holds {}, all of which may be ahead", words::bytes(limit));
+    with_time(first, frame.shaped(limit), served)
 }
 
 fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
