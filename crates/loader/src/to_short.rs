@@ -11,7 +11,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
 
 use tidegate_policy::{Kind, QdiscParams};
-use tidegate_syntax::short::{Conversion, Misfit, Rules, Short, from_machine, rule_text};
+use tidegate_syntax::short::{CONTROL_NAME, Conversion, Misfit, Rules, Short, from_machine, rule_text};
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 
 /// Pairs of classes that are named one by one.
@@ -19,7 +19,7 @@ const MOST_PAIRS: usize = 12;
 
 /// The classes that every short policy has.
 const REST: &str = "the rest";
-const CONTROL: &str = "what never waits";
+const CONTROL: &str = CONTROL_NAME;
 const LOCAL: &str = "not from the provider";
 
 /// A policy as a short one, and what that leaves out or does otherwise.
@@ -169,7 +169,7 @@ impl<'r> Beside<'r> {
                 "DNS, DHCP, clocks, ARP, neighbours looking for one another and, on uploads, short acknowledgements";
             told.push(misfit(
                 format!("{what}, of {}", self.from(&never_wait)),
-                "they go to the class of what never waits, which every short policy has",
+                format!("they go to the class of {CONTROL}, which every short policy has"),
             ));
         }
         let local: Vec<&ClassPair> = differing.iter().filter(|pair| to(pair, LOCAL)).copied().collect();

@@ -340,3 +340,134 @@ fn short_policies_come_back() {
         }
     }
 }
+
+/// A batch of tc commands, with rules of iptables, as a short policy.
+fn of_batch(name: &str, batch: &str, rules: &str) -> (String, String) {
+    let place = std::env::temp_dir().join(format!("tidegate-to-short-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&place).expect("a directory");
+    let files = [place.join("p.rules"), place.join("p.batch")];
+    std::fs::write(&files[0], rules).expect("rules");
+    std::fs::write(&files[1], batch).expect("a batch");
+    let read = read(&files[usize::from(rules.is_empty())..], &ReadOptions::default());
+    let policy = read.unwrap_or_else(|error| panic!("{batch}{error}"));
+    let short = to_short(&policy.reading());
+    std::fs::remove_dir_all(&place).expect("the directory goes");
+    let told = short.misfits.iter().map(|one| format!("{}: {}\n", one.what, one.instead)).collect();
+    (short.text.unwrap_or_default(), told)
+}
+
+/// An ifb shapes the direction of what is led to it: what leaves by a device is its `up`, what arrives its `down`.
+#[test]
+fn what_leaves_is_not_taken_for_what_arrives() {
+    let tree = "qdisc add dev ifb0 root handle 1: htb default 10\n\
+                class add dev ifb0 parent 1: classid 1:1 htb rate 40mbit\n\
+                class add dev ifb0 parent 1:1 classid 1:10 htb rate 30mbit ceil 40mbit prio 2\n\
+                class add dev ifb0 parent 1:1 classid 1:20 htb rate 10mbit ceil 40mbit prio 1\n\
+                filter add dev ifb0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff match ip dport 22 0xffff flowid 1:20\n";
+    let redirect = "action mirred egress redirect dev ifb0\n";
+    let prio = |dev: &str, protocol: &str, asks: &str| {
+        format!(
+            "qdisc add dev {dev} root handle 1: prio\n\
+             filter add dev {dev} parent 1: protocol {protocol} prio 1 {asks} flowid 1:1 {redirect}"
+        )
+    };
+    let clsact = |dev: &str, hook: &str| {
+        format!("qdisc add dev {dev} clsact\nfilter add dev {dev} {hook} protocol all prio 1 matchall {redirect}")
+    };
+    let all = "u32 match u32 0 0";
+    let leaves = "to which of what leaves by eth1 all of IPv4 is led, and not of IPv6: a short policy shapes all";
+    let table: [(String, &str, &str, &str); 8] = [
+        (
+            prio("eth1", "ip", all),
+            "device = \"eth1\"\nshape = \"100%\"\nup = \"40000kbit\"\n",
+            leaves,
+            "packets of class",
+        ),
+        (clsact("eth1", "egress"), "device = \"eth1\"\nshape = \"100%\"\nup = \"40000kbit\"\n", "", "filter"),
+        (clsact("eth1", "ingress"), "device = \"eth1\"\nshape = \"100%\"\ndown = \"40000kbit\"\n", "", "filter"),
+        (
+            clsact("br0", "egress"),
+            "lan = \"br0\"\nshape = \"100%\"\ndown = \"40000kbit\"\n",
+            "the device towards the modem, of which nothing is configured",
+            "filter",
+        ),
+        (
+            prio("eth1", "ip", "u32 match ip dport 80 0xffff"),
+            "up = \"40000kbit\"\n",
+            "which redirects only what it asks for: a short policy shapes all that leaves by eth1",
+            "of IPv6",
+        ),
+        (
+            format!("{}{}", clsact("eth1", "egress"), clsact("eth2", "egress")),
+            "",
+            "the tree on ifb0, to which what leaves by eth1 and eth2 is led: it is left out: a short policy shapes what leaves by one",
+            "arrives",
+        ),
+        (
+            format!("{}{}", clsact("eth1", "egress"), clsact("eth2", "ingress")),
+            "",
+            "the tree on ifb0, to which both what arrives at eth2 and what leaves by eth1 is led: it is left out",
+            "guess",
+        ),
+        (
+            format!("{}{}", clsact("eth1", "ingress"), clsact("eth2", "ingress")),
+            "device = \"eth1\"\nshape = \"100%\"\ndown = \"40000kbit\"\n",
+            "what arrives at eth2 and is led to ifb0: a short policy that has eth1 as its device shapes what arrives there alone",
+            "guess",
+        ),
+    ];
+    for (at, (feed, written, named, unnamed)) in table.into_iter().enumerate() {
+        let (text, told) = of_batch(&format!("way{at}"), &format!("{tree}{feed}"), "");
+        let case = format!("{feed}\n{text}\n{told}");
+        assert!(text.contains(written) && text.is_empty() == written.is_empty(), "{case}");
+        assert!(told.contains(named) && !told.contains(unnamed), "{unnamed}\n{case}");
+    }
+}
+
+/// A rule for hosts that the class has is not left out, though packets of the other direction do not have them there.
+#[test]
+fn a_rule_whose_hosts_the_class_has_is_not_left_out() {
+    let policy = "device = \"ppp0\"\nup = \"8mbit\"\ndown = \"40mbit\"\n[classes.work]\nhosts = [\"192.168.1.20\"]\nshare = \"40%\"\n";
+    for lan in ["", "lan = \"br-lan\"\n"] {
+        let source = read_text("policy.toml", &format!("{lan}{policy}"), &ReadOptions::default()).expect("a policy");
+        let short = to_short(&source.reading());
+        let text = short.text.expect("a short policy");
+        assert!(text.contains("[classes.work]\nhosts = [\"192.168.1.20\"]"), "{text}");
+        assert!(short.misfits.iter().all(|one| !one.what.contains("behind the provider")), "{:?}", short.misfits);
+    }
+    // The class does not have those of a rule for the other end.
+    let tree = "qdisc add dev eth0 root handle 1: htb default 30\n\
+                class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+                class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 1\n\
+                class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit prio 2\n";
+    let rules = "*mangle\n-A POSTROUTING -s 192.168.1.20 -j CLASSIFY --set-class 1:10\n\
+                 -A POSTROUTING -d 198.51.100.0/24 -j CLASSIFY --set-class 1:10\nCOMMIT\n";
+    let (text, told) = of_batch("hosts", tree, rules);
+    assert!(text.contains("hosts = [\"192.168.1.20\"]"), "{text}{told}");
+    let named = "to 1:10, which asks for hosts behind the provider: it is left out";
+    assert!(told.contains(named) && told.matches("behind the provider").count() == 1, "{text}{told}");
+}
+
+/// What a filter of u32 asks is said in words, or as tc's own.
+#[test]
+fn bytes_that_a_filter_asks_for_are_said_in_words() {
+    let tree = "qdisc add dev eth0 root handle 1: htb default 30\n\
+                class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+                class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 1\n\
+                class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit prio 2\n\
+                filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10\n";
+    for (asks, said) in [
+        (
+            "match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 0xff at 33",
+            "which asks for short acknowledgements (packets of TCP with the flag ACK, of less than 64 bytes): it is left out",
+        ),
+        (
+            "match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2",
+            "which asks for bytes that a short policy cannot ask for (`match u32 0x05000000 0x0f00ffc0 at 0`): it is left out",
+        ),
+    ] {
+        let filter = format!("filter add dev eth0 parent 1: protocol ip prio 2 u32 {asks} flowid 1:10\n");
+        let (_, told) = of_batch("bytes", &format!("{tree}{filter}"), "");
+        assert!(told.contains(said), "{told}");
+    }
+}

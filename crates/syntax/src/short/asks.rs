@@ -6,6 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_policy::U32Params;
 use tidegate_policy::netfilter::{Condition, CountMode, Rule, Target};
 
+/// What a rule asks that takes an address for the LAN's where the provider's side stands.
+pub(super) const BEHIND_PROVIDER: &str = "for hosts behind the provider";
+
 /// Which way the packets of a device go, as a short policy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
@@ -23,10 +26,15 @@ impl Way {
         if (self == Way::Up) == source { PortEnd::Local } else { PortEnd::Remote }
     }
 
+    /// The other way.
+    fn back(self) -> Way {
+        if self == Way::Up { Way::Lan } else { Way::Up }
+    }
+
     /// A network of the LAN's, as a packet's source or destination names it.
     fn host(self, network: String, source: bool) -> Result<String, String> {
         if (self == Way::Up) != source {
-            return Err("for hosts behind the provider".into());
+            return Err(BEHIND_PROVIDER.into());
         }
         // Where NAT hides them, as a short policy takes it, all have one address.
         match self == Way::Ifb && !network.contains(':') {
@@ -265,6 +273,11 @@ pub(super) fn by_rule(rule: &Rule, way: Way) -> Result<Asks, String> {
     }
 }
 
+/// The hosts of the LAN that a rule asks for in packets that go the other way, where it asks for no more.
+pub(super) fn hosts_of_other_way(rule: &Rule, way: Way) -> Vec<String> {
+    by_rule(rule, way.back()).map_or(Vec::new(), |asks| asks.hosts)
+}
+
 fn named(what: &Condition) -> String {
     match what {
         Condition::TcpFlags(..) => "for TCP's flags".into(),
@@ -279,6 +292,11 @@ fn named(what: &Condition) -> String {
 
 /// The same for a filter of u32.
 pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, String> {
+    if let Some(below) = acknowledgements(params).filter(|_| !v6) {
+        return Err(format!(
+            "for short acknowledgements (packets of TCP with the flag ACK, of less than {below} bytes)"
+        ));
+    }
     let mut asks = Asks::default();
     let (mut protocol, mut said) = (None, 0);
     let at = if v6 { 40 } else { 20 };
@@ -320,7 +338,10 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, St
                 asks.hosts.push(way.host(network, key.offset == 12)?);
                 said += 1;
             }
-            _ => return Err(format!("{value:#x}/{mask:#x} at {}", key.offset)),
+            _ => {
+                let key = format!("match u32 {value:#010x} {mask:#010x} at {}", key.offset);
+                return Err(format!("for bytes that a short policy cannot ask for (`{key}`)"));
+            }
         }
     }
     match said {
@@ -352,4 +373,21 @@ fn host_text(bytes: &[u8; 16], bits: u8) -> String {
         false => (IpAddr::V6(Ipv6Addr::from(*bytes)), 128),
     };
     if bits == most { address.to_string() } else { format!("{address}/{bits}") }
+}
+
+/// Below how many bytes (at most 128) packets are that a filter of u32 asks for, if it asks for IPv4's short
+/// acknowledgements: TCP behind a header without options, with the flag ACK.
+fn acknowledgements(params: &U32Params) -> Option<u32> {
+    // The bits that the keys ask for in a word, and their values; the filter is for all its keys at once.
+    let word = |at: i32| {
+        let here = params.keys.iter().filter(|key| key.offset == at && key.offset_mask == 0);
+        here.fold((0, 0), |(value, mask), key| (value | key.value, mask | key.mask))
+    };
+    let ((first, lengths), (protocol, whole), (flags, bits)) = (word(0), word(8), word(32));
+    let is_tcp = whole & 0x00ff_0000 == 0x00ff_0000 && protocol & 0x00ff_0000 == 6 << 16;
+    let no_options = lengths & 0x0f00_0000 == 0x0f00_0000 && first & 0x0f00_0000 == 5 << 24;
+    let below = (!lengths & 0xffff) + 1;
+    let is_short = below <= 128 && first & lengths & 0xffff == 0;
+    let flag = bits & 0x0010_0000 != 0 && flags & 0x0010_0000 != 0;
+    (is_tcp && no_options && is_short && flag).then_some(below)
 }

@@ -1,8 +1,9 @@
 //! Back again: what a machine holds, as a short policy where it fits, and in plain words what does not.
 
-use super::asks::{Asks, Way};
+use super::asks::Asks;
 use super::compile::LOCAL;
-use super::leads::{at_rate, takes_everything};
+use super::feeds::sees_arriving;
+use super::leads::{WrongWay, at_rate, takes_everything};
 use super::left::{Accounts, filter_text, names};
 use super::numbers::{Curves, Numbers, framing_of};
 use super::{Fair, Queue};
@@ -97,6 +98,8 @@ pub(super) struct Framing {
 /// A device found.
 pub(super) struct Tree {
     pub(super) dev: String,
+    /// Whose packets it shapes: its own, or, on an ifb that gets what leaves by another device, that one.
+    pub(super) on: String,
     pub(super) rate: u64,
     pub(super) classes: Vec<Found>,
     pub(super) framing: Framing,
@@ -111,6 +114,10 @@ pub(super) struct Back<'m> {
     pub(super) rules: &'m [Rules],
     pub(super) misfits: Vec<Misfit>,
     pub(super) accounts: Accounts,
+    /// Rules that are left out unless the class has their hosts anyway.
+    pub(super) wrong_way: Vec<WrongWay>,
+    /// The hosts of the classes of the short policy, by the minor numbers of those they are made of.
+    pub(super) hosts: Vec<(u16, Vec<String>)>,
     pub(super) counterparts: Vec<Counterpart>,
     pub(super) devices: [Option<String>; 2],
 }
@@ -124,8 +131,20 @@ pub fn from_machine(
 ) -> Conversion {
     let (accounts, counterparts) = (Accounts::default(), Vec::new());
     let misfits = Vec::new();
-    let mut back = Back { qdiscs, classes, filters, rules, misfits, accounts, counterparts, devices: [None, None] };
+    let mut back = Back {
+        qdiscs,
+        classes,
+        filters,
+        rules,
+        misfits,
+        accounts,
+        wrong_way: Vec::new(),
+        hosts: Vec::new(),
+        counterparts,
+        devices: [None, None],
+    };
     let text = back.policy();
+    back.wrong_way();
     if text.is_some() {
         back.misfits.extend(back.accounts.left(qdiscs, classes, filters, rules));
     }
@@ -148,22 +167,14 @@ impl Back<'_> {
         self.misfits.push(Misfit::new(what, instead));
     }
 
-    /// Which way the packets of a device go.
-    pub(super) fn way(&self, dev: &str) -> Way {
-        let root_on_ifb = |q: &QdiscDump| q.parent == Handle::ROOT && !q.handle.is_none() && q.dev.starts_with("ifb");
-        match dev {
-            dev if dev.starts_with("ifb") => Way::Ifb,
-            dev if is_lan(dev) && !self.qdiscs.iter().any(root_on_ifb) => Way::Lan,
-            _ => Way::Up,
-        }
-    }
-
     fn policy(&mut self) -> Option<String> {
         let roots: Vec<&QdiscDump> =
             self.qdiscs.iter().filter(|q| q.parent == Handle::ROOT && !q.handle.is_none()).collect();
         let mut trees = Vec::new();
         for root in roots {
-            trees.extend(self.root(root));
+            if !self.is_mixed(&root.dev) {
+                trees.extend(self.root(root));
+            }
         }
         trees.retain(|tree: &Tree| {
             let fits = RATES.contains(&tree.rate);
@@ -191,7 +202,8 @@ impl Back<'_> {
     fn root(&mut self, root: &QdiscDump) -> Option<Tree> {
         self.accounts.qdisc(root);
         let framing = framing_of(root);
-        let single = |rate, framing, fair| Tree { dev: root.dev.clone(), rate, classes: Vec::new(), framing, fair };
+        let on = self.on(&root.dev);
+        let single = |rate, framing, fair| Tree { dev: root.dev.clone(), on, rate, classes: Vec::new(), framing, fair };
         match &root.params {
             QdiscParams::Htb(params) => self.tree(root, params.default as u16),
             QdiscParams::Hfsc(params) => self.tree(root, params.default),
@@ -270,7 +282,7 @@ impl Back<'_> {
         let mut told = Vec::new();
         let hooks = self.qdiscs.iter().filter(|q| q.kind.is_hook()).map(|q| q.dev.as_str()).collect::<Vec<_>>();
         for (at, filter) in self.filters.iter().enumerate() {
-            let hook = filter.parent.major() == u16::MAX && filter.parent != Handle::CLSACT_EGRESS;
+            let hook = sees_arriving(filter);
             let FilterEntry::Filter { params, actions, .. } = &filter.entry else { continue };
             if !hook || !hooks.contains(&filter.dev.as_str()) {
                 continue;
@@ -344,7 +356,7 @@ impl Back<'_> {
             self.miss(what, "a short policy has a class for what no other takes");
         }
         self.leading_nowhere(dev, root.handle);
-        Some(Tree { dev: dev.clone(), rate, classes, framing, fair: Fair::Flow })
+        Some(Tree { dev: dev.clone(), on: self.on(dev), rate, classes, framing, fair: Fair::Flow })
     }
 
     /// Classes without a common parent: each sends at its own rate, and none borrows.

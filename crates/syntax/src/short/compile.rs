@@ -40,6 +40,8 @@ pub struct Compiled {
 
 /// The class of what must never wait: names, addresses, neighbours, clocks, short acknowledgements.
 pub(super) const CONTROL: u16 = 0x10;
+/// What it is called.
+pub const CONTROL_NAME: &str = "DNS, DHCP, clocks and short acknowledgements";
 /// The class of what belongs to none.
 pub(super) const REST: u16 = 0xf0;
 /// Its priority in HTB.
@@ -132,7 +134,7 @@ impl Short {
         for (dev, is_lan) in up.chain(down) {
             let mut name = |minor: u16, name: &str| names.push((dev.clone(), Handle::new(1, minor), name.to_owned()));
             name(1, "the link");
-            name(CONTROL, "what never waits");
+            name(CONTROL, CONTROL_NAME);
             for (at, class) in self.classes.iter().enumerate() {
                 name(minor_of(at), &class.name.value);
             }

@@ -1,7 +1,7 @@
 //! What leads to the classes that stand: filters, rules by their marks, rules that name them.
 
-use super::asks::{Asks, Way, by_keys, by_rule, never_waits};
-use super::back::{Back, Rules};
+use super::asks::{Asks, BEHIND_PROVIDER, Way, by_keys, by_rule, hosts_of_other_way, never_waits};
+use super::back::{Back, Misfit, Rules};
 use super::compile::{LOCAL, REST};
 use super::left::{filter_text, rule_text};
 use crate::units::print_rate;
@@ -42,7 +42,7 @@ impl Back<'_> {
                 };
                 self.miss(what, "it is left out");
             }
-            // Who looks for a neighbour's address never waits in a short policy.
+            // A short policy's built-in class has ARP.
             if filter.protocol == ethertype::ARP {
                 asks.control = true;
                 continue;
@@ -92,7 +92,7 @@ impl Back<'_> {
             };
             of_protocol && common != 0 && (value ^ mark) & common == 0
         };
-        let chains = self.rules;
+        let (chains, on) = (self.rules, self.on(&class.dev));
         let sets = |wanted: (u32, u32, u16)| {
             let of_chain = |chain: &Rules| {
                 chain.rules.iter().flat_map(Rule::targets).any(|target| match target {
@@ -139,7 +139,7 @@ impl Back<'_> {
                 }
                 _ => false,
             });
-            if !leads || leaves_elsewhere(rule, &class.dev) {
+            if !leads || leaves_elsewhere(rule, &on) {
                 continue;
             }
             self.accounts.rule(chain, at);
@@ -155,14 +155,34 @@ impl Back<'_> {
                         "it is left out: a class of a short policy asks for something, and what belongs to none is the rest",
                     );
                 }
-                Err(what) => {
+                Err(asked) => {
                     let what = format!(
-                        "the rule `{}` to {}, which asks {what}",
+                        "the rule `{}` to {}, which asks {asked}",
                         rule_text(&chains[chain], rule),
                         class.classid
                     );
-                    self.miss(what, "it is left out");
+                    let hosts = match asked == BEHIND_PROVIDER {
+                        true => hosts_of_other_way(rule, way),
+                        false => Vec::new(),
+                    };
+                    let misfit = Misfit::new(what, "it is left out");
+                    match hosts.is_empty() {
+                        true => self.misfits.push(misfit),
+                        false => self.wrong_way.push(WrongWay { class: class.classid.minor(), hosts, misfit }),
+                    }
                 }
+            }
+        }
+    }
+
+    /// What is left out of rules for hosts, if the class does not have them by the device of the other direction.
+    pub(super) fn wrong_way(&mut self) {
+        for one in std::mem::take(&mut self.wrong_way) {
+            let has = |(class, hosts): &(u16, Vec<String>)| {
+                *class == one.class && one.hosts.iter().all(|host| hosts.contains(host))
+            };
+            if !self.hosts.iter().any(has) {
+                self.misfits.push(one.misfit);
             }
         }
     }
@@ -220,6 +240,14 @@ impl Back<'_> {
             _ => 0,
         }
     }
+}
+
+/// A rule for hosts that do not stand at the end of the packets where its class's device has them.
+pub(super) struct WrongWay {
+    /// The class's minor number, which it has on both devices.
+    class: u16,
+    hosts: Vec<String>,
+    misfit: Misfit,
 }
 
 /// What comes to an inner class.

@@ -13,6 +13,7 @@ pub mod apps;
 mod asks;
 mod back;
 mod compile;
+mod feeds;
 mod fireqos;
 pub mod help;
 pub mod keys;
@@ -29,6 +30,7 @@ mod tree;
 mod writing;
 
 pub use back::{Conversion, Counterpart, Misfit, Rules, from_machine};
+pub use compile::CONTROL_NAME;
 pub use compile::{Compiled, Line, compile};
 pub use fireqos::read_fireqos;
 pub use left::{filter_text, rule_text};

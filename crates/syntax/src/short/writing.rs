@@ -2,7 +2,7 @@
 
 use super::asks::Asks;
 use super::back::{Back, Found, Framing, Misfit, RATES, Tree, is_lan};
-use super::compile::{CONTROL, REST, REST_PRIO};
+use super::compile::{CONTROL, CONTROL_NAME, REST, REST_PRIO};
 use super::left::names;
 use super::numbers::header_of;
 use super::read::MAX_CLASSES;
@@ -25,30 +25,19 @@ const MOST_OVERHEAD: i64 = 256;
 const LAST_PRIO: u32 = 7;
 const MOST_ORDERED: u32 = 5;
 /// What the classes are called that every short policy has.
-const NAMES: [&str; 4] = ["the link", "the rest", "what never waits", "not from the provider"];
+const NAMES: [&str; 4] = ["the link", "the rest", CONTROL_NAME, "not from the provider"];
 
 impl Back<'_> {
     /// The trees as a text: the one towards the modem, and the one for downloads.
     pub(super) fn write(&mut self, trees: &[Tree]) -> String {
-        let led_to = |dev: &str| {
-            self.filters.iter().find_map(|filter| match &filter.entry {
-                FilterEntry::Filter { actions, .. } => {
-                    let to = |shown: &tidegate_policy::dump::ActionDump| shown.action.act.redirects_to() == Some(dev);
-                    actions.iter().any(to).then(|| filter.dev.clone())
-                }
-                _ => None,
-            })
-        };
-        let down = trees
-            .iter()
-            .find(|tree| tree.dev.starts_with("ifb"))
-            .or_else(|| trees.iter().find(|tree| is_lan(&tree.dev)));
-        let up = trees.iter().find(|tree| down.is_none_or(|down| down.dev != tree.dev));
-        let device = up
-            .map(|tree| tree.dev.clone())
-            .or_else(|| down.and_then(|tree| led_to(&tree.dev)))
-            .unwrap_or_else(|| "eth0".into());
-        if up.is_none() && down.is_none_or(|tree| led_to(&tree.dev).is_none()) {
+        let down =
+            trees.iter().find(|tree| tree.on.starts_with("ifb")).or_else(|| trees.iter().find(|tree| is_lan(&tree.on)));
+        let is_up = |tree: &&Tree| !tree.on.starts_with("ifb") && down.is_none_or(|down| down.dev != tree.dev);
+        let up = trees.iter().find(is_up);
+        let led_from = down.and_then(|tree| self.feeds(&tree.dev).arriving.into_iter().next());
+        let is_guess = up.is_none() && led_from.is_none();
+        let device = up.map(|tree| tree.on.clone()).or(led_from).unwrap_or_else(|| "eth0".into());
+        if is_guess {
             self.misfits.push(Misfit::new(
                 "the device towards the modem, of which nothing is configured",
                 format!("device = \"{device}\" is a guess; correct it"),
@@ -63,9 +52,15 @@ impl Back<'_> {
             self.accounts.device(&other);
             self.miss(format!("the tree on {other}"), "it is left out; a short policy has one device each way");
         }
+        for tree in up.into_iter().chain(down) {
+            self.leading_out(tree);
+        }
+        if let Some(down) = down.filter(|tree| tree.on.starts_with("ifb")) {
+            self.arriving_elsewhere(&down.dev, &device);
+        }
         let mut out = format!("device = \"{device}\"\n");
-        if let Some(lan) = down.filter(|tree| !tree.dev.starts_with("ifb")) {
-            let _ = writeln!(out, "lan = \"{}\"", lan.dev);
+        if let Some(lan) = down.filter(|tree| !tree.on.starts_with("ifb")) {
+            let _ = writeln!(out, "lan = \"{}\"", lan.on);
         }
         // What is configured is what shall be used: all of it.
         out.push_str("shape = \"100%\"\n");
@@ -138,7 +133,7 @@ impl Back<'_> {
         if framing == Framing::default() {
             return;
         }
-        let overhead = framing.overhead + i64::from(header_of(&main.dev));
+        let overhead = framing.overhead + i64::from(header_of(&main.on));
         let fits = (0..=MOST_OVERHEAD).contains(&overhead) && i64::from(framing.mpu) <= MOST_OVERHEAD;
         if !fits || framing.overhead < 0 {
             self.miss(
@@ -156,7 +151,7 @@ impl Back<'_> {
         }
         let (overhead, mpu) = match fits && framing.overhead >= 0 {
             true => (overhead, framing.mpu),
-            false => (i64::from(header_of(&main.dev)), 0),
+            false => (i64::from(header_of(&main.on)), 0),
         };
         if kind.is_some() || fits && framing.overhead >= 0 {
             let _ = writeln!(out, "overhead = {overhead}\nmpu = {mpu}");
@@ -227,6 +222,7 @@ impl Back<'_> {
             let name = name_of(class, asks, &used);
             used.push(name.clone());
             self.taken_up(&main.dev, class, &name);
+            self.hosts.push((class.id.minor(), asks.hosts.clone()));
             if let Some((twin, tree)) = twin_of(class, other) {
                 self.taken_up(&tree.dev, twin, &name);
             }
@@ -252,7 +248,7 @@ impl Back<'_> {
         let own = (class, dev.as_str());
         for (class, dev) in std::iter::once(own).chain(twin.map(|(twin, tree)| (twin, tree.dev.as_str()))) {
             if asks.control && (asked.is_empty() || class.id.minor() == CONTROL) {
-                self.taken_up(dev, class, "what never waits");
+                self.taken_up(dev, class, CONTROL_NAME);
                 self.control_rate(class, dev, if dev == main.dev { main } else { other.unwrap_or(main) });
             } else if asks.control && asks.is_empty() {
                 self.left_out(
@@ -283,14 +279,14 @@ impl Back<'_> {
         None
     }
 
-    /// The class of what never waits has a rate of its own in a short policy.
+    /// The class of DNS, clocks and short acknowledgements has a rate of its own in a short policy.
     fn control_rate(&mut self, class: &Found, dev: &str, tree: &Tree) {
         let built_in = (tree.rate / 20).max(*RATES.start());
         // A per mille is what rounding to kbit makes.
         if class.rate.abs_diff(built_in) > tree.rate / 1000 + 1000 || class.ceil < tree.rate {
             self.miss(
                 format!("the rate of class {} of {dev}, {}", class.id, print_rate(Rate(class.rate / 8), false)),
-                "in a short policy what never waits is sure of 5 % of the link, and may have all that is free",
+                "in a short policy DNS, DHCP, clocks, ARP and short acknowledgements are together sure of 5 % of the link, and may have all that is free",
             );
         }
     }

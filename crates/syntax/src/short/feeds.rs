@@ -1,0 +1,136 @@
+//! What filters lead to an ifb: what arrives at a device, or what leaves by it.
+
+use super::asks::Way;
+use super::back::{Back, Tree, is_lan};
+use super::leads::takes_everything;
+use super::left::filter_text;
+use std::collections::BTreeSet;
+use tidegate_packet::Handle;
+use tidegate_packet::header::ethertype;
+use tidegate_policy::FilterOp;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+
+/// The devices from which packets are led to an ifb.
+#[derive(Default)]
+pub(super) struct Feeds {
+    /// By filters that see what arrives.
+    pub(super) arriving: Vec<String>,
+    /// By filters that see what leaves.
+    pub(super) leaving: Vec<String>,
+}
+
+/// Does a filter see what arrives at its device?
+pub(super) fn sees_arriving(filter: &FilterDump) -> bool {
+    filter.parent.major() == u16::MAX && filter.parent != Handle::CLSACT_EGRESS
+}
+
+/// Does an action of a filter redirect to a device?
+fn redirects(filter: &FilterDump, dev: &str) -> bool {
+    match &filter.entry {
+        FilterEntry::Filter { actions, .. } => actions.iter().any(|dump| dump.action.act.redirects_to() == Some(dev)),
+        _ => false,
+    }
+}
+
+impl Back<'_> {
+    pub(super) fn feeds(&self, dev: &str) -> Feeds {
+        let mut feeds = Feeds::default();
+        for filter in self.filters.iter().filter(|filter| redirects(filter, dev)) {
+            let known = if sees_arriving(filter) { &mut feeds.arriving } else { &mut feeds.leaving };
+            if !known.contains(&filter.dev) {
+                known.push(filter.dev.clone());
+            }
+        }
+        feeds
+    }
+
+    /// The device whose packets a device shapes as a short policy has it: for an ifb that gets what leaves by another,
+    /// that other.
+    pub(super) fn on(&self, dev: &str) -> String {
+        let leaving = if dev.starts_with("ifb") { self.feeds(dev).leaving } else { Vec::new() };
+        leaving.into_iter().next().unwrap_or_else(|| dev.to_owned())
+    }
+
+    /// Which way the packets of a device go.
+    pub(super) fn way(&self, dev: &str) -> Way {
+        let on = self.on(dev);
+        let other_ifb = self.qdiscs.iter().any(|q| {
+            q.parent == Handle::ROOT && !q.handle.is_none() && q.dev.starts_with("ifb") && self.on(&q.dev) == q.dev
+        });
+        match on.as_str() {
+            on if on.starts_with("ifb") => Way::Ifb,
+            on if is_lan(on) && !other_ifb => Way::Lan,
+            _ => Way::Up,
+        }
+    }
+
+    /// Says of an ifb what is led to it that no short policy leads together; is there any?
+    pub(super) fn is_mixed(&mut self, dev: &str) -> bool {
+        let feeds = if dev.starts_with("ifb") { self.feeds(dev) } else { Feeds::default() };
+        let list = |devices: &[String]| match devices.split_last() {
+            Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+            _ => devices.concat(),
+        };
+        let (arriving, leaving) = (list(&feeds.arriving), list(&feeds.leaving));
+        let (led, why) = match (feeds.arriving.len(), feeds.leaving.as_slice()) {
+            (_, []) => return false,
+            (1.., _) => (
+                format!("both what arrives at {arriving} and what leaves by {leaving} is led"),
+                "a short policy shapes the two directions each by itself",
+            ),
+            (0, [one]) if !one.starts_with("ifb") => return false,
+            (0, _) => (
+                format!("what leaves by {leaving} is led"),
+                "a short policy shapes what leaves by one device towards the provider, or by one towards the LAN",
+            ),
+        };
+        self.accounts.device(dev);
+        self.miss(format!("the tree on {dev}, to which {led}"), format!("it is left out: {why}"));
+        true
+    }
+
+    /// The filters that lead to the ifb of a tree what leaves by a device.
+    pub(super) fn leading_out(&mut self, tree: &Tree) {
+        if tree.on == tree.dev {
+            return;
+        }
+        let (mut protocols, mut partial) = (BTreeSet::new(), Vec::new());
+        for (at, filter) in self.filters.iter().enumerate().filter(|(_, filter)| redirects(filter, &tree.dev)) {
+            let FilterEntry::Filter { params, .. } = &filter.entry else { continue };
+            self.accounts.filter(at);
+            if takes_everything(params) {
+                protocols.insert(filter.protocol);
+            } else {
+                partial.push(filter_text(filter));
+            }
+        }
+        for name in partial {
+            self.miss(
+                format!("{name}, which redirects only what it asks for"),
+                format!("a short policy shapes all that leaves by {}", tree.on),
+            );
+        }
+        let [v4, v6] = [ethertype::IPV4, ethertype::IPV6].map(|protocol| protocols.contains(&protocol));
+        if protocols.contains(&FilterOp::ALL) || v4 == v6 {
+            return;
+        }
+        let (which, other) = if v4 { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+        self.miss(
+            format!(
+                "the ifb {}, to which of what leaves by {} all of {which} is led, and not of {other}",
+                tree.dev, tree.on
+            ),
+            format!("a short policy shapes all that leaves by {}", tree.on),
+        );
+    }
+
+    /// Devices other than the policy's whose arriving packets an ifb shapes.
+    pub(super) fn arriving_elsewhere(&mut self, ifb: &str, device: &str) {
+        for other in self.feeds(ifb).arriving.into_iter().filter(|other| other != device) {
+            self.miss(
+                format!("what arrives at {other} and is led to {ifb}"),
+                format!("a short policy that has {device} as its device shapes what arrives there alone"),
+            );
+        }
+    }
+}
