@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::spec::Takes;
-use tidegate_policy::{ClassParams, Kind, QdiscParams, Waits};
+use tidegate_policy::{ClassParams, Kind, NetemLoss, QdiscParams, Waits};
 use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::{parse_size, parse_time};
 
@@ -508,6 +508,13 @@ fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
     }
 }
 
+/// Is it a netem that treats each packet by a draw?
+fn draws(params: &QdiscParams) -> bool {
+    let QdiscParams::Netem(netem) = params else { return false };
+    let loses = !matches!(netem.loss, NetemLoss::Random(0));
+    netem.jitter_ns != 0 || loses || netem.reorder.is_some() || netem.duplicate != 0
+}
+
 /// A limit that drops packets of a single connection's first window.
 fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc: &QdiscDump) -> Option<Finding> {
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
@@ -525,8 +532,8 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
     if room >= u64::from(FIRST_WINDOW) {
         return None;
     }
-    // Packets that wait for a netem come one by one, as its draws have it.
-    if reading.qdiscs.iter().any(|other| other.dev == qdisc.dev && other.kind == Kind::Netem && other != qdisc) {
+    // How packets come out of a netem that draws is another story each time.
+    if reading.qdiscs.iter().any(|other| other.dev == qdisc.dev && draws(&other.params)) {
         return None;
     }
     let shape = (qdisc.dev.clone(), qdisc.kind.name(), limit.text.clone(), frame, class.is_none());

@@ -1,7 +1,7 @@
 //! cake: common applications kept enhanced (Høiland-Jørgensen, Täht and Morton, LANMAN 2018; tc-cake(8)).
 //!
 //! One discipline for a home's link. A shaper without bursts sends by a clock that counts what each packet costs on the link. Packets
-//! take one of up to eight tins by their DSCP; a tin goes before those below it as long as it keeps to its share of the rate. Within a
+//! take one of up to eight tins by their DSCP; a tin that keeps to its threshold, a share of the rate, goes before those that do not. Within a
 //! tin flows take turns ([`tin`]), each judged by COBALT ([`crate::algo::cobalt`]). When the memory is full the longest queue of all
 //! pays ([`overflow`]). Acknowledgements that later ones make needless can be left out ([`ack`]).
 

@@ -111,7 +111,7 @@ pub(super) fn choose(tins: CakeTins, fwmark: u32, qdisc: Handle, meta: &Meta, ds
 pub struct CakeTin {
     /// Its place in a listing.
     pub place: usize,
-    /// The rate up to which it goes before those below it; none: nothing is shaped.
+    /// Its threshold: above it, tins that are below theirs go first; none: nothing is shaped.
     pub rate: Option<Rate>,
     /// Why.
     pub because: CakeReason,
