@@ -114,6 +114,11 @@ impl Handle {
     /// Parent of the filters that clsact's hook for leaving packets has (`TC_H_MIN_EGRESS`).
     pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 
+    /// As the parent of a filter: does it see what arrives at its device (ingress, or that hook of clsact)?
+    pub const fn sees_arriving(self) -> bool {
+        self.major() == u16::MAX && self.0 != Handle::CLSACT_EGRESS.0
+    }
+
     /// The handle `major:minor`.
     pub const fn new(major: u16, minor: u16) -> Handle {
         Handle((major as u32) << 16 | minor as u32)

@@ -424,8 +424,7 @@ fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
 /// Does a filter lead what leaves its device to another one, where it may be held to a rate?
 fn leads_away(filter: &FilterDump) -> bool {
     let FilterEntry::Filter { actions, .. } = &filter.entry else { return false };
-    let arriving = filter.parent.qdisc() == Handle::INGRESS.qdisc() && filter.parent != Handle::CLSACT_EGRESS;
-    !arriving && actions.iter().any(|dump| dump.action.act.redirects_to().is_some())
+    !filter.parent.sees_arriving() && actions.iter().any(|dump| dump.action.act.redirects_to().is_some())
 }
 
 /// A device whose policy has classes or bands and no rate anywhere.

@@ -10,3 +10,4 @@ mod probe;
 mod reach;
 mod rules;
 mod uses;
+mod waits;

@@ -2,7 +2,6 @@
 
 use super::asks::Asks;
 use super::compile::LOCAL;
-use super::feeds::sees_arriving;
 use super::leads::{WrongWay, at_rate, takes_everything};
 use super::left::{Accounts, filter_text, names};
 use super::numbers::{Curves, Numbers, framing_of};
@@ -282,7 +281,7 @@ impl Back<'_> {
         let mut told = Vec::new();
         let hooks = self.qdiscs.iter().filter(|q| q.kind.is_hook()).map(|q| q.dev.as_str()).collect::<Vec<_>>();
         for (at, filter) in self.filters.iter().enumerate() {
-            let hook = sees_arriving(filter);
+            let hook = filter.parent.sees_arriving();
             let FilterEntry::Filter { params, actions, .. } = &filter.entry else { continue };
             if !hook || !hooks.contains(&filter.dev.as_str()) {
                 continue;

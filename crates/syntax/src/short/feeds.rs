@@ -19,11 +19,6 @@ pub(super) struct Feeds {
     pub(super) leaving: Vec<String>,
 }
 
-/// Does a filter see what arrives at its device?
-pub(super) fn sees_arriving(filter: &FilterDump) -> bool {
-    filter.parent.major() == u16::MAX && filter.parent != Handle::CLSACT_EGRESS
-}
-
 /// Does an action of a filter redirect to a device?
 fn redirects(filter: &FilterDump, dev: &str) -> bool {
     match &filter.entry {
@@ -36,7 +31,7 @@ impl Back<'_> {
     pub(super) fn feeds(&self, dev: &str) -> Feeds {
         let mut feeds = Feeds::default();
         for filter in self.filters.iter().filter(|filter| redirects(filter, dev)) {
-            let known = if sees_arriving(filter) { &mut feeds.arriving } else { &mut feeds.leaving };
+            let known = if filter.parent.sees_arriving() { &mut feeds.arriving } else { &mut feeds.leaving };
             if !known.contains(&filter.dev) {
                 known.push(filter.dev.clone());
             }
