@@ -1,9 +1,9 @@
 //! Where things stand in a reading, so that nobody searches thousands of operations for each class.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{Op, Verb};
+use tidegate_policy::{Kind, Op, Verb};
 
 /// A qdisc or class of a device, the devices numbered.
 type Key = (usize, Handle);
@@ -12,6 +12,8 @@ type Key = (usize, Handle);
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     devices: Vec<String>,
+    /// Those with an ingress qdisc, whose filters are one list whatever class of it they name.
+    ingress: BTreeSet<usize>,
     /// The operation that last gave a class its values.
     class_makers: BTreeMap<Key, usize>,
     /// The same of qdiscs, by handle, and by place where no handle was said.
@@ -29,6 +31,10 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn new(ops: &[Op], qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Index {
         let mut index = Index::default();
+        for qdisc in qdiscs.iter().filter(|qdisc| qdisc.kind == Kind::Ingress) {
+            let dev = index.number(&qdisc.dev);
+            index.ingress.insert(dev);
+        }
         for (at, op) in ops.iter().enumerate() {
             index.note(at, op);
         }
@@ -64,6 +70,9 @@ impl Index {
                     block => of_block(block),
                 };
                 let dev = self.number(dev);
+                let arriving = Handle::INGRESS.qdisc();
+                let one_list = self.ingress.contains(&dev) && parent.qdisc() == arriving;
+                let parent = if one_list { arriving } else { parent };
                 self.filter_ops.entry((dev, parent)).or_default().push(at);
             }
             _ => {}

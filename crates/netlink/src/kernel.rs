@@ -226,6 +226,13 @@ impl Kernel {
                 Err(other) => return Err(other),
             }
         }
+        let has_ingress = qdiscs.iter().any(|qdisc| qdisc.kind == Kind::Ingress);
+        for filter in
+            filters.iter_mut().filter(|filter| has_ingress && filter.parent.qdisc() == Handle::INGRESS.qdisc())
+        {
+            // Its filters are one list, which is told under the class that was named last.
+            filter.parent = Handle::INGRESS.qdisc();
+        }
         Ok((Installed { qdiscs, classes, filters }, unread))
     }
 

@@ -71,7 +71,11 @@ impl Ingress {
         match (self.kind, parent) {
             (None, _) => Err(TcError::new(Errno::Inval, "Parent Qdisc doesn't exists")),
             (Some(Kind::Clsact), LEAVING) => Ok(LEAVING),
-            (Some(Kind::Clsact), parent) if parent != ARRIVING => Err(TcError::bare(Errno::Inval)),
+            (Some(Kind::Clsact), parent) if parent.minor() == 0 => Err(TcError::bare(Errno::Inval)),
+            (Some(Kind::Clsact), parent) if parent != ARRIVING => {
+                Err(TcError::new(Errno::NoEnt, "Specified class doesn't exist"))
+            }
+            // An ingress qdisc has one list of filters, whatever class of it is named.
             _ => Ok(ARRIVING),
         }
     }
@@ -280,7 +284,12 @@ impl Ingress {
             return Ok(());
         }
         let only = (!all).then_some(holder);
-        self.with_hook(holder, |hook| hook.filters.dump(told, dev, hook.named, only, out));
+        // tc lists the class that was named last; where they hang is one place.
+        let place = match (all, self.kind) {
+            (false, Some(Kind::Ingress)) => Some(HANDLE),
+            _ => None,
+        };
+        self.with_hook(holder, |hook| hook.filters.dump(told, dev, place.unwrap_or(hook.named), only, out));
         Ok(())
     }
 }

@@ -166,3 +166,29 @@ fn chains_are_told_oldest_first() {
     assert!(machine.gateway.chains(eth0, Handle::new(9, 0)).is_err());
     assert_eq!(machine.gateway.own_filters(machine.now, eth0, root).expect("there").len(), 1 + 1);
 }
+
+/// The filters of an ingress qdisc are one list, whatever class of it is named; a clsact has two, and no other class.
+/// Linux 6.1's answers.
+#[test]
+fn ingress_has_one_list_and_clsact_two() {
+    let mut machine = Machine::new(&["eth0", "eth1"]);
+    let filter = |dev: &str, parent: &str, pref: u32| {
+        format!("tc filter add dev {dev} parent {parent} protocol ip pref {pref} matchall action drop")
+    };
+    machine.run("tc qdisc add dev eth0 ingress\ntc qdisc add dev eth1 clsact");
+    for (pref, parent) in ["ffff:fff1", "ffff:", "ffff:fff3", "ffff:5"].into_iter().enumerate() {
+        machine.run(&filter("eth0", parent, pref as u32 + 1));
+    }
+    // tc lists them all under the class that was named last.
+    let listed = machine.says("tc filter show dev eth0 parent ffff:");
+    let firsts = listed.lines().filter(|line| line.starts_with("filter parent ffff:5 ") && line.contains("handle"));
+    assert_eq!(firsts.count(), 4, "{listed}");
+    let (eth0, hook) = (machine.id("eth0"), Handle::new(0xffff, 0));
+    let own = machine.gateway.own_filters(machine.now, eth0, hook).expect("there");
+    assert!(!own.is_empty() && own.iter().all(|dump| dump.parent == hook), "{own:?}");
+    assert_eq!(machine.says(&filter("eth1", "ffff:", 1)), "RTNETLINK answers: Invalid argument");
+    for parent in ["ffff:fff1", "ffff:5", "ffff:fff4"] {
+        assert_eq!(machine.says(&filter("eth1", parent, 1)), "Error: Specified class doesn't exist.", "{parent}");
+    }
+    machine.run(&filter("eth1", "ffff:fff3", 1));
+}

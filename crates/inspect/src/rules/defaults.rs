@@ -8,6 +8,7 @@ use crate::probe::Way;
 use crate::reach::Candidate;
 use crate::reading::{Reading, Step};
 use crate::sets::bdd::TooLarge;
+use crate::sets::field::Field;
 use crate::walk::tree::{By, Parts, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::Why;
@@ -59,6 +60,18 @@ fn qdisc_of<'a>(asking: &Asking<'a>, place: &Place) -> Option<(&'a QdiscDump, &'
     Some((qdisc, reading.step_of(reading.maker_of_qdisc(qdisc)?)?))
 }
 
+/// Those of some parts that are ARP.
+fn arp_of(asking: &mut Asking<'_>, parts: &Parts) -> Result<Parts, TooLarge> {
+    let mut arp = Parts::default();
+    let space = &mut asking.reached.walked.space;
+    let is_arp = space.is(Field::Ethertype, u128::from(ethertype::ARP))?;
+    for (way, set) in &parts.0 {
+        let both = space.store.and(*set, is_arp)?;
+        arp.add(space, *way, both)?;
+    }
+    Ok(arp)
+}
+
 /// HTB's direct queue: packets that none of its classes holds back.
 fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Option<Finding>, TooLarge> {
     let Some((qdisc, step)) = qdisc_of(asking, place) else { return Ok(None) };
@@ -66,7 +79,8 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
     let has_classes =
         asking.reading.classes.iter().any(|class| class.dev == place.0 && class.classid.qdisc() == place.1);
     let (ip, other) = by_kind(asking, parts)?;
-    let shown = if ip.is_empty() { &other } else { &ip };
+    let arp = arp_of(asking, &other)?;
+    let shown = [&ip, &arp, &other].into_iter().find(|parts| !parts.is_empty()).unwrap_or(&other);
     let named = place.1.class(htb.default as u16);
     if !has_classes || refused_already(asking, place, named) {
         return Ok(None);
@@ -82,6 +96,9 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
     // A packet that a policer or a full queue drops shows nothing.
     let Some((candidate, _)) = asking.agreed(shown, "past all classes", |way| past(way))? else { return Ok(None) };
     let (level, what) = match (ip.is_empty(), htb.default) {
+        (true, _) if arp.is_empty() => {
+            (Level::Note, format!("what is neither IP nor ARP goes past all classes of {}", place.1))
+        }
         (true, _) => (Level::Note, format!("ARP and what else is not IP goes past all classes of {}", place.1)),
         (false, 0) => {
             (Level::Warning, format!("{} has no default class: what no filter takes goes past all classes", place.1))
@@ -183,10 +200,12 @@ fn default_of(qdisc: &QdiscDump) -> Handle {
 fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Option<Finding>, TooLarge> {
     let Some((qdisc, step)) = qdisc_of(asking, place) else { return Ok(None) };
     let (ip, other) = by_kind(asking, parts)?;
+    let arp = arp_of(asking, &other)?;
     // Without ARP nobody on an Ethernet is found: that is worse than a protocol that is not carried.
-    let (shown, level, whose) = match (other.is_empty(), ip.is_empty()) {
-        (false, _) => (&other, Level::Error, "ARP and what else"),
-        (true, _) => (&ip, Level::Warning, "what"),
+    let (shown, level, whose) = match (arp.is_empty(), ip.is_empty()) {
+        (false, _) => (&arp, Level::Error, "ARP and what else"),
+        (true, false) => (&ip, Level::Warning, "what"),
+        (true, true) => (&other, Level::Note, "what is neither IP nor ARP and"),
     };
     if refused_already(asking, place, default_of(qdisc)) {
         return Ok(None);

@@ -1,42 +1,7 @@
 //! What findings say of policies that newcomers wrote, where what was said was once wrong: each with what Linux does.
 
-use crate::common::reading;
-use tidegate_inspect::{Finding, Level, Rule, Witness, check};
-
-/// The findings of some rules, a line for each: where, how bad, what, why, and what shows it.
-fn said(text: &str, rules: &[Rule]) -> Vec<String> {
-    let line = |finding: &Finding| {
-        let at = finding.place.as_ref().map_or(0, |place| place.line);
-        let level = match finding.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
-        };
-        let shown = match &finding.witness {
-            Some(Witness::Packet { packet, went }) => format!("{packet}: {went}"),
-            Some(Witness::Number(number)) => number.clone(),
-            None => String::new(),
-        };
-        let remedy = finding.fix.as_ref().map_or("", |fix| &fix.what);
-        format!("{at} {level} {}: {}; {}; {shown}; {remedy}", finding.rule.id(), finding.what, finding.because)
-    };
-    let mut reading = reading(&["eth0", "eth1"], text);
-    check(&mut reading).iter().filter(|finding| rules.contains(&finding.rule)).map(line).collect()
-}
-
-/// Only one thing is said, and it contains all of this.
-fn says(text: &str, rules: &[Rule], parts: &[&str]) {
-    let found = said(text, rules);
-    assert_eq!(found.len(), 1, "{text}\n{found:#?}");
-    for part in parts {
-        assert!(found[0].contains(part), "{text}\nwanted {part}\n{}", found[0]);
-    }
-}
-
-/// Nothing is said.
-fn silent(text: &str, rules: &[Rule]) {
-    assert_eq!(said(text, rules), [""; 0], "{text}");
-}
+use crate::common::{said, says, silent};
+use tidegate_inspect::Rule;
 
 /// What a filter makes of a packet is not always known: others than it asks for are still found.
 #[test]

@@ -7,6 +7,7 @@ mod claims;
 mod classification;
 mod explain;
 mod probe;
+mod published;
 mod reach;
 mod rules;
 mod uses;

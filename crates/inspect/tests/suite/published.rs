@@ -1,0 +1,57 @@
+//! What was said wrongly of policies that strangers published; each test names what Linux does with them.
+
+use crate::common::{said, says, silent};
+use tidegate_inspect::Rule;
+
+/// drr drops what no filter takes. ARP is lost only where no filter takes ARP.
+#[test]
+fn arp_is_said_to_be_dropped_only_where_it_is() {
+    let filters = "tc qdisc add dev eth0 root handle 1: drr\n\
+                   tc class add dev eth0 parent 1: classid 1:1 drr\n\
+                   tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.1 flowid 1:1";
+    let shown = "`arp 192.168.1.10 > 198.51.100.7 in lo out eth0`";
+    let arp = ["1 error R11: ARP and what else no filter of 1: takes is dropped", &shown[1..shown.len() - 1]];
+    says(filters, &[Rule::Default], &arp);
+    let with_arp =
+        format!("{filters}\ntc filter add dev eth0 parent 1: protocol arp prio 2 u32 match u8 0 0 flowid 1:1");
+    says(
+        &with_arp,
+        &[Rule::Default],
+        &["1 warning R11: what no filter of 1: takes is dropped", "such packets never leave"],
+    );
+    let with_ip = format!(
+        "{with_arp}\ntc filter add dev eth0 parent 1: protocol ip prio 3 matchall flowid 1:1\n\
+                           tc filter add dev eth0 parent 1: protocol ipv6 prio 4 matchall flowid 1:1"
+    );
+    says(&with_ip, &[Rule::Default], &["1 note R11: what is neither IP nor ARP and no filter of 1: takes is dropped"]);
+    let all = format!("{filters}\ntc filter add dev eth0 parent 1: protocol all prio 2 matchall flowid 1:1");
+    silent(&all, &[Rule::Default]);
+}
+
+/// The same of HTB's direct queue.
+#[test]
+fn arp_is_said_to_go_past_all_classes_only_where_it_does() {
+    let ip = "tc qdisc add dev eth0 root handle 1: htb\n\
+              tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
+              tc filter add dev eth0 parent 1: protocol ip prio 1 matchall flowid 1:1\n\
+              tc filter add dev eth0 parent 1: protocol ipv6 prio 2 matchall flowid 1:1";
+    says(ip, &[Rule::Default], &["1 note R11: ARP and what else is not IP goes past all classes of 1:", "arp "]);
+    let arp = format!("{ip}\ntc filter add dev eth0 parent 1: protocol arp prio 3 matchall flowid 1:1");
+    says(&arp, &[Rule::Default], &["1 note R11: what is neither IP nor ARP goes past all classes of 1:"]);
+}
+
+/// Linux 6.1 asks all filters of an ingress qdisc, whatever class of it they name (asked with `parent ffff:fff1` before
+/// `parent ffff:`: the first took the packet); a clsact refuses such parents.
+#[test]
+fn filters_of_an_ingress_are_one_list() {
+    let first = "tc qdisc add dev eth0 ingress\n\
+                 tc filter add dev eth0 protocol ip parent ffff:fff1 prio 1 u32 match ip src 10.0.0.1 action drop";
+    silent(first, &[Rule::Unreachable]);
+    let twice = format!(
+        "{first}\ntc filter add dev eth0 protocol ip parent ffff: prio 2 u32 match ip src 10.0.0.1 action drop"
+    );
+    says(&twice, &[Rule::Unreachable], &["3 warning R1: no packet reaches this filter"]);
+    let leaving = "tc qdisc add dev eth0 ingress\n\
+                   tc filter add dev eth0 protocol ip parent ffff:fff3 prio 1 u32 match ip src 10.0.0.1 action drop";
+    assert_eq!(said(leaving, &[Rule::Unreachable]), [""; 0]);
+}
