@@ -219,6 +219,8 @@ pub struct Outcome {
     pub troubles: Vec<Trouble>,
     /// What processes that were still running when the script ended mean for what is known of it, in a sentence.
     pub unfinished: Option<String>,
+    /// The arguments that the script asks for and was not given, in a sentence, where a call of it failed.
+    pub missing_arguments: Option<String>,
 }
 
 impl Outcome {

@@ -69,6 +69,8 @@ type Naming = Rc<[(usize, usize, usize)]>;
 #[derive(Debug)]
 pub(super) struct Finder {
     files: Vec<Source>,
+    /// How many arguments the script was given.
+    given: usize,
     variables: BTreeMap<String, Variable>,
     /// File and command of the last match.
     last: Option<(usize, usize)>,
@@ -139,6 +141,7 @@ impl Finder {
         }
         let mut finder = Self {
             files,
+            given: args.len(),
             variables: BTreeMap::new(),
             last: None,
             last_calls: BTreeMap::new(),
@@ -401,6 +404,15 @@ impl Finder {
                 && !text.contains('<')
         };
         main.commands.iter().find(asks).map(|command| main.place(command.line(), None))
+    }
+
+    /// The highest number of an argument that the script asks for outside of functions and without a default, and how
+    /// many it was given, where these are fewer.
+    pub(super) fn missing_arguments(&self) -> Option<(usize, usize)> {
+        let main = self.files.first()?;
+        let outside = main.commands.iter().filter(|command| command.function.is_none());
+        let wanted = outside.flat_map(|command| &command.words).flat_map(Word::arguments).max()?;
+        (wanted > self.given).then_some((wanted, self.given))
     }
 
     /// The name of the main script.

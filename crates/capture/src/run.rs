@@ -81,8 +81,11 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> Outcome 
     let Run { exit, calls, stdout, stderr, mut notes, left } = run;
     let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
     let unfinished = if exit.is_own() { troubles::unfinished(finder, &left) } else { None };
+    let missing_arguments = troubles::missing_arguments(finder, &troubles);
     notes.extend(unfinished.clone());
-    Outcome { exit, calls, stdout, stderr, devices: devices.to_vec(), notes, troubles, unfinished }
+    notes.extend(missing_arguments.clone());
+    let devices = devices.to_vec();
+    Outcome { exit, calls, stdout, stderr, devices, notes, troubles, unfinished, missing_arguments }
 }
 
 fn spec(

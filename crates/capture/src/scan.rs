@@ -212,8 +212,19 @@ fn is_binary(bytes: &[u8]) -> bool {
 /// Does a script without a `#!` line at its top say in another way that it is for bash? A bash that is told to run such
 /// a file runs it alone.
 fn is_for_bash(text: &str) -> bool {
-    const WORDS: [&str; 7] = ["[[ ", "if [[ ", "while [[ ", "function ", "declare ", "source ", "#!/bin/bash"];
-    text.lines().map(str::trim_start).any(|line| WORDS.iter().any(|word| line.starts_with(word)))
+    const WORDS: [&str; 8] =
+        ["[[ ", "if [[ ", "while [[ ", "for ((", "function ", "declare ", "source ", "#!/bin/bash"];
+    // POSIX allows no hyphen in a function's name; `&>` runs the command in the background there.
+    let has_hyphen = |line: &str| {
+        let name = line.split_once("()").map_or("", |(name, _)| name.trim_end());
+        name.contains('-') && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter))
+    };
+    text.lines().map(str::trim_start).filter(|line| !line.starts_with('#') || line.starts_with("#!")).any(|line| {
+        WORDS.iter().any(|word| line.starts_with(word))
+            || has_hyphen(line)
+            || line.contains("&>")
+            || line.contains("<<<")
+    })
 }
 
 /// The words of the `#!` line; the kernel gives everything behind the first blank as one word.
@@ -447,6 +458,9 @@ mod tests {
         if Path::new("/bin/bash").exists() {
             assert_eq!(of("# for tc\n#!/bin/bash\n").unwrap(), "/bin/bash");
             assert_eq!(of("if [[ -n $1 ]]; then\n").unwrap(), "/bin/bash");
+            assert_eq!(of("tc-clean() {\n").unwrap(), "/bin/bash");
+            assert_eq!(of("tc qdisc del dev eth0 root &>/dev/null\n").unwrap(), "/bin/bash");
+            assert_eq!(of("# all-of() &> it\nclean() { tc-x a-b; }\n").unwrap(), "sh");
         }
         assert_eq!(of("#!/bin/sh -e -u\n").unwrap(), "/bin/sh|-e -u");
         assert_eq!(of("#! /usr/bin/env sh\n").unwrap(), "/usr/bin/env|sh");

@@ -40,6 +40,21 @@ pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, (stdout, st
     troubles
 }
 
+/// What arguments the script asks for and was not given, where a call failed that may want them.
+pub(super) fn missing_arguments(finder: &Finder, troubles: &[Trouble]) -> Option<String> {
+    if troubles.iter().all(|trouble| trouble.idle) {
+        return None;
+    }
+    let (wanted, given) = finder.missing_arguments()?;
+    let uses = if wanted == 1 { "$1".to_owned() } else { format!("$1 to ${wanted}") };
+    let was = match given {
+        0 => "no arguments".to_owned(),
+        1 => "1 argument".to_owned(),
+        some => format!("{some} arguments"),
+    };
+    Some(format!("{} uses {uses} and was given {was}: name them behind `--`", finder.main().display()))
+}
+
 /// What it means that these processes were still running when the script ended; `None`: there were none.
 pub(super) fn unfinished(finder: &Finder, left: &[String]) -> Option<String> {
     const MAX_SHOWN: usize = 3;
@@ -83,8 +98,20 @@ pub fn usage(stdout: &[u8], stderr: &[u8]) -> Option<String> {
         let line = lines.find(|line| line.to_ascii_lowercase().starts_with("usage"))?;
         // `Usage:` alone is a heading.
         let next = line.trim_end_matches(':').eq_ignore_ascii_case("usage").then(|| lines.next()).flatten();
-        Some(short(&next.map_or_else(|| line.to_owned(), |next| format!("{line} {next}"))))
+        let line = next.map_or_else(|| line.to_owned(), |next| format!("{line} {next}"));
+        Some(short(&by_name(&line)))
     })
+}
+
+/// A usage line that names its program without its directory (`$0` is the whole path), so that its arguments are seen.
+fn by_name(line: &str) -> String {
+    let name = |word: &str| match (word.strip_prefix('/'), word.rsplit_once('/')) {
+        (Some(_), Some((_, name))) if !name.is_empty() => name.to_owned(),
+        _ => word.to_owned(),
+    };
+    let words: Vec<String> =
+        line.split(' ').enumerate().map(|(at, word)| if at == 1 { name(word) } else { word.to_owned() }).collect();
+    words.join(" ")
 }
 
 fn last_line(output: &[u8]) -> Option<String> {
@@ -291,10 +318,11 @@ mod tests {
 
     #[test]
     fn a_script_that_explains_its_arguments_is_quoted() {
-        let rows: [(&str, &str, Option<&str>); 5] = [
+        let rows: [(&str, &str, Option<&str>); 6] = [
             ("", "Usage: x {on|off}\n", Some("Usage: x {on|off}")),
             ("usage:\n   x DEV RATE\n", "", Some("usage: x DEV RATE")),
             ("USAGE\n\n", "", Some("USAGE")),
+            ("", "usage: /work/scripts/x.sh <DEV> </etc/rate>\n", Some("usage: x.sh <DEV> </etc/rate>")),
             ("what usage is low\n", "no\n", None),
             ("", "", None),
         ];

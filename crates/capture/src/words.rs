@@ -49,6 +49,21 @@ impl Word {
     }
 }
 
+impl Word {
+    /// The numbers of the arguments that it asks for without a default: `$1`, `${2}mbit`, not `${3:-10mbit}`.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = usize> {
+        self.raw.split('$').skip(1).filter_map(|rest| {
+            let braced = rest.strip_prefix('{');
+            let text = braced.unwrap_or(rest);
+            let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+            // `$12` is `$1` and a 2.
+            let digits = if braced.is_some() { digits } else { digits.min(1) };
+            let has_default = braced.is_some() && text[digits..].starts_with([':', '-', '=', '+', '?']);
+            text[..digits].parse().ok().filter(|number| *number > 0 && !has_default)
+        })
+    }
+}
+
 /// A simple command: words between separators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Command {

@@ -80,7 +80,7 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     for warning in taken.warnings() {
         eprintln!("{warning}");
     }
-    let whole = taken.troubles().next().is_none();
+    let whole = taken.troubles().all(|trouble| trouble.idle);
     Ok((printed(&taken, options.print), whole))
 }
 

@@ -170,10 +170,12 @@ impl LoadedPolicy {
         self.outcomes.iter().flat_map(|outcome| &outcome.troubles)
     }
 
-    /// What went wrong, of all files, and what was cut off by their ends: for people.
+    /// What went wrong, of all files, and what was cut off by their ends: for people. Commands that deleted what was not
+    /// there are left out: the machine is as the script wants it.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        let unfinished = self.outcomes.iter().filter_map(|outcome| outcome.unfinished.clone());
-        self.troubles().map(ToString::to_string).chain(unfinished)
+        let whole = |outcome: &Outcome| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
+        let of_scripts = self.outcomes.iter().flat_map(whole).flatten();
+        self.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).chain(of_scripts)
     }
 
     /// Refuses a device that the user named and no command is about.

@@ -191,6 +191,7 @@ pub(super) fn carry_out(
         notes: Vec::new(),
         troubles,
         unfinished: None,
+        missing_arguments: None,
     }
 }
 

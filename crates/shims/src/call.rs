@@ -27,6 +27,17 @@ impl Call {
             "No chain/target/match by that name",
             "Bad rule (does a matching rule exist in that chain?)",
         ];
+        // What only commands that delete are answered so (Linux 6.1, tc and nft on a fresh machine).
+        const ABSENT_TOO: [&str; 8] = [
+            "Failed to find qdisc with specified classid",
+            "Parent Qdisc doesn't exists",
+            "Qdisc not classful",
+            "Filter with specified priority/protocol not found",
+            "TC action with specified index not found",
+            "No such file or directory",
+            "No such process",
+            "Index of deletion too big",
+        ];
         // tc and ip take `delete` as short as it gets; what is put down is about to go.
         let short = ["tc", "ip"].contains(&self.tool.as_str());
         let deletes = self.args.iter().any(|word| {
@@ -37,7 +48,10 @@ impl Call {
         if unloads && stderr.contains("is not currently loaded") {
             return true;
         }
+        // Verbs, not flags: `ip link set X down` is answered otherwise.
+        let verb = self.args.iter().any(|word| matches!(word.as_str(), "del" | "delete" | "flush" | "-D"));
         deletes && ABSENT.iter().any(|text| stderr.contains(text))
+            || verb && ABSENT_TOO.iter().any(|text| stderr.contains(text))
     }
 }
 
@@ -181,4 +195,35 @@ pub enum LinkChange {
         /// The new one.
         to: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_there_need_not_be_deleted() {
+        let rows = [
+            ("tc", "qdisc del dev eth0 root", "Error: Cannot delete qdisc with handle of zero.", true),
+            ("tc", "filter del dev eth0 parent 1:", "Error: Parent Qdisc doesn't exists.", true),
+            ("tc", "filter add dev eth0 parent 1: matchall", "Error: Parent Qdisc doesn't exists.", false),
+            ("tc", "class del dev eth0 classid 1:1", "RTNETLINK answers: No such file or directory", true),
+            ("tc", "class add dev eth0 classid 1:1 drr", "RTNETLINK answers: No such file or directory", false),
+            // There is a qdisc, with another handle: the machine is not as the script wants it.
+            ("tc", "qdisc del dev eth0 root handle 2:", "Error: Invalid handle.", false),
+            ("tc", "class del dev eth0 classid 1:1", "RTNETLINK answers: Device or resource busy", false),
+            ("ip", "route del 10.0.0.0/24", "RTNETLINK answers: No such process", true),
+            ("ip", "link set ifb0 down", "Cannot find device \"ifb0\"", true),
+            ("ip", "link set ifb0 up", "Cannot find device \"ifb0\"", false),
+            ("nft", "delete table inet qos", "Error: Could not process rule: No such file or directory", true),
+            ("nft", "add rule inet qos x accept", "Error: Could not process rule: No such file or directory", false),
+            ("iptables", "-t mangle -D PREROUTING 1", "iptables: Index of deletion too big.", true),
+            ("modprobe", "-r ifb", "modprobe: ERROR: Module ifb is not currently loaded", true),
+        ];
+        for (tool, words, stderr, expected) in rows {
+            let args = words.split(' ').map(str::to_owned).collect();
+            let call = Call { tool: tool.into(), args, stdin: None, cwd: "/".into() };
+            assert_eq!(call.deletes_nothing(stderr), expected, "{tool} {words}");
+        }
+    }
 }

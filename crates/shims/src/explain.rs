@@ -88,6 +88,10 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
         let near = near.map_or(String::new(), |name| format!(" did you mean {name}?"));
         return Some(format!("There is no kind \"{asked}\" here;{near} known are {}.", known.join(", ")));
     }
+    let absent = ["Failed to find", "Cannot find specified qdisc", "handle of zero"];
+    if op.verb == Verb::Delete && absent.iter().any(|text| says(error, text)) {
+        return Some(nothing_to_delete());
+    }
     if says(error, "Failed to find") {
         return Some(no_qdisc(dev, op.parent));
     }
@@ -111,9 +115,6 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
             _ => "A qdisc of another kind stands there; replace instead of change puts this one in its place.".into(),
         });
     }
-    if says(error, "handle of zero") {
-        return Some("Nothing is configured there, so there is nothing to delete; where that is no mistake, add 2>/dev/null or || true.".into());
-    }
     if says(error, "Change operation") {
         return Some("This kind cannot be changed while it runs; delete it and add it again.".into());
     }
@@ -127,6 +128,11 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
         return Some(format!("{} does not take these values together; see its options' ranges.", op.kind.as_deref()?));
     }
     None
+}
+
+fn nothing_to_delete() -> String {
+    "Nothing is configured there, so there is nothing to delete; where that is no mistake, add 2>/dev/null or || true."
+        .to_owned()
 }
 
 fn class(op: &ClassOp, error: &TcError) -> Option<String> {
@@ -153,6 +159,10 @@ fn class(op: &ClassOp, error: &TcError) -> Option<String> {
 
 fn filter(op: &FilterOp, error: &TcError) -> Option<String> {
     let dev = &op.dev;
+    let absent = ["Parent Qdisc", "Specified class doesn't exist", "Qdisc not classful"];
+    if op.verb == Verb::Delete && absent.iter().any(|text| says(error, text)) {
+        return Some(nothing_to_delete());
+    }
     if says(error, "Parent Qdisc") {
         let parent =
             if op.parent.is_none() { "a root qdisc".to_owned() } else { format!("a qdisc {}", op.parent.qdisc()) };

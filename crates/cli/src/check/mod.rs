@@ -72,8 +72,10 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
-    for unfinished in taken.outcomes.iter().filter_map(|outcome| outcome.unfinished.as_ref()) {
-        eprintln!("tidegate check: {unfinished}");
+    let of_script =
+        |outcome: &'_ tidegate_capture::Outcome| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
+    for sentence in taken.outcomes.iter().flat_map(of_script).flatten() {
+        eprintln!("tidegate check: {sentence}");
     }
     let mut reading = taken.reading();
     let mut findings = tidegate_inspect::check(&mut reading);

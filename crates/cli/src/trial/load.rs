@@ -57,6 +57,9 @@ fn judge(outcome: &Outcome, options: &Options) -> anyhow::Result<()> {
     for trouble in outcome.troubles.iter().filter(|trouble| !trouble.idle) {
         eprintln!("{trouble}");
     }
+    if let Some(arguments) = &outcome.missing_arguments {
+        eprintln!("tidegate try: {arguments}");
+    }
     let how = match &outcome.exit {
         Exit::Code(0) if outcome.troubles.iter().all(|trouble| trouble.idle) => return Ok(()),
         Exit::Code(0) => "a command in it failed",
