@@ -54,6 +54,7 @@ mod document;
 mod drops;
 pub mod expect;
 mod home;
+mod household;
 mod loads;
 mod neighbours;
 mod policy;

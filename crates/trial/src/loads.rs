@@ -24,7 +24,7 @@ impl Item {
         Item { id: id.into(), title: title.into(), unit, traffic }
     }
 
-    fn parties(&mut self) -> &mut Parties {
+    pub(crate) fn parties(&mut self) -> &mut Parties {
         match &mut self.traffic {
             Traffic::Bulk(bulk) => &mut bulk.parties,
             Traffic::Ping(ping) => &mut ping.parties,

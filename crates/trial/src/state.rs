@@ -1,6 +1,7 @@
 //! A trial under way.
 
 use crate::home::{self, InstalledTrees, Run};
+use crate::household::Household;
 use crate::loads::{self, Item, Load};
 use crate::policy::TrialPolicy;
 use crate::reach::{self, DeviceClass};
@@ -24,23 +25,31 @@ pub struct Trial<'o> {
     pub(crate) trees: InstalledTrees,
     pub(crate) runs: Vec<Run>,
     pub(crate) notes: Vec<String>,
+    /// The addresses of the computers.
+    pub(crate) household: Household,
 }
 
 impl<'o> Trial<'o> {
     /// Of a policy, with these settings; nothing is simulated yet but its empty trees.
     pub fn new(options: &'o TrialSettings, policy: &'o TrialPolicy) -> Trial<'o> {
+        let (mut loads, mut probes) = (loads::loads(options, policy), loads::probes(options));
+        let household = Household::of(policy);
+        household.move_into(&mut loads);
+        household.move_in(&mut probes);
+        let moved = household.note().filter(|_| !options.ipv6);
         Trial {
             options,
             policy,
-            loads: loads::loads(options, policy),
-            probes: loads::probes(options),
+            loads,
+            probes,
             extras: Vec::new(),
             taken: BTreeMap::new(),
             unreached: BTreeMap::new(),
             untried: Vec::new(),
             trees: home::trees(policy, options.seed),
             runs: Vec::new(),
-            notes: policy.notes.clone(),
+            notes: policy.notes.iter().cloned().chain(moved).collect(),
+            household,
         }
     }
 

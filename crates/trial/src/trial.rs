@@ -16,6 +16,7 @@ use tidegate_measure::trial as doc;
 pub fn measure(settings: &TrialSettings, policy: &TrialPolicy, workloads: &[Workload]) -> doc::Trial {
     let mut trial = Trial::new(settings, policy);
     trial.loads = workloads.iter().map(|workload| loads::workload(workload, settings, policy)).collect();
+    trial.household.move_into(&mut trial.loads);
     trial.ask();
     for (index, load) in trial.loads.iter().enumerate() {
         let items = trial.probes.iter().chain(&load.items).cloned().collect();
