@@ -393,7 +393,7 @@ fn not_restored(
         place: super::making::at_word(step, "--set-mark"),
         what: format!("connections get mark {mark}, and no rule restores it to their packets"),
         because: "filters see the mark of the packet, which stays as it was".into(),
-        witness: witness(&candidate, &format!("mark {}", way.mark)),
+        witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
         fix: Some(Fix {
             what: format!("add `-A {} -j CONNMARK --restore-mark` behind it", key.chain),
             edits: Vec::new(),

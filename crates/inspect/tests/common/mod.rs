@@ -1,7 +1,7 @@
 //! Policies from lines of tc and iptables.
 
 use tidegate_gateway::DeviceSpec;
-use tidegate_inspect::{Given, Place, Reading, Source, Step, Word};
+use tidegate_inspect::{Finding, Given, Level, Place, Reading, Rule, Source, Step, Witness, Word, check};
 use tidegate_packet::Dissector;
 use tidegate_policy::{LinkKind, Op};
 use tidegate_syntax::{Env, iptables, tc};
@@ -63,4 +63,39 @@ pub(crate) fn given(devices: &[&str], text: &str) -> Given {
 fn column(line: &str, behind: usize, word: &str) -> Option<(usize, usize)> {
     let at = behind + line.get(behind..)?.find(word)?;
     Some((at, at + word.len()))
+}
+
+/// The findings of some rules, a line for each: where, how bad, what, why, and what shows it.
+pub(crate) fn said(text: &str, rules: &[Rule]) -> Vec<String> {
+    let line = |finding: &Finding| {
+        let at = finding.place.as_ref().map_or(0, |place| place.line);
+        let level = match finding.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Note => "note",
+        };
+        let shown = match &finding.witness {
+            Some(Witness::Packet { packet, went }) => format!("{packet}: {went}"),
+            Some(Witness::Number(number)) => number.clone(),
+            None => String::new(),
+        };
+        let remedy = finding.fix.as_ref().map_or("", |fix| &fix.what);
+        format!("{at} {level} {}: {}; {}; {shown}; {remedy}", finding.rule.id(), finding.what, finding.because)
+    };
+    let mut reading = reading(&["eth0", "eth1"], text);
+    check(&mut reading).iter().filter(|finding| rules.contains(&finding.rule)).map(line).collect()
+}
+
+/// Only one thing is said, and it contains all of this.
+pub(crate) fn says(text: &str, rules: &[Rule], parts: &[&str]) {
+    let found = said(text, rules);
+    assert_eq!(found.len(), 1, "{text}\n{found:#?}");
+    for part in parts {
+        assert!(found[0].contains(part), "{text}\nwanted {part}\n{}", found[0]);
+    }
+}
+
+/// Nothing is said.
+pub(crate) fn silent(text: &str, rules: &[Rule]) {
+    assert_eq!(said(text, rules), [""; 0], "{text}");
 }

@@ -1,42 +1,7 @@
 //! What findings say of policies that newcomers wrote, where what was said was once wrong: each with what Linux does.
 
-use crate::common::reading;
-use tidegate_inspect::{Finding, Level, Rule, Witness, check};
-
-/// The findings of some rules, a line for each: where, how bad, what, why, and what shows it.
-fn said(text: &str, rules: &[Rule]) -> Vec<String> {
-    let line = |finding: &Finding| {
-        let at = finding.place.as_ref().map_or(0, |place| place.line);
-        let level = match finding.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
-        };
-        let shown = match &finding.witness {
-            Some(Witness::Packet { packet, went }) => format!("{packet}: {went}"),
-            Some(Witness::Number(number)) => number.clone(),
-            None => String::new(),
-        };
-        let remedy = finding.fix.as_ref().map_or("", |fix| &fix.what);
-        format!("{at} {level} {}: {}; {}; {shown}; {remedy}", finding.rule.id(), finding.what, finding.because)
-    };
-    let mut reading = reading(&["eth0", "eth1"], text);
-    check(&mut reading).iter().filter(|finding| rules.contains(&finding.rule)).map(line).collect()
-}
-
-/// Only one thing is said, and it contains all of this.
-fn says(text: &str, rules: &[Rule], parts: &[&str]) {
-    let found = said(text, rules);
-    assert_eq!(found.len(), 1, "{text}\n{found:#?}");
-    for part in parts {
-        assert!(found[0].contains(part), "{text}\nwanted {part}\n{}", found[0]);
-    }
-}
-
-/// Nothing is said.
-fn silent(text: &str, rules: &[Rule]) {
-    assert_eq!(said(text, rules), [""; 0], "{text}");
-}
+use crate::common::{said, says, silent};
+use tidegate_inspect::Rule;
 
 /// What a filter makes of a packet is not always known: others than it asks for are still found.
 #[test]
@@ -324,7 +289,8 @@ fn a_rate_is_measured_once_the_delay_below_has_filled() {
                  tc qdisc add dev eth0 parent 1:1 handle 2: htb default 10\n\
                  tc class add dev eth0 parent 2: classid 2:1 htb rate 2mbit\n\
                  tc class add dev eth0 parent 2:1 classid 2:10 htb rate 2mbit\n\
-                 tc class add dev eth0 parent 2:1 classid 2:20 htb rate 2mbit";
+                 tc class add dev eth0 parent 2:1 classid 2:20 htb rate 2mbit\n\
+                 tc filter add dev eth0 parent 2: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 2:20";
     says(above, &[Rule::Rates], &["with every leaf below it kept full, 4 Mbit/s leave"]);
 }
 
@@ -337,14 +303,18 @@ fn classes_are_kept_full_whatever_is_lost() {
                tc class add dev eth0 parent 1:1 classid 1:20 htb rate 2mbit ceil 20mbit\n\
                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 8mbit ceil 20mbit\n\
                tc qdisc add dev eth0 parent 1:10 netem loss 2%\n\
-               tc qdisc add dev eth0 parent 1:30 netem loss 20%";
+               tc qdisc add dev eth0 parent 1:30 netem loss 20%\n\
+               tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 20 0xffff flowid 1:20\n\
+               tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 30 0xffff flowid 1:30";
     let found = said(htb, &[Rule::Rates]);
     assert!(found[0].contains("with every leaf below it kept full, 14 Mbit/s leave"), "{found:?}");
     let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 20\n\
                 tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 8mbit ul m2 1mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:20 hfsc sc m2 5mbit ul m2 4mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:30 hfsc rt m2 20mbit ls m2 4mbit\n\
-                tc class add dev eth0 parent 1:1 classid 1:40 hfsc rt m2 2mbit ls m2 8mbit";
+                tc class add dev eth0 parent 1:1 classid 1:40 hfsc rt m2 2mbit ls m2 8mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 30 0xffff flowid 1:30\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 40 0xffff flowid 1:40";
     let found = said(hfsc, &[Rule::Rates]);
     assert!(found.iter().any(|one| one.contains("with every leaf below it kept full, 27 Mbit/s leave")), "{found:?}");
     assert!(

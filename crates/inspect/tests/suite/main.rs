@@ -9,5 +9,6 @@ mod explain;
 mod probe;
 mod reach;
 mod rules;
+mod sentences;
 mod uses;
 mod waits;

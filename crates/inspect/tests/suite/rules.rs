@@ -460,7 +460,8 @@ fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
             "tc qdisc add dev eth0 root handle 1: htb default 12\n\
              tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 4mbit\n\
              tc class add dev eth0 parent 1:1 classid 1:11 htb rate {one} ceil 5mbit\n\
-             tc class add dev eth0 parent 1:1 classid 1:12 htb rate {two} ceil 5mbit\n"
+             tc class add dev eth0 parent 1:1 classid 1:12 htb rate {two} ceil 5mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:11\n"
         )
     };
     let of =
