@@ -250,7 +250,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             step,
             rate: *rate,
             ceil: *ceil,
-            fair: kind == Kind::Sfq,
+            fair: matches!(kind, Kind::Sfq | Kind::Hhf),
             others: others.map(|other| other.classid).take(64).collect(),
             curves: match &class.params {
                 ClassParams::Hfsc(curves) => format!("{curves:?} {}", class.parent),
@@ -283,7 +283,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             step,
             rate: Some(tbf.rate.rate),
             ceil: tbf.rate.rate,
-            fair: inner.is_some_and(|inner| inner.kind == Kind::Sfq),
+            fair: inner.is_some_and(|inner| matches!(inner.kind, Kind::Sfq | Kind::Hhf)),
             others: Vec::new(),
             curves: format!("{:?}", tbf.rate.rate),
             frame: reading.frame(&qdisc.dev),
@@ -293,7 +293,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     lengths.extend(reading.qdiscs.iter().flat_map(|qdisc| in_bucket(reading, qdisc)));
     // Classes that are alike do alike: one of each shape is measured.
     let mut measured: BTreeMap<Shape, Option<Filled>> = BTreeMap::new();
-    for length in lengths.iter_mut().filter(|length| length.kind.waits() == Waits::UntilFull) {
+    for length in lengths.iter_mut().filter(|length| until_full(length.kind)) {
         if measured.len() >= MOST_SHAPES && !measured.contains_key(&length.shape()) {
             continue;
         }
@@ -352,7 +352,7 @@ fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> 
             step,
             rate: None,
             ceil: tbf.rate.rate,
-            fair: kind == Kind::Sfq,
+            fair: matches!(kind, Kind::Sfq | Kind::Hhf),
             others: Vec::new(),
             curves: format!("{:?}", tbf.rate.rate),
             frame: longest_of(reading, class),
@@ -374,7 +374,7 @@ fn long(
     measured: &mut BTreeMap<Shape, Option<Filled>>,
     length: &Length<'_>,
 ) -> Option<(Span, Finding)> {
-    if length.kind.waits() != Waits::UntilFull {
+    if !until_full(length.kind) {
         return None;
     }
     let alone = length.alone?;
@@ -409,8 +409,9 @@ fn long(
             format!("{} {} lets {more}{} of {whose} wait{place}", keyword.text, value.text, words::time(wait))
         }
         None if length.class.minor() == 0 => format!("{more}{} of packets may wait", words::time(wait)),
-        None if length.kind == Kind::Sfq => {
-            format!("sfq without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
+        None if length.fair => {
+            let kind = length.kind.name();
+            format!("{kind} without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
         }
         None => {
             format!("the FIFO of class {} has no limit set: {} of packets may wait", length.class, words::time(wait))
@@ -491,7 +492,7 @@ fn at_limit(step: &Step) -> Option<Place> {
 
 /// A queue so short that a single upload cannot use the rate.
 fn short(length: &Length<'_>) -> Option<Finding> {
-    if length.kind.waits() != Waits::UntilFull || length.limit.is_none() {
+    if !until_full(length.kind) || length.limit.is_none() {
         return None;
     }
     let filled = length.alone?;
@@ -527,6 +528,11 @@ fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
         Takes::Size => parse_size(limit).map(|bytes| u64::from(bytes / frame.max(1))),
         _ => limit.parse().ok(),
     }
+}
+
+/// Does a queue of this kind hold what comes until it is full? hhf tells large flows from small, and drops nothing before.
+fn until_full(kind: Kind) -> bool {
+    kind.waits() == Waits::UntilFull || kind == Kind::Hhf
 }
 
 /// Is it a netem that treats each packet by a draw?

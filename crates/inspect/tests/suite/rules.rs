@@ -166,7 +166,11 @@ fn a_policer_whose_burst_is_below_a_frame_drops_them_all() {
     assert!(long[0].contains("error R12: a policer with mtu 1000 lets no frame of more than 1000 bytes"), "{long:?}");
     // What exceeds goes on all the same.
     assert!(of("burst 1000 continue")[0].contains("warning R12"));
-    assert_eq!((of("burst 10k drop"), of("burst 1500 drop")), (vec![], vec![]));
+    // Of ten at once some do not: that is worth knowing, and no more.
+    for burst in ["burst 10k drop", "burst 1500 drop"] {
+        assert!(of(burst)[0].starts_with("2 note R12"), "{:?}", of(burst));
+    }
+    assert_eq!(of("burst 20k drop"), [""; 0]);
 }
 
 #[test]
