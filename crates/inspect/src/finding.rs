@@ -55,7 +55,7 @@ macro_rules! rules {
 }
 
 rules! {
-    Unreachable "R1" "unreachable-filter" "A filter or rule that no packet can reach, because those before it take all it asks for.",
+    Unreachable "R1" "unreachable-filter" "A filter, rule or action that no packet can reach, because those before it take all it asks for.",
     Intent "R2" "dscp-today" "A rule by TOS or DSCP that today's senders' marks meet otherwise than its class means.",
     Rates "R3" "rates" "A rate above its ceil, children that are promised more than their parent has, a ceil above the parent's; HFSC's real time above its upper limit.",
     Quantum "R4" "quantum" "A quantum below one frame, or so large that one class sends for long at a stretch.",
@@ -66,7 +66,7 @@ rules! {
     Connmark "R9" "connmark" "A connection's mark that is set but not restored, or restored over a mark.",
     LeafFilter "R10" "filter-on-leaf" "Filters on a class that has no children: they are never asked.",
     Default "R11" "default-class" "No default class, or one that is not there: such packets bypass the shaping.",
-    Burst "R12" "burst" "A burst that cannot hold one frame, or too small for the rate at the machine's timer.",
+    Burst "R12" "burst" "A burst that cannot hold one frame, a policer's that cannot hold ten, or one too small for the rate at the machine's timer.",
     Limit "R13" "limit" "A queue too short for the link's round trip, or so long that it is the delay it should prevent.",
     OtherProtocols "R14" "other-protocols" "IPv6, ARP and what else no filter asks for.",
     Flush "R15" "foreign-rules" "Tables flushed that others may use.",
@@ -81,7 +81,7 @@ rules! {
     Absent "R24" "absent-device" "A device that is there only when it is made, and that nothing makes.",
     Void "R25" "idle-words" "Words without effect beside the others of their command: framing without a rate, a mode that a later word replaces.",
     Replaced "R26" "replaced-classes" "Classes that a later `qdisc replace` removes with their qdisc.",
-    Rewritten "R27" "rewritten" "A filter or rule for addresses or a DSCP that NAT or another rule rewrites where it does not see it.",
+    Rewritten "R27" "rewritten" "A filter or rule for addresses or a DSCP that NAT or another rule rewrites where it does not see it; cake that is to share between hosts and sees one.",
     Refused "C1" "refused" "A command that the tool or the kernel refuses.",
     Unlimited "C2" "no-rate" "Classes and priorities without a rate: the queue is elsewhere, and nothing here changes it.",
     Shapes "C3" "packet-shapes" "A rule by length or flags that leaves out packets it is meant for, or takes in others.",

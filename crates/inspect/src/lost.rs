@@ -55,9 +55,14 @@ pub(crate) fn clears(step: &Step) -> bool {
     step.words.iter().any(|word| CLEARS.contains(&word.text.as_str()))
 }
 
+/// Was something to be deleted that is there and in use?
+pub(crate) fn is_held(step: &Step) -> bool {
+    clears(step) && says(step, &["Device or resource busy"])
+}
+
 /// Is the refusal of a command told?
 pub(crate) fn is_told(step: &Step) -> bool {
-    step.refused.is_some() && !step.may_fail && !clears(step)
+    step.refused.is_some() && !step.may_fail && (!clears(step) || is_held(step))
 }
 
 /// Was it refused because what it makes stands there already?
@@ -202,13 +207,22 @@ impl Lost {
         let mut blamed: BTreeMap<Thing, usize> = BTreeMap::new();
         // The devices whose root stands from before.
         let mut standing: BTreeMap<String, usize> = BTreeMap::new();
-        for (at, step) in steps.iter().enumerate().filter(|(_, step)| step.refused.is_some() && !clears(step)) {
+        // What was to be deleted and is still there.
+        let mut held: BTreeMap<Thing, usize> = BTreeMap::new();
+        for (at, step) in steps.iter().enumerate().filter(|(_, step)| step.refused.is_some()) {
+            if clears(step) {
+                let told = is_told(step).then(|| makes(step)).unwrap_or_default();
+                held.extend(told.into_iter().map(|thing| (thing, at)));
+                continue;
+            }
             let absent = says(step, &ABSENT) || is_unnamed(step);
             let needed = if absent { needs(step) } else { Vec::new() };
             let dev = step.after("dev").map(|word| word.text.clone());
             let present = says(step, &PRESENT).then_some(dev.as_ref()).flatten();
             let cause = needed.iter().find_map(|thing| blamed.get(thing).copied());
             let cause = cause.or_else(|| present.and_then(|dev| standing.get(dev).copied()));
+            let kept = || makes(step).iter().find_map(|thing| held.get(thing).copied());
+            let cause = cause.or_else(|| present.and_then(|_| kept()));
             match cause {
                 Some(cause) => drop(lost.because.insert(at, cause)),
                 None if step.may_fail => {
@@ -359,6 +373,22 @@ mod tests {
             ("tc class add dev eth1 parent 1: classid 1:2 htb rate 1mbit", there),
         ];
         assert_eq!(because(&lines), [(1, 0)]);
+    }
+
+    #[test]
+    fn what_was_to_be_deleted_stands_in_the_way() {
+        let busy = "RTNETLINK answers: Device or resource busy";
+        let there = "RTNETLINK answers: File exists";
+        let lines = [
+            ("tc class del dev eth0 classid 1:20", busy),
+            ("tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit", there),
+            ("tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit", there),
+            ("tc class del dev eth0 classid 1:30 2>/dev/null", busy),
+            ("tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit", there),
+        ];
+        assert_eq!(because(&lines), [(1, 0)]);
+        let told: Vec<bool> = steps(&lines).iter().map(is_told).collect();
+        assert_eq!(told, [true, true, true, false, true]);
     }
 
     #[test]

@@ -249,7 +249,7 @@ fn leaves_of_nested_classes_become_classes() {
         "the u32 filter of preference 1 at 1:20 of eth0 to 1:21, which is asked only of what other filters lead to 1:20: it is \
          left out",
         "the u32 filter of preference 1 at 1: of eth0 to 1:20: it is left out",
-        "the policer at 1Mbit of the u32 filter of preference 1 at 1: of eth0 to 1:21: it is left out",
+        "the policer at 1 Mbit/s of the u32 filter of preference 1 at 1: of eth0 to 1:21: it is left out",
         "the rule `-p udp -j MARK --set-xmark 0x9/0xffffffff` in mangle FORWARD: it is left out",
     ] {
         assert!(told.contains(line), "{line}: {told}");
@@ -569,7 +569,7 @@ fn what_a_short_policy_cannot_say_is_named() {
             format!("{hfsc}{}", filter("match ip protocol 6 0xff match ip dport 22 0xffff")),
             vec!["up = \"9000kbit\"", "share = \"1000kbit\""],
             vec![
-                "the first slope of class 1:10 of eth0, 4Mbit for 20 ms: it is left out",
+                "the first slope of class 1:10 of eth0, 4 Mbit/s for 20 ms: it is left out",
                 "1:10 and 1:30 of eth0 share as equals",
             ],
             vec!["hfsc"],

@@ -170,7 +170,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
         );
     }
     if served.after_others {
-        said.push("a band before it goes first as long as it has anything to send: it may wait without end".into());
+        said.push("bands before this one are served first: it waits while they have packets that may leave, without end if they always do".into());
     }
     said
 }
@@ -193,7 +193,7 @@ fn of_bands(moment: &Moment, frame: Frame, served: Served) -> Vec<String> {
     let mut said = vec![format!("priority {} is band {band} of pfifo_fast's bands 0 to 2", moment.priority)];
     said.extend(by_packets("band", u64::from(moment.spec.tx_queue_len.max(1)), frame, served));
     if band > 0 && !served.after_others {
-        said.push("a band before it goes first as long as it has anything to send: it may wait without end".into());
+        said.push("bands before this one are served first: it waits while they have packets that may leave, without end if they always do".into());
     }
     said
 }

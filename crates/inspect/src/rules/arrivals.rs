@@ -1,10 +1,11 @@
-//! R14 of what arrives: IPv6 that no filter of an ingress takes, where IPv4 is policed or led to an ifb.
+//! R14 of hooks: IPv6 that no filter of an ingress takes, or of an egress, where IPv4 is policed or led to an ifb.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{Course, Prober};
-use crate::reading::{Reading, Step};
+use crate::reading::{CLSACT_EGRESS, Reading, Step};
 use std::collections::BTreeMap;
+use tidegate_gateway::Route;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, FilterOp, FilterParams};
@@ -38,29 +39,58 @@ const ARRIVALS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Devices whose filters hold back what arrives over IPv4 alone.
+/// What leaves by a gateway's way out.
+const LEAVING: [(&str, &str, &str); 2] = [
+    (
+        "TCP",
+        "tcp 192.168.1.10:40000 > 198.51.100.7:443 len 1500",
+        "tcp [2001:db8:1::a]:40000 > [2001:db8:2::7]:443 len 1500",
+    ),
+    (
+        "UDP",
+        "udp 192.168.1.10:40000 > 198.51.100.7:443 len 1200",
+        "udp [2001:db8:1::a]:40000 > [2001:db8:2::7]:443 len 1200",
+    ),
+];
+
+/// Devices whose filters hold back what arrives or leaves over IPv4 alone.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
-    let mut lists: BTreeMap<&str, Vec<&FilterDump>> = BTreeMap::new();
-    for filter in reading.filters.iter().filter(|filter| reading.arrives(filter)) {
-        if matches!(filter.entry, FilterEntry::Filter { .. }) {
-            lists.entry(&filter.dev).or_default().push(filter);
+    let mut lists: BTreeMap<(&str, bool), Vec<&FilterDump>> = BTreeMap::new();
+    for filter in &reading.filters {
+        let arrives = reading.arrives(filter);
+        let hooked = arrives || filter.parent == CLSACT_EGRESS;
+        if hooked && matches!(filter.entry, FilterEntry::Filter { .. }) {
+            lists.entry((&filter.dev, arrives)).or_default().push(filter);
         }
     }
     let for_v6 = |filter: &&FilterDump| matches!(filter.protocol, FilterOp::ALL | ethertype::IPV6);
     let alone = lists.into_iter().filter(|(_, filters)| !filters.iter().any(&for_v6));
-    alone.filter_map(|(dev, filters)| past(reading, dev, &filters)).collect()
+    alone.filter_map(|((dev, arrives), filters)| past(reading, dev, arrives, &filters)).collect()
 }
 
 /// IPv6 goes past the filters of a device, none of which asks for it, where its twin of IPv4 does not.
-fn past(reading: &Reading, dev: &str, filters: &[&FilterDump]) -> Option<Finding> {
+fn past(reading: &Reading, dev: &str, arrives: bool, filters: &[&FilterDump]) -> Option<Finding> {
     let mut prober = Prober::new(reading);
-    let course = Course::Arrives(prober.device(dev)?);
-    let holding = filters.iter().filter(|filter| filter.protocol == ethertype::IPV4);
+    let id = prober.device(dev)?;
+    let course = if arrives { Course::Arrives(id) } else { Course::Leaves(id, Route::Forwarded(None)) };
+    let tried: &[_] = if arrives { &ARRIVALS } else { &LEAVING };
+    // What leaves may be held to a rate by the device's own queue.
+    if !arrives && reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.holds_rate(qdisc)) {
+        return None;
+    }
+    // And a detour that holds nothing back is no loss.
+    let holds = |to: &str| reading.qdiscs.iter().any(|qdisc| qdisc.dev == to && reading.holds_rate(qdisc));
+    let matters = |filter: &FilterDump| arrives || redirect(filter).is_none_or(holds);
+    let holding = filters.iter().filter(|filter| filter.protocol == ethertype::IPV4 && matters(filter));
     let mut holding = holding.filter_map(|filter| Some((*filter, holds_back(filter)?)));
-    let parse = |text: &str| Packet { from: Some(dev.to_owned()), ..Packet::parse(text).expect("a packet") };
+    let parse = |text: &str| {
+        let packet = Packet::parse(text).expect("a packet");
+        let name = Some(dev.to_owned());
+        if arrives { Packet { from: name, ..packet } } else { Packet { to: name, ..packet } }
+    };
     let (filter, how, (name, packet)) = holding.find_map(|(filter, how)| {
-        let held = ARRIVALS.iter().find(|(_, v4, _)| {
+        let held = tried.iter().find(|(_, v4, _)| {
             let before = acted(&mut prober, filter);
             let _ = prober.travel(&parse(v4), course);
             acted(&mut prober, filter) > before
@@ -69,14 +99,19 @@ fn past(reading: &Reading, dev: &str, filters: &[&FilterDump]) -> Option<Finding
     })?;
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     let way = prober.travel(&packet, course);
-    debug_assert!(way.stops.is_empty() && way.dropped.is_none(), "no filter of {dev} asks for {packet}");
-    (way.stops.is_empty() && way.dropped.is_none()).then(|| Finding {
+    let led = way.stops.iter().any(|stop| arrives || stop.device != id || stop.led_to.is_some());
+    debug_assert!(!arrives || !led && way.dropped.is_none(), "no filter of {dev} asks for {packet}");
+    let (does, went) = match arrives {
+        true => (format!("arrives at {dev}"), "the host unchanged".to_owned()),
+        false => (format!("leaves by {dev}"), format!("the queue of {dev} itself")),
+    };
+    (!led && way.dropped.is_none()).then(|| Finding {
         rule: Rule::OtherProtocols,
         level: Level::Note,
         place: at_protocol(step),
-        what: format!("{name} over IPv6 that arrives at {dev} is not {how}, as it is over IPv4"),
+        what: format!("{name} over IPv6 that {does} is not {how}, as it is over IPv4"),
         because: "the filters there ask for IPv4 only".into(),
-        witness: Some(Witness::Packet { packet: packet.to_string(), went: "the host unchanged".into() }),
+        witness: Some(Witness::Packet { packet: packet.to_string(), went }),
         fix: Some(Fix { what: remedy(filter).into(), edits: Vec::new() }),
     })
 }
@@ -97,6 +132,12 @@ fn remedy(filter: &FilterDump) -> &'static str {
         FilterParams::Matchall(_) => "take all: `protocol all`",
         _ => "add the same for `protocol ipv6`, at another prio",
     }
+}
+
+/// Where a filter leads its packets, if it does.
+fn redirect(filter: &FilterDump) -> Option<&str> {
+    let FilterEntry::Filter { actions, .. } = &filter.entry else { return None };
+    actions.iter().find_map(|dump| dump.action.act.redirects_to())
 }
 
 /// How a filter's actions hold its packets back, if they do.

@@ -1,7 +1,10 @@
 //! The rules about classification: which are asked, of all of a policy or of its parts.
 
 use super::asking::{Asking, Checks, not_decided};
-use super::{capped, collisions, defaults, idle, intent, leaf, marks, parts, protocols, reach, rewritten, today};
+use super::{
+    actions, bits, capped, collisions, defaults, ecn, idle, inner, intent, leaf, marks, parts, protocols, reach,
+    rewritten, today,
+};
 use crate::finding::Finding;
 use crate::probe::Prober;
 use crate::reach::Reached;
@@ -16,10 +19,23 @@ const MOST_RULES: usize = 4000;
 /// Those that ask the engine and the words alone.
 const WITHOUT_SETS: [Checks; 4] = [intent::check, protocols::check, collisions::check, today::check];
 /// Those that ask what comes to the filters and classes of a device.
-const BY_DEVICE: [Checks; 7] =
-    [reach::filters, marks::unset, leaf::check, defaults::check, capped::check, idle::check, rewritten::addresses];
+const BY_DEVICE: [Checks; 9] = [
+    actions::check,
+    ecn::check,
+    reach::filters,
+    marks::unset,
+    leaf::check,
+    defaults::check,
+    capped::check,
+    idle::check,
+    rewritten::addresses,
+];
 /// All of them, with those that ask what comes to netfilter's rules, whatever device it leaves by.
-const ALL: [Checks; 14] = [
+const ALL: [Checks; 18] = [
+    actions::check,
+    bits::check,
+    ecn::check,
+    inner::check,
     reach::filters,
     reach::rules,
     intent::check,

@@ -4,7 +4,7 @@ use super::asking::Asking;
 use crate::finding::{Finding, Level, Rule, Witness};
 use crate::sets::bdd::TooLarge;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
-use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams, QdiscParams};
+use tidegate_policy::{Classes, FilterParams, FlowKeySet, FlowMode, FlowParams, QdiscParams};
 
 /// Buckets beyond which nobody's home has so many hosts that it matters.
 const MANY: u32 = 1024;
@@ -61,7 +61,12 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
         rule: Rule::Collisions,
         level: Level::Note,
         place: step.and_then(|step| super::making::at_word(step, "divisor")),
-        what: format!("{who} (by {}) are dealt into {} classes by a hash", keys.join(", "), flow.divisor),
+        what: format!(
+            "{who} (by {}) are dealt into {} {} by a hash",
+            keys.join(", "),
+            flow.divisor,
+            places(asking, at)
+        ),
         because: format!(
             "two of {even} share one with a chance of {} %, two of {nearly} with {} %, {reshuffled}",
             percent(even),
@@ -73,6 +78,17 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
             percent(even)
         ))),
         fix: None,
+    }
+}
+
+/// What a filter's qdisc has for its numbers: queues of its own, or classes.
+fn places(asking: &Asking<'_>, at: usize) -> &'static str {
+    let dump = &asking.reading.filters[at];
+    let mut owners = asking.reading.qdiscs.iter().filter(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
+    match owners.next().map(|owner| owner.kind.classes()) {
+        Some(Classes::Made) => "classes",
+        Some(Classes::Bands) => "bands",
+        _ => "queues",
     }
 }
 

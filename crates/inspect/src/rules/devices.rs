@@ -126,18 +126,15 @@ fn unclassified(reading: &Reading) -> Vec<Finding> {
             };
             let Some(first) = owners.first().filter(|_| owners.iter().all(missing)) else { continue };
             let Some(step) = reading.maker_of_rule(chain, rule, 0).and_then(|at| reading.step_of(at)) else { continue };
-            let instead = match first.kind {
-                Kind::Htb | Kind::Hfsc => "else to the default",
-                _ => "else it drops them",
-            };
             found.push(finding(
                 Rule::Nowhere,
                 Level::Warning,
                 at_word(step, "--set-class"),
                 format!("the rule gives packets class {class}, and there is no such class on {}", first.dev),
                 format!(
-                    "{} sorts them as if no rule had given them a class: by its filters, {instead}",
-                    first.kind.name()
+                    "{} sorts them as if no rule had given them a class: {}",
+                    first.kind.name(),
+                    super::inner::otherwise(first)
                 ),
                 format!("qdisc {} of {} is {}", first.handle, first.dev, first.kind.name()),
             ));

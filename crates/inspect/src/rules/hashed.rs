@@ -1,4 +1,4 @@
-//! R11 of sfq and fq_codel: with a filter of their own they drop what no filter takes.
+//! R11 of sfq, fq_codel and sfb: with a filter of their own they drop what no filter takes.
 
 use super::making::at_word;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
@@ -14,15 +14,15 @@ const TRIED: [&str; 6] = [
     "tcp 192.0.2.7:40000 > 198.51.100.9:443",
     "udp 192.0.2.7:40000 > 198.51.100.9:53",
     "icmp 192.0.2.7 > 198.51.100.9",
-    "tcp 2001:db8::7.40000 > 2001:db8:1::9.443",
-    "udp 2001:db8::7.40000 > 2001:db8:1::9.53",
-    "arp",
+    "tcp [2001:db8::7]:40000 > [2001:db8:1::9]:443",
+    "udp [2001:db8::7]:40000 > [2001:db8:1::9]:53",
+    "arp 192.0.2.7 > 198.51.100.9",
 ];
 
 /// Qdiscs that drop what their own filters pass over. A packet that is lost shows it; where none is, nothing is said.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
-    let hashed = |qdisc: &&QdiscDump| matches!(qdisc.kind, Kind::Sfq | Kind::FqCodel);
+    let hashed = |qdisc: &&QdiscDump| matches!(qdisc.kind, Kind::Sfq | Kind::FqCodel | Kind::Sfb);
     let own: Vec<(&QdiscDump, &FilterDump)> = reading
         .qdiscs
         .iter()
@@ -45,6 +45,7 @@ fn dropped(reading: &Reading, prober: &mut Prober, qdisc: &QdiscDump, filter: &F
     let device = prober.device(&qdisc.dev)?;
     let lost = TRIED.iter().find(|words| {
         let Ok(packet) = Packet::parse(words) else { return false };
+        let packet = Packet { from: Some("lo".to_owned()), to: Some(qdisc.dev.clone()), ..packet };
         let way = prober.send(&packet, device, Route::Local);
         way.dropped
             .is_some_and(|loss| loss.why == Why::Unclassified && loss.device == device && loss.at == qdisc.handle)
@@ -59,7 +60,7 @@ fn dropped(reading: &Reading, prober: &mut Prober, qdisc: &QdiscDump, filter: &F
         because: format!(
             "with a filter of its own {kind} no longer hashes: a packet takes the queue that a filter names, or none"
         ),
-        witness: Some(Witness::Packet { packet: (*lost).to_owned(), went: "no queue: it is dropped".into() }),
+        witness: Some(Witness::Packet { packet: format!("{lost} in lo out {}", qdisc.dev), went: "no queue: it is dropped".into() }),
         fix: Some(Fix {
             what: "take the filter away, or end its filters with one for `protocol all` that takes all else (`flow hash` shares \
                    it out)"
@@ -67,4 +68,14 @@ fn dropped(reading: &Reading, prober: &mut Prober, qdisc: &QdiscDump, filter: &F
             edits: Vec::new(),
         }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_tried_is_understood() {
+        assert!(TRIED.iter().all(|words| Packet::parse(words).is_ok()));
+    }
 }

@@ -154,18 +154,29 @@ fn set_on_others(
         lines.extend(asking.step_of_rule(key).map(|step| asking.line(step)));
     }
     lines.dedup();
+    // Rules of INPUT see what is for the machine itself.
+    let walked = &asking.reached.walked;
+    let received = |seen: &RuleSeen| seen.matched.0.iter().all(|(way, _)| walked.ways[*way] == Way::Received);
+    let setters = known.iter().filter(|(key, _)| {
+        let mut targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
+        targets.any(|target| matches!(target, Target::Mark { value, .. } if *value == mark))
+    });
+    let mut setters = setters.filter(|(_, seen)| !seen.matched.is_empty()).peekable();
+    let inside = setters.peek().is_some() && setters.all(|(_, seen)| received(seen));
+    let own = if inside { ": what they mark is for this machine itself (INPUT), and leaves by no device" } else { "" };
+    let own = if lines.len() == 1 { own.replace("they mark", "it marks") } else { own.to_owned() };
     Ok((!lines.is_empty()).then(|| Finding {
         rule: Rule::Marks,
         level: Level::Warning,
         place: super::making::at_word(step, "handle"),
         what: format!("no packet carries mark {mark} on {dev}: the filter never matches"),
         because: format!(
-            "{} set{} it, and take{} no packet that comes to this filter",
+            "{} set{} it, and take{} no packet that comes to this filter{own}",
             named(&lines),
             if lines.len() == 1 { "s" } else { "" },
             if lines.len() == 1 { "s" } else { "" }
         ),
-        witness: None,
+        witness: Some(Witness::Number(format!("of all packets that come to the filter, none has mark {mark}"))),
         fix: None,
     }))
 }
@@ -393,7 +404,7 @@ fn not_restored(
         place: super::making::at_word(step, "--set-mark"),
         what: format!("connections get mark {mark}, and no rule restores it to their packets"),
         because: "filters see the mark of the packet, which stays as it was".into(),
-        witness: witness(&candidate, &format!("mark {}", way.mark)),
+        witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
         fix: Some(Fix {
             what: format!("add `-A {} -j CONNMARK --restore-mark` behind it", key.chain),
             edits: Vec::new(),

@@ -1,16 +1,21 @@
 //! The rules of the checker: one file per family.
 
 mod absent;
+mod actions;
 mod arrivals;
 mod asking;
+mod bits;
 mod capped;
 mod checksums;
 mod classified;
 mod collisions;
 mod defaults;
 mod devices;
+mod ecn;
 mod hashed;
+mod hosts;
 mod idle;
+mod inner;
 mod intent;
 mod leaf;
 mod making;
@@ -49,6 +54,8 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
         units::check,
         devices::check,
         hashed::check,
+        hosts::check,
+        inner::by_action,
         quantum::check,
         netem::check,
         policers::check,

@@ -195,7 +195,7 @@ fn overwritten(
                 if but.is_empty() { "every packet" } else { "every other packet" }
             ),
         },
-        witness: witness(&candidate, &format!("mark {}", way.mark)),
+        witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
         fix: Some(Fix { what: "put it behind them, or have them ask `-m mark --mark 0`".into(), edits: Vec::new() }),
     }))
 }
@@ -274,7 +274,7 @@ pub(super) fn classes(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>
             because:
                 "every packet that this rule matches goes on to them: a rule that sets a class does not end the chain"
                     .to_owned(),
-            witness: witness(&candidate, &format!("class {}", Handle(way.priority))),
+            witness: witness(&candidate, &format!("its queue with class {}", Handle(way.priority))),
             fix: Some(Fix { what: "put it behind them".into(), edits: Vec::new() }),
         });
     }

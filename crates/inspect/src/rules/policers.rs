@@ -1,12 +1,14 @@
-//! R12 of policers: a burst or an mtu that no frame of full length fits in; and R6: a number that no policer has.
+//! R12 of policers: a burst or an mtu that no frame of full length fits in, or not a connection's first ten; and R6: a number that no policer has.
 
 use super::making::{at_word, edit, finding};
+use super::queues::FIRST_WINDOW;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{Course, Prober};
 use crate::reading::{CARRIED_OUT_AT, Reading, Step};
 use tidegate_classify::{Meter, Policers};
 use tidegate_gateway::Route;
+use tidegate_packet::header::proto;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, Action, Control, Police, Ticks};
 
@@ -28,11 +30,14 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let of_filter = |dump: &FilterDump| {
         let FilterEntry::Filter { actions, .. } = &dump.entry else { return Vec::new() };
-        let policers = actions.iter().filter_map(|action| match &action.action.act {
+        // Behind an action that ends all packets none comes to them.
+        let met = super::actions::last_met(actions).map_or(actions.len(), |end| end + 1);
+        let policers = actions.iter().take(met).filter_map(|action| match &action.action.act {
             Act::Police(police) => Some(police),
             _ => None,
         });
-        let mut found: Vec<Finding> = policers.filter_map(|police| too_small(reading, dump, police)).collect();
+        let of = |police| too_small(reading, dump, police).or_else(|| tight(reading, dump, police));
+        let mut found: Vec<Finding> = policers.filter_map(of).collect();
         found.extend(actions.iter().filter_map(|action| unmade(reading, dump, &action.action)));
         found
     };
@@ -144,6 +149,41 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
     Some(told)
 }
 
+/// A bucket that drops packets of a single connection's first window: so many frames conform when they come at once
+/// after a pause.
+fn tight(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Finding> {
+    let rate = police.rate.filter(|_| police.exceed == Control::Drop)?;
+    let frame = reading.frame(&dump.dev);
+    let device = reading.gateway.device(&dump.dev)?;
+    let header = if reading.arrives(dump) { reading.gateway.spec(device).link_header } else { 0 };
+    let mut policers = Policers::default();
+    let policer = policers.add(police, CARRIED_OUT_AT);
+    let meter = Meter { len: frame - header, whole: frame, now: CARRIED_OUT_AT, passed_over: false };
+    let passed = (0..FIRST_WINDOW).take_while(|_| policers.conforms(policer, meter)).count() as u32;
+    if !(1..FIRST_WINDOW).contains(&passed) {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_filter(dump)?)?;
+    let keyword = ["burst", "buffer", "maxburst"].into_iter().find(|keyword| step.after(keyword).is_some())?;
+    let said = step.after(keyword).filter(|_| takes_tcp(reading, dump, step))?;
+    let mut told = finding(
+        Rule::Burst,
+        Level::Note,
+        at_word(step, keyword),
+        format!("a policer with {keyword} {} may drop packets of a single burst", said.text),
+        format!(
+            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are lost here, \
+             as a policer has no queue",
+            FIRST_WINDOW - passed
+        ),
+        format!("of {FIRST_WINDOW} frames of {frame} bytes at once, with a full bucket, {passed} conform"),
+    );
+    let enough = (u64::from(frame) * FRAMES).max(rate.rate.0 / TIMES_A_SECOND);
+    let why = format!("room for {FRAMES} frames, and {} ms at its rate", 1000 / TIMES_A_SECOND);
+    told.fix = edit(step, keyword, &enough.to_string(), &why);
+    Some(told)
+}
+
 /// Both remedies as one.
 pub(super) fn joined(first: Fix, second: Fix) -> Fix {
     let edits = first.edits.into_iter().chain(second.edits).collect();
@@ -185,6 +225,22 @@ fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool, step: &Step) -> 
         let after = drops_of(&mut prober, dump);
         let here = way.dropped.is_some_and(|loss| loss.device == device) && after > before;
         here.then(|| Witness::Packet { packet: packet.to_string(), went: "no queue: it is dropped".to_owned() })
+    })
+}
+
+/// Does a full packet of TCP come to a filter's actions?
+fn takes_tcp(reading: &Reading, dump: &FilterDump, step: &Step) -> bool {
+    let mut prober = Prober::new(reading);
+    let Some(device) = prober.device(&dump.dev) else { return false };
+    let arrives = reading.arrives(dump);
+    let course = if arrives { Course::Arrives(device) } else { Course::Leaves(device, Route::Forwarded(None)) };
+    let mut tcp = full_packets(step).filter(|packet| packet.protocol == proto::TCP);
+    tcp.any(|mut packet| {
+        *if arrives { &mut packet.from } else { &mut packet.to } = Some(dump.dev.clone());
+        let seen = |prober: &mut Prober| prober.actions_of(dump).iter().map(|action| action.packets).sum::<u64>();
+        let before = seen(&mut prober);
+        let _ = prober.travel(&packet, course);
+        seen(&mut prober) > before
     })
 }
 

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::spec::Takes;
-use tidegate_policy::{ClassParams, Kind, NetemLoss, QdiscParams, Waits};
+use tidegate_policy::{ClassParams, Classes, Kind, NetemLoss, QdiscParams, Waits};
 use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::{parse_size, parse_time};
 
@@ -49,7 +49,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let mut long: Vec<(Span, Finding)> = lengths
         .iter()
         .filter_map(|length| {
-            let (wait, finding) = long(&mut bench, &mut busy, length)?;
+            let (wait, finding) = long(reading, &mut bench, &mut busy, length)?;
             Some((wait, if_idle(length, finding)))
         })
         .collect();
@@ -67,7 +67,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     // Where a queue is far too long already, that is what there is to say.
     let quiet = reading.shaped().into_iter().filter(|dev| !told(dev) && !reading.lost.tree(dev));
     let quiet: Vec<&str> = quiet.collect();
-    found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths)));
+    found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths, bench.delays(dev))));
     found.extend(long);
     let mut survived = BTreeMap::new();
     let tiny = reading.qdiscs.iter().filter_map(|qdisc| tiny(reading, &mut bench, &mut survived, qdisc));
@@ -141,7 +141,7 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
         return None;
     }
     let because = match class {
-        Handle::NONE => format!("{why}: downloads and uploads stall"),
+        Handle::NONE => format!("{why}: transfers whose data passes {} stall", qdisc.dev),
         class => format!("in {class} {why}: transfers there stall"),
     };
     let mut finding = finding(
@@ -250,7 +250,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             step,
             rate: *rate,
             ceil: *ceil,
-            fair: kind == Kind::Sfq,
+            fair: matches!(kind, Kind::Sfq | Kind::Hhf),
             others: others.map(|other| other.classid).take(64).collect(),
             curves: match &class.params {
                 ClassParams::Hfsc(curves) => format!("{curves:?} {}", class.parent),
@@ -283,7 +283,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             step,
             rate: Some(tbf.rate.rate),
             ceil: tbf.rate.rate,
-            fair: inner.is_some_and(|inner| inner.kind == Kind::Sfq),
+            fair: inner.is_some_and(|inner| matches!(inner.kind, Kind::Sfq | Kind::Hhf)),
             others: Vec::new(),
             curves: format!("{:?}", tbf.rate.rate),
             frame: reading.frame(&qdisc.dev),
@@ -293,14 +293,28 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     lengths.extend(reading.qdiscs.iter().flat_map(|qdisc| in_bucket(reading, qdisc)));
     // Classes that are alike do alike: one of each shape is measured.
     let mut measured: BTreeMap<Shape, Option<Filled>> = BTreeMap::new();
-    for length in lengths.iter_mut().filter(|length| length.kind.waits() == Waits::UntilFull) {
+    for length in lengths.iter_mut().filter(|length| until_full(length.kind)) {
         if measured.len() >= MOST_SHAPES && !measured.contains_key(&length.shape()) {
             continue;
         }
-        let fill = || bench.fill(length.dev, length.class, &[], length.frame, FRAMES);
+        let fill = || queued(reading, bench, length, &[]);
         length.alone = *measured.entry(length.shape()).or_insert_with(fill);
     }
     lengths
+}
+
+/// What a filled queue shows, without the delay of the netems on the way: that is no queue. `None` too where it is not
+/// known how long they hold a packet.
+fn queued(reading: &Reading, bench: &mut Bench<'_>, length: &Length<'_>, others: &[Handle]) -> Option<Filled> {
+    let filled = bench.fill(length.dev, length.class, others, length.frame, FRAMES)?;
+    if !bench.delays(length.dev) {
+        return Some(filled);
+    }
+    if reading.qdiscs.iter().any(|qdisc| qdisc.dev == length.dev && draws(&qdisc.params)) {
+        return None;
+    }
+    let one = bench.fill(length.dev, length.class, &[], length.frame, 1)?;
+    Some(Filled { wait: Span(filled.wait.0.saturating_sub(one.wait.0)), ..filled })
 }
 
 /// The queues of the bands or classes that hang in a bucket: its rate is what they have in all.
@@ -338,7 +352,7 @@ fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> 
             step,
             rate: None,
             ceil: tbf.rate.rate,
-            fair: kind == Kind::Sfq,
+            fair: matches!(kind, Kind::Sfq | Kind::Hhf),
             others: Vec::new(),
             curves: format!("{:?}", tbf.rate.rate),
             frame: longest_of(reading, class),
@@ -355,11 +369,12 @@ fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
 
 /// A queue that, filled, takes long to empty.
 fn long(
+    reading: &Reading,
     bench: &mut Bench<'_>,
     measured: &mut BTreeMap<Shape, Option<Filled>>,
     length: &Length<'_>,
 ) -> Option<(Span, Finding)> {
-    if length.kind.waits() != Waits::UntilFull {
+    if !until_full(length.kind) {
         return None;
     }
     let alone = length.alone?;
@@ -369,9 +384,10 @@ fn long(
     if guess.0.max(alone.wait.0) < LONGISH.0 {
         return None;
     }
-    let fill = || bench.fill(length.dev, length.class, &length.others, length.frame, FRAMES);
+    let delays = bench.delays(length.dev);
+    let fill = || queued(reading, bench, length, &length.others);
     let measured = *measured.entry(length.shape()).or_insert_with(fill);
-    if measured.is_none() && bench.delays(length.dev) {
+    if measured.is_none() && delays {
         return None;
     }
     let busy = measured.unwrap_or(alone);
@@ -387,14 +403,15 @@ fn long(
     let place = if length.limit.is_some() { at_limit(length.step) } else { length.step.place.clone() };
     let what = match length.limit {
         Some([keyword, value]) => {
-            let place = if length.class.is_none() { String::new() } else { format!(" in class {}", length.class) };
+            let place = if length.class.minor() == 0 { String::new() } else { format!(" in class {}", length.class) };
             // It was filled by one flow.
             let whose = if length.fair { "one flow's packets" } else { "packets" };
             format!("{} {} lets {more}{} of {whose} wait{place}", keyword.text, value.text, words::time(wait))
         }
-        None if length.class.is_none() => format!("{more}{} of packets may wait", words::time(wait)),
-        None if length.kind == Kind::Sfq => {
-            format!("sfq without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
+        None if length.class.minor() == 0 => format!("{more}{} of packets may wait", words::time(wait)),
+        None if length.fair => {
+            let kind = length.kind.name();
+            format!("{kind} without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
         }
         None => {
             format!("the FIFO of class {} has no limit set: {} of packets may wait", length.class, words::time(wait))
@@ -419,8 +436,13 @@ fn long(
         Some(_) if alike => who.to_owned(),
         Some(_) => because,
     };
-    let witness =
-        format!("{} packets of {} bytes taken, the last left after {}", busy.packets, length.frame, words::time(wait));
+    let aside = if delays { ", netem's delay aside" } else { "" };
+    let witness = format!(
+        "{} packets of {} bytes taken, the last left after {}{aside}",
+        busy.packets,
+        length.frame,
+        words::time(wait)
+    );
     let mut finding = finding(Rule::Limit, level, place, what, because, witness);
     finding.fix = Some(shorter(length, busy));
     Some((wait, finding))
@@ -470,7 +492,7 @@ fn at_limit(step: &Step) -> Option<Place> {
 
 /// A queue so short that a single upload cannot use the rate.
 fn short(length: &Length<'_>) -> Option<Finding> {
-    if length.kind.waits() != Waits::UntilFull || length.limit.is_none() {
+    if !until_full(length.kind) || length.limit.is_none() {
         return None;
     }
     let filled = length.alone?;
@@ -506,6 +528,11 @@ fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
         Takes::Size => parse_size(limit).map(|bytes| u64::from(bytes / frame.max(1))),
         _ => limit.parse().ok(),
     }
+}
+
+/// Does a queue of this kind hold what comes until it is full? hhf tells large flows from small, and drops nothing before.
+fn until_full(kind: Kind) -> bool {
+    kind.waits() == Waits::UntilFull || kind == Kind::Hhf
 }
 
 /// Is it a netem that treats each packet by a draw?
@@ -575,7 +602,7 @@ fn takes_nothing(
     let (what, because) = match short {
         1.. if frame > ACKNOWLEDGEMENT => (
             format!("{name} with limit {} takes no frame of {frame} bytes", limit.text),
-            "packets of full length are dropped, every one: downloads and uploads stall",
+            "packets of full length are dropped, every one: transfers whose data comes here stall",
         ),
         0 if qdisc.kind.waits() == Waits::UntilFull && limit.text == "0" => {
             (format!("{name} with limit 0 takes no packet"), "whatever comes to it is dropped")
@@ -694,7 +721,7 @@ fn interval(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
 }
 
 /// A device on which nothing keeps its queue short.
-fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Finding> {
+fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>], delays: bool) -> Option<Finding> {
     let here = || reading.qdiscs.iter().filter(|qdisc| qdisc.dev == dev);
     if here().any(|qdisc| qdisc.kind.waits() == Waits::KeptShort) {
         return None;
@@ -708,7 +735,8 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
     }
     // Rather one in which all wait for each other than one that tells flows apart.
     let long = waits.iter().filter(|(class, (_, wait))| {
-        *wait >= Span::millis(100) && reading.class(dev, **class).is_none_or(|class| is_mentioned(reading, class))
+        let comes = |class: &ClassDump| class.kind.classes() == Classes::One || is_mentioned(reading, class);
+        *wait >= Span::millis(100) && reading.class(dev, **class).is_none_or(comes)
     });
     let (class, (is_shared, wait)) = long.max_by_key(|(_, which)| **which)?;
     let for_whom = if *is_shared { "for what shares it" } else { "for the transfer's own packets" };
@@ -724,7 +752,7 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
     let more = if capped { "more than " } else { "" };
     let alone = lengths.iter().filter(|length| length.dev == dev).count() == 1;
     let company = if alone { "" } else { ", even with the other classes idle" };
-    let whose = if class.is_none() { "its queue".to_owned() } else { format!("class {class}") };
+    let whose = if class.minor() == 0 { "its queue".to_owned() } else { format!("class {class}") };
     Some(finding(
         Rule::NoAqm,
         Level::Note,
@@ -734,6 +762,10 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
             "a single transfer fills {whose} and keeps it full: {more}{} of delay {for_whom}{company}",
             words::time(*wait)
         ),
-        format!("filled, {whose} takes {more}{} to empty", words::time(*wait)),
+        format!(
+            "filled, {whose} takes {more}{} to empty{}",
+            words::time(*wait),
+            if delays { ", netem's delay aside" } else { "" }
+        ),
     ))
 }

@@ -52,7 +52,7 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
         limited.map(|(class, limit)| (reading.hfsc_leaves(class).len(), class, limit)).collect();
     limited.sort_by_key(|(leaves, ..)| *leaves);
     for (_, class, limit) in limited {
-        let leaves = reading.hfsc_leaves(class);
+        let (leaves, all) = hfsc_busy(reading, class);
         let real = |class: &ClassDump| match &class.params {
             ClassParams::Hfsc(hfsc) => steady(hfsc.rt),
             _ => 0,
@@ -81,8 +81,9 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
             format!("class {} is promised {real} in real time, more than its upper limit of {most}", class.classid)
         } else {
             format!(
-                "the real-time curves below {} add up to {real}, more than its upper limit of {most}",
-                class.classid
+                "the real-time curves below {}{} add up to {real}, more than its upper limit of {most}",
+                class.classid,
+                if all { "" } else { " of classes that get packets" }
             )
         };
         found.push(finding(
@@ -93,16 +94,29 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
             format!(
                 "an upper limit holds back link sharing only: {} {} instead of {most}, and the queue moves to the next \
                  bottleneck",
-                if reading.is_leaf(class) { "alone it sends" } else { "when all below it are busy they send" },
+                match reading.is_leaf(class) {
+                    true => "alone it sends".to_owned(),
+                    false => format!("when {} below it are busy they send", Below::busy(all)),
+                },
                 words::rate(sent)
             ),
             match reading.is_leaf(class) {
                 true => format!("kept full, with the others idle, it sends {}", words::rate(sent)),
-                false => format!("with every leaf below it kept full, {} leave", words::rate(sent)),
+                false => format!("with {} below it kept full, {} leave", Below::every(all), words::rate(sent)),
             },
         ));
     }
     found
+}
+
+/// The leaves below a class of HFSC that packets come to, or all where they come to none; and whether that is all.
+fn hfsc_busy<'r>(reading: &'r Reading, class: &'r ClassDump) -> (Vec<&'r ClassDump>, bool) {
+    let leaves = reading.hfsc_leaves(class);
+    let used: Vec<&ClassDump> = leaves.iter().copied().filter(|leaf| !reading.is_idle(leaf)).collect();
+    match used.is_empty() || used.len() == leaves.len() {
+        true => (leaves, true),
+        false => (used, false),
+    }
 }
 
 /// An upper limit of HFSC above one over it: that one counts.
@@ -192,10 +206,11 @@ fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params
     let passed = sent.as_ref().filter(|(sent, _)| sent.0 > ceil.0 + ceil.0 / 50 && !reading.is_leaf(class));
     let mut because = match passed {
         Some((sent, _)) => format!(
-            "its ceil holds back only what they borrow: when all below it are busy {} leave through it",
+            "its ceil holds back only what they borrow: when {} below it are busy {} leave through it",
+            Below::busy(Below::of(reading, class).all),
             words::rate(*sent)
         ),
-        None if sent.is_some() || reading.is_leaf(class) => {
+        None if reading.is_leaf(class) || sent.is_some() && is_kept(reading, bench, class, ceil) => {
             format!("it never gets more than {} of the {} that it is promised", words::rate(ceil), words::rate(rate))
         }
         None => "its ceil holds back what the classes below it borrow before its rate is used up".to_owned(),
@@ -238,6 +253,13 @@ fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params
         }),
     };
     Some(finding)
+}
+
+/// Does no more than its ceil leave an inner class, whoever sends? Those too that no packet comes to yet.
+fn is_kept(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump, ceil: Rate) -> bool {
+    let leaves: Vec<Handle> = ids(Below::leaves(reading, class));
+    let sent = bench.together(&class.dev, &leaves, reading.frame(&class.dev));
+    sent.is_some_and(|sent| sent.0 <= ceil.0 + ceil.0 / 50)
 }
 
 /// A priority beyond the last.
@@ -350,13 +372,13 @@ fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Optio
 }
 
 /// Children that are promised more together than their parent has. That more leaves than the parent may send, the
-/// engine must show.
+/// engine must show, with those kept full that packets come to.
 fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
     let children: Vec<HtbClass<'_>> = reading.htb_children(class).collect();
     // A class never sends more than its ceil, whatever it is promised.
     let own = |child: &HtbClass<'_>| child.params.rate.rate.min(child.params.ceil.rate);
     let sum: u64 = children.iter().map(|child| own(child).0).sum();
-    let used: u64 = children.iter().filter(|child| !reading.is_idle(child.class)).map(|child| own(child).0).sum();
+    let used: u64 = children.iter().filter(|child| !is_unused(reading, child.class)).map(|child| own(child).0).sum();
     let (rate, ceil) = (params.rate.rate, params.ceil.rate);
     // Rates are rounded to whole bytes per second, each; and what reads the same is not worth a word.
     if children.is_empty() || sum <= rate.0 + children.len() as u64 || words::rate(Rate(sum)) == words::rate(rate) {
@@ -374,47 +396,117 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
     );
     let arithmetic = format!("{}{ending} = {}", names.join(" + "), words::rate(Rate(sum)));
     let unlimited = "rates of children are not limited by their parent";
-    let (level, because, witness) = match leaving(reading, bench, class).filter(|_| sum > ceil.0) {
-        Some(sent) if sent.0 > ceil.0 + ceil.0 / 50 => (
+    let told = |level, because: String, witness| {
+        Some(finding(Rule::Rates, level, at_word(step, "rate"), what.clone(), because, witness))
+    };
+    if used <= rate.0 + children.len() as u64 {
+        let because = match used {
+            0 => "no packet comes to any of them yet",
+            _ => "to some of them no packet comes yet; the others are promised no more than it has",
+        };
+        return told(Level::Note, because.to_owned(), arithmetic);
+    }
+    let Below { leaves, all } = Below::of(reading, class);
+    let (busy, every) = (Below::busy(all), Below::every(all));
+    let sent = bench.together(&class.dev, &leaves, reading.frame(&class.dev));
+    let shown = |sent: Rate| format!("with {every} below it kept full, {} leave", words::rate(sent));
+    match sent.filter(|_| used > ceil.0) {
+        Some(sent) if sent.0 > ceil.0 + ceil.0 / 50 => told(
             Level::Warning,
             format!(
-                "{unlimited}: when all are busy {} leave instead of {}, and the queue moves to the next bottleneck",
+                "{unlimited}: when {busy} are busy {} leave instead of {}, and the queue moves to the next bottleneck",
                 words::rate(sent),
                 words::rate(ceil)
             ),
-            format!("with every leaf below it kept full, {} leave", words::rate(sent)),
+            shown(sent),
         ),
-        Some(sent) => (
-            Level::Note,
-            "the leaves below cannot send that much, so its ceil is kept".to_owned(),
-            format!("with every leaf below it kept full, {} leave", words::rate(sent)),
-        ),
-        None if sum > ceil.0 => {
-            (Level::Warning, format!("{unlimited}: more may leave than its ceil of {}", words::rate(ceil)), arithmetic)
+        Some(sent) => {
+            told(Level::Note, "the leaves below do not send that much, so its ceil is kept".to_owned(), shown(sent))
         }
+        None if used > ceil.0 => told(
+            Level::Warning,
+            format!("{unlimited}: more may leave than its ceil of {}", words::rate(ceil)),
+            arithmetic,
+        ),
         None => match beyond(reading, bench, class) {
-            Some((above, sent)) => (
-                Level::Warning,
-                format!(
-                    "{unlimited}, nor by those above it: when all below {} are busy {} leave instead of {}, and the queue moves to the next bottleneck",
-                    above.class.classid,
-                    words::rate(sent),
-                    words::rate(above.params.ceil.rate)
-                ),
-                format!("with every leaf below {} kept full, {} leave", above.class.classid, words::rate(sent)),
-            ),
-            None => (
-                Level::Note,
-                "when all are busy the parent sends more than its rate, and takes it from its own parent".to_owned(),
-                arithmetic,
-            ),
+            Some((above, sent)) => {
+                let Below { all, .. } = Below::of(reading, above.class);
+                let (id, sent) = (above.class.classid, words::rate(sent));
+                told(
+                    Level::Warning,
+                    format!(
+                        "{unlimited}, nor by those above it: when {} below {id} are busy {sent} leave instead of {}, \
+                         and the queue moves to the next bottleneck",
+                        Below::busy(all),
+                        words::rate(above.params.ceil.rate)
+                    ),
+                    format!("with {} below {id} kept full, {sent} leave", Below::every(all)),
+                )
+            }
+            None => {
+                let from = match class.parent {
+                    Handle::ROOT => "which its ceil allows",
+                    _ => "and takes it from its own parent",
+                };
+                let because = format!("when {busy} are busy the parent sends more than its rate, {from}");
+                told(Level::Note, because, arithmetic)
+            }
         },
-    };
-    let mut told = finding(Rule::Rates, level, at_word(step, "rate"), what, because, witness);
-    if used <= rate.0 + children.len() as u64 {
-        told.because.push_str(" (to some of them no packet comes yet; the others are promised no more than it has)");
     }
-    Some(told)
+}
+
+/// The leaves below a class that are kept busy to see what leaves through it.
+struct Below {
+    /// In order: what is measured must not hang on what classes are called, by whose hash they are listed.
+    leaves: Vec<Handle>,
+    /// All there are; else those that packets come to.
+    all: bool,
+}
+
+impl Below {
+    /// Of a class of HTB. Where packets come to none of its leaves, all of them.
+    fn of(reading: &Reading, class: &ClassDump) -> Below {
+        let leaves = Below::leaves(reading, class);
+        let used: Vec<&ClassDump> = leaves.iter().copied().filter(|class| !reading.is_idle(class)).collect();
+        let all = used.is_empty() || used.len() == leaves.len();
+        Below { leaves: ids(if all { leaves } else { used }), all }
+    }
+
+    /// All leaves below a class of HTB.
+    fn leaves<'r>(reading: &'r Reading, class: &'r ClassDump) -> Vec<&'r ClassDump> {
+        let mut leaves = Vec::new();
+        let mut above = vec![class];
+        while let Some(class) = above.pop() {
+            for HtbClass { class, .. } in reading.htb_children(class) {
+                if reading.is_leaf(class) { leaves.push(class) } else { above.push(class) }
+            }
+        }
+        leaves
+    }
+
+    fn busy(all: bool) -> &'static str {
+        if all { "all" } else { "all that get packets" }
+    }
+
+    fn every(all: bool) -> &'static str {
+        if all { "every leaf" } else { "every leaf that gets packets" }
+    }
+}
+
+/// The numbers of some classes, in order, up to a bound.
+fn ids(classes: Vec<&ClassDump>) -> Vec<Handle> {
+    let mut ids: Vec<Handle> = classes.into_iter().map(|class| class.classid).collect();
+    ids.sort_unstable();
+    ids.truncate(MOST_LEAVES);
+    ids
+}
+
+/// Is it proved that no packet comes to a class, nor to any below it?
+fn is_unused(reading: &Reading, class: &ClassDump) -> bool {
+    if reading.is_leaf(class) {
+        return reading.is_idle(class);
+    }
+    Below::leaves(reading, class).into_iter().all(|leaf| reading.is_idle(leaf))
 }
 
 /// The nearest class above one that sends more than its ceil once all leaves below it are busy, and how much that is.
@@ -436,21 +528,12 @@ fn kept_full(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Opt
         let sent = bench.rate(&class.dev, class.classid, reading.frame(&class.dev))?;
         return Some((sent, format!("kept full, it sends {}", words::rate(sent))));
     }
-    let sent = leaving(reading, bench, class)?;
-    Some((sent, format!("with every leaf below it kept full, {} leave", words::rate(sent))))
+    let Below { leaves, all } = Below::of(reading, class);
+    let sent = bench.together(&class.dev, &leaves, reading.frame(&class.dev))?;
+    Some((sent, format!("with {} below it kept full, {} leave", Below::every(all), words::rate(sent))))
 }
 
-/// What all leaves below a class send together that always have something to send.
+/// What the leaves below a class that packets come to send together, with always something to send.
 fn leaving(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Rate> {
-    let mut leaves = Vec::new();
-    let mut above = vec![class];
-    while let Some(class) = above.pop() {
-        for HtbClass { class, .. } in reading.htb_children(class) {
-            if reading.is_leaf(class) { leaves.push(class.classid) } else { above.push(class) }
-        }
-    }
-    // Not as they are listed, which is by a hash: what is measured must not hang on what classes are called.
-    leaves.sort_unstable();
-    leaves.truncate(MOST_LEAVES);
-    bench.together(&class.dev, &leaves, reading.frame(&class.dev))
+    bench.together(&class.dev, &Below::of(reading, class).leaves, reading.frame(&class.dev))
 }

@@ -1,7 +1,7 @@
 //! C1: commands that are refused. What is refused because something refused before is missing is told with that.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
-use crate::lost::{is_told, is_unnamed, made_later, stands_already};
+use crate::lost::{is_held, is_told, is_unnamed, made_later, stands_already};
 use crate::reading::{Reading, Step};
 use crate::words::{count, named};
 use tidegate_policy::Kind;
@@ -34,8 +34,10 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     let own = reason.strip_prefix("tidegate: ").or(reason.split_once("Error: tidegate: ").map(|(_, own)| own));
     let not_built = own.filter(|_| !unnamed);
     let one_queue = wants_queues(reading, step, &reason);
+    let held = is_held(step);
     let mut because = match not_built.or(one_queue.as_deref()) {
         Some(_) => "what the command does is missing from what was checked".to_owned(),
+        None if held => "what it should delete stays as it was".to_owned(),
         None => "what the command should have done is missing from the policy".to_owned(),
     };
     if told.lines().any(|line| line.starts_with("Command failed ")) {
@@ -50,6 +52,7 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
         let others = count(number, "other command", "other commands");
         because.push_str(&match stands_already(step) {
             true => format!("; {others} would make again what stands there, and fail too ({places})"),
+            false if held => format!("; {others} would make it anew, and fail too ({places})"),
             false if unnamed => format!("; {others} lack it, too ({places})"),
             false => format!("; {others} would need it, and fail too ({places})"),
         });
@@ -77,7 +80,11 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     };
     Some(Finding {
         rule: Rule::Refused,
-        level: if not_built.is_some() || one_queue.is_some() { Level::Warning } else { Level::Error },
+        // What was not deleted does harm where something else was to take its place.
+        level: match held && following.is_empty() || not_built.is_some() || one_queue.is_some() {
+            true => Level::Warning,
+            false => Level::Error,
+        },
         place: blamed.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
         what,
         because,

@@ -248,7 +248,7 @@ fn put_back(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
         ),
         witness: Some(Witness::Packet {
             packet: candidate.packet.to_string(),
-            went: "another source address, to which the answers come".to_owned(),
+            went: "the network with another source address, to which the answers come".to_owned(),
         }),
         fix: Some(Fix {
             what: "sort what leaves towards the hosts, by their own device: there the addresses are theirs again"
@@ -330,7 +330,7 @@ fn set_later(
         place: at_word(step, "dscp").filter(|_| step.after("dscp").is_some()).or_else(|| at_word(step, "--dscp")),
         what: format!("what {by} gives this DSCP gets no {what} here: it is set behind this rule"),
         because: format!("a packet comes to this rule first, with the DSCP that it had, and to {by} later"),
-        witness: witness(&candidate, &format!("DSCP {code:#04x} without {what}")),
+        witness: witness(&candidate, &format!("its queue with DSCP {code:#04x} and without {what}")),
         fix: Some(Fix {
             what: format!("have the DSCP set before it is asked for, or give {what} where it is set"),
             edits: Vec::new(),

@@ -289,7 +289,8 @@ fn a_rate_is_measured_once_the_delay_below_has_filled() {
                  tc qdisc add dev eth0 parent 1:1 handle 2: htb default 10\n\
                  tc class add dev eth0 parent 2: classid 2:1 htb rate 2mbit\n\
                  tc class add dev eth0 parent 2:1 classid 2:10 htb rate 2mbit\n\
-                 tc class add dev eth0 parent 2:1 classid 2:20 htb rate 2mbit";
+                 tc class add dev eth0 parent 2:1 classid 2:20 htb rate 2mbit\n\
+                 tc filter add dev eth0 parent 2: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 2:20";
     says(above, &[Rule::Rates], &["with every leaf below it kept full, 4 Mbit/s leave"]);
 }
 
@@ -302,14 +303,18 @@ fn classes_are_kept_full_whatever_is_lost() {
                tc class add dev eth0 parent 1:1 classid 1:20 htb rate 2mbit ceil 20mbit\n\
                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 8mbit ceil 20mbit\n\
                tc qdisc add dev eth0 parent 1:10 netem loss 2%\n\
-               tc qdisc add dev eth0 parent 1:30 netem loss 20%";
+               tc qdisc add dev eth0 parent 1:30 netem loss 20%\n\
+               tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 20 0xffff flowid 1:20\n\
+               tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 30 0xffff flowid 1:30";
     let found = said(htb, &[Rule::Rates]);
     assert!(found[0].contains("with every leaf below it kept full, 14 Mbit/s leave"), "{found:?}");
     let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 20\n\
                 tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 8mbit ul m2 1mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:20 hfsc sc m2 5mbit ul m2 4mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:30 hfsc rt m2 20mbit ls m2 4mbit\n\
-                tc class add dev eth0 parent 1:1 classid 1:40 hfsc rt m2 2mbit ls m2 8mbit";
+                tc class add dev eth0 parent 1:1 classid 1:40 hfsc rt m2 2mbit ls m2 8mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 30 0xffff flowid 1:30\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 40 0xffff flowid 1:40";
     let found = said(hfsc, &[Rule::Rates]);
     assert!(found.iter().any(|one| one.contains("with every leaf below it kept full, 27 Mbit/s leave")), "{found:?}");
     assert!(

@@ -199,7 +199,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 3";
         "\
 line 8, warning R8: mark 1 is gone again before any queue: line 9 writes another over it
   every packet that this rule matches goes on to them: a rule that sets a mark does not end the chain
-  shown: udp 192.168.1.10 > 198.51.100.7:53 out eth0: mark 3
+  shown: udp 192.168.1.10 > 198.51.100.7:53 out eth0: its queue with mark 3
   fix: put it behind them, or have them ask `-m mark --mark 0`
 "
     );
@@ -215,7 +215,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j CONNMARK --set-ma
         "\
 line 7, warning R9: connections get mark 1, and no rule restores it to their packets
   filters see the mark of the packet, which stays as it was
-  shown: udp 192.168.1.10 > 198.51.100.7:53 established out eth0: mark 0
+  shown: udp 192.168.1.10 > 198.51.100.7:53 established out eth0: its queue with mark 0
   fix: add `-A POSTROUTING -j CONNMARK --restore-mark` behind it
 "
     );
@@ -234,7 +234,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -j CONNMARK --restore-mark";
         "\
 line 9, warning R9: mark 1 is gone again before any queue: line 10 writes another over it
   the mark of the connection is restored over it: of marks, the last written counts
-  shown: udp 192.168.1.10 > 198.51.100.7:443 out eth0: mark 0
+  shown: udp 192.168.1.10 > 198.51.100.7:443 out eth0: its queue with mark 0
   fix: put it behind them, or have them ask `-m mark --mark 0`
 "
     );

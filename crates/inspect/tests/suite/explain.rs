@@ -94,7 +94,7 @@ leaves by eth0
    class 20:2
 ends: eth0 1:1 1:20 20:2, pfifo by default
   the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB: 12.1 s at the 1 Mbit/s it may have when nobody else sends
-  a band before it goes first as long as it has anything to send: it may wait without end
+  bands before this one are served first: it waits while they have packets that may leave, without end if they always do
 "
     );
 }
@@ -431,7 +431,7 @@ fn pfifo_fast_has_three_bands() {
         plain.contains("  priority 0 is band 1 of pfifo_fast's bands 0 to 2\n  the band holds 1000 packets"),
         "{plain}"
     );
-    assert!(plain.contains("a band before it goes first"), "{plain}");
+    assert!(plain.contains("bands before this one are served first"), "{plain}");
     let first = waits("udp 10.0.0.1:4000 > 10.9.0.1:53 tos 0x10 out eth0");
     assert!(first.contains("is band 0 of") && !first.contains("goes first"), "{first}");
 }

@@ -166,7 +166,11 @@ fn a_policer_whose_burst_is_below_a_frame_drops_them_all() {
     assert!(long[0].contains("error R12: a policer with mtu 1000 lets no frame of more than 1000 bytes"), "{long:?}");
     // What exceeds goes on all the same.
     assert!(of("burst 1000 continue")[0].contains("warning R12"));
-    assert_eq!((of("burst 10k drop"), of("burst 1500 drop")), (vec![], vec![]));
+    // Of ten at once some do not: that is worth knowing, and no more.
+    for burst in ["burst 10k drop", "burst 1500 drop"] {
+        assert!(of(burst)[0].starts_with("2 note R12"), "{:?}", of(burst));
+    }
+    assert_eq!(of("burst 20k drop"), [""; 0]);
 }
 
 #[test]
@@ -460,7 +464,8 @@ fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
             "tc qdisc add dev eth0 root handle 1: htb default 12\n\
              tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 4mbit\n\
              tc class add dev eth0 parent 1:1 classid 1:11 htb rate {one} ceil 5mbit\n\
-             tc class add dev eth0 parent 1:1 classid 1:12 htb rate {two} ceil 5mbit\n"
+             tc class add dev eth0 parent 1:1 classid 1:12 htb rate {two} ceil 5mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:11\n"
         )
     };
     let of =

@@ -6,7 +6,7 @@ use super::leads::{WrongWay, at_rate, takes_everything};
 use super::left::{Accounts, filter_text, names};
 use super::numbers::{Curves, Numbers, framing_of};
 use super::{Fair, Queue};
-use crate::units::print_rate;
+use crate::units::rate_in_words;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::Family;
@@ -209,12 +209,7 @@ impl Back<'_> {
             QdiscParams::Tbf(tbf) => {
                 if let Some(peak) = &tbf.peak {
                     self.miss(
-                        format!(
-                            "the peak rate {} of tbf {} on {}",
-                            print_rate(peak.rate, false),
-                            root.handle,
-                            root.dev
-                        ),
+                        format!("the peak rate {} of tbf {} on {}", rate_in_words(peak.rate), root.handle, root.dev),
                         "it is left out",
                     );
                 }
@@ -372,7 +367,7 @@ impl Back<'_> {
         let ids = names(on_top.iter().map(|class| class.classid));
         self.miss(
             format!("the classes {ids} of {} have no common parent", root.dev),
-            format!("the link's rate is taken to be the sum of theirs, {}", print_rate(Rate(whole / 8), false)),
+            format!("the link's rate is taken to be the sum of theirs, {}", rate_in_words(Rate(whole / 8))),
         );
         (whole, classes)
     }
@@ -397,7 +392,7 @@ impl Back<'_> {
                         "class {} of {dev} has no upper limit (ul), and hfsc sends as fast as the device",
                         link.classid
                     ),
-                    format!("the link is held to {}", print_rate(Rate(rate / 8), false)),
+                    format!("the link is held to {}", rate_in_words(Rate(rate / 8))),
                 );
                 rate
             }
@@ -452,7 +447,7 @@ impl Back<'_> {
         below.sort_unstable();
         let below = names(below);
         let together = match most < link {
-            true => format!(", and nothing holds them to {} together", print_rate(Rate(most / 8), false)),
+            true => format!(", and nothing holds them to {} together", rate_in_words(Rate(most / 8))),
             false => String::new(),
         };
         self.miss(

@@ -4,7 +4,7 @@ use super::asks::{Asks, BEHIND_PROVIDER, Way, by_keys, by_rule, hosts_of_other_w
 use super::back::{Back, Misfit, Rules};
 use super::compile::{LOCAL, REST};
 use super::left::{filter_text, rule_text};
-use crate::units::print_rate;
+use crate::units::rate_in_words;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
@@ -347,7 +347,7 @@ fn is_bare_fw(heading: &FilterDump, filters: &[FilterDump]) -> bool {
     heading.kind == "fw" && matches!(heading.entry, FilterEntry::Heading) && !filters.iter().any(|other| same(&other))
 }
 
-/// ` at 40Mbit`.
+/// ` at 40 Mbit/s`.
 pub(super) fn at_rate(rate: Option<&RateSpec>) -> String {
-    rate.map_or(String::new(), |spec| format!(" at {}", print_rate(spec.rate, false)))
+    rate.map_or(String::new(), |spec| format!(" at {}", rate_in_words(spec.rate)))
 }

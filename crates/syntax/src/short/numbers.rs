@@ -4,7 +4,7 @@
 use super::Fair;
 use super::back::{Back, Framing, Misfit};
 use super::compile::LOCAL;
-use crate::units::print_rate;
+use crate::units::rate_in_words;
 use tidegate_packet::Handle;
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
@@ -174,7 +174,7 @@ impl Back<'_> {
                 "the first slope of class {} of {}, {} for {} ms",
                 class.classid,
                 class.dev,
-                print_rate(Rate(curve.m1.into()), false),
+                rate_in_words(Rate(curve.m1.into())),
                 curve.d_us as f64 / 1000.0
             ),
             "it is left out: a share of a short policy is one rate",

@@ -8,7 +8,7 @@ use super::numbers::header_of;
 use super::read::MAX_CLASSES;
 use super::text::{fair_word, list};
 use super::{Fair, Queue};
-use crate::units::print_rate;
+use crate::units::rate_in_words;
 use std::fmt::Write as _;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::FilterParams;
@@ -171,7 +171,7 @@ impl Back<'_> {
                     "the default class {} of {} may send {} at most",
                     rest.id,
                     tree.dev,
-                    print_rate(Rate(rest.ceil / 8), false)
+                    rate_in_words(Rate(rest.ceil / 8))
                 ),
                 "what belongs to no class of a short policy may have all that is free",
             );
@@ -285,7 +285,7 @@ impl Back<'_> {
         // A per mille is what rounding to kbit makes.
         if class.rate.abs_diff(built_in) > tree.rate / 1000 + 1000 || class.ceil < tree.rate {
             self.miss(
-                format!("the rate of class {} of {dev}, {}", class.id, print_rate(Rate(class.rate / 8), false)),
+                format!("the rate of class {} of {dev}, {}", class.id, rate_in_words(Rate(class.rate / 8))),
                 "in a short policy DNS, DHCP, clocks, ARP and short acknowledgements are together sure of 5 % of the link, and may have all that is free",
             );
         }

@@ -1,0 +1,101 @@
+//! R1 of actions: behind one that lets no packet go on to them.
+
+use super::asking::{Asking, witness};
+use crate::finding::{Finding, Fix, Level, Rule};
+use crate::reading::Step;
+use crate::sets::bdd::TooLarge;
+use tidegate_policy::dump::{ActionDump, FilterEntry};
+use tidegate_policy::{Act, Control};
+
+/// Filters with such actions, shown with a packet that meets the first of them and not the last.
+pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = asking.reading;
+    let mut found = Vec::new();
+    for (at, dump) in reading.filters.iter().enumerate() {
+        let FilterEntry::Filter { actions, .. } = &dump.entry else { continue };
+        let Some(end) = last_met(actions).filter(|_| !asking.leaves_out(&dump.dev)) else { continue };
+        let (Some(step), Some(dead)) = (asking.step_of_filter(at), actions.get(end + 1)) else { continue };
+        let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+        let Some(candidate) = asking.reached.pick(reading, &seen.asked)? else { continue };
+        let before = asking.prober.actions_of(dump);
+        let _ = asking.send(&candidate);
+        let after = asking.prober.actions_of(dump);
+        let grew = |at: usize| after.get(at).map(|now| now.packets) > before.get(at).map(|then| then.packets);
+        if !grew(end) || grew(end + 1) {
+            continue;
+        }
+        let ends = &actions[end].action.act;
+        found.push(Finding {
+            rule: Rule::Unreachable,
+            level: Level::Warning,
+            place: at_action(step, &dead.action.act),
+            what: format!("no packet comes to the action {} behind {}", name(&dead.action.act), name(ends)),
+            because: fate(ends),
+            witness: witness(&candidate, &format!("no action behind {}", name(ends))),
+            fix: remedy(ends),
+        });
+    }
+    Ok(found)
+}
+
+/// The action at which every packet ends, where others stand behind it; `None` too where that is not known.
+pub(super) fn last_met(actions: &[ActionDump]) -> Option<usize> {
+    let plain = actions.iter().all(|dump| {
+        let known = |control: &Control| !matches!(control, Control::Jump(_) | Control::Goto(_) | Control::Number(_));
+        dump.action.only.is_none() && dump.action.act.controls().iter().all(known)
+    });
+    let at = actions.iter().position(|dump| is_end(&dump.action.act))?;
+    (plain && at + 1 < actions.len()).then_some(at)
+}
+
+/// Does no packet go on behind an action?
+fn is_end(act: &Act) -> bool {
+    match act {
+        // What is sent elsewhere is gone, whatever else is said.
+        Act::Mirred(mirred) if !mirred.copy => true,
+        act => !act.controls().contains(&Control::Pipe),
+    }
+}
+
+fn name(act: &Act) -> String {
+    match act {
+        Act::Mirred(mirred) => {
+            let way = if mirred.copy { "mirror" } else { "redirect" };
+            format!("`mirred {way} dev {}`", mirred.to)
+        }
+        act => format!("`{}`", act.kind()),
+    }
+}
+
+/// What becomes of packets at the action that ends them.
+fn fate(act: &Act) -> String {
+    match act {
+        Act::Police(police) => format!(
+            "what conforms is done with the filter ({}), and so is what comes too fast ({}): only `pipe` goes on",
+            police.conform.unwrap_or_default().name(),
+            police.exceed.name()
+        ),
+        Act::Mirred(mirred) if !mirred.copy => "the packet itself is led away there".to_owned(),
+        act => {
+            let ends: Vec<&str> = act.controls().iter().map(|control| control.name()).collect();
+            format!("every packet is done with the filter there ({}): only `pipe` goes on", ends.join(" or "))
+        }
+    }
+}
+
+fn remedy(act: &Act) -> Option<Fix> {
+    let what = match act {
+        Act::Police(police) => {
+            format!("let what conforms go on: conform-exceed {}/pipe", police.exceed.name())
+        }
+        Act::Mirred(mirred) if !mirred.copy => "put it before, and let it go on (`pipe`)".to_owned(),
+        _ => return None,
+    };
+    Some(Fix { what, edits: Vec::new() })
+}
+
+/// Where an action stands: its last mention.
+fn at_action(step: &Step, act: &Act) -> Option<crate::reading::Place> {
+    let word = step.words.iter().rev().find(|word| word.text == act.kind());
+    word.and_then(|word| word.place.clone()).or_else(|| step.place.clone())
+}

@@ -1,0 +1,78 @@
+//! C3 once more: filters that ask for all eight bits of the DS field's octet, ECN's two among them.
+
+use super::asking::{Asking, witness};
+use crate::finding::{Finding, Fix, Level, Rule};
+use crate::packet::Packet;
+use crate::reach::Candidate;
+use crate::sets::bdd::TooLarge;
+use tidegate_packet::header::ethertype;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::{FilterParams, FlowerField};
+
+/// The bits of the octet that are a code point, and those that are ECN's.
+const DSCP: u8 = 0xfc;
+const ECN: u8 = 0x03;
+/// ECT(0), which senders that use ECN write on data (RFC 3168).
+const ECT0: u8 = 0x02;
+
+/// Filters for a code point that leave out the packets of senders that use ECN. The engine shows one that goes
+/// elsewhere.
+pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = asking.reading;
+    let mut found = Vec::new();
+    for (at, dump) in reading.filters.iter().enumerate() {
+        let Some((value, mask)) = asked(dump).filter(|_| !asking.leaves_out(&dump.dev)) else { continue };
+        if mask & ECN != ECN || mask & DSCP != DSCP || value & ECN != 0 || value & DSCP == 0 {
+            continue;
+        }
+        let (Some(step), Some(class)) = (asking.step_of_filter(at), super::asking::classid(dump)) else { continue };
+        let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+        let Some(plain) = asking.reached.pick(reading, &seen.matched)? else { continue };
+        let with = Candidate { packet: Packet { dsfield: value | ECT0, ..plain.packet.clone() }, ..plain.clone() };
+        let Some(device) = asking.prober.device(&dump.dev) else { continue };
+        let mut classes = |candidate: &Candidate| {
+            let way = asking.send(candidate);
+            let there = way.stop_at(device).is_some_and(|stop| stop.classes.contains(&class));
+            (there, way.dropped.is_none(), asking.went(&way, &dump.dev))
+        };
+        let ((true, true, _), (false, true, went)) = (classes(&plain), classes(&with)) else { continue };
+        let octet = format!("{value:#04x}");
+        found.push(Finding {
+            rule: Rule::Shapes,
+            level: Level::Note,
+            place: step.words.iter().find(|word| word.text == octet).and_then(|word| word.place.clone()).or_else(|| {
+                step.place.clone()
+            }),
+            what: format!("{octet} under the mask {mask:#04x} is asked for with ECN's two bits: only packets without ECN fit"),
+            because: format!(
+                "senders that use ECN set one of them on data (RFC 3168), and what they send with this mark does not come \
+                 to {class} by this filter"
+            ),
+            witness: witness(&with, &went),
+            fix: Some(Fix { what: "compare the code point's six bits: the mask 0xfc".into(), edits: Vec::new() }),
+        });
+    }
+    Ok(found)
+}
+
+/// What a filter asks of the octet, and under which mask.
+fn asked(dump: &FilterDump) -> Option<(u8, u8)> {
+    let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
+    match (params, dump.protocol) {
+        (FilterParams::U32(u32), ethertype::IPV4) => {
+            let mut keys = u32.keys.iter().filter(|key| key.offset == 0 && key.offset_mask == 0);
+            let key = keys.next().filter(|_| keys.next().is_none())?;
+            Some(((key.value >> 16) as u8, (key.mask >> 16) as u8))
+        }
+        (FilterParams::U32(u32), ethertype::IPV6) => {
+            let mut keys = u32.keys.iter().filter(|key| key.offset == 0 && key.offset_mask == 0);
+            let key = keys.next().filter(|_| keys.next().is_none())?;
+            Some(((key.value >> 20) as u8, (key.mask >> 20) as u8))
+        }
+        (FilterParams::Flower(flower), _) => {
+            let key = flower.keys.iter().find(|key| key.field == FlowerField::IpTos && !key.range)?;
+            Some((u8::try_from(key.value).ok()?, u8::try_from(key.mask).ok()?))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,138 @@
+//! R6 of classes that packets are given by name: with classes below them, or that are not there.
+
+use super::asking::{Asking, witness};
+use super::making::{at_word, finding};
+use crate::finding::{Finding, Level, Rule};
+use crate::reading::{CLSACT_EGRESS, Reading};
+use crate::sets::bdd::TooLarge;
+use crate::walk::tree::Parts;
+use crate::walk::ways::Way;
+use crate::walk::{RuleKey, RuleSeen};
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::Target;
+use tidegate_policy::{Act, Kind};
+
+/// Rules that give packets a class with classes below it, where no filter hangs on that leads on.
+pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let known: Vec<(RuleKey, RuleSeen)> =
+        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+    let mut found = Vec::new();
+    for (key, seen) in &known {
+        let Some(Target::Classify(class)) = asking.rule(key).and_then(|rule| rule.targets().last()) else { continue };
+        found.extend(to_inner(asking, key, seen, *class)?);
+    }
+    Ok(found)
+}
+
+fn to_inner(
+    asking: &mut Asking<'_>,
+    key: &RuleKey,
+    seen: &RuleSeen,
+    class: Handle,
+) -> Result<Option<Finding>, TooLarge> {
+    let reading = asking.reading;
+    // By the ways that lead to a device with such a root.
+    let inner = |dev: &str| {
+        let root = reading.root(dev).filter(|root| root.handle == class.qdisc())?;
+        let dump = reading.class(dev, class).filter(|dump| class.minor() != 0 && !reading.is_leaf(dump))?;
+        let asked = reading.filters.iter().any(|filter| filter.dev == dev && filter.parent == dump.classid);
+        matches!(root.kind, Kind::Htb | Kind::Hfsc).then_some(root).filter(|_| !asked)
+    };
+    let ways = &asking.reached.walked.ways;
+    let coming = ways
+        .iter()
+        .position(|way| *way == Way::ComesIn)
+        .map_or(Parts::default(), |way| Parts(seen.matched.0.iter().filter(|(of, _)| *of == way).copied().collect()));
+    let mut parts = Parts::default();
+    let mut kind = None;
+    for (way, passing) in asking.reached.walked.arrived.clone() {
+        let dev = match asking.reached.walked.ways[way].clone() {
+            Way::Forwarded(dev) | Way::Local(dev) if !asking.leaves_out(&dev) => dev,
+            _ => continue,
+        };
+        let Some(root) = inner(&dev) else { continue };
+        let walked = &mut asking.reached.walked;
+        let early = coming.0.first().map_or(crate::sets::bdd::Set::NONE, |(_, set)| *set);
+        let early = if matches!(walked.ways[way], Way::Forwarded(_)) { early } else { crate::sets::bdd::Set::NONE };
+        let set = walked.space.store.or(seen.matched.by(way), early)?;
+        let set = walked.space.store.and(set, passing.set)?;
+        let states = &walked.states;
+        let has = |n: u32| states.get(n).priority.class() == class;
+        let set = walked.space.store.select(passing.states, set, &mut |n| has(n))?;
+        parts.add(&mut walked.space, way, set)?;
+        kind = kind.or((!set.is_empty()).then_some(root.kind));
+    }
+    let Some(kind) = kind else { return Ok(None) };
+    let Some(candidate) = asking.reached.pick(reading, &parts)? else { return Ok(None) };
+    let way = asking.send(&candidate);
+    let Some(step) = asking.step_of_rule(key).filter(|_| Handle(way.priority) == class) else { return Ok(None) };
+    let Some(device) = candidate.packet.to.clone().filter(|_| way.dropped.is_none()) else { return Ok(None) };
+    let went = asking.went(&way, &device);
+    let because = match kind {
+        Kind::Htb => {
+            format!(
+                "packets wait in classes without classes below them: htb asks the filters on {class}, of which \
+                     there are none, and goes on to its default"
+            )
+        }
+        _ => format!(
+            "packets wait in classes without classes below them: hfsc sorts these as if no rule had given them a class"
+        ),
+    };
+    Ok(Some(Finding {
+        rule: Rule::Nowhere,
+        level: Level::Warning,
+        place: at_word(step, "--set-class"),
+        what: format!("the rule gives packets class {class}, which has classes below it"),
+        because,
+        witness: witness(&candidate, &went),
+        fix: None,
+    }))
+}
+
+/// Filters whose action gives packets a class as their priority that no qdisc of that number has.
+pub(super) fn by_action(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    let mut found = Vec::new();
+    for dump in &reading.filters {
+        let FilterEntry::Filter { actions, .. } = &dump.entry else { continue };
+        let led = actions.iter().find_map(|action| action.action.act.redirects_to());
+        // In a tree the class is chosen already, and routing writes another priority over that of what arrives.
+        let dev = match led {
+            Some(to) => to,
+            None if dump.parent == CLSACT_EGRESS => dump.dev.as_str(),
+            None => continue,
+        };
+        let priority = actions.iter().rev().find_map(|action| match &action.action.act {
+            Act::Skbedit(edit) => edit.priority,
+            _ => None,
+        });
+        let Some(class) = priority.map(Handle).filter(|class| class.major() != 0 && class.minor() != 0) else {
+            continue;
+        };
+        let Some(root) = reading.root(dev).filter(|root| root.handle == class.qdisc()) else { continue };
+        let lost = reading.lost.class(dev, class) || reading.lost.tree(dev);
+        if lost || !root.kind.classes_are_made() || reading.class(dev, class).is_some() {
+            continue;
+        }
+        let Some(step) = reading.maker_of_filter(dump).and_then(|at| reading.step_of(at)) else { continue };
+        found.push(finding(
+            Rule::Nowhere,
+            Level::Warning,
+            at_word(step, "priority"),
+            format!("the action gives packets class {class}, and there is no such class on {dev}"),
+            format!("{} sorts them as if nothing had given them a class: {}", root.kind.name(), otherwise(root)),
+            format!("qdisc {} of {dev} is {}", root.handle, root.kind.name()),
+        ));
+    }
+    found
+}
+
+/// Where a qdisc puts packets whose priority names no class of it.
+pub(super) fn otherwise(owner: &QdiscDump) -> &'static str {
+    match owner.kind {
+        Kind::Htb | Kind::Hfsc => "by its filters, else to the default",
+        _ => "by its filters, else it drops them",
+    }
+}

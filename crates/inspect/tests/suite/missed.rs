@@ -1,0 +1,218 @@
+//! Mistakes with a plain effect that newcomers' policies had and nothing was said of: what Linux 6.1 does was asked of
+//! the oracle.
+
+use crate::common::{said, says, silent};
+use tidegate_inspect::Rule;
+
+/// Two classes at the rate of the link, the second the default.
+const TREE: &str = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                    tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+                    tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit ceil 10mbit\n\
+                    tc class add dev eth0 parent 1:1 classid 1:30 htb rate 6mbit ceil 10mbit\n\
+                    tc qdisc add dev eth0 parent 1:10 fq_codel\n\
+                    tc qdisc add dev eth0 parent 1:30 fq_codel\n";
+
+fn tree(more: &str) -> String {
+    format!("{TREE}{more}")
+}
+
+/// Of two packets of 600 bytes, one of each family, Linux sends that of IPv4 and drops the other.
+#[test]
+fn a_filter_for_ipv4_on_a_qdisc_that_hashes() {
+    for kind in ["sfq", "fq_codel", "sfb"] {
+        let of = |protocol: &str| {
+            format!(
+                "tc qdisc add dev eth0 root handle 1: {kind}\n\
+                 tc filter add dev eth0 parent 1: protocol {protocol} prio 1 handle 1 flow hash keys src divisor 512"
+            )
+        };
+        says(
+            &of("ip"),
+            &[Rule::Default],
+            &["2 error R11", "is dropped", "tcp [2001:db8::7]:40000 >", "in lo out eth0"],
+        );
+        silent(&of("all"), &[Rule::Default]);
+    }
+}
+
+/// HTB and HFSC both put such packets into the default class.
+#[test]
+fn a_rule_gives_a_class_that_has_classes() {
+    let rule = "iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j CLASSIFY --set-class 1:1";
+    let parts = ["7 warning R6", "class 1:1, which has classes below it", "goes on to its default", ": 1:30"];
+    says(&tree(rule), &[Rule::Nowhere], &parts);
+    let leads = "tc filter add dev eth0 parent 1:1 protocol ip u32 match ip dport 53 0xffff flowid 1:10\n";
+    silent(&tree(&format!("{leads}{rule}")), &[Rule::Nowhere]);
+    let hfsc = tree(rule)
+        .replace("htb default", "hfsc default")
+        .replace("htb rate", "hfsc sc rate")
+        .replace("ceil", "ul rate");
+    says(&hfsc, &[Rule::Nowhere], &["class 1:1, which has classes below it", "as if no rule had given them a class"]);
+}
+
+/// Linux puts it into the default class.
+#[test]
+fn an_action_gives_a_class_that_is_not_there() {
+    let action = |class: &str| {
+        tree(&format!(
+            "tc qdisc add dev eth0 clsact\n\
+             tc filter add dev eth0 egress protocol ip prio 1 u32 match ip dport 53 0xffff action skbedit priority {class}"
+        ))
+    };
+    says(&action("1:99"), &[Rule::Nowhere], &["8 warning R6", "class 1:99, and there is no such class on eth0"]);
+    silent(&action("1:10"), &[Rule::Nowhere]);
+    silent(&action("5"), &[Rule::Nowhere]);
+}
+
+/// `fw` without a mask compares all bits.
+#[test]
+fn bits_are_added_to_a_mark_that_is_asked_for_as_a_whole() {
+    let rules = |filter: &str, first: &str| {
+        tree(&format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 handle {filter} fw flowid 1:10\n\
+             iptables -t mangle -A POSTROUTING -o eth0 {first}\n\
+             iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 53 -j MARK --or-mark 0x4\n\
+             iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j MARK --set-xmark 0x4/0x4"
+        ))
+    };
+    let marked = "-p udp -j MARK --set-mark 0x10";
+    let parts =
+        ["7 warning R8", "the whole mark 0x4, of which line 10", "(0x14)", ":53 out eth0: 1:30, with mark 0x14"];
+    let found = said(&rules("4", marked), &[Rule::Marks]);
+    assert!(parts.iter().all(|part| found[0].contains(part)), "{found:#?}");
+    silent(&rules("0x4/0x4", marked), &[Rule::Marks]);
+    silent(&rules("4", "-p icmp -j MARK --set-mark 0x10"), &[Rule::Marks]);
+}
+
+#[test]
+fn a_rule_asks_for_a_mark_that_none_has() {
+    let rules = |first: &str| {
+        tree(&format!(
+            "iptables -t mangle -A POSTROUTING -o eth0 {first}\n\
+             iptables -t mangle -A POSTROUTING -o eth0 -p udp -m mark --mark 5 -j CLASSIFY --set-class 1:10"
+        ))
+    };
+    let none = rules("-p tcp -j MARK --set-mark 5");
+    let found = said(&none, &[Rule::Marks]);
+    assert!(
+        found.iter().any(|one| one.contains("8 note R8: no packet comes to this rule with mark 0x5")),
+        "{found:#?}"
+    );
+    silent(&rules("-p udp -j MARK --set-mark 5"), &[Rule::Marks]);
+}
+
+/// Marks of INPUT are for what the machine itself gets.
+#[test]
+fn a_mark_of_input_leaves_by_no_device() {
+    let text = tree(
+        "iptables -t mangle -A INPUT -i eth0 -p udp --dport 54 -j MARK --set-mark 5\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:10",
+    );
+    says(&text, &[Rule::Marks], &["8 warning R8", "what it marks is for this machine itself (INPUT)"]);
+}
+
+#[test]
+fn a_code_point_is_asked_for_with_the_bits_of_ecn() {
+    let of = |mask: &str| {
+        tree(&format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dsfield 0xb8 {mask} flowid 1:10"
+        ))
+    };
+    let parts = ["7 note C3: 0xb8 under the mask 0xff", "dscp EF ecn ect0 out eth0: 1:30"];
+    says(&of("0xff"), &[Rule::Shapes], &parts);
+    silent(&of("0xfc"), &[Rule::Shapes]);
+    let both =
+        of("0xff") + "\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dsfield 0xb8 0xfc flowid 1:10";
+    silent(&both, &[Rule::Shapes]);
+}
+
+/// Of ten frames at once six pass a policer of 10 kB.
+#[test]
+fn a_policer_drops_of_a_first_window() {
+    let of = |filter: &str, burst: &str| {
+        format!(
+            "tc qdisc add dev eth0 clsact\n\
+             tc filter add dev eth0 ingress protocol ip prio 1 {filter} action police rate 10mbit burst {burst} drop"
+        )
+    };
+    let parts =
+        ["2 note R12: a policer with burst 10k", "up to 4 of them are lost here", "with a full bucket, 6 conform"];
+    says(&of("matchall", "10k"), &[Rule::Burst], &parts);
+    silent(&of("matchall", "16k"), &[Rule::Burst]);
+    silent(&of("u32 match ip protocol 1 0xff", "10k"), &[Rule::Burst]);
+}
+
+/// A packet that conforms passes, and the redirect behind is never asked; one that is led away meets no policer.
+#[test]
+fn an_action_behind_one_that_ends_all_packets() {
+    let of = |actions: &str| {
+        format!(
+            "tc qdisc add dev eth1 root handle 7: cake bandwidth 8mbit\n\
+             tc qdisc add dev eth0 clsact\n\
+             tc filter add dev eth0 egress protocol all prio 1 matchall {actions}"
+        )
+    };
+    let (redirect, police) = ("action mirred egress redirect dev eth1", "action police rate 8mbit burst 20k");
+    let parts = ["3 warning R1", "`mirred redirect dev eth1` behind `police`", "no action behind `police`"];
+    says(&of(&format!("{police} drop {redirect}")), &[Rule::Unreachable], &parts);
+    silent(&of(&format!("{police} conform-exceed drop/pipe {redirect}")), &[Rule::Unreachable]);
+    let parts = ["`police` behind `mirred redirect dev eth1`", "led away"];
+    says(&of(&format!("{redirect} {police} drop")), &[Rule::Unreachable], &parts);
+    // Its burst does not matter then.
+    silent(&of(&format!("{redirect} action police rate 8mbit burst 5k drop")), &[Rule::Burst]);
+}
+
+#[test]
+fn ipv6_leaves_past_a_redirect_of_ipv4() {
+    let of = |protocol: &str, root: &str| {
+        format!(
+            "tc qdisc add dev eth1 root handle 7: cake bandwidth 8mbit\n{root}\n\
+             tc qdisc add dev eth0 clsact\n\
+             tc filter add dev eth0 egress protocol {protocol} prio 1 matchall action mirred egress redirect dev eth1"
+        )
+    };
+    let parts = ["R14: TCP over IPv6 that leaves by eth0 is not led to eth1", "out eth0: the queue of eth0 itself"];
+    says(&of("ip", ""), &[Rule::OtherProtocols], &parts);
+    silent(&of("all", ""), &[Rule::OtherProtocols]);
+    silent(&of("ip", "tc qdisc add dev eth0 root cake bandwidth 9mbit"), &[Rule::OtherProtocols]);
+}
+
+/// NAT comes before the queue: without `nat` cake sees one host.
+#[test]
+fn cake_sees_one_host_behind_nat() {
+    let of = |flows: &str, rule: &str| {
+        format!(
+            "tc qdisc add dev eth0 root cake bandwidth 9mbit {flows}\niptables -t nat -A POSTROUTING -o eth0 {rule}"
+        )
+    };
+    let parts =
+        ["1 warning R27", "(dual-srchost), and sees one source address", "and so does the same from 192.168.1.11"];
+    says(&of("dual-srchost", "-j MASQUERADE"), &[Rule::Rewritten], &parts);
+    says(&of("", "-s 10.0.0.0/8 -j MASQUERADE"), &[Rule::Rewritten], &["1 note R27", "(triple-isolate, its default)"]);
+    for (flows, rule) in [
+        ("dual-srchost nat", "-j MASQUERADE"),
+        ("dual-dsthost", "-j MASQUERADE"),
+        ("flows", "-j MASQUERADE"),
+        ("", "-j ACCEPT"),
+    ] {
+        silent(&of(flows, rule), &[Rule::Rewritten]);
+    }
+    let arriving = "tc qdisc add dev eth1 root cake bandwidth 9mbit dual-dsthost\n\
+                    tc qdisc add dev eth0 clsact\n\
+                    tc filter add dev eth0 ingress protocol all matchall action mirred egress redirect dev eth1\n\
+                    iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE";
+    says(arriving, &[Rule::Rewritten], &["1 warning R27", "sees one destination address", "what arrives at eth0"]);
+}
+
+/// hhf drops nothing before it is full.
+#[test]
+fn hhf_is_as_long_as_its_limit() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\n\
+                tc qdisc add dev eth0 parent 1:30 hhf";
+    says(
+        text,
+        &[Rule::Limit],
+        &["3 note R13: hhf without a limit lets 1000 packets wait, 12.1 s", "delays its own packets"],
+    );
+}
