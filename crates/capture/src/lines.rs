@@ -689,6 +689,30 @@ tc qdisc show";
     }
 
     #[test]
+    fn a_call_by_a_variable_of_several_words_finds_its_line() {
+        let script = "\
+IF=eth0
+TC=/sbin/tc
+start() {
+    U32=\"$TC filter add dev $IF protocol ip parent 1:0 prio 1 u32\"
+    $U32 match ip sport 80 0xffff flowid 1:10
+    $U32 match ip dport 80 0xffff flowid 1:10
+}
+stop() {
+    U32=\"tc filter del dev $IF protocol ip parent 1:0 prio 1 u32\"
+    $U32 match ip sport 80 0xffff flowid 1:10
+}
+start";
+        let added = "tc filter add dev eth0 protocol ip parent 1:0 prio 1 u32 match ip";
+        let calls = [
+            &format!("{added} sport 80 0xffff flowid 1:10")[..],
+            &format!("{added} dport 80 0xffff flowid 1:10"),
+            "tc filter del dev eth0 protocol ip parent 1:0 prio 1 u32 match ip sport 80 0xffff flowid 1:10",
+        ];
+        assert_eq!(lines_of(script, &calls), ["5", "6", "10"]);
+    }
+
+    #[test]
     fn a_call_through_functions_is_its_callers() {
         let library = "do_tc() {\n    log \"$@\"\n    $TC \"$@\" || die\n}\nfunction leaf {\n  [ -n \"$1\" ] && do_tc qdisc add dev \"$@\"\n}\n";
         let script = "TC=tc\n. ./lib.sh\ndo_tc qdisc add dev eth0 root prio\nfor n in 1 2; do\n  leaf eth0 parent 1:$n pfifo limit 9\ndone\nif do_tc class show; then :; fi\n";

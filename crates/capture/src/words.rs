@@ -231,8 +231,8 @@ fn may_be(known: &mut Vec<String>, values: Vec<String>) {
 /// What a raw word may become: itself, or the values of the variable it is.
 pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let bare = raw.trim_matches(['"', '\'']);
-    let Some(rest) = bare.strip_prefix('$') else {
-        return if bare.contains(['$', '`']) { Vec::new() } else { vec![bare.to_owned()] };
+    let Some(rest) = bare.strip_prefix('$').filter(|_| !is_several_words(bare)) else {
+        return if bare.contains(['$', '`']) { first_words(bare, variables) } else { vec![bare.to_owned()] };
     };
     let rest = rest.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(rest);
     let (name, default) = match rest.find(":-").or_else(|| rest.find(":=")) {
@@ -250,6 +250,26 @@ pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> V
             .and_then(|(inner, after)| Some(vec![format!("{}{after}", inner.split_whitespace().last()?)]))
             .unwrap_or_default(),
     }
+}
+
+/// `$TC filter add dev $IF`, but not `$(command -v tc)` nor `${TC:-a b}`.
+fn is_several_words(text: &str) -> bool {
+    let opens = text.find(['(', '{']).unwrap_or(text.len());
+    text.find(' ').is_some_and(|blank| blank < opens)
+}
+
+/// Of several words in one (`tc filter add dev $IF parent 1:`), those whose values are known, up to the first that is
+/// not: enough to say which tool is called. What is one word is not known by a part of it.
+fn first_words(text: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    if !is_several_words(text) {
+        return Vec::new();
+    }
+    let value = |word: &str| match word.contains(['$', '`']) {
+        false => Some(word.to_owned()),
+        true => word.starts_with('$').then(|| resolve(word, variables).first().cloned()).flatten(),
+    };
+    let known: Vec<String> = text.split(' ').map_while(value).collect();
+    if known.is_empty() { Vec::new() } else { vec![known.join(" ")] }
 }
 
 pub(super) fn is_name(text: &str) -> bool {

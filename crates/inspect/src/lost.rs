@@ -52,7 +52,10 @@ const CLEARS: [&str; 5] = ["del", "delete", "-X", "-D", "-F"];
 
 /// Does the command clear the way? Nothing is lost where nothing was.
 pub(crate) fn clears(step: &Step) -> bool {
-    step.words.iter().any(|word| CLEARS.contains(&word.text.as_str()))
+    // A link that is put down is about to go, or to be set up anew.
+    let puts_down =
+        ["ip", "ifconfig"].contains(&step.tool.as_str()) && step.words.iter().any(|word| word.text == "down");
+    puts_down || step.words.iter().any(|word| CLEARS.contains(&word.text.as_str()))
 }
 
 /// Was something to be deleted that is there and in use?
@@ -173,12 +176,16 @@ fn needs(step: &Step) -> Vec<Thing> {
     needed
 }
 
-/// What a refusal says is not there, where it says which of the things that the command needs.
-fn missed(step: &Step, needed: Vec<Thing>) -> Option<Thing> {
+/// What a refusal says is not there, where it says which of the things that the command needs; `made`: what commands
+/// before it made.
+fn missed(step: &Step, needed: Vec<Thing>, made: &BTreeSet<Thing>) -> Option<Thing> {
+    // A class is refused so where its qdisc is not there, and by HFSC where its parent is not.
+    let of_class = of_tc(step).is_some_and(|(object, _)| "class".starts_with(object));
+    let of_class = of_class && says(step, &["No such file or directory"]);
     let is_it = |thing: &Thing| match thing {
         Thing::Device(name) => name.is_empty() || says(step, &["Cannot find device"]),
         Thing::Class(..) => says(step, &["Specified class not found", "Specified class doesn't exist"]),
-        Thing::Qdisc(..) => says(step, &["Failed to find", "Parent Qdisc"]),
+        Thing::Qdisc(..) => says(step, &["Failed to find", "Parent Qdisc"]) || of_class && !made.contains(thing),
         Thing::Chain(_) => says(step, &["No chain/target/match by that name"]),
         _ => false,
     };
@@ -188,7 +195,8 @@ fn missed(step: &Step, needed: Vec<Thing>) -> Option<Thing> {
 /// The command after a refused one that makes what the refused one missed.
 pub(crate) fn made_later(steps: &[Step], at: usize) -> Option<&Step> {
     let refused = steps.get(at)?;
-    let missing = missed(refused, needs(refused))?;
+    let before = steps.iter().take(at).filter(|step| step.refused.is_none());
+    let missing = missed(refused, needs(refused), &before.flat_map(makes).collect())?;
     steps.get(at + 1..)?.iter().find(|step| step.refused.is_none() && makes(step).contains(&missing))
 }
 
@@ -209,7 +217,12 @@ impl Lost {
         let mut standing: BTreeMap<String, usize> = BTreeMap::new();
         // What was to be deleted and is still there.
         let mut held: BTreeMap<Thing, usize> = BTreeMap::new();
-        for (at, step) in steps.iter().enumerate().filter(|(_, step)| step.refused.is_some()) {
+        let mut made: BTreeSet<Thing> = BTreeSet::new();
+        for (at, step) in steps.iter().enumerate() {
+            if step.refused.is_none() {
+                made.extend(makes(step));
+                continue;
+            }
             if clears(step) {
                 let told = is_told(step).then(|| makes(step)).unwrap_or_default();
                 held.extend(told.into_iter().map(|thing| (thing, at)));
@@ -243,7 +256,7 @@ impl Lost {
                 }
             }
             // No command was to make it: the next that names it misses the same.
-            if let (None, Some(thing)) = (cause, missed(step, needed)) {
+            if let (None, Some(thing)) = (cause, missed(step, needed, &made)) {
                 blamed.entry(thing).or_insert(to);
             }
         }
@@ -361,6 +374,32 @@ mod tests {
             ("tc class add dev eth9 parent 1: classid 1:1 htb rate 1mbit", "Cannot find device \"eth9\""),
         ];
         assert_eq!(because(&lines), [(1, 0)]);
+    }
+
+    #[test]
+    fn classes_and_filters_of_a_qdisc_that_nothing_makes_miss_the_same() {
+        let (none, parent) = ("RTNETLINK answers: No such file or directory", "Error: Parent Qdisc doesn't exists.");
+        let lines = [
+            ("tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit", none),
+            ("tc class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit", none),
+            ("tc filter add dev eth0 parent 1:0 u32", parent),
+            ("tc class add dev eth1 parent 1:1 classid 1:20 htb rate 1mbit", none),
+        ];
+        assert_eq!(because(&lines), [(1, 0), (2, 0)]);
+        // Of HFSC the parent may be missing: each of its own.
+        let hfsc = [
+            ("tc qdisc add dev eth0 root handle 1: hfsc", ""),
+            ("tc class add dev eth0 parent 1:1 classid 1:10 hfsc sc rate 1mbit", none),
+            ("tc class add dev eth0 parent 1:2 classid 1:20 hfsc sc rate 1mbit", none),
+        ];
+        assert_eq!(because(&hfsc), []);
+    }
+
+    #[test]
+    fn a_link_that_is_not_there_need_not_be_put_down() {
+        let none = "Cannot find device \"ifb0\"";
+        let lines = steps(&[("ip link set dev ifb0 down", none), ("ip link set dev ifb0 up", none)]);
+        assert_eq!(lines.iter().map(is_told).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]

@@ -387,8 +387,13 @@ fn held_at(ms: f64, frame: Frame, served: Served) -> String {
 }
 
 fn by_packets(what: &str, limit: u64, frame: Frame, served: Served) -> Vec<String> {
-    let ahead = limit.saturating_sub(1);
     let Frame { bytes, counted, cost } = frame;
+    if limit <= 1 {
+        // A shaper lets it go when what was sent before it is paid for.
+        let first = format!("the {what} holds one packet: at worst one of {bytes} bytes has just left");
+        return with_time(first, cost, served);
+    }
+    let ahead = limit - 1;
     let sized = match cost {
         cost if cost == bytes => String::new(),
         cost if cost == counted => format!(", which stab counts as {}", words::bytes(ahead * cost)),

@@ -8,6 +8,8 @@ use crate::sets::bdd::TooLarge;
 use crate::walk::tree::{FilterSeen, Parts};
 use crate::walk::{RuleKey, RuleSeen};
 use crate::words::named;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::netfilter::{Family, Target};
 
 /// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all before it.
@@ -107,6 +109,12 @@ fn dead_filter(
     } else {
         (Level::Warning, format!("what it asks for goes where those lead, not to {to}"))
     };
+    // Others may go elsewhere before they come to a qdisc further down.
+    let list = dump.parent.qdisc();
+    let is_below = |qdisc: &&QdiscDump| qdisc.dev == dump.dev && qdisc.handle == list && qdisc.parent.minor() != 0;
+    let below =
+        reading.qdiscs.iter().find(is_below).filter(|qdisc| qdisc.parent != Handle::ROOT && !qdisc.kind.is_hook());
+    let coming = below.map_or_else(String::new, |qdisc| format!(", of what comes to {}", qdisc.handle));
     let first = takers.iter().map(|taker| reading.filters[*taker].pref).min();
     let by_hand = |what: &str| Some(Fix { what: what.into(), edits: Vec::new() });
     let rest = asking.rest_of_line(step, &dump.dev, at);
@@ -128,7 +136,7 @@ fn dead_filter(
         level,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches {}{}{}: {} before it take{} all it asks for",
+            "no packet reaches {}{}{}: {} before it take{} all it asks for{coming}",
             if rest { "a part of this line" } else { "this filter" },
             asking.on(&dump.dev),
             asking.which(step),

@@ -48,13 +48,15 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     if !following.is_empty() {
         let mut lines: Vec<String> = following.iter().filter_map(|step| reading.line(step)).collect();
         lines.dedup();
-        let (number, places) = (following.len(), named(&lines));
+        // Lines that were not found are not named.
+        let number = following.len();
+        let places = if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) };
         let others = count(number, "other command", "other commands");
         because.push_str(&match stands_already(step) {
-            true => format!("; {others} would make again what stands there, and fail too ({places})"),
-            false if held => format!("; {others} would make it anew, and fail too ({places})"),
-            false if unnamed => format!("; {others} lack it, too ({places})"),
-            false => format!("; {others} would need it, and fail too ({places})"),
+            true => format!("; {others} would make again what stands there, and fail too{places}"),
+            false if held => format!("; {others} would make it anew, and fail too{places}"),
+            false if unnamed => format!("; {others} lack it, too{places}"),
+            false => format!("; {others} would need it, and fail too{places}"),
         });
     }
     let blamed = if unnamed { step.option("dev").map(|[keyword, _]| keyword) } else { blamed };

@@ -55,3 +55,33 @@ fn filters_of_an_ingress_are_one_list() {
                    tc filter add dev eth0 protocol ip parent ffff:fff3 prio 1 u32 match ip src 10.0.0.1 action drop";
     assert_eq!(said(leaving, &[Rule::Unreachable]), [""; 0]);
 }
+
+/// Of what a filter asks for, only a part may come to the qdisc it hangs on.
+#[test]
+fn a_filter_of_an_inner_qdisc_is_shadowed_among_what_comes_there() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
+                tc qdisc add dev eth0 parent 1:1 handle 2: prio\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.0/16 classid 1:1\n\
+                tc filter add dev eth0 parent 2: protocol ip prio 3 u32 match ip src 10.0.0.0/16 classid 2:2\n\
+                tc filter add dev eth0 parent 2: protocol ip prio 7 u32 match ip src 0.0.0.0/0 action drop";
+    let parts = ["6 warning R1: no packet reaches this filter", "before it takes all it asks for, of what comes to 2:"];
+    says(text, &[Rule::Unreachable], &parts);
+}
+
+/// 200 classes beside one of a terabit: what a queue holds while the others are busy is not measured, and not guessed.
+#[test]
+fn what_was_not_measured_is_not_said() {
+    let mut text = "tc qdisc add dev eth0 root handle 1: htb default 9999\n\
+                    tc class add dev eth0 parent 1: classid 1:9999 htb rate 1000gbit prio 7\n"
+        .to_owned();
+    for number in 1..=200 {
+        text += &format!("tc class add dev eth0 parent 1: classid 1:{number:x} htb rate 2560kbit prio 5\n");
+        text += &format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 5 handle {number} fw flowid 1:{number:x}\n\
+             iptables -t mangle -A FORWARD -s 10.0.0.{number} -j MARK --set-mark {number}\n"
+        );
+    }
+    let found = said(&text, &[Rule::Limit]);
+    assert!(!found.is_empty() && found.iter().all(|line| !line.contains("longer than")), "{found:#?}");
+}

@@ -264,3 +264,15 @@ fn hosts_behind_nat_are_one_to_a_cake_without_nat() {
         assert!(sharing(nat, mode).starts_with("hosts take turns there"), "{mode}");
     }
 }
+
+/// A queue of one packet has nobody ahead, but a shaper lets it go only when the packet before is paid for.
+#[test]
+fn a_queue_of_one_packet_waits_for_the_one_that_left() {
+    let story = waits(
+        "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+         tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+         tc qdisc add dev eth0 parent 1:10 pfifo limit 1\n",
+    );
+    let expected = "the queue holds one packet: at worst one of 1514 bytes has just left: 12 ms at the 1 Mbit/s it has";
+    assert!(story.contains(expected), "{story}");
+}
