@@ -3,6 +3,9 @@
 mod ematch;
 mod flower;
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
 pub use ematch::{BasicParams, Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
 pub use flower::{FlowerField, FlowerKey, FlowerParams};
 

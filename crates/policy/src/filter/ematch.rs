@@ -1,5 +1,6 @@
 //! basic, and the conditions it puts together (tc-ematch(8)).
 
+use alloc::vec::Vec;
 use tidegate_packet::Handle;
 
 /// basic: packets are classified by an expression of ematches (tc-basic(8), tc-ematch(8)).

@@ -2,6 +2,7 @@
 
 use super::{Changes, Classes, Filters, Kind, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::vec::Vec;
 use tidegate_packet::Rate;
 
 /// The options of cake (Høiland-Jørgensen, Täht, Morton 2018; tc-cake(8)). `None`: not said, so the default

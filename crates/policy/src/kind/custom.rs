@@ -2,9 +2,10 @@
 
 use super::{Classes, Filters, Kind, Waits};
 use crate::spec::KindSpec;
-use std::any::Any;
-use std::fmt;
-use std::sync::Arc;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::any::Any;
+use core::fmt;
 
 /// Parameters of a qdisc that was made outside this workspace. `tidegate_qdisc::custom` makes them.
 ///

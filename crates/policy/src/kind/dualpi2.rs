@@ -2,6 +2,8 @@
 
 use super::{Ahead, Kind, QdiscParams, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of dualpi2 (RFC 9332). `None`: not said, so the default when it is made, and as it was when it
 /// is changed.

@@ -2,6 +2,7 @@
 
 use super::{Classes, Filters, Kind};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::vec::Vec;
 
 /// Bands there can be.
 pub const MAX_BANDS: usize = 16;

@@ -2,6 +2,8 @@
 
 use super::{Ahead, Changes, Kind, QdiscParams, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes, Voice};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// pfifo, bfifo and pfifo_head_drop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,6 +7,8 @@ use super::{ClassParams, DrrClassParams, HfscClassParams, HtbClassParams, QfqCla
 use crate::kind::Kind;
 use crate::rate::{LinkLayer, RateSpec, Ticks};
 use crate::{Errno, TcError};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// An attribute: its number, and as many of its 32-bit words as another kind reads at most.
 struct Attribute {

@@ -2,6 +2,8 @@
 
 use super::{Ahead, Changes, Kind, QdiscParams, Reports};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of fq (tc-fq(8)). `None`: not said, so the default when it is made, and as it was when it is
 /// changed.

@@ -2,6 +2,8 @@
 
 use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Reports, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of fq_codel (RFC 8290; tc-fq_codel(8)). `None`: not said, so the default when it is made, and
 /// as it was when it is changed.

@@ -2,6 +2,8 @@
 
 use super::{Ahead, Changes, Kind, PieParams, QdiscParams, Reports, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of fq_pie (tc-fq_pie(8); PIE is RFC 8033). `None`: not said, so the default when it is made,
 /// and as it was when it is changed.

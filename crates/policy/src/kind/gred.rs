@@ -2,6 +2,9 @@
 
 use super::{Ahead, IdleTable, Kind, QdiscParams, RedCurve, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// What tc says of a gred: the table, or one of its virtual queues; in a dump, both.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use super::{Ahead, Classes, Filters, Kind, QdiscParams};
 use crate::rate::{RateSpec, Ticks};
 use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of htb, the hierarchical token bucket (Devera 2002; tc-htb(8)).
 #[derive(Clone, Debug, PartialEq, Eq)]

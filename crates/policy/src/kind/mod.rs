@@ -33,6 +33,7 @@ mod sfq;
 mod skbprio;
 mod tbf;
 
+use alloc::boxed::Box;
 pub use cake::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
 pub use codel::CodelParams;
 pub use custom::CustomParams;

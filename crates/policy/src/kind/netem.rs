@@ -2,6 +2,7 @@
 
 use super::{Classes, Filters, Kind, QdiscParams};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::boxed::Box;
 
 /// A probability or a correlation, in 2^-32 (4294967295 = 1).
 pub type Share = u32;

@@ -2,6 +2,9 @@
 
 use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// What random early detection goes by, as tc computes it and the kernel keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

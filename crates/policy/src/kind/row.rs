@@ -2,6 +2,7 @@
 
 use super::{Kind, QdiscParams, ROWS};
 use crate::spec::KindSpec;
+use alloc::vec::Vec;
 
 /// What classes a kind has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use super::{Ahead, Classes, Filters, Kind, QdiscParams, RedCurve, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of sfq, stochastic fairness queueing (McKenney 1990; tc-sfq(8)), as tc sends them: 0 leaves
 /// the value as it is.

@@ -2,6 +2,8 @@
 
 use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Waits};
 use crate::spec::{KindSpec, OptionSpec, Takes, Voice};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of skbprio (tc-skbprio(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

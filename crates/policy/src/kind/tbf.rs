@@ -3,6 +3,8 @@
 use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams};
 use crate::rate::{RateSpec, Ticks};
 use crate::spec::{Clash, KindSpec, OptionSpec, Takes, Voice};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of tbf, a token bucket (tc-tbf(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,6 +10,10 @@ mod refused;
 mod stab;
 mod voice;
 
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
 pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use parts::{
     ACTIONS, EMATCHES, Part, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS, REFUSED_FLOWER_KEYS, action_kind,
