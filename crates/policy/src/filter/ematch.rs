@@ -56,7 +56,7 @@ pub enum Ematch {
         octets: Vec<u8>,
     },
     /// A word, as u32 compares it.
-    U32(super::U32Key),
+    U32(super::parts::U32Key),
     /// What the kernel knows of the packet.
     Meta {
         /// What is compared.

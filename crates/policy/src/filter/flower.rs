@@ -1,6 +1,6 @@
 //! flower: by fields of the headers.
 
-use super::Indev;
+use super::parts::Indev;
 use alloc::vec::Vec;
 use tidegate_packet::Handle;
 

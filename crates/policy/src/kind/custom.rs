@@ -1,7 +1,8 @@
 //! custom: qdiscs whose law stands outside this workspace. No command of tc names them; programs put them in operations.
 
-use super::{Classes, Filters, Kind, Waits};
-use crate::spec::KindSpec;
+use super::name::Kind;
+use super::row::{Classes, Filters, Waits};
+use crate::spec::table::KindSpec;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;

@@ -1,7 +1,8 @@
 //! pie: a controller that drops by the delay and its growth (RFC 8033).
 
-use super::{Ahead, Changes, Kind, QdiscParams, Reports, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Reports, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -75,7 +76,6 @@ pub(super) const PIE: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
     changes: Changes::InPlace,
-    ahead,
     reports: Reports::IfAccepted,
     ..KindSpec::new(
         Kind::Pie,
@@ -84,7 +84,6 @@ pub(super) const PIE: KindSpec = KindSpec {
     )
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Pie(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &PieParams) -> Vec<Ahead> {
     vec![Ahead::Held { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
 }
