@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::lines::SourceLine;
+use super::place::SourceLine;
 
 /// Why a script could not be captured at all.
 #[derive(Debug)]

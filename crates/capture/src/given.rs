@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::lines::{self, Match};
+use super::agree::{self, Match};
 use super::words::{Command, Word};
 
 /// Commands of a function that are read backwards for its variables.
@@ -89,14 +89,14 @@ impl Given {
         let (mut score, mut perfect) = (0, true);
         if !self.all.is_empty() {
             let passed: Vec<String> = self.all.iter().map(|(_, text)| text.clone()).collect();
-            let Match { score: of_all, perfect: all_perfect, words } = lines::agree(call, name, &passed);
+            let Match { score: of_all, perfect: all_perfect, words } = agree::agree(call, name, &passed);
             // Until now all of them counted as one word that may be anything.
             score += of_all - 1;
             perfect &= all_perfect;
             let once = |word: usize| words.iter().filter(|other| **other == Some(word)).count() == 1;
             for ((arg, text), word) in self.all.iter().zip(&words) {
                 // Literal, or a variable and nothing else.
-                let whole = |word: usize| lines::fits(&call.words[word], text) != 2;
+                let whole = |word: usize| agree::fits(&call.words[word], text) != 2;
                 givers[*arg] =
                     word.map(|word| Giver { word, value: text.as_str().into(), whole: whole(word) && once(word) });
             }
@@ -109,7 +109,7 @@ impl Given {
                 perfect = false;
                 continue;
             };
-            let gain = lines::fits(written, &part.value);
+            let gain = agree::fits(written, &part.value);
             score += if gain == 0 { -4 } else { gain - 1 };
             perfect &= gain == 3;
             for arg in part.args.iter().filter(|_| gain > 0) {

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 use tidegate_sandbox::Spec;
 
+use super::error::CaptureError;
 use super::lines::Finder;
+use super::options::CaptureOptions;
+use super::outcome::Outcome;
 use super::sandbox::executable;
 use super::scan::Script;
 use super::serve::{MAX_MEMORY, Run, Session};
 use super::shim::WATCHED;
-use super::{CaptureError, CaptureOptions, Outcome, troubles};
+use super::troubles;
 use tidegate_shims::Answer;
 use tidegate_shims::TOOLS;
 

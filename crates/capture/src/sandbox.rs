@@ -7,7 +7,7 @@ use std::process::{ChildStderr, ChildStdout};
 use tidegate_sandbox::{Sandbox, SandboxError, Spec, Users};
 use tidegate_sys::process;
 
-use super::CaptureError;
+use super::error::CaptureError;
 
 /// Whether a sandbox can be made here; tests that need one print the reason and skip otherwise.
 ///

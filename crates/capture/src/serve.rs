@@ -14,8 +14,11 @@ use tidegate_sys::{poll, process};
 use super::echo::Echo;
 use super::lines::Finder;
 
+use super::effect;
+use super::error::CaptureError;
+use super::options::{CaptureOptions, Output};
+use super::outcome::{Exit, Recorded};
 use super::wire::{self, Request};
-use super::{CaptureError, CaptureOptions, Exit, Output, Recorded, effect};
 use tidegate_shims::{Answer, Effect, Reply};
 
 /// How long a tool may take to speak its request and to hear the reply: it has nothing else to do.

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use tidegate_sandbox::Spec;
 
+use super::error::CaptureError;
 use super::lines::Finder;
+use super::options::CaptureOptions;
+use super::outcome::Outcome;
 use super::run::outcome;
 use super::serve::Session;
-use super::{CaptureError, CaptureOptions, Outcome};
 use tidegate_shims::Answer;
 use tidegate_shims::TOOLS;
 

@@ -1,7 +1,9 @@
 //! What a run showed to be wrong, in words.
 
-use super::lines::{Finder, SourceLine};
-use super::{Exit, Recorded, Trouble};
+use super::error::Trouble;
+use super::lines::Finder;
+use super::outcome::{Exit, Recorded};
+use super::place::SourceLine;
 use tidegate_shims::TOOLS;
 
 /// The most troubles listed: a loop that fails a thousand times tells nothing new.

@@ -1,6 +1,7 @@
 //! Netfilter's tables: chains of rules that mark a packet on its way to the queue.
 
 mod place;
+mod seen;
 mod visit;
 mod watch;
 
@@ -9,22 +10,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
+use place::built_in;
+pub use seen::{Known, Seen};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool};
 use tidegate_policy::netfilter::{Base, Family, Hook, NfCommand, NfOp, Rule, Target, Translate};
 use tidegate_policy::{Errno, TcError};
+pub use visit::Place;
 use visit::Visit;
-pub use watch::{Known, Seen};
 
-/// The chains that a table has from the start.
-fn built_in(table: &str) -> &'static [&'static str] {
-    match table {
-        "filter" | "security" => &["INPUT", "FORWARD", "OUTPUT"],
-        "nat" => &["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
-        "raw" => &["PREROUTING", "OUTPUT"],
-        _ => &["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"],
-    }
-}
 const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
 /// With more chains than this, how deep they lead is not looked into.
 const MOST_COMPARED: usize = 1000;
@@ -76,15 +70,6 @@ pub struct CountedRule {
     pub packets: u64,
     /// Bytes that matched.
     pub bytes: u64,
-}
-
-/// Where a packet is on its way: which devices `-i` and `-o` may ask for.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Place<'a> {
-    /// The device it came in by; empty for packets of the machine's own.
-    pub input: &'a str,
-    /// The device it will leave by; empty before routing.
-    pub output: &'a str,
 }
 
 /// What became of the packet.

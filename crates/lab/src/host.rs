@@ -10,7 +10,7 @@ use tidegate_sys::netlink::{Change, Links};
 use tidegate_sys::place::{self, Place};
 use tidegate_sys::tun::Tun;
 
-use crate::load::Doors;
+use crate::load::doors::Doors;
 
 /// The device of every host.
 const DEVICE: &str = "eth0";

@@ -3,7 +3,7 @@
 //! A short train of packets shows what the narrowest line does at once; a token bucket may let far more than its rate through as long as
 //! its burst lasts, so floods follow, longer and longer, until what arrives no longer falls.
 
-use crate::overhead::{Service, irregularity, service};
+use crate::service::{Service, irregularity, service};
 use crate::stream::{Course, Exchange, Outcome, Path, Phase, Stream};
 use alloc::vec::Vec;
 

@@ -21,6 +21,7 @@ pub mod quick;
 pub mod ramp;
 pub mod replayed;
 pub mod responsiveness;
+mod service;
 mod spread;
 pub mod stream;
 pub mod trial;

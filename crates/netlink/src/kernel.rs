@@ -2,14 +2,20 @@
 
 use crate::decode::{self, Unread};
 use crate::encode::{self, Message, Unsent};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 use std::io;
+use tidegate_netlink_wire::numbers::{RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, Installed, QdiscDump};
 use tidegate_policy::{Filters, Kind, LinkKind, LinkOp, Op};
 use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::numbers::{RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER};
 use tidegate_sys::talk::{Refused, Talk};
 
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
@@ -41,7 +47,7 @@ impl fmt::Display for KernelError {
     }
 }
 
-impl std::error::Error for KernelError {}
+impl core::error::Error for KernelError {}
 
 /// What stands on a device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,7 +119,7 @@ impl Kernel {
     /// The message for an operation of traffic control; one look-up for each device, however many operations name it.
     fn message(&mut self, op: &Op) -> Result<Message, KernelError> {
         let Kernel { links, numbers, .. } = self;
-        let names = std::cell::RefCell::new(numbers);
+        let names = core::cell::RefCell::new(numbers);
         let number = |name: &str| {
             let known = names.borrow().get(name).copied();
             known.or_else(|| {
@@ -220,7 +226,7 @@ impl Kernel {
         let names = |wanted: u32| self.links.name(wanted).ok();
         let mut filters = Vec::new();
         for bytes in &told.filters {
-            match decode::filters(dev, std::slice::from_ref(bytes), &names) {
+            match decode::filters(dev, core::slice::from_ref(bytes), &names) {
                 Ok(one) => filters.extend(one),
                 Err(Unread::Kind(kind)) => drop(unread.insert(kind)),
                 Err(other) => return Err(other),

@@ -1,9 +1,13 @@
 //! nftables of a network namespace: batches in, tables and rules out.
 
 use crate::encode::nft::{self, Batch};
-use std::collections::BTreeMap;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use std::io;
-use tidegate_sys::attribute::read;
+use tidegate_netlink_wire::attribute::read;
 use tidegate_sys::talk::{Refused, Talk};
 
 /// NFT_MSG_GETFLOWTABLE, of nftables' subsystem.
@@ -153,7 +157,8 @@ fn flow_table(body: &[u8]) -> Option<FlowTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_sys::attribute::Attributes;
+    use alloc::vec;
+    use tidegate_netlink_wire::attribute::Attributes;
 
     #[test]
     fn a_flow_table_as_the_kernel_tells_it() {

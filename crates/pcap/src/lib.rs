@@ -12,12 +12,14 @@ extern crate alloc;
 mod broken;
 mod ng;
 mod old;
+mod packet;
 mod parser;
 mod words;
 mod write;
 
 pub use broken::{Broken, Cause};
-pub use parser::{Direction, Next, Packet, Parser};
+pub use packet::{Direction, LONGEST, Next, Packet};
+pub use parser::Parser;
 pub use write::{Interface, Record, Verdict, Writer};
 
 /// The examples of the README are run, too.
@@ -42,6 +44,3 @@ pub mod link {
     /// What Linux puts before packets of "any" device, second version.
     pub const SLL2: u16 = 276;
 }
-
-/// The longest block, or packet with its header, that is believed: what is longer is damage.
-pub const LONGEST: usize = 16 << 20;

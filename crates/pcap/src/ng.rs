@@ -1,8 +1,7 @@
 //! pcapng: blocks, each with its kind and its length at both ends.
 
-use crate::LONGEST;
 use crate::broken::Cause;
-use crate::parser::{Direction, Found, Next, Packet};
+use crate::packet::{Direction, Found, LONGEST, Next, Packet};
 use crate::words::Words;
 use alloc::vec::Vec;
 

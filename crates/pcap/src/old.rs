@@ -1,8 +1,7 @@
 //! pcap: a header of 24 octets, then 16 before each packet.
 
-use crate::LONGEST;
 use crate::broken::Cause;
-use crate::parser::{Found, Next, Packet};
+use crate::packet::{Found, LONGEST, Next, Packet};
 use crate::words::Words;
 
 /// What the header says.

@@ -3,45 +3,7 @@
 use crate::broken::{Broken, Cause};
 use crate::ng::Section;
 use crate::old::Old;
-
-/// A packet of a capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'b> {
-    /// Its number in the file, from 1.
-    pub number: u64,
-    /// When it was captured, ns since 1970; `None`: the file does not say.
-    pub time: Option<u64>,
-    /// What it begins with: see [`crate::link`].
-    pub link: u16,
-    /// What was kept of it.
-    pub octets: &'b [u8],
-    /// How long it was.
-    pub length: u32,
-    /// Which way it went, where the capture says so beside the packet.
-    pub direction: Option<Direction>,
-    /// The interface that it was captured on, by its number in the file.
-    pub interface: u32,
-}
-
-/// Which way a packet went by the capturing machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// It came in.
-    In,
-    /// It went out.
-    Out,
-}
-
-/// What the octets that follow are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next<'b> {
-    /// A packet; so many octets are used.
-    Packet(usize, Packet<'b>),
-    /// Nothing that is told of; so many octets are used.
-    Passed(usize),
-    /// Nothing can be said before so many octets are there, counted from the same place.
-    Needs(usize),
-}
+use crate::packet::{Found, Next, Packet};
 
 /// A capture file, read from its beginning.
 #[derive(Clone, Debug, Default)]
@@ -62,9 +24,6 @@ enum Format {
     Old(Old),
     Ng(Section),
 }
-
-/// What a format makes of octets; a packet has no number yet.
-pub(crate) type Found<'b> = Result<Next<'b>, Cause>;
 
 impl Parser {
     /// At the beginning of a file.

@@ -1,5 +1,6 @@
 //! pcapng, written.
 
+use crate::packet::Direction;
 use alloc::vec::Vec;
 
 /// Options that every block may have.
@@ -52,7 +53,7 @@ pub struct Record<'t> {
     /// How long it is.
     pub length: u32,
     /// Which way it went: `epb_flags`.
-    pub direction: Option<crate::Direction>,
+    pub direction: Option<Direction>,
     /// Packets lost since the one before: `epb_dropcount`.
     pub lost_before: Option<u64>,
     /// The same for each record of one packet: `epb_packetid`.
@@ -172,7 +173,7 @@ impl Block<'_> {
             self.option(COMMENT, record.comment.as_bytes());
         }
         if let Some(direction) = record.direction {
-            let flags: u32 = if direction == crate::Direction::In { 1 } else { 2 };
+            let flags: u32 = if direction == Direction::In { 1 } else { 2 };
             self.option(EPB_FLAGS, &flags.to_le_bytes());
         }
         if let Some(lost) = record.lost_before {

@@ -127,12 +127,12 @@ impl<'l> Makers<'l> {
         let op = match live.kind.changes() {
             Changes::Anew => return None,
             Changes::InPlace => made,
-            Changes::InPlaceIfSame { fixed, unsaid } => {
-                if fixed(&live.params) != fixed(&wanted.params) {
+            Changes::InPlaceIfSame => {
+                if live.params.fixed() != wanted.params.fixed() {
                     return None;
                 }
                 let mut made = made;
-                made.params.as_mut().into_iter().for_each(unsaid);
+                made.params.as_mut().into_iter().for_each(QdiscParams::leave_out_fixed);
                 made
             }
             // All their values are in one command, if it is known.

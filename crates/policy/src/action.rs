@@ -11,6 +11,9 @@ mod police;
 mod skbmod;
 mod vlan;
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 pub use connection::{Connmark, Ct, CtNat, Ctinfo, CtinfoCounts};
 pub use control::Control;
 pub use count::{Sample, Simple};

@@ -1,6 +1,8 @@
 //! What the kernel tells about itself: one struct per line group of `tc show`.
 
 pub use crate::kind::stats::*;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::action::{Action, CtinfoCounts};
 use crate::filter::FilterParams;

@@ -1,7 +1,7 @@
 //! What the kernel answers when it refuses.
 
-use std::borrow::Cow;
-use std::fmt;
+use alloc::borrow::Cow;
+use core::fmt;
 
 /// The error numbers that traffic control answers with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,4 +90,4 @@ impl fmt::Display for TcError {
         }
     }
 }
-impl std::error::Error for TcError {}
+impl core::error::Error for TcError {}

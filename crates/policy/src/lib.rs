@@ -1,3 +1,4 @@
+#![no_std]
 #![forbid(unsafe_code)]
 //! The typed model of everything that tc, netfilter's tables and links can be told.
 //!
@@ -5,6 +6,8 @@
 //! bucket, `replace` with another handle drops what was queued. Front ends (`syntax`) make operations, the `gateway` carries them out
 //! and answers with [`dump`]s, which `syntax` prints in tc's words. The values here are those that cross the netlink boundary: what tc
 //! computes in user space (ticks, size tables) is already computed.
+
+extern crate alloc;
 
 mod action;
 mod error;

@@ -1,6 +1,7 @@
 //! Links: what kinds of device a script can make, and what it can say of one.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use alloc::string::String;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a device is, by its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,6 +173,7 @@ impl LinkKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
 
     #[test]
     fn a_name_tells_the_kind() {

@@ -2,6 +2,7 @@
 
 use crate::netfilter::{Condition, NfCommand, Rule};
 use crate::{Act, Action, ActionsOp, ChainOp, FilterOp, LinkKind, LinkOp, Op};
+use alloc::string::String;
 
 impl Op {
     /// The device whose queues or settings it is about; `None`: it makes one, or is about something else.

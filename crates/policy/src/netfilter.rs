@@ -3,6 +3,8 @@
 //! iptables and nft speak of the same tables. Those of iptables have well-known names, chains and places; those that nft makes have any,
 //! and each of their base chains says itself where it stands.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use tidegate_packet::Handle;
 
 /// Which packets a table sees.

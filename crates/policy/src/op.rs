@@ -6,6 +6,8 @@ use crate::kind::{ClassParams, QdiscParams};
 use crate::link::LinkOp;
 use crate::netfilter::NfOp;
 use crate::rate::{Estimator, SizeTable};
+use alloc::string::String;
+use alloc::vec::Vec;
 use tidegate_packet::Handle;
 
 /// One operation on the machine.

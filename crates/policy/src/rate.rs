@@ -1,5 +1,6 @@
 //! Rates with their link layer, psched ticks, and size tables.
 
+use alloc::vec::Vec;
 use tidegate_packet::{Rate, Span};
 
 /// A length of time in psched ticks of 64 ns, as it crosses netlink (32 bits).

@@ -11,9 +11,9 @@ use tidegate_probe_wire::{DRAW, Token};
 use crate::chance;
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::far::Target;
 use crate::names::addresses;
 use crate::sending::Sending;
+use crate::target::Target;
 
 /// Sends a stream to a host's port and expects nothing; `stop` ends it early. How many packets left this machine.
 ///

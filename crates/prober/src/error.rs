@@ -120,3 +120,13 @@ impl std::error::Error for Error {
         }
     }
 }
+
+/// Why nobody could be reached.
+pub(crate) fn unreachable(to: SocketAddr, why: io::Error) -> Error {
+    match why.kind() {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            Error::NoWay { to: to.ip().to_string(), why }
+        }
+        _ => Error::NoAnswer { to, why },
+    }
+}

@@ -12,8 +12,7 @@ use tidegate_probe_wire::{FIRST_MOST, FlowPlan, Message, Sample, Seal, SessionKe
 use tidegate_sys::socket;
 
 use crate::clock::Clock;
-use crate::error::Error;
-use crate::far::unreachable;
+use crate::error::{Error, unreachable};
 use crate::line::{Came, Line, is_patience};
 
 /// How long a connection may take to be there.

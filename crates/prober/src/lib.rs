@@ -18,13 +18,15 @@ pub mod ping;
 pub mod quoted;
 mod sending;
 pub mod serve;
+mod target;
 
 pub use blind::send_blind;
 pub use clock::Clock;
 pub use error::Error;
-pub use far::{Far, Target};
+pub use far::Far;
 pub use flow::{Carried, Flow};
 pub use names::{Family, addresses};
+pub use target::Target;
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

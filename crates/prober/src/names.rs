@@ -1,6 +1,6 @@
 //! Names and their addresses.
 
-use crate::Error;
+use crate::error::Error;
 use std::net::{IpAddr, ToSocketAddrs};
 
 /// Which addresses may be used.

@@ -2,9 +2,10 @@
 //!
 //! s_i - 1 Gbit/s, 1 ms - router = bottleneck, 18 ms = router - 1 Gbit/s, 1 ms - d_i.
 
+use crate::cargo::{FlowId, ProbeId};
 use crate::link::{LinkId, LinkSpec};
 use crate::machine::{Limit, Machine, Port};
-use crate::net::{FlowId, Net, ProbeId};
+use crate::net::Net;
 use crate::probe::ProbeSpec;
 use crate::tcp::cc::CongestionControl;
 use crate::tcp_flow::Ecn;

@@ -1,26 +1,24 @@
 //! Packets of somebody outside: real hosts at the edge of the network. They are put in, cross it like all others, and are given out.
 
-use crate::machine::{Machine, Offer};
-use crate::net::{Cargo, Net, PathId, Role};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use tidegate_packet::{Head, Meta, Pkt, Time};
+use tidegate_packet::{Head, Pkt, Time};
 
 /// What is known of the packets of others.
 #[derive(Debug, Default)]
 pub(crate) struct Foreign {
     /// Those that have come to the end of their way.
-    arrived: VecDeque<Landed>,
+    pub(crate) arrived: VecDeque<Landed>,
     /// Copies that machines made of them.
     pub(crate) copies: Vec<(usize, usize)>,
 }
 
 /// One that waits to be given out.
 #[derive(Debug)]
-struct Landed {
-    pkt: Option<Pkt>,
-    at: Time,
-    owner: u32,
+pub(crate) struct Landed {
+    pub(crate) pkt: Option<Pkt>,
+    pub(crate) at: Time,
+    pub(crate) owner: u32,
 }
 
 impl Drop for Landed {
@@ -43,50 +41,4 @@ pub struct Arrived<'n> {
     pub head: &'n Head,
     /// Its DS field, congestion marks included.
     pub dsfield: u8,
-}
-
-impl<M: Machine> Net<M> {
-    /// Puts a packet on its way now: the front of an IP packet of `len` octets. Returns its slot; `None` when there is no room. `owner`
-    /// comes out with it.
-    ///
-    /// [`Net::run`] must have been called for the present time.
-    pub fn inject(&mut self, head: Head, len: u32, path: PathId, owner: u32) -> Option<usize> {
-        let mut meta = Meta::of(&head, len + Head::ETHERNET as u32);
-        meta.watched = true;
-        let Some(pkt) = self.pool.insert(meta, head) else {
-            self.overflow += 1;
-            return None;
-        };
-        let slot = pkt.slot();
-        let cargo = Cargo { role: Role::Foreign, owner, sent: self.now, ..Cargo::default() };
-        let (Offer::Queued | Offer::Congested | Offer::Dropped) = self.launch(pkt, cargo, path);
-        Some(slot)
-    }
-
-    /// When the network has something to do next, if nobody puts anything in before.
-    pub fn due(&mut self) -> Option<Time> {
-        self.events.due()
-    }
-
-    /// The copies made of foreign packets since this was last asked, each with the slot of its original: to be asked before anything is
-    /// put in again, as slots are used again then.
-    pub fn take_copies(&mut self) -> impl Iterator<Item = (usize, usize)> {
-        self.foreign.copies.drain(..)
-    }
-
-    /// Gives the next packet that has come to the end of its way to `f`; false when there is none.
-    pub fn take_arrived(&mut self, f: impl FnOnce(Arrived<'_>)) -> bool {
-        let Some(mut landed) = self.foreign.arrived.pop_front() else { return false };
-        if let Some(pkt) = landed.pkt.take() {
-            let dsfield = self.pool.meta(&pkt).dsfield;
-            let head = self.pool.head(&pkt);
-            f(Arrived { slot: pkt.slot(), at: landed.at, owner: landed.owner, head, dsfield });
-            self.discard(pkt);
-        }
-        true
-    }
-
-    pub(crate) fn foreign_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
-        self.foreign.arrived.push_back(Landed { pkt: Some(pkt), at: self.now, owner: cargo.owner });
-    }
 }

@@ -1,7 +1,6 @@
 //! The model machine as the simulator's machine.
 
-use crate::machine::{Machine, Offer, Origin, Port, Received};
-use crate::observe::Loss;
+use crate::machine::{Loss, Machine, Offer, Origin, Port, Received};
 use alloc::vec::Vec;
 use tidegate_gateway::{DeviceId, Gateway, Route, What, World};
 use tidegate_packet::{Pkt, Pool, Seeded, Time};

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod cargo;
 mod dumbbell;
 mod event;
 mod foreign;
@@ -25,6 +26,7 @@ mod transaction;
 mod wire;
 pub mod world;
 
+pub use cargo::{FlowId, PathId, ProbeId, SourceId, TransactionId};
 pub use dumbbell::{Dumbbell, DumbbellSpec, dumbbell};
 pub use foreign::Arrived;
 pub use gateway_machine::GatewayMachine;
@@ -34,10 +36,10 @@ pub use home::{
 pub use link::{
     Cells, FarEnd, Framing, Impairment, LinkChange, LinkId, LinkSpec, LinkStats, Loss, Reorder, Trace, Waiting,
 };
-pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port, Received};
+pub use machine::{Bands, DropTail, Limit, Loss as Lost, Machine, NoMachine, Offer, Origin, Port, Received};
 pub use machines::Machines;
-pub use net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};
-pub use observe::{Fate, Loss as Lost, Stay};
+pub use net::Net;
+pub use observe::{Fate, Stay};
 pub use probe::{Arrivals, Echo, Journey, ProbeSpec, Sizes, SourceSpec, SourceStats};
 pub use tcp::cc::CongestionControl;
 pub use tcp_flow::{Ecn, FlowSample, FlowSpec, FlowStats};

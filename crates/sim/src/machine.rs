@@ -1,8 +1,8 @@
 //! The machine in the middle: whatever queues packets under a policy. The simulator knows it only through [`Machine`].
 
-use crate::observe::Loss;
 use alloc::vec::Vec;
-use tidegate_packet::{Fifo, Meta, Pkt, Pool, Rate, Time};
+use tidegate_gateway::Why;
+use tidegate_packet::{Fifo, Handle, Meta, Pkt, Pool, Rate, Time};
 
 /// A network device of a machine, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,17 @@ pub enum Offer {
     Congested,
     /// Refused: the packet is gone.
     Dropped,
+}
+
+/// A packet that a machine lost or led away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Its slot.
+    pub slot: usize,
+    /// The qdisc.
+    pub at: Handle,
+    /// Why it was lost.
+    pub why: Why,
 }
 
 /// A machine that queues. What it loses it releases to the pool itself; the simulator learns of that through

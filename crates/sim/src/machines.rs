@@ -1,8 +1,7 @@
 //! Several model machines in one network.
 
 use crate::gateway_machine::GatewayMachine;
-use crate::machine::{Machine, Offer, Origin, Port, Received};
-use crate::observe::Loss;
+use crate::machine::{Loss, Machine, Offer, Origin, Port, Received};
 use alloc::vec::Vec;
 use tidegate_packet::{Pkt, Pool, Time};
 

@@ -1,12 +1,10 @@
 //! Pings, and open-loop sources for measuring queues.
 
-use crate::event::Kind;
-use crate::machine::Machine;
-use crate::net::{Cargo, Net, PathId, ProbeId, Role, SourceId};
+use crate::cargo::PathId;
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
 use tidegate_packet::header::proto;
-use tidegate_packet::{Pkt, Seeded, Span, Time};
+use tidegate_packet::{Seeded, Span, Time};
 
 /// A ping: ICMP echo at an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +40,11 @@ pub struct Echo {
 
 #[derive(Debug)]
 pub(crate) struct Probe {
-    spec: ProbeSpec,
-    request: Template,
+    pub(crate) spec: ProbeSpec,
+    pub(crate) request: Template,
     /// Made when the first request arrives, for the addresses it bears then.
-    reply: Option<Template>,
-    echoes: Vec<Echo>,
+    pub(crate) reply: Option<Template>,
+    pub(crate) echoes: Vec<Echo>,
 }
 
 impl Probe {
@@ -54,7 +52,7 @@ impl Probe {
         Probe { spec, request: Template::echo(spec.ends, false), reply: None, echoes: Vec::new() }
     }
 
-    fn fields(&self, seq: u32) -> Fields {
+    pub(crate) fn fields(&self, seq: u32) -> Fields {
         let frame = self.request.frame(self.spec.data);
         Fields { frame, dsfield: self.spec.dsfield, seq, ..Fields::default() }
     }
@@ -160,12 +158,12 @@ pub struct SourceStats {
 
 #[derive(Debug)]
 pub(crate) struct Source {
-    spec: SourceSpec,
-    template: Template,
-    draws: Seeded,
+    pub(crate) spec: SourceSpec,
+    pub(crate) template: Template,
+    pub(crate) draws: Seeded,
     /// When the next packet would be due if nothing were late.
-    due: Time,
-    stats: SourceStats,
+    pub(crate) due: Time,
+    pub(crate) stats: SourceStats,
     pub(crate) lost: u64,
 }
 
@@ -179,120 +177,7 @@ impl Source {
         Source { spec, template, draws, due: spec.start, stats: SourceStats::default(), lost: 0 }
     }
 
-    fn exponential(&mut self, mean: f64) -> f64 {
+    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.draws.unit())
-    }
-}
-
-impl<M: Machine> Net<M> {
-    /// The requests a ping sent and what became of them.
-    pub fn echoes(&self, probe: ProbeId) -> &[Echo] {
-        &self.probes[probe.0 as usize].echoes
-    }
-
-    /// What became of a source's packets.
-    pub fn source_stats(&self, source: SourceId) -> SourceStats {
-        let source = &self.sources[source.0 as usize];
-        SourceStats { lost: source.lost, ..source.stats.clone() }
-    }
-
-    pub(crate) fn probe(&mut self, index: usize) {
-        let probe = &mut self.probes[index];
-        if self.now >= probe.spec.stop {
-            return;
-        }
-        let next = self.now + Span(probe.spec.interval.0.max(1));
-        self.events.push(next, Kind::Probe, index);
-        let seq = probe.echoes.len() as u32;
-        probe.echoes.push(Echo { sent: self.now, there: None, rtt: None });
-        let fields = probe.fields(seq);
-        let cargo = Cargo { role: Role::EchoRequest, owner: index as u32, seq, sent: self.now, ..Cargo::default() };
-        let path = probe.spec.forward;
-        match probe.request.packet(&mut self.pool, fields) {
-            Some(pkt) => {
-                self.launch(pkt, cargo, path);
-            }
-            None => self.overflow += 1,
-        }
-    }
-
-    pub(crate) fn probe_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
-        let seen = Ends::seen(self.pool.head(&pkt));
-        self.discard(pkt);
-        let probe = &mut self.probes[cargo.owner as usize];
-        if cargo.role == Role::EchoReply {
-            if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize).filter(|echo| echo.rtt.is_none()) {
-                echo.rtt = Some(self.now.since(echo.sent));
-            }
-            return;
-        }
-        if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize).filter(|echo| echo.there.is_none()) {
-            echo.there = Some(self.now.since(echo.sent));
-        }
-        let (fields, path) = (probe.fields(cargo.seq), probe.spec.back);
-        let cargo = Cargo { role: Role::EchoReply, ..cargo };
-        let asker = seen.unwrap_or(probe.spec.ends);
-        let back = Ends { sport: asker.sport, ..asker.back() };
-        match probe.reply.get_or_insert_with(|| Template::echo(back, true)).packet(&mut self.pool, fields) {
-            Some(pkt) => {
-                self.launch(pkt, cargo, path);
-            }
-            None => self.overflow += 1,
-        }
-    }
-
-    pub(crate) fn emit(&mut self, index: usize) {
-        let source = &mut self.sources[index];
-        if source.stats.sent >= source.spec.count || self.now >= source.spec.stop {
-            return;
-        }
-        let next = match source.spec.arrivals {
-            Arrivals::Every(gap) => self.now + gap,
-            Arrivals::Poisson(mean) => self.now + Span(source.exponential(mean.0 as f64) as u64),
-            Arrivals::Around { every, late } => {
-                source.due += every;
-                source.due + Span((source.draws.unit() * late.0 as f64) as u64)
-            }
-        };
-        self.events.push(next.max(self.now + Span(1)), Kind::Source, index);
-        let size = match source.spec.sizes {
-            Sizes::Fixed(size) => size,
-            Sizes::Exponential(mean) => (source.exponential(f64::from(mean)) + 0.5) as u32,
-        };
-        let counted = source.stats.sent >= source.spec.warm_up;
-        source.stats.sent += 1;
-        let seq = source.stats.journeys.len() as u32;
-        if counted && source.spec.record {
-            source.stats.journeys.push(Journey { sent: self.now, took: None });
-        }
-        let fields = Fields { frame: size.max(1), dsfield: source.spec.dsfield, ..Fields::default() };
-        let cargo =
-            Cargo { role: Role::Open, owner: index as u32, seq, cwr: counted, sent: self.now, ..Cargo::default() };
-        let (path, priority) = (source.spec.path, source.spec.priority);
-        match source.template.packet(&mut self.pool, fields) {
-            Some(pkt) => {
-                self.pool.meta_mut(&pkt).priority = priority;
-                self.launch(pkt, cargo, path);
-            }
-            None => self.overflow += 1,
-        }
-    }
-
-    pub(crate) fn source_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
-        self.discard(pkt);
-        if !cargo.cwr {
-            return;
-        }
-        let source = &mut self.sources[cargo.owner as usize];
-        if source.stats.journeys.get(cargo.seq as usize).is_some_and(|journey| journey.took.is_some()) {
-            // Its copy was quicker.
-            return;
-        }
-        let time = self.now.since(cargo.sent);
-        source.stats.received += 1;
-        source.stats.total_ns += u128::from(time.0);
-        if let Some(journey) = source.stats.journeys.get_mut(cargo.seq as usize) {
-            journey.took = Some(time);
-        }
     }
 }

@@ -23,7 +23,6 @@ compile_error!("tidegate-sys does not support x32, whose system calls mix 32-bit
 
 mod address;
 pub mod apart;
-pub mod attribute;
 pub mod boot;
 pub mod bpf;
 pub mod confine;
@@ -41,7 +40,6 @@ pub mod namespace;
 pub mod netlink;
 pub mod news;
 pub mod nfqueue;
-pub mod numbers;
 pub mod offload;
 pub mod output_file;
 pub mod packet_socket;
@@ -60,6 +58,8 @@ pub mod turn;
 pub mod unix;
 pub mod until;
 pub mod wait;
+
+pub use tidegate_netlink_wire::{attribute, numbers};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

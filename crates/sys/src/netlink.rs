@@ -1,14 +1,14 @@
 //! Links through rtnetlink (RFC 3549): create one, change it, delete it, give it an address and the way to everybody.
 
-use crate::attribute::{put, put_head};
-use crate::numbers::{
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use tidegate_netlink_wire::attribute::{put, put_head};
+use tidegate_netlink_wire::numbers::{
     IFF_UP, IFLA_ADDRESS, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, LINK_HEAD,
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ERROR, NLMSG_HEAD, RTM_DELLINK, RTM_NEWADDR, RTM_NEWLINK,
     RTM_NEWROUTE,
 };
-use std::io;
-use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};

@@ -1,12 +1,12 @@
 //! The links of a network namespace, and news of them: made, changed, renamed, gone.
 
-use crate::attribute::each;
-use crate::numbers::{
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use tidegate_netlink_wire::attribute::each;
+use tidegate_netlink_wire::numbers::{
     IFF_UP, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, LINK_HEAD, RTM_DELLINK,
     RTM_GETLINK, RTM_NEWLINK,
 };
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;

@@ -1,9 +1,9 @@
 //! Netfilter's queues: packets that wait in the kernel for a program's verdict, of which the program sees the front.
 
-use crate::attribute::{each as each_attribute, put, put_head};
-use crate::numbers::{NLM_F_ACK, NLM_F_REQUEST, NLMSG_ERROR, NLMSG_HEAD};
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use tidegate_netlink_wire::attribute::{each as each_attribute, put, put_head};
+use tidegate_netlink_wire::numbers::{NLM_F_ACK, NLM_F_REQUEST, NLMSG_ERROR, NLMSG_HEAD};
 
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};

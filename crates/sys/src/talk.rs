@@ -1,10 +1,12 @@
 //! A conversation with the kernel over rtnetlink: messages whose octets others make, acknowledged one by one, and dumps.
 
-use crate::attribute::{each, put_head};
-use crate::numbers::{NLM_F_ACK, NLM_F_ACK_TLVS, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NLMSG_HEAD};
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use tidegate_netlink_wire::attribute::{each, put_head};
+use tidegate_netlink_wire::numbers::{
+    NLM_F_ACK, NLM_F_ACK_TLVS, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NLMSG_HEAD,
+};
 
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};

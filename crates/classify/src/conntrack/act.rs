@@ -1,13 +1,13 @@
 //! The action ct: connection tracking where a filter asks for it, before the hooks or after them.
 
-use super::{Conntrack, End, State, Tuple, membership, pack, state};
+use super::membership::{BY_ACTION, membership, pack, state};
+use super::nat::End;
+use super::table::Conntrack;
+use super::tuple::Tuple;
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Meta, Pkt, Pool, Span, Time};
-use tidegate_policy::netfilter::Translation;
+use tidegate_policy::netfilter::{Connstate as State, Translation};
 use tidegate_policy::{Ct, CtNat};
-
-/// In [`Meta::connection`]: an action looked the packet up, so the hooks do not.
-pub(super) const BY_ACTION: u32 = 1 << 31;
 
 /// What flower's `ct_state` compares.
 mod bits {
@@ -32,11 +32,6 @@ pub(crate) fn flower_state(meta: &Meta) -> u8 {
             State::Related => bits::RELATED | reply,
             _ => bits::NEW,
         }
-}
-
-/// Did an action look the packet up, or take what it had, so that the hooks leave it as it is?
-pub(super) fn is_settled(meta: &Meta) -> bool {
-    meta.connection & BY_ACTION != 0 && (membership(meta).is_some() || state(meta) == State::Untracked)
 }
 
 impl Conntrack {

@@ -1,6 +1,7 @@
 //! What a packet that has not passed the hooks yet will be known as behind them.
 
-use super::{Conntrack, tuple};
+use super::table::Conntrack;
+use super::tuple::tuple;
 use crate::headers::Outer;
 use tidegate_packet::{Addrs, Pkt, Pool, Time};
 

@@ -1,6 +1,8 @@
 //! Address translation (RFC 3022): what the world sees of a connection, settled once, by its first packet.
 
-use super::{Conntrack, Tuple, membership};
+use super::membership::membership;
+use super::table::Conntrack;
+use super::tuple::Tuple;
 use crate::headers::Outer;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Head, Meta, Pkt, Pool, checksum, jenkins};

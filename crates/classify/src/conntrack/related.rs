@@ -1,9 +1,12 @@
 //! Error messages belong to the connection whose packet they quote (RFC 792, RFC 4443).
 
-use super::{Conntrack, Membership, State, Tuple, tuple};
+use super::membership::Membership;
+use super::table::Conntrack;
+use super::tuple::{Tuple, tuple};
 use crate::headers::Outer;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Pkt, Pool, Time};
+use tidegate_policy::netfilter::Connstate as State;
 
 /// Octets of ICMP's own header before what is quoted.
 const HEADER: usize = 8;

@@ -1,35 +1,8 @@
 //! A TCP connection as a bystander sees it: by the order of flags, not by windows.
 
-use super::Entry;
+use super::entry::{Entry, Tcp};
 use crate::headers::Outer;
 use tidegate_packet::header::tcp_flags;
-
-/// How far a TCP connection has come (RFC 9293's states as a bystander sees them).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Tcp {
-    /// Not TCP.
-    #[default]
-    None,
-    SynSent,
-    /// SYN from both sides.
-    SynBoth,
-    SynReceived,
-    Established,
-    /// One side has closed,
-    FinWait,
-    /// which was acknowledged.
-    CloseWait,
-    /// Both sides have closed,
-    LastAck,
-    /// which was acknowledged: either side may begin anew.
-    TimeWait,
-    /// Reset after one side had closed: a new SYN reopens it.
-    Ended,
-    /// Reset; was its last packet a reset by its opener, so that a new SYN reopens it?
-    Closed(bool),
-    /// Reset before the handshake was answered: whoever opened it has nothing more to say.
-    Refused(bool),
-}
 
 /// What is to be done with a packet.
 pub(super) enum Step {

@@ -1,10 +1,19 @@
 //! Where rules may stand.
 
-use super::built_in;
 use alloc::format;
 use tidegate_packet::header::tcp_flags::SYN;
 use tidegate_policy::netfilter::{Condition, NfCommand, NfOp, Rule, Target, Translate, Translator};
 use tidegate_policy::{Errno, TcError};
+
+/// The chains that a table has from the start.
+pub(super) fn built_in(table: &str) -> &'static [&'static str] {
+    match table {
+        "filter" | "security" => &["INPUT", "FORWARD", "OUTPUT"],
+        "nat" => &["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
+        "raw" => &["PREROUTING", "OUTPUT"],
+        _ => &["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"],
+    }
+}
 
 /// Only SYNs have a segment size to change.
 fn asks_for_syn(rule: &Rule) -> bool {

@@ -1,12 +1,21 @@
 //! A packet in a chain: what it is asked, and what is done to it.
 
-use super::{Place, Seen};
+use super::seen::Seen;
 use crate::conntrack::{self, Conntrack, network_len};
 use crate::headers::Outer;
 use alloc::vec::Vec;
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Meta, Pkt, Pool};
 use tidegate_policy::netfilter::{Condition, Connmark, Hook, Match, Target};
+
+/// Where a packet is on its way: which devices `-i` and `-o` may ask for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    /// The device it came in by; empty for packets of the machine's own.
+    pub input: &'a str,
+    /// The device it will leave by; empty before routing.
+    pub output: &'a str,
+}
 
 /// A packet in a chain.
 pub(super) struct Visit<'a> {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use tidegate_packet::Seeded;
 use tidegate_sys::socket;
 
+use super::clock::{Clock, any_like, lock, spawn};
 use super::door::TICKET;
-use super::{Clock, any_like, lock, spawn};
 use crate::host::Host;
 
 /// Octets that the number of a datagram takes.

@@ -1,13 +1,13 @@
 //! The ports of a host: several that listen at one of them are told apart by a ticket, the first two octets of what comes.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Clock, LOOK, any_like, is_patience, lock, spawn};
+use super::clock::{Clock, LOOK, any_like, is_patience, lock, spawn};
+use super::doors::{OnCall, OnDatagram, join};
 use crate::host::Host;
 
 /// Octets of a ticket.
@@ -16,28 +16,6 @@ pub(super) const TICKET: usize = 2;
 const MOST: usize = 512;
 /// How long a caller may take to show his ticket.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-type OnCall = Arc<dyn Fn(TcpStream) + Send + Sync>;
-type OnDatagram = Arc<dyn Fn(&UdpSocket, &[u8], SocketAddr) + Send + Sync>;
-
-/// Who listens where.
-#[derive(Default)]
-pub(crate) struct Doors {
-    calls: BTreeMap<u16, Arc<Mutex<Vec<OnCall>>>>,
-    datagrams: BTreeMap<u16, Arc<Mutex<Vec<OnDatagram>>>>,
-}
-
-/// Adds somebody to a port's list; true: he is the first.
-fn join<T>(doors: &mut BTreeMap<u16, Arc<Mutex<Vec<T>>>>, port: u16, who: T) -> (Arc<Mutex<Vec<T>>>, u16, bool) {
-    let is_first = !doors.contains_key(&port);
-    let list = Arc::clone(doors.entry(port).or_default());
-    let ticket = {
-        let mut list = lock(&list);
-        list.push(who);
-        (list.len() - 1) as u16
-    };
-    (list, ticket, is_first)
-}
 
 impl Host {
     /// Lets somebody answer the TCP calls of a port; he is on a thread of his own. Returns the ticket that calls for him must show.

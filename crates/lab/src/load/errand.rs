@@ -10,8 +10,8 @@ use tidegate_packet::Span;
 use tidegate_sim::{Lookup, Transaction, Turn};
 use tidegate_sys::socket;
 
+use super::clock::{Clock, LOOK, any_like, is_patience, lock, spawn};
 use super::door::TICKET;
-use super::{Clock, LOOK, any_like, is_patience, lock, spawn};
 use crate::host::Host;
 
 /// Octets read or written at once.

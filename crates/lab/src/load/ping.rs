@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidegate_sys::socket::{self, Echo};
 
-use super::{Clock, LOOK, lock, spawn};
+use super::clock::{Clock, LOOK, lock, spawn};
 use crate::host::Host;
 
 /// Pings to be.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tidegate_sys::process::{self, die_with_parent};
 
-use super::{Clock, lock, spawn};
-use crate::Host;
+use super::clock::{Clock, lock, spawn};
+use crate::host::Host;
 
 /// Octets of what it said that are kept: the first ones.
 const KEPT: usize = 64 << 10;

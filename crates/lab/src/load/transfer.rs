@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use tidegate_sim::Transaction;
 use tidegate_sys::socket::{self, TcpInfo};
 
+use super::clock::{Clock, LOOK, is_patience, lock, spawn};
 use super::errand::{ErrandPlan, Ready};
-use super::{Clock, LOOK, is_patience, lock, spawn};
 use crate::host::Host;
 
 /// Octets written and read at once.

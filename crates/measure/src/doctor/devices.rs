@@ -1,6 +1,6 @@
 //! What is wrong with how devices are set up.
 
-use super::{Device, Facts, Finding, Inwards, Severity, milliseconds_of, rate_in_words};
+use super::facts::{Device, Facts, Finding, Inwards, Severity, milliseconds_of, rate_in_words};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -257,7 +257,7 @@ fn download(facts: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// nft hands known connections from device to device, past what stands between.
-fn flow_table(facts: &Facts, table: &super::FlowTable) -> Option<Finding> {
+fn flow_table(facts: &Facts, table: &super::facts::FlowTable) -> Option<Finding> {
     let shaped = |name: &&String| {
         facts.device(name).is_some_and(|device| device.shaper.is_some() || device.inwards != Inwards::Plain)
     };

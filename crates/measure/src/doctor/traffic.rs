@@ -1,6 +1,6 @@
 //! What is wrong with what passes.
 
-use super::{Device, Facts, Finding, Severity, rate_in_words};
+use super::facts::{Device, Facts, Finding, Severity, rate_in_words};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -216,7 +216,7 @@ fn checked(facts: &Facts) -> Option<Finding> {
 }
 
 /// Somebody on the way clears the ECN field, or marks everything.
-fn bleached(ecn: &super::Ecn) -> Option<Finding> {
+fn bleached(ecn: &super::facts::Ecn) -> Option<Finding> {
     let sent = ecn.sent & ECN;
     let changed = ecn.quoted.iter().find(|(_, field)| field & ECN != sent);
     let (by, field) = match (changed, ecn.answered) {

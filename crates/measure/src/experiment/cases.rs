@@ -1,6 +1,7 @@
 //! The cases of an experiment: a policy under a load, with all its repeats, and a figure's course over these.
 
-use super::{Experiment, Load, NoSuchFigure, Policy, Run, figure};
+use super::figures::{NoSuchFigure, figure};
+use super::parts::{Experiment, Load, Policy, Run};
 use alloc::vec::Vec;
 
 /// A policy under a load.

@@ -4,7 +4,7 @@
 //! What stands before the last point is what is measured, what stands behind it the statistic. Spans are in seconds, rates in bits per
 //! second, amounts of data in bytes; shares and counts have no unit.
 
-use super::{LinkSeries, Probe, Run, Transfer};
+use super::parts::{LinkSeries, Probe, Run, Transfer};
 use crate::trial::ClassSeries;
 use crate::{Jitter, Pings, Spans, deviation, jain, share};
 use alloc::format;

@@ -1,7 +1,9 @@
 //! The straight line that lies lowest under the delays of both directions.
 
-use super::MOST_SKEW_PPM;
 use alloc::vec::Vec;
+
+/// Skews beyond this are no clocks' (NTP disciplines 500 ppm at most, RFC 5905): a queue grew all the time.
+pub const MOST_SKEW_PPM: f64 = 1000.0;
 
 /// A raw delay at a time, both in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -11,6 +11,7 @@ mod hull;
 mod steps;
 
 pub use fates::{Losses, Order};
+pub use hull::MOST_SKEW_PPM;
 pub use steps::Step;
 
 use crate::stream::{Course, Outcome};
@@ -20,8 +21,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use hull::Point;
 
-/// Skews beyond this are no clocks' (NTP disciplines 500 ppm at most, RFC 5905): a queue grew all the time.
-pub const MOST_SKEW_PPM: f64 = 1000.0;
 /// Delays that the skew's uncertainty may shift before that is worth a doubt, ns.
 const UNSURE_NS: f64 = 1e6;
 

@@ -4,7 +4,8 @@
 //! Every coding is tried with every overhead; of each the rate is the best by least squares, and what explains the sweep with the least
 //! relative error wins, if it is better by more than its additional figures make it (BIC, Schwarz 1978).
 
-use super::{Coding, Floor, Line, Size};
+use super::coding::Coding;
+use super::line::{Floor, Line, Size};
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
@@ -35,8 +36,8 @@ struct Explanation {
     rate_error: f64,
 }
 
-/// The line that explains these sizes best; `None` with fewer than four.
-pub(super) fn fit(sizes: &[Size]) -> Option<Line> {
+/// The line that explains a sweep best; `None` with fewer than four sizes.
+pub fn estimate(sizes: &[Size]) -> Option<Line> {
     if sizes.len() < 4 {
         return None;
     }

@@ -1,7 +1,9 @@
 //! The sweep: floods of one size after the other, none of which lets the line rest.
 
-use super::{Line, Service, Size, estimate};
+use super::fit::estimate;
+use super::line::{Line, Size};
 use crate::capacity::{self, Capacity, FULL, HEADERS, OVERLOAD, Way, services};
+use crate::service::Service;
 use crate::stream::{Course, Exchange, Path, Phase, Stream};
 use alloc::format;
 use alloc::string::String;

@@ -1,6 +1,7 @@
 //! What to write into a policy about a line.
 
-use super::{Coding, Line};
+use super::coding::Coding;
+use super::line::Line;
 use alloc::format;
 use alloc::string::String;
 

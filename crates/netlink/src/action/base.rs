@@ -2,8 +2,9 @@
 
 use crate::decode::message::{Names, numbers};
 use crate::encode::message::{Devices, Unsent};
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Attributes, Found, words};
 use tidegate_policy::{Act, Action, Control};
-use tidegate_sys::attribute::{Attributes, Found, words};
 
 /// Octets of how most actions' structures begin.
 const GENERAL: usize = 20;

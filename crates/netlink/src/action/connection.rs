@@ -2,8 +2,8 @@
 
 use super::base::{Head, Row, Told, general};
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::Attributes;
 use tidegate_policy::{Act, Action, Connmark, Ctinfo};
-use tidegate_sys::attribute::Attributes;
 
 /// `connmark`.
 pub(super) const CONNMARK: Row =

@@ -2,8 +2,9 @@
 
 use super::base::{Head, Row, Told, general};
 use crate::encode::message::{Devices, Unsent};
+use alloc::borrow::ToOwned;
+use tidegate_netlink_wire::attribute::Attributes;
 use tidegate_policy::{Act, Action, Sample, Simple};
-use tidegate_sys::attribute::Attributes;
 
 /// What simple's text has, with the zeros that end it.
 const SIMPLE_OCTETS: usize = 32;

@@ -3,8 +3,8 @@
 use super::base::{Head, Row, Told, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, words};
 use tidegate_policy::{Act, Action, Csum};
-use tidegate_sys::attribute::{Attributes, words};
 
 /// `csum`.
 pub(super) const ROW: Row = Row { name: "csum", structure: 1, ages: 2, encode, decode };

@@ -2,9 +2,10 @@
 
 use super::base::{Head, Row, Told, general};
 use crate::encode::message::{Devices, Unsent};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_policy::{Act, Action, Control, Ct, CtNat};
-use tidegate_sys::attribute::{Attributes, Found};
 
 /// `ct`.
 pub(super) const ROW: Row = Row { name: "ct", structure: 1, ages: 2, encode, decode };

@@ -3,8 +3,8 @@
 use super::base::{Head, Row, Told, control, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, words};
 use tidegate_policy::{Act, Action, Gact, RandomGact};
-use tidegate_sys::attribute::{Attributes, words};
 
 /// `gact`.
 pub(super) const ROW: Row = Row { name: "gact", structure: 2, ages: 1, encode, decode };

@@ -3,8 +3,9 @@
 use super::base::{Head, Row, Told, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent, number};
+use alloc::borrow::ToOwned;
+use tidegate_netlink_wire::attribute::{Attributes, words};
 use tidegate_policy::{Act, Action, Mirred};
-use tidegate_sys::attribute::{Attributes, words};
 
 /// `mirred`.
 pub(super) const ROW: Row = Row { name: "mirred", structure: 2, ages: 1, encode, decode };

@@ -3,9 +3,9 @@
 use super::base::{Head, Row, Told, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
-use std::net::Ipv4Addr;
+use core::net::Ipv4Addr;
+use tidegate_netlink_wire::attribute::{Attributes, words};
 use tidegate_policy::{Act, Action, Control, Nat};
-use tidegate_sys::attribute::{Attributes, words};
 
 /// `nat`.
 pub(super) const ROW: Row = Row { name: "nat", structure: 1, ages: 2, encode, decode };

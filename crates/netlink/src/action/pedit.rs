@@ -3,8 +3,9 @@
 use super::base::{Head, Row, Told, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
 use tidegate_policy::{Act, Action, Control, Pedit, PeditAt, PeditHeader, PeditKey};
-use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 /// `pedit`.
 pub(super) const ROW: Row = Row { name: "pedit", structure: 4, ages: 1, encode, decode };

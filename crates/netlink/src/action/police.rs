@@ -5,9 +5,9 @@ use crate::decode::message::numbers;
 use crate::decode::rate::{SPEC, rate as told_rate};
 use crate::encode::message::{Devices, Unsent};
 use crate::encode::rate;
+use tidegate_netlink_wire::attribute::{Attributes, Found, words};
 use tidegate_packet::Rate;
 use tidegate_policy::{Act, Action, Control, Police, RateSpec, Ticks};
-use tidegate_sys::attribute::{Attributes, Found, words};
 
 /// `police`.
 pub(super) const ROW: Row = Row { name: "police", structure: 1, ages: 6, encode, decode };

@@ -2,8 +2,8 @@
 
 use super::base::{Head, Row, Told, general};
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_policy::{Act, Action, Control, PacketType, Skbedit};
-use tidegate_sys::attribute::{Attributes, Found};
 
 /// `skbedit`.
 pub(super) const ROW: Row = Row { name: "skbedit", structure: 2, ages: 1, encode, decode };

@@ -3,8 +3,8 @@
 use super::base::{Head, Row, Told, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_policy::{Act, Action, Control, Skbmod};
-use tidegate_sys::attribute::{Attributes, Found};
 
 /// `skbmod`.
 pub(super) const ROW: Row = Row { name: "skbmod", structure: 2, ages: 1, encode, decode };

@@ -3,8 +3,8 @@
 use super::base::{Head, Row, Told, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, Found, words};
 use tidegate_policy::{Act, Action, Vlan, VlanHow, VlanTag};
-use tidegate_sys::attribute::{Attributes, Found, words};
 
 /// `vlan`.
 pub(super) const ROW: Row = Row { name: "vlan", structure: 2, ages: 1, encode, decode };

@@ -2,12 +2,14 @@
 
 use super::message::{Names, Unread, counted, numbers};
 use crate::action::{Head, Told, row};
-use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, CardCounts, CtinfoCounts, Only};
-use tidegate_sys::attribute::{Found, read};
-use tidegate_sys::numbers::{
+use alloc::format;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Found, read};
+use tidegate_netlink_wire::numbers::{
     TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS,
 };
+use tidegate_policy::dump::ActionDump;
+use tidegate_policy::{Act, Action, CardCounts, CtinfoCounts, Only};
 
 /// Nanoseconds of a clock tick that actions tell their ages in (hundredths of a second).
 const TICK: u64 = 10_000_000;
@@ -69,7 +71,7 @@ fn dump(action: Action, head: &Head, attributes: &Found<'_>, options: &Found<'_>
         .get(ages)
         .unwrap_or_default()
         .chunks_exact(8)
-        .map(|eight| u64::from_ne_bytes(std::array::from_fn(|at| eight[at])))
+        .map(|eight| u64::from_ne_bytes(core::array::from_fn(|at| eight[at])))
         .collect();
     let age = |place: usize| ages.get(place).copied().unwrap_or(0).saturating_mul(TICK);
     let ctinfo = match action.act {

@@ -3,10 +3,13 @@
 use super::action::{actions, old_policer};
 use super::message::{Message, Names, Unread, numbers};
 use crate::filter::{Row, row};
+use alloc::borrow::ToOwned;
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::Found;
+use tidegate_netlink_wire::numbers::{TCA_CHAIN, TCA_OPTIONS, TCM_IFINDEX_MAGIC_BLOCK};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
-use tidegate_sys::attribute::Found;
-use tidegate_sys::numbers::{TCA_CHAIN, TCA_OPTIONS, TCM_IFINDEX_MAGIC_BLOCK};
 
 pub(super) fn filter(dev: &str, message: &Message<'_>, names: Names<'_>) -> Result<FilterDump, Unread> {
     let named = message.kind()?;
@@ -67,5 +70,5 @@ fn hits(bytes: &[u8], options: &Found<'_>) -> U32Hits {
 
 /// Numbers of 64 bits one after another.
 fn counts(bytes: &[u8]) -> Vec<u64> {
-    bytes.chunks_exact(8).map(|eight| u64::from_ne_bytes(std::array::from_fn(|at| eight[at]))).collect()
+    bytes.chunks_exact(8).map(|eight| u64::from_ne_bytes(core::array::from_fn(|at| eight[at]))).collect()
 }

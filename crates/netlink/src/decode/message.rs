@@ -1,11 +1,14 @@
 //! A message of the kernel's, taken apart, and what several parts of messages have in common.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use tidegate_netlink_wire::attribute::{Found, read};
+use tidegate_netlink_wire::numbers::{TCA_KIND, TCA_OPTIONS, TCA_STATS2, TCA_XSTATS};
 use tidegate_packet::Handle;
 use tidegate_policy::Kind;
 use tidegate_policy::dump::{QueueStats, RateSample};
-use tidegate_sys::attribute::{Found, read};
-use tidegate_sys::numbers::{TCA_KIND, TCA_OPTIONS, TCA_STATS2, TCA_XSTATS};
 
 /// Octets of the part that messages about qdiscs, classes and filters begin with (`tcmsg`).
 const HEAD: usize = 20;
@@ -36,7 +39,7 @@ impl fmt::Display for Unread {
     }
 }
 
-impl std::error::Error for Unread {}
+impl core::error::Error for Unread {}
 
 /// A message about a qdisc, class or filter, taken apart.
 pub(crate) struct Message<'m> {

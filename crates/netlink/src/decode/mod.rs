@@ -7,16 +7,20 @@ mod filter;
 pub(crate) mod message;
 pub(crate) mod rate;
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 pub use message::{Names, Unread};
 
 use crate::kind::codec;
+use alloc::collections::BTreeSet;
 use message::{Message, counted};
-use std::collections::BTreeSet;
+use tidegate_netlink_wire::attribute::read;
+use tidegate_netlink_wire::numbers::{TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_STAB, TCA_STATS2};
 use tidegate_packet::Handle;
 use tidegate_policy::SharedBlocks;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump};
-use tidegate_sys::attribute::read;
-use tidegate_sys::numbers::{TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_STAB, TCA_STATS2};
 
 /// What was read, and the kinds of what was not.
 pub type Read<T> = (Vec<T>, BTreeSet<String>);
@@ -148,6 +152,8 @@ pub fn actions(told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<ActionDump>, Un
 #[cfg(test)]
 mod tests {
     use super::{Handle, unlisted};
+    use alloc::vec;
+    use alloc::vec::Vec;
 
     /// A message about a qdisc or class of device 3.
     fn told(handle: u32, kind: &str) -> Vec<u8> {

@@ -1,9 +1,10 @@
 //! Rates and tables of sizes.
 
 use super::message::numbers;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::read;
 use tidegate_packet::Rate;
 use tidegate_policy::{LinkLayer, RateSpec, SizeTable};
-use tidegate_sys::attribute::read;
 
 /// Bytes of a rate (`tc_ratespec`).
 pub(crate) const SPEC: usize = 12;

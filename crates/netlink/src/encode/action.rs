@@ -2,11 +2,11 @@
 
 use super::message::{Devices, Unsent};
 use crate::action::row;
-use tidegate_policy::{Action, ActionId, CardCounts, Only};
-use tidegate_sys::attribute::{Attributes, words};
-use tidegate_sys::numbers::{
+use tidegate_netlink_wire::attribute::{Attributes, words};
+use tidegate_netlink_wire::numbers::{
     TCA_ACT_COOKIE, TCA_ACT_FLAGS, TCA_ACT_HW_STATS, TCA_ACT_INDEX, TCA_ACT_KIND, TCA_ACT_OPTIONS,
 };
+use tidegate_policy::{Action, ActionId, CardCounts, Only};
 
 /// Where a message about the machine's actions has its list.
 pub(super) const OF_MACHINE: u16 = 1;

@@ -1,6 +1,9 @@
 //! A message, and why there may be none.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// A message: its type, its flags, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +35,7 @@ impl fmt::Display for Unsent {
     }
 }
 
-impl std::error::Error for Unsent {}
+impl core::error::Error for Unsent {}
 
 /// The numbers that devices have, by name.
 pub type Devices<'d> = &'d dyn Fn(&str) -> Option<u32>;

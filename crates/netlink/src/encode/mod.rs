@@ -5,19 +5,20 @@ pub(crate) mod message;
 pub mod nft;
 pub(crate) mod rate;
 
+use alloc::vec::Vec;
 pub use message::{Devices, Message, Unsent};
 
 use crate::filter;
 use crate::kind::codec;
 use message::number;
-use tidegate_packet::Handle;
-use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Kind, Op, QdiscOp, Verb};
-use tidegate_sys::attribute::{Attributes, words};
-use tidegate_sys::numbers::{
+use tidegate_netlink_wire::attribute::{Attributes, words};
+use tidegate_netlink_wire::numbers::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NLM_F_ROOT, RTM_DELACTION, RTM_DELQDISC,
     RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWACTION, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN,
     TCA_DUMP_INVISIBLE, TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_RATE, TCM_IFINDEX_MAGIC_BLOCK,
 };
+use tidegate_packet::Handle;
+use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Kind, Op, QdiscOp, Verb};
 
 /// The message for an operation of traffic control. Those of links and of netfilter have other ways.
 ///
@@ -69,8 +70,9 @@ pub fn tc_head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
     words(&[0, device, handle, parent.0, info])
 }
 
-/// What stands behind the head of a message that asks for qdiscs, classes or filters.
-pub(crate) fn question(device: u32, parent: Handle) -> Vec<u8> {
+/// What stands behind the head of a message that asks for qdiscs, classes or filters (`RTM_GETQDISC` and so on, as a
+/// dump); filters are asked for by what they hang on, the rest by [`Handle::NONE`](tidegate_packet::Handle).
+pub fn question(device: u32, parent: Handle) -> Vec<u8> {
     let mut body = tc_head(device, 0, parent, 0);
     let mut invisible = Attributes::default();
     invisible.payload(TCA_DUMP_INVISIBLE, &[]);
@@ -79,7 +81,7 @@ pub(crate) fn question(device: u32, parent: Handle) -> Vec<u8> {
 }
 
 /// What stands behind the head of a message that asks for the machine's actions of a kind.
-pub(crate) fn actions_question(kind: &str) -> Vec<u8> {
+pub fn actions_question(kind: &str) -> Vec<u8> {
     let mut to = Attributes::default();
     action::all_of(&mut to, kind);
     let mut body = words(&[0]);

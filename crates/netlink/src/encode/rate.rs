@@ -1,8 +1,10 @@
 //! Rates with their tables, and tables of sizes.
 
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Attributes, words};
+use tidegate_netlink_wire::numbers::TCA_STAB;
 use tidegate_policy::{LinkLayer, RateSpec, SizeTable};
-use tidegate_sys::attribute::{Attributes, words};
-use tidegate_sys::numbers::TCA_STAB;
 
 const TCA_STAB_BASE: u16 = 1;
 const TCA_STAB_DATA: u16 = 2;

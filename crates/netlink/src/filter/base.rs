@@ -3,9 +3,9 @@
 use crate::action::policer;
 use crate::encode::action::list;
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_packet::Handle;
 use tidegate_policy::{Action, FilterOp, FilterParams, Indev, U32Key};
-use tidegate_sys::attribute::{Attributes, Found};
 
 /// A kind of filter: its attributes.
 pub(crate) struct Row {

@@ -3,9 +3,9 @@
 use super::base::{Row, actions, class};
 use super::ematch;
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_packet::Handle;
 use tidegate_policy::{BasicParams, FilterOp, FilterParams};
-use tidegate_sys::attribute::{Attributes, Found};
 
 /// `basic`.
 pub(super) const ROW: Row = Row { name: "basic", actions: 3, police: Some(4), encode, decode };

@@ -3,9 +3,9 @@
 use super::base::{Row, actions, class};
 use super::ematch;
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_packet::Handle;
 use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid};
-use tidegate_sys::attribute::{Attributes, Found};
 
 /// `flow`.
 pub(super) const ROW: Row = Row { name: "flow", actions: 9, police: Some(10), encode, decode };

@@ -2,9 +2,10 @@
 
 use super::base::{Row, actions, class, indev};
 use crate::encode::message::{Devices, Unsent};
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_packet::Handle;
 use tidegate_policy::{FilterOp, FilterParams, FlowerField, FlowerField as F, FlowerKey, FlowerParams, Indev};
-use tidegate_sys::attribute::{Attributes, Found};
 
 /// `flower`.
 pub(super) const ROW: Row = Row { name: "flower", actions: 3, police: None, encode, decode };

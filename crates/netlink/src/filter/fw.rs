@@ -2,9 +2,9 @@
 
 use super::base::{Row, actions, class, indev};
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_packet::Handle;
 use tidegate_policy::{FilterOp, FilterParams, FwParams, Indev};
-use tidegate_sys::attribute::{Attributes, Found};
 
 /// `fw`.
 pub(super) const ROW: Row = Row { name: "fw", actions: 4, police: Some(2), encode, decode };

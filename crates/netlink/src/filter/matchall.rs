@@ -2,9 +2,9 @@
 
 use super::base::{Row, actions, class};
 use crate::encode::message::{Devices, Unsent};
+use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_packet::Handle;
 use tidegate_policy::{FilterOp, FilterParams, MatchallParams};
-use tidegate_sys::attribute::{Attributes, Found};
 
 /// `matchall`.
 pub(super) const ROW: Row = Row { name: "matchall", actions: 2, police: None, encode, decode };

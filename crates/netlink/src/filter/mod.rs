@@ -11,9 +11,9 @@ mod u32;
 
 use crate::encode::message::{Devices, Unsent};
 pub(crate) use base::Row;
+use tidegate_netlink_wire::attribute::Attributes;
+use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::{FilterOp, FilterParams};
-use tidegate_sys::attribute::Attributes;
-use tidegate_sys::numbers::TCA_OPTIONS;
 
 /// Every kind of filter.
 const ROWS: [&Row; 6] = [&fw::ROW, &u32::ROW, &flow::ROW, &basic::ROW, &matchall::ROW, &flower::ROW];

@@ -3,9 +3,11 @@
 use super::base::{Row, actions, class, indev, key};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Attributes, Found, words};
 use tidegate_packet::Handle;
 use tidegate_policy::{Action, FilterOp, FilterParams, Indev, U32Offset, U32OffsetField, U32Params};
-use tidegate_sys::attribute::{Attributes, Found, words};
 
 /// `u32`.
 pub(super) const ROW: Row = Row { name: "u32", actions: 7, police: Some(6), encode, decode };

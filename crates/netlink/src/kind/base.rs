@@ -1,10 +1,10 @@
 //! What each kind is asked, and what several need for it.
 
 use crate::decode::message::Message;
+use tidegate_netlink_wire::attribute::Attributes;
+use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, QdiscParams};
-use tidegate_sys::attribute::Attributes;
-use tidegate_sys::numbers::TCA_OPTIONS;
 
 /// How a kind's parameters are sent, and what the kernel tells of it is read.
 pub(crate) trait Codec: Sync {

@@ -2,10 +2,11 @@
 
 use super::base::{Codec, nested};
 use crate::decode::message::Message;
+use alloc::boxed::Box;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{CakeFlowStats, CakeStats, CakeTinStats, Xstats};
 use tidegate_policy::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, QdiscParams};
-use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct Cake;
 

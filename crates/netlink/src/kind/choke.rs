@@ -3,9 +3,9 @@
 use super::base::{Codec, nested};
 use super::red;
 use crate::decode::message::Message;
+use tidegate_netlink_wire::attribute::{Attributes, read};
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{QdiscParams, RedParams};
-use tidegate_sys::attribute::{Attributes, read};
 
 pub(super) struct Choke;
 

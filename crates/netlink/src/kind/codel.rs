@@ -2,9 +2,9 @@
 
 use super::base::{Codec, nested};
 use crate::decode::message::Message;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read};
 use tidegate_policy::dump::{CodelStats, Xstats};
 use tidegate_policy::{CodelParams, QdiscParams};
-use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct Codel;
 

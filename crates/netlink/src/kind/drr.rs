@@ -2,9 +2,9 @@
 
 use super::base::{Codec, nested};
 use crate::decode::message::Message;
+use tidegate_netlink_wire::attribute::{Attributes, read};
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, DrrClassParams, QdiscParams};
-use tidegate_sys::attribute::{Attributes, read};
 
 pub(super) struct Drr;
 

@@ -2,8 +2,8 @@
 
 use super::base::{Codec, nested_and_marked};
 use crate::decode::message::numbers;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read};
 use tidegate_policy::{ClassParams, EtsClassParams, EtsParams, QdiscParams};
-use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct Ets;
 

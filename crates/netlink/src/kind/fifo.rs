@@ -2,9 +2,9 @@
 
 use super::base::Codec;
 use crate::decode::message::numbers;
+use tidegate_netlink_wire::attribute::Attributes;
+use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::{FifoParams, QdiscParams};
-use tidegate_sys::attribute::Attributes;
-use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Fifo;
 

@@ -2,9 +2,9 @@
 
 use super::base::{Codec, nested, structure};
 use crate::decode::message::Message;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read};
 use tidegate_policy::dump::{CodelStats, FqCodelStats, Xstats};
 use tidegate_policy::{FqCodelParams, QdiscParams};
-use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct FqCodel;
 

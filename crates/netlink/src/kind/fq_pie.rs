@@ -2,9 +2,9 @@
 
 use super::base::{Codec, nested_and_marked, structure};
 use crate::decode::message::Message;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read};
 use tidegate_policy::dump::{FqPieStats, Xstats};
 use tidegate_policy::{FqPieParams, PieParams, QdiscParams};
-use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct FqPie;
 

@@ -3,8 +3,9 @@
 use super::base::{Codec, nested};
 use super::red;
 use crate::decode::message::numbers;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
 use tidegate_policy::{GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup, QdiscParams, RedCurve};
-use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 pub(super) struct Gred;
 

@@ -2,10 +2,10 @@
 
 use super::base::{Codec, nested, wide};
 use crate::decode::message::{Message, numbers};
+use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
+use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, HfscClassParams, HfscParams, QdiscParams, ServiceCurve};
-use tidegate_sys::attribute::{Attributes, Found, read, words};
-use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Hfsc;
 

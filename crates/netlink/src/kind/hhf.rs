@@ -2,9 +2,9 @@
 
 use super::base::{Codec, nested, structure};
 use crate::decode::message::Message;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read};
 use tidegate_policy::dump::{HhfStats, Xstats};
 use tidegate_policy::{HhfParams, QdiscParams};
-use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct Hhf;
 

@@ -4,9 +4,9 @@ use super::base::{Codec, nested};
 use crate::decode::message::{Message, numbers};
 use crate::decode::rate::{SPEC, rate};
 use crate::encode::rate as sent;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, HtbClassParams, HtbParams, QdiscParams, Ticks};
-use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 pub(super) struct Htb;
 

@@ -1,9 +1,9 @@
 //! multiq: a structure of two numbers.
 
 use super::base::Codec;
+use tidegate_netlink_wire::attribute::Attributes;
+use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::{MultiqParams, QdiscParams};
-use tidegate_sys::attribute::Attributes;
-use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Multiq;
 

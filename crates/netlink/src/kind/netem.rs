@@ -2,9 +2,11 @@
 
 use super::base::Codec;
 use crate::decode::message::numbers;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
+use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, QdiscParams, Table};
-use tidegate_sys::attribute::{Attributes, Found, read, words};
-use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Netem;
 

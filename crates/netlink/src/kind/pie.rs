@@ -2,9 +2,9 @@
 
 use super::base::{Codec, nested, wide};
 use crate::decode::message::Message;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read};
 use tidegate_policy::dump::{PieStats, Xstats};
 use tidegate_policy::{PieParams, QdiscParams};
-use tidegate_sys::attribute::{Attributes, Found, read};
 
 pub(super) struct Pie;
 

@@ -1,9 +1,9 @@
 //! plug: a structure of two numbers; the kernel tells nothing of it.
 
 use super::base::Codec;
+use tidegate_netlink_wire::attribute::{Attributes, words};
+use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::{PlugCommand, PlugParams, QdiscParams};
-use tidegate_sys::attribute::{Attributes, words};
-use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Plug;
 

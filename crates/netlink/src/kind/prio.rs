@@ -2,9 +2,9 @@
 
 use super::base::Codec;
 use crate::decode::message::numbers;
+use tidegate_netlink_wire::attribute::{Attributes, words};
+use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::{PrioParams, QdiscParams};
-use tidegate_sys::attribute::{Attributes, words};
-use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Prio;
 

@@ -1,8 +1,8 @@
 //! qfq.
 
 use super::base::{Codec, nested};
+use tidegate_netlink_wire::attribute::{Attributes, read};
 use tidegate_policy::{ClassParams, QdiscParams, QfqClassParams};
-use tidegate_sys::attribute::{Attributes, read};
 
 pub(super) struct Qfq;
 

@@ -2,9 +2,10 @@
 
 use super::base::{Codec, nested};
 use crate::decode::message::{Message, numbers};
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
 use tidegate_policy::dump::{RedStats, Xstats};
 use tidegate_policy::{IdleTable, QdiscParams, RedCurve, RedParams};
-use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 pub(super) struct Red;
 

@@ -2,9 +2,9 @@
 
 use super::base::{Codec, nested, structure};
 use crate::decode::message::{Message, numbers};
+use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
 use tidegate_policy::dump::{SfbStats, Xstats};
 use tidegate_policy::{QdiscParams, SfbParams};
-use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 pub(super) struct Sfb;
 

@@ -2,10 +2,10 @@
 
 use super::base::Codec;
 use crate::decode::message::{Message, numbers};
+use tidegate_netlink_wire::attribute::{Attributes, words};
+use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::dump::{SfqStats, Xstats};
 use tidegate_policy::{QdiscParams, RedCurve, SfqParams, SfqRed};
-use tidegate_sys::attribute::{Attributes, words};
-use tidegate_sys::numbers::TCA_OPTIONS;
 
 pub(super) struct Sfq;
 

@@ -4,8 +4,8 @@ use super::base::{Codec, nested};
 use crate::decode::message::numbers;
 use crate::decode::rate::{SPEC, rate};
 use crate::encode::rate as sent;
+use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
 use tidegate_policy::{QdiscParams, TbfParams, Ticks};
-use tidegate_sys::attribute::{Attributes, Found, read, words};
 
 pub(super) struct Tbf;
 

@@ -1,6 +1,7 @@
 //! Actions that tell others of packets, who are not there: they count.
 
 use super::control::Control;
+use alloc::string::String;
 
 /// simple: the kernel writes a line into its log for each packet (tc-simple(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! pedit: octets of a packet become others, in words of 32 bits.
 
 use super::control::Control;
+use alloc::vec::Vec;
 
 /// pedit: 32-bit words of a packet are rewritten, one after the other (tc-pedit(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! basic, and the conditions it puts together (tc-ematch(8)).
 
+use alloc::vec::Vec;
 use tidegate_packet::Handle;
 
 /// basic: packets are classified by an expression of ematches (tc-basic(8), tc-ematch(8)).
@@ -55,7 +56,7 @@ pub enum Ematch {
         octets: Vec<u8>,
     },
     /// A word, as u32 compares it.
-    U32(super::U32Key),
+    U32(super::parts::U32Key),
     /// What the kernel knows of the packet.
     Meta {
         /// What is compared.

@@ -1,6 +1,7 @@
 //! flower: by fields of the headers.
 
-use super::Indev;
+use super::parts::Indev;
+use alloc::vec::Vec;
 use tidegate_packet::Handle;
 
 /// flower: packets are classified by fields of their headers (tc-flower(8)).

@@ -1,7 +1,7 @@
 //! blackhole: every packet is dropped.
 
-use super::Kind;
-use crate::spec::KindSpec;
+use super::name::Kind;
+use crate::spec::table::KindSpec;
 
 /// tc has no words for its options, and the kernel takes none.
 pub(super) const BLACKHOLE: KindSpec =

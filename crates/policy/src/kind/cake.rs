@@ -1,7 +1,9 @@
 //! cake: shaper, tins, flows and hosts in one.
 
-use super::{Changes, Classes, Filters, Kind, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Changes, Classes, Filters, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec::Vec;
 use tidegate_packet::Rate;
 
 /// The options of cake (Høiland-Jørgensen, Täht, Morton 2018; tc-cake(8)). `None`: not said, so the default

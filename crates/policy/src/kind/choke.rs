@@ -1,7 +1,8 @@
 //! choke: random early detection that also drops the arrival's match.
 
-use super::{Changes, Kind, Waits, red};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Changes, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
 
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("limit", Takes::Number, "", "packets that may wait; must be given"),
@@ -23,6 +24,5 @@ pub(super) const CHOKE: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
     changes: Changes::AsMade,
-    untold: red::untold,
     ..KindSpec::new(Kind::Choke, "choke", "random early detection that drops a packet's own kin from the queue with it")
 };

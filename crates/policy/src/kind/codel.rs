@@ -1,7 +1,10 @@
 //! codel: controlled delay (RFC 8289).
 
-use super::{Ahead, Changes, Kind, QdiscParams, Reports, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Reports, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of codel (RFC 8289; tc-codel(8)). `None`: not said, so the default when it is made, and as it
 /// was when it is changed.
@@ -56,12 +59,10 @@ pub(super) const CODEL: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
     changes: Changes::InPlace,
-    ahead,
     reports: Reports::IfAccepted,
     ..KindSpec::new(Kind::Codel, "codel", "controlled delay: drops when packets keep waiting too long (RFC 8289)")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Codel(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &CodelParams) -> Vec<Ahead> {
     vec![Ahead::Held { us: params.target_us.unwrap_or(5000), spares_frame: true }]
 }

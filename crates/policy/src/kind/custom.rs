@@ -1,10 +1,12 @@
 //! custom: qdiscs whose law stands outside this workspace. No command of tc names them; programs put them in operations.
 
-use super::{Classes, Filters, Kind, Waits};
-use crate::spec::KindSpec;
-use std::any::Any;
-use std::fmt;
-use std::sync::Arc;
+use super::name::Kind;
+use super::row::{Classes, Filters, Waits};
+use crate::spec::table::KindSpec;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::any::Any;
+use core::fmt;
 
 /// Parameters of a qdisc that was made outside this workspace. `tidegate_qdisc::custom` makes them.
 ///

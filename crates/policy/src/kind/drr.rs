@@ -1,7 +1,8 @@
 //! drr: classes take turns by bytes.
 
-use super::{Classes, Filters, Kind};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Classes, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
 
 /// The options of a class of drr, deficit round robin (Shreedhar and Varghese 1995; tc-drr(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

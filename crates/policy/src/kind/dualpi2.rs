@@ -1,7 +1,10 @@
 //! dualpi2: two queues under one law (RFC 9332).
 
-use super::{Ahead, Kind, QdiscParams, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Ahead, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of dualpi2 (RFC 9332). `None`: not said, so the default when it is made, and as it was when it
 /// is changed.
@@ -121,11 +124,9 @@ const OPTIONS: &[OptionSpec] = &[
 pub(super) const DUALPI2: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
-    ahead,
     ..KindSpec::new(Kind::DualPi2, "dualpi2", "two queues under one law: low latency beside classic traffic (RFC 9332)")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::DualPi2(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &DualPi2Params) -> Vec<Ahead> {
     vec![Ahead::Held { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
 }

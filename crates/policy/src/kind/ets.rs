@@ -1,7 +1,9 @@
 //! ets: strict bands, and below them bands that share by quanta.
 
-use super::{Classes, Filters, Kind};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Classes, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec::Vec;
 
 /// Bands there can be.
 pub const MAX_BANDS: usize = 16;

@@ -1,7 +1,11 @@
 //! pfifo, bfifo and pfifo_head_drop: first in, first out.
 
-use super::{Ahead, Changes, Kind, QdiscParams, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes, Voice};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::voice::Voice;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// pfifo, bfifo and pfifo_head_drop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +35,6 @@ pub(super) const PFIFO: KindSpec = KindSpec {
     voice: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
-    ahead,
     ..KindSpec::new(Kind::Pfifo, "pfifo", "first in, first out, limited in packets")
 };
 
@@ -40,7 +43,6 @@ pub(super) const BFIFO: KindSpec = KindSpec {
     voice: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
-    ahead: ahead_in_bytes,
     ..KindSpec::new(Kind::Bfifo, "bfifo", "first in, first out, limited in bytes")
 };
 
@@ -49,7 +51,6 @@ pub(super) const PFIFO_HEAD_DROP: KindSpec = KindSpec {
     voice: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
-    ahead,
     ..KindSpec::new(
         Kind::PfifoHeadDrop,
         "pfifo_head_drop",
@@ -57,12 +58,11 @@ pub(super) const PFIFO_HEAD_DROP: KindSpec = KindSpec {
     )
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Fifo(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &FifoParams) -> Vec<Ahead> {
     vec![Ahead::Packets { queue: "queue", limit: params.limit.unwrap_or(1000) }]
 }
 
-fn ahead_in_bytes(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Fifo(FifoParams { limit: Some(limit) }) = params else { return Vec::new() };
+pub(super) fn ahead_in_bytes(params: &FifoParams) -> Vec<Ahead> {
+    let FifoParams { limit: Some(limit) } = params else { return Vec::new() };
     vec![Ahead::Bytes { queue: "queue", limit: *limit }]
 }

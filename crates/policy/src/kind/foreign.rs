@@ -3,10 +3,16 @@
 //! The kernel does not compare the kind that a command on a class names with that of the qdisc: it reads the attributes, which are told
 //! apart by their numbers alone, as that qdisc's own. So the weight of a QFQ class becomes the quantum of a DRR class.
 
-use super::{ClassParams, DrrClassParams, HfscClassParams, HtbClassParams, QfqClassParams, ServiceCurve};
-use crate::kind::Kind;
+use super::drr::DrrClassParams;
+use super::hfsc::{HfscClassParams, ServiceCurve};
+use super::htb::HtbClassParams;
+use super::name::Kind;
+use super::params::ClassParams;
+use super::qfq::QfqClassParams;
+use crate::error::{Errno, TcError};
 use crate::rate::{LinkLayer, RateSpec, Ticks};
-use crate::{Errno, TcError};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// An attribute: its number, and as many of its 32-bit words as another kind reads at most.
 struct Attribute {

@@ -1,7 +1,10 @@
 //! fq: flows take turns and are paced.
 
-use super::{Ahead, Changes, Kind, QdiscParams, Reports};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Reports};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of fq (tc-fq(8)). `None`: not said, so the default when it is made, and as it was when it is
 /// changed.
@@ -102,13 +105,11 @@ const OPTIONS: &[OptionSpec] = &[
 pub(super) const FQ: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     changes: Changes::InPlace,
-    ahead,
     reports: Reports::EvenIfRefused,
     ..KindSpec::new(Kind::Fq, "fq", "flows take turns and are held to their rates")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Fq(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &FqParams) -> Vec<Ahead> {
     vec![
         Ahead::Turns { quantum: params.quantum.unwrap_or(3028) },
         Ahead::Packets { queue: "flow's own queue", limit: params.flow_limit.unwrap_or(100) },

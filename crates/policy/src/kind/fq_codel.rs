@@ -1,7 +1,10 @@
 //! fq_codel: controlled delay in each of many flows (RFC 8290).
 
-use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Reports, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Classes, Filters, Reports, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of fq_codel (RFC 8290; tc-fq_codel(8)). `None`: not said, so the default when it is made, and
 /// as it was when it is changed.
@@ -77,14 +80,12 @@ pub(super) const FQ_CODEL: KindSpec = KindSpec {
     classes: Classes::Flows,
     filters: Filters::OfQdisc,
     waits: Waits::KeptShort,
-    ahead,
-    changes: Changes::InPlaceIfSame { fixed: flows, unsaid: without_flows },
+    changes: Changes::InPlaceIfSame,
     reports: Reports::IfAccepted,
     ..KindSpec::new(Kind::FqCodel, "fq_codel", "fair queueing with controlled delay in each flow (RFC 8290)")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::FqCodel(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &FqCodelParams) -> Vec<Ahead> {
     vec![
         Ahead::Turns { quantum: params.quantum.unwrap_or(1514) },
         Ahead::Held { us: params.target_us.unwrap_or(5000), spares_frame: true },
@@ -92,12 +93,10 @@ fn ahead(params: &QdiscParams) -> Vec<Ahead> {
 }
 
 /// Queues cannot be added to it.
-fn flows(params: &QdiscParams) -> Option<u32> {
-    if let QdiscParams::FqCodel(params) = params { params.flows } else { None }
+pub(super) fn flows(params: &FqCodelParams) -> Option<u32> {
+    params.flows
 }
 
-fn without_flows(params: &mut QdiscParams) {
-    if let QdiscParams::FqCodel(params) = params {
-        params.flows = None;
-    }
+pub(super) fn without_flows(params: &mut FqCodelParams) {
+    params.flows = None;
 }

@@ -1,7 +1,11 @@
 //! fq_pie: PIE in each of many flows.
 
-use super::{Ahead, Changes, Kind, PieParams, QdiscParams, Reports, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::pie::PieParams;
+use super::row::{Ahead, Changes, Reports, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of fq_pie (tc-fq_pie(8); PIE is RFC 8033). `None`: not said, so the default when it is made,
 /// and as it was when it is changed.
@@ -73,14 +77,12 @@ const OPTIONS: &[OptionSpec] = &[
 pub(super) const FQ_PIE: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
-    changes: Changes::InPlaceIfSame { fixed: flows, unsaid: without_flows },
-    ahead,
+    changes: Changes::InPlaceIfSame,
     reports: Reports::IfAccepted,
     ..KindSpec::new(Kind::FqPie, "fq_pie", "fair queueing with PIE (RFC 8033) in each flow")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::FqPie(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &FqPieParams) -> Vec<Ahead> {
     vec![
         Ahead::Turns { quantum: params.quantum.unwrap_or(1514) },
         Ahead::Held { us: params.pie.target_us.unwrap_or(15_000), spares_frame: false },
@@ -88,12 +90,10 @@ fn ahead(params: &QdiscParams) -> Vec<Ahead> {
 }
 
 /// Their number is as it was made: Linux refuses even the same.
-fn flows(params: &QdiscParams) -> Option<u32> {
-    if let QdiscParams::FqPie(params) = params { params.flows } else { None }
+pub(super) fn flows(params: &FqPieParams) -> Option<u32> {
+    params.flows
 }
 
-fn without_flows(params: &mut QdiscParams) {
-    if let QdiscParams::FqPie(params) = params {
-        params.flows = None;
-    }
+pub(super) fn without_flows(params: &mut FqPieParams) {
+    params.flows = None;
 }

@@ -1,7 +1,13 @@
 //! gred: random early detection with several curves in one queue.
 
-use super::{Ahead, IdleTable, Kind, QdiscParams, RedCurve, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::red::IdleTable;
+use super::red::RedCurve;
+use super::row::{Ahead, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// What tc says of a gred: the table, or one of its virtual queues; in a dump, both.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,16 +130,12 @@ pub const GRED_SETUP: &[OptionSpec] = &[
 pub(super) const GRED: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
-    ahead,
-    untold,
     ..KindSpec::new(Kind::Gred, "gred", "random early detection with several curves in one queue")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Gred(GredParams::InForce(setup, _)) = params else { return Vec::new() };
+pub(super) fn ahead(params: &GredParams) -> Vec<Ahead> {
+    let GredParams::InForce(setup, _) = params else { return Vec::new() };
     vec![Ahead::Bytes { queue: "queue", limit: setup.limit.unwrap_or(0) }]
 }
 
-fn untold(params: &QdiscParams) -> Option<&'static str> {
-    matches!(params, QdiscParams::Gred(_)).then_some("how its averages fall while it is idle")
-}
+pub(super) const UNTOLD: &str = "how its averages fall while it is idle";

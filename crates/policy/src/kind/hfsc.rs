@@ -1,7 +1,9 @@
 //! hfsc: service curves in a tree.
 
-use super::{Changes, Classes, Filters, Kind};
-use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
+use super::name::Kind;
+use super::row::{Changes, Classes, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::voice::{Help, Voice};
 
 /// The options of hfsc, the hierarchical fair service curve (Stoica, Zhang, Ng 1997; tc-hfsc(7)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,10 @@
 //! hhf: flows that send much are set apart.
 
-use super::{Ahead, Changes, Kind, QdiscParams, Reports};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Reports};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of hhf, the heavy-hitter filter (tc-hhf(8)). `None`: not said, so the default when it is made,
 /// and as it was when it is changed.
@@ -49,12 +52,10 @@ const OPTIONS: &[OptionSpec] = &[
 pub(super) const HHF: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     changes: Changes::InPlace,
-    ahead,
     reports: Reports::IfAccepted,
     ..KindSpec::new(Kind::Hhf, "hhf", "heavy hitters are found and set apart from the rest")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Hhf(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &HhfParams) -> Vec<Ahead> {
     vec![Ahead::Packets { queue: "queue", limit: params.limit.unwrap_or(1000) }]
 }

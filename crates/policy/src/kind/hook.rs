@@ -1,7 +1,8 @@
 //! ingress and clsact: places for filters, in which nothing waits.
 
-use super::{Filters, Kind};
-use crate::spec::KindSpec;
+use super::name::Kind;
+use super::row::Filters;
+use crate::spec::table::KindSpec;
 
 pub(super) const INGRESS: KindSpec = KindSpec {
     filters: Filters::OfDevice,

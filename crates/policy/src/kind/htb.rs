@@ -1,8 +1,12 @@
 //! htb: token buckets that borrow.
 
-use super::{Ahead, Classes, Filters, Kind, QdiscParams};
+use super::name::Kind;
+use super::row::{Ahead, Classes, Filters};
 use crate::rate::{RateSpec, Ticks};
-use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::voice::{Help, Voice};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of htb, the hierarchical token bucket (Devera 2002; tc-htb(8)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +79,6 @@ pub(super) const HTB: KindSpec = KindSpec {
     voice: VOICE,
     classes: Classes::Made,
     filters: Filters::OfClassesToo,
-    ahead,
     keeps_rate: true,
     ..KindSpec::new(
         Kind::Htb,
@@ -84,7 +87,6 @@ pub(super) const HTB: KindSpec = KindSpec {
     )
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Htb(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &HtbParams) -> Vec<Ahead> {
     vec![Ahead::Unserved { queue: "direct queue", limit: params.direct_qlen.unwrap_or(1000) }]
 }

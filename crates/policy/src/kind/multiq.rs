@@ -1,7 +1,8 @@
 //! multiq: a band for each of the device's transmit queues.
 
-use super::{Changes, Classes, Filters, Kind};
-use crate::spec::KindSpec;
+use super::name::Kind;
+use super::row::{Changes, Classes, Filters};
+use crate::spec::table::KindSpec;
 
 /// multiq: nothing is said of it; in a dump it tells its bands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

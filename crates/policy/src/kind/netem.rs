@@ -1,7 +1,9 @@
 //! netem: a network's delays and faults.
 
-use super::{Classes, Filters, Kind, QdiscParams};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Classes, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::boxed::Box;
 
 /// A probability or a correlation, in 2^-32 (4294967295 = 1).
 pub type Share = u32;
@@ -173,7 +175,6 @@ pub(super) const NETEM: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     classes: Classes::One,
     filters: Filters::Unsupported,
-    untold,
     ..KindSpec::new(
         Kind::Netem,
         "netem",
@@ -181,7 +182,6 @@ pub(super) const NETEM: KindSpec = KindSpec {
     )
 };
 
-fn untold(params: &QdiscParams) -> Option<&'static str> {
-    let QdiscParams::Netem(params) = params else { return None };
+pub(super) fn untold(params: &NetemParams) -> Option<&'static str> {
     (params.jitter_ns != 0 && params.distribution.is_none()).then_some("the distribution of its delays")
 }

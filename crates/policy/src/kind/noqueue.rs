@@ -1,7 +1,7 @@
 //! noqueue: packets leave at once.
 
-use super::Kind;
-use crate::spec::KindSpec;
+use super::name::Kind;
+use crate::spec::table::KindSpec;
 
 pub(super) const NOQUEUE: KindSpec =
     KindSpec { queues: false, ..KindSpec::new(Kind::Noqueue, "noqueue", "none: packets leave at once") };

@@ -1,7 +1,8 @@
 //! pfifo_fast: three strict bands by priority.
 
-use super::{Kind, Waits};
-use crate::spec::KindSpec;
+use super::name::Kind;
+use super::row::Waits;
+use crate::spec::table::KindSpec;
 
 pub(super) const PFIFO_FAST: KindSpec = KindSpec {
     waits: Waits::UntilFull,

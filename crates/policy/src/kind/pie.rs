@@ -1,7 +1,10 @@
 //! pie: a controller that drops by the delay and its growth (RFC 8033).
 
-use super::{Ahead, Changes, Kind, QdiscParams, Reports, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Reports, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of pie (RFC 8033; tc-pie(8)). `None`: not said, so the default when it is made, and as it was
 /// when it is changed.
@@ -73,7 +76,6 @@ pub(super) const PIE: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
     changes: Changes::InPlace,
-    ahead,
     reports: Reports::IfAccepted,
     ..KindSpec::new(
         Kind::Pie,
@@ -82,7 +84,6 @@ pub(super) const PIE: KindSpec = KindSpec {
     )
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Pie(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &PieParams) -> Vec<Ahead> {
     vec![Ahead::Held { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
 }

@@ -1,7 +1,8 @@
 //! plug: packets wait until a command lets them go.
 
-use super::{Kind, QdiscParams};
-use crate::spec::{KindSpec, OptionSpec, Takes, Voice};
+use super::name::Kind;
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::voice::Voice;
 
 /// plug: the last command of a line holds. In a dump the kernel tells nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,8 @@ const VOICE: Voice = Voice {
 pub(super) const PLUG: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     voice: VOICE,
-    untold: |_: &QdiscParams| Some("how much may wait in it, and whether it is plugged"),
     ..KindSpec::new(Kind::Plug, "plug", "holds packets until it is told to let them go, an epoch at a time")
 };
+
+/// What a dump does not tell.
+pub(super) const UNTOLD: &str = "how much may wait in it, and whether it is plugged";

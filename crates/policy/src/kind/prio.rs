@@ -1,7 +1,8 @@
 //! prio: strict bands.
 
-use super::{Changes, Classes, Filters, Kind, QdiscParams};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Changes, Classes, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
 
 /// The options of prio, bands served in strict order (tc-prio(8)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +39,11 @@ pub(super) const PRIO: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     classes: Classes::Bands,
     filters: Filters::OfQdisc,
-    changes: Changes::InPlaceIfSame { fixed: bands, unsaid: |_| {} },
+    changes: Changes::InPlaceIfSame,
     ..KindSpec::new(Kind::Prio, "prio", "strict bands, each a class with a discipline of its own")
 };
 
 /// A band that goes takes what hangs on it along.
-fn bands(params: &QdiscParams) -> Option<u32> {
-    if let QdiscParams::Prio(params) = params { Some(params.bands) } else { None }
+pub(super) fn bands(params: &PrioParams) -> Option<u32> {
+    Some(params.bands)
 }

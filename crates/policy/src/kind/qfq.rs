@@ -1,7 +1,8 @@
 //! qfq: classes share by weight.
 
-use super::{Classes, Filters, Kind};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Classes, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
 
 /// The options of a class of qfq (QFQ+: Checconi, Valente, Rizzo 2013; tc-qfq(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,11 @@
 //! red: random early detection.
 
-use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Classes, Filters, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// What random early detection goes by, as tc computes it and the kernel keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,18 +92,14 @@ pub(super) const RED: KindSpec = KindSpec {
     classes: Classes::One,
     filters: Filters::Unsupported,
     waits: Waits::KeptShort,
-    ahead,
     changes: Changes::AsMade,
-    untold,
     ..KindSpec::new(Kind::Red, "red", "random early detection: drops or marks more the longer the average queue is")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Red(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &RedParams) -> Vec<Ahead> {
     vec![Ahead::Bytes { queue: "queue", limit: params.limit }]
 }
 
-pub(super) fn untold(params: &QdiscParams) -> Option<&'static str> {
-    let (QdiscParams::Red(params) | QdiscParams::Choke(params)) = params else { return None };
+pub(super) fn untold(params: &RedParams) -> Option<&'static str> {
     params.idle.is_none().then_some("how its average falls while it is idle")
 }

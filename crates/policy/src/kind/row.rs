@@ -1,8 +1,5 @@
 //! What is known of a kind whatever its parameters, and how it is asked for.
 
-use super::{Kind, QdiscParams, ROWS};
-use crate::spec::KindSpec;
-
 /// What classes a kind has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Classes {
@@ -53,13 +50,8 @@ pub enum Changes {
     Anew,
     /// One `change` sets all of them.
     InPlace,
-    /// The same, as long as something stays as it is.
-    InPlaceIfSame {
-        /// What must stay.
-        fixed: fn(&QdiscParams) -> Option<u32>,
-        /// Takes out of a command what `change` refuses to hear again.
-        unsaid: fn(&mut QdiscParams),
-    },
+    /// The same, as long as something stays as it is: see [`QdiscParams::fixed`](crate::QdiscParams::fixed).
+    InPlaceIfSame,
     /// By the one command that made it, because dumps do not tell all that it said.
     AsMade,
 }
@@ -111,124 +103,4 @@ pub enum Ahead {
         /// It drops nothing while no more than a frame waits, however long that takes.
         spares_frame: bool,
     },
-}
-
-// A row is found by its kind's number.
-const _: () = {
-    let mut at = 0;
-    while at < ROWS.len() {
-        assert!(ROWS[at].kind as usize == at, "rows stand in the order of the enum");
-        at += 1;
-    }
-};
-
-/// How many kinds queue.
-const QUEUEING: usize = {
-    let (mut at, mut count) = (0, 0);
-    while at < ROWS.len() {
-        count += ROWS[at].queues as usize;
-        at += 1;
-    }
-    count
-};
-
-const fn queueing() -> [Kind; QUEUEING] {
-    let mut all = [Kind::Pfifo; QUEUEING];
-    let (mut at, mut count) = (0, 0);
-    while at < ROWS.len() {
-        if ROWS[at].queues {
-            all[count] = ROWS[at].kind;
-            count += 1;
-        }
-        at += 1;
-    }
-    all
-}
-
-impl Kind {
-    /// How many kinds there are, those that do not queue included: what a table indexed by kinds holds.
-    pub const COUNT: usize = ROWS.len();
-
-    /// Every kind that queues, in the order of this enum.
-    pub const ALL: &[Kind] = &queueing();
-
-    /// Every kind, in the order of this enum.
-    pub fn every() -> impl Iterator<Item = Kind> {
-        ROWS.iter().map(|row| row.kind)
-    }
-
-    /// What is known of it whatever its parameters.
-    pub const fn spec(self) -> &'static KindSpec {
-        &ROWS[self as usize]
-    }
-
-    /// Its name in tc.
-    pub const fn name(self) -> &'static str {
-        self.spec().name
-    }
-
-    /// What classes it has.
-    pub const fn classes(self) -> Classes {
-        self.spec().classes
-    }
-
-    /// Where filters may hang.
-    pub const fn filters(self) -> Filters {
-        self.spec().filters
-    }
-
-    /// How packets wait in it.
-    pub const fn waits(self) -> Waits {
-        self.spec().waits
-    }
-
-    /// How it is given other values.
-    pub const fn changes(self) -> Changes {
-        self.spec().changes
-    }
-
-    /// What a dump with these parameters does not tell and a command that makes the same again needs.
-    pub fn untold(self, params: &QdiscParams) -> Option<&'static str> {
-        (self.spec().untold)(params)
-    }
-
-    /// What may go before a packet that waits in one with these parameters.
-    pub fn ahead(self, params: &QdiscParams) -> Vec<Ahead> {
-        (self.spec().ahead)(params)
-    }
-
-    /// When it tells its parent what its options left no room for.
-    pub const fn reports(self) -> Reports {
-        self.spec().reports
-    }
-
-    /// Does it hold what it sends to a rate, whatever its parameters?
-    pub const fn keeps_rate(self) -> bool {
-        self.spec().keeps_rate
-    }
-
-    /// Are its classes flows, which come and go with packets? They are no part of what was configured.
-    pub const fn classes_are_flows(self) -> bool {
-        matches!(self.classes(), Classes::Flows)
-    }
-
-    /// Are its classes made by command?
-    pub const fn classes_are_made(self) -> bool {
-        matches!(self.classes(), Classes::Made)
-    }
-
-    /// Is it nothing but a place for filters on what arrives at a device, or leaves it?
-    pub const fn is_hook(self) -> bool {
-        matches!(self.filters(), Filters::OfDevice)
-    }
-
-    /// The kind that queues of that exact name.
-    pub fn from_name(name: &str) -> Option<Kind> {
-        Kind::ALL.iter().copied().find(|kind| kind.name() == name)
-    }
-
-    /// The kind of that exact name in tc, be it one that does not queue. Qdiscs made outside have none there.
-    pub fn named(name: &str) -> Option<Kind> {
-        Kind::every().find(|kind| kind.name() == name && *kind != Kind::Custom)
-    }
 }

@@ -1,7 +1,9 @@
 //! sfb: stochastic fair blue.
 
-use super::{Changes, Classes, Filters, Kind, Waits};
-use crate::spec::{Help, KindSpec, OptionSpec, Takes, Voice};
+use super::name::Kind;
+use super::row::{Changes, Classes, Filters, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::voice::{Help, Voice};
 
 /// The options of sfb, stochastic fair blue (Feng, Kandlur, Saha, Shin 2001; tc-sfb(8)), as tc sends them.
 /// Probabilities are 16 bit, 65535 = 1.

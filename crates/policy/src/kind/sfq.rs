@@ -1,7 +1,11 @@
 //! sfq: flows, told apart by a hash, take turns.
 
-use super::{Ahead, Classes, Filters, Kind, QdiscParams, RedCurve, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes};
+use super::name::Kind;
+use super::red::RedCurve;
+use super::row::{Ahead, Classes, Filters, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of sfq, stochastic fairness queueing (McKenney 1990; tc-sfq(8)), as tc sends them: 0 leaves
 /// the value as it is.
@@ -80,12 +84,10 @@ pub(super) const SFQ: KindSpec = KindSpec {
     classes: Classes::Flows,
     filters: Filters::OfQdisc,
     waits: Waits::UntilFull,
-    ahead,
     ..KindSpec::new(Kind::Sfq, "sfq", "stochastic fairness: flows, told apart by a hash, take turns")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Sfq(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &SfqParams) -> Vec<Ahead> {
     vec![
         Ahead::Turns { quantum: params.quantum },
         Ahead::Packets { queue: "flow's own queue", limit: params.depth.min(params.limit).max(1) },

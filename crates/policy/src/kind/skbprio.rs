@@ -1,7 +1,11 @@
 //! skbprio: the packet of the least priority makes room.
 
-use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams, Waits};
-use crate::spec::{KindSpec, OptionSpec, Takes, Voice};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Classes, Filters, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::voice::Voice;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of skbprio (tc-skbprio(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,12 +29,10 @@ pub(super) const SKBPRIO: KindSpec = KindSpec {
     filters: Filters::Unsupported,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
-    ahead,
     voice: VOICE,
     ..KindSpec::new(Kind::Skbprio, "skbprio", "by priority, 0 to 63; when full, the least important packet makes room")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Skbprio(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &SkbprioParams) -> Vec<Ahead> {
     vec![Ahead::Packets { queue: "queue", limit: params.limit.unwrap_or(64) }]
 }

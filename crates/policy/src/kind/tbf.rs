@@ -1,8 +1,12 @@
 //! tbf: a token bucket.
 
-use super::{Ahead, Changes, Classes, Filters, Kind, QdiscParams};
+use super::name::Kind;
+use super::row::{Ahead, Changes, Classes, Filters};
 use crate::rate::{RateSpec, Ticks};
-use crate::spec::{Clash, KindSpec, OptionSpec, Takes, Voice};
+use crate::spec::table::{Clash, KindSpec, OptionSpec, Takes};
+use crate::spec::voice::Voice;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The options of tbf, a token bucket (tc-tbf(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,12 +67,10 @@ pub(super) const TBF: KindSpec = KindSpec {
     classes: Classes::One,
     filters: Filters::Unsupported,
     changes: Changes::InPlace,
-    ahead,
     keeps_rate: true,
     ..KindSpec::new(Kind::Tbf, "tbf", "token bucket: a steady rate with a bounded burst")
 };
 
-fn ahead(params: &QdiscParams) -> Vec<Ahead> {
-    let QdiscParams::Tbf(params) = params else { return Vec::new() };
+pub(super) fn ahead(params: &TbfParams) -> Vec<Ahead> {
     vec![Ahead::Bytes { queue: "queue", limit: params.limit }]
 }

@@ -1,6 +1,6 @@
 //! The tables of the filters: their words are read by hand in `syntax`, because most are not `name value`; the tables carry the help.
 
-use super::{FilterSpec, OptionSpec, Takes};
+use super::table::{FilterSpec, OptionSpec, Takes};
 
 /// What every kind takes at its end.
 const ACTION: OptionSpec = OptionSpec::exact(

@@ -1,6 +1,6 @@
 //! The table of the size table.
 
-use super::{OptionSpec, Takes};
+use super::table::{OptionSpec, Takes};
 
 /// The size table that stands before the kind of a root qdisc: `stab … htb …`.
 pub const STAB: &[OptionSpec] = &[

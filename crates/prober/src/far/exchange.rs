@@ -11,8 +11,8 @@ use tidegate_probe_wire::{Departures, Header, Kind, MOST, Message, Side, Sightin
 use tidegate_sys::datagrams::Outgoing;
 use tidegate_sys::poll::readable;
 
-use super::Far;
 use super::handshake::{answer, out_of_turn};
+use super::session::Far;
 use crate::error::Error;
 use crate::line::Came;
 use crate::sending::Sending;

@@ -8,12 +8,13 @@ use std::time::Duration;
 use tidegate_probe_wire::{DRAW, Message, Side, Token};
 use tidegate_sys::datagrams::{Datagrams, Room};
 
-use super::{Far, Target};
+use super::session::Far;
 use crate::chance;
 use crate::clock::Clock;
-use crate::error::Error;
+use crate::error::{Error, unreachable};
 use crate::line::{Came, Line};
 use crate::names::addresses;
+use crate::target::Target;
 
 /// How long one address may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -91,16 +92,6 @@ fn call(to: SocketAddr) -> io::Result<TcpStream> {
         }
     }
     TcpStream::connect_timeout(&to, CONNECT)
-}
-
-/// Why nobody could be reached.
-pub(crate) fn unreachable(to: SocketAddr, why: io::Error) -> Error {
-    match why.kind() {
-        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-            Error::NoWay { to: to.ip().to_string(), why }
-        }
-        _ => Error::NoAnswer { to, why },
-    }
 }
 
 /// Says something and waits for what is said to it.

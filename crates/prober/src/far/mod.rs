@@ -7,77 +7,24 @@
 
 mod exchange;
 mod handshake;
+mod session;
 
-pub(crate) use handshake::unreachable;
+pub use session::Far;
 
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use tidegate_measure::stream::{Exchange, Outcome, Path};
-use tidegate_probe_wire::{Limits, PORT, SessionKey, Token};
-use tidegate_sys::datagrams::{Datagrams, Room};
+use tidegate_probe_wire::Limits;
 
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::flow::Flow;
-use crate::line::Line;
-use crate::names::Family;
+use crate::target::Target;
 
 /// How late one packet in a hundred may leave before that is worth a word, ns.
 const LATE_NS: u64 = 2_000_000;
-
-/// Whom to measure with.
-#[derive(Clone, Debug)]
-pub struct Target {
-    /// Its name or address.
-    pub host: String,
-    /// Its port, TCP and UDP.
-    pub port: u16,
-    /// What both know.
-    pub token: Option<Token>,
-    /// Which addresses will do.
-    pub family: Family,
-}
-
-impl Target {
-    /// A host at the usual port, without a token.
-    pub fn new(host: &str) -> Target {
-        Target { host: host.to_owned(), port: PORT, token: None, family: Family::Any }
-    }
-}
-
-/// A server that we have a session with.
-pub struct Far {
-    clock: Clock,
-    line: Line,
-    socket: Arc<Datagrams>,
-    room: Room,
-    server: SocketAddr,
-    session: u32,
-    key: SessionKey,
-    /// Of the flow that begins next.
-    flows: Arc<AtomicU32>,
-    limits: Limits,
-    /// The handshake's round trip, ns.
-    rtt_ns: u64,
-    /// How many exchanges there were, modulo 256.
-    exchange: u8,
-    /// Packets that found no room in our own socket.
-    lost_here: u32,
-    /// How late one packet in a hundred left, upwards and downwards, in the worst exchange, ns.
-    late: [u64; 2],
-    /// Why there is no going on, once that is so.
-    broken: Option<String>,
-    stop: Option<&'static AtomicBool>,
-}
-
-impl fmt::Debug for Far {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Far").field("server", &self.server).finish_non_exhaustive()
-    }
-}
 
 impl Far {
     /// Begins a session.
@@ -147,10 +94,6 @@ impl Far {
             ));
         }
         doubts
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Echo requests as long as frames are: what comes back has filled the line both ways, and its slower direction decides how much that is.
 
-use super::{FIRST, Load, Meter, Pace, Shared};
+use super::meter::{FIRST, Load, Meter, Pace, Shared};
 use crate::Error;
 use crate::ping::message::{self, Sign, Which};
 use std::io;

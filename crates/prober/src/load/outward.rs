@@ -1,7 +1,7 @@
 //! Datagrams that end at a router near by: they fill the line away from here, and nobody beyond that router gets them.
 
 use super::echo::is_passing;
-use super::{FIRST, Load, Meter, Pace, Shared};
+use super::meter::{FIRST, Load, Meter, Pace, Shared};
 use crate::Error;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

@@ -1,6 +1,6 @@
 //! Downloads from a web server, again and again: plain HTTP/1.1 (RFC 9112), nothing is kept.
 
-use super::{Load, Meter, Shared};
+use super::meter::{Load, Meter, Shared};
 use crate::{Error, Family, addresses};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,7 +1,8 @@
 //! The thread that asks.
 
+use super::book;
+use super::plan::{MOST_REQUESTS, Plan, Seen, Shared, lock};
 use super::socket::{Heard, Socket, What};
-use super::{MOST_REQUESTS, Plan, Seen, Shared, book, lock};
 use crate::{Clock, Error};
 use std::io;
 use std::sync::atomic::Ordering;

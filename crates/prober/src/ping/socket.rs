@@ -1,13 +1,14 @@
 //! A socket by which one target is asked, and what is heard by it.
 
 use super::message::{self, Sign, Signed, Which};
-use super::{Plan, Way};
+use super::plan::Plan;
 use crate::Error;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use tidegate_measure::pinged::Way;
 use tidegate_sys::icmp::{self, Icmp};
 use tidegate_sys::socket::ds_field;
 use tidegate_sys::stamped::{self, About};

@@ -10,7 +10,8 @@ use std::time::Duration;
 use tidegate_probe_wire::{Call, Departures, FlowPlan, Message, SessionKey, Side, Start, Step};
 use tidegate_sys::datagrams::Datagrams;
 
-use super::{Shared, flow};
+use super::flow;
+use super::shared::{STACK, Shared};
 use crate::line::{Came, Line};
 use crate::sending::Sending;
 
@@ -126,7 +127,7 @@ impl Answering<'_> {
                         Sending { clock: &shared.clock, socket: &datagrams, to, stream: down, session, key, exchange };
                     sending.send(|| over.load(Ordering::Relaxed) || shared.is_over())
                 };
-                Some(std::thread::Builder::new().name("sender".to_owned()).stack_size(super::STACK).spawn(send)?)
+                Some(std::thread::Builder::new().name("sender".to_owned()).stack_size(STACK).spawn(send)?)
             }
         };
         self.running = Some(Running { sender, alive: self.shared.clock.now(), sent: None });

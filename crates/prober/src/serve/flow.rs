@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidegate_probe_wire::{Call, FlowPlan, Sample, SessionKey, Way};
 use tidegate_sys::socket;
 
-use super::Shared;
+use super::shared::Shared;
 use crate::flow::sample;
 use crate::line::is_patience;
 

@@ -7,19 +7,22 @@
 
 mod call;
 mod flow;
+mod shared;
 
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate_probe_wire::{Counts, DRAW, Header, Heard, Quotas, Sessions, Token};
 use tidegate_sys::datagrams::{Datagrams, Outgoing, Room};
 use tidegate_sys::poll::readable;
 use tidegate_sys::socket;
+
+use shared::{STACK, Shared};
 
 use crate::chance;
 use crate::clock::Clock;
@@ -30,9 +33,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const LOADED_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// Threads of callers at once: strangers who lost their place, and are about to go, among them.
 const MAX_THREADS: usize = 1024;
-/// What a thread's stack takes.
-const STACK: usize = 256 << 10;
-
 /// How to serve.
 #[derive(Clone, Debug)]
 pub struct Serving {
@@ -52,28 +52,9 @@ pub struct Server {
     at: Vec<SocketAddr>,
 }
 
-/// What its threads share.
-pub(crate) struct Shared {
-    pub(crate) clock: Clock,
-    pub(crate) sessions: Mutex<Sessions>,
-    over: AtomicBool,
-    /// Callers' threads.
-    threads: AtomicUsize,
-}
-
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("at", &self.at).finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
     }
 }
 

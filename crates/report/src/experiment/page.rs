@@ -2,28 +2,34 @@
 
 use super::show::{Happened, Looks as _, Shown, Under, distinct, happened, title};
 use super::{courses, latency, topology};
-use crate::chart::{Drawing, LOOKS, escape};
+use crate::chart::{Drawing, LOOKS};
 use crate::html::document::{caption, document};
-use crate::html::parts::{Data, Markup as _, Reading, THE_SAME, capital, chip, ending, figure, prose, tied};
-use std::fmt::Write as _;
+use crate::html::parts::{
+    Data, Reading, THE_SAME, Tabled as _, capital, chip, ending, figure, inline, is_empty, prose, tied,
+};
+use maud::{Markup, html};
 use tidegate_analysis::experiment::{called, probe, series, tables};
 use tidegate_measure::experiment::{Event, Experiment};
 
 /// The page of an experiment: an HTML document that needs nothing else.
 pub fn page(experiment: &Experiment) -> String {
     let loads = Under::all(experiment);
-    let mut body = format!("<header>\n{}</header>\n<main>\n", head(experiment));
-    body.push_str(&network(experiment));
-    body.push_str(&comparisons(experiment));
-    body.push_str(&overview(experiment, &loads));
-    body.push_str(&panels(&loads));
-    body.push_str(&all_figures(experiment));
-    body.push_str(&policies(experiment));
-    body.push_str(&again(experiment));
-    document(title(&experiment.title, &experiment.scenario), &(body + "</main>\n"))
+    let content = html! {
+        header { (head(experiment)) }
+        main {
+            (network(experiment))
+            (comparisons(experiment))
+            (overview(experiment, &loads))
+            (panels(&loads))
+            (all_figures(experiment))
+            (policies(experiment))
+            (again(experiment))
+        }
+    };
+    document(title(&experiment.title, &experiment.scenario), content)
 }
 
-fn head(experiment: &Experiment) -> String {
+fn head(experiment: &Experiment) -> Markup {
     let how = match experiment.execution.as_str() {
         "sim" => "an experiment, simulated",
         "lab" => "an experiment, measured",
@@ -31,45 +37,33 @@ fn head(experiment: &Experiment) -> String {
         "flent" => "measured with flent",
         _ => "an experiment",
     };
-    let mut out = format!(
-        "<p class=\"eyebrow\">tidegate · {how}</p>\n<h1 class=\"name\">{}</h1>\n",
-        escape(title(&experiment.title, &experiment.scenario))
-    );
-    for paragraph in experiment.about.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
-        let _ = writeln!(out, "<p class=\"about\">{}</p>", prose(paragraph.trim()));
-    }
-    if let Some(source) = &experiment.source {
-        let _ = writeln!(out, "<p class=\"what\">After: {}</p>", escape(source));
-    }
     let cut = experiment.runs.iter().filter(|run| run.cut).count();
-    if cut > 0 {
-        let _ = writeln!(
-            out,
-            "<p class=\"what lost key\">{cut} of {} runs were stopped before their end.</p>",
-            experiment.runs.len()
-        );
+    html! {
+        p.eyebrow { "tidegate · " (how) }
+        h1.name { (title(&experiment.title, &experiment.scenario)) }
+        @for paragraph in experiment.about.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
+            p.about { (prose(paragraph)) }
+        }
+        @if let Some(source) = &experiment.source {
+            p.what { "After: " (source) }
+        }
+        @if cut > 0 {
+            p.what.lost.key { (cut) " of " (experiment.runs.len()) " runs were stopped before their end." }
+        }
     }
-    out
 }
 
 /// A drawing that has its size: it scrolls in its box where there is no room.
-fn wide(drawing: &Drawing, caption: &str) -> String {
-    format!(
-        "<figure class=\"wide\" tabindex=\"0\"><figcaption>{}</figcaption>{}</figure>\n",
-        tied(caption),
-        drawing.inline()
-    )
+fn wide(drawing: &Drawing, caption: Markup) -> Markup {
+    html! {
+        figure.wide tabindex="0" { figcaption { (tied(caption)) } (inline(drawing)) }
+    }
 }
 
-fn network(experiment: &Experiment) -> String {
-    let mut out = String::from("<section>\n<h2>The network</h2>\n");
-    match topology::drawing(experiment) {
-        Some(drawing) => out.push_str(&wide(
-            &drawing,
-            "Machines, whose devices may have policies, are framed; the slowest link is bold.",
-        )),
-        None if experiment.links.is_empty() => return String::new(),
-        None => out.push_str("<p class=\"small\">It has too many nodes to be drawn; the table has them all.</p>"),
+fn network(experiment: &Experiment) -> Markup {
+    let drawing = topology::drawing(experiment);
+    if drawing.is_none() && experiment.links.is_empty() {
+        return Markup::default();
     }
     let rows = experiment
         .links
@@ -80,32 +74,41 @@ fn network(experiment: &Experiment) -> String {
         head: ["link", "from", "to", "there", "back"].map(str::to_owned).to_vec(),
         rows: rows.collect(),
     };
-    out + &format!("<details><summary>Links</summary>{}</details>\n</section>\n", table.table())
+    let told = "Machines, whose devices may have policies, are framed; the slowest link is bold.";
+    html! {
+        section {
+            h2 { "The network" }
+            @match drawing {
+                Some(drawing) => { (wide(&drawing, html! { (told) })) }
+                None => { p.small { "It has too many nodes to be drawn; the table has them all." } }
+            }
+            details { summary { "Links" } (table.table()) }
+        }
+    }
 }
 
-fn comparisons(experiment: &Experiment) -> String {
+fn comparisons(experiment: &Experiment) -> Markup {
     if experiment.comparisons.is_empty() {
-        return String::new();
+        return Markup::default();
     }
     let required = || experiment.comparisons.iter().filter(|comparison| comparison.gated);
     let held = required().filter(|comparison| comparison.held).count();
-    let mut out = format!(
-        "<section>\n<h2>Published and {}</h2>\n<p class=\"said\">{held} of {} required figures lie within their bounds.</p>\n<div class=\"figures compared\">{}</div>",
-        tables::found_word(experiment),
-        required().count(),
-        tables::comparisons(experiment).table()
-    );
-    let reasons = experiment.comparisons.iter().filter_map(|c| Some((c, c.why.as_ref()?)));
-    let reasons: String = reasons.map(|(c, why)| format!("<li><b>{}</b> {}</li>", escape(&c.id), prose(why))).collect();
-    if !reasons.is_empty() {
-        let _ = write!(out, "<ul class=\"notes\">{reasons}</ul>");
+    let reasons: Vec<(&str, &str)> =
+        experiment.comparisons.iter().filter_map(|c| Some((c.id.as_str(), c.why.as_deref()?))).collect();
+    html! {
+        section {
+            h2 { "Published and " (tables::found_word(experiment)) }
+            p.said { (held) " of " (required().count()) " required figures lie within their bounds." }
+            div.figures.compared { (tables::comparisons(experiment).table()) }
+            @if !reasons.is_empty() {
+                ul.notes { @for (id, why) in reasons { li { b { (id) } " " (prose(why)) } } }
+            }
+        }
     }
-    out + "</section>\n"
 }
 
 /// Every case at a glance: each probe, each group of transfers, and the sheet.
-fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> String {
-    let mut out = String::from("<section>\n<h2>Every case at a glance</h2>\n");
+fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
     let tables = tables::tables(experiment);
     let of = |caption: &str, name: &str| {
         let table = tables.iter().find(|table| table.caption.starts_with(caption));
@@ -113,116 +116,140 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> String {
             table.map(|table| table.rows.iter().filter(|row| row[2] == name).cloned().collect()).unwrap_or_default();
         Data { caption: name.to_owned(), head: table.map(|table| table.head.clone()).unwrap_or_default(), rows }
     };
-    for id in distinct(loads.iter().flat_map(Under::probes)) {
-        let probe = experiment.runs.iter().flat_map(|run| &run.probes).find(|probe| probe.id == id);
-        let (Some(drawing), Some(probe)) = (latency::summary(experiment, id), probe) else { continue };
-        let name = called(probe);
-        let caption = format!(
-            "<b>{}.</b> Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th. All repeats together.",
-            escape(&capital(&name))
-        );
-        out.push_str(&figure(&[drawing], &caption, Reading::None, &of("Answers, ", &name)));
+    let asked = |id: &str| {
+        let probe = experiment.runs.iter().flat_map(|run| &run.probes).find(|probe| probe.id == id)?;
+        Some((latency::summary(experiment, id)?, called(probe)))
+    };
+    html! {
+        section {
+            h2 { "Every case at a glance" }
+            @for (drawing, name) in distinct(loads.iter().flat_map(Under::probes)).into_iter().filter_map(asked) {
+                @let caption = html! {
+                    b { (capital(&name)) "." }
+                    " Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th. "
+                    "All repeats together."
+                };
+                (figure(&[drawing], caption, Reading::None, &of("Answers, ", &name)))
+            }
+            @for group in distinct(loads.iter().flat_map(Under::groups)) {
+                @if let Some(drawing) = latency::carried(experiment, group) {
+                    @let caption = html! {
+                        b { (capital(group)) }
+                        ", payload per second while measured: the median over repeats; the thin line spans all of them."
+                    };
+                    (figure(&[drawing], caption, Reading::None, &of("Transfers", &capital(group))))
+                }
+            }
+            @if let Some(drawing) = latency::all(experiment) {
+                @let caption = html! {
+                    b { "All cases on one sheet" }
+                    ", on the same scales; below each the mean, its deviation (mdev), and losses."
+                };
+                details { summary { "All cases on one sheet" } (wide(&drawing, caption)) }
+            }
+        }
     }
-    for group in distinct(loads.iter().flat_map(Under::groups)) {
-        let Some(drawing) = latency::carried(experiment, group) else { continue };
-        let caption = format!(
-            "<b>{}</b>, payload per second while measured: the median over repeats; the thin line spans all of them.",
-            escape(&capital(group))
-        );
-        out.push_str(&figure(&[drawing], &caption, Reading::None, &of("Transfers", &capital(group))));
-    }
-    if let Some(drawing) = latency::all(experiment) {
-        let caption =
-            "<b>All cases on one sheet</b>, on the same scales; below each the mean, its deviation (mdev), and losses.";
-        let _ =
-            writeln!(out, "<details><summary>All cases on one sheet</summary>{}</details>", wide(&drawing, caption));
-    }
-    out + "</section>\n"
 }
 
 /// A panel for each load, and the links that become tabs.
-fn panels(loads: &[Under<'_>]) -> String {
-    let mut links = String::new();
-    let mut out = String::new();
-    for (n, under) in loads.iter().enumerate() {
-        let _ = write!(links, "<a href=\"#load-{n}\">{}</a>", escape(&capital(under.title())));
-        let _ = writeln!(out, "<section class=\"panel\" id=\"load-{n}\">\n<h2>Load: {}</h2>", escape(under.title()));
-        out.push_str(&panel(under));
-        out.push_str("</section>\n");
-    }
-    match loads.len() {
-        0 | 1 => out,
-        _ => format!("<nav class=\"tabs\" data-tabs aria-label=\"Load\">{links}</nav>\n{out}"),
+fn panels(loads: &[Under<'_>]) -> Markup {
+    html! {
+        @if loads.len() > 1 {
+            nav.tabs data-tabs aria-label="Load" {
+                @for (n, under) in loads.iter().enumerate() {
+                    a href={ "#load-" (n) } { (capital(under.title())) }
+                }
+            }
+        }
+        @for (n, under) in loads.iter().enumerate() {
+            section.panel id={ "load-" (n) } {
+                h2 { "Load: " (under.title()) }
+                (panel(under))
+            }
+        }
     }
 }
 
-fn panel(under: &Under<'_>) -> String {
+fn panel(under: &Under<'_>) -> Markup {
     let shown = under.typical();
     let meanwhile = happened(&shown);
-    let mut out = repeats(under) + &keys(&shown);
-    out.push_str(&meanwhile_list(&meanwhile));
-    for id in under.probes() {
-        out.push_str(&answers(under, &shown, id, &meanwhile));
+    html! {
+        (repeats(under))
+        (keys(&shown))
+        (meanwhile_list(&meanwhile))
+        @for id in under.probes() { (answers(under, &shown, id, &meanwhile)) }
+        (transfers(under, &shown, &meanwhile))
+        (queues(under, &shown, &meanwhile))
+        (classes(under, &shown, &meanwhile))
+        (windows(under, &shown, &meanwhile))
+        (six_panels(under, &shown))
     }
-    out.push_str(&transfers(under, &shown, &meanwhile));
-    out.push_str(&queues(under, &shown, &meanwhile));
-    out.push_str(&classes(under, &shown, &meanwhile));
-    out.push_str(&windows(under, &shown, &meanwhile));
-    out.push_str(&six_panels(under, &shown));
-    out
 }
 
 /// The policies' looks, and what they are called on charts where that is not their title.
-pub(super) fn keys(shown: &[Shown<'_>]) -> String {
-    let item = |one: &Shown<'_>| {
-        let long = if one.label == one.title { String::new() } else { format!(" {}", escape(one.title)) };
-        format!("<li>{}<b>{}</b>{long}</li>", chip(one.look().colour()), escape(one.label))
-    };
-    format!("<ul class=\"keys\">{}</ul>\n", shown.iter().map(item).collect::<String>())
+pub(super) fn keys(shown: &[Shown<'_>]) -> Markup {
+    html! {
+        ul.keys {
+            @for one in shown {
+                li {
+                    (chip(one.look().colour())) b { (one.label) }
+                    @if one.label != one.title { " " (one.title) }
+                }
+            }
+        }
+    }
 }
 
 /// Which of several repeats the charts show.
-fn repeats(under: &Under<'_>) -> String {
+fn repeats(under: &Under<'_>) -> Markup {
     let most = under.cases.iter().map(|(_, case)| case.runs.len()).max().unwrap_or(0);
     let many = under.cases.len() > LOOKS;
-    let mut told = String::new();
-    if most > 1 {
-        let _ = write!(told, "Of {most} repeats the charts over time show the one in the middle; tables have all. ");
+    html! {
+        @if most > 1 || many {
+            p.small {
+                @if most > 1 {
+                    "Of " (most) " repeats the charts over time show the one in the middle; tables have all."
+                }
+                @if most > 1 && many { " " }
+                @if many { "Of the " (under.cases.len()) " policies, " (LOOKS) " at a time share a chart." }
+            }
+        }
     }
-    if many {
-        let _ = write!(told, "Of the {} policies, {LOOKS} at a time share a chart. ", under.cases.len());
-    }
-    if told.is_empty() { told } else { format!("<p class=\"small\">{}</p>\n", told.trim_end()) }
 }
 
 /// What happened, with the numbers that stand on the charts.
-fn meanwhile_list(meanwhile: &Happened<'_>) -> String {
-    if meanwhile.events.is_empty() {
-        return String::new();
-    }
-    let item = |(event, of): &(&Event, Vec<&str>)| {
-        let of = if of.is_empty() { String::new() } else { format!(" <i>({})</i>", escape(&of.join(", "))) };
-        let output = if event.output.trim().is_empty() {
-            String::new()
-        } else {
-            format!(
-                "<details><summary>answer</summary><pre tabindex=\"0\">{}</pre></details>",
-                escape(event.output.trim_end())
-            )
-        };
-        let seconds = format!("{:.2}", event.at as f64 / 1e9);
-        let seconds = seconds.trim_end_matches('0').trim_end_matches('.');
-        format!("<li>{seconds}\u{a0}s, {}: <code>{}</code>{of}{output}</li>", escape(&event.on), escape(&event.what))
-    };
-    let items: String = meanwhile.events.iter().take(MOST_EVENTS).map(item).collect();
+fn meanwhile_list(meanwhile: &Happened<'_>) -> Markup {
     let more = meanwhile.events.len().saturating_sub(MOST_EVENTS);
-    let more = if more > 0 { format!("<p class=\"small\">and {more} more</p>") } else { String::new() };
-    let list = format!("<ol class=\"events\">{items}</ol>{more}\n");
-    let list = match meanwhile.events.len() {
-        0..=MOST_OPEN => list,
-        many => format!("<details><summary>{many} events</summary>{list}</details>\n"),
+    let list = html! {
+        ol.events {
+            @for (event, of) in meanwhile.events.iter().take(MOST_EVENTS) { (happening(event, of)) }
+        }
+        @if more > 0 { p.small { "and " (more) " more" } }
     };
-    format!("<h3>What happened meanwhile</h3>\n{list}")
+    html! {
+        @match meanwhile.events.len() {
+            0 => {}
+            many => {
+                h3 { "What happened meanwhile" }
+                @if many <= MOST_OPEN { (list) } @else { details { summary { (many) " events" } (list) } }
+            }
+        }
+    }
+}
+
+/// What happened at a moment, to whom, and what was answered.
+fn happening(event: &Event, of: &[&str]) -> Markup {
+    let seconds = format!("{:.2}", event.at as f64 / 1e9);
+    let seconds = seconds.trim_end_matches('0').trim_end_matches('.');
+    html! {
+        li {
+            (seconds) "\u{a0}s, " (event.on) ": " code { (event.what) }
+            @if !of.is_empty() { " " i { "(" (of.join(", ")) ")" } }
+            @if !event.output.trim().is_empty() {
+                details { summary { "answer" } pre tabindex="0" { (event.output.trim_end()) } }
+            }
+        }
+    }
 }
 
 /// Events listed at most.
@@ -230,140 +257,161 @@ const MOST_EVENTS: usize = 200;
 /// More events than these are behind a line to open them.
 const MOST_OPEN: usize = 12;
 
-fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happened<'_>) -> String {
-    let Some(probe) = shown.iter().find_map(|one| probe(one, id)) else { return String::new() };
-    let name = called(probe);
-    let mut out = format!("<h3>{}</h3>\n", escape(&capital(&name)));
-    let charts = latency::over_time(shown, under.title(), id, meanwhile);
-    out.push_str(&figure(
-        &charts,
-        &(caption("over time") + ". Strokes at the top: lost. Shaded: not yet measured."),
-        Reading::Across,
-        &series::answers(shown, id),
-    ));
-    let charts = latency::distribution(shown, under.title(), id);
-    if !charts.is_empty() {
-        let told = caption("distribution")
-            + ": the share of all that was asked that was answered within a time; what was lost is missing at the top.";
-        out.push_str(&figure(&charts, &told, Reading::None, &series::percentiles(shown, id)));
-    }
-    out
-}
-
-fn transfers(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> String {
-    let mut out = String::new();
-    for group in under.groups() {
-        let mut cards = String::new();
-        for one in shown {
-            let Some(drawing) = courses::transfers(under, one, group, meanwhile) else { continue };
-            cards.push_str(&figure(&[drawing], &caption(one.title), Reading::Across, &series::transfers(one, group)));
+fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happened<'_>) -> Markup {
+    let Some(probe) = shown.iter().find_map(|one| probe(one, id)) else { return Markup::default() };
+    let over_time = latency::over_time(shown, under.title(), id, meanwhile);
+    let told = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: not yet measured." };
+    let distribution = latency::distribution(shown, under.title(), id);
+    html! {
+        h3 { (capital(&called(probe))) }
+        (figure(&over_time, told, Reading::Across, &series::answers(shown, id)))
+        @if !distribution.is_empty() {
+            @let told = html! {
+                (caption("distribution"))
+                ": the share of all that was asked that was answered within a time; what was lost is missing at the top."
+            };
+            (figure(&distribution, told, Reading::None, &series::percentiles(shown, id)))
         }
-        let _ = write!(
-            out,
-            "<h3>{}: payload per second</h3>\n<div class=\"cards\">{cards}</div>\n",
-            escape(&capital(group))
-        );
     }
-    out
 }
 
-fn queues(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> String {
-    let mut out = String::new();
-    for (link, up) in courses::links(shown) {
-        let drawings = courses::before_link(shown, under.title(), (link, up), meanwhile);
-        let way = if up { "up" } else { "down" };
-        let told = caption(&format!("{link} {way}")) + ": bytes that wait where no policy governs.";
-        out.push_str(&figure(&drawings, &told, Reading::Across, &series::waiting(shown, link, up)));
-    }
-    if out.is_empty() { out } else { format!("<h3>Waiting before links</h3>\n{out}") }
-}
-
-fn classes(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> String {
-    let mut cards = String::new();
-    for one in shown {
-        for device in courses::devices(one.run) {
-            for view in courses::VIEWS {
-                let Some((drawing, hidden)) = courses::in_classes(under, one, device, view, meanwhile) else {
-                    continue;
-                };
-                let hidden = left_out(hidden, "classes that had less");
-                let told = format!("{}: {} on {}{hidden}", caption(one.title), view.word, escape(device));
-                let data = series::classes(one, device, view.word);
-                cards.push_str(&figure(&[drawing], &told, Reading::Across, &data));
+fn transfers(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+    html! {
+        @for group in under.groups() {
+            h3 { (capital(group)) ": payload per second" }
+            div.cards {
+                @for one in shown {
+                    @if let Some(drawing) = courses::transfers(under, one, group, meanwhile) {
+                        (figure(&[drawing], caption(one.title), Reading::Across, &series::transfers(one, group)))
+                    }
+                }
             }
         }
     }
-    if cards.is_empty() { cards } else { format!("<h3>Class by class</h3>\n<div class=\"cards\">{cards}</div>\n") }
+}
+
+fn queues(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+    let links = courses::links(shown);
+    html! {
+        @if !links.is_empty() { h3 { "Waiting before links" } }
+        @for (link, up) in links { (waiting(shown, under.title(), (link, up), meanwhile)) }
+    }
+}
+
+/// What waits before a link, in one direction.
+pub(super) fn waiting(all: &[Shown<'_>], load: &str, (link, up): (&str, bool), meanwhile: &Happened<'_>) -> Markup {
+    let drawings = courses::before_link(all, load, (link, up), meanwhile);
+    let way = if up { "up" } else { "down" };
+    let told = html! { (caption(&format!("{link} {way}"))) ": bytes that wait where no policy governs." };
+    figure(&drawings, told, Reading::Across, &series::waiting(all, link, up))
+}
+
+fn classes(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+    let cards = html! {
+        @for one in shown {
+            @for device in courses::devices(one.run) {
+                @for view in courses::VIEWS {
+                    @if let Some((drawing, hidden)) = courses::in_classes(under, one, device, view, meanwhile) {
+                        @let told = html! {
+                            (caption(one.title)) ": " (view.word) " on " (device)
+                            (left_out(hidden, "classes that had less"))
+                        };
+                        (figure(&[drawing], told, Reading::Across, &series::classes(one, device, view.word)))
+                    }
+                }
+            }
+        }
+    };
+    carded("Class by class", cards)
 }
 
 fn left_out(hidden: usize, what: &str) -> String {
     if hidden > 0 { format!("; {hidden} {what} are not drawn") } else { String::new() }
 }
 
-fn windows(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> String {
-    let mut cards = String::new();
-    for one in shown {
-        let Some((drawing, hidden)) = courses::windows(under, one, meanwhile) else { continue };
-        let told = format!("{}{}", caption(one.title), left_out(hidden, "more transfers"));
-        cards.push_str(&figure(&[drawing], &told, Reading::Across, &series::windows(one)));
-    }
-    if cards.is_empty() { cards } else { format!("<h3>Congestion windows</h3>\n<div class=\"cards\">{cards}</div>\n") }
+fn windows(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+    let cards = html! {
+        @for one in shown {
+            @if let Some((drawing, hidden)) = courses::windows(under, one, meanwhile) {
+                @let told = html! { (caption(one.title)) (left_out(hidden, "more transfers")) };
+                (figure(&[drawing], told, Reading::Across, &series::windows(one)))
+            }
+        }
+    };
+    carded("Congestion windows", cards)
 }
 
-fn six_panels(under: &Under<'_>, shown: &[Shown<'_>]) -> String {
+/// Cards under a heading, where there are any.
+fn carded(heading: &str, cards: Markup) -> Markup {
+    html! {
+        @if !is_empty(&cards) { h3 { (heading) } div.cards { (cards) } }
+    }
+}
+
+fn six_panels(under: &Under<'_>, shown: &[Shown<'_>]) -> Markup {
     let drawn = shown.iter().filter_map(|one| Some((one, latency::six_panels(under, one)?)));
-    let figures: String = drawn.map(|(one, drawing)| wide(&drawing, &caption(one.title))).collect();
-    if figures.is_empty() {
-        return figures;
-    }
-    format!(
-        "<details class=\"figures\"><summary>Six panels per policy, arranged as ping-exp’s</summary>{figures}</details>\n"
-    )
-}
-
-fn all_figures(experiment: &Experiment) -> String {
-    let mut out = String::from("<section>\n<h2>All figures</h2>\n");
-    if experiment.runs.iter().any(|run| run.repeat > 0) {
-        out.push_str("<p class=\"small\">The median over repeats; in brackets the least and the most.</p>\n");
-    }
-    for table in tables::tables(experiment) {
-        let _ = writeln!(
-            out,
-            "<details class=\"figures\" open><summary>{}</summary>{}</details>",
-            escape(&table.caption),
-            table.table()
-        );
-    }
-    out + "</section>\n"
-}
-
-fn policies(experiment: &Experiment) -> String {
-    let mut out = String::from("<section>\n<h2>The policies</h2>\n");
-    for policy in &experiment.policies {
-        let _ = writeln!(out, "<h3>{}</h3>", escape(&capital(title(&policy.title, &policy.name))));
-        if policy.commands.iter().all(|(_, lines)| lines.is_empty()) {
-            out.push_str("<p class=\"small\">No commands: everything is as it comes.</p>\n");
-        }
-        for (machine, lines) in policy.commands.iter().filter(|(_, lines)| !lines.is_empty()) {
-            let count = lines.len();
-            let list = format!("<pre tabindex=\"0\">{}</pre>", escape(&lines.join("\n")));
-            let _ = match count {
-                0..=MOST_LINES => write!(out, "<p class=\"small\">On {}:</p>\n{list}\n", escape(machine)),
-                _ => writeln!(
-                    out,
-                    "<details><summary>On {}: {count} commands</summary>{list}</details>",
-                    escape(machine)
-                ),
-            };
+    let drawn: Vec<(&Shown<'_>, Drawing)> = drawn.collect();
+    html! {
+        @if !drawn.is_empty() {
+            details.figures {
+                summary { "Six panels per policy, arranged as ping-exp’s" }
+                @for (one, drawing) in &drawn { (wide(drawing, caption(one.title))) }
+            }
         }
     }
-    if experiment.policies.is_empty() { String::new() } else { out + "</section>\n" }
+}
+
+fn all_figures(experiment: &Experiment) -> Markup {
+    html! {
+        section {
+            h2 { "All figures" }
+            @if experiment.runs.iter().any(|run| run.repeat > 0) {
+                p.small { "The median over repeats; in brackets the least and the most." }
+            }
+            @for table in tables::tables(experiment) {
+                details.figures open { summary { (table.caption) } (table.table()) }
+            }
+        }
+    }
+}
+
+fn policies(experiment: &Experiment) -> Markup {
+    if experiment.policies.is_empty() {
+        return Markup::default();
+    }
+    html! {
+        section {
+            h2 { "The policies" }
+            @for policy in &experiment.policies {
+                h3 { (capital(title(&policy.title, &policy.name))) }
+                @if policy.commands.iter().all(|(_, lines)| lines.is_empty()) {
+                    p.small { "No commands: everything is as it comes." }
+                }
+                @for (machine, lines) in policy.commands.iter().filter(|(_, lines)| !lines.is_empty()) {
+                    (commands(machine, lines))
+                }
+            }
+        }
+    }
+}
+
+/// The commands of a machine; many are behind a line to open them.
+fn commands(machine: &str, lines: &[String]) -> Markup {
+    let list = html! { pre tabindex="0" { (lines.join("\n")) } };
+    html! {
+        @if lines.len() <= MOST_LINES {
+            p.small { "On " (machine) ":" }
+            (list)
+        } @else {
+            details { summary { "On " (machine) ": " (lines.len()) " commands" } (list) }
+        }
+    }
 }
 
 /// More lines than these are behind a line to open them.
 const MOST_LINES: usize = 40;
 
-fn again(experiment: &Experiment) -> String {
+fn again(experiment: &Experiment) -> Markup {
     let promise = match experiment.execution.as_str() {
         "sim" => THE_SAME,
         _ => "This command does the same again",

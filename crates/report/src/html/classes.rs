@@ -2,9 +2,9 @@
 
 use super::palette::Palette;
 use super::parts::{Data, Reading, chip, end_of, figure, span_title, spans, steps_of};
-use crate::chart::{Axis, Band, Drawing, OTHERS, Reference, Steps, escape, stack, steps};
+use crate::chart::{Axis, Band, Drawing, OTHERS, Reference, Steps, stack, steps};
+use maud::{Markup, html};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use tidegate_analysis::trial::{ClassFigures, Pair, node};
 use tidegate_measure::bits_per_second;
 use tidegate_measure::numbers::{rate, size, span};
@@ -26,22 +26,23 @@ fn device(id: &str) -> &str {
 }
 
 /// The stack of each device that has classes.
-pub(super) fn shares(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> String {
-    let Some(run) = pair.with else { return String::new() };
+pub(super) fn shares(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Markup {
+    let Some(run) = pair.with else { return Markup::default() };
     let mut devices: Vec<&str> = Vec::new();
     for class in run.classes.iter().filter(|class| class.leaf && class.sent.iter().any(|&n| n > 0)) {
         if !devices.contains(&device(&class.id)) {
             devices.push(device(&class.id));
         }
     }
-    if devices.is_empty() {
-        return String::new();
+    html! {
+        @if !devices.is_empty() {
+            h3 { "Who gets the line, with the policy" }
+            @for name in &devices { (one_stack(trial, run, name, palette)) }
+        }
     }
-    let drawn: String = devices.iter().map(|name| one_stack(trial, run, name, palette)).collect();
-    format!("<h3>Who gets the line, with the policy</h3>\n{drawn}")
 }
 
-fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> String {
+fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> Markup {
     let leaves: Vec<&ClassSeries> = run
         .classes
         .iter()
@@ -62,14 +63,12 @@ fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> String 
     let end = end_of(run);
     let axes = (Axis::time(end), Axis::rates(high, 5));
     let drawing = stack(&title, &description, axes, run.window.0 as f64, step as f64, &bands, &references);
-    let caption = format!(
-        "<b>{}</b>, averaged over {}.{}{}",
-        escape(&title),
-        span(step),
-        if name.is_empty() { too_much(trial) } else { String::new() },
-        keys(run, &leaves, palette)
-    );
-    figure(&[drawing], &caption, Reading::Across, &share_table(run, &leaves, end))
+    let caption = html! {
+        b { (title) } ", averaged over " (span(step)) "."
+        @if name.is_empty() { (too_much(trial)) }
+        (keys(run, &leaves, palette))
+    };
+    figure(&[drawing], caption, Reading::Across, &share_table(run, &leaves, end))
 }
 
 /// The leaves' bands; those without a colour of their own are one.
@@ -137,36 +136,35 @@ fn references(trial: &Trial, name: &str) -> Vec<Reference> {
 }
 
 /// A warning where the tree may send more than the link carries: then the queue is the modem's, which knows no classes.
-fn too_much(trial: &Trial) -> String {
+fn too_much(trial: &Trial) -> Markup {
     let link = trial.link.up_bits;
-    match most(trial, &trial.device) {
-        Some((_, bits)) if bits > link => format!(
-            " <span class=\"key lost\">It may send {}, more than the link's {}: what is too much waits in the modem, where no class counts.</span>",
-            rate(bits as f64),
-            rate(link as f64)
-        ),
-        _ => String::new(),
+    html! {
+        @if let Some((_, bits)) = most(trial, &trial.device).filter(|(_, bits)| *bits > link) {
+            " "
+            span.key.lost {
+                "It may send " (rate(bits as f64)) ", more than the link's " (rate(link as f64))
+                ": what is too much waits in the modem, where no class counts."
+            }
+        }
     }
 }
 
-fn keys(run: &Run, leaves: &[&ClassSeries], palette: &Palette) -> String {
-    let mut out = String::from("<ul class=\"keys\">");
-    for class in leaves {
-        let Some(colour) = palette.own(&class.id) else { continue };
-        let _ = write!(
-            out,
-            "<li>{}<b>{}</b> {} <span>{}</span></li>",
-            chip(colour),
-            escape(&class.id),
-            escape(&class.title),
-            rate(ClassFigures::new(run, class).rate)
-        );
-    }
+fn keys(run: &Run, leaves: &[&ClassSeries], palette: &Palette) -> Markup {
+    let own = leaves.iter().filter_map(|class| Some((class, palette.own(&class.id)?)));
     let others = leaves.iter().filter(|class| palette.own(&class.id).is_none()).count();
-    if others > 0 {
-        let _ = write!(out, "<li>{}{others} other classes together</li>", chip(OTHERS));
+    html! {
+        ul.keys {
+            @for (class, colour) in own {
+                li {
+                    (chip(colour)) b { (class.id) } " " (class.title) " "
+                    span { (rate(ClassFigures::new(run, class).rate)) }
+                }
+            }
+            @if others > 0 {
+                li { (chip(OTHERS)) (others) " other classes together" }
+            }
+        }
     }
-    out + "</ul>"
 }
 
 /// Columns of a table of shares at most.
@@ -191,8 +189,8 @@ fn share_table(run: &Run, leaves: &[&ClassSeries], end: u64) -> Data {
 const MOST_CARDS: usize = 9;
 
 /// A card for each class: its rate against what it was promised, its queue, its tokens.
-pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> String {
-    let Some(run) = pair.with.filter(|run| !run.classes.is_empty()) else { return String::new() };
+pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Markup {
+    let Some(run) = pair.with.filter(|run| !run.classes.is_empty()) else { return Markup::default() };
     let mut classes: Vec<&ClassSeries> = run.classes.iter().filter(|class| !silent(class)).collect();
     classes.sort_by_key(|class| !class.leaf);
     let all = run.classes.len();
@@ -202,7 +200,6 @@ pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> String
         classes.retain(|class| ClassFigures::new(run, class).sent >= most[MOST_CARDS - 1]);
         classes.truncate(MOST_CARDS);
     }
-    let drawn: String = classes.iter().map(|class| card(trial, run, class, palette)).collect();
     let more = match all - classes.len() {
         0 => String::new(),
         _ if run.classes.iter().filter(|class| !silent(class)).count() > classes.len() => {
@@ -211,10 +208,14 @@ pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> String
         1 => " One more had nothing to send.".to_owned(),
         n => format!(" {n} more had nothing to send."),
     };
-    format!(
-        "<h3>Class by class</h3>\n<p class=\"small\">What each sent against its guaranteed rate and its ceiling; how many packets waited; how \
-         long its tokens would let it send at once: below zero it has to wait, or to borrow.{more}</p>\n<div class=\"cards\">{drawn}</div>\n"
-    )
+    html! {
+        h3 { "Class by class" }
+        p.small {
+            "What each sent against its guaranteed rate and its ceiling; how many packets waited; how long its tokens \
+             would let it send at once: below zero it has to wait, or to borrow." (more)
+        }
+        div.cards { @for class in &classes { (card(trial, run, class, palette)) } }
+    }
 }
 
 /// Nothing came to it: its card would be empty.
@@ -222,7 +223,7 @@ fn silent(class: &ClassSeries) -> bool {
     class.sent.iter().all(|&n| n == 0) && class.qlen.iter().chain(&class.dropped).all(|&n| n == 0)
 }
 
-fn card(trial: &Trial, run: &Run, class: &ClassSeries, palette: &Palette) -> String {
+fn card(trial: &Trial, run: &Run, class: &ClassSeries, palette: &Palette) -> Markup {
     let figures = ClassFigures::new(run, class);
     let node = node(trial, &class.id);
     let (sure, most) = (node.and_then(|node| node.rate_bits), node.and_then(|node| node.ceil_bits));
@@ -233,17 +234,19 @@ fn card(trial: &Trial, run: &Run, class: &ClassSeries, palette: &Palette) -> Str
         facts.push(format!("{} dropped", figures.dropped));
     }
     let title = if class.title.is_empty() && !class.leaf { "inner class" } else { &class.title };
-    let caption = format!(
-        "{}<b>{}</b> {}<span>{}</span>",
-        chip(palette.colour(&class.id)),
-        escape(&class.id),
-        escape(title),
-        facts.iter().map(|fact| format!("<i class=\"n\">{fact}</i>")).collect::<Vec<_>>().join(" · ")
-    );
+    let caption = html! {
+        (chip(palette.colour(&class.id))) b { (class.id) } " " (title)
+        span {
+            @for (n, fact) in facts.iter().enumerate() {
+                @if n > 0 { " · " }
+                i.n { (fact) }
+            }
+        }
+    };
     let drawings =
         [Some(sent(run, class, (sure, most), palette)), Some(queue(run, class, palette)), tokens(run, class, palette)];
     let drawings: Vec<Drawing> = drawings.into_iter().flatten().collect();
-    figure(&drawings, &caption, Reading::Across, &card_table(run, class))
+    figure(&drawings, caption, Reading::Across, &card_table(run, class))
 }
 
 fn sent(run: &Run, class: &ClassSeries, (sure, most): (Option<u64>, Option<u64>), palette: &Palette) -> Drawing {

@@ -2,7 +2,8 @@
 
 use super::parts::capital;
 use super::sealed;
-use crate::chart::{SERIES_STYLE, STYLE, escape};
+use crate::chart::{SERIES_STYLE, STYLE};
+use maud::{Markup, html};
 
 /// How every page looks.
 pub(super) const PAGE_STYLE: &str = include_str!("page.css");
@@ -12,10 +13,11 @@ pub(super) const SCRIPT: &str = include_str!("page.js");
 const OWN_STYLE: &str = include_str!("series.css");
 
 /// A document around the content of a page.
-pub(crate) fn document(title: &str, body: &str) -> String {
+pub(crate) fn document(title: &str, body: Markup) -> String {
     sealed::document(title, &[STYLE, SERIES_STYLE, PAGE_STYLE, OWN_STYLE], SCRIPT, body)
 }
 
-pub(crate) fn caption(text: &str) -> String {
-    format!("<b>{}</b>", escape(&capital(text)))
+/// What a chart shows, at the beginning of its caption.
+pub(crate) fn caption(text: &str) -> Markup {
+    html! { b { (capital(text)) } }
 }

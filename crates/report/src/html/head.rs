@@ -1,15 +1,14 @@
 //! What was tried and what came of it: the verdict, the figures that matter, all loads at a glance.
 
 use super::parts::{Data, Reading, THE_SAME, capital, ending, figure, prose, tied};
-use crate::chart::{Axis, Range, escape, ranges};
-use std::fmt::Write as _;
+use crate::chart::{Axis, Range, ranges};
+use maud::{Markup, html};
 use tidegate_analysis::trial::{Asked, Pair, goodput, hardest, main_probe, pairs};
 use tidegate_measure::numbers::{milliseconds, percent, rate, span};
 use tidegate_measure::trial::{Probe, Run, Trial};
 
 /// The head of the page.
-pub(super) fn head(trial: &Trial, pairs: &[Pair<'_>]) -> String {
-    let mut out = String::new();
+pub(super) fn head(trial: &Trial, pairs: &[Pair<'_>]) -> Markup {
     let link = &trial.link;
     let what = format!(
         "{} commands on {}, before a link of {} up and {} down with a round trip of {}.",
@@ -19,23 +18,18 @@ pub(super) fn head(trial: &Trial, pairs: &[Pair<'_>]) -> String {
         rate(link.down_bits as f64),
         milliseconds(link.rtt_ns),
     );
-    let _ = writeln!(
-        out,
-        "<p class=\"eyebrow\">tidegate · a traffic-control policy, tried</p>\n<h1>{}</h1>\n<p class=\"what\">{}</p>",
-        escape(&trial.script),
-        prose(&what)
-    );
-    if let Some((first, more)) = trial.verdict.split_first() {
-        let _ = writeln!(out, "<p class=\"verdict\">{}</p>", prose(first));
-        if !more.is_empty() {
-            let items: String = more.iter().map(|sentence| format!("<li>{}</li>", prose(sentence))).collect();
-            let _ = writeln!(out, "<ul class=\"more\">{items}</ul>");
+    html! {
+        p.eyebrow { "tidegate · a traffic-control policy, tried" }
+        h1 { (trial.script) }
+        p.what { (prose(&what)) }
+        @if let Some((first, more)) = trial.verdict.split_first() {
+            p.verdict { (prose(first)) }
+            @if !more.is_empty() {
+                ul.more { @for sentence in more { li { (prose(sentence)) } } }
+            }
         }
+        @if let Some(pair) = hardest(pairs) { (tiles(&pair)) }
     }
-    if let Some(pair) = hardest(pairs) {
-        out.push_str(&tiles(&pair));
-    }
-    out
 }
 
 /// Figures shown large at most.
@@ -54,7 +48,7 @@ struct Tile {
 }
 
 /// The figures that matter, under the load that hurts most.
-fn tiles(pair: &Pair<'_>) -> String {
+fn tiles(pair: &Pair<'_>) -> Markup {
     let mut tiles: Vec<Tile> = chosen(pair).into_iter().filter_map(|ids| asked(pair, &ids)).collect();
     tiles.truncate(MOST_TILES - 2);
     for (up, label) in [(true, "Uploads carry"), (false, "Downloads carry")] {
@@ -70,11 +64,10 @@ fn tiles(pair: &Pair<'_>) -> String {
             });
         }
     }
-    let drawn: String = tiles.iter().map(tile).collect();
-    format!(
-        "<p class=\"under\">Under the load that hurts most, {}:</p>\n<dl class=\"tiles\">{drawn}</dl>\n",
-        escape(pair.title())
-    )
+    html! {
+        p.under { "Under the load that hurts most, " (pair.title()) ":" }
+        dl.tiles { @for one in &tiles { (tile(one)) } }
+    }
 }
 
 /// The main probe, then others; directions of one thing (`voip-up`, `voip-down`) together.
@@ -123,50 +116,57 @@ fn asked(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
     Some(Tile { label, without: worst(0), with: worst(1), written: |ns| span(ns as u64), less: true, note })
 }
 
-fn tile(tile: &Tile) -> String {
+fn tile(tile: &Tile) -> Markup {
     let written = |value: Option<f64>| value.map_or_else(|| "never".to_owned(), tile.written);
     let most = tile.without.unwrap_or(0.0).max(tile.with.unwrap_or(0.0)).max(f64::MIN_POSITIVE);
     let bar = |class: &str, value: Option<f64>| {
         let share = value.unwrap_or(if tile.less { most } else { 0.0 }) / most * 100.0;
-        format!("<i class=\"bar {class}\" style=\"width:{share:.1}%\"></i>")
+        html! { i.bar.(class) style={ "width:" (format_args!("{share:.1}")) "%" } {} }
     };
-    let tile = format!(
-        "<div class=\"tile\"><dt>{}</dt><dd><b>{}</b><span><i class=\"n\">instead of {}</i>{}{}</span>{}{}</dd></div>",
-        escape(&tile.label),
-        written(tile.with),
-        written(tile.without),
-        change(tile),
-        if tile.note.is_empty() { String::new() } else { format!(" · <i class=\"n\">{}</i>", tile.note) },
-        bar("without", tile.without),
-        bar("with", tile.with)
-    );
-    tied(&tile)
+    tied(html! {
+        div.tile {
+            dt { (tile.label) }
+            dd {
+                b { (written(tile.with)) }
+                span {
+                    i.n { "instead of " (written(tile.without)) }
+                    (change(tile))
+                    @if !tile.note.is_empty() { " · " i.n { (tile.note) } }
+                }
+                (bar("without", tile.without))
+                (bar("with", tile.with))
+            }
+        }
+    })
 }
 
 /// How much better or worse, in words.
-fn change(tile: &Tile) -> String {
-    let (Some(without), Some(with)) = (tile.without, tile.with) else { return String::new() };
+fn change(tile: &Tile) -> Markup {
+    let (Some(without), Some(with)) = (tile.without, tile.with) else { return Markup::default() };
     if without <= 0.0 || with <= 0.0 {
-        return String::new();
+        return Markup::default();
     }
-    if tile.less {
+    let (good, words) = if tile.less {
         match without / with {
-            r if r >= 1.15 => format!(" · <i class=\"n\">{r:.1}× shorter</i>"),
-            r if r <= 1.0 / 1.15 => format!(" · {:.1}× longer", 1.0 / r),
-            _ => " · about as long".to_owned(),
+            r if r >= 1.15 => (true, format!("{r:.1}× shorter")),
+            r if r <= 1.0 / 1.15 => (false, format!("{:.1}× longer", 1.0 / r)),
+            _ => (false, "about as long".to_owned()),
         }
     } else {
         match (with / without - 1.0) * 100.0 {
-            c if c >= 0.5 => format!(" · <i class=\"n\">{c:.0} % more</i>"),
-            c if c <= -0.5 => format!(" · {:.0} % less", -c),
-            _ => " · as much".to_owned(),
+            c if c >= 0.5 => (true, format!("{c:.0} % more")),
+            c if c <= -0.5 => (false, format!("{:.0} % less", -c)),
+            _ => (false, "as much".to_owned()),
         }
-    }
+    };
+    html! { " · " @if good { i.n { (words) } } @else { (words) } }
 }
 
 /// The main probe under every load.
-pub(super) fn overview(pairs: &[Pair<'_>]) -> String {
-    let Some(probe) = pairs.iter().find_map(|pair| pair.probe(main_probe(pair)?).any()) else { return String::new() };
+pub(super) fn overview(pairs: &[Pair<'_>]) -> Markup {
+    let Some(probe) = pairs.iter().find_map(|pair| pair.probe(main_probe(pair)?).any()) else {
+        return Markup::default();
+    };
     let figures = |run: &Run, id: &str| {
         let probe: &Probe = run.probes.iter().find(|probe| probe.id == id)?;
         let figures = probe.figures(run.window);
@@ -190,30 +190,31 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> String {
     let all = rows.iter().flat_map(|row| &row.bars).flat_map(|(_, median, p95, _)| [*median, *p95]);
     let (low, high) = all.fold((u64::MAX, 0), |(low, high), ns| (low.min(ns), high.max(ns)));
     if high == 0 {
-        return String::new();
+        return Markup::default();
     }
     let title = format!("{}, {}, under each load without and with the policy", capital(&probe.title), probe.unit);
     let said = data.rows.iter().map(|row| format!("{} {}: median {}, 95 % within {}", row[0], row[1], row[2], row[3]));
     let description = said.collect::<Vec<_>>().join("; ");
     let drawing = ranges(&title, &description, Axis::log_spans(low, high), &rows);
-    let caption = format!(
-        "<b>{}, {}.</b> The dot is the median, the bar's end the 95th percentile; {}. The scale is logarithmic.",
-        escape(&capital(&probe.title)),
-        escape(&probe.unit),
-        KEY
-    );
-    format!(
-        "<section>\n<h2>Every load at a glance</h2>\n{}</section>\n",
-        figure(&[drawing], &caption, Reading::None, &data)
-    )
+    let caption = html! {
+        b { (capital(&probe.title)) ", " (probe.unit) "." }
+        " The dot is the median, the bar's end the 95th percentile; " (key()) ". The scale is logarithmic."
+    };
+    html! {
+        section {
+            h2 { "Every load at a glance" }
+            (figure(&[drawing], caption, Reading::None, &data))
+        }
+    }
 }
 
 /// What the two lines are, in a caption.
-pub(super) const KEY: &str =
-    "<span class=\"key without\">without</span> and <span class=\"key with\">with</span> the policy";
+pub(super) fn key() -> Markup {
+    html! { span.key.without { "without" } " and " span.key.with { "with" } " the policy" }
+}
 
 /// Notes and the command that makes it again.
-pub(super) fn again(trial: &Trial) -> String {
+pub(super) fn again(trial: &Trial) -> Markup {
     let made = format!("tidegate {}, seed {}, {} loads", trial.version, trial.seed, pairs(trial).len());
     ending(&trial.notes, THE_SAME, &trial.again, &made)
 }

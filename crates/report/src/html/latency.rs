@@ -1,49 +1,47 @@
 //! How long answers take: over time, and how often how long.
 
-use super::head::KEY;
+use super::head::key;
 use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, tied};
-use crate::chart::{Axis, Drawing, Line, Sample, cdf, escape, lines};
+use crate::chart::{Axis, Drawing, Line, Sample, cdf, lines};
 use crate::text::unanswered;
-use std::fmt::Write as _;
+use maud::{Markup, html};
 use tidegate_analysis::trial::{Asked, Pair, main_probe, pairs};
 use tidegate_measure::Spans;
 use tidegate_measure::numbers::{milliseconds, percent, span};
 use tidegate_measure::trial::{Probe, Run, Trial};
 
 /// The probes of a load, each with its charts; the links become a choice.
-pub(super) fn section(pair: &Pair<'_>, load: usize) -> String {
+pub(super) fn section(pair: &Pair<'_>, load: usize) -> Markup {
     let ids = pair.probe_ids();
     if ids.is_empty() {
-        return String::new();
+        return Markup::default();
     }
     let first = main_probe(pair).unwrap_or_default();
-    let mut links = String::new();
-    let mut blocks = String::new();
-    for (n, id) in ids.iter().enumerate() {
-        let asked = pair.probe(id);
-        let Some(probe) = asked.any() else { continue };
-        let chosen = if *id == first { " data-first" } else { "" };
-        let title = escape(&capital(&probe.title));
-        let _ = write!(links, "<a href=\"#load-{load}-{n}\" data-key=\"{}\"{chosen}>{title}</a>", escape(id));
-        let _ = writeln!(blocks, "<div class=\"probe\" id=\"load-{load}-{n}\">{}</div>", probe_block(&asked, probe));
+    let asked = ids.iter().enumerate().map(|(n, id)| (n, *id, pair.probe(id)));
+    let all: Vec<(usize, &str, Asked<'_>, &Probe)> =
+        asked.filter_map(|(n, id, asked)| asked.any().map(|probe| (n, id, asked, probe))).collect();
+    html! {
+        h3 { "How long an answer takes" }
+        nav.picks data-tabs aria-label="What is asked" {
+            @for (n, id, _, probe) in &all {
+                a href={ "#load-" (load) "-" (n) } data-key=(id) data-first[*id == first] { (capital(&probe.title)) }
+            }
+        }
+        @for (n, _, asked, probe) in &all {
+            div.probe id={ "load-" (load) "-" (n) } { (probe_block(asked, probe)) }
+        }
     }
-    let nav = format!("<nav class=\"picks\" data-tabs aria-label=\"What is asked\">{links}</nav>\n");
-    format!("<h3>How long an answer takes</h3>\n{nav}{blocks}")
 }
 
-fn probe_block(asked: &Asked<'_>, probe: &Probe) -> String {
-    let title = escape(&capital(&probe.title));
-    let unit = escape(&probe.unit);
-    let said = sentence(asked);
-    format!(
-        "<p class=\"said\"><b>{title}</b>, {unit}: {said}</p>\n<div class=\"pair\">\n{}{}</div>\n",
-        over_time(asked, probe),
-        distribution(asked, probe)
-    )
+fn probe_block(asked: &Asked<'_>, probe: &Probe) -> Markup {
+    html! {
+        p.said { b { (capital(&probe.title)) } ", " (probe.unit) ": " (sentence(asked)) }
+        div.pair { (over_time(asked, probe)) (distribution(asked, probe)) }
+    }
 }
 
 /// Its figures in words.
-fn sentence(asked: &Asked<'_>) -> String {
+fn sentence(asked: &Asked<'_>) -> Markup {
     let side = |(run, probe): (&Run, &Probe)| {
         let figures = probe.figures(run.window);
         let Some(summary) = figures.rtt.summary() else { return unanswered(&figures).to_owned() };
@@ -51,11 +49,14 @@ fn sentence(asked: &Asked<'_>) -> String {
         format!("median {}, 95 % within {}, longest {}{lost}", span(summary.p50), span(summary.p95), span(summary.max))
     };
     let sides = [("without", asked.without), ("with", asked.with)];
-    let told = sides.iter().filter_map(|(word, of)| {
-        let told = side((*of)?);
-        Some(format!("<span class=\"key {word}\">{word} the policy</span> {told}"))
-    });
-    tied(&(told.collect::<Vec<_>>().join("; ") + "."))
+    let said = sides.iter().filter_map(|(word, of)| Some((*word, side((*of)?))));
+    tied(html! {
+        @for (n, (word, said)) in said.enumerate() {
+            @if n > 0 { "; " }
+            span.key.(word) { (word) " the policy" } " " (said)
+        }
+        "."
+    })
 }
 
 fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t Run, &'t Probe)> {
@@ -63,16 +64,15 @@ fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t Run, 
     sides.into_iter().filter_map(|(word, side)| side.map(|(run, probe)| (word, run, probe)))
 }
 
-fn over_time(asked: &Asked<'_>, probe: &Probe) -> String {
+fn over_time(asked: &Asked<'_>, probe: &Probe) -> Markup {
     let end = sides(asked).map(|(_, run, _)| end_of(run)).max().unwrap_or(1);
     let drawing = time_drawing(asked, probe, end, false);
-    let lost = if sides(asked).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none())) {
-        " <span class=\"key lost\">Red strokes</span> at the top: no answer came."
-    } else {
-        ""
+    let lost = sides(asked).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none()));
+    let caption = html! {
+        b { "Over time" } ", " (key()) ". Lower is better."
+        @if lost { " " span.key.lost { "Red strokes" } " at the top: no answer came." }
     };
-    let caption = format!("<b>Over time</b>, {KEY}. Lower is better.{lost}");
-    figure(&[drawing], &caption, Reading::Across, &time_table(asked, probe, end))
+    figure(&[drawing], caption, Reading::Across, &time_table(asked, probe, end))
 }
 
 fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64, log: bool) -> Drawing {
@@ -130,7 +130,7 @@ fn time_table(asked: &Asked<'_>, probe: &Probe, end: u64) -> Data {
 /// Shares that the table of a distribution lists, in percent.
 const SHARES: [f64; 13] = [1.0, 5.0, 10.0, 25.0, 40.0, 50.0, 60.0, 75.0, 90.0, 95.0, 98.0, 99.0, 100.0];
 
-fn distribution(asked: &Asked<'_>, probe: &Probe) -> String {
+fn distribution(asked: &Asked<'_>, probe: &Probe) -> Markup {
     let samples: Vec<Sample> = sides(asked)
         .map(|(word, run, probe)| {
             let within = probe.answers.iter().filter(|(sent, _)| (run.window.0..run.window.1).contains(sent));
@@ -153,7 +153,9 @@ fn distribution(asked: &Asked<'_>, probe: &Probe) -> String {
         row
     };
     let data = Data { caption: title.clone(), head, rows: SHARES.iter().rev().map(|share| row(*share)).collect() };
-    let caption = "<b>How often how long</b>: the share of answers that came within a time. Further left is better.";
+    let caption = html! {
+        b { "How often how long" } ": the share of answers that came within a time. Further left is better."
+    };
     figure(&[drawing], caption, Reading::Upwards, &data)
 }
 

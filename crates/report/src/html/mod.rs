@@ -14,10 +14,10 @@ mod queues;
 mod sealed;
 mod tables;
 
-use crate::chart::{STYLE, escape};
+use crate::chart::STYLE;
 use document::{PAGE_STYLE, SCRIPT};
+use maud::{Markup, html};
 use palette::Palette;
-use std::fmt::Write as _;
 use tidegate_analysis::trial::{Pair, every_class, hardest, pairs};
 use tidegate_measure::trial::Trial;
 
@@ -27,46 +27,51 @@ pub use latency::picture;
 pub fn page(trial: &Trial) -> String {
     let pairs = pairs(trial);
     let palette = Palette::new(trial);
-    let mut out = String::new();
-    let _ = writeln!(out, "<header>\n{}</header>\n<main>", head::head(trial, &pairs));
-    out.push_str(&head::overview(&pairs));
-    out.push_str(&loads(trial, &pairs, &palette));
-    out.push_str(&policy::section(trial, &pairs, &palette));
-    out.push_str(&tables::section(trial, &pairs));
-    out.push_str(&policy::simulated(trial));
-    out.push_str(&head::again(trial));
-    out.push_str("</main>\n");
-    sealed::document(&trial.script, &[STYLE, PAGE_STYLE], SCRIPT, &out)
+    let content = html! {
+        header { (head::head(trial, &pairs)) }
+        main {
+            (head::overview(&pairs))
+            (loads(trial, &pairs, &palette))
+            (policy::section(trial, &pairs, &palette))
+            (tables::section(trial, &pairs))
+            (policy::simulated(trial))
+            (head::again(trial))
+        }
+    };
+    sealed::document(&trial.script, &[STYLE, PAGE_STYLE], SCRIPT, content)
 }
 
 /// A panel for each load, and the links that become tabs.
-fn loads(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> String {
+fn loads(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> Markup {
     let first = hardest(pairs).map_or("", |pair| pair.load());
-    let mut links = String::new();
-    let mut panels = String::new();
-    for (n, pair) in pairs.iter().enumerate() {
-        let chosen = if pair.load() == first { " data-first" } else { "" };
-        let name = parts::capital(pair.title());
-        let _ = write!(links, "<a href=\"#load-{n}\"{chosen}>{}</a>", escape(&name));
-        let _ = writeln!(panels, "<section class=\"panel\" id=\"load-{n}\">\n<h2>Load: {}</h2>", escape(pair.title()));
-        panels.push_str(&latency::section(pair, n));
-        panels.push_str(&classes::shares(trial, pair, palette));
-        panels.push_str(&queues::section(pair));
-        panels.push_str(&classes::cards(trial, pair, palette));
-        panels.push_str("</section>\n");
+    let every = every_class(trial);
+    html! {
+        @if pairs.len() + usize::from(every.is_some()) > 1 {
+            nav.tabs data-tabs aria-label="Load" {
+                @for (n, pair) in pairs.iter().enumerate() {
+                    a href={ "#load-" (n) } data-first[pair.load() == first] { (parts::capital(pair.title())) }
+                }
+                @if every.is_some() {
+                    a href={ "#load-" (pairs.len()) } { "Every class" }
+                }
+            }
+        }
+        @for (n, pair) in pairs.iter().enumerate() {
+            section.panel id={ "load-" (n) } {
+                h2 { "Load: " (pair.title()) }
+                (latency::section(pair, n))
+                (classes::shares(trial, pair, palette))
+                (queues::section(pair))
+                (classes::cards(trial, pair, palette))
+            }
+        }
+        @if let Some(run) = every {
+            @let pair = Pair { without: None, with: Some(run) };
+            section.panel id={ "load-" (pairs.len()) } {
+                h2 { "Load: " (run.title) }
+                (classes::shares(trial, &pair, palette))
+                (classes::cards(trial, &pair, palette))
+            }
+        }
     }
-    if let Some(run) = every_class(trial) {
-        let (n, pair) = (pairs.len(), Pair { without: None, with: Some(run) });
-        let _ = write!(links, "<a href=\"#load-{n}\">Every class</a>");
-        let _ = writeln!(panels, "<section class=\"panel\" id=\"load-{n}\">\n<h2>Load: {}</h2>", escape(&run.title));
-        panels.push_str(&classes::shares(trial, &pair, palette));
-        panels.push_str(&classes::cards(trial, &pair, palette));
-        panels.push_str("</section>\n");
-    }
-    let many = if pairs.len() + usize::from(every_class(trial).is_some()) > 1 {
-        format!("<nav class=\"tabs\" data-tabs aria-label=\"Load\">{links}</nav>\n")
-    } else {
-        String::new()
-    };
-    format!("{many}{panels}")
 }

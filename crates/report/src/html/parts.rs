@@ -1,7 +1,7 @@
 //! Pieces of markup that the sections share.
 
-use crate::chart::{Drawing, escape};
-use std::fmt::Write as _;
+use crate::chart::Drawing;
+use maud::{Markup, PreEscaped, html};
 
 pub(crate) use tidegate_analysis::data::{Data, capital, end_of, span_title, spans, steps_of};
 
@@ -17,71 +17,84 @@ pub(crate) enum Reading {
 }
 
 /// A table of figures as markup.
-pub(crate) trait Markup {
+pub(crate) trait Tabled {
     /// The table itself.
-    fn table(&self) -> String;
+    fn table(&self) -> Markup;
     /// The table behind a line to open it.
-    fn behind(&self) -> String;
+    fn behind(&self) -> Markup;
 }
 
 /// Rows of a table at most.
 const MOST_TABLE_ROWS: usize = 200;
 
-impl Markup for Data {
-    fn table(&self) -> String {
-        let mut out = format!(
-            "<div class=\"scroll\" tabindex=\"0\"><table><caption>{}</caption><thead><tr>",
-            escape(&self.caption)
-        );
-        for cell in &self.head {
-            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(cell));
-        }
-        out.push_str("</tr></thead><tbody>");
-        for row in self.rows.iter().take(MOST_TABLE_ROWS) {
-            out.push_str("<tr>");
-            for (n, cell) in row.iter().enumerate() {
-                let cell = escape(cell);
-                let _ =
-                    if n == 0 { write!(out, "<th scope=\"row\">{cell}</th>") } else { write!(out, "<td>{cell}</td>") };
-            }
-            out.push_str("</tr>");
-        }
-        out.push_str("</tbody></table></div>");
+impl Tabled for Data {
+    fn table(&self) -> Markup {
         let more = self.rows.len().saturating_sub(MOST_TABLE_ROWS);
-        if more > 0 {
-            let _ = write!(out, "<p class=\"small\">{more} more rows are left out here; --json has all figures.</p>");
+        html! {
+            div.scroll tabindex="0" {
+                table {
+                    caption { (self.caption) }
+                    thead { tr { @for cell in &self.head { th scope="col" { (cell) } } } }
+                    tbody {
+                        @for row in self.rows.iter().take(MOST_TABLE_ROWS) {
+                            tr {
+                                @for (n, cell) in row.iter().enumerate() {
+                                    @if n == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if more > 0 {
+                p.small { (more) " more rows are left out here; --json has all figures." }
+            }
         }
-        out
     }
 
-    fn behind(&self) -> String {
-        format!("<details><summary>Figures</summary>{}</details>", self.table())
+    fn behind(&self) -> Markup {
+        html! { details { summary { "Figures" } (self.table()) } }
     }
+}
+
+/// Is there nothing in it?
+pub(crate) fn is_empty(markup: &Markup) -> bool {
+    markup.0.is_empty()
+}
+
+/// A drawing in a page: charts escape what they write themselves, and are tested for it.
+pub(crate) fn inline(drawing: &Drawing) -> Markup {
+    PreEscaped(drawing.inline())
 }
 
 /// A chart with its caption and its figures.
-pub(crate) fn figure(drawings: &[Drawing], caption: &str, reading: Reading, data: &Data) -> String {
+pub(crate) fn figure(drawings: &[Drawing], caption: Markup, reading: Reading, data: &Data) -> Markup {
     let way = match reading {
-        Reading::Across => " data-read=\"across\"",
-        Reading::Upwards => " data-read=\"upwards\"",
-        Reading::None => "",
+        Reading::Across => Some("across"),
+        Reading::Upwards => Some("upwards"),
+        Reading::None => None,
     };
-    let drawn: String = drawings.iter().map(Drawing::inline).collect();
-    format!("<figure{way}><figcaption>{}</figcaption>{drawn}{}</figure>\n", tied(caption), data.behind())
+    html! {
+        figure data-read=[way] {
+            figcaption { (tied(caption)) }
+            @for drawing in drawings { (inline(drawing)) }
+            (data.behind())
+        }
+    }
 }
 
 /// A sentence as markup: a figure and its unit stay on one line.
-pub(crate) fn prose(text: &str) -> String {
-    tied(&escape(text))
+pub(crate) fn prose(text: &str) -> Markup {
+    tied(html! { (text) })
 }
 
 /// Joins figures and their units with spaces that do not break; markup may stand around them.
-pub(crate) fn tied(markup: &str) -> String {
+pub(crate) fn tied(markup: Markup) -> Markup {
     const UNITS: [&str; 13] =
         ["ms", "s", "µs", "%", "B", "kB", "MB", "GB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "times"];
-    let mut out = String::with_capacity(markup.len());
+    let mut out = String::with_capacity(markup.0.len());
     let mut after_digit = false;
-    for (n, word) in markup.split(' ').enumerate() {
+    for (n, word) in markup.0.split(' ').enumerate() {
         let unit = word.split('<').next().unwrap_or_default().trim_end_matches([',', '.', ';', ':', ')']);
         if n > 0 {
             out.push_str(if after_digit && UNITS.contains(&unit) { "\u{a0}" } else { " " });
@@ -89,30 +102,32 @@ pub(crate) fn tied(markup: &str) -> String {
         out.push_str(word);
         after_digit = word.ends_with(|c: char| c.is_ascii_digit());
     }
-    out
+    // The same markup with other spaces.
+    PreEscaped(out)
 }
 
 /// A class's colour with its name.
-pub(crate) fn chip(colour: usize) -> String {
-    format!("<i class=\"chip c{colour}\"></i>")
+pub(crate) fn chip(colour: usize) -> Markup {
+    html! { i.chip.{ "c" (colour) } {} }
 }
 
 /// What the command that makes a page again gives, where no real clock decides.
 pub(crate) const THE_SAME: &str = "This command gives the same figures, to the last digit";
 
 /// The end of a page: notes, what the command that makes it again promises, that command, and what made the page.
-pub(crate) fn ending(notes: &[String], promise: &str, again: &str, made: &str) -> String {
-    let mut out = String::new();
-    if !notes.is_empty() {
-        let notes: String = notes.iter().map(|note| format!("<li>{}</li>", prose(note))).collect();
-        let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<ul class=\"notes\">{notes}</ul>\n</section>");
+pub(crate) fn ending(notes: &[String], promise: &str, again: &str, made: &str) -> Markup {
+    html! {
+        @if !notes.is_empty() {
+            section {
+                h2 { "Notes" }
+                ul.notes { @for note in notes { li { (prose(note)) } } }
+            }
+        }
+        footer {
+            h2 { "Again" }
+            p { (promise) ":" }
+            pre tabindex="0" { (again) }
+            p.small { (made) "." }
+        }
     }
-    let _ = writeln!(
-        out,
-        "<footer>\n<h2>Again</h2>\n<p>{promise}:</p>\n<pre tabindex=\"0\">{}</pre>\n\
-         <p class=\"small\">{}.</p>\n</footer>",
-        escape(again),
-        escape(made)
-    );
-    out
 }

@@ -1,8 +1,9 @@
 //! The policy as a tree, and what it was tried on.
 
 use super::palette::Palette;
-use super::parts::{Data, Reading, figure};
-use crate::chart::{Node, Station, Wire, escape, topology, tree};
+use super::parts::{Data, Tabled as _, inline, tied};
+use crate::chart::{Node, Station, Wire, topology, tree};
+use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, label};
 use tidegate_measure::numbers::{milliseconds, rate, size};
@@ -12,9 +13,9 @@ use tidegate_measure::trial::{ClassSeries, Run, TreeNode, Trial};
 const MOST_BOXES: usize = 48;
 
 /// The trees of the policy, one a device.
-pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> String {
+pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> Markup {
     if trial.tree.is_empty() {
-        return String::new();
+        return Markup::default();
     }
     let run = classes_at_work(trial, pairs);
     let mut devices: Vec<&str> = Vec::new();
@@ -23,11 +24,15 @@ pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> S
             devices.push(&node.device);
         }
     }
-    let drawn: String = devices.iter().map(|device| one(trial, device, run, palette)).collect();
-    format!("<section>\n<h2>The policy</h2>\n{drawn}</section>\n")
+    html! {
+        section {
+            h2 { "The policy" }
+            @for device in &devices { (one(trial, device, run, palette)) }
+        }
+    }
 }
 
-fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> String {
+fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> Markup {
     let here: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == device).collect();
     let (nodes, left_out) = boxes(trial, &here, run, palette);
     let classes = here.iter().filter(|node| node.is_class).count();
@@ -39,21 +44,22 @@ fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> Str
         description += &format!(" No packet reaches {}.", dead.join(", "));
     }
     let under = run.map_or_else(String::new, |run| format!(", under {}", run.title));
-    let mut caption = format!(
-        "<b>{}.</b> On the right, what is led to a class. The bar: how much of its ceiling it used{}; the stroke on the bar is its guaranteed rate.",
-        escape(&title),
-        escape(&under)
-    );
-    if !dead.is_empty() {
-        caption +=
-            &format!(" <span class=\"key lost\">Hatched: no packet reaches {}.</span>", escape(&dead.join(", ")));
+    let caption = html! {
+        b { (title) "." }
+        " On the right, what is led to a class. The bar: how much of its ceiling it used" (under)
+        "; the stroke on the bar is its guaranteed rate."
+        @if !dead.is_empty() {
+            " " span.key.lost { "Hatched: no packet reaches " (dead.join(", ")) "." }
+        }
+        @if left_out > 0 { " " (left_out) " classes that carried nothing are only in the table." }
+    };
+    html! {
+        figure.wide {
+            figcaption { (tied(caption)) }
+            (inline(&tree(&title, &description, &nodes)))
+            (table(trial, &here, run).behind())
+        }
     }
-    if left_out > 0 {
-        caption += &format!(" {left_out} classes that carried nothing are only in the table.");
-    }
-    let drawing = tree(&title, &description, &nodes);
-    let whole = figure(&[drawing], &caption, Reading::None, &table(trial, &here, run));
-    whole.replacen("<figure>", "<figure class=\"wide\">", 1)
 }
 
 /// The boxes: a leaf's only qdisc stands inside it. And how many are left out.
@@ -189,7 +195,7 @@ fn table(trial: &Trial, here: &[&TreeNode], run: Option<&Run>) -> Data {
 }
 
 /// What the policy was tried on.
-pub(super) fn simulated(trial: &Trial) -> String {
+pub(super) fn simulated(trial: &Trial) -> Markup {
     let link = &trial.link;
     let drained = |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
     let station =
@@ -223,12 +229,16 @@ pub(super) fn simulated(trial: &Trial) -> String {
     let drawing = topology(title, &description, &stations, &wires);
     let seconds =
         trial.runs.iter().map(|run| run.window.1.saturating_sub(run.window.0)).max().unwrap_or(0) as f64 / 1e9;
-    format!(
-        "<section>\n<h2>What was simulated</h2>\n<p>Each load ran twice, without the policy and with it, for {seconds:.0} s each, packet by packet in virtual time, with the same \
-         randomness. The gateway's queues and filters behave as Linux's do; the transfers are TCP that reacts to loss and delay. The modem and the \
-         provider have plain buffers that know no policy: where they fill, everything waits.</p>\n\
-         <figure class=\"wide\">{}<figcaption>{}</figcaption></figure>\n</section>\n",
-        drawing.inline(),
-        escape(&description)
-    )
+    html! {
+        section {
+            h2 { "What was simulated" }
+            p {
+                "Each load ran twice, without the policy and with it, for " (format_args!("{seconds:.0}"))
+                " s each, packet by packet in virtual time, with the same randomness. The gateway's queues and filters \
+                 behave as Linux's do; the transfers are TCP that reacts to loss and delay. The modem and the provider \
+                 have plain buffers that know no policy: where they fill, everything waits."
+            }
+            figure.wide { (inline(&drawing)) figcaption { (description) } }
+        }
+    }
 }

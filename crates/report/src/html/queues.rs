@@ -1,31 +1,33 @@
 //! Where packets wait that no policy governs: the modem and the provider.
 
-use super::head::KEY;
+use super::head::key;
 use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, steps_of};
-use crate::chart::{Axis, Line, escape, lines};
+use crate::chart::{Axis, Line, lines};
+use maud::{Markup, html};
 use tidegate_analysis::trial::Pair;
 use tidegate_measure::numbers::size;
 use tidegate_measure::trial::{BufferSeries, Run};
 
 /// A chart for each buffer, without and with.
-pub(super) fn section(pair: &Pair<'_>) -> String {
+pub(super) fn section(pair: &Pair<'_>) -> Markup {
     let mut titles: Vec<&str> = Vec::new();
     for buffer in pair.each().flat_map(|(_, run)| &run.buffers) {
         if !titles.contains(&buffer.title.as_str()) {
             titles.push(&buffer.title);
         }
     }
-    if titles.is_empty() {
-        return String::new();
+    html! {
+        @if !titles.is_empty() {
+            h3 { "Where packets wait that no policy governs" }
+            p.small {
+                "A full buffer here delays whoever sends through it, whatever it is. A good policy keeps the modem's empty."
+            }
+            div.pair.even { @for title in &titles { (one(pair, title)) } }
+        }
     }
-    let drawn: String = titles.iter().map(|title| one(pair, title)).collect();
-    format!(
-        "<h3>Where packets wait that no policy governs</h3>\n<p class=\"small\">A full buffer here delays whoever sends through it, whatever it is. A good policy \
-         keeps the modem's empty.</p>\n<div class=\"pair even\">{drawn}</div>\n"
-    )
 }
 
-fn one(pair: &Pair<'_>, title: &str) -> String {
+fn one(pair: &Pair<'_>, title: &str) -> Markup {
     let sides: Vec<(&'static str, &Run, &BufferSeries)> = pair
         .each()
         .filter_map(|(word, run)| Some((word, run, run.buffers.iter().find(|buffer| buffer.title == title)?)))
@@ -38,7 +40,7 @@ fn one(pair: &Pair<'_>, title: &str) -> String {
     let dropped = sides.iter().map(|(word, _, buffer)| format!("{} {word}", buffer.dropped));
     let description = format!("It holds {}. Packets dropped: {}.", size(limit), dropped.collect::<Vec<_>>().join(", "));
     let drawing = lines(&name, &description, (Axis::time(end), Axis::sizes(limit, 4)), 150.0, began as f64, &drawn);
-    let caption = format!("<b>{}</b>, {KEY}. {}", escape(&name), escape(&description));
+    let caption = html! { b { (name) } ", " (key()) ". " (description) };
     let mut head = vec!["time".to_owned()];
     head.extend(sides.iter().map(|(word, ..)| format!("{word}: most waiting")));
     let row = |of: (u64, u64)| {
@@ -47,7 +49,7 @@ fn one(pair: &Pair<'_>, title: &str) -> String {
         row
     };
     let data = Data { caption: capital(&name), head, rows: spans(end).into_iter().map(row).collect() };
-    figure(&[drawing], &caption, Reading::Across, &data)
+    figure(&[drawing], caption, Reading::Across, &data)
 }
 
 fn line(word: &'static str, run: &Run, buffer: &BufferSeries) -> Line {

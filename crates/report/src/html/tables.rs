@@ -1,21 +1,23 @@
 //! All figures as tables.
 
-use super::parts::{Data, Markup as _, capital};
+use super::parts::{Data, Tabled as _, capital};
+use maud::{Markup, html};
 use tidegate_analysis::trial::{ClassFigures, Pair, every_class, node};
 use tidegate_measure::numbers::{milliseconds, percent, rate, size};
 use tidegate_measure::share;
 use tidegate_measure::trial::{Run, Trial};
 
 /// The tables of every load.
-pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>]) -> String {
-    let mut out = String::from("<section>\n<h2>All figures</h2>\n");
-    for table in [answers(pairs), transfers(pairs), buffers(pairs), classes(trial, pairs)] {
-        if !table.rows.is_empty() {
-            let name = table.caption.clone();
-            out += &format!("<details class=\"figures\" open><summary>{name}</summary>{}</details>\n", table.table());
+pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>]) -> Markup {
+    let tables = [answers(pairs), transfers(pairs), buffers(pairs), classes(trial, pairs)];
+    html! {
+        section {
+            h2 { "All figures" }
+            @for table in tables.iter().filter(|table| !table.rows.is_empty()) {
+                details.figures open { summary { (table.caption) } (table.table()) }
+            }
         }
     }
-    out + "</section>\n"
 }
 
 fn head(columns: &[&str]) -> Vec<String> {

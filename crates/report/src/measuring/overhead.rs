@@ -1,9 +1,10 @@
 //! What a line adds to each packet, as text and JSON.
 
-use crate::chart::{Axis, Course, Courses, Drawing, Drawn, Look, courses, escape};
+use crate::chart::{Axis, Course, Courses, Drawing, Drawn, Look, courses};
 use crate::html::document::document as page_document;
-use crate::html::parts::{Data, Markup as _, ending, prose, tied};
+use crate::html::parts::{Data, Tabled as _, ending, inline, prose, tied};
 use crate::table::{Align, Table};
+use maud::{Markup, html};
 use std::fmt::Write as _;
 use tidegate_measure::capacity::Way;
 use tidegate_measure::numbers::{rate, span};
@@ -125,10 +126,16 @@ const CLOSE: u32 = 256;
 /// Height of the charts, pixels.
 const HEIGHT: f64 = 260.0;
 
-/// What is said of each chart.
-const CAPTIONS: [&str; 2] = [
-    "<b>Packets that pass in a second</b> while the line is always busy, by their size: measured, and what such a line would pass.",
-    "<b>How long small packets take</b>: cells and units show as steps, a limit of packets as a level stretch at the left.",
+/// What is said of each chart: what it shows, and how to read it.
+const CAPTIONS: [(&str, &str); 2] = [
+    (
+        "Packets that pass in a second",
+        " while the line is always busy, by their size: measured, and what such a line would pass.",
+    ),
+    (
+        "How long small packets take",
+        ": cells and units show as steps, a limit of packets as a level stretch at the left.",
+    ),
 ];
 
 /// What was measured, and what the line explains at every size, in dots.
@@ -171,39 +178,50 @@ pub fn charts(sweep: &Sweep) -> Vec<Drawing> {
 /// The page: an HTML document that needs nothing else.
 pub fn page(document: &Document) -> String {
     let title = format!("What the line to {} adds", document.host);
-    let mut body = format!(
-        "<header>\n<p class=\"eyebrow\">tidegate · a line's overhead, measured</p>\n<h1 class=\"name\">{}</h1>\n</header>\n<main>\n",
-        escape(&title)
-    );
-    if let Some(why) = &document.swept.cut {
-        let _ = writeln!(body, "<p class=\"about\"><b>Partial</b>: {}</p>", prose(why));
-    }
-    for (way, sweep) in Way::BOTH.into_iter().filter_map(|way| Some((way, document.swept.of(way)?))) {
-        direction(&mut body, way, sweep);
-    }
     let made = format!("tidegate {}", document.version);
     let promise = "This command sweeps again; a busy line answers otherwise each time";
-    body.push_str(&ending(&document.doubts, promise, &document.again, &made));
-    page_document(&title, &(body + "</main>\n"))
+    let content = html! {
+        header {
+            p.eyebrow { "tidegate · a line's overhead, measured" }
+            h1.name { (title) }
+        }
+        main {
+            @if let Some(why) = &document.swept.cut {
+                p.about { b { "Partial" } ": " (prose(why)) }
+            }
+            @for way in Way::BOTH {
+                @if let Some(sweep) = document.swept.of(way) { (direction(way, sweep)) }
+            }
+            (ending(&document.doubts, promise, &document.again, &made))
+        }
+    };
+    page_document(&title, content)
 }
 
-fn direction(body: &mut String, way: Way, sweep: &Sweep) {
-    let _ = writeln!(body, "<section>\n<h2>{}</h2>\n<p>{}</p>", way.name(), prose(&sentence(sweep)));
-    for doubt in &sweep.doubts {
-        let _ = writeln!(body, "<p><b>Doubt</b>: {}</p>", prose(doubt));
-    }
-    if let Some(line) = &sweep.line {
-        let mut pasted = String::new();
-        words(&mut pasted, &Words::of(line));
-        let _ = writeln!(body, "<pre>{}</pre>", escape(&pasted));
-        for (drawing, told) in charts(sweep).iter().zip(CAPTIONS) {
-            let _ = writeln!(body, "<figure><figcaption>{}</figcaption>{}</figure>", tied(told), drawing.inline());
+fn direction(way: Way, sweep: &Sweep) -> Markup {
+    html! {
+        section {
+            h2 { (way.name()) }
+            p { (prose(&sentence(sweep))) }
+            @for doubt in &sweep.doubts { p { b { "Doubt" } ": " (prose(doubt)) } }
+            @if let Some(line) = &sweep.line { (explanation(sweep, line)) }
         }
-        let (head, rows) = cells(&sweep.sizes, line, usize::MAX);
-        let data = Data { caption: "Sizes of IP packets".into(), head: head.map(str::to_owned).to_vec(), rows };
-        body.push_str(&data.behind());
     }
-    body.push_str("</section>\n");
+}
+
+/// The words to paste, both charts, and the sizes in a table.
+fn explanation(sweep: &Sweep, line: &Line) -> Markup {
+    let mut pasted = String::new();
+    words(&mut pasted, &Words::of(line));
+    let (head, rows) = cells(&sweep.sizes, line, usize::MAX);
+    let data = Data { caption: "Sizes of IP packets".into(), head: head.map(str::to_owned).to_vec(), rows };
+    html! {
+        pre { (pasted) }
+        @for (drawing, (shows, read)) in charts(sweep).iter().zip(CAPTIONS) {
+            figure { figcaption { (tied(html! { b { (shows) } (read) })) } (inline(drawing)) }
+        }
+        (data.behind())
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! What half a minute showed of a line: a few sentences, a table, what would mend it; as text, JSON, one page.
 
-use crate::chart::{Axis, Course, Courses, Drawing, Drawn, LOOKS, Look, Moment, courses, escape};
+use crate::chart::{Axis, Course, Courses, Drawing, Drawn, LOOKS, Look, Moment, courses};
 use crate::html::document::document as page_document;
-use crate::html::parts::{Data, Markup as _, prose, tied};
+use crate::html::parts::{Data, Tabled as _, inline, prose, tied};
 use crate::table::{Align, Table};
+use maud::{Markup, html};
 use std::fmt::Write as _;
 use tidegate_measure::numbers::{percent, rate, span};
-use tidegate_measure::quick::{Grade, Load, NOTHING, Phase, Predicted, Quick, Rate, Stretch};
+use tidegate_measure::quick::{Grade, Load, NOTHING, Phase, Predicted, Quick, Rate, Remedy, Stretch};
 
 /// Height of the chart.
 const HEIGHT: f64 = 280.0;
@@ -225,46 +226,59 @@ pub fn chart(quick: &Quick) -> Drawing {
 /// The page: an HTML document that needs nothing else.
 pub fn page(quick: &Quick) -> String {
     let letter = quick.grade().map_or("–", Grade::letter);
-    let mut body = format!(
-        "<header>\n<p class=\"eyebrow\">tidegate · a quick look at a line</p>\n<h1 class=\"name\">Grade {letter}</h1>\n"
-    );
-    for sentence in sentences(quick) {
-        let _ = writeln!(body, "<p class=\"about\">{}</p>", prose(&sentence));
-    }
-    body.push_str("</header>\n<main>\n<section>\n<h2>How long answers took</h2>\n");
-    let numbered = quick.phases.iter().enumerate().skip(1);
-    let told: Vec<String> =
-        numbered.map(|(n, phase)| format!("{n}: {} ({})", when(phase), phase.by)).map(|text| escape(&text)).collect();
-    let caption =
-        format!("<b>Every ping</b> to everybody on the way. Numbers: from here it was measured. {}.", told.join("; "));
-    let data = Data { caption: "Round trips, median / 95th percentile".into(), head: head(quick), rows: rows(quick) };
-    let _ = writeln!(body, "<figure><figcaption>{}</figcaption>{}</figure>", tied(&caption), chart(quick).inline());
-    body.push_str(&data.table());
-    body.push_str("</section>\n");
-    if let Some(remedy) = &quick.remedy {
-        let _ = writeln!(body, "<section>\n<h2>What would fix it</h2>\n<pre>{}</pre>", escape(&remedy.policy));
-        if !remedy.predicted.is_empty() {
-            body.push_str("<p>Tried in the simulator with these figures:</p>\n<ul>\n");
-            for one in &remedy.predicted {
-                let _ = writeln!(body, "<li>{}</li>", prose(&predicted(one)));
+    let content = html! {
+        header {
+            p.eyebrow { "tidegate · a quick look at a line" }
+            h1.name { "Grade " (letter) }
+            @for sentence in sentences(quick) { p.about { (prose(&sentence)) } }
+        }
+        main {
+            (answers(quick))
+            @if let Some(remedy) = &quick.remedy { (cure(remedy)) }
+            @if !quick.notes.is_empty() || !quick.again.is_empty() {
+                section {
+                    h2 { "Notes" }
+                    ul {
+                        @for note in &quick.notes { li { (prose(note)) } }
+                        li { "Again: " code { (quick.again) } ", tidegate " (quick.version) }
+                    }
+                }
             }
-            body.push_str("</ul>\n");
         }
-        body.push_str("</section>\n");
-    }
-    if !quick.notes.is_empty() || !quick.again.is_empty() {
-        body.push_str("<section>\n<h2>Notes</h2>\n<ul>\n");
-        for note in &quick.notes {
-            let _ = writeln!(body, "<li>{}</li>", prose(note));
+    };
+    page_document(&format!("A line of grade {letter}"), content)
+}
+
+/// Every ping, as a chart and as a table.
+fn answers(quick: &Quick) -> Markup {
+    let numbered = quick.phases.iter().enumerate().skip(1);
+    let told: Vec<String> = numbered.map(|(n, phase)| format!("{n}: {} ({})", when(phase), phase.by)).collect();
+    let caption = html! {
+        b { "Every ping" }
+        " to everybody on the way. Numbers: from here it was measured. " (told.join("; ")) "."
+    };
+    let data = Data { caption: "Round trips, median / 95th percentile".into(), head: head(quick), rows: rows(quick) };
+    html! {
+        section {
+            h2 { "How long answers took" }
+            figure { figcaption { (tied(caption)) } (inline(&chart(quick))) }
+            (data.table())
         }
-        let _ = writeln!(
-            body,
-            "<li>Again: <code>{}</code>, tidegate {}</li>\n</ul>\n</section>",
-            escape(&quick.again),
-            quick.version
-        );
     }
-    page_document(&format!("A line of grade {letter}"), &(body + "</main>\n"))
+}
+
+/// The policy that would help, and what the simulator makes of it.
+fn cure(remedy: &Remedy) -> Markup {
+    html! {
+        section {
+            h2 { "What would fix it" }
+            pre { (remedy.policy) }
+            @if !remedy.predicted.is_empty() {
+                p { "Tried in the simulator with these figures:" }
+                ul { @for one in &remedy.predicted { li { (prose(&predicted(one))) } } }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! A capture held against policies, as one page.
 
 use super::text::sentences;
-use crate::chart::{
-    Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses, escape,
-};
+use crate::chart::{Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses};
 use crate::html::document::document as page_document;
-use crate::html::parts::{Data, Markup as _, Reading, THE_SAME, chip, ending, figure, prose, span_title, spans};
-use std::fmt::Write as _;
+use crate::html::parts::{Data, Reading, THE_SAME, Tabled as _, chip, ending, figure, prose, span_title, spans};
+use maud::{Markup, html};
 use tidegate_analysis::replayed::tables::{self, name, of_way, wait};
 use tidegate_measure::replayed::{Class, Fates, LADDER, Outcome, Replayed};
 
@@ -22,41 +20,36 @@ const MOST_CLASSES: usize = LOOKS;
 pub fn page(replayed: &Replayed) -> String {
     let file = &replayed.capture.file;
     let heading = file.rsplit('/').next().unwrap_or(file);
-    let mut body = format!("<header>\n{}</header>\n<main>\n", head(replayed, heading));
-    body.push_str(&glance(replayed));
-    for (inward, title) in [(false, "What goes out"), (true, "What comes in")] {
-        if inward && !tables::comes_in(replayed) {
-            continue;
+    let content = html! {
+        header { (head(replayed, heading)) }
+        main {
+            (glance(replayed))
+            (way(replayed, false, "What goes out"))
+            @if tables::comes_in(replayed) { (way(replayed, true, "What comes in")) }
+            @for outcome in &replayed.policies { (policy(replayed, outcome)) }
+            (rest(replayed))
         }
-        body.push_str(&way(replayed, inward, title));
-    }
-    for outcome in &replayed.policies {
-        body.push_str(&policy(replayed, outcome));
-    }
-    body.push_str(&rest(replayed));
-    page_document(heading, &(body + "</main>\n"))
+    };
+    page_document(heading, content)
 }
 
-fn head(replayed: &Replayed, heading: &str) -> String {
-    let mut out = format!(
-        "<p class=\"eyebrow\">tidegate · a capture, through policies</p>\n<h1 class=\"name\">{}</h1>\n",
-        escape(heading)
-    );
-    for sentence in sentences(&replayed.capture, &replayed.line) {
-        let _ = writeln!(out, "<p class=\"about\">{}</p>", prose(&sentence));
+fn head(replayed: &Replayed, heading: &str) -> Markup {
+    html! {
+        p.eyebrow { "tidegate · a capture, through policies" }
+        h1.name { (heading) }
+        @for sentence in sentences(&replayed.capture, &replayed.line) {
+            p.about { (prose(&sentence)) }
+        }
+        ul.keys {
+            @for (n, Outcome { name, file, device, .. }) in replayed.policies.iter().enumerate() {
+                li {
+                    (chip(Look(n).colour())) b { (name) } " "
+                    @if file.is_empty() { "no policy" } @else { (file) }
+                    ", " (device)
+                }
+            }
+        }
     }
-    let item = |(n, one): (usize, &Outcome)| {
-        let file = if one.file.is_empty() { "no policy" } else { &one.file };
-        format!(
-            "<li>{}<b>{}</b> {}, {}</li>",
-            chip(Look(n).colour()),
-            escape(&one.name),
-            escape(file),
-            escape(&one.device)
-        )
-    };
-    let all: String = replayed.policies.iter().enumerate().map(item).collect();
-    out + &format!("<ul class=\"keys\">{all}</ul>\n")
 }
 
 /// The lowest place of a scale: no wait at all stands there too.
@@ -65,7 +58,7 @@ fn lowest(waits: impl Iterator<Item = u64>, high: u64) -> u64 {
 }
 
 /// Every policy, every class: how long packets waited.
-fn glance(replayed: &Replayed) -> String {
+fn glance(replayed: &Replayed) -> Markup {
     let all = || replayed.policies.iter().flat_map(|one| &one.classes).filter_map(|class| class.fates.waited);
     let high = all().map(|summary| summary.p99).max().unwrap_or(0);
     let low = lowest(all().flat_map(|summary| [summary.p50, summary.p95, summary.p99]), high);
@@ -80,41 +73,54 @@ fn glance(replayed: &Replayed) -> String {
         groups.push(Group { title: one.name.clone(), cases: classes });
     }
     if high == 0 {
-        return String::new();
+        return Markup::default();
     }
     let told = "Median, 95th and 99th percentile of how long the packets of each class waited, policy by policy.";
     let drawing = cases("How long packets waited, class by class", told, cases_spans(low, high), &groups);
-    let told = "<b>How long packets waited</b>, class by class. Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th.";
+    let caption = html! {
+        b { "How long packets waited" }
+        ", class by class. Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th."
+    };
     let mut data = tables::overview(replayed, false);
     data.rows.extend(tables::overview(replayed, true).rows.into_iter().filter(|_| tables::comes_in(replayed)));
-    format!("<section>\n<h2>At a glance</h2>\n{}</section>\n", figure(&[drawing], told, Reading::None, &data))
+    html! {
+        section { h2 { "At a glance" } (figure(&[drawing], caption, Reading::None, &data)) }
+    }
 }
 
 /// Policies laid over each other.
-fn way(replayed: &Replayed, inward: bool, title: &str) -> String {
+fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
     if replayed.policies.iter().all(|one| of_way(one, inward).packets == 0) {
-        return String::new();
+        return Markup::default();
     }
-    let mut out = format!("<section>\n<h2>{title}</h2>\n{}", tables::overview(replayed, inward).table());
     let longest = |one: &Outcome| over_time(one.classes.iter().filter(|class| class.inward == inward));
     let lines: Vec<Waits> = replayed.policies.iter().map(|one| (one.name.clone(), longest(one))).collect();
     let charts = waits_over_time(replayed, &format!("{title}: the longest wait of each step"), &lines, Drawn::Lines);
-    if charts.is_empty() {
-        return out + "<p class=\"small\">Nothing waited.</p>\n</section>\n";
+    html! {
+        section {
+            h2 { (title) }
+            (tables::overview(replayed, inward).table())
+            @if charts.is_empty() {
+                p.small { "Nothing waited." }
+            } @else {
+                @let told = html! { b { "Over time" } ": the longest wait of what arrived in each step." };
+                (figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)))
+                (distributed(replayed, inward, title))
+            }
+        }
     }
-    let data = steps_table(replayed, &lines);
-    out.push_str(&figure(
-        &charts,
-        "<b>Over time</b>: the longest wait of what arrived in each step.",
-        Reading::Across,
-        &data,
-    ));
+}
+
+/// The distribution of a way's waits, policies laid over each other.
+fn distributed(replayed: &Replayed, inward: bool, title: &str) -> Markup {
     let charts = distribution(title, replayed.policies.iter().map(|one| (one.name.clone(), of_way(one, inward))));
-    if !charts.is_empty() {
-        let told = "<b>Distribution</b>: the share of all that arrived that waited no longer; what was lost is missing at the top.";
-        out.push_str(&figure(&charts, told, Reading::None, &ladder_table(replayed, inward)));
+    let told = html! {
+        b { "Distribution" }
+        ": the share of all that arrived that waited no longer; what was lost is missing at the top."
+    };
+    html! {
+        @if !charts.is_empty() { (figure(&charts, told, Reading::None, &ladder_table(replayed, inward))) }
     }
-    out + "</section>\n"
 }
 
 /// The longest wait of several classes in each step.
@@ -219,12 +225,7 @@ fn ladder_table(replayed: &Replayed, inward: bool) -> Data {
 }
 
 /// One policy, class by class.
-fn policy(replayed: &Replayed, outcome: &Outcome) -> String {
-    let mut out = format!(
-        "<section>\n<h2>{}, class by class</h2>\n{}",
-        escape(&outcome.name),
-        tables::classes(replayed, outcome).table()
-    );
+fn policy(replayed: &Replayed, outcome: &Outcome) -> Markup {
     let waits = |class: &&Class| class.fates.waited.is_some_and(|summary| summary.max > 0);
     let mut largest: Vec<&Class> = outcome.classes.iter().filter(waits).collect();
     largest.sort_by_key(|class| std::cmp::Reverse(class.fates.packets));
@@ -232,20 +233,26 @@ fn policy(replayed: &Replayed, outcome: &Outcome) -> String {
     let lines: Vec<Waits> = largest.iter().map(|class| (name(class), class.median.clone())).collect();
     let title = format!("{}: median waits by class", outcome.name);
     let charts = waits_over_time(replayed, &title, &lines, Drawn::Dots);
-    if charts.is_empty() {
-        return out + "</section>\n";
+    html! {
+        section {
+            h2 { (outcome.name) ", class by class" }
+            (tables::classes(replayed, outcome).table())
+            @if !charts.is_empty() {
+                @let told = html! {
+                    b { "Over time" } ": the median wait of what arrived in each step, class by class."
+                };
+                (figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)))
+            }
+        }
     }
-    let told = "<b>Over time</b>: the median wait of what arrived in each step, class by class.";
-    out.push_str(&figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)));
-    out + "</section>\n"
 }
 
-fn rest(replayed: &Replayed) -> String {
-    let mut out = String::new();
-    let (losses, flows) = (tables::losses(replayed), tables::flows(replayed));
-    for data in [losses, flows].iter().filter(|data| !data.rows.is_empty()) {
-        let _ = writeln!(out, "<section>\n<h2>{}</h2>\n{}</section>", escape(&data.caption), data.table());
+fn rest(replayed: &Replayed) -> Markup {
+    let tables = [tables::losses(replayed), tables::flows(replayed)];
+    html! {
+        @for data in tables.iter().filter(|data| !data.rows.is_empty()) {
+            section { h2 { (data.caption) } (data.table()) }
+        }
+        (ending(&replayed.notes, THE_SAME, &replayed.again, &format!("tidegate {}", replayed.version)))
     }
-    out.push_str(&ending(&replayed.notes, THE_SAME, &replayed.again, &format!("tidegate {}", replayed.version)));
-    out
 }

@@ -4,6 +4,9 @@
 mod browser;
 mod compared;
 mod fixture;
+mod hostile;
+#[path = "../common/inert.rs"]
+mod inert;
 #[path = "../common/noise.rs"]
 mod noise;
 mod pictures;

@@ -2,10 +2,13 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/inert.rs"]
+mod inert;
 
 mod charts;
 mod colours;
 mod forms;
+mod hostile;
 mod page;
 mod pinged;
 mod quick;

@@ -8,9 +8,10 @@ mod traffic;
 
 pub use traffic::{Bulk, Datagrams, Errand, Local, Parties, Ping, Traffic};
 
+use crate::cargo::{FlowId, PathId, ProbeId, SourceId, TransactionId};
 use crate::link::{FarEnd, Framing, LinkId, LinkSpec, LinkStats, Waiting};
 use crate::machine::{Limit, Machine, Port};
-use crate::net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};
+use crate::net::Net;
 use crate::probe::{Echo, Journey, ProbeSpec, SourceSpec};
 use crate::tcp_flow::{FlowSample, FlowSpec, FlowStats};
 use crate::transaction::{Completion, TransactionSpec};

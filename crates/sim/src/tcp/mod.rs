@@ -2,6 +2,7 @@
 
 pub(crate) mod bbr;
 pub(crate) mod cc;
+pub(crate) mod clock;
 pub(crate) mod rate;
 pub(crate) mod receiver;
 pub(crate) mod rtt;

@@ -15,8 +15,8 @@
 //! the one before, the window goes up to a multiple of it, by two segments for each that comes; and these are acknowledged
 //! at once, as the recorded runs show. That decides where HyStart leaves slow start, so it is modelled.
 
+use super::clock::timer;
 use super::rtt::Rtt;
-use super::sender::timer;
 use alloc::vec::Vec;
 use tidegate_packet::{Span, Time};
 

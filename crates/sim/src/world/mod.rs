@@ -7,114 +7,22 @@
 //! *Invariant.* The same layout and the same seed give the same network: links are laid in the layout's order, and of several
 //! shortest ways the first is taken.
 
+mod layout;
 mod routes;
 
-pub use routes::Way;
+pub use layout::{Cable, Direction, End, Laid, Layout, Station, Way};
 
+use crate::cargo::PathId;
 use crate::gateway_machine::GatewayMachine;
-use crate::link::{Framing, LinkId, LinkSpec, Waiting};
-use crate::machine::{Limit, Port};
+use crate::link::{LinkId, LinkSpec, Waiting};
+use crate::machine::Port;
 use crate::machines::Machines;
-use crate::net::{Net, PathId};
+use crate::net::Net;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use routes::Step;
-use tidegate_gateway::{DeviceId, DeviceKind, Encap, Gateway};
+use layout::Step;
+use tidegate_gateway::{DeviceId, DeviceKind, Encap};
 use tidegate_packet::{Span, Time};
-
-/// Where a cable ends: at a node, and if that is a machine at one of its devices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct End {
-    /// Which node.
-    pub node: usize,
-    /// Which of the machine's devices.
-    pub device: Option<usize>,
-}
-
-/// One direction of a cable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Direction {
-    /// Bits per second; `None`: it takes no time.
-    pub bits_per_second: Option<u64>,
-    /// At most so many packets per second.
-    pub packet_rate: Option<u64>,
-    /// One way.
-    pub delay: Span,
-    /// Irregularity of the line, in order.
-    pub jitter: Span,
-    /// What each frame costs.
-    pub framing: Framing,
-    /// What waits before it, where no machine's device does.
-    pub limit: Limit,
-    /// Frames the device takes ahead, where one sends.
-    pub ring: u32,
-    /// Its byte queue limit.
-    pub queue_limit: Option<u32>,
-}
-
-impl Direction {
-    /// A line of this rate and delay, with an endless queue before it and one frame in the device that sends.
-    pub fn plain(bits_per_second: u64, delay: Span) -> Direction {
-        Direction {
-            bits_per_second: Some(bits_per_second),
-            packet_rate: None,
-            delay,
-            jitter: Span(0),
-            framing: Framing::default(),
-            limit: Limit::None,
-            ring: 1,
-            queue_limit: None,
-        }
-    }
-}
-
-/// A cable, or a switch: each of the first ends is joined to the last one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cable {
-    /// Two or more.
-    pub ends: Vec<End>,
-    /// From each of the first to the last.
-    pub there: Direction,
-    /// And back.
-    pub back: Direction,
-}
-
-/// A machine of the layout.
-pub struct Station {
-    /// Which node it is.
-    pub node: usize,
-    /// The model, configured.
-    pub gateway: Gateway,
-    /// Its devices, in the order in which ends name them.
-    pub devices: Vec<DeviceId>,
-}
-
-/// A network to be.
-pub struct Layout {
-    /// How many nodes.
-    pub nodes: usize,
-    /// What joins them.
-    pub cables: Vec<Cable>,
-    /// The machines among them.
-    pub machines: Vec<Station>,
-    /// Irregularity of nodes that are neither machines nor on the way: uniform up to this for each packet.
-    pub host_jitter: Span,
-    /// The nodes that it holds for.
-    pub hosts: Vec<bool>,
-    /// The seed of all random draws.
-    pub seed: u64,
-}
-
-/// The links of a cable.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Laid {
-    /// From each of the first ends to the last.
-    pub there: Vec<LinkId>,
-    /// From the last end: one for all.
-    pub back: Option<LinkId>,
-    /// What leads on from there into a machine, where the last end serves several: for each of the first ends.
-    tails: Vec<Option<LinkId>>,
-}
 
 /// A device of a machine, as routes need to know it.
 #[derive(Clone, Copy, Debug)]

@@ -1,29 +1,9 @@
 //! Ways through a world: by the fewest cables, the first of several alike.
 
-use super::{End, World};
-use crate::net::PathId;
+use super::World;
+use super::layout::{End, Step};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-
-/// A way from one node to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// The route in the network.
-    pub path: PathId,
-    /// Where it begins; `None`: it begins and ends at the same node.
-    pub first: Option<End>,
-    /// Where it ends.
-    pub last: Option<End>,
-}
-
-/// One cable of a way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) cable: usize,
-    /// The first end in question: packets go from it to the last one, or back.
-    pub(super) spoke: usize,
-    pub(super) there: bool,
-}
 
 impl World {
     /// The cables from one node to another, if they are joined.

@@ -1,6 +1,8 @@
 //! `ip address`.
 
-use super::{IpCommand, IpFlags, exists, find, help, is_show, later, link, prefix};
+use super::command::{IpCommand, IpFlags};
+use super::link;
+use super::words::{exists, find, help, is_show, later, prefix};
 use crate::{Env, Refusal};
 
 pub(super) fn address(words: &[&str], flags: &mut IpFlags, env: &Env) -> Result<IpCommand, Refusal> {

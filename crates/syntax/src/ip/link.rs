@@ -1,6 +1,7 @@
 //! `ip link`, `ip tunnel`, `ip tuntap`.
 
-use super::{IpCommand, LinkSet, Which, exists, find, help, is_show, later, number};
+use super::command::{IpCommand, LinkSet, Which};
+use super::words::{exists, find, help, is_show, later, number};
 use crate::{Env, Refusal};
 use std::net::IpAddr;
 use tidegate_packet::Meta;

@@ -1,6 +1,7 @@
 //! `ip route`.
 
-use super::{IpCommand, IpFlags, Route, RouteVerb, find, help, is_show, later, number, prefix};
+use super::command::{IpCommand, IpFlags, Route, RouteVerb};
+use super::words::{find, help, is_show, later, number, prefix};
 use crate::{Env, Refusal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,6 +1,6 @@
 //! What `ip link show`, `ip addr show` and `ip route show` print.
 
-use super::{IpFlags, Route};
+use super::command::{IpFlags, Route};
 use crate::json::{self, Json};
 use std::fmt::Write as _;
 use std::net::IpAddr;

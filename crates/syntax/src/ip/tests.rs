@@ -1,5 +1,7 @@
 use super::*;
 use crate::Device;
+use std::net::IpAddr;
+use tidegate_policy::LinkKind;
 
 fn env(names: &[&str]) -> Env {
     Env {

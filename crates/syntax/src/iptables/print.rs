@@ -1,10 +1,11 @@
 //! iptables' listings: `-S`, `-L`, `iptables-save`.
 
+use super::command::ListStyle;
+use super::values;
 use super::values::{
     COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, LOG_FLAGS, LOG_LEVELS, PROTOCOLS, SERVICES, STATES,
     TCP_FLAGS, TOS_NAMES,
 };
-use super::{ListStyle, values};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_policy::netfilter::{
     Choice, Condition, Connbytes, Connmark, Connstates, Match, Rule, Target, Translate, Translation, Translator,

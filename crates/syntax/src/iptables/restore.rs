@@ -1,7 +1,8 @@
 //! `iptables-restore`: tables as `iptables-save` writes them, one after another, each carried out whole or not at all.
 
+use super::command::IptCommand;
 use super::parse::parse_line;
-use super::{IptCommand, complain};
+use super::refused::complain;
 use crate::Refusal;
 use tidegate_policy::netfilter::NfOp;
 

@@ -1,18 +1,16 @@
 //! nft's commands and the blocks in which tables are written.
 
+use super::cursor::Cursor;
 use super::lex::{Kind, Span, Token, tokens};
 use super::names::{self, PRIORITIES};
 use super::rule::{self, Written};
-use super::{Wrong, refuse};
+use super::wrong::{Wrong, refuse};
 use crate::Refusal;
-use crate::number::whole;
 use std::collections::BTreeMap;
 use tidegate_policy::netfilter::{Base, ChainType, Family, Hook, NfCommand, NfOp, Rule};
 
 /// Tokens of a text at most, variables filled in.
 const MAX_TOKENS: usize = 2_000_000;
-/// How deep brackets may stand in one another.
-const MAX_DEPTH: u32 = 32;
 
 /// A command, and where its parts stand.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +81,7 @@ pub fn parse(text: &str, file: Option<&str>) -> Result<Vec<Command>, Refusal> {
     let read = || -> Result<Vec<Command>, Wrong> {
         let open = |span| Wrong::new(span, "syntax error, unexpected junk").remedy("A quote is opened and not closed.");
         let tokens = expand(tokens(text).map_err(open)?)?;
-        let mut parser = Parser { cursor: Cursor { tokens: &tokens, at: 0, depth: 0 }, commands: Vec::new() };
+        let mut parser = Parser { cursor: Cursor::new(&tokens), commands: Vec::new() };
         parser.all()?;
         Ok(parser.commands)
     };
@@ -148,138 +146,6 @@ fn push(
     }
     to.extend(value.iter().map(|part| Token { span: name.span, ..part.clone() }));
     Ok(())
-}
-
-/// A place among tokens.
-pub(super) struct Cursor<'t> {
-    tokens: &'t [Token],
-    at: usize,
-    depth: u32,
-}
-
-impl<'t> Cursor<'t> {
-    fn peek(&self) -> &'t Token {
-        // The last one is the end of the text.
-        &self.tokens[self.at.min(self.tokens.len() - 1)]
-    }
-
-    pub(super) fn text(&self) -> &'t str {
-        &self.peek().text
-    }
-
-    pub(super) fn kind(&self) -> Kind {
-        self.peek().kind
-    }
-
-    pub(super) fn here(&self) -> Span {
-        self.peek().span
-    }
-
-    /// Where what was taken last stands.
-    pub(super) fn before(&self) -> Span {
-        self.at.checked_sub(1).map(|at| self.tokens[at].span).unwrap_or_default()
-    }
-
-    pub(super) fn next(&mut self) -> &'t Token {
-        let token = self.peek();
-        self.at += 1;
-        token
-    }
-
-    pub(super) fn step_back(&mut self) {
-        self.at = self.at.saturating_sub(1);
-    }
-
-    fn is(&self, kind: Kind, text: &str) -> bool {
-        self.peek().kind == kind && self.peek().text == text
-    }
-
-    pub(super) fn is_word(&self, text: &str) -> bool {
-        self.is(Kind::Word, text)
-    }
-
-    pub(super) fn is_sign(&self, text: &str) -> bool {
-        self.is(Kind::Sign, text)
-    }
-
-    pub(super) fn take_word(&mut self, text: &str) -> bool {
-        let found = self.is_word(text);
-        self.at += usize::from(found);
-        found
-    }
-
-    pub(super) fn take_sign(&mut self, text: &str) -> bool {
-        let found = self.is_sign(text);
-        self.at += usize::from(found);
-        found
-    }
-
-    pub(super) fn want_sign(&mut self, text: &str) -> Result<(), Wrong> {
-        if self.take_sign(text) { Ok(()) } else { Err(self.expecting(&format!("'{text}'"))) }
-    }
-
-    fn want_word(&mut self, text: &str) -> Result<(), Wrong> {
-        if self.take_word(text) { Ok(()) } else { Err(self.expecting(text)) }
-    }
-
-    /// A name: a word or something in quotes.
-    pub(super) fn name(&mut self) -> Result<&'t Token, Wrong> {
-        match self.kind() {
-            Kind::Word | Kind::Quoted => Ok(self.next()),
-            _ => Err(self.expecting("string")),
-        }
-    }
-
-    /// Something in quotes.
-    pub(super) fn quoted(&mut self) -> Result<&'t Token, Wrong> {
-        if self.kind() == Kind::Quoted { Ok(self.next()) } else { Err(self.expecting("quoted string")) }
-    }
-
-    /// A number, with its place.
-    pub(super) fn number(&mut self) -> Result<(u64, Span), Wrong> {
-        let found = whole(self.text(), 0).filter(|_| self.kind() == Kind::Word);
-        match found {
-            Some(value) => Ok((value, self.next().span)),
-            None => Err(self.unexpected()),
-        }
-    }
-
-    pub(super) fn at_end(&self) -> bool {
-        matches!(self.kind(), Kind::End | Kind::Eof) || self.is_sign("}")
-    }
-
-    fn what(&self) -> String {
-        let token = self.peek();
-        match token.kind {
-            Kind::End if token.text == ";" => "semicolon".into(),
-            Kind::Sign if token.text == ":" => "colon".into(),
-            Kind::Sign if token.text == "," => "comma".into(),
-            Kind::Sign => format!("'{}'", token.text),
-            Kind::Quoted => "quoted string".into(),
-            Kind::Word if token.text.starts_with(|c: char| c.is_ascii_digit()) => "number".into(),
-            Kind::Word => "string".into(),
-            Kind::End | Kind::Eof => token.text.clone(),
-        }
-    }
-
-    pub(super) fn unexpected(&self) -> Wrong {
-        Wrong::new(self.here(), format!("syntax error, unexpected {}", self.what()))
-    }
-
-    pub(super) fn expecting(&self, what: &str) -> Wrong {
-        Wrong::new(self.here(), format!("syntax error, unexpected {}, expecting {what}", self.what()))
-    }
-
-    /// Inside a bracket.
-    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Wrong>) -> Result<T, Wrong> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(Wrong::later(self.here(), "such deep brackets", "Write it flatter."));
-        }
-        let read = read(self);
-        self.depth -= 1;
-        read
-    }
 }
 
 /// Verbs that do something.

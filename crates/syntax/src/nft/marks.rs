@@ -1,9 +1,9 @@
 //! What a mark is set to: `meta mark & 0xff | 0x10`, `ct mark`, a number.
 
-use super::Wrong;
-use super::commands::Cursor;
+use super::cursor::Cursor;
 use super::lex::{Kind, Span};
 use super::values::Field;
+use super::wrong::Wrong;
 use tidegate_policy::netfilter::{Connmark, Target};
 
 /// Where a value comes from.

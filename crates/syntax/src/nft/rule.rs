@@ -1,11 +1,11 @@
 //! A rule: what it asks of a packet, and what it does.
 
-use super::Wrong;
-use super::commands::Cursor;
+use super::cursor::Cursor;
 use super::lex::{Kind, Span};
 use super::marks::{self, Setting};
 use super::names::{self, FLAGS, LEVELS, STATES};
 use super::values::{Field, addresses, any, merged};
+use super::wrong::Wrong;
 use crate::number::whole;
 use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{

@@ -1,8 +1,8 @@
 //! Values of matches: ranges of numbers, addresses, and what they are as conditions.
 
-use super::Wrong;
 use super::lex::Span;
 use super::names::{self, DSCPS, ICMP, ICMPV6, PROTOCOLS};
+use super::wrong::Wrong;
 use crate::iptables::service;
 use crate::number::whole;
 use std::net::{Ipv4Addr, Ipv6Addr};

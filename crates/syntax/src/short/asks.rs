@@ -1,7 +1,7 @@
 //! What rules and filters ask of a packet, in a short policy's words; what has none is named.
 
 use super::compile::CONTROL_PORTS;
-use super::{PortEnd, Ports};
+use super::policy::{PortEnd, Ports};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_policy::U32Params;
 use tidegate_policy::netfilter::{Condition, CountMode, Rule, Target};

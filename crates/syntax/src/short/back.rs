@@ -1,125 +1,16 @@
 //! Back again: what a machine holds, as a short policy where it fits, and in plain words what does not.
 
-use super::asks::Asks;
 use super::compile::LOCAL;
-use super::leads::{WrongWay, at_rate, takes_everything};
+use super::found::{Conversion, Counterpart, Found, Misfit, RATES, Rules, Tree};
+use super::leads::{at_rate, takes_everything};
 use super::left::{Accounts, filter_text, names};
+use super::machine::Back;
 use super::numbers::{Curves, Numbers, framing_of};
-use super::{Fair, Queue};
+use super::policy::{Fair, Queue};
 use crate::units::rate_in_words;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::Family;
-use tidegate_policy::netfilter::Rule;
 use tidegate_policy::{Act, FilterParams, FlowKeySet, Kind, QdiscParams};
-
-/// Rates that a short policy knows, bit/s.
-pub(super) const RATES: core::ops::RangeInclusive<u64> = 8_000..=100_000_000_000;
-/// The rules of a chain, with the hook it stands at where it is known.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rules {
-    /// Its table's family.
-    pub family: Family,
-    /// Its table.
-    pub table: String,
-    /// The table is nft's, not one of iptables'.
-    pub is_nft: bool,
-    /// The chain's name.
-    pub chain: String,
-    /// Its rules.
-    pub rules: Vec<Rule>,
-}
-
-/// What a short policy has no words for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
-    /// What it is.
-    pub what: String,
-    /// What becomes of it.
-    pub instead: String,
-}
-
-impl Misfit {
-    pub(super) fn new(what: impl Into<String>, instead: impl Into<String>) -> Misfit {
-        Misfit { what: what.into(), instead: instead.into() }
-    }
-}
-
-/// A class of what stands, and what it is called in the short policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counterpart {
-    /// Its device.
-    pub device: String,
-    /// The class's handle on the device.
-    pub class: Handle,
-    /// The name, as [`super::Short::class_names`] has it.
-    pub name: String,
-}
-
-/// What stands, as a short policy.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Conversion {
-    /// The policy; `None`: there is no tree that it could be made of.
-    pub text: Option<String>,
-    /// What it leaves out or changes.
-    pub misfits: Vec<Misfit>,
-    /// The classes that it takes up.
-    pub classes: Vec<Counterpart>,
-    /// The shaped devices that it takes up: away from the LAN, and towards it.
-    pub devices: [Option<String>; 2],
-}
-
-/// A class found.
-#[derive(Clone, Debug)]
-pub(super) struct Found {
-    pub(super) id: Handle,
-    /// Bits a second that it is sure of, and that it may have.
-    pub(super) rate: u64,
-    pub(super) ceil: u64,
-    pub(super) prio: u32,
-    pub(super) queue: Queue,
-    pub(super) fair: Fair,
-    pub(super) asks: Asks,
-    pub(super) is_default: bool,
-    /// What of it does not fit, if it is taken up.
-    pub(super) notes: Vec<Misfit>,
-}
-
-/// What the link adds to each frame, as a device counts it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Framing {
-    pub(super) overhead: i64,
-    pub(super) mpu: u32,
-    pub(super) atm: bool,
-    pub(super) ptm: bool,
-}
-
-/// A device found.
-pub(super) struct Tree {
-    pub(super) dev: String,
-    /// Whose packets it shapes: its own, or, on an ifb that gets what leaves by another device, that one.
-    pub(super) on: String,
-    pub(super) rate: u64,
-    pub(super) classes: Vec<Found>,
-    pub(super) framing: Framing,
-    /// Between whom it is shared, where it has no classes.
-    pub(super) fair: Fair,
-}
-
-pub(super) struct Back<'m> {
-    pub(super) qdiscs: &'m [QdiscDump],
-    pub(super) classes: &'m [ClassDump],
-    pub(super) filters: &'m [FilterDump],
-    pub(super) rules: &'m [Rules],
-    pub(super) misfits: Vec<Misfit>,
-    pub(super) accounts: Accounts,
-    /// Rules that are left out unless the class has their hosts anyway.
-    pub(super) wrong_way: Vec<WrongWay>,
-    /// The hosts of the classes of the short policy, by the minor numbers of those they are made of.
-    pub(super) hosts: Vec<(u16, Vec<String>)>,
-    pub(super) counterparts: Vec<Counterpart>,
-    pub(super) devices: [Option<String>; 2],
-}
 
 /// What a machine holds as a short policy, as far as it fits, and what does not.
 pub fn from_machine(
@@ -156,16 +47,7 @@ pub fn from_machine(
     Conversion { text, misfits, classes: back.counterparts, devices: back.devices }
 }
 
-/// Is a device one towards the LAN, by its name?
-pub(super) fn is_lan(dev: &str) -> bool {
-    dev.starts_with("br") || dev.starts_with("lan") || dev.starts_with("wl")
-}
-
 impl Back<'_> {
-    pub(super) fn miss(&mut self, what: impl Into<String>, instead: impl Into<String>) {
-        self.misfits.push(Misfit::new(what, instead));
-    }
-
     fn policy(&mut self) -> Option<String> {
         let roots: Vec<&QdiscDump> =
             self.qdiscs.iter().filter(|q| q.parent == Handle::ROOT && !q.handle.is_none()).collect();

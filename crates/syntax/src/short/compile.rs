@@ -5,9 +5,10 @@
 //! number, so marks stay free for others. On an ifb, which comes before the rules, u32 filters ask instead.
 
 use super::apps::App;
+use super::policy::{Class, Fair, Link, Network, PortEnd, Queue, Rank, Said, Share, Short};
+use super::problem::Problem;
 use super::read::bits;
-use super::{Class, Fair, Network, PortEnd, Problem, Queue, Rank, Share, Short, Span};
-use crate::nft::{Span as NftSpan, mark_blocks};
+use crate::nft::{Span, mark_blocks};
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use tidegate_packet::Handle;
@@ -209,7 +210,7 @@ impl<'s> Target<'s> {
     /// What the link adds to a frame as the device counts it.
     fn size(&self) -> String {
         let link = self.short.link;
-        if link == super::Link::default() {
+        if link == Link::default() {
             return String::new();
         }
         // Devices of point-to-point links have no header of their own.
@@ -497,7 +498,7 @@ impl Asked {
 #[derive(Default)]
 struct Text {
     text: String,
-    from: Vec<NftSpan>,
+    from: Vec<Span>,
 }
 
 impl Text {
@@ -676,9 +677,8 @@ impl Compiled {
     /// In a sentence: what is shaped to what.
     pub fn summary(&self, short: &Short) -> String {
         let used = |rate: u64| bits(rate * u64::from(short.shape) / 100);
-        let way = |rate: &Option<super::Said<u64>>, way: &str| {
-            rate.as_ref().map(|rate| format!("{way} at {}", used(rate.value)))
-        };
+        let way =
+            |rate: &Option<Said<u64>>, way: &str| rate.as_ref().map(|rate| format!("{way} at {}", used(rate.value)));
         let ways: Vec<String> = [way(&short.up, "up"), way(&short.down, "down")].into_iter().flatten().collect();
         format!(
             "{}: {}, {} classes, {} commands",

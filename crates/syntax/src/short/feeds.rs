@@ -1,9 +1,10 @@
 //! What filters lead to an ifb: what arrives at a device, or what leaves by it.
 
 use super::asks::Way;
-use super::back::{Back, Tree, is_lan};
+use super::found::{Tree, is_lan};
 use super::leads::takes_everything;
 use super::left::filter_text;
+use super::machine::Back;
 use std::collections::BTreeSet;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;

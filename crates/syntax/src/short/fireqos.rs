@@ -1,8 +1,10 @@
 //! FireQOS's configuration as short policies, as far as it maps: interfaces with their rates and links, classes with what they are sure
 //! of and may have, matches by port, protocol, DSCP and host.
 
+use super::problem::Problem;
 use super::sqm::Imported;
-use super::{Entry, Node, Problem, Span, Value};
+use super::tree::{Entry, Node, Value};
+use crate::nft::Span;
 
 /// A word and where it stands.
 type Word<'t> = (&'t str, Span);

@@ -3,8 +3,8 @@
 use super::apps::APPS;
 use super::keys::{self, KEYS, Key, Section};
 use super::links::LINKS;
-use super::listed;
 use super::presets::PRESETS;
+use super::problem::listed;
 use crate::nearest;
 use std::fmt::Write as _;
 

@@ -1,9 +1,10 @@
 //! What leads to the classes that stand: filters, rules by their marks, rules that name them.
 
 use super::asks::{Asks, BEHIND_PROVIDER, Way, by_keys, by_rule, hosts_of_other_way, never_waits};
-use super::back::{Back, Misfit, Rules};
 use super::compile::{LOCAL, REST};
+use super::found::{Misfit, Rules, WrongWay};
 use super::left::{filter_text, rule_text};
+use super::machine::Back;
 use crate::units::rate_in_words;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
@@ -240,14 +241,6 @@ impl Back<'_> {
             _ => 0,
         }
     }
-}
-
-/// A rule for hosts that do not stand at the end of the packets where its class's device has them.
-pub(super) struct WrongWay {
-    /// The class's minor number, which it has on both devices.
-    class: u16,
-    hosts: Vec<String>,
-    misfit: Misfit,
 }
 
 /// What comes to an inner class.

@@ -1,6 +1,6 @@
 //! What of a machine a short policy took up or named, and the names of all that is left.
 
-use super::back::{Misfit, Rules};
+use super::found::{Misfit, Rules};
 use crate::iptables;
 use crate::nft;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,9 +1,10 @@
 //! The rates of a tree's classes, in the numbers of a short policy: what each is sure of, what it may have; and what a
 //! link adds to its frames.
 
-use super::Fair;
-use super::back::{Back, Framing, Misfit};
 use super::compile::LOCAL;
+use super::found::{Framing, Misfit};
+use super::machine::Back;
+use super::policy::Fair;
 use crate::units::rate_in_words;
 use tidegate_packet::Handle;
 use tidegate_packet::Rate;

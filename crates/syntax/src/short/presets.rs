@@ -1,6 +1,6 @@
 //! Policies to begin with.
 
-use super::{Fair, Queue, Rank};
+use super::policy::{Fair, Queue, Rank};
 
 /// A preset: the file that names it overrides what it wants otherwise.
 #[derive(Clone, Copy, Debug)]

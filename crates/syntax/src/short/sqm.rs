@@ -3,7 +3,9 @@
 //! What SQM's recipes come to is known by their names: the simple ones share between flows, `simple.qos` and `layer_cake.qos` put three
 //! tiers by DSCP above that. Settings of CoDel's and of the firewall's are not taken over, and said so.
 
-use super::{Entry, Node, Problem, Span, Value};
+use super::problem::Problem;
+use super::tree::{Entry, Node, Value};
+use crate::nft::Span;
 
 /// A policy that settings come to, and what of them it leaves out.
 #[derive(Clone, Debug, PartialEq)]

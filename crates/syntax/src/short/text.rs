@@ -1,8 +1,8 @@
 //! A short policy as a file says it.
 
 use super::asks::port_text;
+use super::policy::{Class, Fair, Queue, Rank, Share, Short};
 use super::read::bits;
-use super::{Class, Fair, Queue, Rank, Share, Short};
 use std::fmt::Write as _;
 
 impl Short {

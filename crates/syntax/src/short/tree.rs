@@ -1,6 +1,6 @@
 //! A file's values with their places, whatever read them.
 
-use super::Span;
+use crate::nft::Span;
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]

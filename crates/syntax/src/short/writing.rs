@@ -1,13 +1,14 @@
 //! The trees that were found, as the text of a short policy.
 
 use super::asks::Asks;
-use super::back::{Back, Found, Framing, Misfit, RATES, Tree, is_lan};
 use super::compile::{CONTROL, CONTROL_NAME, REST, REST_PRIO};
+use super::found::{Found, Framing, Misfit, RATES, Tree, is_lan};
 use super::left::names;
+use super::machine::Back;
 use super::numbers::header_of;
+use super::policy::{Fair, Queue};
 use super::read::MAX_CLASSES;
 use super::text::{fair_word, list};
-use super::{Fair, Queue};
 use crate::units::rate_in_words;
 use std::fmt::Write as _;
 use tidegate_packet::{Handle, Rate};

@@ -3,9 +3,13 @@
 use super::super::message::Message;
 use super::expression::Expressions;
 use super::words;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::Attributes;
+use tidegate_netlink_wire::numbers::{NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST};
 use tidegate_policy::netfilter::Base;
-use tidegate_sys::attribute::Attributes;
-use tidegate_sys::numbers::{NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST};
 
 /// The part of nfnetlink that is nftables.
 const NFTABLES: u16 = 10;
@@ -22,9 +26,11 @@ pub(super) const NEWSET: u16 = 9;
 pub(super) const NEWSETELEM: u16 = 12;
 /// IPv4 and IPv6 in one table.
 const INET: u8 = 1;
-pub(crate) const TABLE_NAME: u16 = 1;
+/// The attribute with a table's name.
+pub const TABLE_NAME: u16 = 1;
 const TABLE_FLAGS: u16 = 2;
-pub(crate) const TABLE_USERDATA: u16 = 6;
+/// The attribute with what programs keep beside a table: see [`comment`].
+pub const TABLE_USERDATA: u16 = 6;
 /// It is its maker's alone (`NFT_TABLE_F_OWNER`).
 const TABLE_OWNER: u32 = 2;
 /// nft's place for a comment in what programs may keep beside a table.
@@ -153,18 +159,18 @@ fn note(comment: &str) -> Vec<u8> {
 }
 
 /// The comment in what was kept beside a table.
-pub(crate) fn comment(bytes: &[u8]) -> Option<String> {
+pub fn comment(bytes: &[u8]) -> Option<String> {
     let text = bytes.strip_prefix(&[COMMENT])?.get(1..)?;
     Some(String::from_utf8_lossy(text.split(|byte| *byte == 0).next()?).into_owned())
 }
 
 /// The question which tables there are; the answers have the attributes of [`Batch::make_table`].
-pub(crate) fn tables_question() -> (u16, Vec<u8>) {
+pub fn tables_question() -> (u16, Vec<u8>) {
     (NFTABLES << 8 | GETTABLE, family_head(INET, 0))
 }
 
 /// The question which rules a table has.
-pub(crate) fn rules_question(table: &str) -> (u16, Vec<u8>) {
+pub fn rules_question(table: &str) -> (u16, Vec<u8>) {
     let mut to = Attributes::default();
     to.text(1, table);
     let mut body = family_head(INET, 0);

@@ -2,7 +2,10 @@
 //!
 //! One register of 16 bytes is enough for all that rules of traffic control ask: each step begins by loading it.
 
-use tidegate_sys::attribute::Attributes;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::Attributes;
 
 const ELEMENT: u16 = 1;
 const VALUE: u16 = 1;

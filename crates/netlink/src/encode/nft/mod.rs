@@ -9,8 +9,7 @@ mod ruleset;
 mod sets;
 mod words;
 
-pub use batch::Batch;
-pub(crate) use batch::{TABLE_NAME, TABLE_USERDATA, comment, rules_question, tables_question};
+pub use batch::{Batch, TABLE_NAME, TABLE_USERDATA, comment, rules_question, tables_question};
 pub use expression::{Compare, Ct, Expressions, Header, Meta, Payload, Queue, Verdict};
 pub use ruleset::{Refusal, ruleset, ruleset_of_ours};
 pub use sets::Member;

@@ -6,7 +6,12 @@ mod unknown;
 
 use super::batch::Batch;
 use super::expression::{Expressions, Verdict};
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 use tidegate_policy::netfilter::{Condition, Family, Match, Rule, RuleChain, RuleTable, Target};
 use unknown::Unknown;
 
@@ -32,7 +37,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl core::error::Error for Refusal {}
 
 /// The batch that makes a table of ours with all these rules in it, in place of the one that is there.
 ///

@@ -1,8 +1,10 @@
 //! Sets without a name: what a rule's `{ … }` becomes.
 
 use super::batch::{Batch, NEWSET, NEWSETELEM};
-use tidegate_sys::attribute::Attributes;
-use tidegate_sys::numbers::NLM_F_CREATE;
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::Attributes;
+use tidegate_netlink_wire::numbers::NLM_F_CREATE;
 
 const ANONYMOUS: u32 = 1;
 const CONSTANT: u32 = 2;

@@ -1,8 +1,10 @@
 //! Conditions as they are sent.
 
 use super::numbers::meta_number;
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Attributes, words};
 use tidegate_policy::{Compare, Ematch, MetaId, MetaValue, Term, Width};
-use tidegate_sys::attribute::{Attributes, words};
 
 const CONTAINER: u16 = 0;
 const CMP: u16 = 1;

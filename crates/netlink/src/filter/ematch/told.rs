@@ -3,8 +3,9 @@
 use super::numbers::meta_number;
 use crate::decode::message::numbers;
 use crate::filter::base::key;
+use alloc::vec::Vec;
+use tidegate_netlink_wire::attribute::{Found, read};
 use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
-use tidegate_sys::attribute::{Found, read};
 
 /// How deep parentheses may stand in one another, and how many conditions there may be: what tc writes stays far below.
 const MAX_DEPTH: u32 = 32;

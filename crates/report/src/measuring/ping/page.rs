@@ -3,10 +3,10 @@
 use super::panels::six_panels;
 use super::text::table;
 use super::words::{remarks, sentence, title};
-use crate::chart::{Axis, Drawing, LOOKS, Look, Sample, cdf, escape};
+use crate::chart::{Axis, Drawing, LOOKS, Look, Sample, cdf};
 use crate::html::document::document as page_document;
-use crate::html::parts::{Data, Markup as _, Reading, ending, figure, prose};
-use std::fmt::Write as _;
+use crate::html::parts::{Data, Reading, Tabled as _, ending, figure, inline, prose};
+use maud::{Markup, html};
 use tidegate_measure::numbers::span;
 use tidegate_measure::pinged::{Pinged, Target};
 
@@ -18,36 +18,36 @@ const HEIGHT: f64 = 240.0;
 /// The page: an HTML document that needs nothing else.
 pub fn page(pinged: &Pinged, lines: bool) -> String {
     let title = title(pinged);
-    let mut body = format!(
-        "<header>\n<p class=\"eyebrow\">tidegate · pings, measured</p>\n<h1 class=\"name\">{}</h1>\n",
-        escape(&title)
-    );
-    for target in &pinged.targets {
-        let _ = writeln!(body, "<p class=\"about\">{}</p>", prose(&sentence(target)));
-    }
-    if let Some(why) = &pinged.partial {
-        let _ = writeln!(body, "<p class=\"about\"><b>Partial</b>: {}</p>", prose(why));
-    }
-    let _ = write!(body, "</header>\n<main>\n<section>\n<h2>Figures</h2>\n{}</section>\n", table(pinged).table());
     let told = "Arranged as ping-exp’s: latency over time; loss, mean and deviation; a histogram; losses over time.";
-    let drawing = six_panels(pinged, lines);
-    let _ = writeln!(
-        body,
-        "<section>\n<h2>Six panels</h2>\n<figure class=\"wide\" tabindex=\"0\"><figcaption>{told}</figcaption>{}</figure>\n</section>",
-        drawing.inline()
-    );
-    body.push_str(&distribution(pinged));
     let made = format!("tidegate {}", pinged.version);
     let promise = "This command asks the same again; a network answers otherwise each time";
-    body.push_str(&ending(&remarks(pinged), promise, &pinged.again, &made));
-    page_document(&title, &(body + "</main>\n"))
+    let content = html! {
+        header {
+            p.eyebrow { "tidegate · pings, measured" }
+            h1.name { (title) }
+            @for target in &pinged.targets { p.about { (prose(&sentence(target))) } }
+            @if let Some(why) = &pinged.partial {
+                p.about { b { "Partial" } ": " (prose(why)) }
+            }
+        }
+        main {
+            section { h2 { "Figures" } (table(pinged).table()) }
+            section {
+                h2 { "Six panels" }
+                figure.wide tabindex="0" { figcaption { (told) } (inline(&six_panels(pinged, lines))) }
+            }
+            (distribution(pinged))
+            (ending(&remarks(pinged), promise, &pinged.again, &made))
+        }
+    };
+    page_document(&title, content)
 }
 
 /// How often how long.
-fn distribution(pinged: &Pinged) -> String {
+fn distribution(pinged: &Pinged) -> Markup {
     let drawings: Vec<Drawing> = pinged.targets.chunks(LOOKS).filter_map(drawing).collect();
     if drawings.is_empty() {
-        return String::new();
+        return Markup::default();
     }
     let head = std::iter::once("share").chain(pinged.targets.iter().map(|target| target.id.as_str()));
     let row = |p: f64| {
@@ -60,7 +60,12 @@ fn distribution(pinged: &Pinged) -> String {
         rows: SHARES.into_iter().map(row).collect(),
     };
     let told = "The share of requests that were answered within a time; what was lost is missing at the top.";
-    format!("<section>\n<h2>How often how long</h2>\n{}</section>\n", figure(&drawings, told, Reading::Upwards, &data))
+    html! {
+        section {
+            h2 { "How often how long" }
+            (figure(&drawings, html! { (told) }, Reading::Upwards, &data))
+        }
+    }
 }
 
 fn drawing(targets: &[Target]) -> Option<Drawing> {

@@ -1,8 +1,7 @@
 //! What SACK reports and what is lost: the scoreboard (RFC 2018) and RACK (RFC 8985).
 
-use super::timers::timer;
-use super::undo::stamp;
 use super::{DUP_THRESH, EVER, LOST, PROBE_SLACK, RETRANS, SACKED, Sender, Sent, State, Trips};
+use crate::tcp::clock::{stamp, timer};
 use tidegate_packet::{Span, Time};
 
 /// Recoveries after which needless retransmissions are forgotten (RFC 8985 section 6.2 step 4).

@@ -7,22 +7,22 @@
 mod invariants;
 mod losses;
 mod reaction;
+mod reduction;
 mod socket;
 mod timers;
 mod undo;
 
 use super::bbr::Bbr;
 use super::cc::{Acked, Cause, CongestionControl, Window};
+use super::clock::stamp;
 use super::rate::{DeliveryRate, Pacer};
 use super::receiver::AckSegment;
 use super::rtt::Rtt;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use reduction::Undo;
 use socket::Socket;
 use tidegate_packet::{Seeded, Span, Time};
-pub(crate) use timers::timer;
-use undo::Undo;
-pub(crate) use undo::stamp;
 
 /// Segments reported beyond a hole that make it a loss while no reordering was ever seen (RFC 8985 section 6.2).
 const DUP_THRESH: u32 = 3;

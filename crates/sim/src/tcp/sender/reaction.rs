@@ -1,10 +1,10 @@
 //! What the sender makes of losses and marks: its states and its window, reduced in proportion (RFC 6937) or set by a model of
 //! the path.
 
-use super::timers::timer;
 use super::{LOST, News, Prr, RETRANS, SACKED, Sender, State};
 use crate::tcp::bbr::{Delivery, Trouble};
 use crate::tcp::cc::{Acked, Cause};
+use crate::tcp::clock::timer;
 use crate::tcp::receiver::AckSegment;
 use tidegate_packet::Time;
 

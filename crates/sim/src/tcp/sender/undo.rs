@@ -5,52 +5,9 @@
 //! the first retransmission (Eifel, RFC 3522); or every retransmission is reported to have come twice (RFC 3708). The
 //! oracle's runs show each of them.
 
+use super::reduction::Undo;
 use super::{EVER, LOST, Sender, State};
 use crate::tcp::receiver::AckSegment;
-use tidegate_packet::Time;
-
-/// The clock of timestamps (RFC 7323), in ms.
-pub(crate) fn stamp(at: Time) -> u32 {
-    (at.0 / 1_000_000) as u32
-}
-
-/// What a reduction might give back.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Undo {
-    /// The first segment not acknowledged when it came; nothing where there is nothing to give back.
-    marker: Option<u32>,
-    /// Retransmissions that no one has reported to have come twice; nothing before the first.
-    open: Option<u32>,
-    /// The window and the threshold before it; no threshold, no change.
-    window: u32,
-    threshold: Option<u32>,
-    /// The timestamp of the first retransmission.
-    first: Option<u32>,
-}
-
-impl Undo {
-    pub(super) fn on_resend(&mut self, now: Time) {
-        self.open = Some(self.open.unwrap_or(0) + 1);
-        self.first.get_or_insert(stamp(now));
-    }
-
-    /// A segment came twice.
-    pub(super) fn on_twice(&mut self, seq: u32) {
-        if self.marker.is_some_and(|marker| seq >= marker) {
-            self.open = self.open.map(|open| open.saturating_sub(1));
-        }
-    }
-
-    /// The answer is to something sent before the first retransmission.
-    fn is_late(&self, ack: &AckSegment) -> bool {
-        self.marker.is_some() && ack.echo > 0 && self.first.is_some_and(|first| ack.echo < first)
-    }
-
-    /// Every retransmission was needless.
-    fn all_twice(&self) -> bool {
-        self.marker.is_some() && self.open == Some(0)
-    }
-}
 
 impl Sender {
     /// A reduction begins that may turn out to be needless: before window and threshold change.
@@ -162,9 +119,10 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::tcp::cc::CongestionControl;
+    use crate::tcp::clock::stamp;
     use crate::tcp::receiver::MAX_SACK;
     use crate::tcp::sender::Config;
-    use tidegate_packet::{Seeded, Span};
+    use tidegate_packet::{Seeded, Span, Time};
 
     const MS: u64 = 1_000_000;
 

@@ -3,8 +3,9 @@
 mod matches;
 mod targets;
 
+use super::command::{IptCommand, ListStyle, Parsed};
+use super::refused::{complain, later};
 use super::values::{self, address};
-use super::{IptCommand, ListStyle, Parsed, complain, later};
 use crate::Refusal;
 use crate::number::{u32_in, whole};
 use tidegate_policy::netfilter::{

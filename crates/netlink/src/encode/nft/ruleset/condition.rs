@@ -5,6 +5,9 @@ use super::super::expression::Header;
 use super::super::expression::{Compare, Ct, Expressions, Meta, Payload};
 use super::super::sets::{self, Member};
 use super::unknown::{Unknown, unknown};
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
 use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountDirection, CountMode, Match};
 
 /// netfilter's number for IPv4, and for IPv6.

@@ -3,6 +3,10 @@
 use super::super::expression::Header;
 use super::super::expression::{Compare, Ct, Expressions, Meta, Payload, Verdict};
 use super::unknown::{Unknown, unknown};
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 use tidegate_policy::netfilter::{Connmark, Target};
 
 /// The bytes that hold the DS field, in both versions of IP, and where IPv4 has its checksum.

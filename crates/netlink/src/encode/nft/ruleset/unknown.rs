@@ -1,5 +1,7 @@
 //! What has no expression.
 
+use alloc::string::String;
+
 /// What has no expression, and what to do instead.
 pub(super) struct Unknown {
     pub(super) what: String,

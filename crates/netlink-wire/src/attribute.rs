@@ -1,6 +1,8 @@
 //! Attributes of netlink: a length, a number, bytes, and padding to four. Everything that this program says to the
 //! kernel by netlink is put together here, and everything that the kernel says is taken apart here.
 
+use alloc::vec::Vec;
+
 /// Says that what is inside are attributes again (`NLA_F_NESTED`). Older kinds do not say so.
 const NESTED: u16 = 0x8000;
 /// What of an attribute's number is its number: not whether it is nested, nor its order of bytes (`NLA_TYPE_MASK`).
@@ -10,7 +12,7 @@ const HEAD: usize = 4;
 
 /// Appends the head of a message (`nlmsghdr`): how long it is with its head, its type, its flags, and its number among
 /// those of its sender.
-pub(crate) fn put_head(to: &mut Vec<u8>, length: u32, kind: u16, flags: u16, sequence: u32) {
+pub fn put_head(to: &mut Vec<u8>, length: u32, kind: u16, flags: u16, sequence: u32) {
     to.extend(length.to_ne_bytes());
     to.extend(kind.to_ne_bytes());
     to.extend(flags.to_ne_bytes());
@@ -29,7 +31,7 @@ pub fn put(to: &mut Vec<u8>, number: u16, value: &[u8]) {
 
 /// The attributes in these bytes, in order: number and value. What is cut short ends them.
 pub fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
+    core::iter::from_fn(move || {
         let head = bytes.get(..HEAD)?;
         let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
         let value = bytes.get(HEAD..length)?;
@@ -42,7 +44,7 @@ pub fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 /// Attributes one after another.
 ///
 /// ```
-/// use tidegate_sys::attribute::{Attributes, read};
+/// use tidegate_netlink_wire::attribute::{Attributes, read};
 ///
 /// let mut attributes = Attributes::default();
 /// attributes.text(1, "htb").u32(2, 10);
@@ -176,7 +178,7 @@ impl<'f> Found<'f> {
     /// Text up to its zero.
     pub fn text(&self, number: u16) -> Option<&'f str> {
         let bytes = self.get(number)?;
-        std::str::from_utf8(bytes.split(|byte| *byte == 0).next()?).ok()
+        core::str::from_utf8(bytes.split(|byte| *byte == 0).next()?).ok()
     }
 
     /// All of them, in order.

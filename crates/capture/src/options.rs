@@ -1,0 +1,68 @@
+//! How to capture.
+
+use super::echo::{self, Print};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What becomes of what the script prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Output {
+    /// Kept in [`crate::Outcome::stdout`] and [`crate::Outcome::stderr`].
+    #[default]
+    Collect,
+    /// Kept, and printed by us as it comes, both streams to our standard error.
+    ToErrors,
+    /// Kept, and printed by us as it comes, each stream where it belongs.
+    PassThrough,
+}
+
+/// How to capture.
+#[derive(Debug, Clone)]
+pub struct CaptureOptions {
+    /// How long each run may take, whatever it does.
+    pub timeout: Duration,
+    /// What becomes of its output.
+    pub output: Output,
+    /// What prints what is passed on.
+    pub print: Print,
+    /// Devices that exist inside beside those its text names.
+    pub devices: Vec<String>,
+    /// The executable that plays the tools; `None`: ourselves. It must call [`dispatch`](crate::dispatch) first thing in `main`.
+    pub executable: Option<PathBuf>,
+    /// The directory it runs in; `None`: the current one.
+    pub cwd: Option<PathBuf>,
+    /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
+    pub no_overlay: bool,
+    /// Make no network links, as where the kernel has no kind of them without loading a module.
+    pub no_links: bool,
+    /// Hide home directories and the environment.
+    pub private: bool,
+    /// The most processes at once; with more the run is ended.
+    pub max_processes: usize,
+    /// The most calls that are answered; further ones fail.
+    pub max_calls: usize,
+    /// The most bytes kept of each of its two output streams; the rest is read and forgotten.
+    pub max_output: usize,
+}
+
+/// How long a run may take unless somebody says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Default for CaptureOptions {
+    fn default() -> Self {
+        Self {
+            timeout: DEFAULT_TIMEOUT,
+            output: Output::Collect,
+            print: echo::to_streams,
+            devices: Vec::new(),
+            executable: None,
+            cwd: None,
+            no_overlay: false,
+            no_links: false,
+            private: false,
+            max_processes: 1000,
+            max_calls: 100_000,
+            max_output: 4 << 20,
+        }
+    }
+}

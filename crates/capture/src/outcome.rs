@@ -1,0 +1,116 @@
+//! What a run showed.
+
+use super::error::Trouble;
+use super::place::{SourceLine, SourceWord};
+use std::time::Duration;
+use tidegate_shims::Call;
+
+/// A call with its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The call.
+    pub call: Call,
+    /// The code it was answered.
+    pub code: u8,
+    /// The errors it was answered.
+    pub stderr: String,
+    /// The caller threw its errors away (`2>/dev/null`).
+    pub silenced: bool,
+    /// The line that issued it, if it was found.
+    pub source: Option<SourceLine>,
+    /// The words of that file that gave the arguments, as far as they were found: one for each argument, or none at all.
+    pub words: Vec<Option<SourceWord>>,
+    /// The model was asked; otherwise the call could not be read, or there were too many.
+    pub answered: bool,
+}
+
+impl Recorded {
+    /// Did the call ask for something to go that was not there? Scripts that first undo what an earlier run left do so.
+    #[must_use]
+    pub fn deletes_nothing(&self) -> bool {
+        self.call.deletes_nothing(&self.stderr)
+    }
+
+    /// Does the script's author count on it that this may fail?
+    #[must_use]
+    pub fn may_fail(&self) -> bool {
+        self.silenced
+            // What the kernel has it need not load again.
+            || self.call.tool == "insmod" && self.stderr.contains("File exists")
+            // `tc qdisc add sfq help` tells what it is asked, and fails.
+            || self.call.args.iter().any(|word| word == "help")
+            || self.source.as_ref().is_some_and(|source| {
+                let text: String = source.text.split_whitespace().collect();
+                text.contains("||true") || text.contains("||:")
+            })
+    }
+}
+
+/// How a script ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(u8),
+    /// By this signal.
+    Signal(u8),
+    /// By us, because its time was up.
+    TimedOut {
+        /// The limit.
+        after: Duration,
+        /// What was running then, the innermost last, each with its words joined.
+        running: Vec<String>,
+        /// Those of them that a signal had stopped.
+        stopped: Vec<String>,
+    },
+    /// By us, because it started too many processes.
+    Crowded {
+        /// The limit.
+        limit: usize,
+    },
+    /// By us, because its processes held too much memory together.
+    Exhausted {
+        /// The limit, bytes.
+        limit: u64,
+    },
+    /// It could not be started or lost its sandbox.
+    Lost(String),
+}
+
+impl Exit {
+    /// Did the script itself come to an end, well or not?
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        matches!(self, Self::Code(_) | Self::Signal(_))
+    }
+}
+
+/// What a run showed.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How the script ended.
+    pub exit: Exit,
+    /// Its calls, in order.
+    pub calls: Vec<Recorded>,
+    /// What it printed.
+    pub stdout: Vec<u8>,
+    /// What it complained.
+    pub stderr: Vec<u8>,
+    /// The devices that existed inside.
+    pub devices: Vec<String>,
+    /// What the sandbox could not provide.
+    pub notes: Vec<String>,
+    /// What went wrong, each with its place: failed calls nobody expected to fail, missing tools, how it ended.
+    pub troubles: Vec<Trouble>,
+    /// What processes that were still running when the script ended mean for what is known of it, in a sentence.
+    pub unfinished: Option<String>,
+    /// The arguments that the script asks for and was not given, in a sentence, where a call of it failed.
+    pub missing_arguments: Option<String>,
+}
+
+impl Outcome {
+    /// True when the script ended with code 0.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.exit == Exit::Code(0)
+    }
+}

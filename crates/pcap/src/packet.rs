@@ -1,0 +1,48 @@
+//! What is read of a capture: packets, and what stands between them.
+
+use crate::broken::Cause;
+
+/// The longest block, or packet with its header, that is believed: what is longer is damage.
+pub const LONGEST: usize = 16 << 20;
+
+/// A packet of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'b> {
+    /// Its number in the file, from 1.
+    pub number: u64,
+    /// When it was captured, ns since 1970; `None`: the file does not say.
+    pub time: Option<u64>,
+    /// What it begins with: see [`crate::link`].
+    pub link: u16,
+    /// What was kept of it.
+    pub octets: &'b [u8],
+    /// How long it was.
+    pub length: u32,
+    /// Which way it went, where the capture says so beside the packet.
+    pub direction: Option<Direction>,
+    /// The interface that it was captured on, by its number in the file.
+    pub interface: u32,
+}
+
+/// Which way a packet went by the capturing machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It came in.
+    In,
+    /// It went out.
+    Out,
+}
+
+/// What the octets that follow are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next<'b> {
+    /// A packet; so many octets are used.
+    Packet(usize, Packet<'b>),
+    /// Nothing that is told of; so many octets are used.
+    Passed(usize),
+    /// Nothing can be said before so many octets are there, counted from the same place.
+    Needs(usize),
+}
+
+/// What a format makes of octets; a packet has no number yet.
+pub(crate) type Found<'b> = Result<Next<'b>, Cause>;

@@ -1,0 +1,24 @@
+//! Whom to measure with.
+
+use crate::names::Family;
+use tidegate_probe_wire::{PORT, Token};
+
+/// Whom to measure with.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Its name or address.
+    pub host: String,
+    /// Its port, TCP and UDP.
+    pub port: u16,
+    /// What both know.
+    pub token: Option<Token>,
+    /// Which addresses will do.
+    pub family: Family,
+}
+
+impl Target {
+    /// A host at the usual port, without a token.
+    pub fn new(host: &str) -> Target {
+        Target { host: host.to_owned(), port: PORT, token: None, family: Family::Any }
+    }
+}

@@ -1,0 +1,115 @@
+//! Names that try to become markup stay text on every page. (Trials are in `page.rs`, experiments in a test of their own.)
+
+use crate::inert::{EVIL, loose};
+use tidegate_measure::overhead::{self, Size, Sweep, Swept};
+use tidegate_measure::pinged::{Asked, Fault, Pinged, Target};
+use tidegate_measure::quick::{Load, Phase, Place, Predicted, Quick, Remedy};
+use tidegate_measure::replayed::{Capture, Class, Fates, Flow, LADDER, Outcome, Replayed};
+use tidegate_report::measuring::{overhead as overhead_page, ping, quick as quick_page};
+use tidegate_report::replayed;
+
+const MS: u64 = 1_000_000;
+
+fn evil() -> String {
+    EVIL.to_owned()
+}
+
+/// Nothing of it is markup, and it is shown.
+fn stays_text(page: &str) {
+    assert_eq!(loose(page), Vec::<String>::new());
+    assert!(page.contains("&lt;img src=x"), "it is shown as it was written");
+}
+
+#[test]
+fn the_check_itself_sees_what_is_loose() {
+    let page = |body: &str| loose(&format!("<body>{body}<script></script></body>"));
+    assert_eq!(page("<p class=\"small\" data-tabs>a &lt;b&gt;</p>"), Vec::<String>::new());
+    for bad in ["<img src=x>", "<p onfocus='x'>", "<b title=\"\" style=\"x\">", "<b", "\u{202e}", "<script></script>"] {
+        assert!(!page(bad).is_empty(), "{bad}");
+    }
+}
+
+#[test]
+fn pings() {
+    let asked = (0..20).map(|n| Asked { sent_ns: n * MS, took_ns: Some((5 + n) * MS), here_ns: None }).collect();
+    let faults = vec![Fault { by: evil(), what: evil(), count: 1 }];
+    let target = Target { id: evil(), host: evil(), address: evil(), asked, faults, ..Target::default() };
+    let (version, again, notes) = (evil(), evil(), vec![evil()]);
+    let pinged = Pinged { version, again, partial: Some(evil()), targets: vec![target], notes, ..Pinged::default() };
+    stays_text(&ping::page(&pinged, true));
+}
+
+#[test]
+fn a_quick_look() {
+    let asked = (0..80).map(|n| Asked { sent_ns: n * 50 * MS, took_ns: Some(20 * MS), here_ns: None }).collect();
+    let idle = Phase { window: (0, 2000 * MS), ..Phase::default() };
+    let up = Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), by: evil(), ..Phase::default() };
+    let predicted = vec![Predicted { load: Load::Up, without: (MS, MS), with: (MS, MS) }];
+    let quick = Quick {
+        places: vec![Place { name: evil(), distance: Some(1), asked }],
+        phases: vec![idle, up],
+        partial: Some(evil()),
+        remedy: Some(Remedy { policy: evil(), predicted }),
+        notes: vec![evil()],
+        again: evil(),
+        version: evil(),
+        ..Quick::default()
+    };
+    stays_text(&quick_page::page(&quick));
+}
+
+#[test]
+fn an_overhead() {
+    let wire = |ip: u32| f64::from(ip + 40) * 8e9 / 4e6;
+    let sizes = (52..160).map(|ip| Size { ip, ns: wire(ip), error: 0.0 }).collect();
+    let mut up = Sweep::of_sizes(sizes);
+    up.doubts.push(evil());
+    let document = overhead::Document {
+        version: evil(),
+        again: evil(),
+        host: evil(),
+        swept: Swept { up: Some(up), cut: Some(evil()), ..Swept::default() },
+        doubts: vec![evil()],
+        ..overhead::Document::default()
+    };
+    stays_text(&overhead_page::page(&document));
+}
+
+#[test]
+fn a_capture_through_policies() {
+    let waited = tidegate_measure::Spans::new((1..50).map(|n| n * MS).collect()).summary();
+    let ladder = LADDER.iter().map(|p| (*p * MS as f64) as u64).collect();
+    let fates = Fates { packets: 50, sent: 49, waited, ladder, ..Fates::default() };
+    let waits: Vec<Option<u64>> = (0..20).map(|n| Some(n * MS)).collect();
+    let class = Class {
+        device: evil(),
+        id: evil(),
+        title: evil(),
+        queue: evil(),
+        fates: fates.clone(),
+        median: waits.clone(),
+        longest: waits,
+        ..Class::default()
+    };
+    let flow = Flow { name: evil(), class: evil(), fates: fates.clone() };
+    let outcome = Outcome {
+        name: evil(),
+        file: evil(),
+        device: evil(),
+        out: fates,
+        classes: vec![class],
+        flows: vec![flow],
+        ..Outcome::default()
+    };
+    let capture = Capture { file: evil(), format: evil(), rule: evil(), broken: Some(evil()), ..Capture::default() };
+    let replayed = Replayed {
+        version: evil(),
+        again: evil(),
+        capture,
+        step_ns: MS,
+        policies: vec![outcome],
+        notes: vec![evil()],
+        ..Replayed::default()
+    };
+    stays_text(&replayed::page(&replayed));
+}

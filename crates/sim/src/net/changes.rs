@@ -1,0 +1,47 @@
+//! Links change while packets cross them.
+
+use super::Net;
+use crate::event::Kind;
+use crate::link::impair::Hazard;
+use crate::link::trace::Opportunities;
+use crate::link::{Impairment, LinkChange, LinkId, Trace};
+use crate::machine::Machine;
+
+impl<M: Machine> Net<M> {
+    /// Changes a link, now. What does not belong to such a link (a ring where there is no device) changes nothing.
+    pub fn change_link(&mut self, link: LinkId, change: LinkChange) {
+        let at = link.0 as usize;
+        let now = self.now;
+        self.links[at].change(now, change);
+        if self.links[at].has_own_events() {
+            self.schedule_all(at, 0);
+        }
+        self.serve(at);
+    }
+
+    /// Makes a line lose packets, or deliver them in another order, from now on.
+    pub fn impair(&mut self, link: LinkId, what: Impairment) {
+        let at = link.0 as usize;
+        let had = self.links[at].has_own_events();
+        // A stream of its own, so that what else is drawn stays as it was.
+        let draws = self.draws.fork(u64::from(link.0) | 1 << 40);
+        self.links[at].hazard = Some(Hazard::new(what, draws));
+        if !had {
+            self.schedule_all(at, 1);
+        }
+    }
+
+    /// Lets a link carry what a trace says from now on, instead of its rate.
+    pub fn follow(&mut self, link: LinkId, trace: Trace) {
+        let now = self.now;
+        self.links[link.0 as usize].opportunities = Some(Opportunities::new(trace, now));
+    }
+
+    /// An arrival event for each packet in line, those before `from` excepted. One too many does no harm there.
+    fn schedule_all(&mut self, at: usize, from: usize) {
+        for place in from..self.links[at].line.len() {
+            let (arrives, _) = self.links[at].line[place];
+            self.events.push(arrives, Kind::Arrival, at);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Packets of somebody outside cross a network.
+
+use super::Net;
+use crate::cargo::{Cargo, PathId, Role};
+use crate::foreign::{Arrived, Landed};
+use crate::machine::{Machine, Offer};
+use tidegate_packet::{Head, Meta, Pkt, Time};
+
+impl<M: Machine> Net<M> {
+    /// Puts a packet on its way now: the front of an IP packet of `len` octets. Returns its slot; `None` when there is no room. `owner`
+    /// comes out with it.
+    ///
+    /// [`Net::run`] must have been called for the present time.
+    pub fn inject(&mut self, head: Head, len: u32, path: PathId, owner: u32) -> Option<usize> {
+        let mut meta = Meta::of(&head, len + Head::ETHERNET as u32);
+        meta.watched = true;
+        let Some(pkt) = self.pool.insert(meta, head) else {
+            self.overflow += 1;
+            return None;
+        };
+        let slot = pkt.slot();
+        let cargo = Cargo { role: Role::Foreign, owner, sent: self.now, ..Cargo::default() };
+        let (Offer::Queued | Offer::Congested | Offer::Dropped) = self.launch(pkt, cargo, path);
+        Some(slot)
+    }
+
+    /// When the network has something to do next, if nobody puts anything in before.
+    pub fn due(&mut self) -> Option<Time> {
+        self.events.due()
+    }
+
+    /// The copies made of foreign packets since this was last asked, each with the slot of its original: to be asked before anything is
+    /// put in again, as slots are used again then.
+    pub fn take_copies(&mut self) -> impl Iterator<Item = (usize, usize)> {
+        self.foreign.copies.drain(..)
+    }
+
+    /// Gives the next packet that has come to the end of its way to `f`; false when there is none.
+    pub fn take_arrived(&mut self, f: impl FnOnce(Arrived<'_>)) -> bool {
+        let Some(mut landed) = self.foreign.arrived.pop_front() else { return false };
+        if let Some(pkt) = landed.pkt.take() {
+            let dsfield = self.pool.meta(&pkt).dsfield;
+            let head = self.pool.head(&pkt);
+            f(Arrived { slot: pkt.slot(), at: landed.at, owner: landed.owner, head, dsfield });
+            self.discard(pkt);
+        }
+        true
+    }
+
+    pub(crate) fn foreign_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+        self.foreign.arrived.push_back(Landed { pkt: Some(pkt), at: self.now, owner: cargo.owner });
+    }
+}

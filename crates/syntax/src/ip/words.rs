@@ -1,0 +1,63 @@
+//! Words that every object of ip takes, and what is refused.
+
+use super::command::IpCommand;
+use crate::number::u32_in;
+use crate::{Env, Refusal};
+use std::net::IpAddr;
+
+pub(super) fn help() -> IpCommand {
+    IpCommand::Help(
+        "ip [-s] [-d] [-o] [-br] [-j] [-4|-6] OBJECT VERB …   or   ip [-force] -batch FILE\n\
+         objects played here: link address route tunnel tuntap; verbs: add delete set show, route get\n"
+            .into(),
+    )
+}
+
+pub(super) fn is_show(verb: &str) -> bool {
+    !verb.is_empty() && ["show", "list", "lst", "ls"].iter().any(|name| name.starts_with(verb))
+}
+
+/// What ip knows and this version does not.
+pub(super) fn later(what: &str, place: usize) -> Refusal {
+    Refusal::new(1, format!("tidegate: {what} is not supported in this version"))
+        .at(place)
+        .remedy("ip would have accepted this; the command was not carried out.")
+}
+
+/// Refuses a device that is not there, as commands that change do.
+pub(super) fn find(name: &str, env: &Env) -> Result<(), Refusal> {
+    if env.has(name) { Ok(()) } else { Err(Refusal::new(1, format!("Cannot find device \"{name}\""))) }
+}
+
+/// Refuses a device that is not there, as commands that show do.
+pub(super) fn exists(name: &str, env: &Env) -> Result<(), Refusal> {
+    if env.has(name) { Ok(()) } else { Err(Refusal::new(1, format!("Device \"{name}\" does not exist."))) }
+}
+
+/// A number that fits into 31 bits, as ip reads its own.
+pub(super) fn number(text: Option<&&str>, why: &str) -> Result<u32, Refusal> {
+    let text = text.ok_or_else(Refusal::incomplete)?;
+    u32_in(text, 0).filter(|number| i32::try_from(*number).is_ok()).ok_or_else(|| Refusal::wrong(text, why))
+}
+
+/// `10.0.0.0/8`, `10/8`, `fe80::1`; without a slash the whole address counts.
+pub(super) fn prefix(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, bits) = match text.split_once('/') {
+        Some((address, bits)) => (address, Some(bits.parse::<u8>().ok()?)),
+        None => (text, None),
+    };
+    let address: IpAddr = match address.parse() {
+        Ok(address) => address,
+        // `10/8` is short for 10.0.0.0/8.
+        Err(_) => {
+            let parts: Option<Vec<u8>> = address.split('.').map(|part| part.parse().ok()).collect();
+            let mut octets = [0; 4];
+            let parts = parts.filter(|parts| parts.len() < 4)?;
+            octets[..parts.len()].copy_from_slice(&parts);
+            IpAddr::from(octets)
+        }
+    };
+    let whole = if address.is_ipv4() { 32 } else { 128 };
+    let bits = bits.unwrap_or(whole);
+    (bits <= whole).then_some((address, bits))
+}

@@ -1,0 +1,168 @@
+//! A short policy that was read.
+
+use super::apps::App;
+use crate::nft::Span;
+use std::net::IpAddr;
+
+/// A value and where it was said; what a preset says stands where the preset is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said<T> {
+    /// The value.
+    pub value: T,
+    /// The place.
+    pub span: Span,
+}
+
+/// Between whom a class is shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fair {
+    /// Hosts, then their connections.
+    Host,
+    /// Connections.
+    #[default]
+    Flow,
+    /// Nobody: first come, first served.
+    None,
+}
+
+/// How a class's packets wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queue {
+    /// They are lost rather than wait.
+    Short,
+    /// Each connection's queue is kept short.
+    #[default]
+    Fair,
+    /// First come, first served.
+    Plain,
+}
+
+/// Before or behind the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// Before.
+    First,
+    /// As the file has them.
+    #[default]
+    Middle,
+    /// Behind all, also behind what belongs to no class.
+    Last,
+}
+
+/// A part of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Per cent.
+    Percent(u32),
+    /// Bits a second.
+    Rate(u64),
+}
+
+/// The end of a connection that has a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PortEnd {
+    /// Either.
+    #[default]
+    Either,
+    /// The one behind the provider: destination of uploads, source of downloads.
+    Remote,
+    /// The one in the LAN: source of uploads, destination of downloads.
+    Local,
+}
+
+impl PortEnd {
+    /// All.
+    pub const ALL: [PortEnd; 3] = [PortEnd::Either, PortEnd::Remote, PortEnd::Local];
+
+    /// The word for it before a port; none for either.
+    pub const fn word(self) -> &'static str {
+        match self {
+            PortEnd::Either => "",
+            PortEnd::Remote => "remote",
+            PortEnd::Local => "local",
+        }
+    }
+}
+
+/// A range of ports of a protocol; `None`: of TCP and UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// IP protocol.
+    pub protocol: Option<u8>,
+    /// At which end.
+    pub end: PortEnd,
+    /// From one to another.
+    pub range: (u16, u16),
+}
+
+/// Hosts: an address and the length of its prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Address.
+    pub address: IpAddr,
+    /// Bits that count.
+    pub bits: u8,
+}
+
+/// What the link adds to a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Bytes beside the IP packet.
+    pub overhead: u32,
+    /// Bytes at least.
+    pub mpu: u32,
+    /// In ATM cells.
+    pub atm: bool,
+    /// One octet of 65 is the line's own.
+    pub ptm: bool,
+}
+
+/// A class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// The class's name, and where it is written.
+    pub name: Said<String>,
+    /// Where among the others.
+    pub rank: Rank,
+    /// By application.
+    pub apps: Vec<Said<&'static App>>,
+    /// By port.
+    pub ports: Vec<Said<Ports>>,
+    /// By DSCP.
+    pub dscp: Vec<Said<u8>>,
+    /// By host.
+    pub hosts: Vec<Said<Network>>,
+    /// Connections that have carried so many bytes.
+    pub after: Option<Said<u64>>,
+    /// What it is sure of.
+    pub share: Option<Said<Share>>,
+    /// What it may have.
+    pub ceil: Option<Said<Share>>,
+    /// How its packets wait.
+    pub queue: Option<Said<Queue>>,
+    /// Between whom it is shared.
+    pub fair: Option<Said<Fair>>,
+}
+
+/// A short policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Short {
+    /// Towards the modem.
+    pub device: Said<String>,
+    /// Towards the LAN.
+    pub lan: Option<Said<String>>,
+    /// Bits a second away.
+    pub up: Option<Said<u64>>,
+    /// Bits a second towards us.
+    pub down: Option<Said<u64>>,
+    /// Per cent of it that are used.
+    pub shape: u32,
+    /// What the link adds.
+    pub link: Link,
+    /// Between whom it is shared.
+    pub fair: Fair,
+    /// Hosts told apart.
+    pub buckets: u32,
+    /// The classes, the best first.
+    pub classes: Vec<Class>,
+}
