@@ -11,5 +11,6 @@ mod probe;
 mod reach;
 mod rules;
 mod sentences;
+mod served;
 mod uses;
 mod waits;
