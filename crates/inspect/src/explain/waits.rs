@@ -7,7 +7,7 @@ use tidegate_gateway::{CakeReason, CakeTin};
 use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemLoss, NetemParams,
+    Ahead, CakeFlows, CakeParams, ClassParams, Classes, EtsClassParams, HfscClassParams, Kind, NetemLoss, NetemParams,
     PrioParams, QdiscParams, RateSpec, ServiceCurve, Share,
 };
 use tidegate_qdisc::algo::{Cost, adjusted_size};
@@ -334,6 +334,15 @@ fn of_netem(
     };
     match reading.qdiscs.iter().find(hangs) {
         Some(inner) => {
+            let below = |other: &QdiscDump| {
+                other.dev == moment.name && other.parent.qdisc() == inner.handle && !inner.handle.is_none()
+            };
+            // What such a qdisc makes of it shows only when the delay is over.
+            if matches!(inner.kind.classes(), Classes::Made | Classes::Bands) || reading.qdiscs.iter().any(below) {
+                said.push(format!("then it goes into {} {}, which hangs in netem", inner.kind.name(), inner.handle));
+                said.push(in_all(handle, netem));
+                return said;
+            }
             said.push(format!("then it waits in {} {}, which hangs in netem", inner.kind.name(), inner.handle));
             let served = match &inner.params {
                 QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
@@ -418,13 +427,24 @@ fn held(ms: f64) -> String {
     format!("its queue is held near {time}, as long as senders heed losses and marks")
 }
 
+/// `24 ms`, `1.2 ms`, `100 µs`.
+fn short(ms: f64) -> String {
+    match ms {
+        ms if ms < 1.0 => format!("{:.0} µs", ms * 1000.0),
+        ms if ms < 10.0 => format!("{} ms", (ms * 10.0).round() / 10.0),
+        ms => format!("{ms:.0} ms"),
+    }
+}
+
 /// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target, that.
 fn held_at(ms: f64, frame: Frame, served: Served) -> String {
     let rate = served.assured().or(served.most());
     match rate.map(|rate| frame.cost as f64 * 8.0 / rate * 1000.0) {
         Some(one) if one > ms => format!(
-            "its queue is held near one frame, as long as senders heed losses and marks: that takes {one:.0} ms here, more \
-             than its target of {ms:.0} ms"
+            "its queue is held near one frame, as long as senders heed losses and marks: that takes {} here, more than its \
+             target of {}",
+            short(one),
+            short(ms)
         ),
         _ => held(ms),
     }

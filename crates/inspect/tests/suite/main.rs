@@ -6,6 +6,7 @@ mod common;
 mod claims;
 mod classification;
 mod explain;
+mod hostile;
 mod missed;
 mod probe;
 mod reach;
