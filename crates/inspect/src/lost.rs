@@ -211,7 +211,7 @@ impl Lost {
         let mut held: BTreeMap<Thing, usize> = BTreeMap::new();
         for (at, step) in steps.iter().enumerate().filter(|(_, step)| step.refused.is_some()) {
             if clears(step) {
-                let told = is_told(step).then(|| makes(step)).unwrap_or_default();
+                let told = if is_told(step) { makes(step) } else { Vec::new() };
                 held.extend(told.into_iter().map(|thing| (thing, at)));
                 continue;
             }
