@@ -3,13 +3,15 @@
 //! All packets go through both, in one space of sets, so that what is in a class here and in a class there is exact.
 
 use crate::packet::Packet;
+use crate::probe::{Course, Prober};
 use crate::reach::Reached;
 use crate::reading::Reading;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::Field;
 use crate::walk::tree::{By, Parts, Seen};
-use crate::walk::ways::{Way, undecided, walk_both};
+use crate::walk::ways::{Way, rules, translates, undecided, walk_both};
 use std::collections::BTreeMap;
+use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_packet::header::proto;
 
@@ -44,7 +46,10 @@ pub fn pairs(first: &Reading, second: &Reading, devices: &[(String, String)]) ->
         return None;
     }
     let (ways, seen, walked) = walk_both(first, second).ok()?;
-    let mut both = Both { ways, reached: Reached { walked } };
+    // What translation makes of addresses is open to the sets: then the engine is asked.
+    let translated = [first, second].into_iter().any(|reading| rules(reading).any(translates));
+    let prober = translated.then(|| Prober::new(first));
+    let mut both = Both { ways, reached: Reached { walked }, prober };
     let mut found = Vec::new();
     for (a, b) in devices {
         let here = classes(&seen, a);
@@ -74,6 +79,8 @@ struct Both {
     ways: Vec<Way>,
     /// What comes where in the second.
     reached: Reached,
+    /// The engine with the first policy, where sets are wider than the truth.
+    prober: Option<Prober>,
 }
 
 impl Both {
@@ -102,8 +109,30 @@ impl Both {
         }
         let Some((among, way, set)) = best else { return Ok(None) };
         let packet = self.reached.pick_by(second, way, set)?.map(|candidate| candidate.packet);
+        let way = self.reached.walked.ways[way].clone();
+        if packet.as_ref().is_some_and(|packet| !self.comes(packet, &way, (device, from))) {
+            return Ok(None);
+        }
         let (from, to) = ((device.to_owned(), from), (other.to_owned(), to));
         Ok(Some(ClassPair { from, to, packet, among }))
+    }
+
+    /// Does a packet come to a class of the first policy, as far as the engine was to be asked?
+    fn comes(&mut self, packet: &Packet, way: &Way, (device, class): (&str, Handle)) -> bool {
+        let Some(prober) = &mut self.prober else { return true };
+        let named = |prober: &Prober, name: &Option<String>| name.as_deref().and_then(|name| prober.device(name));
+        let course = match way {
+            Way::Forwarded(output) => {
+                let from = named(prober, &packet.from);
+                prober.device(output).map(|output| Course::Leaves(output, Route::Forwarded(from)))
+            }
+            Way::Local(output) => prober.device(output).map(|output| Course::Leaves(output, Route::Local)),
+            Way::Arrives(input) => prober.device(input).map(Course::Arrives),
+            Way::ComesIn | Way::Received => None,
+        };
+        let (Some(course), Some(id)) = (course, prober.device(device)) else { return true };
+        let way = prober.travel(packet, course);
+        way.dropped.is_some() || way.stops.iter().any(|stop| stop.device == id && stop.classes.contains(&class))
     }
 
     fn whole(&mut self, parts: &[Parts], way: usize) -> Result<Set, TooLarge> {

@@ -224,7 +224,7 @@ impl Lost {
                 continue;
             }
             if clears(step) {
-                let told = is_told(step).then(|| makes(step)).unwrap_or_default();
+                let told = if is_told(step) { makes(step) } else { Vec::new() };
                 held.extend(told.into_iter().map(|thing| (thing, at)));
                 continue;
             }

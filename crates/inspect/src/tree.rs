@@ -52,26 +52,24 @@ impl Reading {
         })
     }
 
-    /// What a leaf of HTB may send while all others are idle: its own rate, or what it may borrow, which is no more than
-    /// the ceil of any class above, nor than the rate of the topmost, which nobody lends to.
-    fn reachable(&self, class: &ClassDump) -> Option<Rate> {
-        let ClassParams::Htb(leaf) = &class.params else { return None };
-        let mut most = Rate(u64::MAX);
-        let mut at = class;
+    /// What a class of HTB may send while all others are idle: its own rate, or what it may borrow, which is no more than its
+    /// ceil, nor than what the class above may send so; the topmost has nobody to borrow from.
+    pub(crate) fn reachable(&self, class: &ClassDump) -> Option<Rate> {
+        let mut line = vec![class];
         // Trees are less deep than this.
-        for _ in 0..64 {
-            let ClassParams::Htb(own) = &at.params else { break };
-            most = most.min(own.ceil.rate);
-            match self.class(&class.dev, at.parent) {
-                Some(parent) if parent.classid != at.classid => at = parent,
-                _ => {
-                    most = most.min(own.rate.rate);
-                    break;
-                }
+        while let Some(parent) = self.class(&class.dev, line.last()?.parent).filter(|_| line.len() < 64) {
+            if parent.classid == line.last()?.classid {
+                break;
             }
+            line.push(parent);
         }
-        // A class's own rate is not held back by those above it.
-        Some(most.max(leaf.rate.rate).min(leaf.ceil.rate))
+        let mut most = None;
+        for class in line.into_iter().rev() {
+            let ClassParams::Htb(own) = &class.params else { continue };
+            let lent = most.map_or(Rate(0), |most: Rate| most.min(own.ceil.rate));
+            most = Some(own.rate.rate.min(own.ceil.rate).max(lent));
+        }
+        most
     }
 
     /// The least of HFSC's upper limits from a class to the root, bytes per second.

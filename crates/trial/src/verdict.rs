@@ -257,11 +257,18 @@ fn why_modem(trial: &Trial, with: &Run) -> String {
     let own: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == trial.device).collect();
     let through: u64 = own_leaves(with).flat_map(|class| &class.packets).map(|&packets| u64::from(packets)).sum();
     if with.direct_packets * DIRECT_SHARE > through {
-        return format!(
-            ": {} packets were sent past all classes of {}, at the device's full rate, because no filter leads them to a leaf class and \
-             htb has no default class that would take them. Make such a class, and name it as htb's default.",
+        let past = format!(
+            ": {} packets were sent past all classes of {}, at the device's full rate,",
             with.direct_packets, trial.device
         );
+        // With a default class it is a filter or rule that names htb itself.
+        return match has_default(&own) {
+            true => format!("{past} because a filter or rule leads them to htb itself, and to none of its classes."),
+            false => format!(
+                "{past} because no filter leads them to a leaf class and htb has no default class that would take them. \
+                 Make such a class, and name it as htb's default."
+            ),
+        };
     }
     if !own.iter().any(|node| keeps_rate(node) || node.rate_bits.is_some()) {
         return format!(
@@ -290,12 +297,15 @@ fn why_modem(trial: &Trial, with: &Run) -> String {
                 _ => format!("{too_much}."),
             }
         }
-        Some((id, bits)) if fills && promised.is_some_and(|promised| promised > bits) => format!(
-            ": the rates of the classes below {id} add up to {}, and htb sends these even where {id} may send {}. Give \
+        // That more leaves than it may send shows that they do.
+        Some((id, bits)) if fills && sent > bits as f64 * MORE && promised.is_some_and(|promised| promised > bits) => {
+            format!(
+                ": the rates of the classes below {id} add up to {}, and htb sends these even where {id} may send {}. Give \
              them rates that fit in it.",
-            rate(promised.unwrap_or(0) as f64),
-            rate(bits as f64)
-        ),
+                rate(promised.unwrap_or(0) as f64),
+                rate(bits as f64)
+            )
+        }
         _ if fills => {
             format!(": the policy sends {}, the link carries {}. Give it a lower rate.", rate(sent), rate(link as f64))
         }
@@ -305,6 +315,18 @@ fn why_modem(trial: &Trial, with: &Run) -> String {
             rate(link as f64)
         ),
     }
+}
+
+/// Is the default of the HTB at the root a class without classes below it?
+fn has_default(own: &[&TreeNode]) -> bool {
+    let root = own.iter().find(|node| node.parent.is_empty() && !node.is_class && node.kind == "htb");
+    let Some(root) = root else { return false };
+    let words: Vec<&str> = root.options.split_whitespace().collect();
+    let named = words.iter().position(|word| *word == "default").and_then(|at| words.get(at + 1));
+    let Some(minor) = named.map(|word| word.trim_start_matches("0x")) else { return false };
+    let class = format!("{}{minor}", root.id);
+    let is_there = own.iter().any(|node| node.is_class && node.id == class);
+    is_there && !own.iter().any(|node| node.is_class && node.parent == class)
 }
 
 /// What the classes without classes below them sent; those of other devices are called with their device.
@@ -345,7 +367,7 @@ fn promised(own: &[&TreeNode]) -> Option<u64> {
     rates.filter(|rates| rates.len() > 1).map(|rates| rates.iter().sum())
 }
 
-/// What limits a device as a whole: its root's rate, or of HTB's top class the ceiling where there is but one.
+/// What limits a device as a whole: its root's rate, or that of HTB's top class where there is but one.
 fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
     let root = own.iter().find(|node| node.parent.is_empty() && !node.is_class)?;
     if let Some(bits) = root.rate_bits {
@@ -353,9 +375,13 @@ fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
     }
     let mut tops = own.iter().filter(|node| node.is_class && node.parent == root.id && root.kind == "htb");
     let only = tops.next().filter(|_| tops.next().is_none())?;
-    Some((format!("class {}", only.id), only.ceil_bits.or(only.rate_bits)?))
+    // It has nobody to borrow from.
+    let rates = only.rate_bits.into_iter().chain(only.ceil_bits);
+    Some((format!("class {}", only.id), rates.min()?))
 }
 
+/// What is sent is more than a rate from here on.
+const MORE: f64 = 1.01;
 /// Of the link's rate, this much is all of it.
 const FILLS: f64 = 0.97;
 /// One packet in so many past all classes is worth a word.
@@ -711,6 +737,19 @@ mod tests {
             direct(7000).contains("7000 packets were sent past all classes of eth0")
                 && !direct(70).contains("past all")
         );
+        let to_itself = |trial: &mut Trial| trial.tree[0].options = "r2q 10 default 0x10".into();
+        let led = at_the_modem(9_000_000, |run| run.direct_packets = 7000, to_itself);
+        assert!(
+            led.ends_with("because a filter or rule leads them to htb itself, and to none of its classes."),
+            "{led}"
+        );
+        // The topmost class has nobody to borrow from.
+        let high = at_the_modem(9_000_000, |_| (), |trial| trial.tree[1].ceil_bits = Some(12_000_000));
+        assert!(high.ends_with("why is not known."), "{high}");
+        // What the classes are promised is no reason where no more leaves than the class above them may send.
+        let near = |run: &mut Run| run.classes[0].sent = vec![123_000; 100];
+        let said = at_the_modem(9_800_000, near, another);
+        assert!(said.ends_with("Give it a lower rate."), "{said}");
         let shaperless = at_the_modem(
             9_000_000,
             |_| (),

@@ -121,7 +121,8 @@ mod tests {
             words: String::new(),
             leaf: Some("sfq 10: \"x\"".into()),
             rate: Some(Rate::bits(300_000)),
-            ceil: Some(Rate::bits(1_000_000)),
+            ceil: Some(Rate::bits(2_000_000)),
+            most: Some(Rate::bits(1_000_000)),
             prio: Some(2),
             leads: vec![Lead::from("mark <7> | a\\b".to_owned())],
         };

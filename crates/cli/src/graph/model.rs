@@ -33,6 +33,8 @@ pub(crate) struct Box {
     pub(crate) leaf: Option<String>,
     pub(crate) rate: Option<Rate>,
     pub(crate) ceil: Option<Rate>,
+    /// What it may send while all others are idle: no class lends more than it may send itself.
+    pub(crate) most: Option<Rate>,
     pub(crate) prio: Option<u32>,
     /// What leads there; at a qdisc, the filters that lead to none of its classes.
     pub(crate) leads: Vec<Lead>,
@@ -102,6 +104,7 @@ impl Tree {
             leaf: None,
             rate: None,
             ceil: None,
+            most: None,
             prio: None,
             leads: self.leads(qdisc.handle).to_vec(),
         });
@@ -125,6 +128,8 @@ impl Tree {
             // Its curves are in the words: none of them is a rate that it has whatever the others do.
             _ => (None, None, None),
         };
+        let lent = boxes.get(parent).filter(|above| above.is_class).and_then(|above| above.most);
+        let most = rate.zip(ceil).map(|(rate, ceil)| rate.min(ceil).max(lent.unwrap_or(Rate(0)).min(ceil)));
         boxes.push(Box {
             parent: Some(parent),
             id: class.classid,
@@ -134,6 +139,7 @@ impl Tree {
             leaf: leaf.filter(|_| !deep).map(|leaf| self.qdisc_text(leaf)),
             rate,
             ceil,
+            most,
             prio,
             leads: self.leads(class.classid).to_vec(),
         });
@@ -161,8 +167,8 @@ impl Box {
     pub(crate) fn rates(&self) -> Option<String> {
         let rate = print_rate(self.rate?, false);
         Some(match self.ceil {
-            Some(ceil) if Some(ceil) > self.rate => {
-                format!("sure of {rate}, borrows up to {}", print_rate(ceil, false))
+            Some(_) if self.most > self.rate => {
+                format!("sure of {rate}, borrows up to {}", print_rate(self.most?, false))
             }
             Some(ceil) if Some(ceil) < self.rate => format!("rate {rate}, held to {}", print_rate(ceil, false)),
             _ => format!("{rate}, borrows nothing"),

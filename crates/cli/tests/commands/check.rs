@@ -48,6 +48,12 @@ fn two(second: &str, rest: &str) -> String {
     )
 }
 
+/// The same with packets for the first, too.
+fn both(second: &str, rest: &str) -> String {
+    let text = two(second, rest).replace("protocol all prio 1", "protocol all prio 2");
+    text + "filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff flowid 1:10\n"
+}
+
 /// The rules of this family that are found in a batch.
 fn of(name: &str, text: &str, rules: &[&str]) -> String {
     let place = Place::new(&format!("check-{name}"));
@@ -62,15 +68,15 @@ fn of(name: &str, text: &str, rules: &[&str]) -> String {
 #[test]
 fn rates_that_do_not_fit() {
     let cases = [
-        ("fits", two("rate 700kbit ceil 1mbit prio 2", ""), ""),
-        ("above-ceil", two("rate 700kbit ceil 350kbit prio 2", ""), "4 error R3 350kbit\n"),
-        ("sum", two("rate 900kbit ceil 1mbit prio 2", ""), "2 warning R3 1mbit\n"),
-        ("parents-ceil", two("rate 700kbit ceil 3mbit prio 2", ""), "4 note R3 3mbit\n"),
-        ("above-parent", two("rate 2mbit ceil 3mbit prio 2", ""), "2 warning R3 1mbit\n4 error R3 2mbit\n"),
-        ("priority", two("rate 700kbit ceil 1mbit prio 9", ""), "4 note R5 9\n"),
+        ("fits", both("rate 700kbit ceil 1mbit prio 2", ""), ""),
+        ("above-ceil", both("rate 700kbit ceil 350kbit prio 2", ""), "4 error R3 350kbit\n"),
+        ("sum", both("rate 900kbit ceil 1mbit prio 2", ""), "2 warning R3 1mbit\n"),
+        ("parents-ceil", both("rate 700kbit ceil 3mbit prio 2", ""), "4 note R3 3mbit\n"),
+        ("above-parent", both("rate 2mbit ceil 3mbit prio 2", ""), "2 warning R3 1mbit\n4 error R3 2mbit\n"),
+        ("priority", both("rate 700kbit ceil 1mbit prio 9", ""), "4 note R5 9\n"),
         (
             "priorities",
-            two(
+            both(
                 "rate 600kbit ceil 1mbit prio 9",
                 "class add dev eth0 parent 1:1 classid 1:30 htb rate 100kbit ceil 1mbit prio 7\n",
             ),
@@ -196,7 +202,7 @@ fn framing_that_is_counted_twice_or_not_everywhere() {
     };
     assert_eq!(of("stab", &with("stab overhead 40 linklayer atm", ""), &["R16"]), "");
     assert_eq!(of("twice", &with("stab overhead 40 linklayer atm", "overhead 40"), &["R16"]), "2 warning R16 40\n");
-    let mixed = two("rate 700kbit ceil 1mbit prio 2 overhead 44 linklayer atm", "");
+    let mixed = both("rate 700kbit ceil 1mbit prio 2 overhead 44 linklayer atm", "");
     assert_eq!(of("mixed", &mixed, &["R16"]), "2 warning R16\n");
 }
 
@@ -459,6 +465,7 @@ class add dev eth0 parent 1:1 classid 1:10 htb rate 20mbit ceil {ceil} quantum 1
 class add dev eth0 parent 1:1 classid 1:20 htb rate 9mbit ceil 10mbit quantum 1514
 qdisc add dev eth0 parent 1:10 fq_codel
 qdisc add dev eth0 parent 1:20 fq_codel
+filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff flowid 1:10
 "
         )
     };

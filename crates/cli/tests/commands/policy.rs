@@ -244,7 +244,7 @@ fn leaves_of_nested_classes_become_classes() {
     assert_eq!(text, wanted, "{told}");
     for line in [
         "class 1:10 of eth0, from which 1:11 and 1:12 borrow: it is left out, as a short policy has one level of classes: they \
-         keep their rates and ceilings and borrow from the link, and nothing holds them to 6Mbit together",
+         keep their rates and ceilings and borrow from the link, and nothing holds them to 6 Mbit/s together",
         "class 1:20 of eth0, from which 1:21 and 1:22 borrow: it is left out",
         "the u32 filter of preference 1 at 1:20 of eth0 to 1:21, which is asked only of what other filters lead to 1:20: it is \
          left out",

@@ -7,7 +7,7 @@ use tidegate_gateway::{CakeReason, CakeTin};
 use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemLoss, NetemParams,
+    Ahead, CakeFlows, CakeParams, ClassParams, Classes, EtsClassParams, HfscClassParams, Kind, NetemLoss, NetemParams,
     PrioParams, QdiscParams, RateSpec, ServiceCurve, Share,
 };
 use tidegate_qdisc::algo::{Cost, adjusted_size};
@@ -18,17 +18,61 @@ const SOME_FLOWS: u64 = 10;
 /// The weight of a class of QFQ that names none.
 const PLAIN_WEIGHT: u32 = 1;
 
-/// How fast a place in the tree is served, bits per second; `None`: nobody says.
+/// How fast a place in the tree is served, bits per second; `None`: nobody says; infinite: nothing in the tree holds it
+/// back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Served {
     /// While everybody else sends.
     assured: Option<f64>,
     /// While nobody else does.
     most: Option<f64>,
-    /// Others go first as long as they have anything.
-    after_others: bool,
+    /// Bands that go first as long as they have anything to send.
+    after: Option<Bands>,
     /// A class of HFSC on the way has a share by weight and no real time.
     by_weight: bool,
+}
+
+impl Served {
+    /// A device's root, before any qdisc.
+    const AT_ROOT: Served =
+        Served { assured: Some(f64::INFINITY), most: Some(f64::INFINITY), after: None, by_weight: false };
+
+    /// The same held to a rate.
+    fn held_to(self, bits: f64) -> Served {
+        let least = |had: Option<f64>| had.map(|had| had.min(bits));
+        Served { assured: least(self.assured), most: least(self.most), ..self }
+    }
+
+    /// What it is assured, where that is a rate.
+    fn assured(self) -> Option<f64> {
+        self.assured.filter(|rate| *rate > 0.0 && rate.is_finite())
+    }
+
+    /// What it may have, where that is a rate.
+    fn most(self) -> Option<f64> {
+        self.most.filter(|rate| *rate > 0.0 && rate.is_finite())
+    }
+}
+
+/// Bands that are served before others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bands {
+    /// Those with lower numbers.
+    Before,
+    /// The strict ones of ETS, before all that take turns.
+    Strict,
+}
+
+impl Bands {
+    fn sentence(self) -> String {
+        let which = match self {
+            Bands::Before => "bands before this one",
+            Bands::Strict => "strict bands",
+        };
+        format!(
+            "{which} are served first: it waits while they have packets that may leave, without end if they always do"
+        )
+    }
 }
 
 /// The longest frame of a device.
@@ -169,9 +213,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
             "its link sharing is a weight, not a rate: what others send decides how much it gets beside them".into(),
         );
     }
-    if served.after_others {
-        said.push("bands before this one are served first: it waits while they have packets that may leave, without end if they always do".into());
-    }
+    said.extend(served.after.map(Bands::sentence));
     said
 }
 
@@ -192,8 +234,8 @@ fn of_bands(moment: &Moment, frame: Frame, served: Served) -> Vec<String> {
     let band = PrioParams::MAP[moment.priority as usize & 15];
     let mut said = vec![format!("priority {} is band {band} of pfifo_fast's bands 0 to 2", moment.priority)];
     said.extend(by_packets("band", u64::from(moment.spec.tx_queue_len.max(1)), frame, served));
-    if band > 0 && !served.after_others {
-        said.push("bands before this one are served first: it waits while they have packets that may leave, without end if they always do".into());
+    if band > 0 && served.after.is_none() {
+        said.push(Bands::Before.sentence());
     }
     said
 }
@@ -202,12 +244,18 @@ fn of_bands(moment: &Moment, frame: Frame, served: Served) -> Vec<String> {
 fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) -> Vec<String> {
     let fewer = |limit: u64| most.filter(|most| *most < limit);
     let in_netem = |most: u64| by_packets("netem", most, frame, served);
+    let own = match &dump.params {
+        QdiscParams::Fq(fq) => {
+            fq.max_rate.filter(|rate| *rate != u32::MAX).map_or(served, |rate| served.held_to(f64::from(rate) * 8.0))
+        }
+        _ => served,
+    };
     let said = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
         Ahead::Packets { limit, .. } if fewer(limit.into()).is_some() => in_netem(most.unwrap_or_default()),
         Ahead::Bytes { limit, .. } if fewer(u64::from(limit) / frame.counted.max(1)).is_some() => {
             in_netem(most.unwrap_or_default())
         }
-        Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, served),
+        Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, own),
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
         Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), (frame, served)),
         Ahead::Turns { quantum } => turns(quantum.into(), frame, served),
@@ -279,17 +327,22 @@ fn of_netem(
     served: Served,
 ) -> Vec<String> {
     let mut said = vec![delayed(netem)];
-    let held = |served: Served, rate: u64| {
-        let bits = rate as f64 * 8.0;
-        let least = |had: Option<f64>| Some(had.map_or(bits, |had| had.min(bits)));
-        Served { assured: least(served.assured), most: least(served.most), ..served }
-    };
+    let held = |served: Served, rate: u64| served.held_to(rate as f64 * 8.0);
     let served = netem.rate.as_ref().map_or(served, |rate| held(served, rate.rate));
     let hangs = |inner: &&QdiscDump| {
         inner.dev == moment.name && inner.parent.qdisc() == handle && !inner.handle.is_none() && !handle.is_none()
     };
     match reading.qdiscs.iter().find(hangs) {
         Some(inner) => {
+            let below = |other: &QdiscDump| {
+                other.dev == moment.name && other.parent.qdisc() == inner.handle && !inner.handle.is_none()
+            };
+            // What such a qdisc makes of it shows only when the delay is over.
+            if matches!(inner.kind.classes(), Classes::Made | Classes::Bands) || reading.qdiscs.iter().any(below) {
+                said.push(format!("then it goes into {} {}, which hangs in netem", inner.kind.name(), inner.handle));
+                said.push(in_all(handle, netem));
+                return said;
+            }
             said.push(format!("then it waits in {} {}, which hangs in netem", inner.kind.name(), inner.handle));
             let served = match &inner.params {
                 QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
@@ -302,7 +355,7 @@ fn of_netem(
             said.extend(of_params(inner, frame, served, Some(netem.limit.into())));
             said.push(in_all(handle, netem));
         }
-        None if served.assured.is_some() || served.most.is_some() => {
+        None if served.assured().is_some() || served.most().is_some() => {
             said.extend(by_packets("queue inside netem", u64::from(netem.limit), frame, served));
         }
         None => {}
@@ -374,13 +427,24 @@ fn held(ms: f64) -> String {
     format!("its queue is held near {time}, as long as senders heed losses and marks")
 }
 
+/// `24 ms`, `1.2 ms`, `100 µs`.
+fn short(ms: f64) -> String {
+    match ms {
+        ms if ms < 1.0 => format!("{:.0} µs", ms * 1000.0),
+        ms if ms < 10.0 => format!("{} ms", (ms * 10.0).round() / 10.0),
+        ms => format!("{ms:.0} ms"),
+    }
+}
+
 /// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target, that.
 fn held_at(ms: f64, frame: Frame, served: Served) -> String {
-    let rate = served.assured.or(served.most).filter(|rate| *rate > 0.0);
+    let rate = served.assured().or(served.most());
     match rate.map(|rate| frame.cost as f64 * 8.0 / rate * 1000.0) {
         Some(one) if one > ms => format!(
-            "its queue is held near one frame, as long as senders heed losses and marks: that takes {one:.0} ms here, more \
-             than its target of {ms:.0} ms"
+            "its queue is held near one frame, as long as senders heed losses and marks: that takes {} here, more than its \
+             target of {}",
+            short(one),
+            short(ms)
         ),
         _ => held(ms),
     }
@@ -425,7 +489,7 @@ fn time(bytes: u64, served: Served) -> String {
         let (time, rate) = (Span((bits / rate * 1e9) as u64), Rate((rate / 8.0) as u64));
         format!("{} at the {} {what}", words::time(time), words::rate(rate))
     };
-    match (served.assured.filter(|rate| *rate > 0.0), served.most.filter(|rate| *rate > 0.0)) {
+    match (served.assured(), served.most()) {
         (Some(assured), Some(most)) if (assured - most).abs() < 1.0 => at(assured, "it has"),
         (Some(assured), most) => {
             let mut said = at(assured, "it is assured");
@@ -441,13 +505,11 @@ fn time(bytes: u64, served: Served) -> String {
 
 /// How fast the place of a packet is served.
 fn served(reading: &Reading, moment: &Moment) -> Served {
-    let mut served = Served::default();
+    let mut served = Served::AT_ROOT;
     for spot in &moment.stop.qdiscs {
         let params = dump(reading, moment, spot.qdisc).map(|dump| &dump.params);
         if let Some(QdiscParams::Tbf(tbf)) = params {
-            let rate = tbf.rate.rate.as_bits() as f64;
-            served.assured = Some(served.assured.map_or(rate, |had| had.min(rate)));
-            served.most = Some(served.most.map_or(rate, |had| had.min(rate)));
+            served = served.held_to(tbf.rate.rate.as_bits() as f64);
         }
         for class in moment.stop.classes.iter().filter(|class| class.qdisc() == spot.qdisc) {
             let dump = reading.classes.iter().find(|dump| dump.dev == moment.name && dump.classid == *class);
@@ -461,21 +523,26 @@ fn served(reading: &Reading, moment: &Moment) -> Served {
 
 /// What a class makes of how its parent is served.
 fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
-    let less = |rate: f64| Some(above.most.map_or(rate, |had| had.min(rate)));
+    let less = |had: Option<f64>, rate: f64| had.map(|had| had.min(rate));
     let share = |own: u32, of: &dyn Fn(&ClassParams) -> Option<u32>| {
         let siblings = reading
             .classes
             .iter()
             .filter(|other| other.dev == class.dev && other.classid.qdisc() == class.classid.qdisc());
         let all: u64 = siblings.filter_map(|other| of(&other.params)).map(u64::from).sum();
-        above.assured.map(|rate| rate * f64::from(own) / all.max(1) as f64)
+        above.assured.filter(|_| own > 0).map(|rate| rate * f64::from(own) / all.max(1) as f64)
     };
     match &class.params {
-        ClassParams::Htb(htb) => Served {
-            assured: less(htb.rate.rate.min(htb.ceil.rate).as_bits() as f64),
-            most: less(htb.ceil.rate.as_bits() as f64),
-            ..above
-        },
+        // A class's own rate is its own, whatever those above it may send; they lend no more than they have.
+        ClassParams::Htb(htb) if reading.is_leaf(class) => {
+            let most = reading.reachable(class).unwrap_or(htb.ceil.rate);
+            Served {
+                assured: less(above.assured, htb.rate.rate.min(htb.ceil.rate).as_bits() as f64),
+                most: less(above.most, most.as_bits() as f64),
+                ..above
+            }
+        }
+        ClassParams::Htb(_) => above,
         ClassParams::Hfsc(hfsc) if reading.is_leaf(class) => of_curves(reading, class, hfsc, above),
         // Curves count where packets wait, and upper limits on the way there.
         ClassParams::Hfsc(_) => above,
@@ -491,22 +558,24 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
             Served { assured: share(qfq.weight.unwrap_or(PLAIN_WEIGHT), &weight), ..above }
         }
         ClassParams::Ets(EtsClassParams { quantum: None }) if class.classid.minor() > 1 => {
-            Served { assured: None, after_others: true, ..above }
+            Served { assured: None, after: Some(Bands::Before), ..above }
         }
         ClassParams::Ets(EtsClassParams { quantum: None }) => above,
         ClassParams::Ets(ets) => {
             let quantum = |params: &ClassParams| if let ClassParams::Ets(ets) = params { ets.quantum } else { None };
-            let after_others = reading.classes.iter().any(|other| {
+            let strict = reading.classes.iter().any(|other| {
                 other.dev == class.dev
                     && other.classid == class.classid.qdisc().class(1)
                     && other.params == ClassParams::Ets(EtsClassParams { quantum: None })
             });
-            let assured = if after_others { None } else { share(ets.quantum.unwrap_or(0), &quantum) };
-            Served { assured, after_others, ..above }
+            match strict {
+                true => Served { assured: None, after: Some(Bands::Strict), ..above },
+                false => Served { assured: share(ets.quantum.unwrap_or(0), &quantum), ..above },
+            }
         }
         // A band behind the first.
         ClassParams::None if class.kind == Kind::Prio && class.classid.minor() > 1 => {
-            Served { assured: None, after_others: true, ..above }
+            Served { assured: None, after: Some(Bands::Before), ..above }
         }
         ClassParams::None => above,
     }
@@ -515,13 +584,14 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
 /// What HFSC gives a leaf: its real time, which no upper limit holds back, and what its weight brings it beside that.
 fn of_curves(reading: &Reading, class: &ClassDump, curves: &HfscClassParams, above: Served) -> Served {
     let bits = |bytes: u64| bytes as f64 * 8.0;
-    let less = |rate: f64| above.most.map_or(rate, |had| had.min(rate));
+    let less = |had: Option<f64>, rate: f64| had.map(|had| had.min(rate));
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0.0, |curve| bits(u64::from(curve.m2)));
     let real = steady(curves.rt);
-    let assured = (real > 0.0).then(|| less(real));
+    let assured = if real > 0.0 { less(above.assured, real) } else { None };
     if !curves.ls.is_some_and(|curve| curve.m1 > 0 || curve.m2 > 0) {
-        return Served { assured, most: assured, ..above };
+        return Served { assured, most: less(above.most, real), ..above };
     }
     let limit = reading.upper_limit(class).map(|limit| bits(limit).max(real));
-    Served { assured, most: limit.map(less).or(above.most), by_weight: assured.is_none(), ..above }
+    let most = limit.map_or(above.most, |limit| less(above.most, limit));
+    Served { assured, most, by_weight: real <= 0.0, ..above }
 }

@@ -380,6 +380,9 @@ fn specs<'r>(reading: &'r Reading, dev: &'r str) -> impl Iterator<Item = (&'r St
     classes.chain(buckets)
 }
 
+/// Bytes of a short frame: an acknowledgement's, or a call's.
+const SHORT: u32 = 100;
+
 /// A class that counts less framing than those below it: it lets more through than its rate.
 fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
     if reading.root(dev)?.stab.is_some() {
@@ -390,15 +393,22 @@ fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
         let Some(parent) = reading.htb_class(dev, child.class.parent) else { continue };
         let (above, below) = (of(&parent.params.rate), of(&child.params.rate));
         if above >= below
-            || cost(100, above.0.into(), parent.params.rate.linklayer)
-                >= cost(100, below.0.into(), child.params.rate.linklayer)
+            || cost(SHORT, above.0.into(), parent.params.rate.linklayer)
+                >= cost(SHORT, below.0.into(), child.params.rate.linklayer)
         {
             continue;
         }
         let step = reading.step_of(reading.maker_of_class(dev, parent.class.classid)?)?;
-        let counted = cost(100, above.0.into(), parent.params.rate.linklayer);
-        let really = cost(100, below.0.into(), child.params.rate.linklayer);
+        let counted = cost(SHORT, above.0.into(), parent.params.rate.linklayer);
+        let really = cost(SHORT, below.0.into(), child.params.rate.linklayer);
         let rate = parent.params.ceil.rate;
+        // What the classes below may send of their own accord holds short packets back, too.
+        let below: Vec<Handle> = super::rates::leaves_below(reading, parent.class);
+        let sent = Bench::new(reading).together(dev, &below, SHORT)?;
+        let takes = Rate((u128::from(sent.0) * u128::from(really) / u128::from(SHORT)) as u64);
+        if takes.0 <= rate.0 + rate.0 / 50 {
+            continue;
+        }
         return Some(finding(
             Rule::Overhead,
             Level::Warning,
@@ -408,11 +418,15 @@ fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
                 parent.class.classid, child.class.classid
             ),
             format!(
-                "with short packets it lets {} through instead of {}",
-                words::rate(Rate(rate.0 * u64::from(really) / u64::from(counted))),
-                words::rate(rate)
+                "with short packets more leaves than its {}: frames of {SHORT} bytes take {} of the link",
+                words::rate(rate),
+                words::rate(takes)
             ),
-            format!("a frame of 100 bytes counts {counted} there and {really} below"),
+            format!(
+                "a frame of {SHORT} bytes counts {counted} there and {really} below; with {} kept full, {} of them leave",
+                words::count(below.len(), "leaf", "leaves"),
+                words::rate(sent)
+            ),
         ));
     }
     None

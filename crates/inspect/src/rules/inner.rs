@@ -76,9 +76,10 @@ fn to_inner(
                      there are none, and goes on to its default"
             )
         }
-        _ => format!(
+        _ => {
             "packets wait in classes without classes below them: hfsc sorts these as if no rule had given them a class"
-        ),
+                .to_owned()
+        }
     };
     Ok(Some(Finding {
         rule: Rule::Nowhere,

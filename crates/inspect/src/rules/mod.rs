@@ -68,6 +68,7 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
     // The others say less of classes that no packet comes to, which it finds out.
     let by_packets = classified::check(reading);
     let mut found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
+    found.iter_mut().for_each(|finding| if_unreached(finding, &by_packets));
     found.extend(by_packets);
     let mut found = told_once(found);
     found.iter_mut().for_each(|finding| name_classes(reading, finding));
@@ -75,6 +76,23 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
     found.sort_by(|a, b| line(a).cmp(&line(b)).then(b.level.cmp(&a.level)));
     found
 }
+
+/// What a filter leads to no class does not go anywhere by it, where another finding says that no packet reaches it.
+fn if_unreached(finding: &mut Finding, others: &[Finding]) {
+    let here = |other: &&Finding| other.place.is_some() && lines(other) == lines(finding);
+    let dead = |other: &Finding| other.rule == Rule::Unreachable && other.what.starts_with(UNREACHED);
+    if finding.rule == Rule::Nowhere && others.iter().filter(here).any(dead) {
+        finding.because.push_str(" (no packet reaches it yet)");
+    }
+}
+
+/// The line that a finding stands in.
+fn lines(finding: &Finding) -> Option<(usize, usize)> {
+    finding.place.as_ref().map(|place| (place.file, place.line))
+}
+
+/// How findings about filters begin that get no packets.
+const UNREACHED: &str = "no packet reaches this filter";
 
 /// Writes the names that a policy gives its classes behind their numbers.
 fn name_classes(reading: &Reading, finding: &mut Finding) {

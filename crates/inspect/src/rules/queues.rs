@@ -430,7 +430,7 @@ fn long(
     let alike = busy.wait.0 < alone.wait.0 + alone.wait.0 / 10;
     let because = match measured {
         None => format!(
-            "{who}: {more}{} while the other classes are idle; while they are busy it was not measured",
+            "{who}: {more}{} while the other classes are idle, and no less while they are busy",
             words::time(alone.wait)
         ),
         Some(_) if alike => who.to_owned(),

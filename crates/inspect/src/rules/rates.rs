@@ -388,10 +388,12 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
     let names: Vec<String> = children.iter().take(8).map(|child| words::rate(own(child))).collect();
     let ending = if children.len() > 8 { " + …" } else { "" };
     let what = format!(
-        "the {} of {} are promised {} together, more than its {}",
+        "the {} of {} {}promised {}{}, more than its {}",
         words::count(children.len(), "child", "children"),
         class.classid,
+        if children.len() == 1 { "is " } else { "are " },
         words::rate(Rate(sum)),
+        if children.len() == 1 { "" } else { " together" },
         words::rate(rate)
     );
     let arithmetic = format!("{}{ending} = {}", names.join(" + "), words::rate(Rate(sum)));
@@ -491,6 +493,11 @@ impl Below {
     fn every(all: bool) -> &'static str {
         if all { "every leaf" } else { "every leaf that gets packets" }
     }
+}
+
+/// The leaves below a class of HTB that packets come to; all, where they come to none.
+pub(super) fn leaves_below(reading: &Reading, class: &ClassDump) -> Vec<Handle> {
+    Below::of(reading, class).leaves
 }
 
 /// The numbers of some classes, in order, up to a bound.

@@ -399,7 +399,7 @@ fn is_nat(table: &Table) -> bool {
     !table.is_free() && table.name() == "nat"
 }
 
-fn translates(rule: &Rule) -> bool {
+pub(crate) fn translates(rule: &Rule) -> bool {
     matches!(rule.target, Some(Target::Translate(_)))
 }
 

@@ -1,0 +1,84 @@
+//! The rates at which packets are said to wait: what Linux 6.1 gives a class, and what it does not.
+
+use super::waits::at_worst;
+use crate::common::{says, silent};
+use tidegate_inspect::Rule;
+
+const LONG: &str = "the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB";
+
+/// The topmost class has nobody to borrow from, whatever its ceil is; nor has one without a parent.
+#[test]
+fn a_ceil_is_reached_where_somebody_lends() {
+    let top = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+               tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 10mbit\n\
+               tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit";
+    let said = "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when nobody else sends";
+    assert_eq!(at_worst(top), format!("{LONG}: {said}\n"));
+    let alone = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                 tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit ceil 10mbit";
+    assert_eq!(at_worst(alone), format!("{LONG}: 12.1 s at the 1 Mbit/s it has\n"));
+    // A class in between lends of its own rate, though the topmost has less.
+    let between = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                   tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit\n\
+                   tc class add dev eth0 parent 1:1 classid 1:2 htb rate 4mbit\n\
+                   tc class add dev eth0 parent 1:2 classid 1:30 htb rate 1mbit ceil 10mbit";
+    assert!(at_worst(between).contains("3.0 s at the 4 Mbit/s it may have when nobody else sends"));
+}
+
+/// A class of HTB has its own rate, whatever the class above may send.
+#[test]
+fn a_rate_of_ones_own_is_not_held_back_from_above() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit";
+    assert_eq!(at_worst(text), format!("{LONG}: 2.4 s at the 5 Mbit/s it has\n"));
+    // A tree within a class has no more than that class is assured.
+    let within = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                  tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+                  tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit\n\
+                  tc qdisc add dev eth0 parent 1:30 handle 2: htb default 10\n\
+                  tc class add dev eth0 parent 2: classid 2:10 htb rate 5mbit";
+    let said = "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when nobody else sends";
+    assert_eq!(at_worst(within), format!("{LONG}: {said}\n"));
+}
+
+/// What hangs behind other bands is assured nothing, however fast it may go.
+#[test]
+fn behind_other_bands_nothing_is_assured() {
+    let first = "bands before this one are served first: it waits while they have packets that may leave, without end if \
+                 they always do\n";
+    let tbf = "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n\
+               tc qdisc add dev eth0 parent 1:3 handle 30: tbf rate 1mbit burst 5k limit 15140";
+    let said = "the bucket's queue holds 15.1 kB, all of which may be ahead: 121 ms at the 1 Mbit/s it may have when nobody \
+                else sends\n";
+    assert_eq!(at_worst(tbf), format!("{said}{first}"));
+    let netem = tbf.replace("tbf rate 1mbit burst 5k limit 15140", "netem rate 1mbit limit 11");
+    assert!(at_worst(&netem).contains("121 ms at the 1 Mbit/s it may have when nobody else sends\n"));
+    let ets = "tc qdisc add dev eth0 root handle 1: tbf rate 8mbit burst 10k latency 1s\n\
+               tc qdisc add dev eth0 parent 1:1 handle 2: ets bands 3 strict 1 quanta 3000 1514 priomap 2 2 2 2";
+    assert!(at_worst(ets).contains("strict bands are served first"), "{}", at_worst(ets));
+}
+
+/// Of 60 packets of one flow Linux sends ten at once and then two each 12.1 ms.
+#[test]
+fn fq_holds_each_flow_to_its_rate() {
+    let text = "tc qdisc add dev eth0 root handle 1: fq maxrate 2mbit flow_limit 51";
+    let said = "holds 51 packets: at worst 50 of 1514 bytes are ahead, 75.7 kB: 303 ms at the 2 Mbit/s it";
+    assert!(at_worst(text).contains(said), "{}", at_worst(text));
+    assert!(at_worst(text).contains("between two turns\n"), "{}", at_worst(text));
+}
+
+/// 500 frames of 100 bytes, counted as 159 each, leave Linux in 63.7 ms: 9.98 Mbit/s of the link.
+#[test]
+fn framing_that_the_class_above_does_not_count_matters_where_more_leaves() {
+    let of = |ceil: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit overhead 18 linklayer ethernet\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit ceil {ceil} overhead 40 linklayer atm mpu 64"
+        )
+    };
+    silent(&of("10mbit"), &[Rule::Overhead]);
+    let parts = ["2 warning R16", "with short packets more leaves than its 10 Mbit/s", "13.5 Mbit/s of the link"];
+    says(&of("20mbit"), &[Rule::Overhead], &parts);
+}
