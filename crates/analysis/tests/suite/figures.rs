@@ -78,7 +78,9 @@ fn the_load_that_hurts_most() {
         );
         hardest
     };
-    let cases: [(&[(&str, Option<u64>, usize)], Option<&str>); 4] = [
+    // Each load's ping in ms without the policy, and how many flows it has.
+    type Loads = [(&'static str, Option<u64>, usize)];
+    let cases: [(&Loads, Option<&str>); 4] = [
         (&[("a", Some(9), 1), ("b", Some(30), 1), ("c", Some(10), 1)], Some("b")),
         (&[("a", Some(9), 1), ("b", None, 1), ("c", Some(10), 1)], Some("b")),
         (&[("a", Some(9), 0), ("b", Some(8), 1)], Some("b")),

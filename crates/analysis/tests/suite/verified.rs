@@ -71,7 +71,8 @@ fn verdicts() {
     let said =
         |rounds: &[[(u64, u64); 2]]| -> Vec<Said> { rows(&experiment(rounds)).iter().map(|row| row.said()).collect() };
     let [better, worse, costs, same, unsure] = [Said::Better, Said::Worse, Said::Costs, Said::Same, Said::Unsure];
-    let cases: [(&[[(u64, u64); 2]], [Said; 4]); 5] = [
+    type Rounds = [[(u64, u64); 2]];
+    let cases: [(&Rounds, [Said; 4]); 5] = [
         (&[[(10, 9), (20, 9)], [(10, 9), (21, 9)]], [worse, worse, same, same]),
         (&[[(10, 9), (10, 19)], [(10, 9), (10, 20)]], [same, same, same, better]),
         (&[[(20, 19), (10, 9)], [(20, 19), (18, 17)]], [unsure, unsure, same, unsure]),
