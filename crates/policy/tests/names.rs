@@ -7,8 +7,9 @@ use tidegate_policy::spec::{
 };
 use tidegate_policy::{
     Act, Action, CakeAckFilter, CakeFlows, CakeFraming, CakeTins, CardCounts, Changes, Compare, Control, CustomParams,
-    FilterParams, FlowKeySet, FlowerField, FlowerKey, FlowerParams, Kind, Layer, LinkKind, LinkLayer, MetaId,
-    PacketType, PeditHeader, QdiscParams, RedCurve, RedParams, Table, Tunnel, TunnelMode, Width,
+    FilterParams, FlowKeySet, FlowerField, FlowerKey, FlowerParams, GredParams, GredSetup, Kind, Layer, LinkKind,
+    LinkLayer, MetaId, PacketType, PeditHeader, QdiscParams, RedCurve, RedParams, Table, Ticks, Tunnel, TunnelMode,
+    Width,
 };
 
 /// `TC_ACT_*` of linux/pkt_cls.h: -1 to 8 stand alone; 0x10000000 is a jump, 0x20000000 a chain.
@@ -289,6 +290,58 @@ fn what_change_refuses_to_hear_again() {
     assert_eq!(flows(Kind::FqCodel, QdiscParams::FqCodel(fq_codel)), (Some(64), None));
     let fq_pie = tidegate_policy::FqPieParams { flows: Some(32), ..Default::default() };
     assert_eq!(flows(Kind::FqPie, QdiscParams::FqPie(fq_pie)), (Some(32), None));
+}
+
+/// tc-cake(8): tins by their names, and what keeps flows and hosts apart.
+#[test]
+fn what_cake_keeps_apart() {
+    let tins = [
+        (CakeTins::Diffserv3, 3, Some("Bulk")),
+        (CakeTins::Diffserv4, 4, Some("Bulk")),
+        (CakeTins::Diffserv8, 8, None),
+        (CakeTins::BestEffort, 1, None),
+        (CakeTins::Precedence, 8, None),
+    ];
+    for (mode, count, first) in tins {
+        assert_eq!((mode.count(), mode.labels().map(|labels| labels[0])), (count, first), "{mode:?}");
+        assert!(mode.labels().is_none_or(|labels| labels.len() == count), "{mode:?}");
+    }
+    // By conversation, hosts that send share, hosts that are sent to share, by who sends, by who is sent to.
+    let flows = [
+        (CakeFlows::Blind, [false, false, false, false, false]),
+        (CakeFlows::SourceHosts, [false, false, false, true, false]),
+        (CakeFlows::DestinationHosts, [false, false, false, false, true]),
+        (CakeFlows::Hosts, [false, false, false, true, true]),
+        (CakeFlows::Flows, [true, false, false, false, false]),
+        (CakeFlows::DualSource, [true, true, false, false, false]),
+        (CakeFlows::DualDestination, [true, false, true, false, false]),
+        (CakeFlows::Triple, [true, true, true, false, false]),
+    ];
+    for (mode, expected) in flows {
+        let found = [
+            mode.by_conversation(),
+            mode.shares_source(),
+            mode.shares_destination(),
+            mode.by_source(),
+            mode.by_destination(),
+        ];
+        assert_eq!(found, expected, "{mode:?}");
+    }
+}
+
+/// A tick of the packet schedulers is 64 ns (`/proc/net/psched`); gred and prio tell what a change must keep.
+#[test]
+fn ticks_bands_and_virtual_queues() {
+    assert_eq!(Ticks(1000).span(), tidegate_packet::Span(64_000));
+    let setup = GredSetup { limit: Some(60_000), ..GredSetup::default() };
+    let gred = QdiscParams::Gred(GredParams::InForce(setup, Vec::new()));
+    assert_eq!(format!("{:?}", Kind::Gred.ahead(&gred)), "[Bytes { queue: \"queue\", limit: 60000 }]");
+    assert_eq!(Kind::Gred.untold(&gred), Some("how its averages fall while it is idle"));
+    let Changes::InPlaceIfSame { fixed, .. } = Kind::Prio.changes() else { panic!("prio") };
+    let prio = tidegate_policy::PrioParams { bands: 5, ..Default::default() };
+    assert_eq!(fixed(&QdiscParams::Prio(prio)), Some(5));
+    let keeping: Vec<&str> = Kind::every().filter(|kind| kind.keeps_rate()).map(Kind::name).collect();
+    assert!(keeping.contains(&"tbf") && !keeping.contains(&"fq_codel"), "{keeping:?}");
 }
 
 #[test]

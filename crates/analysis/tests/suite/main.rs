@@ -9,6 +9,7 @@ mod figures;
 mod flent;
 mod pinged;
 mod replayed;
+mod shown;
 mod small;
 mod trial;
 mod verified;

@@ -1,12 +1,9 @@
 //! Charts and files where figures are unusual, and pictures that are not empty.
 
 use crate::fixture::experiment::experiment;
-use flate2::read::GzDecoder;
 use resvg::tiny_skia::Pixmap;
-use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::Read;
-use tidegate_analysis::experiment::{flent_files, from_flent};
+use tidegate_analysis::experiment::flent_files;
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::chart::{Drawn, LOOKS, Target, Theme, file, pingexp, png};
 use tidegate_report::experiment::{charts, page};
