@@ -252,6 +252,10 @@ fn ct_is_about_a_zone() {
 #[test]
 fn tc_answers_as_the_real_one() {
     let by_kind = compare("sessions.tar.gz", include_str!("../data/sessions-differ.txt"));
+    // `syntax` and `shims` replay these sessions beside their own code; the page of fidelity needs them once.
+    if env!("CARGO_PKG_NAME") != "tidegate" {
+        return;
+    }
     for kind in Kind::ALL.iter().map(|kind| kind.name()).filter(|name| !by_kind.contains_key(*name)) {
         println!("fidelity: disciplines: commands | {kind} | unverified | no recorded session of the real tc has it");
     }
