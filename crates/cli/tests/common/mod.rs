@@ -6,15 +6,12 @@
 pub(crate) mod computer;
 pub(crate) mod papers;
 pub(crate) mod policies;
-mod unpacked;
 pub(crate) mod wire;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-
-#[allow(unused_imports, reason = "each test uses its part")]
-pub(crate) use unpacked::Unpacked;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 
@@ -54,6 +51,48 @@ impl Place {
 }
 
 impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// An unpacked archive, removed at the end.
+pub(crate) struct Unpacked(PathBuf);
+
+impl Unpacked {
+    pub(crate) fn new(archive: &str) -> Unpacked {
+        // Tests of one process may unpack the same archive at once.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("tidegate-test-{}-{count}-{archive}", std::process::id()));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(archive);
+        let file = fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        tar::Archive::new(flate2::read::GzDecoder::new(file)).unpack(&dir).expect("the archive unpacks");
+        Unpacked(dir)
+    }
+
+    /// What is in it, by name.
+    fn entries(&self) -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> =
+            fs::read_dir(&self.0).expect("a directory").map(|e| e.expect("an entry").path()).collect();
+        all.sort();
+        all
+    }
+
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        self.entries().into_iter().filter(|path| path.is_dir()).collect()
+    }
+
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.entries().into_iter().filter(|path| path.is_file()).collect()
+    }
+}
+
+impl Drop for Unpacked {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
