@@ -55,6 +55,10 @@ struct Options {
 }
 
 pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
+    if words.iter().any(|word| word == "--help") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let options = match options(words) {
         Ok(options) => options,
         Err(problem) => {
