@@ -174,7 +174,7 @@ fn figures_in_words() {
 #[test]
 fn what_doctor_found() {
     use tidegate_measure::doctor::{Class, Device, Diagnosis, Ecn, Facts, FlowTable, Inwards, Shaper};
-    let class = Class { id: "1:10".into(), is_leaf: true, packets_ever: Some(9), ..Class::default() };
+    let class = Class { id: "1:10".into(), is_leaf: true, packets_ever: Some(9) };
     let shaper = Shaper { kind: "htb".into(), rate_bps: Some(5), classes: vec![class], ..Shaper::default() };
     let device = Device {
         name: "eth0".into(),
