@@ -34,12 +34,12 @@ const BY_THE_CLOCK: &[&str] = &[
 ];
 
 /// A test program.
-struct Program {
+pub(crate) struct Program {
     /// Its target's name.
-    name: String,
+    pub(crate) name: String,
     /// Where its crate stands: tests look for their data from there.
-    folder: PathBuf,
-    executable: PathBuf,
+    pub(crate) folder: PathBuf,
+    pub(crate) executable: PathBuf,
 }
 
 /// Runs what `cargo test --no-run --message-format=json` listed in a file.
@@ -77,7 +77,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
 }
 
 /// The test programs that cargo's messages name.
-fn programs(messages: &str) -> Vec<Program> {
+pub(crate) fn programs(messages: &str) -> Vec<Program> {
     let artifacts = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let tests = artifacts.filter(|message| {
         let is_bench =

@@ -6,6 +6,7 @@ mod examples;
 mod fidelity;
 mod kernel_proof;
 mod lanes;
+mod mutants;
 mod oracle_fuzz;
 mod packages;
 mod tcp_fuzz;
@@ -21,6 +22,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   walls    the dependency arrows, the purity of the pure crates, and other rules of the house
   circles                the modules of each crate that need each other
   tests FILE             the test programs that a build listed, those that wait beside those that compute
+  mutants CRATE [OPTIONS]  which small changes of a crate its own tests notice
   fidelity FILE          docs/fidelity.md, from the output of a test run
   validation FILE        docs/validation.md, likewise
   oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Some("walls") => walls::run(root()),
         Some("circles") => circles::run(root()),
         Some("tests") => lanes::run(&words[1..]),
+        Some("mutants") => mutants::run(root(), &words[1..]),
         Some("fidelity") => fidelity::run(root(), &words[1..]),
         Some("validation") => validation::run(root(), &words[1..]),
         Some("kernel-proof") => kernel_proof::run(&words[1..]),

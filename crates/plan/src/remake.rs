@@ -196,3 +196,39 @@ fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
         blocks: wanted.blocks,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel keeps CoDel's times in units of 1,024 ns and PIE's in ticks of 64 ns, and tells them cut to
+    /// microseconds: what a dump tells must be said so that it is told again.
+    #[test]
+    fn times_are_said_so_that_they_are_told_again() {
+        type Of = fn(Option<u32>) -> Option<u32>;
+        for (unit, said) in [(1024, codel_time as Of), (64, tick_time as Of)] {
+            let told = |us: u32| (u64::from(us) * 1000 / unit * unit / 1000) as u32;
+            for us in (0..3000).chain([4999, 5000, 100_000, 1_000_000, 4_000_000]) {
+                let first = told(us);
+                assert_eq!(said(Some(first)).map(told), Some(first), "{us} µs in units of {unit} ns");
+            }
+            assert_eq!(said(None), None);
+        }
+        assert_eq!([codel_time(Some(4999)), tick_time(Some(19_998))], [Some(5000), Some(19_999)]);
+    }
+
+    /// tc makes a table of sizes whose cells reach the MTU, aligned to −1; one of other makers has unknown entries.
+    #[test]
+    fn tables_of_sizes_as_tc_makes_them() {
+        let table = SizeTable { cell_align: -1, cell_log: 2, mtu: 2047, tsize: 512, ..SizeTable::default() };
+        let entries = table.entries();
+        assert_eq!(whole(&table).map(|table| table.data), entries.clone());
+        assert!(entries.is_some_and(|entries| entries.len() == 512));
+        assert_eq!(whole(&SizeTable { mtu: 2048, ..table.clone() }), None, "its last cell is beyond the table");
+        assert_eq!(whole(&SizeTable { cell_align: 0, ..table.clone() }), None);
+        let own = SizeTable { data: vec![7; 512], cell_align: 0, ..table.clone() };
+        assert_eq!(whole(&own), Some(own.clone()), "what is told is known");
+        let none = SizeTable { tsize: 0, cell_align: 0, ..table };
+        assert_eq!(whole(&none), Some(none.clone()), "there is nothing to know");
+    }
+}

@@ -87,3 +87,106 @@ pub(crate) fn action(action: &Action) -> Action {
     }
     action
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_policy::{
+        FlowParams, FqCodelParams, FwParams, GredQueueDump, Indev, Mirred, NetemCorrelations, NetemRate, NetemSlot,
+        Police, Table, TbfParams, U32Params,
+    };
+
+    /// What dumps leave out, or write in two ways, does not make a qdisc another one; what they tell does.
+    #[test]
+    fn what_dumps_do_not_tell_makes_no_difference() {
+        let netem = |change: &dyn Fn(&mut NetemParams)| {
+            let mut params = NetemParams { latency_ns: 5, ..NetemParams::default() };
+            change(&mut params);
+            QdiscParams::Netem(Box::new(params))
+        };
+        let correlated = |delay, loss, duplicate| {
+            netem(&move |params: &mut NetemParams| {
+                params.correlations = Some(NetemCorrelations { delay, loss, duplicate });
+            })
+        };
+        let rate = |rate| {
+            netem(&move |params: &mut NetemParams| params.rate = Some(NetemRate { rate, ..NetemRate::default() }))
+        };
+        let slot = |table: Option<Table>| {
+            netem(&move |params: &mut NetemParams| {
+                params.slot = Some(NetemSlot { distribution: table.clone(), ..NetemSlot::default() });
+            })
+        };
+        let table = || Some(Table([1, 2].into()));
+        let tbf =
+            |limit, burst, peak_burst| QdiscParams::Tbf(TbfParams { limit, burst, peak_burst, ..TbfParams::default() });
+        let htb = |default, direct_qlen| QdiscParams::Htb(HtbParams { default, direct_qlen, ..HtbParams::default() });
+        let selector = |ce_selector| QdiscParams::FqCodel(FqCodelParams { ce_selector, ..FqCodelParams::default() });
+        let gred = |limit, average, packets| {
+            let mut queue = GredQueueDump::default();
+            (queue.queue.limit, queue.average, queue.packets, queue.forced_mark) = (limit, average, packets, packets);
+            QdiscParams::Gred(GredParams::InForce(Default::default(), vec![queue]))
+        };
+        let plain = netem(&|_| ());
+        let alike = [
+            (tbf(1, 2, 3), tbf(1, 0, 0)),
+            (htb(1, Some(7)), htb(1, None)),
+            (selector(Some((0, 0))), selector(None)),
+            (gred(9, 1, 2), gred(9, 5, 6)),
+            (plain.clone(), netem(&|params| params.distribution = Some(Table([1, 2].into())))),
+            (plain.clone(), netem(&|params| params.reorder = Some((0, 7)))),
+            (plain.clone(), netem(&|params| params.corrupt = Some((0, 7)))),
+            (plain.clone(), correlated(0, 0, 0)),
+            (plain.clone(), rate(0)),
+            (slot(None), slot(table())),
+        ];
+        for (one, other) in alike {
+            assert_eq!(qdisc(&one), qdisc(&other));
+        }
+        let others = [
+            (tbf(1, 0, 0), tbf(2, 0, 0)),
+            (htb(1, None), htb(2, None)),
+            (selector(Some((0, 1))), selector(None)),
+            (gred(9, 1, 2), gred(8, 1, 2)),
+            (plain.clone(), netem(&|params| params.reorder = Some((1, 0)))),
+            (plain.clone(), netem(&|params| params.corrupt = Some((1, 0)))),
+            (plain.clone(), correlated(1, 0, 0)),
+            (plain.clone(), correlated(0, 1, 0)),
+            (plain.clone(), correlated(0, 0, 1)),
+            (correlated(1, 1, 0), correlated(1, 1, 1)),
+            (plain.clone(), rate(1)),
+            (plain, slot(None)),
+        ];
+        for (one, other) in others {
+            assert_ne!(qdisc(&one), qdisc(&other));
+        }
+        let sizes = SizeTable { tsize: 512, ..SizeTable::default() };
+        let entries = SizeTable { data: vec![1, 2], ..sizes.clone() };
+        assert_eq!(size_table(Some(&entries)), Some(sizes));
+        assert_eq!(size_table(None), None);
+    }
+
+    #[test]
+    fn filters_and_actions_without_the_machines_numbers() {
+        let indev = |device| Some(Indev { device, ..Indev::named("eth0") });
+        let fw = |mask, device| FilterParams::Fw(FwParams { mask, indev: indev(device), ..FwParams::default() });
+        assert_eq!(filter(&fw(Some(u32::MAX), 1)), filter(&fw(None, 2)), "every bit is what nobody needs to say");
+        assert_ne!(filter(&fw(Some(0xff), 1)), filter(&fw(None, 1)));
+        let flow = |bits, rshift| {
+            let said = FlowSaid { bits, ..FlowSaid::default() };
+            FilterParams::Flow(FlowParams { said, rshift, ..FlowParams::default() })
+        };
+        assert_eq!(filter(&flow(true, 3)), filter(&flow(false, 3)));
+        assert_ne!(filter(&flow(true, 3)), filter(&flow(true, 4)));
+        let u32s = |table, link| FilterParams::U32(U32Params { table, link, ..U32Params::default() });
+        assert_eq!(filter(&u32s(0x8000_0000, Some(0))), filter(&u32s(0, None)));
+        assert_ne!(filter(&u32s(0, Some(0x0010_0000))), filter(&u32s(0, None)));
+        assert_eq!([0x8000_0000, 0x7ff0_0000, 0x0010_0000].map(named_table), [0, 0x7ff0_0000, 0x0010_0000]);
+        let Act::Mirred(to) = Act::redirect("ifb0") else { panic!("mirred") };
+        let mirred = |index, device| Action { index, ..Action::from(Act::Mirred(Mirred { device, ..to.clone() })) };
+        assert_eq!(action(&mirred(1, 7)), action(&mirred(2, 8)));
+        let police = |conform| Action::from(Act::Police(Police { conform, ..Police::default() }));
+        assert_eq!(action(&police(Some(Control::Pass))), action(&police(None)));
+        assert_ne!(action(&police(Some(Control::Drop))), action(&police(None)));
+    }
+}

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
-use tidegate_policy::Op;
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::{Op, Verb};
 
 /// What a step does to what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,17 @@ impl Plan {
 
     /// One step more.
     pub(crate) fn step(&mut self, sign: Sign, item: Item, ops: Vec<Op>) {
+        let deletes = |op: &Op| {
+            let verb = match op {
+                Op::Qdisc(op) => op.verb,
+                Op::Class(op) => op.verb,
+                Op::Filter(op) => op.verb,
+                _ => return false,
+            };
+            verb == Verb::Delete
+        };
+        debug_assert!(sign == Sign::Remove || !ops.is_empty(), "what is made or changed takes a command");
+        debug_assert!(ops.iter().all(|op| deletes(op) == (sign == Sign::Remove)), "a step does what its sign says");
         self.steps.push(Step { sign, item, ops });
     }
 

@@ -353,3 +353,189 @@ fn a_long_way_is_cut() {
     assert_eq!((steps("", &classes(59)).len(), steps("", &classes(60)).len()), (60, 61));
     assert_eq!(steps("", &classes(63)).last().map(String::as_str), Some("  … and 4 more"));
 }
+
+fn on(lines: &str) -> Machine {
+    machine(&lines.lines().map(|line| format!("tc {}\n", line.trim())).collect::<String>())
+}
+
+/// Everything on a device is made where nothing stands; what Linux does not show of it is refused with why.
+#[test]
+fn a_device_made_again() {
+    let made = tidegate_plan::remade(&on(TREE).stand()).expect("everything is told");
+    let mut other = Machine::new();
+    for op in &made {
+        other.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
+    }
+    assert_eq!((made.len(), listed(&other.stand())), (7, listed(&on(TREE).stand())));
+    // A qdisc on a class that is not told: what else there is of such classes is not known.
+    let mut hidden = on("qdisc add dev link0 root handle 2: drr
+        class add dev link0 parent 2: classid 2:1 drr
+        qdisc add dev link0 parent 2:1 handle 3: pfifo limit 5")
+    .stand();
+    hidden.classes.clear();
+    let refused = |stand: &Installed| tidegate_plan::remade(stand).expect_err("refused").to_string();
+    assert_eq!(
+        refused(&hidden),
+        format!("the pfifo 3: of link0 cannot be made again: the kernel does not tell {HIDDEN}")
+    );
+    let averages =
+        "qdisc add dev link0 root handle 1: red limit 400k min 30k max 90k avpkt 1000 burst 55 bandwidth 10mbit";
+    let expected =
+        "the red 1: of link0 cannot be made again: the kernel does not tell how its average falls while it is idle";
+    assert_eq!(refused(&on(averages).stand()), expected);
+    let nothing = plan(&on(TREE).stand(), &on(TREE).stand(), &[]).expect("told");
+    assert!(nothing.is_empty() && !plan(&Installed::default(), &on(TREE).stand(), &[]).expect("told").is_empty());
+}
+
+/// Filters may lead into tables of their own list, and of another one.
+#[test]
+fn filters_that_lead_into_tables() {
+    let tree = "qdisc add dev link0 root handle 1: prio
+        filter add dev link0 parent 1: pref 1 protocol ip handle 1: u32 divisor 4
+        filter add dev link0 parent 1: pref 1 protocol ip u32 ht 1:2: match ip dport 80 0xffff classid 1:2";
+    let own = format!("{tree}\nfilter add dev link0 parent 1: pref 1 protocol ip u32 match u32 0 0 link 1:");
+    let linked = format!("{tree}\nfilter add dev link0 parent 1: pref 2 protocol ip u32 match u32 0 0 link 1:");
+    assert!(steps(&own, &own)[0].starts_with("= ") && steps(&linked, &linked)[0].starts_with("= "));
+    // A list with tables of its own that changes is made again as a whole, the tables first.
+    let changed = own.replace("dport 80", "dport 443");
+    let found = steps(&own, &changed);
+    assert!(found.iter().filter(|line| line.starts_with("- tc filter del")).count() >= 3, "{found:?}");
+    let table = found.iter().position(|line| line.contains("divisor 4") && line.starts_with("+ "));
+    let leads = found.iter().position(|line| line.contains("0x00000000 0x00000000") && line.starts_with("+ "));
+    assert!(table.is_some() && table < leads, "{found:?}");
+}
+
+/// A curve of HFSC cannot be taken from a class, and a class that others hang on is another: the tree is made again.
+#[test]
+fn what_cannot_be_changed_in_place() {
+    let hfsc = |class: &str| {
+        format!(
+            "qdisc add dev link0 root handle 1: hfsc default 1\nclass add dev link0 parent 1: classid 1:1 hfsc {class}"
+        )
+    };
+    let in_place = |from: &str, to: &str| steps(&hfsc(from), &hfsc(to)).iter().all(|line| !line.starts_with("- "));
+    assert!(in_place("ls rate 1mbit", "ls rate 2mbit"));
+    assert!(in_place("ls rate 1mbit", "ls rate 1mbit rt rate 1mbit"), "a curve comes");
+    assert!(!in_place("ls rate 1mbit rt rate 1mbit", "ls rate 1mbit"), "a curve goes");
+    assert!(!in_place("ls rate 1mbit ul rate 2mbit", "ls rate 1mbit"));
+    // Two qdiscs change places: neither can be made while the other has its handle.
+    let pair = |one: &str, other: &str| {
+        format!(
+            "qdisc add dev link0 root handle 1: htb
+            class add dev link0 parent 1: classid 1:1 htb rate 1mbit
+            class add dev link0 parent 1: classid 1:2 htb rate 1mbit
+            qdisc add dev link0 parent 1:1 handle {one}: pfifo limit 5
+            qdisc add dev link0 parent 1:2 handle {other}: pfifo limit 5"
+        )
+    };
+    let found = steps(&pair("10", "20"), &pair("20", "10"));
+    assert_eq!(found[0], "- tc qdisc del dev link0 root (htb 1:)", "{found:?}");
+    assert_eq!(steps(&pair("10", "20"), &pair("10", "20")), ["= 5 qdiscs, classes and filters stay as they are"]);
+    assert!(steps(&pair("10", "20"), &pair("10", "30")).iter().all(|line| !line.contains("root")));
+}
+
+/// Handles that the kernel chose are not asked for, unless something wanted hangs on them.
+#[test]
+fn handles_that_the_kernel_chose() {
+    let handles = |lines: &str| {
+        let made = tidegate_plan::remade(&on(lines).stand()).expect("told");
+        let handle = |op: &Op| match op {
+            Op::Qdisc(op) => Some(op.handle.to_string()),
+            _ => None,
+        };
+        made.iter().filter_map(handle).collect::<Vec<_>>()
+    };
+    assert_eq!(handles("qdisc add dev link0 root prio"), ["none"]);
+    assert_eq!(handles("qdisc add dev link0 root handle 7: prio"), ["7:"]);
+    assert_eq!(
+        handles("qdisc add dev link0 root prio\nqdisc add dev link0 parent 8001:1 handle 2: pfifo limit 5"),
+        ["8001:", "2:"],
+        "a qdisc hangs on it"
+    );
+    assert_eq!(
+        handles("qdisc add dev link0 root prio\nfilter add dev link0 parent 8001: pref 1 matchall classid 8001:1"),
+        ["8001:"],
+        "a filter hangs on it"
+    );
+    assert_eq!(
+        handles("qdisc add dev link0 root htb\nclass add dev link0 parent 8001: classid 8001:1 htb rate 1mbit"),
+        ["8001:"],
+        "classes are made in it"
+    );
+}
+
+/// A device that is no more as it was applied: the commands that bring it back, without what stays.
+#[test]
+fn drift_in_commands() {
+    let mut live = on(&TREE.replace("limit 50", "limit 60"));
+    let mut applied = on(TREE);
+    let back = plan(&live.stand(), &applied.stand(), &applied.log_of_device()).expect("told");
+    let expected = "--- link0: as it is\n+++ link0: as it was applied\n\
+        ~ tc qdisc change dev link0 parent 1:10 handle 10: pfifo limit 50\n";
+    assert_eq!(text::drift(DEV, &back), expected);
+    let words: BTreeSet<&str> = plan(&applied.stand(), &on("qdisc add dev link0 root handle 1: prio").stand(), &[])
+        .expect("told")
+        .steps
+        .iter()
+        .chain(&back.steps)
+        .map(|step| text::word(step.sign))
+        .collect();
+    assert_eq!(words, BTreeSet::from(["add", "change", "delete"]));
+}
+
+/// What keeps a network alive: dropped, in a class that is sure of too little, or well.
+#[test]
+fn what_would_cut_the_network_off() {
+    use tidegate_loader::{ReadOptions, read_text};
+    let session = || Some(("192.0.2.1:22".parse().expect("ends"), "198.51.100.7:40000".parse().expect("ends")));
+    let dangers = |lines: &str| {
+        let policy = read_text("a.batch", lines, &ReadOptions::default()).expect("a policy");
+        tidegate_plan::essential::dangers(&policy.reading(), session())
+    };
+    let class = |rate: &str| {
+        format!(
+            "qdisc add dev eth0 root handle 1: htb default 1\n\
+             class add dev eth0 parent 1: classid 1:1 htb rate {rate}\n\
+             class add dev eth0 parent 1: classid 1:2 htb rate 1mbit\n\
+             filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip sport 22 0xffff flowid 1:2\n"
+        )
+    };
+    assert_eq!(dangers(&class("8kbit")), [""; 0], "8 kbit/s are enough");
+    let starving = dangers(&class("7kbit"));
+    assert!(
+        starving.iter().any(|one| one
+            == "ARP (addresses of neighbours) would not get through eth0: its class 1:1 is sure of 7000 bit/s only"),
+        "{starving:?}"
+    );
+    assert!(starving.iter().all(|one| !one.contains("SSH")), "the session has a class of its own: {starving:?}");
+    let dropped = dangers(
+        "qdisc add dev eth0 root handle 1: prio\n\
+         filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip sport 22 0xffff action drop\n",
+    );
+    assert_eq!(dropped.len(), 1, "{dropped:?}");
+    assert!(
+        dropped[0].starts_with("your SSH session to 198.51.100.7 would not get through eth0: it is lost ("),
+        "{dropped:?}"
+    );
+    assert_eq!(dangers("qdisc add dev eth0 root handle 1: fq_codel\n"), [""; 0]);
+}
+
+/// The tables of a machine's rules that do anything; a chain that lets everything through does not.
+#[test]
+fn tables_of_rules() {
+    use tidegate_policy::netfilter::{Condition, Family, Match, NfCommand, NfOp, Rule};
+    let mut machine = Machine::new();
+    assert_eq!(tidegate_plan::rule_tables(&machine.gateway), []);
+    let matches = vec![Match { not: false, what: Condition::Out(DEV.into()) }];
+    let rule = Rule { matches, ..Rule::default() };
+    let command = NfCommand::Append("FORWARD".into(), rule.clone());
+    machine.told(&Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command })).expect("a rule");
+    let tables = tidegate_plan::rule_tables(&machine.gateway);
+    assert_eq!(
+        tables.iter().map(|table| (table.family, table.name.as_str())).collect::<Vec<_>>(),
+        [(Family::Ipv4, "mangle")]
+    );
+    let with_rules: Vec<_> = tables[0].chains.iter().filter(|chain| !chain.rules.is_empty()).collect();
+    assert_eq!((with_rules.len(), with_rules[0].name.as_str(), &with_rules[0].rules[0]), (1, "FORWARD", &rule));
+    assert!(tables[0].chains.iter().all(|chain| chain.accepts));
+}

@@ -501,6 +501,54 @@ mod tests {
         ]
     }
 
+    /// Samples are sealed one after the other: changed, cut, or out of their order they are none.
+    #[test]
+    fn sealed_samples_come_back_in_their_order_only() {
+        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
+        let sample = |at_ns| Sample { at_ns, acked: 2, delivery_rate: 3, cwnd: 4, srtt_us: 5, retransmissions: 6 };
+        let mut sender = key.seal(Side::Server);
+        let sealed = [1, 2].map(|at| sample(at).write_sealed(&mut sender));
+        assert_eq!(sealed[0][..Sample::OCTETS], sample(1).write());
+        let mut reader = key.seal(Side::Server);
+        assert_eq!(Sample::read_sealed(&sealed[0], &mut reader), Ok(sample(1)));
+        assert_eq!(Sample::read_sealed(&sealed[1], &mut reader), Ok(sample(2)));
+        let refused = |octets: &[u8]| Sample::read_sealed(octets, &mut key.seal(Side::Server)).is_err();
+        assert!(refused(&sealed[1]), "the second comes first");
+        assert!(refused(&sealed[0][1..]) && refused(&[]));
+        for at in 0..Sample::SEALED {
+            let mut changed = sealed[0];
+            changed[at] ^= 1;
+            assert!(refused(&changed), "octet {at}");
+        }
+    }
+
+    /// A plan of as many phases as there may be is read; one more, a packet too long or too short, and a code point of
+    /// seven bits are not.
+    #[test]
+    fn streams_that_cannot_be() {
+        let phase = Phase { payload: Phase::LEAST, gap_ns: 0, packets: 0, dscp: 0, rest_ns: 0 };
+        let read = |phases: Vec<Phase>| {
+            let exchange = Exchange { up: Stream { phases }, down: Stream::default() };
+            Message::decode(&Message::Plan { exchange, quiet_ns: 0 }.encode()[4..]).is_ok()
+        };
+        assert!(read(vec![phase; PHASES]) && !read(vec![phase; PHASES + 1]));
+        let with = |payload, dscp| read(vec![Phase { payload, dscp, ..phase }]);
+        assert!(with(Phase::MOST, 63) && with(Phase::LEAST, 0));
+        assert!(!with(Phase::MOST + 1, 0) && !with(Phase::LEAST - 1, 0) && !with(Phase::LEAST, 64));
+        // A count that more octets than there are would be needed for is refused before anything is set aside for it.
+        let mut writer = Writer::default();
+        writer.number(2);
+        writer.octets(&[1; 9]);
+        let refused = read_stream(&mut Reader(&writer.0)).expect_err("two phases need ten octets");
+        assert_eq!(refused, Malformed("more phases than there may be"));
+    }
+
+    #[test]
+    fn a_message_is_as_long_as_it_may_be_and_no_longer() {
+        assert_eq!(Message::length(10_u32.to_be_bytes(), 10), Ok(10));
+        assert!(Message::length(11_u32.to_be_bytes(), 10).is_err());
+    }
+
     #[test]
     fn messages_come_back() {
         for message in examples() {

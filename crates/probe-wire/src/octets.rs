@@ -165,4 +165,34 @@ mod tests {
         assert!(Reader(&[0xff, 0xff]).number().is_err());
         assert!(Reader(&[0x80, 0x02]).small::<u8>().is_err());
     }
+
+    /// Numbers in groups of seven bits, the least first (as LEB128 of DWARF 5, section 7.6), up to 64 bits.
+    #[test]
+    fn numbers_in_as_few_octets_as_they_need() {
+        let table: [(u64, &[u8]); 5] = [
+            (0, &[0]),
+            (127, &[0x7f]),
+            (128, &[0x80, 1]),
+            (624_485, &[0xe5, 0x8e, 0x26]),
+            (u64::MAX, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
+        ];
+        for (number, octets) in table {
+            let mut writer = Writer::default();
+            writer.number(number);
+            assert_eq!(writer.0, octets, "{number}");
+            assert_eq!(Reader(octets).number(), Ok(number));
+            assert!(Reader(&octets[..octets.len() - 1]).number().is_err(), "cut short");
+        }
+        let large = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2];
+        assert_eq!(Reader(&large).number(), Err(Malformed("a number is too large")), "65 bits");
+    }
+
+    #[test]
+    fn texts_have_a_bound_and_nothing_follows_the_end() {
+        let text = b"\x03abcd";
+        assert_eq!(Reader(text).text(3).as_deref(), Ok("abc"));
+        assert_eq!(Reader(text).text(2), Err(Malformed("a text is too long")));
+        assert_eq!(Reader(b"\x01\xff").text(9), Err(Malformed("a text is not UTF-8")));
+        assert_eq!((Reader(b"").end(), Reader(b"x").end().is_err()), (Ok(()), true));
+    }
 }

@@ -717,6 +717,142 @@ mod tests {
         assert_eq!(sessions.counts().refused.get(&Reason::Secret), Some(&2));
     }
 
+    /// The last moment of each patience, and the first one after it.
+    #[test]
+    fn time_runs_out_a_moment_after_its_bound() {
+        let quotas = Quotas {
+            patience_ns: 5 * SECOND,
+            silence_ns: 7 * SECOND,
+            idle_ns: 20 * SECOND,
+            longest_ns: 1000 * SECOND,
+            ..Quotas::default()
+        };
+        let ends = |sessions: &Sessions, call: Call, at: u64| {
+            [at, at + 1].map(|now| sessions.is_overdue(now, call)) == [false, true]
+        };
+        let mut sessions = Sessions::new(None, quotas);
+        let stranger = sessions.call(3, HOME, [1; DRAW], 99).expect("there is room");
+        assert!(!sessions.is_known(stranger) && ends(&sessions, stranger, 3 + 5 * SECOND));
+        assert_eq!(sessions.most(stranger), FIRST_MOST);
+        let call = welcomed(&mut sessions);
+        assert_eq!((sessions.sessions(), sessions.counts().sessions, sessions.most(call)), (1, 1, MOST + TAG));
+        assert!(sessions.is_known(call) && ends(&sessions, call, 20 * SECOND), "without an exchange");
+        // Three packets in two seconds, and five of patience: until then it may not be silent for long.
+        assert!(matches!(sessions.hear(0, call, plan(300, 0)), Step::Start(_)));
+        assert!(ends(&sessions, call, 7 * SECOND));
+        sessions.end_exchange(0, call);
+        assert!(matches!(sessions.hear(0, call, plan(3, 0)), Step::Start(_)));
+        assert_eq!(sessions.seen(call).map(|seen| seen.all().len()), Some(3));
+        let length = Stream::steady(Phase { payload: 100, gap_ns: SECOND, packets: 3, ..Phase::default() }).length_ns();
+        let until = length + 5 * SECOND;
+        let heard = until - 7 * SECOND - 1;
+        assert_eq!(sessions.hear(heard, call, Message::Alive { arrived: 0 }), Step::Nothing);
+        assert!(!sessions.is_overdue(until - 1, call), "silent for seven seconds, and no longer");
+        assert!(!sessions.is_overdue(until, call), "after its end silence counts as idleness");
+        assert!(ends(&sessions, call, heard + 20 * SECOND));
+        assert_eq!(sessions.hear(heard, call, Message::Sent), Step::Tell { quiet_ns: 1 });
+        assert_eq!(sessions.counts().exchanges, 2);
+        // With a flow it may be silent as long as it likes, but not be there for ever.
+        let key = sessions.key(call).expect("a session");
+        let flow = FlowPlan { way: Way::Up, dscp: 0, control: String::new(), length_ns: 30 * SECOND };
+        let second = sessions.call(0, HOME, [1; DRAW], 100).expect("there is room");
+        assert!(matches!(sessions.hear(0, second, Message::flow(&key, NUMBER, 1, flow)), Step::Flow(..)));
+        assert!(sessions.is_known(second) && ends(&sessions, second, 35 * SECOND));
+        sessions.end_exchange(0, call);
+        assert!(ends(&sessions, call, 1000 * SECOND));
+        assert_eq!((sessions.sessions(), sessions.counts().flows), (1, 1));
+        sessions.was_overdue();
+        assert_eq!(sessions.counts().refused.get(&Reason::Slow), Some(&1));
+        sessions.hang_up(call);
+        assert!(sessions.is_overdue(1, second), "a flow ends with its session");
+    }
+
+    /// What is as much as the limits say is permitted, one more is not.
+    #[test]
+    fn limits_are_permitted_themselves() {
+        let limits = Limits { packets: 10, bits_per_second: 8 * 1000, longest_ns: 10 * SECOND, flows: 2 };
+        let stream = |payload, gap_ns, packets| Stream::steady(Phase { payload, gap_ns, packets, ..Phase::default() });
+        let steady = stream(100, SECOND, 10);
+        assert_eq!(permitted(&steady, &limits), Ok(()));
+        assert_eq!(
+            permitted(&stream(100, SECOND, 11), &Limits { longest_ns: u64::MAX, ..limits }),
+            Err(Reason::Packets)
+        );
+        let longest_ns = steady.length_ns();
+        assert_eq!(permitted(&steady, &Limits { longest_ns, ..limits }), Ok(()));
+        assert_eq!(permitted(&steady, &Limits { longest_ns: longest_ns - 1, ..limits }), Err(Reason::Long));
+        // What is shorter than a second is counted as one.
+        let lump = stream(100, 1, 10);
+        let bits_per_second = lump.bytes() * 8;
+        assert_eq!(permitted(&lump, &Limits { bits_per_second, ..limits }), Ok(()));
+        assert_eq!(permitted(&lump, &Limits { bits_per_second: bits_per_second - 1, ..limits }), Err(Reason::Rate));
+    }
+
+    /// A token is asked for, and who does not know it is told so if he has said enough.
+    #[test]
+    fn who_does_not_know_the_token_has_no_session() {
+        let token = || Token::new("a long enough secret, it is hoped").expect("a token");
+        let mut sessions = Sessions::new(Some(token()), Quotas { sessions: 1, sessions_each: 2, ..Quotas::default() });
+        let mut shake = |number: u32, proof: &dyn Fn() -> Proof| {
+            let call = sessions.call(0, HOME, [1; DRAW], number).expect("there is room");
+            let step = sessions.hear(0, call, Message::Hello { draw: [2; DRAW] });
+            assert!(matches!(step, Step::Say(Message::Challenge { wants_token: true, .. })), "{step:?}");
+            sessions.hear(0, call, Message::Proof(proof()))
+        };
+        let right = || token().prove(Side::Client, &[2; DRAW], &[1; DRAW]);
+        let wrong = || {
+            Token::new("another secret that is long enough").expect("a token").prove(
+                Side::Client,
+                &[2; DRAW],
+                &[1; DRAW],
+            )
+        };
+        assert!(!matches!(shake(1, &wrong), Step::Say(_)));
+        assert!(matches!(shake(2, &right), Step::Say(Message::Welcome { session: 2, .. })));
+        assert!(!matches!(shake(3, &right), Step::Say(_)), "one session at a time");
+        let refused = |reason| sessions.counts().refused.get(&reason).copied();
+        assert_eq!([Reason::Token, Reason::Sessions, Reason::Secret].map(refused), [Some(1), Some(1), None]);
+    }
+
+    /// Packets and strays are counted; of an exchange's packets as many are remembered as were announced.
+    #[test]
+    fn packets_are_counted() {
+        let mut sessions = Sessions::new(None, Quotas { packets: 8, ..Quotas::default() });
+        let call = welcomed(&mut sessions);
+        let home = SocketAddr::new(HOME, 4000);
+        assert!(matches!(sessions.hear(0, call, plan(5, 0)), Step::Start(_)));
+        assert_eq!(datagram(&mut sessions, home, Kind::Data, 1), Heard::Noted);
+        assert_eq!(datagram(&mut sessions, home, Kind::Data, 2), Heard::Nothing, "no exchange is called so");
+        let Heard::Answer(answer) = datagram(&mut sessions, home, Kind::Hello, 1) else { panic!("a hello") };
+        assert_eq!(Header::read(&answer).map(|header| (header.kind, header.session)), Some((Kind::Seen, NUMBER)));
+        assert_eq!((sessions.counts().packets, sessions.counts().strays), (2, 1));
+        assert_eq!(sessions.remembered(), 5);
+        assert!(sessions.end_exchange(0, call).is_some_and(|seen| seen.all().len() == 5));
+        assert_eq!((sessions.remembered(), sessions.seen(call).is_none()), (0, true));
+        assert!(matches!(sessions.hear(0, call, plan(8, 0)), Step::Start(_)), "as many as may be remembered");
+    }
+
+    /// Of too many addresses those are forgotten that may call again soonest.
+    #[test]
+    fn as_many_addresses_are_remembered_as_there_are_places() {
+        let mut sessions = Sessions::new(None, Quotas::default());
+        let address = |n: usize| IpAddr::from([10, 0, (n / 256) as u8, (n % 256) as u8]);
+        for n in 0..REMEMBERED {
+            assert_eq!(sessions.count_handshake(n as u64, address(n)), Ok(()));
+        }
+        assert_eq!(sessions.count_handshake(REMEMBERED as u64, address(REMEMBERED)), Ok(()));
+        let known = |sessions: &Sessions, n| sessions.handshakes.contains_key(&address(n));
+        assert!(!known(&sessions, 0) && known(&sessions, 1) && known(&sessions, REMEMBERED));
+        assert_eq!(sessions.handshakes.len(), REMEMBERED);
+        // One that is known takes nobody's place.
+        assert_eq!(sessions.count_handshake(REMEMBERED as u64, address(7)), Ok(()));
+        assert!(known(&sessions, 1));
+        // Later, those whose handshakes are used up long ago go all at once.
+        let later = 1 << 60;
+        assert_eq!(sessions.count_handshake(later, address(REMEMBERED + 1)), Ok(()));
+        assert_eq!(sessions.handshakes.len(), 1);
+    }
+
     #[test]
     fn another_version_is_told_so() {
         let mut sessions = Sessions::new(None, Quotas::default());

@@ -2,7 +2,8 @@
 
 #[path = "common/browser.rs"]
 mod browser;
-mod common;
+#[path = "../../analysis/tests/fixture/mod.rs"]
+mod fixture;
 
 use browser::{browser, complaints, look};
 use tidegate_report::html;
@@ -13,7 +14,7 @@ fn as_people_see_it() {
         println!("SKIPPED: no chromium in PATH; the page was not looked at");
         return;
     };
-    let trial = common::fixture();
+    let trial = fixture::trial::trial();
     let page = html(&trial);
     let quiet = page.split_once("<script>").expect("a script").0.to_owned() + "</body></html>";
     let views = [

@@ -108,6 +108,23 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
 
+    /// POSIX.1-2017, Shell Command Language 2.2.2: within single quotes every character stands for itself.
+    #[test]
+    fn shell_words_are_one_word() {
+        let table = [
+            ("eth0", "eth0"),
+            ("a-b_c./=:,+@%9", "a-b_c./=:,+@%9"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("$HOME;rm", "'$HOME;rm'"),
+            ("it's", r"'it'\''s'"),
+            ("ä", "'ä'"),
+        ];
+        for (word, expected) in table {
+            assert_eq!(shell_word(word), expected);
+        }
+    }
+
     #[test]
     fn what_a_terminal_would_obey_is_shown() {
         let table = [

@@ -307,6 +307,104 @@ fn pairs(items: &[usize]) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
+    /// Each command as Python's own `pickletools.dis` names it; what `pickle.loads` makes of it stands beside it.
+    #[test]
+    fn commands_of_pythons_pickletools() {
+        fn shown(pickle: &Pickle, value: &Value) -> String {
+            let all =
+                |places: &[usize]| places.iter().map(|place| shown(pickle, pickle.at(*place))).collect::<Vec<_>>();
+            match value {
+                Value::Number(number) => number.to_string(),
+                Value::Text(text) => format!("'{text}'"),
+                Value::List(places) => format!("[{}]", all(places).join(", ")),
+                Value::Map(pairs) => {
+                    let pair = |(key, value): &(usize, usize)| all(&[*key, *value]).join(": ");
+                    format!("{{{}}}", pairs.iter().map(pair).collect::<Vec<_>>().join(", "))
+                }
+                Value::Other => "?".to_owned(),
+            }
+        }
+        let cases: [(&str, &[u8], &str); 45] = [
+            ("NONE", b"N.", "?"),
+            ("NEWTRUE", b"\x80\x02\x88.", "1"),
+            ("NEWFALSE", b"\x80\x02\x89.", "0"),
+            ("INT", b"I-17\n.", "-17"),
+            ("LONG", b"L123456789012L\n.", "123456789012"),
+            ("FLOAT", b"F2.5\n.", "2.5"),
+            ("BININT", b"J\xff\xff\xff\xff.", "-1"),
+            ("BININT", b"J\x04\x03\x02\x01.", "16909060"),
+            ("BININT1", b"K\xff.", "255"),
+            ("BININT2", b"M\x01\x02.", "513"),
+            ("LONG1", b"\x8a\x02\x00\xff.", "-256"),
+            ("LONG1", b"\x8a\x02\x01\x7f.", "32513"),
+            ("LONG1", b"\x8a\x00.", "0"),
+            (
+                "LONG1 of 16",
+                b"\x8a\x10\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00.",
+                "18446744073709552000",
+            ),
+            (
+                "LONG1 of 17",
+                b"\x8a\x11\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00.",
+                "octet 19: a number of more than 128 bits",
+            ),
+            ("BINFLOAT", b"G\x40\x04\x00\x00\x00\x00\x00\x00.", "2.5"),
+            ("STRING", b"S'ab'\n.", "'ab'"),
+            ("UNICODE", b"Vab\n.", "'ab'"),
+            ("SHORT_BINSTRING", b"U\x02ab.", "'ab'"),
+            ("BINSTRING", b"T\x02\x00\x00\x00ab.", "'ab'"),
+            ("BINUNICODE", b"X\x02\x00\x00\x00ab.", "'ab'"),
+            ("SHORT_BINUNICODE", b"\x8c\x02ab.", "'ab'"),
+            ("BINUNICODE8", b"\x8d\x02\x00\x00\x00\x00\x00\x00\x00ab.", "'ab'"),
+            ("SHORT_BINBYTES", b"C\x02ab.", "'ab'"),
+            ("BINBYTES", b"B\x02\x00\x00\x00ab.", "'ab'"),
+            ("BINBYTES8", b"\x8e\x02\x00\x00\x00\x00\x00\x00\x00ab.", "'ab'"),
+            ("EMPTY_LIST, APPEND", b"]K\x01a.", "[1]"),
+            ("APPENDS", b"](K\x01K\x02e.", "[1, 2]"),
+            ("LIST", b"(K\x01K\x02l.", "[1, 2]"),
+            ("EMPTY_TUPLE", b").", "[]"),
+            ("TUPLE", b"(K\x01K\x02t.", "[1, 2]"),
+            ("TUPLE1, TUPLE2, TUPLE3", b"K\x01\x85K\x02\x86K\x03K\x04\x87.", "[[[1], 2], 3, 4]"),
+            ("EMPTY_DICT, SETITEM", b"}K\x01K\x02s.", "{1: 2}"),
+            ("SETITEMS", b"}(K\x01K\x02K\x03K\x04u.", "{1: 2, 3: 4}"),
+            ("DICT", b"(K\x01K\x02d.", "{1: 2}"),
+            ("POP, DUP", b"K\x01K\x02\x302\x86.", "[1, 1]"),
+            ("POP_MARK", b"K\x01(K\x02K\x031.", "1"),
+            ("BINPUT, BINGET", b"K\x01q\x05K\x02h\x05\x86.", "[2, 1]"),
+            ("LONG_BINPUT, LONG_BINGET", b"K\x01r\x00\x01\x00\x00K\x02j\x00\x01\x00\x00\x86.", "[2, 1]"),
+            ("PUT, GET", b"K\x01p300\nK\x02g300\n\x86.", "[2, 1]"),
+            ("MEMOIZE counts from 0", b"K\x01\x94K\x02\x94h\x00h\x01\x87.", "[2, 1, 2]"),
+            ("STACK_GLOBAL, NEWOBJ, BUILD", b"K\x07\x8c\x01a\x8c\x01b\x93)\x81}b\x86.", "[7, ?]"),
+            ("GLOBAL, NEWOBJ_EX", b"K\x07ca\nb\n)}\x92\x86.", "[7, ?]"),
+            ("INST, OBJ", b"(ia\nb\n(ca\nb\no\x86.", "[?, ?]"),
+            ("an object that is a list", b"ca\nb\n)R(K\x01K\x02e.", "?"),
+        ];
+        for (name, octets, expected) in cases {
+            let read = Pickle::read(octets).map_or_else(|error| error, |pickle| shown(&pickle, pickle.root()));
+            assert_eq!(read, expected, "{name}");
+        }
+        let refused: [(&[u8], &str); 8] = [
+            (b"]K\x01K\x02s.", "octet 6: what is filled can hold nothing"),
+            (b"}K\x01a.", "octet 4: what is filled can hold nothing"),
+            (b"K\x01K\x02a.", "octet 5: what is filled can hold nothing"),
+            (b"h\x01.", "octet 2: something that was never remembered"),
+            (b"K\x01\x86.", "octet 3: nothing there to take"),
+            (b"K\x01(0.", "octet 4: nothing there to take"),
+            (b"e.", "octet 1: a mark is missing"),
+            (b"\xff.", "octet 1: the command 0xff is not read"),
+        ];
+        for (octets, expected) in refused {
+            assert_eq!(Pickle::read(octets).expect_err(expected), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_written_as_texts() {
+        let number = |text: &str| Pickle::number(&Value::Text(text.to_owned()));
+        assert_eq!([number(" 2.5 "), number("12%"), number("inf"), number("x")], [Some(2.5), Some(12.0), None, None]);
+        assert_eq!([Value::Number(f64::NAN), Value::Other].map(|value| Pickle::number(&value)), [None, None]);
+    }
+
     #[test]
     fn what_is_no_pickle_is_refused_wherever_it_is_cut_or_changed() {
         // {'a': [1, (2.5, 'x')]} by Python's protocol 2.

@@ -528,7 +528,9 @@ fn within(
     // As it comes here: what filters here give it is no reason.
     let before = here.carried.priority.get();
     let priority = Handle(before);
-    let leaf = |class: &Handle| class_of(reading, here.dev, *class).is_some() && !has_inner(reading, here.dev, *class);
+    // A class of another qdisc of the device is none here.
+    let own = |class: &Handle| class.qdisc() == qdisc.handle && class_of(reading, here.dev, *class).is_some();
+    let leaf = |class: &Handle| own(class) && !has_inner(reading, here.dev, *class);
     // A filter here may have given it that priority (skbedit); then it was no reason, and the engine went elsewhere.
     let given_here = leaf(&priority) && engine.is_some_and(|class| class != priority);
     let named = priority.qdisc() == qdisc.handle && names_leaf(reading, here.dev, qdisc, priority) && !given_here;
@@ -549,7 +551,7 @@ fn within(
         engine.is_none() || inferred.filter(leaf).is_none_or(|class| engine == Some(class)),
         "the engine chose {engine:?}, the filters {inferred:?}"
     );
-    let known = inferred.filter(|class| class_of(reading, here.dev, *class).is_some());
+    let known = inferred.filter(own);
     if let Some(class) = engine {
         if known != Some(class) {
             lines.extend(by_default(reading, qdisc, before, inferred, class));
@@ -643,6 +645,7 @@ fn by_default(
 /// Why no packet waits in a class that something names.
 fn no_queue(reading: &Reading, qdisc: &QdiscDump, class: Handle) -> String {
     match class_of(reading, &qdisc.dev, class) {
+        Some(_) if class.qdisc() != qdisc.handle => format!("{class} is a class of another qdisc"),
         None if class.is_none() => "the filter that matches names no class".to_owned(),
         None => format!("{class} is not there"),
         Some(_) if has_inner(reading, &qdisc.dev, class) => {

@@ -60,8 +60,14 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
 fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     let FilterEntry::Filter { params, actions, .. } = &filter.entry else { return None };
     let classid = params.classid()?;
+    let owner = reading.qdiscs.iter().find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
+    // HTB and HFSC look for it among their own classes (asked of Linux 6.1); prio and its like take its number for a band
+    // of their own, and R10 tells of that.
+    let among_own = matches!(owner.kind, Kind::Htb | Kind::Hfsc);
     // HFSC lists itself as a class.
-    let is_there = classid.minor() != 0 && reading.class(&filter.dev, classid).is_some();
+    let is_there = classid.minor() != 0
+        && reading.class(&filter.dev, classid).is_some()
+        && (!among_own || classid.qdisc() == owner.handle);
     if reading.arrives(filter) || !actions.is_empty() || is_there {
         return None;
     }
@@ -69,8 +75,6 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     if reading.lost.class(&filter.dev, classid) {
         return None;
     }
-    // A class of its own child is left alone: R10 tells of it, and the packet comes there anyway.
-    let owner = reading.qdiscs.iter().find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
     let (level, because) = taken_instead(reading, owner, classid)?;
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     let keyword = if step.after("flowid").is_some() { "flowid" } else { "classid" };

@@ -1,6 +1,7 @@
 //! What was said wrongly of policies that strangers published; each test names what Linux does with them.
 
 use crate::common::{said, says, silent};
+use crate::explain::explain;
 use tidegate_inspect::Rule;
 
 /// drr drops what no filter takes. ARP is lost only where no filter takes ARP.
@@ -84,4 +85,24 @@ fn what_was_not_measured_is_not_said() {
     }
     let found = said(&text, &[Rule::Limit]);
     assert!(!found.is_empty() && found.iter().all(|line| !line.contains("longer than")), "{found:#?}");
+}
+
+/// HTB and HFSC look for a filter's class among their own; a packet led to a class of the qdisc below goes to the default
+/// (asked of Linux 6.1: 1:1, then 2:2 by the map).
+#[test]
+fn a_filter_that_names_a_class_of_the_qdisc_below() {
+    for (kind, curve) in [("htb", "htb rate 1mbit"), ("hfsc", "hfsc sc rate 1mbit")] {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: {kind} default 1\n\
+             tc class add dev eth0 parent 1: classid 1:1 {curve}\n\
+             tc qdisc add dev eth0 parent 1:1 handle 2: prio\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 2:1"
+        );
+        let parts =
+            ["4 error R6: the filter hangs on 1: and leads to 2:1, which is no class of it", "the default class 1:1"];
+        says(&text, &[Rule::Nowhere], &parts);
+        let story = explain(&["eth0"], &text, "tcp 192.168.1.5:4000 > 10.0.0.5:22 len 60 out eth0");
+        assert!(story.contains("2:1 is a class of another qdisc: the default class 1:1"), "{story}");
+        assert!(story.contains("class 2:2"), "{story}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Names that try to become markup stay text on the pages of experiments and comparisons.
 
-use crate::fixture::experiment;
+use crate::fixture::experiment::experiment;
 use crate::inert::{EVIL, loose};
 use serde_json::Value;
 use tidegate_analysis::experiment::{Comparing, Side, from_json, to_json};

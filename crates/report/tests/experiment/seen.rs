@@ -1,7 +1,7 @@
 //! The pages in a browser, at a telephone's and a desk's width, light and dark.
 
 use crate::browser::{browser, complaints, look};
-use crate::fixture::experiment;
+use crate::fixture::experiment::experiment;
 use tidegate_analysis::experiment::{Comparing, Side};
 use tidegate_report::experiment::{comparison_page, page};
 

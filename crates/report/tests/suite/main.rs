@@ -1,7 +1,7 @@
 //! All of this crate's integration tests in one executable, so that it is linked once.
 
-#[path = "../common/mod.rs"]
-mod common;
+#[path = "../../../analysis/tests/fixture/mod.rs"]
+mod fixture;
 #[path = "../common/inert.rs"]
 mod inert;
 

@@ -1,6 +1,6 @@
 //! The page as text: one file, nothing from elsewhere, nothing that a script could smuggle in.
 
-use crate::common;
+use crate::fixture::trial::trial;
 use crate::inert::{EVIL, loose};
 
 use std::path::Path;
@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 2_000_000;
 
 #[test]
 fn one_file_of_bearable_size() {
-    let page = html(&common::fixture());
+    let page = html(&trial());
     // For whoever wants to look at it.
     std::fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixture.html"), &page).expect("target/tmp is writable");
     assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
@@ -25,7 +25,7 @@ fn one_file_of_bearable_size() {
 /// A trial each text of which tries to get out of its place.
 fn hostile() -> Trial {
     let evil = |text: &mut String| text.push_str(EVIL);
-    let mut trial = common::fixture();
+    let mut trial = trial();
     [&mut trial.version, &mut trial.again, &mut trial.script, &mut trial.device].into_iter().for_each(evil);
     trial.verdict.iter_mut().chain(&mut trial.notes).for_each(evil);
     for run in &mut trial.runs {
@@ -56,7 +56,7 @@ fn what_scripts_say_stays_text() {
 
 #[test]
 fn whatever_is_missing() {
-    let whole = common::fixture();
+    let whole = trial();
     let change = |f: &dyn Fn(&mut Trial)| {
         let mut trial = whole.clone();
         f(&mut trial);
@@ -108,7 +108,7 @@ fn figures_of(page: &str) -> String {
 
 #[test]
 fn many_classes() {
-    let mut trial = common::fixture();
+    let mut trial = trial();
     let (node, series) = (trial.tree[2].clone(), trial.runs[1].classes[1].clone());
     for n in 0..2000 {
         let id = format!("1:{n:x}f");
@@ -124,7 +124,7 @@ fn many_classes() {
 
 #[test]
 fn the_policy_allows_what_the_page_has_and_nothing_else() {
-    for page in [html(&common::fixture()), html(&hostile())] {
+    for page in [html(&trial()), html(&hostile())] {
         let policy = page.split("Content-Security-Policy\" content=\"").nth(1).and_then(|rest| rest.split('"').next());
         let policy = policy.expect("a policy");
         assert!(!policy.contains("unsafe") && policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");

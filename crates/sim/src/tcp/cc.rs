@@ -185,6 +185,7 @@ impl Window {
             _ if self.is_cubic() => self.cubic_step(acked, segments),
             _ => self.cwnd,
         };
+        debug_assert!(per_step > 0, "a window grows by whole segments");
         if self.credit >= per_step {
             self.credit = 0;
             self.cwnd += 1;
@@ -195,6 +196,7 @@ impl Window {
             self.credit -= steps * per_step;
             self.cwnd += steps;
         }
+        debug_assert!(self.credit < per_step, "what moves the window is spent");
     }
 
     /// How many acknowledged segments CUBIC wants to see before the window grows by one.
@@ -242,6 +244,8 @@ impl Window {
         self.cubic.w_max =
             if self.cwnd < self.cubic.w_max { (u64::from(self.cwnd) * 17 / 20) as u32 } else { self.cwnd };
         self.ssthresh = ((u64::from(self.cwnd) * 7 / 10) as u32).max(MIN_WINDOW);
+        debug_assert!(self.ssthresh <= self.cwnd.max(MIN_WINDOW), "congestion leaves no larger window");
+        debug_assert!(self.cubic.w_max <= self.cwnd, "the maximum is what the window was, or less");
     }
 
     /// A retransmission timeout with so much still under way: slow start again, with what is known of the path

@@ -106,6 +106,11 @@ impl DeliveryRate {
             self.limited_until = 0;
         }
         let stamp = self.latest.take()?;
+        debug_assert!(stamp.delivered <= self.delivered, "what is delivered is never less");
+        debug_assert!(
+            stamp.at >= stamp.first_sent && self.delivered_at >= stamp.delivered_at,
+            "a sample's time is forward"
+        );
         let sending = stamp.at.since(stamp.first_sent);
         let interval = sending.max(self.delivered_at.since(stamp.delivered_at));
         (interval >= shortest && interval.0 > 0).then_some(Sample {

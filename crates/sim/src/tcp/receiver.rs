@@ -87,9 +87,13 @@ impl Sizing {
         if grows {
             self.window += 2;
         }
+        debug_assert!(self.wanted <= MAX_WINDOW && self.window <= MAX_WINDOW + 1, "a window has a bound");
         grows
     }
 }
+
+/// Ranges out of order that are compared with each other in builds with debug assertions.
+const MAX_CHECKED: usize = 16;
 
 /// The largest window (6 MiB), in segments of 1448 bytes.
 const MAX_WINDOW: u32 = 4344;
@@ -286,13 +290,29 @@ impl Receiver {
         self.pending = 0;
         self.untold = 0;
         self.due = None;
+        debug_assert!(self.told <= self.next, "acknowledgements never go back");
         self.told = self.next;
+        self.check_blocks();
         let mut ack = AckSegment { ack: self.next, ece: self.echo, echo: self.recent, ..AckSegment::default() };
         for (to, from) in ack.sack.iter_mut().zip(&self.blocks) {
             *to = *from;
             ack.blocks += 1;
         }
         ack
+    }
+
+    /// What always holds of the ranges that came out of order (RFC 2018 section 3): each lies beyond what is
+    /// acknowledged, with a hole before it, and none touches another.
+    #[inline]
+    fn check_blocks(&self) {
+        if cfg!(debug_assertions) && self.blocks.len() <= MAX_CHECKED {
+            let beyond = self.blocks.iter().all(|(from, to)| self.next < *from && from < to);
+            debug_assert!(beyond, "ranges out of order lie beyond the first hole");
+            let apart = |(n, one): (usize, &(u32, u32))| {
+                self.blocks[n + 1..].iter().all(|other| one.1 < other.0 || other.1 < one.0)
+            };
+            debug_assert!(self.blocks.iter().enumerate().all(apart), "ranges out of order do not touch");
+        }
     }
 
     /// Files a segment that is not simply the next one; false if it was there already.

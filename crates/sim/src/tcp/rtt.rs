@@ -49,6 +49,8 @@ impl Rtt {
         self.dev4 = self.dev4 + rise - dev.saturating_sub(error);
         self.most4 = self.most4.max(self.dev4);
         self.var4 = self.var4.max(self.most4);
+        debug_assert!(self.var4 >= FLOOR.0, "the variance never falls below its floor");
+        debug_assert!(self.min.is_some_and(|min| min <= rtt), "no sample is below the shortest");
         if una > self.round_end {
             self.var4 -= self.var4.saturating_sub(self.most4) / 4;
             (self.most4, self.round_end) = (FLOOR.0, next);
@@ -64,7 +66,9 @@ impl Rtt {
         if self.srtt8 == 0 {
             return INITIAL;
         }
-        Span((self.srtt8 / 8 + self.var4.max(FLOOR.0)).min(CEILING.0))
+        let timeout = Span((self.srtt8 / 8 + self.var4.max(FLOOR.0)).min(CEILING.0));
+        debug_assert!(timeout >= FLOOR, "a timeout is at least 200 ms");
+        timeout
     }
 }
 

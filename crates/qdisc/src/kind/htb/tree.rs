@@ -145,10 +145,12 @@ impl Tree {
         class.mode = Mode::Send;
         class.level = level;
         class.inner = Some(Box::default());
+        debug_assert!(level > 0, "a class with children stands above leaves");
     }
 
     /// Deletes a leaf or a childless class; the last child's parent becomes a leaf again, with full buckets and an empty queue.
     pub(super) fn remove(&mut self, cx: &mut Context<'_>, at: u32) {
+        debug_assert_eq!(self.class(at).children, 0, "only classes without children are deleted");
         self.settle_ranks();
         self.class_mut(at).child.leave(cx);
         self.deactivate(at);
@@ -368,6 +370,7 @@ impl Tree {
     #[inline]
     pub(super) fn activate(&mut self, at: u32) {
         let class = self.class_mut(at);
+        debug_assert!(class.inner.is_none(), "packets wait in leaves only");
         if class.activity == 0 {
             class.activity = 1 << class.prio;
             self.active += 1;
@@ -383,7 +386,9 @@ impl Tree {
             self.rank();
             self.leave(at);
             self.class_mut(at).activity = 0;
+            debug_assert!(self.active > 0, "a leaf that falls silent was counted");
             self.active -= 1;
+            self.check_place(at);
         }
     }
 
@@ -423,6 +428,7 @@ impl Tree {
             }
             self.class_mut(at).in_row |= mask;
         }
+        self.check_place(at);
     }
 
     /// Takes an active class out of where its mode had put it.
@@ -465,6 +471,17 @@ impl Tree {
         }
     }
 
+    /// What holds of a class between two operations: it stands in its level's row only while it may send, in its parent's
+    /// feed only while it may borrow, and in neither without activity.
+    #[inline]
+    fn check_place(&self, at: u32) {
+        let class = self.class(at);
+        debug_assert!(class.in_row == 0 || class.mode == Mode::Send, "a class in a row may send");
+        debug_assert!(class.in_feed == 0 || class.mode == Mode::Borrow, "a class in a feed may borrow");
+        debug_assert!(class.in_feed == 0 || class.parent().is_some(), "a class in a feed has a parent");
+        debug_assert_eq!((class.in_row | class.in_feed) & !class.activity, 0, "only active classes take turns");
+    }
+
     /// What holds between two operations: a level's mask has the priorities whose rows have members.
     #[inline]
     fn check_row(&self, level: usize) {
@@ -497,10 +514,12 @@ impl Tree {
         if activity != 0 && mode != Mode::Wait {
             self.enter(at);
         }
+        self.check_place(at);
         wait
     }
 
     fn wait(&mut self, at: u32, delay: i64) {
+        debug_assert!(self.class(at).mode != Mode::Send, "who may send waits for nothing");
         let level = usize::from(self.class(at).level);
         let key = self.now + Span(delay.max(1) as u64);
         self.near_event[level] = self.near_event[level].min(key);
@@ -730,6 +749,7 @@ impl Tree {
         let Dequeue::Packet(pkt) = result else { return Asked::HeldBack };
         let len = cx.pool.meta(&pkt).len;
         let class = &mut self.classes[at as usize];
+        debug_assert!(class.inner.is_none(), "leaves send");
         class.bytes += u64::from(len);
         class.packets += 1;
         class.deficit[level] -= len as i32;
@@ -800,6 +820,8 @@ impl Class {
             self.tokens += elapsed;
         }
         self.ctokens = pay(self.ctokens + elapsed, self.cbuffer, &self.ceil, len);
+        debug_assert!(self.ctokens <= self.cbuffer, "a bucket holds no more than its burst");
+        debug_assert!(self.tokens > -MAX_DEBT && self.ctokens > -MAX_DEBT, "a debt has a bound");
         self.checkpoint = now;
     }
 

@@ -37,6 +37,7 @@ impl Linked for Aggregate {
 impl Aggregate {
     /// Has now so many classes.
     pub(super) fn resize(&mut self, classes: u32) {
+        debug_assert!(classes > 0 && self.weight > 0, "an aggregate has classes, and a class a weight");
         self.classes = classes;
         self.most = classes * self.longest;
         self.inverse = ONE / (self.weight * classes);
@@ -103,6 +104,10 @@ impl Aggregates {
     /// Changes how many classes one has, of at most `most`.
     pub(super) fn resize(&mut self, at: u32, classes: u32, most: u32) {
         let before = self.list[at as usize].classes;
+        debug_assert!(
+            classes <= most && before.abs_diff(classes) <= 1,
+            "classes come and go one by one, up to the most"
+        );
         if classes == most {
             self.with_room.retain(|other| *other != at);
         } else if before == most {
@@ -114,6 +119,7 @@ impl Aggregates {
     /// The last class left.
     pub(super) fn end(&mut self, at: u32) {
         self.with_room.retain(|other| *other != at);
+        debug_assert!(!self.free.contains(&at), "an aggregate ends once");
         self.free.push(at);
     }
 }
