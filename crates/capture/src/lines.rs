@@ -387,7 +387,15 @@ impl Finder {
         };
         let mut best: Option<(usize, usize, Match)> = None;
         for &(file, at, word) in ahead.iter().chain(behind) {
-            let mut found = agree(&self.files[file].commands[at], word, args);
+            let source = &self.files[file];
+            let Some(known) = known_words(source, &source.commands[at].words[word], tool, args) else { continue };
+            let mut found = agree(&source.commands[at], word, &args[known..]);
+            if known > 0 {
+                // These words stand in the variable.
+                found.words.splice(0..0, std::iter::repeat_n(None, known));
+                found.score += 3 * known as i32;
+                found.perfect = false;
+            }
             found.score = self.through(file, at, args, &found);
             if found.perfect {
                 return Some((file, at, found));
@@ -453,6 +461,29 @@ fn givers(args: &[String], words: &[Option<usize>]) -> Vec<Option<Giver>> {
     args.iter().zip(words).map(of).collect()
 }
 
+/// How many of a call's arguments a variable gives behind the tool's name (`T="tc filter add dev eth0"`); `None`: it gives
+/// others. Of a command that a function is given, nothing is known here.
+fn known_words(source: &Source, word: &Word, tool: &str, args: &[String]) -> Option<usize> {
+    // What a shell reads anew is words of its own.
+    if word.is_literal() || word.within {
+        return Some(0);
+    }
+    let values = words::resolve(&word.raw, &source.variables);
+    let of_tool = values.iter().filter_map(|value| {
+        let mut words = value.split_whitespace();
+        let named = words.next().is_some_and(|name| name.rsplit('/').next() == Some(tool));
+        named.then(|| words.collect::<Vec<_>>())
+    });
+    let mut of_tool = of_tool.peekable();
+    if of_tool.peek().is_none() {
+        return Some(0);
+    }
+    of_tool
+        .filter(|words| args.iter().zip(words).filter(|(arg, word)| arg == *word).count() == words.len())
+        .map(|words| words.len())
+        .max()
+}
+
 /// The word of a command that names the tool: `tc`, `/sbin/tc`, `$TC`.
 fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
     let is_tool = |name: &str| name.rsplit('/').next() == Some(tool);
@@ -460,7 +491,7 @@ fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
     literal.or_else(|| {
         command.words.iter().take(4).position(|word| {
             !word.is_literal()
-                && !word.raw.contains('=')
+                && !word.raw.contains(['=', ' '])
                 && (words::resolve(&word.raw, &source.variables)
                     .iter()
                     .any(|value| value.split_whitespace().next().is_some_and(is_tool))
@@ -558,6 +589,18 @@ start";
             "tc filter del dev eth0 protocol ip parent 1:0 prio 1 u32 match ip sport 80 0xffff flowid 1:10",
         ];
         assert_eq!(lines_of(script, &calls), ["5", "6", "10"]);
+        // A literal line that says another verb is not taken for it.
+        let script = "\
+T=\"tc class add dev eth0 parent 1:\"
+tc qdisc add dev eth0 root handle 1: htb
+$T classid 1:5 htb rate 1mbit
+tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
+        let calls = [
+            "tc qdisc add dev eth0 root handle 1: htb",
+            "tc class add dev eth0 parent 1: classid 1:5 htb rate 1mbit",
+            "tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit",
+        ];
+        assert_eq!(lines_of(script, &calls), ["2", "3", "4"]);
     }
 
     #[test]

@@ -281,7 +281,10 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
         let rule = words.iter().any(|word| RULE_WORDS.contains(&word.text.as_str()));
         for pair in words.windows(2) {
             let first = pair[0].text.as_str();
-            let named = BEFORE.contains(&first) || rule && BEFORE_IN_RULES.contains(&first);
+            // `flow hash keys iif` names none.
+            let hashes = words.iter().any(|word| word.text == "keys");
+            let named = BEFORE.contains(&first) && !(hashes && matches!(first, "iif" | "oif"))
+                || rule && BEFORE_IN_RULES.contains(&first);
             // `ip link set eth0 …`, with or without `dev` between.
             let set = first == "set" && words.iter().any(|word| word.text == "link");
             if named || set || first.ends_with("ifconfig") {

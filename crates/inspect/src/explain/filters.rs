@@ -657,6 +657,9 @@ fn no_queue(reading: &Reading, qdisc: &QdiscDump, class: Handle) -> String {
 
 fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line {
     let because = match wanted {
+        Some(class) if class == qdisc.handle && qdisc.kind == Kind::Htb => {
+            return note("that is HTB itself: past all classes, by the direct queue, unshaped".to_owned());
+        }
         Some(class) if class == qdisc.handle => "that is the qdisc itself".to_owned(),
         Some(class) => no_queue(reading, qdisc, class),
         None => "no filter decides".to_owned(),

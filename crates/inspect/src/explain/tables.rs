@@ -8,7 +8,7 @@ use crate::octets::{Part, compare};
 use crate::reading::Reading;
 use crate::walk::list::FIRST_ROOT;
 use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
-use tidegate_policy::{FilterParams, U32Key, U32Params};
+use tidegate_policy::{Act, FilterParams, U32Key, U32Params};
 
 /// Tables that refer to each other in a row, as in the engine.
 const DEEPEST: usize = 8;
@@ -133,6 +133,15 @@ impl<'a> Walk<'a> {
         nodes
     }
 
+    /// Does an action of these filters rewrite packets?
+    fn rewrites(&self) -> bool {
+        let rewrite = |act: &Act| matches!(act, Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_));
+        self.dumps.iter().any(|dump| match &dump.entry {
+            FilterEntry::Filter { actions, .. } => actions.iter().any(|action| rewrite(&action.action.act)),
+            _ => false,
+        })
+    }
+
     fn bucket(&mut self, place: u32, from: Offsets, depth: usize) -> Went {
         let nodes = self.nodes(place);
         if nodes.is_empty() && depth > 0 {
@@ -145,7 +154,7 @@ impl<'a> Walk<'a> {
                 |own: &&FilterDump| matches!(&own.entry, FilterEntry::Filter { handle: of, .. } if *of == handle);
             self.asked += usize::from(self.dumps.iter().any(same));
             let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
-            let (met, mut why) = compared(u32, hits, dump, (self.here, from));
+            let (met, mut why) = compared(u32, hits, dump, (self.here, from), self.rewrites());
             let elsewhere = || u32.indev.as_ref().filter(|_| hits.matched == 0);
             let (next, offsets) = match (met, u32.link) {
                 (Met::Fails, _) => {
@@ -268,6 +277,7 @@ fn compared(
     hits: &U32Hits,
     dump: &FilterDump,
     (here, from): (Here<'_>, Offsets),
+    rewrites: bool,
 ) -> (Met, Vec<String>) {
     let mut why = Vec::new();
     if let Some((value, mask)) = u32.mark {
@@ -281,8 +291,17 @@ fn compared(
         let absolute = from.absolute(key);
         let parts = compare(&absolute, here.ethertype, here.head);
         let reaches = here.head.word(absolute.offset).is_some();
-        let holds = reaches && parts.iter().all(|part| part.holds);
-        debug_assert!(hits.asked != 1 || holds == (*held > 0), "the engine read {key:?} of {dump:?} otherwise");
+        let seen = reaches && parts.iter().all(|part| part.holds);
+        let holds = if hits.asked == 1 { *held > 0 } else { seen };
+        // The packet is known as it left these filters: one of their actions may have rewritten what this one asked for.
+        debug_assert!(rewrites || holds == seen, "the engine read {key:?} of {dump:?} otherwise");
+        if holds != seen {
+            why.push("it asked for what the packet had before an action here rewrote it".to_owned());
+            if holds {
+                continue;
+            }
+            return (Met::Fails, why);
+        }
         why.extend(parts.iter().filter(|part| holds || !part.holds).map(Part::text));
         if key.offset_mask != 0 && key.mask != 0 && from.next == 0 {
             let octet = absolute.offset;

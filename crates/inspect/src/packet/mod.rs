@@ -179,7 +179,11 @@ impl Packet {
             (proto::ICMPV6, (129, 0)) => (128, 0),
             (_, icmp) => icmp,
         };
+        // What answers a SYN acknowledges it (RFC 9293, section 3.5).
+        let opens = self.protocol == proto::TCP && self.tcp_flags & tcp_flags::SYN != 0;
+        let tcp_flags = if opens { self.tcp_flags | tcp_flags::ACK } else { self.tcp_flags };
         Packet {
+            tcp_flags,
             source: self.destination,
             destination: self.source,
             ports: (self.ports.1, self.ports.0),

@@ -1,7 +1,7 @@
 //! R1 of actions: behind one that lets no packet go on to them.
 
 use super::asking::{Asking, witness};
-use crate::finding::{Finding, Fix, Level, Rule};
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::Step;
 use crate::sets::bdd::TooLarge;
 use tidegate_policy::dump::{ActionDump, FilterEntry};
@@ -13,6 +13,12 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
         let FilterEntry::Filter { actions, .. } = &dump.entry else { continue };
+        if let (Some(policer), Some(step)) =
+            (actions.iter().find(|dump| dump.action.old_style), asking.step_of_filter(at))
+        {
+            found.extend(beside_policer(step, policer));
+            continue;
+        }
         let Some(end) = last_met(actions).filter(|_| !asking.leaves_out(&dump.dev)) else { continue };
         let (Some(step), Some(dead)) = (asking.step_of_filter(at), actions.get(end + 1)) else { continue };
         let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
@@ -36,6 +42,24 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         });
     }
     Ok(found)
+}
+
+/// `action …` in a filter whose policer has no `action` before it: the kernel takes the policer alone (asked of Linux 6.1).
+fn beside_policer(step: &Step, policer: &ActionDump) -> Option<Finding> {
+    let ignored = step.words.iter().find(|word| word.text == "action")?;
+    Some(Finding {
+        rule: Rule::Unreachable,
+        level: Level::Warning,
+        place: ignored.place.clone().or_else(|| step.place.clone()),
+        what:
+            "the filter's `action` is ignored: its policer has no `action` before it, and the kernel takes that alone"
+                .to_owned(),
+        because: "whatever the action was to do with packets (redirect, mark, drop) is not done".to_owned(),
+        witness: Some(Witness::Number(format!("the filter has one action, {}", name(&policer.action.act)))),
+        fix: Some(Fix {
+            what: "write `action police …` and the other action behind it".to_owned(), edits: Vec::new()
+        }),
+    })
 }
 
 /// The action at which every packet ends, where others stand behind it; `None` too where that is not known.

@@ -55,7 +55,7 @@ fn capped(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, 
     // Its own queue may have classes below it, as red has.
     let stop = asking.prober.device(&root.dev).and_then(|id| way.stop_at(id));
     let there = stop.is_some_and(|stop| stop.classes.contains(&default));
-    asking.confirmed(there, &candidate, "in the default class");
+    asking.confirmed(there || way.dropped.is_some(), &candidate, "in the default class");
     let maker = reading.maker_of_class(&root.dev, default).and_then(|op| reading.step_of(op));
     let Some(step) = maker.filter(|_| there) else { return Ok(None) };
     let frame = reading.frame(&root.dev);

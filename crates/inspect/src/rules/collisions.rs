@@ -28,7 +28,7 @@ fn is_small_hash(flow: &FlowParams) -> bool {
 fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
     let who = if flow.keys.0 & !HOST_KEYS == 0 { "hosts" } else { "flows" };
     let (even, nearly) = (least(flow.divisor, 0.5), least(flow.divisor, 0.95));
-    let percent = |count: u32| (shared(flow.divisor, count) * 100.0) as u32;
+    let percent = |count: u32| (shared(flow.divisor, count) * 100.0).round() as u32;
     let reshuffled = match flow.perturb {
         0 => "and stay together".to_owned(),
         seconds => format!("until the hash changes, every {seconds} s, when all are dealt anew"),

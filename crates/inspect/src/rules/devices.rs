@@ -86,20 +86,24 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     } else {
         format!("the filter leads to {classid}, and there is no such class on {}", filter.dev)
     };
-    let here: Vec<String> = reading
-        .classes
-        .iter()
-        .filter(|class| class.dev == filter.dev)
-        .take(12)
-        .map(|class| class.classid.to_string())
-        .collect();
+    const SHOWN: usize = 12;
+    let own = reading.classes.iter().filter(|class| class.dev == filter.dev && class.classid.qdisc() == owner.handle);
+    let mut own: Vec<Handle> = own.map(|class| class.classid).filter(|class| class.minor() != 0).collect();
+    own.sort_unstable();
+    let mut here: Vec<String> = own.iter().take(SHOWN).map(Handle::to_string).collect();
+    if own.len() > SHOWN {
+        here.push(format!("and {} more", own.len() - SHOWN));
+    }
     let mut finding = finding(
         Rule::Nowhere,
         level,
         at_word(step, keyword),
         what,
         because,
-        format!("classes of {}: {}", filter.dev, here.join(", ")),
+        match here.is_empty() {
+            true => format!("{} of {} has no classes", owner.handle, filter.dev),
+            false => format!("classes of {} on {}: {}", owner.handle, filter.dev, here.join(", ")),
+        },
     );
     finding.fix = hexadecimal(reading, &filter.dev, classid).map(|what| Fix { what, edits: Vec::new() });
     Some(finding)

@@ -12,7 +12,7 @@ use crate::sets::set::Rewrite;
 use crate::walk::tree::{By, Parts, Place};
 use crate::words::count;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{FilterEntry, QdiscDump};
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{FilterParams, Filters};
 
 /// Filters on leaf classes, one finding for each class.
@@ -108,6 +108,11 @@ fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Re
     let root = place.1.qdisc();
     let shown = unasked(asking, place, &coming, filters)?;
     let inner = place.1.minor() != 0;
+    // A filter that leads there and gets no packet is told of itself.
+    let leads = |dump: &FilterDump| dump.dev == place.0 && super::asking::classid(dump) == Some(place.1);
+    if inner && asking.reading.filters.iter().any(leads) {
+        return Ok(None);
+    }
     Ok(Some(Finding {
         rule: Rule::Unreachable,
         // What hangs in a class that is not used yet does no harm.

@@ -109,9 +109,11 @@ fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: H
     let because = "the rate is kept, with one timer for each packet".to_owned();
     let witness = format!("kept full, it sends {}", words::rate(reached));
     let mut finding = finding(Rule::Burst, Level::Note, at_word(step, keyword), what, because, witness);
-    let enough = u64::from(frame).max(wanted.0 / 250);
-    finding.fix =
-        edit(step, keyword, &enough.to_string(), "give what the rate sends in a tick of 4 ms, a frame at least");
+    // `burst` is the rate's bucket, `cburst` the ceil's.
+    let (whose, rate) = if keyword == "burst" { ("rate", params.rate.rate) } else { ("ceil", params.ceil.rate) };
+    let enough = u64::from(frame).max(rate.0 / 250);
+    let what = format!("give what the {whose} sends in a tick of 4 ms, a frame at least");
+    finding.fix = edit(step, keyword, &enough.to_string(), &what);
     Some(finding)
 }
 
@@ -222,6 +224,9 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     leaves.sort_by_key(|leaf| (&leaf.class.dev, leaf.class.classid));
     for Leaf { class, rate, ceil } in &leaves {
         let child = reading.child(class);
+        if child.is_some_and(has_red) {
+            continue;
+        }
         let kind = child.map_or(Kind::Pfifo, |child| child.kind);
         let maker = match child {
             Some(child) => reading.maker_of_qdisc(child),
@@ -254,6 +259,8 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             others: others.map(|other| other.classid).take(64).collect(),
             curves: match &class.params {
                 ClassParams::Hfsc(curves) => format!("{curves:?} {}", class.parent),
+                // Who lends, and who is lent first, is a part of it.
+                ClassParams::Htb(htb) => format!("{rate:?} {ceil:?} {} {}", htb.prio, class.parent),
                 _ => format!("{rate:?} {ceil:?}"),
             },
             frame: longest_of(reading, class),
@@ -269,6 +276,9 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             _ => continue,
         };
         let inner = reading.qdiscs.iter().find(|inner| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle);
+        if inner.is_some_and(has_red) {
+            continue;
+        }
         let Some(step) = reading.maker_of_qdisc(inner.unwrap_or(qdisc)).and_then(|op| reading.step_of(op)) else {
             continue;
         };
@@ -336,6 +346,9 @@ fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> 
         .filter(|class| class.dev == qdisc.dev && class.classid.qdisc() == inner.handle && reading.is_leaf(class));
     let of = |class: &'r ClassDump| {
         let child = reading.child(class);
+        if child.is_some_and(has_red) {
+            return None;
+        }
         let maker = child.map_or_else(
             || reading.maker_of_class(&class.dev, class.classid).or_else(|| reading.maker_of_qdisc(inner)),
             |child| reading.maker_of_qdisc(child),
@@ -433,7 +446,7 @@ fn long(
             "{who}: {more}{} while the other classes are idle, and no less while they are busy",
             words::time(alone.wait)
         ),
-        Some(_) if alike => who.to_owned(),
+        Some(_) if alike || length.others.is_empty() => who.to_owned(),
         Some(_) => because,
     };
     let aside = if delays { ", netem's delay aside" } else { "" };
@@ -533,6 +546,11 @@ fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
 /// Does a queue of this kind hold what comes until it is full? hhf tells large flows from small, and drops nothing before.
 fn until_full(kind: Kind) -> bool {
     kind.waits() == Waits::UntilFull || kind == Kind::Hhf
+}
+
+/// Is it an sfq whose flows are kept short by random early detection?
+fn has_red(qdisc: &QdiscDump) -> bool {
+    matches!(&qdisc.params, QdiscParams::Sfq(sfq) if sfq.red.is_some())
 }
 
 /// Is it a netem that treats each packet by a draw?
@@ -723,7 +741,7 @@ fn interval(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
 /// A device on which nothing keeps its queue short.
 fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>], delays: bool) -> Option<Finding> {
     let here = || reading.qdiscs.iter().filter(|qdisc| qdisc.dev == dev);
-    if here().any(|qdisc| qdisc.kind.waits() == Waits::KeptShort) {
+    if here().any(|qdisc| qdisc.kind.waits() == Waits::KeptShort || has_red(qdisc)) {
         return None;
     }
     let mut waits: BTreeMap<Handle, (bool, Span)> = BTreeMap::new();

@@ -106,3 +106,63 @@ fn a_filter_that_names_a_class_of_the_qdisc_below() {
         assert!(story.contains("class 2:2"), "{story}");
     }
 }
+
+/// `police …` without `action` before it, and an `action` behind: Linux 6.1 keeps the policer alone (its listing shows no
+/// mirred, and nothing came to the ifb).
+#[test]
+fn an_action_beside_a_policer_of_the_old_words_is_ignored() {
+    let text = "tc qdisc add dev eth0 ingress\n\
+                tc filter add dev eth0 parent ffff: protocol ip prio 2 u32 match ip protocol 17 0xff \
+                police rate 5mbit burst 50k conform-exceed pipe action mirred egress redirect dev eth1";
+    says(text, &[Rule::Unreachable], &["2 warning R1: the filter's `action` is ignored", "one action, `police`"]);
+    let story = explain(&["eth0", "eth1"], text, "udp 203.0.113.9:53 > 192.168.1.7:4000 len 400 in eth0");
+    assert!(!story.contains("redirect"), "{story}");
+    let both =
+        text.replace(" police rate", " action police rate").replace("conform-exceed pipe", "conform-exceed drop/pipe");
+    silent(&both, &[Rule::Unreachable]);
+    let story = explain(&["eth0", "eth1"], &both, "udp 203.0.113.9:53 > 192.168.1.7:4000 len 400 in eth0");
+    assert!(story.contains("it is redirected to eth1"), "{story}");
+}
+
+/// A filter that leads to an inner class, and that others shadow, is the cause; the filters there are not told beside it.
+#[test]
+fn filters_of_a_class_whose_own_filter_is_shadowed_have_one_cause() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 9\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1: classid 1:3 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1:3 classid 1:31 htb rate 5mbit\n\
+                tc class add dev eth0 parent 1: classid 1:9 htb rate 1mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.2.0.0/16 flowid 1:1\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.2.3.0/24 flowid 1:3\n\
+                tc filter add dev eth0 parent 1:3 protocol ip prio 1 u32 match u32 0 0 flowid 1:31";
+    says(text, &[Rule::Unreachable], &["7 warning R1: no packet reaches this filter"]);
+}
+
+/// A default class whose queue takes no packet, and an HTB without default below a netem, end no check.
+#[test]
+fn queues_that_take_nothing_and_delays_do_not_end_a_check() {
+    for leaf in ["blackhole", "pfifo limit 0", "netem loss 100%"] {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 1kbit\n\
+             tc class add dev eth0 parent 1: classid 1:11 htb rate 1gbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:11\n\
+             tc qdisc add dev eth0 parent 1:10 handle 12: {leaf}"
+        );
+        let _ = said(&text, &[Rule::Default]);
+    }
+    let below = "tc qdisc add dev eth0 root handle 11: netem delay 5ms\n\
+                 tc qdisc add dev eth0 parent 11:1 handle 12: htb default 40\n\
+                 tc class add dev eth0 parent 12: classid 12:1 htb rate 1mbit";
+    silent(below, &[Rule::Default]);
+}
+
+/// The direct queue of HTB is past all classes, whatever the default is.
+#[test]
+fn a_filter_to_htb_itself_is_told_so() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 40\n\
+                tc class add dev eth0 parent 1: classid 1:40 htb rate 1mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip sport 443 0xffff flowid 1:0";
+    let story = explain(&["eth0"], text, "tcp 192.168.1.5:443 > 10.129.0.5:25 len 1400 out eth0");
+    assert!(story.contains("that is HTB itself: past all classes") && !story.contains("default class"), "{story}");
+}

@@ -104,7 +104,7 @@ impl Back<'_> {
             };
             chains.iter().any(of_chain)
         };
-        for wanted in marks.iter().filter(|wanted| wanted.0 > u32::from(u16::MAX) || !sets(**wanted)) {
+        for wanted in marks.iter().filter(|wanted| !sets(**wanted)) {
             let mark = wanted.0;
             let acting = self.filters.iter().enumerate();
             let acting = acting.filter_map(|(at, filter)| Some((at, writes_mark(filter, *wanted)?))).next();

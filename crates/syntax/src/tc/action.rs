@@ -67,6 +67,13 @@ pub(super) fn empty(place: usize) -> Refusal {
         .remedy("Say which action: action police rate 1mbit burst 10k drop.")
 }
 
+/// Gives a filter other actions; beside a policer without `action` before it the kernel takes no notice of any.
+pub(super) fn replace(actions: &mut Vec<Action>, others: Vec<Action>) {
+    if !actions.iter().any(|action| action.old_style) {
+        *actions = others;
+    }
+}
+
 /// Reads the words after `police` in a filter that has no `action` before it.
 pub(super) fn old_police(words: &mut Words<'_>) -> Result<Vec<Action>, Refusal> {
     let place = words.last();

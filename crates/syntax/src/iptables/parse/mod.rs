@@ -13,24 +13,95 @@ use tidegate_policy::netfilter::{
     Translator,
 };
 
-/// Extensions that scripts load and this version does not have.
-const LATER_MATCHES: [&str; 14] = [
+/// Extensions of iptables 1.8.9 (iptables-extensions(8)) that this version does not have.
+const LATER_MATCHES: [&str; 48] = [
     "addrtype",
+    "ah",
     "bpf",
     "cgroup",
+    "cluster",
+    "connlabel",
     "connlimit",
+    "cpu",
+    "dccp",
+    "devgroup",
+    "dst",
     "ecn",
+    "esp",
+    "eui64",
+    "frag",
     "hashlimit",
+    "hbh",
     "helper",
+    "hl",
+    "ipcomp",
     "iprange",
+    "ipv6header",
+    "ipvs",
     "limit",
     "mac",
+    "mh",
+    "nfacct",
+    "osf",
     "owner",
+    "physdev",
+    "pkttype",
+    "policy",
+    "quota",
+    "rateest",
+    "realm",
     "recent",
+    "rpfilter",
+    "rt",
+    "sctp",
     "set",
+    "socket",
+    "srh",
     "statistic",
+    "string",
+    "tcpmss",
+    "time",
+    "ttl",
+    "u32",
 ];
-const LATER_TARGETS: [&str; 4] = ["ECN", "IMQ", "NFLOG", "NFQUEUE"];
+const LATER_TARGETS: [&str; 24] = [
+    "AUDIT",
+    "CHECKSUM",
+    "CLUSTERIP",
+    "CONNSECMARK",
+    "DNPT",
+    "ECN",
+    "HL",
+    "HMARK",
+    "IDLETIMER",
+    "LED",
+    "NETMAP",
+    "NFLOG",
+    "NFQUEUE",
+    "RATEEST",
+    "SECMARK",
+    "SET",
+    "SNPT",
+    "SYNPROXY",
+    "TCPOPTSTRIP",
+    "TEE",
+    "TPROXY",
+    "TRACE",
+    "TTL",
+    "ULOG",
+];
+/// Those that only iptables has, and those that only ip6tables has.
+const OF_V4: [&str; 3] = ["CLUSTERIP", "TTL", "ttl"];
+const OF_V6: [&str; 12] = ["DNPT", "HL", "SNPT", "dst", "eui64", "frag", "hbh", "hl", "ipv6header", "mh", "rt", "srh"];
+/// Extensions of scripts for kernels that were patched for them, with what does the same today.
+const PATCHED: [(&str, &str); 3] = [
+    (
+        "IMQ",
+        "No Linux has IMQ unpatched: redirect packets to an ifb instead (tc … action mirred egress redirect dev ifb0).",
+    ),
+    ("layer7", "No Linux has layer7 unpatched: match ports, or marks that a DPI program sets."),
+    ("ipp2p", "No Linux has ipp2p unpatched: match ports, or marks that a DPI program sets."),
+];
 /// Syslog's level of a note, unless said otherwise.
 const WARNING: u8 = 4;
 /// Extensions there are.
@@ -51,6 +122,16 @@ const MATCHES: [&str; 15] = [
     "tos",
     "comment",
 ];
+/// The refusal of an extension that no unpatched kernel has.
+fn patched(what: &str, name: &str, place: usize) -> Option<Refusal> {
+    let (_, remedy) = PATCHED.iter().find(|(own, _)| *own == name)?;
+    Some(
+        Refusal::new(2, format!("tidegate: the {what} {name} is not supported in this version"))
+            .at(place)
+            .remedy(*remedy),
+    )
+}
+
 pub(super) const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
 /// Longest name of a chain, in octets.
 const LONGEST_CHAIN: usize = 28;
@@ -312,7 +393,10 @@ impl<'a> Reader<'a> {
             }
             "-m" | "--match" => {
                 let extension = self.joined_or_next(name, joined)?;
-                if LATER_MATCHES.contains(&extension) {
+                if let Some(refused) = patched("match", extension, self.at - 1) {
+                    return Err(refused);
+                }
+                if LATER_MATCHES.contains(&extension) && self.has(extension) {
                     return Err(later(format!("the match {extension}"), self.at - 1));
                 }
                 if !MATCHES.contains(&extension) {
@@ -326,7 +410,10 @@ impl<'a> Reader<'a> {
                 if self.target_name.is_some() {
                     return Err(self.complain("multiple -j flags not allowed"));
                 }
-                if LATER_TARGETS.contains(&target.as_str()) {
+                if let Some(refused) = patched("target", &target, self.at - 1) {
+                    return Err(refused);
+                }
+                if LATER_TARGETS.contains(&target.as_str()) && self.has(&target) {
                     return Err(later(format!("the target {target}"), self.at - 1));
                 }
                 let goes = matches!(name, "-g" | "--goto");
@@ -358,6 +445,11 @@ impl<'a> Reader<'a> {
                 .then(&format!("Try `{0} -h' or '{0} --help' for more information.", self.tool))
                 .at(self.at - 1)),
         }
+    }
+
+    /// Has the tool an extension of this name, if the other has it?
+    fn has(&self, extension: &str) -> bool {
+        !if self.ipv6 { OF_V4.contains(&extension) } else { OF_V6.contains(&extension) }
     }
 
     /// An option of an extension: of the target that was named, or of a match.

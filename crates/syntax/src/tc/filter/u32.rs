@@ -97,7 +97,7 @@ fn options(words: &mut Words<'_>, env: &Env) -> Result<Options, Refusal> {
             "skip_sw" => return Err(no_card(words.last())),
             "skip_hw" => return Err(later("u32 option", word, words.last())),
             "indev" => params.indev = Some(Indev::named(words.need()?)),
-            _ if begins(word, "action") => read.actions = action::parse(words, env)?,
+            _ if begins(word, "action") => action::replace(&mut read.actions, action::parse(words, env)?),
             _ if begins(word, "police") => read.actions = action::old_police(words)?,
             "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),
             _ if begins(word, "classid") => params.classid = Some(classid(words)?),
