@@ -195,7 +195,9 @@ fn missed(step: &Step, needed: Vec<Thing>, made: &BTreeSet<Thing>) -> Option<Thi
 /// The command after a refused one that makes what the refused one missed.
 pub(crate) fn made_later(steps: &[Step], at: usize) -> Option<&Step> {
     let refused = steps.get(at)?;
-    let before = steps.iter().take(at).filter(|step| step.refused.is_none());
+    // Only of a class it counts what was made before.
+    let counts = if says(refused, &["No such file or directory"]) { at } else { 0 };
+    let before = steps.iter().take(counts).filter(|step| step.refused.is_none());
     let missing = missed(refused, needs(refused), &before.flat_map(makes).collect())?;
     steps.get(at + 1..)?.iter().find(|step| step.refused.is_none() && makes(step).contains(&missing))
 }

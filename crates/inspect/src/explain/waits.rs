@@ -197,6 +197,10 @@ fn dump<'r>(reading: &'r Reading, moment: &Moment, handle: Handle) -> Option<&'r
 /// Sentences about what may go before a packet, with the arithmetic.
 pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let Some(leaf) = moment.stop.leaf() else { return Vec::new() };
+    let is_named = reading.was_there(&moment.name) || reading.gateway.device(&moment.name).is_some();
+    if !is_named && leaf.qdisc.is_none() && leaf.on == Handle::ROOT {
+        return vec!["the policy does not name this device: what waits there is not known".into()];
+    }
     let served = served(reading, moment);
     let frame = Frame::of(reading, moment);
     let dump = dump(reading, moment, leaf.qdisc);

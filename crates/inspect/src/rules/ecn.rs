@@ -12,6 +12,8 @@ use tidegate_policy::{FilterParams, FlowerField};
 /// The bits of the octet that are a code point, and those that are ECN's.
 const DSCP: u8 = 0xfc;
 const ECN: u8 = 0x03;
+/// Expedited forwarding (RFC 3246).
+const EF: u8 = 46;
 /// ECT(0), which senders that use ECN write on data (RFC 3168).
 const ECT0: u8 = 0x02;
 
@@ -22,6 +24,11 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
         let Some((value, mask)) = asked(dump).filter(|_| !asking.leaves_out(&dump.dev)) else { continue };
+        // Bits outside the mask are not kept.
+        if mask & DSCP == DSCP && value == EF & mask {
+            found.extend(unshifted(asking, at, mask)?);
+            continue;
+        }
         if mask & ECN != ECN || mask & DSCP != DSCP || value & ECN != 0 || value & DSCP == 0 {
             continue;
         }
@@ -53,6 +60,38 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         });
     }
     Ok(found)
+}
+
+/// EF's number in the place of the octet: `tos 0x2e` asks for code point 11 and ECT(0), which nobody sends.
+fn unshifted(asking: &mut Asking<'_>, at: usize, mask: u8) -> Result<Option<Finding>, TooLarge> {
+    let reading = asking.reading;
+    let dump = &reading.filters[at];
+    let (Some(step), Some(class)) = (asking.step_of_filter(at), super::asking::classid(dump)) else { return Ok(None) };
+    let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+    let Some(plain) = asking.reached.pick(reading, &seen.matched)? else { return Ok(None) };
+    let marked = Candidate { packet: Packet { dsfield: EF << 2, ..plain.packet.clone() }, ..plain };
+    let Some(device) = asking.prober.device(&dump.dev) else { return Ok(None) };
+    let way = asking.send(&marked);
+    if way.dropped.is_some() || way.stop_at(device).is_some_and(|stop| stop.classes.contains(&class)) {
+        return Ok(None);
+    }
+    let went = asking.went(&way, &dump.dev);
+    let is_ef = |word: &&crate::reading::Word| ["0x2e", "46"].contains(&word.text.to_ascii_lowercase().as_str());
+    let Some(word) = step.words.iter().find(is_ef) else { return Ok(None) };
+    Ok(Some(Finding {
+        rule: Rule::Shapes,
+        level: Level::Warning,
+        place: word.place.clone().or_else(|| step.place.clone()),
+        what: format!(
+            "{EF:#04x} under the mask {mask:#04x} is not EF: the code point stands in the upper six bits of the octet"
+        ),
+        because: format!(
+            "EF is {EF} ({EF:#04x}), which is {:#04x} in the octet; no sender writes {EF:#04x} there",
+            EF << 2
+        ),
+        witness: witness(&marked, &went),
+        fix: Some(Fix { what: format!("if EF is meant: {:#04x} and the mask 0xfc", EF << 2), edits: Vec::new() }),
+    }))
 }
 
 /// What a filter asks of the octet, and under which mask.

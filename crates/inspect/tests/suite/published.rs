@@ -166,3 +166,34 @@ fn a_filter_to_htb_itself_is_told_so() {
     let story = explain(&["eth0"], text, "tcp 192.168.1.5:443 > 10.129.0.5:25 len 1400 out eth0");
     assert!(story.contains("that is HTB itself: past all classes") && !story.contains("default class"), "{story}");
 }
+
+/// EF is 46, and 0xb8 in the octet: who writes 0x2e there takes no packet of EF.
+#[test]
+fn the_number_of_ef_in_the_place_of_the_octet() {
+    let of = |tos: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+             tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip tos {tos} flowid 1:10"
+        )
+    };
+    for tos in ["0x2e 0xff", "46 0xfc"] {
+        says(
+            &of(tos),
+            &[Rule::Shapes],
+            &["4 warning C3: 0x2e under the mask", "dscp EF out eth0: 1:20", "0xb8 and the mask 0xfc"],
+        );
+    }
+    silent(&of("0xb8 0xfc"), &[Rule::Shapes]);
+    silent(&of("0x10 0xfc"), &[Rule::Shapes]);
+}
+
+/// A device that no command names is no queue to give figures of.
+#[test]
+fn nothing_is_said_of_the_queue_of_a_device_that_the_policy_does_not_name() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit";
+    let story = explain(&["eth0"], text, "tcp 203.0.113.9:80 > 192.168.1.7:5000 len 1500 in eth0");
+    assert!(story.contains("the policy does not name this device") && !story.contains("1000 packets"), "{story}");
+}

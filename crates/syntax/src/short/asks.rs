@@ -298,16 +298,22 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, St
         ));
     }
     let mut asks = Asks::default();
-    let (mut protocol, mut said) = (None, 0);
+    let mut said = 0;
     let at = if v6 { 40 } else { 20 };
+    // It may be said before the ports or after them.
+    let protocol =
+        params.keys.iter().filter(|key| key.offset_mask == 0).find_map(|key| match (key.offset, key.mask, v6) {
+            (8, 0x00ff_0000, false) => Some((key.value >> 16) as u8),
+            (4, 0x0000_ff00, true) => Some((key.value >> 8) as u8),
+            _ => None,
+        });
     for key in params.keys.iter().filter(|key| key.mask != 0) {
         let (value, mask) = (key.value, key.mask);
         if key.offset_mask != 0 {
             return Err("for what is behind the header".into());
         }
         match (key.offset, mask, v6) {
-            (8, 0x00ff_0000, false) => protocol = Some((value >> 16) as u8),
-            (4, 0x0000_ff00, true) => protocol = Some((value >> 8) as u8),
+            (8, 0x00ff_0000, false) | (4, 0x0000_ff00, true) => {}
             (0, mask, false) if mask & 0xff00_ffff == 0 && mask >> 16 & 0xfc == 0xfc => {
                 asks.dscp.push((value >> 18) as u8);
                 said += 1;
@@ -390,4 +396,21 @@ fn acknowledgements(params: &U32Params) -> Option<u32> {
     let is_short = below <= 128 && first & lengths & 0xffff == 0;
     let flag = bits & 0x0010_0000 != 0 && flags & 0x0010_0000 != 0;
     (is_tcp && no_options && is_short && flag).then_some(below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_policy::U32Key;
+
+    /// `match ip dport 51820 0xffff match ip protocol 17 0xff` asks for UDP, as the other order does.
+    #[test]
+    fn a_protocol_counts_before_the_ports_and_behind_them() {
+        let key = |offset: i32, value: u32, mask: u32| U32Key { offset, value, mask, offset_mask: 0 };
+        let (udp, port) = (key(8, 17 << 16, 0x00ff_0000), key(20, 51_820, 0xffff));
+        for keys in [vec![udp, port], vec![port, udp]] {
+            let asks = by_keys(&U32Params { keys, ..U32Params::default() }, false, Way::Up).expect("it has words");
+            assert_eq!(asks.ports.iter().map(|ports| ports.protocol).collect::<Vec<_>>(), [Some(17)]);
+        }
+    }
 }
