@@ -212,6 +212,11 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
     said.extend(netems_above(reading, moment));
+    let beneath = reading.gateway.device(&moment.name).and_then(|device| reading.gateway.beneath(device));
+    if let Some(lower) = beneath {
+        let lower = reading.gateway.name(lower);
+        said.push(format!("its frames go on to {lower}, through whose qdiscs they are not followed here"));
+    }
     if served.by_weight {
         said.push(
             "its link sharing is a weight, not a rate: what others send decides how much it gets beside them".into(),

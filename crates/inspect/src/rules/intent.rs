@@ -28,7 +28,7 @@ struct Sender {
 /// Zoom's guide to DSCP marking.
 const SENDERS: [Sender; 8] = [
     Sender {
-        name: "OpenSSH's keystrokes (AF21, since 7.8)",
+        name: "OpenSSH's keystrokes (AF21, 7.8 to 10.0)",
         packet: "tcp 192.168.1.10:40000 > 198.51.100.7:22 dscp AF21 len 100",
         hurried: true,
     },

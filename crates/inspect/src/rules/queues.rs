@@ -463,10 +463,8 @@ fn long(
 
 /// A limit that holds a fifth of a second; where that is a handful of packets, a queue that keeps itself short.
 fn shorter(length: &Length<'_>, busy: Filled) -> Fix {
-    let fits = match length.rate {
-        Some(rate) => rate.0 / 5 / u64::from(length.frame),
-        None => u64::from(busy.packets) * Span::millis(200).0 / busy.wait.0.max(1),
-    };
+    // By what was measured, as the finding says it.
+    let fits = u64::from(busy.packets) * Span::millis(200).0 / busy.wait.0.max(1);
     let in_packets = length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
     if in_packets && fits >= 10 {
         return edit(length.step, "limit", &fits.to_string(), "hold a fifth of a second")

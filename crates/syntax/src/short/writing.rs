@@ -329,7 +329,7 @@ impl Back<'_> {
         ids.sort_unstable();
         if !ids.is_empty() {
             self.miss(
-                format!("the classes {} of {} share as equals what is left", names(ids), main.dev),
+                format!("the priorities by which the classes {} of {} get what is left", names(ids), main.dev),
                 "in a short policy a class has it before those that stand behind it in the file, and before the rest",
             );
         }
@@ -341,7 +341,12 @@ impl Back<'_> {
         let most = main.rate / 100 * MOST_PROMISED;
         if sum > most {
             self.miss(
-                format!("the classes of {} are promised {} % of the link together", main.dev, percent(sum, main.rate)),
+                format!(
+                    "the classes of {}{} are promised {} % of the link together",
+                    main.dev,
+                    if main.classes.iter().any(|class| class.is_default) { ", the default aside," } else { "" },
+                    percent(sum, main.rate)
+                ),
                 format!("their shares are made smaller in proportion, to {MOST_PROMISED} %"),
             );
         }
