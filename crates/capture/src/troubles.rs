@@ -324,7 +324,7 @@ mod tests {
             ("", "Usage: x {on|off}\n", Some("Usage: x {on|off}")),
             ("usage:\n   x DEV RATE\n", "", Some("usage: x DEV RATE")),
             ("USAGE\n\n", "", Some("USAGE")),
-            ("", "usage: /work/scripts/x.sh <DEV> </etc/rate>\n", Some("usage: x.sh <DEV> </etc/rate>")),
+            ("", "usage: /home/ann/scripts/x.sh <DEV> </etc/rate>\n", Some("usage: x.sh <DEV> </etc/rate>")),
             ("what usage is low\n", "no\n", None),
             ("", "", None),
         ];
