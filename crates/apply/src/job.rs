@@ -51,9 +51,20 @@ pub(crate) fn go_back(room: &RuntimeDir, name: &str, state: &State, report: Repo
     })
 }
 
+/// The name of a job that is being undone: once and for all.
+fn renamed_token(token: &str) -> String {
+    const UNDONE: &str = "-undone";
+    format!("{}{UNDONE}", token.strip_suffix(UNDONE).unwrap_or(token))
+}
+
 fn went_back(room: &RuntimeDir, name: &str, state: &State, report: Report<'_>) -> Result<()> {
     let job = Job::of(state.job().context("nothing was begun")?)?;
     if state.backend() == "user" {
+        // A daemon that is still starting for this job looks for its token when it has the lock: from now on it finds
+        // another, and gives up. One that looked before has the lock, and is ended.
+        let mut renamed = state.clone();
+        renamed.0["job"]["token"] = json!(renamed_token(&job.token));
+        renamed.write(room, name)?;
         let daemon = &state.0["before"]["daemon"];
         let before = Some(daemon).filter(|daemon| job.does != Does::Down && !daemon.is_null());
         user::go_back((room, name), &state.devices(), before, report)?;
@@ -109,4 +120,16 @@ pub(crate) fn begun(room: &RuntimeDir, name: &str, state: &State, does: Does) ->
     state.0["job"] = Job::new(does, previous.map(|previous| State(previous.clone()))).kept();
     state.write(room, name)?;
     Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::renamed_token;
+
+    #[test]
+    fn a_job_that_is_undone_has_another_name_however_often_it_is_tried() {
+        let once = renamed_token("17-1");
+        assert_ne!(once, "17-1");
+        assert_eq!(renamed_token(&once), once);
+    }
 }
