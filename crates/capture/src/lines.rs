@@ -469,19 +469,15 @@ fn known_words(source: &Source, word: &Word, tool: &str, args: &[String]) -> Opt
         return Some(0);
     }
     let values = words::resolve(&word.raw, &source.variables);
-    let of_tool = values.iter().filter_map(|value| {
-        let mut words = value.split_whitespace();
-        let named = words.next().is_some_and(|name| name.rsplit('/').next() == Some(tool));
-        named.then(|| words.collect::<Vec<_>>())
-    });
-    let mut of_tool = of_tool.peekable();
-    if of_tool.peek().is_none() {
+    let behind = |value: &str| {
+        let mut words = value.split_whitespace().map(str::to_owned);
+        words.next().is_some_and(|name| name.rsplit('/').next() == Some(tool)).then(|| words.collect::<Vec<_>>())
+    };
+    let known: Vec<Vec<String>> = values.iter().filter_map(|value| behind(value)).collect();
+    if known.is_empty() {
         return Some(0);
     }
-    of_tool
-        .filter(|words| args.iter().zip(words).filter(|(arg, word)| arg == *word).count() == words.len())
-        .map(|words| words.len())
-        .max()
+    known.iter().filter(|words| args.starts_with(words)).map(Vec::len).max()
 }
 
 /// The word of a command that names the tool: `tc`, `/sbin/tc`, `$TC`.

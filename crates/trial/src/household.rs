@@ -54,8 +54,10 @@ impl Household {
         // The others of the same network, in those that are named as such first.
         let nets = named.iter().filter(|(_, bits)| *bits < 32).chain(&named);
         for (address, bits) in nets {
-            let first = u32::from(*address) & mask((*bits).min(24));
-            (2..2 + MOST as u32).for_each(|number| add(Ipv4Addr::from(first | number)));
+            // Of a host's own network nothing is known: 256 addresses are usual.
+            let bits = if *bits == 32 { 24 } else { *bits };
+            let (first, last) = (u32::from(*address) & mask(bits), u32::MAX >> bits);
+            (2..last.min(2 + MOST as u32)).for_each(|number| add(Ipv4Addr::from(first | number)));
         }
         Household { addresses }
     }
@@ -224,6 +226,7 @@ mod tests {
         let rows = [
             ("u32 match ip src 10.0.0.8", vec!["10.0.0.8", "10.0.0.2", "10.0.0.3", "10.0.0.4"]),
             ("u32 match ip src 172.16.4.0/22", vec!["172.16.4.2", "172.16.4.3", "172.16.4.4", "172.16.4.5"]),
+            ("u32 match ip src 10.0.0.64/28", vec!["10.0.0.66", "10.0.0.67", "10.0.0.68", "10.0.0.69"]),
             // Testbeds use what is not theirs.
             ("u32 match ip src 11.209.0.10", vec!["11.209.0.10", "11.209.0.2", "11.209.0.3", "11.209.0.4"]),
             ("flower src_ip 10.1.1.1", vec!["10.1.1.1", "10.1.1.2", "10.1.1.3", "10.1.1.4"]),
