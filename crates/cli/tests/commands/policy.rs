@@ -570,7 +570,7 @@ fn what_a_short_policy_cannot_say_is_named() {
             vec!["up = \"9000kbit\"", "share = \"1000kbit\""],
             vec![
                 "the first slope of class 1:10 of eth0, 4 Mbit/s for 20 ms: it is left out",
-                "1:10 and 1:30 of eth0 share as equals",
+                "the priorities by which the classes 1:10 and 1:30 of eth0 get what is left",
             ],
             vec!["hfsc"],
         ),
