@@ -1,4 +1,4 @@
-//! C3 once more: filters that ask for all eight bits of the DS field's octet, ECN's two among them.
+//! C3 once more: filters that ask for all eight bits of the DS field's byte, ECN's two among them.
 
 use super::asking::{Asking, witness};
 use crate::finding::{Finding, Fix, Level, Rule};
@@ -9,7 +9,7 @@ use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{FilterParams, FlowerField};
 
-/// The bits of the octet that are a code point, and those that are ECN's.
+/// The bits of the byte that are a code point, and those that are ECN's.
 const DSCP: u8 = 0xfc;
 const ECN: u8 = 0x03;
 /// Expedited forwarding (RFC 3246).
@@ -43,14 +43,14 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             (there, way.dropped.is_none(), asking.went(&way, &dump.dev))
         };
         let ((true, true, _), (false, true, went)) = (classes(&plain), classes(&with)) else { continue };
-        let octet = format!("{value:#04x}");
+        let byte = format!("{value:#04x}");
         found.push(Finding {
             rule: Rule::Shapes,
             level: Level::Note,
-            place: step.words.iter().find(|word| word.text == octet).and_then(|word| word.place.clone()).or_else(|| {
+            place: step.words.iter().find(|word| word.text == byte).and_then(|word| word.place.clone()).or_else(|| {
                 step.place.clone()
             }),
-            what: format!("{octet} under the mask {mask:#04x} is asked for with ECN's two bits: only packets without ECN fit"),
+            what: format!("{byte} under the mask {mask:#04x} is asked for with ECN's two bits: only packets without ECN fit"),
             because: format!(
                 "senders that use ECN set one of them on data (RFC 3168), and what they send with this mark does not come \
                  to {class} by this filter"
@@ -62,7 +62,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     Ok(found)
 }
 
-/// EF's number in the place of the octet: `tos 0x2e` asks for code point 11 and ECT(0), which nobody sends.
+/// EF's number in the place of the byte: `tos 0x2e` asks for code point 11 and ECT(0), which no sender writes.
 fn unshifted(asking: &mut Asking<'_>, at: usize, mask: u8) -> Result<Option<Finding>, TooLarge> {
     let reading = asking.reading;
     let dump = &reading.filters[at];
@@ -83,10 +83,10 @@ fn unshifted(asking: &mut Asking<'_>, at: usize, mask: u8) -> Result<Option<Find
         level: Level::Warning,
         place: word.place.clone().or_else(|| step.place.clone()),
         what: format!(
-            "{EF:#04x} under the mask {mask:#04x} is not EF: the code point stands in the upper six bits of the octet"
+            "{EF:#04x} under the mask {mask:#04x} is not EF: the code point stands in the upper six bits of the byte"
         ),
         because: format!(
-            "EF is {EF} ({EF:#04x}), which is {:#04x} in the octet; no sender writes {EF:#04x} there",
+            "EF is {EF} ({EF:#04x}), which is {:#04x} in the byte; no sender writes {EF:#04x} there",
             EF << 2
         ),
         witness: witness(&marked, &went),
@@ -94,7 +94,7 @@ fn unshifted(asking: &mut Asking<'_>, at: usize, mask: u8) -> Result<Option<Find
     }))
 }
 
-/// What a filter asks of the octet, and under which mask.
+/// What a filter asks of the byte, and under which mask.
 fn asked(dump: &FilterDump) -> Option<(u8, u8)> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     match (params, dump.protocol) {

@@ -167,9 +167,9 @@ fn a_filter_to_htb_itself_is_told_so() {
     assert!(story.contains("that is HTB itself: past all classes") && !story.contains("default class"), "{story}");
 }
 
-/// EF is 46, and 0xb8 in the octet: who writes 0x2e there takes no packet of EF.
+/// EF is 46, and 0xb8 in the byte of the DS field: a filter for 0x2e there takes no packet of EF.
 #[test]
-fn the_number_of_ef_in_the_place_of_the_octet() {
+fn the_number_of_ef_compared_with_the_whole_byte() {
     let of = |tos: &str| {
         format!(
             "tc qdisc add dev eth0 root handle 1: htb default 20\n\

@@ -38,20 +38,11 @@ fn what_is_not_alike_is_said() {
         other.runs[0].cut = true;
     });
     let comparing = Comparing::new(&sides);
-    let expected = [
-        "These are different scenarios: before is “A 4M/768k line <and> two targets” and after is “Another line”.",
-        "The policy tbf is in before only.",
-        "The load both is in before only.",
-        "The link dsl is another: in before 768 kbit/s, 8 ms, buffer 64 kB and back 4 Mbit/s, 8 ms, buffer 64 kB and in after 1 Mbit/s and back 4 Mbit/s, 8 ms, buffer 64 kB.",
-        "The policy fair has other commands in each.",
-        "They were measured for different times: 30.0 s in before and 10.0 s in after.",
-        "after has one repeat of each case, so how much figures vary is not known.",
-        "In after 1 of 4 runs were stopped before their end.",
-    ];
-    assert_eq!(comparing.apart, expected);
+    // What these say is tested where they are found (crates/analysis/tests/suite/compared.rs).
+    assert!(comparing.apart.len() >= 8, "{:?}", comparing.apart);
     let text = comparison_text(&comparing);
-    for sentence in expected {
-        assert!(text.contains(sentence), "{text}");
+    for sentence in &comparing.apart {
+        assert!(text.contains(sentence.as_str()), "{text}");
     }
     assert!(text.contains("? one repeat only") && !text.contains("tbf  "), "{text}");
     let page = comparison_page(&comparing);
