@@ -39,7 +39,12 @@ pub(super) struct Finder {
     calls: RefCell<BTreeMap<Rc<str>, Naming>>,
     /// Per tool, the commands that name it: file, command, word.
     naming: RefCell<BTreeMap<String, Naming>>,
+    /// What the words that name a tool say behind its name, by tool, file and command.
+    behind: RefCell<BTreeMap<(String, usize, usize), Behind>>,
 }
+
+/// What a variable says behind a tool's name, for each value that it may have.
+type Behind = Rc<[Vec<String>]>;
 
 #[derive(Debug)]
 struct Source {
@@ -99,6 +104,7 @@ impl Finder {
             last_calls: BTreeMap::new(),
             calls: RefCell::default(),
             naming: RefCell::default(),
+            behind: RefCell::default(),
         };
         finder.count_variables();
         finder
@@ -126,6 +132,7 @@ impl Finder {
             source.real = real;
             self.files.push(source);
             self.naming.borrow_mut().clear();
+            self.behind.borrow_mut().clear();
             self.calls.borrow_mut().clear();
             self.count_variables();
         }
@@ -387,9 +394,8 @@ impl Finder {
         };
         let mut best: Option<(usize, usize, Match)> = None;
         for &(file, at, word) in ahead.iter().chain(behind) {
-            let source = &self.files[file];
-            let Some(known) = known_words(source, &source.commands[at].words[word], tool, args) else { continue };
-            let mut found = agree(&source.commands[at], word, &args[known..]);
+            let Some(known) = self.known_words(tool, (file, at, word), args) else { continue };
+            let mut found = agree(&self.files[file].commands[at], word, &args[known..]);
             if known > 0 {
                 // These words stand in the variable.
                 found.words.splice(0..0, std::iter::repeat_n(None, known));
@@ -409,6 +415,19 @@ impl Finder {
 }
 
 impl Finder {
+    /// How many of a call's first arguments the word that names the tool gives; `None`: it gives others.
+    fn known_words(&self, tool: &str, (file, at, word): (usize, usize, usize), args: &[String]) -> Option<usize> {
+        let source = &self.files[file];
+        let mut all = self.behind.borrow_mut();
+        let behind = all
+            .entry((tool.to_owned(), file, at))
+            .or_insert_with(|| words_behind(source, &source.commands[at].words[word], tool));
+        if behind.is_empty() {
+            return Some(0);
+        }
+        behind.iter().filter(|words| args.starts_with(words)).map(Vec::len).max()
+    }
+
     fn naming(&self, tool: &str) -> Naming {
         if let Some(known) = self.naming.borrow().get(tool) {
             return Rc::clone(known);
@@ -461,23 +480,18 @@ fn givers(args: &[String], words: &[Option<usize>]) -> Vec<Option<Giver>> {
     args.iter().zip(words).map(of).collect()
 }
 
-/// How many of a call's arguments a variable gives behind the tool's name (`T="tc filter add dev eth0"`); `None`: it gives
-/// others. Of a command that a function is given, nothing is known here.
-fn known_words(source: &Source, word: &Word, tool: &str, args: &[String]) -> Option<usize> {
+/// What a word that names a tool says behind the name (`T="tc filter add dev eth0"`), for each value that it may have.
+fn words_behind(source: &Source, word: &Word, tool: &str) -> Behind {
     // What a shell reads anew is words of its own.
     if word.is_literal() || word.within {
-        return Some(0);
+        return Rc::new([]);
     }
     let values = words::resolve(&word.raw, &source.variables);
-    let behind = |value: &str| {
+    let behind = |value: &String| {
         let mut words = value.split_whitespace().map(str::to_owned);
         words.next().is_some_and(|name| name.rsplit('/').next() == Some(tool)).then(|| words.collect::<Vec<_>>())
     };
-    let known: Vec<Vec<String>> = values.iter().filter_map(|value| behind(value)).collect();
-    if known.is_empty() {
-        return Some(0);
-    }
-    known.iter().filter(|words| args.starts_with(words)).map(Vec::len).max()
+    values.iter().filter_map(behind).collect()
 }
 
 /// The word of a command that names the tool: `tc`, `/sbin/tc`, `$TC`.
@@ -585,6 +599,9 @@ start";
             "tc filter del dev eth0 protocol ip parent 1:0 prio 1 u32 match ip sport 80 0xffff flowid 1:10",
         ];
         assert_eq!(lines_of(script, &calls), ["5", "6", "10"]);
+        // However long a variable is said to be, what is known of it is bounded.
+        let long = format!("A={}\nB=\"tc {}\"\n$B qdisc show\n", "x".repeat(4000), "$A ".repeat(100_000));
+        assert_eq!(lines_of(&long, &["tc qdisc show"]), ["?"]);
         // A literal line that says another verb is not taken for it.
         let script = "\
 T=\"tc class add dev eth0 parent 1:\"

@@ -268,8 +268,17 @@ fn first_words(text: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<Str
         false => Some(word.to_owned()),
         true => word.starts_with('$').then(|| resolve(word, variables).first().cloned()).flatten(),
     };
-    let known: Vec<String> = text.split(' ').map_while(value).collect();
-    if known.is_empty() { Vec::new() } else { vec![known.join(" ")] }
+    let mut known = String::new();
+    for word in text.split(' ').map_while(value) {
+        // A script may say `$A` a million times.
+        if known.len() + word.len() > MAX_VALUE {
+            break;
+        }
+        known.push_str(&word);
+        known.push(' ');
+    }
+    let known = known.trim_end();
+    if known.is_empty() { Vec::new() } else { vec![known.to_owned()] }
 }
 
 pub(super) fn is_name(text: &str) -> bool {
