@@ -1,7 +1,8 @@
-//! Circles among the modules of a crate: files that need each other can be read, tested and moved only together.
+//! Circles among the modules of a crate: files that need each other can be read, tested and moved only
+//! together.
 //!
-//! A file needs another one where its code names it: by a path that begins with `crate` or `super`, or with a module
-//! that it declares itself. Tests do not count, nor does who may see an item (`pub(in crate::tc)`).
+//! A file needs another one where its code names it: by a path that begins with `crate` or `super`, or with a
+//! module that it declares itself. Tests do not count, nor does who may see an item (`pub(in crate::tc)`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -55,7 +56,10 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     for entry in crates {
         let name = entry.file_name().to_string_lossy().into_owned();
         let circles = of_crate(&entry.path());
-        println!("{name}: {}", if circles.is_empty() { "none".to_owned() } else { circles.len().to_string() });
+        println!(
+            "{name}: {}",
+            if circles.is_empty() { "none".to_owned() } else { circles.len().to_string() }
+        );
         for circle in circles {
             println!("  {}: {}", circle.len(), circle.join(", "));
         }
@@ -65,9 +69,11 @@ pub(crate) fn run(root: &Path) -> ExitCode {
 
 /// Circles in the crates that must have none.
 pub(crate) fn breaches(root: &Path) -> Vec<String> {
-    let all =
-        FREE.iter().flat_map(|name| of_crate(&root.join("crates").join(name)).into_iter().map(move |one| (name, one)));
-    all.map(|(name, circle)| format!("crates/{name}: these modules form a circle: {}", circle.join(", "))).collect()
+    let all = FREE
+        .iter()
+        .flat_map(|name| of_crate(&root.join("crates").join(name)).into_iter().map(move |one| (name, one)));
+    all.map(|(name, circle)| format!("crates/{name}: these modules form a circle: {}", circle.join(", ")))
+        .collect()
 }
 
 fn of_crate(dir: &Path) -> Vec<Vec<String>> {
@@ -89,7 +95,8 @@ fn of_crate(dir: &Path) -> Vec<Vec<String>> {
 
 /// `file/mod.rs` is `file`, `file/lines.rs` is `file::lines`, `lib.rs` the root.
 fn module_of(path: &Path) -> Module {
-    let mut parts: Module = path.iter().map(|part| part.to_string_lossy().trim_end_matches(".rs").to_owned()).collect();
+    let mut parts: Module =
+        path.iter().map(|part| part.to_string_lossy().trim_end_matches(".rs").to_owned()).collect();
     if parts.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
         parts.pop();
     }
@@ -111,11 +118,14 @@ fn circles(modules: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
         }
         seen
     };
-    let reaches: BTreeMap<&Module, BTreeSet<Module>> = modules.keys().map(|module| (module, reached(module))).collect();
+    let reaches: BTreeMap<&Module, BTreeSet<Module>> =
+        modules.keys().map(|module| (module, reached(module))).collect();
     let mut found = BTreeSet::new();
     for (module, others) in &reaches {
-        let circle: BTreeSet<&Module> =
-            others.iter().filter(|other| reaches.get(other).is_some_and(|back| back.contains(*module))).collect();
+        let circle: BTreeSet<&Module> = others
+            .iter()
+            .filter(|other| reaches.get(other).is_some_and(|back| back.contains(*module)))
+            .collect();
         if circle.len() > 1 {
             found.insert(circle);
         }
@@ -227,8 +237,12 @@ mod tests {
     #[test]
     fn a_circle_is_found_whatever_it_goes_by() {
         let there = ("a.rs", "use crate::b::{self, inner::{X, Y}};");
-        assert!(circles(&modules(&[there, ("b/mod.rs", "mod inner;"), ("b/inner.rs", "fn f() {}")])).is_empty());
-        for back in ["use crate::a;", "fn f() { crate::a::g() }", "use super::super::a::Z;", "use crate::{a::Z, c};"] {
+        assert!(
+            circles(&modules(&[there, ("b/mod.rs", "mod inner;"), ("b/inner.rs", "fn f() {}")])).is_empty()
+        );
+        for back in
+            ["use crate::a;", "fn f() { crate::a::g() }", "use super::super::a::Z;", "use crate::{a::Z, c};"]
+        {
             let found = circles(&modules(&[there, ("b/mod.rs", "mod inner;"), ("b/inner.rs", back)]));
             assert_eq!(found, [["a", "b::inner"]], "{back}");
         }

@@ -1,4 +1,5 @@
-//! What a library crate shows to those who do not know it: a README with an example that tests run, and two examples in all.
+//! What a library crate shows to those who do not know it: a README with an example that tests run, and two
+//! examples in all.
 
 use crate::walls::{members, text};
 use serde_json::Value;
@@ -14,7 +15,8 @@ const PROGRAM: &str = "tidegate";
 /// What the library crates of the workspace that may be published do not show.
 pub(crate) fn breaches(metadata: &Value) -> Vec<String> {
     let published = |package: &&Value| !package["publish"].as_array().is_some_and(Vec::is_empty);
-    let libraries = members(metadata).into_iter().filter(published).filter(|package| text(package, "name") != PROGRAM);
+    let libraries =
+        members(metadata).into_iter().filter(published).filter(|package| text(package, "name") != PROGRAM);
     libraries.flat_map(crate_breaches).collect()
 }
 
@@ -36,7 +38,8 @@ fn missing(name: &str, readme: &str, library: &str, sources: &[String]) -> Vec<S
     if in_readme == 0 {
         breaches.push(format!("{name}: its README has no example"));
     } else if !library.contains("include_str!(\"../README.md\")") {
-        breaches.push(format!("{name}: no test runs the examples of its README (`#[doc = include_str!(…)]`)"));
+        breaches
+            .push(format!("{name}: no test runs the examples of its README (`#[doc = include_str!(…)]`)"));
     }
     if in_readme + in_docs < LEAST {
         breaches.push(format!("{name}: {} examples, at least {LEAST}", in_readme + in_docs));
@@ -54,7 +57,9 @@ fn doc(line: &str) -> Option<&str> {
 fn examples<'t>(lines: impl Iterator<Item = &'t str>) -> usize {
     let (mut count, mut open) = (0, false);
     for info in lines.filter_map(|line| line.strip_prefix("```")) {
-        count += usize::from(!open && ["", "rust", "no_run", "should_panic", "rust,no_run"].contains(&info.trim()));
+        count += usize::from(
+            !open && ["", "rust", "no_run", "should_panic", "rust,no_run"].contains(&info.trim()),
+        );
         open = !open;
     }
     count

@@ -1,8 +1,9 @@
 //! `docs/fidelity.md`: what tidegate does as Linux does, and which test says so.
 //!
-//! The page is made from the output of a test run (`cargo test --workspace -- --show-output`) and nothing else. Tests of recordings print
-//! rows themselves: `fidelity: GROUP | BEHAVIOUR | VERDICT | EVIDENCE`. Behaviours that one test stands for are listed in [`NAMED`]. A
-//! behaviour without a test that ran and passed is an error, so is a kind without its rows.
+//! The page is made from the output of a test run (`cargo test --workspace -- --show-output`) and nothing
+//! else. Tests of recordings print rows themselves: `fidelity: GROUP | BEHAVIOUR | VERDICT | EVIDENCE`.
+//! Behaviours that one test stands for are listed in [`NAMED`]. A behaviour without a test that ran and
+//! passed is an error, so is a kind without its rows.
 
 use crate::told::{self, Told};
 use std::collections::BTreeMap;
@@ -16,7 +17,12 @@ type Named = (&'static str, &'static str, &'static str, &'static str);
 const NAMED: &[Named] = &[
     ("packets", "SipHash, by the vector of its paper", "exact", "siphash_paper_vector"),
     ("packets", "no allocation for a packet", "exact", "no_packet_costs_an_allocation"),
-    ("connections", "states of TCP connections, by flags (windows are not modelled)", "close", "tcp_sequences"),
+    (
+        "connections",
+        "states of TCP connections, by flags (windows are not modelled)",
+        "close",
+        "tcp_sequences",
+    ),
     ("connections", "counters and timeouts of connections", "exact", "states_counters_and_timeouts"),
     (
         "netfilter",
@@ -50,7 +56,12 @@ const NAMED: &[Named] = &[
         "whatever_is_found_in_random_policies_the_engine_confirms",
     ),
     ("understanding", "what explain tells, beside the engine", "exact", "stories_and_engine_never_part"),
-    ("understanding", "listings of tc make the same machine again", "exact", "listings_make_the_same_machine_again"),
+    (
+        "understanding",
+        "listings of tc make the same machine again",
+        "exact",
+        "listings_make_the_same_machine_again",
+    ),
     ("simulator", "M/M/1: time in the system", "close", "v_q1_mm1_time_in_system"),
     ("simulator", "M/D/1: number in the system", "close", "v_q2_md1_number_in_system"),
     ("simulator", "M/M/1/K: loss", "close", "v_q3_mm1k_loss"),
@@ -64,21 +75,37 @@ const NAMED: &[Named] = &[
     ("simulator", "TCP through codel with ECN beside recorded Linux TCP", "close", "codel_ecn"),
     (
         "kernel back end",
-        "what stands after our messages on this machine's own kernel, read back: HTB, the fifos, u32; refusals in its words",
+        "what stands after our messages on this machine's own kernel, read back: HTB, the fifos, u32; \
+        refusals in its words",
         "exact",
         "a_home_gateway_of_htb_with_fifos_and_filters",
     ),
-    ("kernel back end", "the same of TBF, with its size table and changes", "exact", "a_modem_of_tbf_and_its_queue"),
+    (
+        "kernel back end",
+        "the same of TBF, with its size table and changes",
+        "exact",
+        "a_modem_of_tbf_and_its_queue",
+    ),
     ("kernel back end", "the same of ingress, clsact and mirred", "exact", "ingress_led_through_an_ifb"),
     ("kernel back end", "the same of u32's hash tables, links and offsets", "exact", "hash_tables_of_u32"),
-    ("kernel back end", "the same of 1,666 classes and as many filters", "exact", "thousands_of_classes_and_filters"),
+    (
+        "kernel back end",
+        "the same of 1,666 classes and as many filters",
+        "exact",
+        "thousands_of_classes_and_filters",
+    ),
     (
         "articles",
         "the modem of 128 kbit/s, with and without TBF (published: 31, 721, 86 ms)",
         "close",
         "v_s2_modem_with_and_without_tbf",
     ),
-    ("articles", "the web server held to 200 kbit/s (published: 199.20)", "close", "v_s0a_local_server_behind_htb"),
+    (
+        "articles",
+        "the web server held to 200 kbit/s (published: 199.20)",
+        "close",
+        "v_s0a_local_server_behind_htb",
+    ),
 ];
 
 /// The kinds that must have a row of packets and one of commands.
@@ -131,10 +158,13 @@ struct Row {
     test: String,
 }
 
-/// Makes the page from a file of test output and holds it against the one there is; with TIDEGATE_BLESS set it writes it.
+/// Makes the page from a file of test output and holds it against the one there is; with TIDEGATE_BLESS set
+/// it writes it.
 pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
     let [file] = words else {
-        eprintln!("usage: cargo xtask fidelity FILE   (the output of `cargo test --workspace -- --show-output`)");
+        eprintln!(
+            "usage: cargo xtask fidelity FILE   (the output of `cargo test --workspace -- --show-output`)"
+        );
         return ExitCode::from(2);
     };
     let output = match fs::read_to_string(file) {
@@ -143,12 +173,16 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
     };
     let told = told::read(&output, "fidelity");
     if told.skipped {
-        println!("docs/fidelity.md was not checked: tests it stands on were skipped here (see SKIPPED above)");
+        println!(
+            "docs/fidelity.md was not checked: tests it stands on were skipped here (see SKIPPED above)"
+        );
         return ExitCode::SUCCESS;
     }
     let rows = match rows(told) {
         Ok(rows) => rows,
-        Err(missing) => return fail(&format!("behaviours without a test that passed:\n  {}", missing.join("\n  "))),
+        Err(missing) => {
+            return fail(&format!("behaviours without a test that passed:\n  {}", missing.join("\n  ")));
+        }
     };
     let summary = format!("{} behaviours, each with its test", rows.len());
     told::settle(&root.join("docs/fidelity.md"), &page(&rows), "fidelity", &summary)
@@ -172,13 +206,15 @@ fn rows(told: Told) -> Result<Vec<Row>, Vec<String>> {
         if !told.passed.contains(*test) {
             missing.push(format!("{group}: {behaviour} ({test})"));
         }
-        let [group, behaviour, verdict, test] = [group, behaviour, verdict, test].map(|text| (*text).to_owned());
+        let [group, behaviour, verdict, test] =
+            [group, behaviour, verdict, test].map(|text| (*text).to_owned());
         rows.push(Row { group, behaviour, verdict, evidence: String::new(), test });
     }
     for kind in KINDS {
         for behaviour in ["packets", "commands"] {
-            let found =
-                rows.iter().any(|row| row.group == format!("disciplines: {behaviour}") && row.behaviour == *kind);
+            let found = rows
+                .iter()
+                .any(|row| row.group == format!("disciplines: {behaviour}") && row.behaviour == *kind);
             if !found {
                 missing.push(format!("{kind}: {behaviour}"));
             }
@@ -194,8 +230,10 @@ fn rows(told: Told) -> Result<Vec<Row>, Vec<String>> {
 
 fn page(rows: &[Row]) -> String {
     let mut page = String::from(
-        "# Fidelity\n\nWhat tidegate does as Linux does it, and the test that says so. This page is made from the output of the tests (`.ci/run`) and from nothing \
-         else; a behaviour without a test that passes stops the build. The kernel is Linux 6.1 in virtual time, tc is iproute2 6.1.\n\n",
+        "# Fidelity\n\nWhat tidegate does as Linux does it, and the test that says so. This page is made \
+        from the output of the tests (`.ci/run`) and from nothing \
+         else; a behaviour without a test that passes stops the build. The kernel is Linux 6.1 in virtual \
+         time, tc is iproute2 6.1.\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();
@@ -223,7 +261,8 @@ mod tests {
     use super::*;
 
     fn output(kinds: &[&str]) -> String {
-        let mut text: String = NAMED.iter().map(|(_, _, _, test)| format!("test some::{test} ... ok\n")).collect();
+        let mut text: String =
+            NAMED.iter().map(|(_, _, _, test)| format!("test some::{test} ... ok\n")).collect();
         text += "test replayed ... ok\n---- replayed stdout ----\n";
         for kind in kinds {
             for behaviour in ["packets", "commands"] {

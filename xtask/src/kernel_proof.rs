@@ -1,6 +1,6 @@
-//! The kernel back end held against the real tc inside a kernel that has every kind: a script is carried out twice, by tc and by ours, each
-//! time in a network namespace of its own, and each lists what stands there then: messages out and in. A third time all of it is taken away and brought
-//! back by what the kernel told.
+//! The kernel back end held against the real tc inside a kernel that has every kind: a script is carried out
+//! twice, by tc and by ours, each time in a network namespace of its own, and each lists what stands there
+//! then: messages out and in. A third time all of it is taken away and brought back by what the kernel told.
 //!
 //! The kernel is a User-Mode Linux of the oracle's make (not part of this project), as for `virtual-lab`.
 
@@ -20,14 +20,17 @@ const USAGE: &str = "usage: cargo xtask kernel-proof KERNEL PROGRAM OUT SCRIPTâ€
 
 /// What a script may be about beside the qdiscs' kinds; each is looked for among its words.
 const MORE_KINDS: [&str; 21] = [
-    "ingress", "clsact", "stab", "est", "fw", "u32", "flow", "matchall", "basic", "flower", "police", "mirred",
-    "skbedit", "connmark", "ctinfo", "ct", "sample", "nat", "pedit", "csum", "vlan",
+    "ingress", "clsact", "stab", "est", "fw", "u32", "flow", "matchall", "basic", "flower", "police",
+    "mirred", "skbedit", "connmark", "ctinfo", "ct", "sample", "nat", "pedit", "csum", "vlan",
 ];
 
 /// The devices that both find.
-const LINKS: &str = "link add link0 type dummy\nlink add link1 type dummy\nlink add link2 type dummy\nlink add d0 type dummy\n\
-    link add ifb0 type ifb\nlink add ifb1 type ifb\nlink add v0 type veth peer name v1\nlink add in0 type veth peer name in1\n\
-    link set link0 txqueuelen 1000 up\nlink set link1 up\nlink set link2 up\nlink set d0 up\nlink set ifb0 up\nlink set ifb1 up\n\
+const LINKS: &str = "link add link0 type dummy\nlink add link1 type dummy\nlink add link2 type dummy\nlink \
+add d0 type dummy\n\
+    link add ifb0 type ifb\nlink add ifb1 type ifb\nlink add v0 type veth peer name v1\nlink add in0 type \
+    veth peer name in1\n\
+    link set link0 txqueuelen 1000 up\nlink set link1 up\nlink set link2 up\nlink set d0 up\nlink set ifb0 \
+    up\nlink set ifb1 up\n\
     link set v0 up\nlink set in1 up\n";
 
 /// How both carry out a script: `run NAME WHOSE`.
@@ -139,12 +142,15 @@ fn proof(kernel: &Path, program: &Path, out: &Path, scripts: &[String]) -> Resul
 
 /// A script of nothing but calls of tc as a file for `tc -batch`: one process instead of hundreds.
 fn plain(text: &str) -> Option<String> {
-    let lines =
-        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#') && *line != "set -e");
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#') && *line != "set -e");
     let words = |line: &str| {
         let unquoted = line.replace('\'', "");
         let command = unquoted.strip_prefix("tc ")?;
-        (!command.contains(['$', '"', '`', '\\', '|', ';', '&', '>', '<', '(', '\t'])).then(|| format!("{command}\n"))
+        (!command.contains(['$', '"', '`', '\\', '|', ';', '&', '>', '<', '(', '\t']))
+            .then(|| format!("{command}\n"))
     };
     lines.map(words).collect()
 }
@@ -171,19 +177,22 @@ fn tools(out: &Path, program: &Path) -> std::io::Result<()> {
 
 /// The scripts of a folder or a file of sessions.
 fn read(path: &Path) -> Result<Vec<Script>, String> {
-    let text_of = |path: PathBuf| fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()));
+    let text_of =
+        |path: PathBuf| fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()));
     let own = path.file_name().and_then(|name| name.to_str()).ok_or("not the name of a file")?;
     if path.is_dir() {
         let mut text = text_of(path.join("script.tc"))? + "\n";
         let later = text_of(path.join("schedule.csv")).unwrap_or_default();
         for command in later.lines().filter_map(|line| line.split_once(",!,").map(|(_, command)| command)) {
             let parts = command.split(';').map(str::trim);
-            for part in parts.filter(|part| part.starts_with("tc ") && !part.contains(" show") && !part.contains(">>"))
+            for part in parts
+                .filter(|part| part.starts_with("tc ") && !part.contains(" show") && !part.contains(">>"))
             {
                 text += &format!("{part}\n");
             }
         }
-        let above = path.parent().and_then(|above| above.file_name()).and_then(|name| name.to_str()).unwrap_or("");
+        let above =
+            path.parent().and_then(|above| above.file_name()).and_then(|name| name.to_str()).unwrap_or("");
         return Ok(vec![Script { name: format!("{above}-{own}"), text, right: true }]);
     }
     let text = text_of(path.to_owned())?;
@@ -194,8 +203,9 @@ fn read(path: &Path) -> Result<Vec<Script>, String> {
             let words: Vec<String> = command.split_whitespace().map(|word| format!("'{word}'")).collect();
             words.join(" ") + "\n"
         };
-        let shown =
-            |command: &&str| !command.split(' ').any(|word| matches!(word, "show" | "sh" | "s" | "ls" | "list"));
+        let shown = |command: &&str| {
+            !command.split(' ').any(|word| matches!(word, "show" | "sh" | "s" | "ls" | "list"))
+        };
         (device, commands.filter(shown).map(quoted).collect::<String>())
     });
     let named = |(number, (device, text)): (usize, (&str, String))| Script {

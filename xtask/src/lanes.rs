@@ -1,9 +1,9 @@
-//! Runs the test programs that one build made: those that wait by the real clock in a lane of their own, beside those
-//! that compute.
+//! Runs the test programs that one build made: those that wait by the real clock in a lane of their own,
+//! beside those that compute.
 //!
-//! Half of the time of a test run is spent waiting: measurements by the real clock, hosts in namespaces. These run one
-//! after another at normal priority; what computes runs beside them at the lowest, so that it takes only what they
-//! leave. Each program's output is printed whole when it ends.
+//! Half of the time of a test run is spent waiting: measurements by the real clock, hosts in namespaces.
+//! These run one after another at normal priority; what computes runs beside them at the lowest, so that it
+//! takes only what they leave. Each program's output is printed whole when it ends.
 
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -45,7 +45,9 @@ pub(crate) struct Program {
 /// Runs what `cargo test --no-run --message-format=json` listed in a file.
 pub(crate) fn run(words: &[String]) -> ExitCode {
     let [file] = words else {
-        eprintln!("usage: cargo xtask tests FILE   (what `cargo test --no-run --message-format=json` printed)");
+        eprintln!(
+            "usage: cargo xtask tests FILE   (what `cargo test --no-run --message-format=json` printed)"
+        );
         return ExitCode::from(2);
     };
     let programs = match fs::read_to_string(file) {
@@ -80,8 +82,9 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
 pub(crate) fn programs(messages: &str) -> Vec<Program> {
     let artifacts = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let tests = artifacts.filter(|message| {
-        let is_bench =
-            message["target"]["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "bench"));
+        let is_bench = message["target"]["kind"]
+            .as_array()
+            .is_some_and(|kinds| kinds.iter().any(|kind| kind == "bench"));
         message["reason"] == "compiler-artifact" && message["profile"]["test"] == true && !is_bench
     });
     let program = |message: Value| {

@@ -1,5 +1,6 @@
-//! What `cargo package` asks of each crate that may be published, checked without making packages: metadata, versions of
-//! dependencies, no circle through dev-dependencies (a crate is published after all that it names), and no test data.
+//! What `cargo package` asks of each crate that may be published, checked without making packages: metadata,
+//! versions of dependencies, no circle through dev-dependencies (a crate is published after all that it
+//! names), and no test data.
 
 use crate::walls::{list, members, text};
 use serde_json::Value;
@@ -18,7 +19,8 @@ type Graph<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
 /// What is missing in the crates of the workspace that may be published.
 pub(crate) fn breaches(metadata: &Value) -> Vec<String> {
-    let published: Vec<&Value> = members(metadata).into_iter().filter(|package| is_published(package)).collect();
+    let published: Vec<&Value> =
+        members(metadata).into_iter().filter(|package| is_published(package)).collect();
     let mut breaches: Vec<String> = published.iter().flat_map(|package| package_breaches(package)).collect();
     let names: BTreeSet<&str> = published.iter().map(|package| text(package, "name")).collect();
     let graph: Graph<'_> =
@@ -53,8 +55,11 @@ fn package_breaches(package: &Value) -> Vec<String> {
             _ => {}
         }
     }
-    // A dev-dependency without a version is left out of what is published; the tests' data are not in it either.
-    for dependency in list(package, "dependencies").iter().filter(|dependency| text(dependency, "kind") != "dev") {
+    // A dev-dependency without a version is left out of what is published; the tests' data are not in it
+    // either.
+    for dependency in
+        list(package, "dependencies").iter().filter(|dependency| text(dependency, "kind") != "dev")
+    {
         if !text(dependency, "path").is_empty() && text(dependency, "req") == "*" {
             let to = text(dependency, "name");
             breaches.push(format!("{name}: its dependency {to} has a path and no version"));
@@ -62,7 +67,9 @@ fn package_breaches(package: &Value) -> Vec<String> {
     }
     let size = size(Path::new(text(package, "manifest_path")));
     if size > MAX_BYTES {
-        breaches.push(format!("{name}: its package holds {size} bytes, at most {MAX_BYTES}: `exclude` test data"));
+        breaches.push(format!(
+            "{name}: its package holds {size} bytes, at most {MAX_BYTES}: `exclude` test data"
+        ));
     }
     breaches
 }
@@ -86,7 +93,8 @@ fn bytes(path: &Path) -> u64 {
     }
 }
 
-/// The crates of the workspace that a package names with a version: one without is left out of what is published.
+/// The crates of the workspace that a package names with a version: one without is left out of what is
+/// published.
 fn dependencies<'a>(package: &'a Value, members: &BTreeSet<&str>) -> Vec<&'a str> {
     let all = list(package, "dependencies").iter().filter(|dependency| text(dependency, "req") != "*");
     all.map(|dependency| text(dependency, "name")).filter(|name| members.contains(name)).collect()
@@ -116,8 +124,10 @@ mod tests {
     use serde_json::json;
 
     fn package(name: &str, needs: &[(&str, &str)]) -> Value {
-        let needs: Vec<Value> =
-            needs.iter().map(|(to, req)| json!({ "name": to, "req": req, "path": "/x", "kind": "dev" })).collect();
+        let needs: Vec<Value> = needs
+            .iter()
+            .map(|(to, req)| json!({ "name": to, "req": req, "path": "/x", "kind": "dev" }))
+            .collect();
         json!({
             "name": name, "id": name, "license": "MIT", "repository": "r", "description": "d", "readme": "README.md",
             "keywords": ["k"], "categories": ["c"], "manifest_path": "/nowhere/Cargo.toml", "publish": null,

@@ -51,7 +51,10 @@ pub(crate) fn settle(path: &Path, page: &str, task: &str, summary: &str) -> Exit
     if fs::read_to_string(path).unwrap_or_default() != page {
         return fail(
             task,
-            &format!("docs/{name} is not what these tests tell; `TIDEGATE_BLESS=1 cargo xtask {task} FILE` writes it"),
+            &format!(
+                "docs/{name} is not what these tests tell; `TIDEGATE_BLESS=1 cargo xtask {task} FILE` \
+                writes it"
+            ),
         );
     }
     println!("docs/{name}: {summary}");

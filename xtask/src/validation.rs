@@ -1,8 +1,10 @@
-//! `docs/validation.md`: what theory, papers, a real Linux and other simulators say, and what tidegate's simulator finds.
+//! `docs/validation.md`: what theory, papers, a real Linux and other simulators say, and what tidegate's
+//! simulator finds.
 //!
-//! The page is made from the output of a test run, as the fidelity page is. Tests print rows themselves, `validation: GROUP | ID | WHAT |
-//! EXPECTED | FOUND | VERDICT | SOURCE`; what a test proves to the last digit is listed in [`EXACT`]. Each id of [`IDS`] must have a row,
-//! or its reason in [`WAITING`]; a row that a test calls outside stops nothing by itself (the test does, where it must hold).
+//! The page is made from the output of a test run, as the fidelity page is. Tests print rows themselves,
+//! `validation: GROUP | ID | WHAT | EXPECTED | FOUND | VERDICT | SOURCE`; what a test proves to the last
+//! digit is listed in [`EXACT`]. Each id of [`IDS`] must have a row, or its reason in [`WAITING`]; a row that
+//! a test calls outside stops nothing by itself (the test does, where it must hold).
 
 use crate::told::{self, Told};
 use std::collections::BTreeMap;
@@ -50,9 +52,19 @@ const EXACT: &[[&str; 4]] = &[
     ["V-T4", "HTB of one class, saturated", "6 times", "v_t4_htb_of_one_class"],
     ["V-T5", "HTB: each class has its rate", "200 / 800 kbit/s", "v_t5_htb_gives_each_its_rate"],
     ["V-T6", "HTB: the rest by quantum", "366.7 / 633.3 kbit/s", "v_t6_htb_shares_the_rest_by_quantum"],
-    ["V-T7", "HTB: the rest by priority", "900 / 100 kbit/s", "v_t7_htb_gives_the_rest_to_the_better_priority"],
+    [
+        "V-T7",
+        "HTB: the rest by priority",
+        "900 / 100 kbit/s",
+        "v_t7_htb_gives_the_rest_to_the_better_priority",
+    ],
     ["V-T8", "HTB: borrowing up to the ceiling", "400 kbit/s", "v_t8_htb_borrows_up_to_its_ceiling"],
-    ["V-T9", "HTB: classes without a parent do not borrow", "200 / 824 kbit/s", "v_t9_htb_roots_do_not_borrow"],
+    [
+        "V-T9",
+        "HTB: classes without a parent do not borrow",
+        "200 / 824 kbit/s",
+        "v_t9_htb_roots_do_not_borrow",
+    ],
     ["V-T10", "HTB: the unclassified pass unshaped", "all", "v_t10_htb_sends_the_unclassified_unshaped"],
     ["V-S1", "SFQ: order of two flows of equal packets", "24 letters", "v_s1_sfq_with_equal_lengths"],
     ["V-S2", "SFQ: order of long and short packets", "24 letters", "v_s2_sfq_with_different_lengths"],
@@ -70,7 +82,12 @@ const EXACT: &[[&str; 4]] = &[
         "v_f2_fq_codel_takes_from_the_fattest",
     ],
     ["V-P1", "prio: the best band alone", "100 / 0 / 0", "v_p1_prio_serves_the_best_band_alone"],
-    ["V-K0", "CAKE: tables of tins at eight rates", "as the real tc shows them", "tc_answers_as_the_real_one"],
+    [
+        "V-K0",
+        "CAKE: tables of tins at eight rates",
+        "as the real tc shows them",
+        "tc_answers_as_the_real_one",
+    ],
     ["V-A1", "HFSC: a concave curve bounds the delay", "6.21 ms", "v_a1_hfsc_concave_curve_bounds_the_delay"],
     ["V-A2", "HFSC: a straight one later", "21.2 ms", "v_a2_hfsc_straight_curve_delays_more"],
     ["V-A3", "HFSC: shares 1:2:3", "1/6, 2/6, 3/6", "v_a3_hfsc_shares_by_its_curves"],
@@ -79,25 +96,31 @@ const EXACT: &[[&str; 4]] = &[
     ["V-G2", "QFQ: shares by weight", "1/7, 2/7, 4/7", "v_g2_qfq_shares_by_weight"],
 ];
 
-/// Ids of the list of results to reproduce that must have a row: the id itself, or one that begins with it and a hyphen.
+/// Ids of the list of results to reproduce that must have a row: the id itself, or one that begins with it
+/// and a hyphen.
 const IDS: &[&str] = &[
-    "V-H1", "V-H2", "V-H3", "V-B1", "V-E1", "V-E2", "V-E3", "V-E4", "V-Q1", "V-Q2", "V-Q3", "V-Q4", "V-Q5", "V-Q6",
-    "V-Q7", "V-U10", "V-U11", "V-U12", "V-U13", "V-U14", "V-U15", "V-W1", "V-W2", "V-W3", "V-W4", "V-W5", "V-W6",
-    "V-W7", "V-W8", "V-W9", "V-W10", "V-W11", "V-C4", "V-C5", "V-C6", "V-F3", "V-F4", "V-F5", "V-I1", "V-I2", "V-E5",
-    "V-E6", "V-O1", "V-O2", "V-B2", "V-B3", "V-X1", "V-X2", "V-X3", "V-S0a", "V-S0c", "V-S0d", "V-S0e1", "V-S0e2",
-    "V-S0e3", "V-S1a", "V-S1b", "V-S1c", "V-S1d", "V-S1e", "V-S2a", "V-S2b", "V-S2c", "V-S4a", "V-S4b", "V-S4c",
-    "V-S4d", "V-S5a", "V-S5b", "V-S6", "V-S7", "V-H4", "V-K1", "V-K2", "V-K3", "V-K4", "V-K5", "V-K6", "V-K7", "V-K8",
-    "V-K9", "V-K10", "V-K11", "V-K12", "V-K13", "V-D2", "V-D3", "V-D4", "V-W12",
+    "V-H1", "V-H2", "V-H3", "V-B1", "V-E1", "V-E2", "V-E3", "V-E4", "V-Q1", "V-Q2", "V-Q3", "V-Q4", "V-Q5",
+    "V-Q6", "V-Q7", "V-U10", "V-U11", "V-U12", "V-U13", "V-U14", "V-U15", "V-W1", "V-W2", "V-W3", "V-W4",
+    "V-W5", "V-W6", "V-W7", "V-W8", "V-W9", "V-W10", "V-W11", "V-C4", "V-C5", "V-C6", "V-F3", "V-F4", "V-F5",
+    "V-I1", "V-I2", "V-E5", "V-E6", "V-O1", "V-O2", "V-B2", "V-B3", "V-X1", "V-X2", "V-X3", "V-S0a", "V-S0c",
+    "V-S0d", "V-S0e1", "V-S0e2", "V-S0e3", "V-S1a", "V-S1b", "V-S1c", "V-S1d", "V-S1e", "V-S2a", "V-S2b",
+    "V-S2c", "V-S4a", "V-S4b", "V-S4c", "V-S4d", "V-S5a", "V-S5b", "V-S6", "V-S7", "V-H4", "V-K1", "V-K2",
+    "V-K3", "V-K4", "V-K5", "V-K6", "V-K7", "V-K8", "V-K9", "V-K10", "V-K11", "V-K12", "V-K13", "V-D2",
+    "V-D3", "V-D4", "V-W12",
 ];
 
 /// What is not shown yet, and why.
-const WAITING: &[[&str; 2]] = &[["V-S0b, V-S0e4, V-S8", "they stand in the guide, without a row of their own"]];
+const WAITING: &[[&str; 2]] =
+    &[["V-S0b, V-S0e4, V-S8", "they stand in the guide, without a row of their own"]];
 
 const VERDICTS: [(&str, &str); 4] = [
     ("exact", "proved to the last digit by the test named"),
     ("within", "within the tolerance stated"),
     ("outside", "not within it, and known: the tests fail further out"),
-    ("reported", "no bound is set: the figure was remembered, not read, or cannot come from what was published"),
+    (
+        "reported",
+        "no bound is set: the figure was remembered, not read, or cannot come from what was published",
+    ),
 ];
 
 struct Row {
@@ -109,11 +132,14 @@ struct Row {
     source: String,
 }
 
-/// Makes the page from a file of test output and holds it against the one there is; with TIDEGATE_BLESS set it writes it.
+/// Makes the page from a file of test output and holds it against the one there is; with TIDEGATE_BLESS set
+/// it writes it.
 pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
     let fail = |why: &str| told::fail("validation", why);
     let [file] = words else {
-        eprintln!("usage: cargo xtask validation FILE   (the output of `cargo test --workspace -- --show-output`)");
+        eprintln!(
+            "usage: cargo xtask validation FILE   (the output of `cargo test --workspace -- --show-output`)"
+        );
         return ExitCode::from(2);
     };
     let output = match fs::read_to_string(file) {
@@ -123,7 +149,12 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
     match rows(told::read(&output, "validation")) {
         Ok(groups) => {
             let count: usize = groups.values().map(Vec::len).sum();
-            told::settle(&root.join("docs/validation.md"), &page(&groups), "validation", &format!("{count} figures"))
+            told::settle(
+                &root.join("docs/validation.md"),
+                &page(&groups),
+                "validation",
+                &format!("{count} figures"),
+            )
         }
         Err(missing) => fail(&format!("rows that are missing or misshapen:\n  {}", missing.join("\n  "))),
     }
@@ -145,7 +176,9 @@ fn rows(told: Told) -> Result<Groups, Vec<String>> {
         };
         let known = VERDICTS.iter().any(|(known, _)| *known == verdict);
         match GROUPS.iter().position(|known| *known == group) {
-            Some(at) if known => groups.entry(at).or_default().push(Row { id, what, expected, found, verdict, source }),
+            Some(at) if known => {
+                groups.entry(at).or_default().push(Row { id, what, expected, found, verdict, source })
+            }
             _ => wrong.push(format!("{id}: no group is called {group}, or no verdict {verdict}")),
         }
     }
@@ -155,10 +188,18 @@ fn rows(told: Told) -> Result<Groups, Vec<String>> {
         }
         let [id, what, expected] = [id, what, expected].map(|text| (*text).to_owned());
         let (found, verdict) = ("the same".to_owned(), "exact".to_owned());
-        groups.entry(0).or_default().push(Row { id, what, expected, found, verdict, source: format!("`{test}`") });
+        groups.entry(0).or_default().push(Row {
+            id,
+            what,
+            expected,
+            found,
+            verdict,
+            source: format!("`{test}`"),
+        });
     }
     for id in IDS {
-        let is = |row: &Row| row.id == *id || row.id.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'));
+        let is =
+            |row: &Row| row.id == *id || row.id.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'));
         if !groups.values().flatten().any(is) {
             wrong.push(format!("{id}: no test that passed tells of it"));
         }
@@ -184,9 +225,10 @@ fn in_order(id: &str) -> Vec<(String, u64)> {
 
 fn page(groups: &Groups) -> String {
     let mut page = String::from(
-        "# Validation\n\nWhat queueing theory, the papers, a real Linux 6.1 and other simulators say, and what tidegate's simulator finds. Every row is printed by a test \
-         that runs with all others (`.ci/run`), and this page is made of these rows. Same seed, same figures, on any machine. How to run a \
-         scenario of one's own: [scenarios](scenario.md).\n\n",
+        "# Validation\n\nWhat queueing theory, the papers, a real Linux 6.1 and other simulators say, and \
+        what tidegate's simulator finds. Every row is printed by a test that runs with all others \
+        (`.ci/run`), and this page is made of these rows. Same seed, same figures, on any machine. How to \
+        run a scenario of one's own: [scenarios](scenario.md).\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = groups.values().flatten().filter(|row| row.verdict == verdict).count();
@@ -197,8 +239,10 @@ fn page(groups: &Groups) -> String {
         page += &format!("- {ids}: {why}.\n");
     }
     for (at, rows) in groups {
-        page +=
-            &format!("\n## {}\n\n| | what | expected | found | | source |\n|---|---|---|---|---|---|\n", GROUPS[*at]);
+        page += &format!(
+            "\n## {}\n\n| | what | expected | found | | source |\n|---|---|---|---|---|---|\n",
+            GROUPS[*at]
+        );
         for Row { id, what, expected, found, verdict, source } in rows {
             page += &format!("| {id} | {what} | {expected} | {found} | {verdict} | {source} |\n");
         }

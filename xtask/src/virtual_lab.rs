@@ -1,8 +1,8 @@
 //! `tidegate lab` inside a kernel whose clock stands still while anything runs: measurements without noise.
 //!
-//! The kernel is a User-Mode Linux of the oracle's make (not part of this project): it shows the host's files as its own, and has TUN
-//! devices and network namespaces. Scripts need more namespaces than it has to be taken in, so a scenario's scripts are replaced by the
-//! commands they issue.
+//! The kernel is a User-Mode Linux of the oracle's make (not part of this project): it shows the host's files
+//! as its own, and has TUN devices and network namespaces. Scripts need more namespaces than it has to be
+//! taken in, so a scenario's scripts are replaced by the commands they issue.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,8 @@ fn measured(kernel: &Path, tidegate: &Path, out: &Path, scenario: &str) -> Resul
     let plain = with_commands(&file, &tidegate)?;
     fs::write(dir.join("scenario.toml"), plain).map_err(failed)?;
     let more: String = parts.map(|word| format!(" {word}")).collect();
-    fs::write(dir.join("words"), format!("{} lab scenario.toml{more}\n", tidegate.display())).map_err(failed)?;
+    fs::write(dir.join("words"), format!("{} lab scenario.toml{more}\n", tidegate.display()))
+        .map_err(failed)?;
     let init = dir.join("init");
     fs::write(&init, INIT.replace("TUNABLES", TUNABLES)).map_err(failed)?;
     make_executable(&init).map_err(failed)?;
@@ -96,7 +97,16 @@ pub(crate) fn boot(kernel: &Path, dir: &Path, init: &Path, words: &[String]) -> 
     Command::new("setarch")
         .args(["-R", "taskset", "-c", "0"])
         .arg(kernel.join("linux.oracle"))
-        .args(["mem=1G", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "ssl=null", "con0=null,fd:1", "quiet"])
+        .args([
+            "mem=1G",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+            "con=null",
+            "ssl=null",
+            "con0=null,fd:1",
+            "quiet",
+        ])
         .args(["time-travel=inf-cpu", "time-travel-start=1700000000"])
         .arg(format!("init={}", init.display()))
         .arg(format!("LAB_DIR={}", dir.display()))
@@ -114,23 +124,31 @@ pub(crate) fn boot(kernel: &Path, dir: &Path, init: &Path, words: &[String]) -> 
 fn with_commands(file: &Path, tidegate: &Path) -> Result<String, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let folder = file.parent().unwrap_or(Path::new("."));
-    let line =
-        |line: &str| match line.split_once(" = \"").and_then(|(key, rest)| Some((key, rest.strip_suffix(".sh\"")?))) {
-            Some((key, script)) => Ok(format!("{key} = {}", commands(&folder.join(format!("{script}.sh")), tidegate)?)),
-            None => Ok(line.to_owned()),
-        };
+    let line = |line: &str| match line
+        .split_once(" = \"")
+        .and_then(|(key, rest)| Some((key, rest.strip_suffix(".sh\"")?)))
+    {
+        Some((key, script)) => {
+            Ok(format!("{key} = {}", commands(&folder.join(format!("{script}.sh")), tidegate)?))
+        }
+        None => Ok(line.to_owned()),
+    };
     let lines: Result<Vec<String>, String> = text.lines().map(line).collect();
     Ok(lines?.join("\n") + "\n")
 }
 
 /// What a script issues, as a list of TOML.
 fn commands(script: &Path, tidegate: &Path) -> Result<String, String> {
-    let import = Command::new(tidegate).arg("import").arg(script).output().map_err(|error| error.to_string())?;
+    let import =
+        Command::new(tidegate).arg("import").arg(script).output().map_err(|error| error.to_string())?;
     if !import.status.success() {
         return Err(format!("{}: {}", script.display(), String::from_utf8_lossy(&import.stderr)));
     }
     let text = String::from_utf8_lossy(&import.stdout).into_owned();
-    let lines: Vec<String> =
-        text.lines().filter(|line| !line.is_empty()).map(|line| serde_json::Value::from(line).to_string()).collect();
+    let lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::Value::from(line).to_string())
+        .collect();
     Ok(format!("[{}]", lines.join(", ")))
 }

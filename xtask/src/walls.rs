@@ -1,7 +1,7 @@
 //! The walls of the house, checked: which room may see which, and what may not stand in a pure one.
 //!
-//! The compiler keeps most of them (`no_std`, `forbid(unsafe_code)`, clippy's disallowed lists); this checks that it
-//! was asked to, and what it cannot see: arrows, licences, paths that exist on one machine only.
+//! The compiler keeps most of them (`no_std`, `forbid(unsafe_code)`, clippy's disallowed lists); this checks
+//! that it was asked to, and what it cannot see: arrows, licences, paths that exist on one machine only.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -70,8 +70,16 @@ const ROOMS: [(&str, Purity, &[&str]); 38] = [
     ("sandbox", Purity::Impure, &["sys"]),
     ("shims", Purity::Std, &["gateway", "classify", "policy", "packet", "syntax"]),
     ("capture", Purity::Impure, &["shims", "sandbox", "sys", "text"]),
-    ("loader", Purity::Impure, &["capture", "shims", "inspect", "gateway", "policy", "packet", "syntax", "sys"]),
-    ("scenario", Purity::Std, &["sim", "measure", "shims", "inspect", "gateway", "policy", "packet", "syntax"]),
+    (
+        "loader",
+        Purity::Impure,
+        &["capture", "shims", "inspect", "gateway", "policy", "packet", "syntax", "sys"],
+    ),
+    (
+        "scenario",
+        Purity::Std,
+        &["sim", "measure", "shims", "inspect", "gateway", "policy", "packet", "syntax"],
+    ),
     (
         "trial",
         Purity::Std,
@@ -119,7 +127,19 @@ const ROOMS: [(&str, Purity, &[&str]); 38] = [
     (
         "apply",
         Purity::Impure,
-        &["daemon", "dataplane", "plan", "netlink", "loader", "inspect", "gateway", "policy", "packet", "sys", "text"],
+        &[
+            "daemon",
+            "dataplane",
+            "plan",
+            "netlink",
+            "loader",
+            "inspect",
+            "gateway",
+            "policy",
+            "packet",
+            "sys",
+            "text",
+        ],
     ),
     (
         "sessions",
@@ -176,8 +196,8 @@ const ROOMS: [(&str, Purity, &[&str]); 38] = [
 /// Impure rooms whose pure part needs no std: what does needs the feature `std`.
 const NO_STD_IN_PART: [&str; 1] = ["netlink"];
 
-/// Third-party crates that a pure room may use: mathematics, a keyed hash that should not be written again, JSON and
-/// TOML, which are text in and text out, and gzip, which is bytes in and bytes out.
+/// Third-party crates that a pure room may use: mathematics, a keyed hash that should not be written again,
+/// JSON and TOML, which are text in and text out, and gzip, which is bytes in and bytes out.
 const PURE_FRIENDS: [&str; 8] =
     ["libm", "hmac", "sha2", "serde", "serde_json", "serde_path_to_error", "toml", "flate2"];
 
@@ -292,8 +312,9 @@ fn arrows(metadata: &Value) -> Vec<String> {
         }
         let room = room_of(name);
         let Some((purity, sees)) = room.and_then(|room| known.get(room)) else {
-            breaches
-                .push(format!("{name}: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see"));
+            breaches.push(format!(
+                "{name}: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see"
+            ));
             continue;
         };
         for dependency in list(package, "dependencies") {
@@ -304,11 +325,12 @@ fn arrows(metadata: &Value) -> Vec<String> {
             }
             match room_of(to) {
                 Some(other) if sees.contains(&other) => {}
-                Some(other) => breaches.push(format!("{name}: must not depend on {other}: arrows point down only")),
-                None if *purity == Purity::Impure || PURE_FRIENDS.contains(&to) => {}
-                None => {
-                    breaches.push(format!("{name}: a pure room uses none but {}, not {to}", PURE_FRIENDS.join(", ")))
+                Some(other) => {
+                    breaches.push(format!("{name}: must not depend on {other}: arrows point down only"))
                 }
+                None if *purity == Purity::Impure || PURE_FRIENDS.contains(&to) => {}
+                None => breaches
+                    .push(format!("{name}: a pure room uses none but {}, not {to}", PURE_FRIENDS.join(", "))),
             }
         }
     }
@@ -334,7 +356,8 @@ fn licences(metadata: &Value) -> Vec<String> {
 /// True when one alternative of the expression needs listed licences only.
 fn permitted(expression: &str) -> bool {
     let flat = expression.replace(['(', ')'], " ").replace('/', " OR ");
-    flat.split(" OR ").any(|alternative| alternative.split(" AND ").all(|licence| LICENCES.contains(&licence.trim())))
+    flat.split(" OR ")
+        .any(|alternative| alternative.split(" AND ").all(|licence| LICENCES.contains(&licence.trim())))
 }
 
 /// What must stand at the head of a room.
@@ -377,14 +400,19 @@ fn foreign_paths(name: &Path, text: &str) -> Vec<String> {
                 !before.is_some_and(|letter| letter.is_alphanumeric() || "/.-_".contains(letter))
             });
             if found {
-                breaches.push(format!("{}:{}: refers to {path}, which no clone has", name.display(), number + 1));
+                breaches.push(format!(
+                    "{}:{}: refers to {path}, which no clone has",
+                    name.display(),
+                    number + 1
+                ));
             }
         }
     }
     breaches
 }
 
-/// What only `crates/cli/src/output.rs` may call in the command: all that is printed or written goes through there.
+/// What only `crates/cli/src/output.rs` may call in the command: all that is printed or written goes through
+/// there.
 const OUTPUT_ONLY: [&str; 8] = [
     "io::stdout()",
     "io::stderr()",
@@ -401,17 +429,23 @@ const OUTPUT_EXEMPT: [(&str, &str); 1] = [("crates/cli/src/output.rs", "the plac
 
 /// Printing and writing past the one place for it.
 fn output(name: &Path, code: &str) -> Vec<String> {
-    if !name.starts_with("crates/cli/src") || OUTPUT_EXEMPT.iter().any(|(exempt, _)| name == Path::new(exempt)) {
+    if !name.starts_with("crates/cli/src")
+        || OUTPUT_EXEMPT.iter().any(|(exempt, _)| name == Path::new(exempt))
+    {
         return Vec::new();
     }
     // What follows is the file's tests.
     let code = code.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = code.lines().enumerate();
-    let found =
-        lines.filter_map(|(number, line)| Some((number, OUTPUT_ONLY.iter().find(|call| line.contains(**call))?)));
+    let found = lines
+        .filter_map(|(number, line)| Some((number, OUTPUT_ONLY.iter().find(|call| line.contains(**call))?)));
     found
         .map(|(number, call)| {
-            format!("{}:{}: `{call}`: use crate::output, which escapes and checks", name.display(), number + 1)
+            format!(
+                "{}:{}: `{call}`: use crate::output, which escapes and checks",
+                name.display(),
+                number + 1
+            )
         })
         .collect()
 }
@@ -430,7 +464,9 @@ fn quiet(name: &Path, code: &str) -> Vec<String> {
     // What follows is the file's tests.
     let code = code.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = code.lines().enumerate().filter(|(_, line)| PRINTS.iter().any(|call| line.contains(call)));
-    lines.map(|(number, _)| format!("{}:{}: a library prints nothing: report it", name.display(), number + 1)).collect()
+    lines
+        .map(|(number, _)| format!("{}:{}: a library prints nothing: report it", name.display(), number + 1))
+        .collect()
 }
 
 /// What a source file may not hold.
@@ -445,7 +481,11 @@ fn source(name: &Path, text: &str) -> Vec<String> {
         for (number, line) in code_only(text).lines().enumerate() {
             let mut words = line.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
             if words.any(|word| word == "unsafe") {
-                breaches.push(format!("{}:{}: unsafe code belongs in crates/sys", name.display(), number + 1));
+                breaches.push(format!(
+                    "{}:{}: unsafe code belongs in crates/sys",
+                    name.display(),
+                    number + 1
+                ));
             }
         }
     }
@@ -465,7 +505,9 @@ pub(crate) fn code_only(text: &str) -> String {
             block_comment(rest)
         } else if letter == '"' {
             quoted(rest)
-        } else if let Some(length) = raw_string(rest, at.checked_sub(1).and_then(|before| letters.get(before))) {
+        } else if let Some(length) =
+            raw_string(rest, at.checked_sub(1).and_then(|before| letters.get(before)))
+        {
             length
         } else if rest.starts_with(&['\'', '"', '\'']) || rest.starts_with(&['\'', '\\']) {
             // `'"'` would open a string that never ends.
@@ -600,7 +642,8 @@ mod tests {
             arrows(&metadata),
             [
                 "tidegate-qdisc: must not depend on gateway: arrows point down only",
-                "tidegate-qdisc: a pure room uses none but libm, hmac, sha2, serde, serde_json, serde_path_to_error, toml, flate2, not rand",
+                "tidegate-qdisc: a pure room uses none but libm, hmac, sha2, serde, serde_json, \
+                serde_path_to_error, toml, flate2, not rand",
                 "tidegate-sim: must not depend on sys: arrows point down only",
                 "tidegate-shed: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see",
             ]
@@ -636,7 +679,8 @@ mod tests {
     fn only_code_counts_as_code() {
         let word = concat!("un", "safe");
         let hidden = format!(
-            "// {word}\nlet a = \"{word} \\\" {word}\"; /* {word} /* x */ {word} */ let b = '\"'; r#\"{word}\"#;\n"
+            "// {word}\nlet a = \"{word} \\\" {word}\"; /* {word} /* x */ {word} */ let b = '\"'; \
+            r#\"{word}\"#;\n"
         );
         assert_eq!(source(Path::new("x.rs"), &hidden), Vec::<String>::new());
         let shown = format!("let a = '\\'';\n{word} {{ }}\n");

@@ -25,8 +25,10 @@ const MOST_ROWS: u64 = 70;
 /// The spans of time that tables over a run go by: `(from, to)` in ns.
 pub fn spans(end: u64) -> Vec<(u64, u64)> {
     const SECOND: u64 = 1_000_000_000;
-    let wide =
-        [1, 2, 5, 10, 20, 30, 60, 120, 300, 600].map(|s| s * SECOND).into_iter().find(|wide| end / wide <= MOST_ROWS);
+    let wide = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600]
+        .map(|s| s * SECOND)
+        .into_iter()
+        .find(|wide| end / wide <= MOST_ROWS);
     let wide = wide.unwrap_or(end.div_ceil(MOST_ROWS).max(1));
     (0..end.div_ceil(wide)).map(|n| (n * wide, ((n + 1) * wide).min(end))).collect()
 }
@@ -48,9 +50,13 @@ pub fn steps_of<'s, T>(run: &Run, series: &'s [T], (from, to): (u64, u64)) -> &'
 
 /// When a run ends, its series and answers considered.
 pub fn end_of(run: &Run) -> u64 {
-    let series =
-        run.buffers.iter().map(|buffer| buffer.backlog.len()).chain(run.classes.iter().map(|class| class.sent.len()));
+    let series = run
+        .buffers
+        .iter()
+        .map(|buffer| buffer.backlog.len())
+        .chain(run.classes.iter().map(|class| class.sent.len()));
     let steps = series.max().unwrap_or(0) as u64 * run.step_ns;
-    let asked = run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
+    let asked =
+        run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
     steps.max(asked).max(run.window.1).max(1)
 }

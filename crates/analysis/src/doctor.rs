@@ -32,8 +32,10 @@ fn finding(finding: &Finding) -> Value {
 }
 
 fn facts(facts: &Facts) -> Value {
-    let processors =
-        facts.processors.iter().map(|one| json!({ "number": one.number, "softirq": one.softirq, "busy": one.busy }));
+    let processors = facts
+        .processors
+        .iter()
+        .map(|one| json!({ "number": one.number, "softirq": one.softirq, "busy": one.busy }));
     json!({
         "seconds_ns": facts.seconds_ns,
         "default_routes": facts.default_routes,

@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
-//! What results say: figures as rows and series, comparisons and their significance, documents read and written.
+//! What results say: figures as rows and series, comparisons and their significance, documents read and
+//! written.
 //!
 //! | module | of what | figures | documents |
 //! |---|---|---|---|

@@ -21,7 +21,8 @@ pub fn json(quick: &Quick) -> Value {
         .iter()
         .enumerate()
         .map(|(n, place)| {
-            let asked: Vec<Value> = place.asked.iter().map(|asked| json!([asked.sent_ns, asked.took_ns])).collect();
+            let asked: Vec<Value> =
+                place.asked.iter().map(|asked| json!([asked.sent_ns, asked.took_ns])).collect();
             json!({"name": place.name, "distance": place.distance, "figures": figures(n), "asked": asked})
         })
         .collect();

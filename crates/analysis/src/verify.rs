@@ -7,9 +7,16 @@ use tidegate_measure::experiment::{Experiment, Run, figure, group_of};
 use tidegate_measure::numbers::USUAL;
 use tidegate_measure::paired::Paired;
 
-/// Statistics of what is asked or sent again and again, and of transfers; with each, whether less of it is better.
-const ANSWERS: [(&str, bool); 6] =
-    [("median", true), ("p95", true), ("there-p95", true), ("back-p95", true), ("jitter", true), ("loss", true)];
+/// Statistics of what is asked or sent again and again, and of transfers; with each, whether less of it is
+/// better.
+const ANSWERS: [(&str, bool); 6] = [
+    ("median", true),
+    ("p95", true),
+    ("there-p95", true),
+    ("back-p95", true),
+    ("jitter", true),
+    ("loss", true),
+];
 const TRANSFERS: [(&str, bool); 1] = [("rate", false)];
 
 /// A figure without and with.
@@ -72,7 +79,9 @@ impl Row {
     /// What can be said of it.
     pub fn said(&self) -> Said {
         match self.paired.is_sure() {
-            _ if self.paired.difference == 0.0 && self.paired.interval.is_some_and(|(low, high)| low == high) => {
+            _ if self.paired.difference == 0.0
+                && self.paired.interval.is_some_and(|(low, high)| low == high) =>
+            {
                 Said::Same
             }
             false => Said::Unsure,
@@ -91,7 +100,8 @@ impl Row {
 
     /// How it differs, with the interval that 95 of 100 such lie in.
     pub fn change(&self) -> String {
-        let signed = |number: f64| if number > 0.0 { format!("+{}", self.shown(number)) } else { self.shown(number) };
+        let signed =
+            |number: f64| if number > 0.0 { format!("+{}", self.shown(number)) } else { self.shown(number) };
         match self.paired.interval {
             Some((low, high)) if low != high => {
                 format!("{} ({} to {})", signed(self.paired.difference), signed(low), signed(high))
@@ -101,8 +111,8 @@ impl Row {
     }
 }
 
-/// The figures of an experiment whose first policy is what was there before, and its second the policy in question; its
-/// repeats are the rounds. Figures that not every round has are of the rounds that have them.
+/// The figures of an experiment whose first policy is what was there before, and its second the policy in
+/// question; its repeats are the rounds. Figures that not every round has are of the rounds that have them.
 pub fn rows(experiment: &Experiment) -> Vec<Row> {
     let [before, after, ..] = experiment.policies.as_slice() else { return Vec::new() };
     let of = |policy: &str, load: &str| -> Vec<&Run> {
@@ -111,7 +121,10 @@ pub fn rows(experiment: &Experiment) -> Vec<Row> {
     let under = |load: &String| {
         let (first, second) = (of(&before.name, load), of(&after.name, load));
         let names = names(first.iter().chain(&second).copied());
-        names.into_iter().filter_map(|(name, less)| row((load, &name, less), &first, &second)).collect::<Vec<Row>>()
+        names
+            .into_iter()
+            .filter_map(|(name, less)| row((load, &name, less), &first, &second))
+            .collect::<Vec<Row>>()
     };
     experiment.loads.iter().flat_map(|load| under(&load.name)).collect()
 }

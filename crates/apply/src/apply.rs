@@ -23,14 +23,14 @@ use tidegate_sys::service::Alone;
 /// How long a policy waits to be confirmed over SSH, seconds.
 const OVER_SSH: u64 = 60;
 
-/// Applies a policy that was read by [`Wanted::read`]: what was done, as `tidegate apply --json` prints it. `report`
-/// takes what people are to be told meanwhile. Before the first change a guardian process is started, which goes back
-/// if this process dies, or if the policy is not confirmed in time.
+/// Applies a policy that was read by [`Wanted::read`]: what was done, as `tidegate apply --json` prints it.
+/// `report` takes what people are to be told meanwhile. Before the first change a guardian process is
+/// started, which goes back if this process dies, or if the policy is not confirmed in time.
 ///
 /// # Errors
-/// The kernel or the daemon refuses something; then all of it was undone, or the guardian goes on trying to. Or nothing
-/// was changed: the devices are somebody else's, or the policy is [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and
-/// not forced.
+/// The kernel or the daemon refuses something; then all of it was undone, or the guardian goes on trying to.
+/// Or nothing was changed: the devices are somebody else's, or the policy is
+/// [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and not forced.
 pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<Value> {
     let (backend, why) = backend(options, wanted, report)?;
     match backend {
@@ -48,14 +48,15 @@ pub fn waiting(name: &str) -> Result<Option<String>> {
     Ok(known.and_then(|(known, state)| {
         let left = state.left_to_confirm()?.as_secs();
         Some(format!(
-            "`{known}` has a policy that waits to be confirmed ({left} s left), so nothing was changed there; \
-             `tidegate confirm {known}` keeps it, `tidegate revert {known}` undoes it, then `tidegate apply --at-boot`"
+            "`{known}` has a policy that waits to be confirmed ({left} s left), so nothing was changed \
+            there; `tidegate confirm {known}` keeps it, `tidegate revert {known}` undoes it, then `tidegate \
+            apply --at-boot`"
         ))
     }))
 }
 
-/// Ends or undoes what earlier processes did not end: what is there now is to be looked at afterwards. With `dry_run`,
-/// only says what there is.
+/// Ends or undoes what earlier processes did not end: what is there now is to be looked at afterwards. With
+/// `dry_run`, only says what there is.
 ///
 /// # Errors
 /// A state cannot be read, or what an earlier process did cannot be undone.
@@ -65,7 +66,9 @@ pub fn put_in_order(dry_run: bool, report: Report<'_>) -> Result<()> {
         if dry_run {
             warn(
                 report,
-                format!("`{name}` is in progress; `tidegate apply` without --dry-run puts that in order first"),
+                format!(
+                    "`{name}` is in progress; `tidegate apply` without --dry-run puts that in order first"
+                ),
             );
             continue;
         }
@@ -73,7 +76,10 @@ pub fn put_in_order(dry_run: bool, report: Report<'_>) -> Result<()> {
         if let Some(does) = job::resume(&room, &name, report)? {
             warn(
                 report,
-                format!("`tidegate {}` was interrupted on `{name}`; that was put in order first", does.name()),
+                format!(
+                    "`tidegate {}` was interrupted on `{name}`; that was put in order first",
+                    does.name()
+                ),
             );
         }
     }
@@ -90,9 +96,10 @@ fn backend(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Resul
                 format!("the kernel's own disciplines, if it has them: that cannot be tried ({error:#})"),
             ),
             Err(error) => return Err(error),
-            Ok(None) => {
-                (Backend::Kernel, "the kernel's own disciplines: it has all that the policy asks for".to_owned())
-            }
+            Ok(None) => (
+                Backend::Kernel,
+                "the kernel's own disciplines: it has all that the policy asks for".to_owned(),
+            ),
             Ok(Some(what)) => (Backend::User, format!("tidegate's own disciplines: this kernel {what}")),
         },
         Backend::Kernel => (Backend::Kernel, "the kernel's own disciplines, as asked".to_owned()),
@@ -129,7 +136,8 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
     {
         bail!(
             Busy,
-            "the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes them away first"
+            "the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes \
+            them away first"
         );
     }
     let prior = prior.map(|(_, prior)| prior);
@@ -159,7 +167,8 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
     Ok(json!({"applied": true, "state": state, "daemon": status}))
 }
 
-/// A policy that is being applied: from the guardian's start on, before anything is changed, until all of it is there.
+/// A policy that is being applied: from the guardian's start on, before anything is changed, until all of it
+/// is there.
 struct Begun<'o> {
     options: &'o ApplyOptions,
     report: Report<'o>,
@@ -171,11 +180,19 @@ struct Begun<'o> {
 
 impl<'o> Begun<'o> {
     /// Starts the guardian, and ends or undoes what an earlier process did not end.
-    fn new(options: &'o ApplyOptions, room: &'o RuntimeDir, name: &str, report: Report<'o>) -> Result<Begun<'o>> {
+    fn new(
+        options: &'o ApplyOptions,
+        room: &'o RuntimeDir,
+        name: &str,
+        report: Report<'o>,
+    ) -> Result<Begun<'o>> {
         let alone = job::alone(room)?;
         let guardian = Guardian::start(name)?;
         if State::read(room, name)?.is_some_and(|state| state.job().is_some()) {
-            bail!(Busy, "`{name}` is in progress, as another command left it just now; `tidegate status` shows more");
+            bail!(
+                Busy,
+                "`{name}` is in progress, as another command left it just now; `tidegate status` shows more"
+            );
         }
         Ok(Begun { options, report, room, name: name.to_owned(), guardian, alone: Some(alone) })
     }
@@ -218,7 +235,8 @@ impl<'o> Begun<'o> {
             Err(left) => Error::new(
                 error.kind(),
                 format!(
-                    "{error:#}\n  and it could not be undone: {left:#}\n  the guardian (process {}) goes on trying, and logs to {}",
+                    "{error:#}\n  and it could not be undone: {left:#}\n  the guardian (process {}) goes on \
+                    trying, and logs to {}",
                     self.guardian.pid(),
                     self.room.guard_log(&self.name).display()
                 ),
@@ -227,8 +245,8 @@ impl<'o> Begun<'o> {
     }
 }
 
-/// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them. `packet_io`: how
-/// packets come to it, if that is known.
+/// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them.
+/// `packet_io`: how packets come to it, if that is known.
 fn say_standing(report: Report<'_>, standing: &[(String, String)], packet_io: Option<String>) {
     for (dev, qdisc) in standing {
         report(Notice::Bypassed { dev: dev.clone(), qdisc: qdisc.clone(), packet_io: packet_io.clone() });
@@ -250,7 +268,10 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
         return dry_run(options, wanted, why, report);
     }
     if options.realtime {
-        warn(report, "--realtime is for tidegate's daemon; the kernel's disciplines do not need it".to_owned());
+        warn(
+            report,
+            "--realtime is for tidegate's daemon; the kernel's disciplines do not need it".to_owned(),
+        );
     }
     let mut begun = Begun::new(options, &room, name, report)?;
     let prior = State::read(&room, name)?;
@@ -266,7 +287,8 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
             warn(
                 report,
                 format!(
-                    "it still waits to be confirmed, and is undone in {} s unless you say: tidegate confirm {name}",
+                    "it still waits to be confirmed, and is undone in {} s unless you say: tidegate confirm \
+                    {name}",
                     left.as_secs()
                 ),
             );
@@ -312,13 +334,20 @@ fn dry_run(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_
 }
 
 /// What is kept of it.
-fn noted(options: &ApplyOptions, wanted: &Wanted, prior: Option<&State>, before: &Before, why: &str) -> Result<Value> {
+fn noted(
+    options: &ApplyOptions,
+    wanted: &Wanted,
+    prior: Option<&State>,
+    before: &Before,
+    why: &str,
+) -> Result<Value> {
     let kept = before.kept();
     // What stood there before anything of ours.
     let original = prior.map_or_else(|| kept.clone(), |prior| with_new(&prior.0["original"], &kept));
     let previous = prior.map(|prior| {
         let mut previous = prior.0.clone();
-        // What waits to be confirmed goes on waiting when it is gone back to: from it the way leads further back.
+        // What waits to be confirmed goes on waiting when it is gone back to: from it the way leads further
+        // back.
         if prior.left_to_confirm().is_none() {
             previous["previous"] = Value::Null;
         }
@@ -391,7 +420,8 @@ fn safe(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<(
     ensure!(
         dangers.is_empty() || options.force || options.dry_run,
         Unsafe,
-        "nothing was changed: the policy would cut off what keeps the network alive (above); --force applies it all the same"
+        "nothing was changed: the policy would cut off what keeps the network alive (above); --force \
+        applies it all the same"
     );
     Ok(())
 }
@@ -401,7 +431,8 @@ fn doubts(options: &ApplyOptions, way: &Way, report: Report<'_>) -> Result<()> {
     ensure!(
         way.doubts.is_empty() || options.force || options.dry_run,
         Unsafe,
-        "nothing was changed: not all that stands now could be brought back (above); --force applies it all the same"
+        "nothing was changed: not all that stands now could be brought back (above); --force applies it all \
+        the same"
     );
     Ok(())
 }
@@ -427,9 +458,13 @@ fn anew(wanted: &Wanted) -> Result<String> {
 
 fn listed(way: &Way) -> Value {
     let steps = |plan: &Plan| -> Vec<Value> {
-        plan.steps.iter().map(|step| json!({"sign": diff::word(step.sign), "command": diff::line(step)})).collect()
+        plan.steps
+            .iter()
+            .map(|step| json!({"sign": diff::word(step.sign), "command": diff::line(step)}))
+            .collect()
     };
-    let devices = way.plans.iter().map(|(dev, plan)| json!({"dev": dev, "steps": steps(plan), "kept": plan.kept}));
+    let devices =
+        way.plans.iter().map(|(dev, plan)| json!({"dev": dev, "steps": steps(plan), "kept": plan.kept}));
     json!({"devices": devices.collect::<Vec<_>>(), "rules": way.about_rules().map(|text| text.trim_end().to_owned())})
 }
 

@@ -21,9 +21,12 @@ pub(crate) struct Before {
 impl Before {
     /// For a state file.
     pub(crate) fn kept(&self) -> Value {
-        let devices =
-            self.devices.iter().map(|(dev, told)| json!({"dev": dev, "told": told.as_ref().map(record::kept)}));
-        let links = self.links.iter().map(|(dev, mtu, queue)| json!({"dev": dev, "mtu": mtu, "txqueuelen": queue}));
+        let devices = self
+            .devices
+            .iter()
+            .map(|(dev, told)| json!({"dev": dev, "told": told.as_ref().map(record::kept)}));
+        let links =
+            self.links.iter().map(|(dev, mtu, queue)| json!({"dev": dev, "mtu": mtu, "txqueuelen": queue}));
         json!({
             "devices": devices.collect::<Vec<_>>(),
             "links": links.collect::<Vec<_>>(),
@@ -37,7 +40,8 @@ impl Before {
     /// # Errors
     /// It was not kept by us.
     pub(crate) fn of(kept: &Value) -> Result<Before> {
-        let missing = |what: &'static str| move || format!("`{what}` is missing or is not what tidegate wrote");
+        let missing =
+            |what: &'static str| move || format!("`{what}` is missing or is not what tidegate wrote");
         let list = |what: &'static str| kept[what].as_array().with_context(missing(what));
         let name = |value: &Value| Some(value["dev"].as_str()?.to_owned());
         let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());

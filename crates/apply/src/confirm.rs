@@ -14,7 +14,10 @@ pub fn confirm(dev: Option<&str>) -> Result<Vec<String>> {
     let mut confirmed = Vec::new();
     for (name, state) in status::chosen(&room, dev)? {
         if state.job().is_some() {
-            bail!(Busy, "`{name}` is in progress, so there is nothing to confirm yet; `tidegate status` shows more");
+            bail!(
+                Busy,
+                "`{name}` is in progress, so there is nothing to confirm yet; `tidegate status` shows more"
+            );
         }
         if state.left_to_confirm().is_some() {
             let mut state = state;

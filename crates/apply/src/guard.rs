@@ -1,7 +1,8 @@
 //! The guardian: a process that outlives the terminal and whoever started it, and goes back if they cannot.
 //!
-//! It is started before the first change and says that it is there; then it waits until its standard input ends, which the kernel sees to however the other process
-//! dies. What is to be done then, the state says: a job that did not end is undone, a policy that waits to be confirmed is reverted when its time is over. It
+//! It is started before the first change and says that it is there; then it waits until its standard input
+//! ends, which the kernel sees to however the other process dies. What is to be done then, the state says: a
+//! job that did not end is undone, a policy that waits to be confirmed is reverted when its time is over. It
 //! tries again until it has succeeded.
 
 use crate::guardian::READY;
@@ -28,16 +29,17 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// A log longer than this begins anew.
 const LONGEST_LOG: u64 = 64 << 10;
 
-/// Is the guardian of a policy: the process that [`apply`](crate::apply()) starts as `tidegate revert NAME --guard`.
-/// Says so on `out`, waits until its standard input ends, and then does what the policy's state asks for, until nothing
-/// is left to do.
+/// Is the guardian of a policy: the process that [`apply`](crate::apply()) starts as `tidegate revert NAME
+/// --guard`. Says so on `out`, waits until its standard input ends, and then does what the policy's state
+/// asks for, until nothing is left to do.
 ///
 /// # Errors
 /// No one waits for it, or it cannot wait.
 pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     let room = RuntimeDir::here()?;
     let mut log = Log::open(&room, name);
-    // Who asks it to end has it do at once what it would do later; a policy without a guardian would stay for good.
+    // Who asks it to end has it do at once what it would do later; a policy without a guardian would stay for
+    // good.
     let bell = interrupt::bell()?;
     // One waits for a confirmation, however many changes there were meanwhile.
     room.make()?;
@@ -102,7 +104,8 @@ enum Look {
     Waits(Duration),
 }
 
-/// Looks what the state asks for, and does it. `hurry`: a policy that waits to be confirmed is not waited for.
+/// Looks what the state asks for, and does it. `hurry`: a policy that waits to be confirmed is not waited
+/// for.
 fn look(room: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Look> {
     let Some(state) = State::read(room, name)? else { return Ok(Look::Nothing) };
     match (state.job(), state.left_to_confirm()) {
@@ -155,8 +158,12 @@ impl Log {
 
     fn say(&mut self, text: &str) {
         if let Some(file) = &mut self.0 {
-            let _ =
-                writeln!(file, "{} guardian {}: {text}", crate::time::utc(since_1970().as_secs()), std::process::id());
+            let _ = writeln!(
+                file,
+                "{} guardian {}: {text}",
+                crate::time::utc(since_1970().as_secs()),
+                std::process::id()
+            );
         }
     }
 }

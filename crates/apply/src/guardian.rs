@@ -18,7 +18,8 @@ pub(crate) fn awaited(seconds: u64) -> Value {
     json!({"seconds": seconds, "until_uptime_ms": u64::try_from(until.as_millis()).unwrap_or(u64::MAX)})
 }
 
-/// The guardian of a policy, as whoever started it holds it: when this goes, the guardian looks what is to be done.
+/// The guardian of a policy, as whoever started it holds it: when this goes, the guardian looks what is to be
+/// done.
 pub(crate) struct Guardian {
     child: Child,
     /// Held, not written to.
@@ -69,8 +70,8 @@ impl Guardian {
     }
 }
 
-/// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for those who may
-/// not know who has a lock.
+/// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for
+/// those who may not know who has a lock.
 pub(crate) fn of(room: &RuntimeDir, name: &str, started: u32) -> Option<u32> {
     let is_guardian = |pid: &u32| process::words_of(*pid).last().is_some_and(|word| word == "--guard");
     RuntimeDir::holder(&room.watch(name)).or(Some(started).filter(is_guardian))

@@ -1,4 +1,5 @@
-//! Jobs: what is written down before the first change, so that the next process can go back if it was interrupted.
+//! Jobs: what is written down before the first change, so that the next process can go back if it was
+//! interrupted.
 //!
 //! ```text
 //! apply:         state + job ─▶ changes ─▶ state             interrupted: back to `before`, and `then` is the state
@@ -34,14 +35,15 @@ pub(crate) fn alone(room: &RuntimeDir) -> Result<Alone> {
     })
 }
 
-/// Goes back as a state's job says: an apply that did not end is undone, a revert that did not end is ended. Whoever
-/// calls this is [`alone`].
+/// Goes back as a state's job says: an apply that did not end is undone, a revert that did not end is ended.
+/// Whoever calls this is [`alone`].
 ///
 /// # Errors
 /// Not everything is as it was; the job is still there, for the next one to try.
 pub(crate) fn go_back(room: &RuntimeDir, name: &str, state: &State, report: Report<'_>) -> Result<()> {
     went_back(room, name, state, report).inspect_err(|error| {
-        // For `status`, until it has succeeded. What cannot be written down is in the guardian's log all the same.
+        // For `status`, until it has succeeded. What cannot be written down is in the guardian's log all the
+        // same.
         let error = json!(format!("{error:#}"));
         if state.0["job"]["error"] != error && state.0["job"].is_object() {
             let mut state = state.clone();
@@ -60,8 +62,8 @@ fn renamed_token(token: &str) -> String {
 fn went_back(room: &RuntimeDir, name: &str, state: &State, report: Report<'_>) -> Result<()> {
     let job = Job::of(state.job().context("nothing was begun")?)?;
     if state.backend() == "user" {
-        // A daemon that is still starting for this job looks for its token when it has the lock: from now on it finds
-        // another, and gives up. One that looked before has the lock, and is ended.
+        // A daemon that is still starting for this job looks for its token when it has the lock: from now on
+        // it finds another, and gives up. One that looked before has the lock, and is ended.
         let mut renamed = state.clone();
         renamed.0["job"]["token"] = json!(renamed_token(&job.token));
         renamed.write(room, name)?;

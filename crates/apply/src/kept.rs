@@ -1,6 +1,8 @@
-//! Policies that come back after a restart of the machine: those that were applied for good, as the commands that they came to.
+//! Policies that come back after a restart of the machine: those that were applied for good, as the commands
+//! that they came to.
 //!
-//! A policy that waits to be confirmed is not among them: if the machine restarts meanwhile, `tidegate apply --at-boot` applies what was confirmed last.
+//! A policy that waits to be confirmed is not among them: if the machine restarts meanwhile, `tidegate apply
+//! --at-boot` applies what was confirmed last.
 
 use crate::options::{ApplyOptions, Backend};
 use crate::record::{strings, write_whole};
@@ -43,7 +45,9 @@ pub(crate) fn keep(name: &str, state: &State) -> Result<()> {
         fs::create_dir_all(&directory)?;
         write_whole(&path, &format!("{kept:#}\n"))
     };
-    write().with_context(|| format!("{}: the policy cannot be kept for a restart of the machine", path.display()))
+    write().with_context(|| {
+        format!("{}: the policy cannot be kept for a restart of the machine", path.display())
+    })
 }
 
 /// Keeps none under this name.
@@ -65,8 +69,9 @@ pub(crate) fn forget(name: &str) -> Result<()> {
 /// # Errors
 /// A file is not what tidegate wrote.
 pub fn all() -> Result<Vec<(String, ApplyOptions)>> {
-    let directory = directory()
-        .context("this network namespace does not come back after a restart (TIDEGATE_STATE names a place)")?;
+    let directory = directory().context(
+        "this network namespace does not come back after a restart (TIDEGATE_STATE names a place)",
+    )?;
     let mut all = Vec::new();
     for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -83,7 +88,11 @@ pub fn all() -> Result<Vec<(String, ApplyOptions)>> {
 
 fn of(directory: &Path, name: &str, path: &Path) -> Result<ApplyOptions> {
     let kept: Value = serde_json::from_str(&fs::read_to_string(path)?)?;
-    ensure!(kept["commands"].as_array().is_some_and(|commands| !commands.is_empty()), State, "it has no commands");
+    ensure!(
+        kept["commands"].as_array().is_some_and(|commands| !commands.is_empty()),
+        State,
+        "it has no commands"
+    );
     let script = directory.join(format!("{name}.sh"));
     let from = strings(&kept["policy"]).join(" ");
     let text = user::script_of(&kept["commands"]).replacen(

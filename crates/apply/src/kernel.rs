@@ -1,5 +1,5 @@
-//! The kernel's disciplines on the devices: what stands is noted, what differs is changed, what came of it is looked at, and whatever goes wrong is
-//! undone as a whole.
+//! The kernel's disciplines on the devices: what stands is noted, what differs is changed, what came of it is
+//! looked at, and whatever goes wrong is undone as a whole.
 
 use crate::before::Before;
 use crate::record::{self, Raw};
@@ -38,7 +38,8 @@ impl Target {
 
 /// What is on a device's root, and what is on its hooks for arriving packets (`ingress`, `clsact`).
 fn split_ingress(stand: Installed) -> (Installed, Installed) {
-    let (ingress_qdiscs, qdiscs) = stand.qdiscs.into_iter().partition(|qdisc| qdisc.parent == Handle::INGRESS);
+    let (ingress_qdiscs, qdiscs) =
+        stand.qdiscs.into_iter().partition(|qdisc| qdisc.parent == Handle::INGRESS);
     let on_hooks = |on: Handle| on.major() == Handle::INGRESS.major() && on != Handle::ROOT;
     let (ingress_classes, classes) = stand.classes.into_iter().partition(|class| on_hooks(class.classid));
     let (ingress_filters, filters) = stand.filters.into_iter().partition(|filter| on_hooks(filter.parent));
@@ -53,7 +54,8 @@ pub(crate) struct Way {
     pub(crate) before: Before,
     /// For each device.
     pub(crate) plans: Vec<(String, Plan)>,
-    /// Rules: what makes our table, if it must be made or made anew; a batch that takes it away, if it must go.
+    /// Rules: what makes our table, if it must be made or made anew; a batch that takes it away, if it must
+    /// go.
     rules: Rules,
     /// What could not be brought back.
     pub(crate) doubts: Vec<String>,
@@ -109,7 +111,11 @@ impl Arm {
     pub(crate) fn open() -> Result<Arm> {
         // A kernel without netfilter is good enough for policies without marks.
         let netfilter = Netfilter::open().ok();
-        Ok(Arm { kernel: Kernel::open().context("netlink")?, netfilter, links: Links::open().context("netlink")? })
+        Ok(Arm {
+            kernel: Kernel::open().context("netlink")?,
+            netfilter,
+            links: Links::open().context("netlink")?,
+        })
     }
 
     /// What stands on a device.
@@ -119,7 +125,8 @@ impl Arm {
         Ok(stand)
     }
 
-    /// Looks at what stands, and finds the way from there. `known`: messages that make our present table; `name`: of the policy.
+    /// Looks at what stands, and finds the way from there. `known`: messages that make our present table;
+    /// `name`: of the policy.
     ///
     /// # Errors
     /// The kernel does not tell, or the policy has rules that are not set by us.
@@ -157,14 +164,22 @@ impl Arm {
         Ok(Way { targets, before, plans, rules, doubts })
     }
 
-    /// What is to be on a device. A policy that says nothing about arriving packets leaves what was on the device's ingress hook alone; what an
-    /// earlier policy of ours put there goes, and what was there before that one comes back.
-    fn target(&mut self, wanted: &Wanted, prior: Option<&State>, dev: &str, stand: &Installed) -> Result<Target> {
+    /// What is to be on a device. A policy that says nothing about arriving packets leaves what was on the
+    /// device's ingress hook alone; what an earlier policy of ours put there goes, and what was there before
+    /// that one comes back.
+    fn target(
+        &mut self,
+        wanted: &Wanted,
+        prior: Option<&State>,
+        dev: &str,
+        stand: &Installed,
+    ) -> Result<Target> {
         let mut target = Target { dev: dev.to_owned(), stand: stand.clone(), leaves_ingress: false };
         if wanted.says_ingress(dev) {
             return Ok(target);
         }
-        let by_prior = prior.is_some_and(|prior| record::strings(&prior.0["ingress"]).iter().any(|known| known == dev));
+        let by_prior =
+            prior.is_some_and(|prior| record::strings(&prior.0["ingress"]).iter().any(|known| known == dev));
         target.leaves_ingress = !by_prior;
         if let Some(prior) = prior.filter(|_| by_prior) {
             let original = Before::of(&prior.0["original"])?;
@@ -182,7 +197,10 @@ impl Arm {
     fn noted(&mut self, dev: &str, told: &RawDump, doubts: &mut Vec<String>) -> Result<Installed> {
         let (live, unread) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
         if !unread.is_empty() {
-            doubts.push(format!("{dev} has what is not read by us and could not be brought back: {}", list(&unread)));
+            doubts.push(format!(
+                "{dev} has what is not read by us and could not be brought back: {}",
+                list(&unread)
+            ));
         }
         if let Err(incomplete) = plan::remade(&live) {
             doubts.push(incomplete.to_string());
@@ -307,7 +325,11 @@ impl Arm {
             }
         };
         self.carry_out(
-            batch.into_messages().into_iter().map(|message| (message.kind, message.flags, message.body)).collect(),
+            batch
+                .into_messages()
+                .into_iter()
+                .map(|message| (message.kind, message.flags, message.body))
+                .collect(),
         )
     }
 
@@ -315,12 +337,16 @@ impl Arm {
         let Some(netfilter) = &mut self.netfilter else {
             bail!(
                 Kernel,
-                "this kernel has no netfilter, and the policy sets marks; filters of tc can match addresses and ports"
+                "this kernel has no netfilter, and the policy sets marks; filters of tc can match addresses \
+                and ports"
             )
         };
         let done = netfilter.carry_out_raw(&messages).context("netfilter")?;
         done.map_err(|(_, refused)| {
-            error!(Kernel, "the kernel refused the policy's rules: {refused}; its nftables lacks what they ask")
+            error!(
+                Kernel,
+                "the kernel refused the policy's rules: {refused}; its nftables lacks what they ask"
+            )
         })
     }
 
@@ -339,8 +365,8 @@ impl Arm {
                 let place = wanted.place(&step.item).map(|place| format!("{place}\n  ")).unwrap_or_default();
                 bail!(
                     Kernel,
-                    "{place}the kernel took everything, but what stands on {dev} is not what was asked for; it lacks\n    {}\n  \
-                     (this kernel cannot do it and does not say so; --backend user can)",
+                    "{place}the kernel took everything, but what stands on {dev} is not what was asked for; \
+                    it lacks\n    {}\n  (this kernel cannot do it and does not say so; --backend user can)",
                     tidegate_plan::text::line(step)
                 );
             }
@@ -420,7 +446,11 @@ impl Arm {
             return Ok(false);
         }
         if let Some(link) = links()?.into_iter().find(|link| link.index == told.number) {
-            bail!(Kernel, "`{dev}` is called `{0}` now; rename it back: ip link set {0} name {dev}", link.name);
+            bail!(
+                Kernel,
+                "`{dev}` is called `{0}` now; rename it back: ip link set {0} name {dev}",
+                link.name
+            );
         }
         Ok(true)
     }
@@ -517,7 +547,8 @@ struct Tried {
     tables: Vec<RuleTable>,
 }
 
-/// Can this kernel do what the policy asks? Tried in a namespace of its own, which nobody else sees; in the words of what it lacks.
+/// Can this kernel do what the policy asks? Tried in a namespace of its own, which nobody else sees; in the
+/// words of what it lacks.
 ///
 /// # Errors
 /// It cannot be tried.
@@ -550,7 +581,10 @@ impl Tried {
             return Ok(None);
         }
         let made = raw(ruleset("tidegate-probe-wire", COMMENT, false, &self.tables)?);
-        Ok(arm.carry_out(made).err().map(|error| format!("does not take the rules that set marks ({error:#})")))
+        Ok(arm
+            .carry_out(made)
+            .err()
+            .map(|error| format!("does not take the rules that set marks ({error:#})")))
     }
 
     fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Installed) -> Result<Option<String>> {
@@ -562,7 +596,9 @@ impl Tried {
         }
         let left = plan::plan(&arm.stand(dev)?, stand, &log)?;
         let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove).or(left.steps.first());
-        Ok(lacks.map(|step| format!("takes `{}` without a word and does not do it", tidegate_plan::text::line(step))))
+        Ok(lacks.map(|step| {
+            format!("takes `{}` without a word and does not do it", tidegate_plan::text::line(step))
+        }))
     }
 }
 

@@ -7,13 +7,13 @@
 //!                                                                                  └─▶ undoes what did not end, reverts what is not confirmed
 //! ```
 //!
-//! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`] take it
-//! back, [`status::healths`] says how it is, [`Source`] counts what it does. What people are told meanwhile comes as
-//! [`Notice`]s; nothing is printed here.
+//! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`]
+//! take it back, [`status::healths`] says how it is, [`Source`] counts what it does. What people are told
+//! meanwhile comes as [`Notice`]s; nothing is printed here.
 //!
-//! The process that uses this must be able to play the guardian and the daemon: [`apply()`] starts the running
-//! executable as `revert NAME --guard`, which is to call [`guard()`], and as `daemon …`, which is to call
-//! `tidegate_daemon::run`.
+//! The process that uses this must be able to play the guardian and the daemon: [`apply()`] starts the
+//! running executable as `revert NAME --guard`, which is to call [`guard()`], and as `daemon …`, which is to
+//! call `tidegate_daemon::run`.
 
 mod apply;
 mod before;
@@ -52,8 +52,8 @@ pub use wanted::Wanted;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The policies of this network namespace that were undone though no one asked for it at that moment, by name, each as
-/// its document (`at`, `why`, `policy`, `devices`).
+/// The policies of this network namespace that were undone though no one asked for it at that moment, by
+/// name, each as its document (`at`, `why`, `policy`, `devices`).
 ///
 /// # Errors
 /// There is no `/proc`.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Something to be told while a policy is applied. Its `Display` is the text, whole lines for what is progress, one
-/// sentence without a line's end for what is a warning.
+/// Something to be told while a policy is applied. Its `Display` is the text, whole lines for what is
+/// progress, one sentence without a line's end for what is a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
@@ -72,14 +72,21 @@ impl fmt::Display for Notice {
             }
             Notice::Bypassed { dev, qdisc, packet_io } => {
                 let effect = match packet_io.as_deref() {
-                    Some("nfqueue") => "packets pass it after tidegate's daemon, so they are queued twice".to_owned(),
-                    Some(door) => format!("packets bypass it while tidegate's daemon has the device ({door})"),
-                    None => "packets would bypass it with --door capture, and be queued twice with --door nfqueue"
-                        .to_owned(),
+                    Some("nfqueue") => {
+                        "packets pass it after tidegate's daemon, so they are queued twice".to_owned()
+                    }
+                    Some(door) => {
+                        format!("packets bypass it while tidegate's daemon has the device ({door})")
+                    }
+                    None => {
+                        "packets would bypass it with --door capture, and be queued twice with --door nfqueue"
+                            .to_owned()
+                    }
                 };
                 writeln!(
                     f,
-                    "{dev} has the kernel's {qdisc}: {effect}; it is left as it is, and is in force again after `tidegate down`"
+                    "{dev} has the kernel's {qdisc}: {effect}; it is left as it is, and is in force again \
+                    after `tidegate down`"
                 )
             }
             Notice::Applied { devices, name, confirm } => {

@@ -21,11 +21,13 @@ pub struct ApplyOptions {
     pub packet_io: PacketIo,
     /// Use real-time scheduling (SCHED_FIFO) for the daemon.
     pub realtime: bool,
-    /// Seconds until it is undone unless it is confirmed. `None`: 60 over SSH, otherwise it stays; `Some(0)`: it stays.
+    /// Seconds until it is undone unless it is confirmed. `None`: 60 over SSH, otherwise it stays; `Some(0)`:
+    /// it stays.
     pub confirm: Option<u64>,
     /// Find out what would be done, and do nothing.
     pub dry_run: bool,
-    /// Apply it although something could not be brought back, or what keeps the network alive would be cut off.
+    /// Apply it although something could not be brought back, or what keeps the network alive would be cut
+    /// off.
     pub force: bool,
 }
 

@@ -1,5 +1,5 @@
-//! How things are written down: files that are whole after a crash, what the kernel told, and messages of netlink, as
-//! JSON.
+//! How things are written down: files that are whole after a crash, what the kernel told, and messages of
+//! netlink, as JSON.
 
 use serde_json::{Value, json};
 use std::io;
@@ -11,8 +11,8 @@ use tidegate_sys::output_file;
 /// A message of netlink: its type, its flags, and what follows its head.
 pub(crate) type Raw = (u16, u16, Vec<u8>);
 
-/// Writes a file so that after a crash at any moment either the old or the new content is there, whole. Only one
-/// process at a time may do so.
+/// Writes a file so that after a crash at any moment either the old or the new content is there, whole. Only
+/// one process at a time may do so.
 pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     output_file::remove_unfinished(path);
     output_file::write(path, text.as_bytes())
@@ -53,7 +53,9 @@ pub(crate) fn told(kept: &Value) -> Result<RawDump> {
     };
     let number = kept["number"].as_u64().and_then(|number| u32::try_from(number).ok());
     match (number, list("qdiscs"), list("classes"), list("filters")) {
-        (Some(number), Some(qdiscs), Some(classes), Some(filters)) => Ok(RawDump { number, qdiscs, classes, filters }),
+        (Some(number), Some(qdiscs), Some(classes), Some(filters)) => {
+            Ok(RawDump { number, qdiscs, classes, filters })
+        }
         _ => bail!(State, "what stood there before was not kept as it should be"),
     }
 }
@@ -78,8 +80,12 @@ mod tests {
 
     #[test]
     fn what_was_told_comes_back() {
-        let before =
-            RawDump { number: 7, qdiscs: vec![vec![0, 255, 16]], classes: vec![], filters: vec![vec![1], vec![]] };
+        let before = RawDump {
+            number: 7,
+            qdiscs: vec![vec![0, 255, 16]],
+            classes: vec![],
+            filters: vec![vec![1], vec![]],
+        };
         assert_eq!(told(&kept(&before)).expect("it was kept"), before);
         assert!(told(&json!({"number": 7, "qdiscs": ["0"]})).is_err());
         let messages = vec![(1, 2, vec![3, 4]), (5, 6, vec![])];

@@ -27,18 +27,22 @@ fn go(room: &RuntimeDir, name: &str, does: Does, report: Report<'_>) -> Result<(
     })
 }
 
-/// Back to what was there before the policy of a device (the only one, if none is named) was applied: the name that it
-/// was kept under.
+/// Back to what was there before the policy of a device (the only one, if none is named) was applied: the
+/// name that it was kept under.
 ///
 /// # Errors
-/// tidegate applied nothing there, or several policies and no device is named; or not everything could be brought back,
-/// then its guardian goes on trying.
+/// tidegate applied nothing there, or several policies and no device is named; or not everything could be
+/// brought back, then its guardian goes on trying.
 pub fn revert(dev: Option<&str>, report: Report<'_>) -> Result<String> {
     let room = RuntimeDir::here()?;
     let chosen = status::chosen(&room, dev)?;
     let [(name, _)] = chosen.as_slice() else {
         let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
-        bail!(Busy, "tidegate applied policies to {}; say which is to go: tidegate revert DEV", names.join(", "));
+        bail!(
+            Busy,
+            "tidegate applied policies to {}; say which is to go: tidegate revert DEV",
+            names.join(", ")
+        );
     };
     go(&room, name, Does::Revert, report)?;
     Ok(name.clone())
@@ -57,7 +61,8 @@ pub struct Down {
     pub failed: Vec<String>,
 }
 
-/// Takes away all that tidegate applied or runs on a device, or on all, and brings back what was there before.
+/// Takes away all that tidegate applied or runs on a device, or on all, and brings back what was there
+/// before.
 ///
 /// # Errors
 /// What is applied cannot be read. What could not be taken away is told in [`Down::failed`].
@@ -66,9 +71,9 @@ pub fn down(dev: Option<&str>, report: Report<'_>) -> Result<Down> {
     let mut gone = Vec::new();
     let mut failed = Vec::new();
     let mut left_alone = Vec::new();
-    let chosen = State::all(&room)?
-        .into_iter()
-        .filter(|(name, state)| dev.is_none_or(|dev| dev == name || state.devices().iter().any(|known| known == dev)));
+    let chosen = State::all(&room)?.into_iter().filter(|(name, state)| {
+        dev.is_none_or(|dev| dev == name || state.devices().iter().any(|known| known == dev))
+    });
     for (name, _) in chosen {
         match go(&room, &name, Does::Down, report) {
             Ok(()) => gone.push(name),

@@ -30,7 +30,8 @@ impl Source {
         match self {
             Source::Daemon(dev, client) => {
                 let request = json!({"ask": "snapshot"});
-                // A daemon closes connections that say nothing for a while. One that is asked in vain is asked once.
+                // A daemon closes connections that say nothing for a while. One that is asked in vain is
+                // asked once.
                 let told = match client.ask(&request) {
                     Err(error) if !timed_out(&error) => Client::within(dev, ANSWER).and_then(|again| {
                         *client = again;
@@ -63,8 +64,8 @@ fn timed_out(error: &Error) -> bool {
     error.io_kind() == Some(io::ErrorKind::TimedOut)
 }
 
-/// What shapes these devices; nothing named: all that are shaped. Who does not answer, as `healths` has it, is not
-/// asked again.
+/// What shapes these devices; nothing named: all that are shaped. Who does not answer, as `healths` has it,
+/// is not asked again.
 ///
 /// # Errors
 /// A device is not there, or not shaped, or its daemon does not answer.
@@ -89,7 +90,8 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<Source>> {
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
-        let places = status["places"].as_array().into_iter().flatten().filter_map(|place| place["device"].as_str());
+        let places =
+            status["places"].as_array().into_iter().flatten().filter_map(|place| place["device"].as_str());
         taken.extend(places.map(str::to_owned));
         taken.insert(dev.clone());
         found.push(Source::Daemon(dev, client));
@@ -103,7 +105,8 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<Source>> {
             Ok(_) => {
                 bail!(
                     Device,
-                    "nothing was configured on `{plain}`; `tidegate apply POLICY --dev {plain}` puts a policy there"
+                    "nothing was configured on `{plain}`; `tidegate apply POLICY --dev {plain}` puts a \
+                    policy there"
                 )
             }
             Err(error) => bail!(Device, "{plain}: {error}"),
@@ -119,7 +122,8 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<Source>> {
 fn silent(dev: &str, healths: &[Health]) -> Result<Option<String>> {
     // A daemon of several devices has the lock of each.
     let holder = RuntimeDir::holder(&RuntimeDir::here()?.lock(dev));
-    let is_it = |health: &&Health| health.name == dev || health.silent_pid.is_some() && health.silent_pid == holder;
+    let is_it =
+        |health: &&Health| health.name == dev || health.silent_pid.is_some() && health.silent_pid == holder;
     let silent = healths.iter().filter(|health| health.condition == Condition::DaemonSilent).find(is_it);
     Ok(silent.and_then(Health::daemon_failure))
 }
@@ -134,7 +138,9 @@ pub fn daemons(devices: &[String]) -> Result<Vec<String>> {
     let mut names = room.devices("sock");
     names.retain(|name| devices.is_empty() || devices.contains(name));
     // A daemon of several devices has one socket, and links to it.
-    names.retain(|name| seen.insert(std::fs::canonicalize(room.socket(name)).unwrap_or_else(|_| room.socket(name))));
+    names.retain(|name| {
+        seen.insert(std::fs::canonicalize(room.socket(name)).unwrap_or_else(|_| room.socket(name)))
+    });
     Ok(names)
 }
 

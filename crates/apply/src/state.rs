@@ -1,4 +1,5 @@
-//! What is kept of an applied policy: what it is, what was there before, and what was begun and has not ended.
+//! What is kept of an applied policy: what it is, what was there before, and what was begun and has not
+//! ended.
 //!
 //! It is kept in `/run`, as are the kernel's queues: after a restart of the machine neither is there.
 
@@ -29,9 +30,13 @@ impl State {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.with_context(|| path.display().to_string())?,
         };
-        let state = serde_json::from_str(&text).map_err(Into::into).and_then(State::of).with_context(|| {
-            format!("{} is not what tidegate wrote; remove it if tidegate applied nothing to `{dev}`", path.display())
-        })?;
+        let state =
+            serde_json::from_str(&text).map_err(Into::into).and_then(State::of).with_context(|| {
+                format!(
+                    "{} is not what tidegate wrote; remove it if tidegate applied nothing to `{dev}`",
+                    path.display()
+                )
+            })?;
         // Queues and daemons of an earlier run of the machine went with it.
         let earlier = state.0["boot"].as_str().is_some_and(|run| boot::id().is_ok_and(|now| now != run));
         Ok((!earlier).then_some(state))
@@ -80,7 +85,8 @@ impl State {
     /// # Errors
     /// The disk is full, or we may not.
     pub(crate) fn write(&self, room: &RuntimeDir, dev: &str) -> Result<()> {
-        room.make().context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
+        room.make()
+            .context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
         let path = room.state(dev);
         write_whole(&path, &format!("{:#}\n", self.0))
             .with_context(|| format!("{}: the state of the policy cannot be written", path.display()))
@@ -115,7 +121,9 @@ impl State {
 
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(|| path.display().to_string()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| path.display().to_string())
+        }
         _ => Ok(()),
     }
 }

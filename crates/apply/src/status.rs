@@ -46,7 +46,8 @@ pub enum Condition {
     DaemonDead,
     /// Its daemon runs and does not answer.
     DaemonSilent,
-    /// Something else is wrong: packets do not come to the daemon, or no one watches over a policy that waits.
+    /// Something else is wrong: packets do not come to the daemon, or no one watches over a policy that
+    /// waits.
     Trouble,
 }
 
@@ -129,7 +130,9 @@ pub(crate) fn chosen(room: &RuntimeDir, dev: Option<&str>) -> Result<Vec<(String
     let all = State::all(room)?;
     let chosen: Vec<(String, State)> = all
         .into_iter()
-        .filter(|(name, state)| dev.is_none_or(|dev| dev == name || state.devices().iter().any(|known| known == dev)))
+        .filter(|(name, state)| {
+            dev.is_none_or(|dev| dev == name || state.devices().iter().any(|known| known == dev))
+        })
         .collect();
     ensure!(!chosen.is_empty(), NotApplied, "tidegate applied nothing {}", where_to(dev));
     Ok(chosen)
@@ -146,25 +149,30 @@ enum Target {
     ByHand(String),
 }
 
-/// All policies of this network namespace, or those of a device, and daemons that were started by hand. All are
-/// looked at together, so those that do not answer take [`tidegate_daemon::ANSWER`] once, not once
-/// each.
+/// All policies of this network namespace, or those of a device, and daemons that were started by hand. All
+/// are looked at together, so those that do not answer take [`tidegate_daemon::ANSWER`] once, not once each.
 ///
 /// # Errors
 /// A state cannot be read.
 pub fn healths(dev: Option<&str>) -> Result<Vec<Health>> {
     let room = RuntimeDir::here()?;
-    let fits =
-        |name: &str, devices: &[String]| dev.is_none_or(|dev| dev == name || devices.iter().any(|known| known == dev));
+    let fits = |name: &str, devices: &[String]| {
+        dev.is_none_or(|dev| dev == name || devices.iter().any(|known| known == dev))
+    };
     let applied = State::all(&room)?.into_iter().filter(|(name, state)| fits(name, &state.devices()));
     let mut targets: Vec<Target> = applied.map(|(name, state)| Target::Applied(name, state)).collect();
     let known = |name: &String| {
-        targets.iter().any(|target| matches!(target, Target::Applied(_, state) if state.devices().contains(name)))
+        targets
+            .iter()
+            .any(|target| matches!(target, Target::Applied(_, state) if state.devices().contains(name)))
     };
     // A second name of the same socket is no second daemon.
-    let is_another = |name: &String| std::fs::symlink_metadata(room.socket(name)).is_ok_and(|at| at.is_symlink());
-    let by_hand: Vec<String> =
-        user::running(&room).into_iter().filter(|name| fits(name, &[]) && !known(name) && !is_another(name)).collect();
+    let is_another =
+        |name: &String| std::fs::symlink_metadata(room.socket(name)).is_ok_and(|at| at.is_symlink());
+    let by_hand: Vec<String> = user::running(&room)
+        .into_iter()
+        .filter(|name| fits(name, &[]) && !known(name) && !is_another(name))
+        .collect();
     targets.extend(by_hand.into_iter().map(Target::ByHand));
     Ok(tidegate_daemon::each(&targets, |target| match target {
         Target::Applied(name, state) => Health::of(&room, name.clone(), state),
@@ -217,7 +225,8 @@ impl Health {
             if health.guardian.is_none() {
                 health.worse(Condition::Trouble);
                 health.last_error = Some(format!(
-                    "its guardian (process {guardian}) is gone, so it will not be undone by itself: `tidegate confirm {0}` or `tidegate revert {0}`",
+                    "its guardian (process {guardian}) is gone, so it will not be undone by itself: \
+                    `tidegate confirm {0}` or `tidegate revert {0}`",
                     health.name
                 ));
             }
@@ -294,7 +303,8 @@ impl Health {
                 self.worse(Condition::DeviceGone);
             }
         }
-        let told = Client::within(&self.name, COMPARE).and_then(|mut client| client.ask(&json!({"ask": "drift"})));
+        let told =
+            Client::within(&self.name, COMPARE).and_then(|mut client| client.ask(&json!({"ask": "drift"})));
         match told {
             Ok(told) => self.drift = strings(&told["drift"]),
             // Whether it runs what it was given is not known, which is not the same as that it does.
@@ -321,7 +331,9 @@ impl Health {
                 let said = why.map(|said| format!(" (it said last: {said})")).unwrap_or_default();
                 Some(format!("the daemon of `{}` died{said}; packets pass unqueued", self.name))
             }
-            Condition::DaemonSilent => Some(format!("{}: {}", self.name, why.unwrap_or("the daemon does not answer"))),
+            Condition::DaemonSilent => {
+                Some(format!("{}: {}", self.name, why.unwrap_or("the daemon does not answer")))
+            }
             _ => None,
         }
     }
@@ -353,7 +365,8 @@ impl Health {
         };
         let job = &self.state["job"];
         if !job.is_null() {
-            let alive = user::is_alive(job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
+            let alive =
+                user::is_alive(job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
             told["job"] = json!({
                 "does": job["does"], "pid": job["pid"], "since": job["since"], "alive": alive, "error": job["error"],
             });
@@ -363,7 +376,8 @@ impl Health {
     }
 }
 
-/// The command that starts the daemon of a policy again; `None`: it was not applied, or one of its files is gone.
+/// The command that starts the daemon of a policy again; `None`: it was not applied, or one of its files is
+/// gone.
 fn start_again(state: &Value) -> Option<String> {
     let files = strings(&state["policy"]);
     if files.is_empty() || files.iter().any(|file| !std::path::Path::new(file).exists()) {
@@ -402,7 +416,8 @@ mod tests {
 
     #[test]
     fn a_daemon_whose_files_are_gone_is_not_started_again_by_them() {
-        let known = |file: &str| start_again(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
+        let known =
+            |file: &str| start_again(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
         assert_eq!(known("/dev/null").as_deref(), Some("tidegate apply --backend user /dev/null"));
         assert_eq!(known("/nowhere/at/all.sh"), None);
         assert_eq!(start_again(&Value::Null), None);

@@ -20,8 +20,8 @@ pub fn long(seconds: u64) -> String {
 /// A moment, in seconds since 1970: `2026-11-22 23:15:02 UTC`.
 pub fn utc(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March have their leap day at the end (the usual conversion of days to a civil date, in eras
-    // of 400 years).
+    // Years that begin in March have their leap day at the end (the usual conversion of days to a civil date,
+    // in eras of 400 years).
     let shifted = days + 719_468;
     let (era, of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

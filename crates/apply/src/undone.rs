@@ -1,5 +1,5 @@
-//! What was undone though nobody asked for it at that moment: `status` says so until the next `tidegate apply`, for
-//! the user who looks later.
+//! What was undone though nobody asked for it at that moment: `status` says so until the next `tidegate
+//! apply`, for the user who looks later.
 
 use crate::state::State;
 use crate::time::since_1970;

@@ -13,14 +13,16 @@ use tidegate_daemon::{DaemonOptions, PacketIo};
 use tidegate_sys::{output_file, process};
 use tidegate_text::shell_word as quoted;
 
-/// How long it may take to end when it is asked to, to end when it gets SIGTERM, and to be gone after SIGKILL.
+/// How long it may take to end when it is asked to, to end when it gets SIGTERM, and to be gone after
+/// SIGKILL.
 const END: Duration = Duration::from_secs(10);
 const TERM: Duration = Duration::from_secs(3);
 const KILL: Duration = Duration::from_secs(5);
 /// How often it is looked whether it is.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Starts a daemon with this policy, or has the running one take it over: its status. `token`: of the job that this is part of.
+/// Starts a daemon with this policy, or has the running one take it over: its status. `token`: of the job
+/// that this is part of.
 ///
 /// # Errors
 /// It cannot be run here, in the daemon's words.
@@ -67,7 +69,8 @@ pub(crate) fn running(room: &RuntimeDir) -> Vec<String> {
     room.devices("sock")
 }
 
-/// Ends the daemon of a device, however it is: asked first, then by signals. When this returns, packets pass as if it had never been there.
+/// Ends the daemon of a device, however it is: asked first, then by signals. When this returns, packets pass
+/// as if it had never been there.
 ///
 /// # Errors
 /// It does not end.
@@ -101,8 +104,8 @@ pub(crate) fn end(room: &RuntimeDir, dev: &str) -> Result<()> {
     bail!(Daemon, "the daemon of `{dev}` (process {pid}) does not end, not by SIGKILL either")
 }
 
-/// The process that started the daemon with this one and would start it again: `tidegate daemon` with a name pattern
-/// or `--pid`.
+/// The process that started the daemon with this one and would start it again: `tidegate daemon` with a name
+/// pattern or `--pid`.
 pub(crate) fn follower(room: &RuntimeDir, daemon: u32) -> Option<u32> {
     let parent = process::parent_of(daemon)?;
     room.followers().contains(&parent).then_some(parent)
@@ -185,7 +188,11 @@ pub(crate) fn go_back(
         }
     }
     let now = policy(room, dev)?.with_context(|| format!("the daemon of `{dev}` is gone"))?;
-    ensure!(now["commands"] == before["commands"], Daemon, "the daemon of `{dev}` does not run what it ran before");
+    ensure!(
+        now["commands"] == before["commands"],
+        Daemon,
+        "the daemon of `{dev}` does not run what it ran before"
+    );
     Ok(())
 }
 
@@ -232,6 +239,9 @@ mod tests {
     #[test]
     fn commands_are_a_script_word_by_word() {
         let commands = json!([["tc", "qdisc", "show"], ["iptables", "--comment", "it's $HOME"]]);
-        assert_eq!(script_of(&commands), "#!/bin/sh\nset -e\ntc qdisc show\niptables --comment 'it'\\''s $HOME'\n");
+        assert_eq!(
+            script_of(&commands),
+            "#!/bin/sh\nset -e\ntc qdisc show\niptables --comment 'it'\\''s $HOME'\n"
+        );
     }
 }

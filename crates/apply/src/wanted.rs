@@ -46,14 +46,15 @@ impl Wanted {
         &self.devices
     }
 
-    /// Reads a policy for this computer, with the links that it has now. Its scripts run in a sandbox; nothing is
-    /// changed.
+    /// Reads a policy for this computer, with the links that it has now. Its scripts run in a sandbox;
+    /// nothing is changed.
     ///
     /// # Errors
     /// It cannot be read, or asks for what is not there or not set by us.
     pub fn read(options: &ApplyOptions, report: Report<'_>) -> Result<Wanted> {
         let links = links()?;
-        let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
+        let how =
+            ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
         let taken = tidegate_loader::read(&options.files, &how)?;
         for warning in taken.warnings() {
             report(Notice::Policy(warning));
@@ -76,7 +77,8 @@ impl Wanted {
         let made = to_be_made(&log, &links)?;
         let there = |name: &String| links.iter().any(|link| link.name == *name);
         if let Some(name) = real_devices(&log).into_iter().find(|name| !there(name)) {
-            let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).filter(|name| *name != "lo").collect();
+            let names: Vec<&str> =
+                links.iter().map(|link| link.name.as_str()).filter(|name| *name != "lo").collect();
             ensure!(
                 !names.is_empty(),
                 Device,
@@ -95,9 +97,20 @@ impl Wanted {
             "the policy queues nothing on any device and sets no marks; there is nothing to apply"
         );
         let mut machine = machine(&log, &links, &made)?;
-        let stands = devices.iter().map(|dev| tidegate_plan::installed(&mut machine, CARRIED_OUT_AT, dev)).collect();
+        let stands =
+            devices.iter().map(|dev| tidegate_plan::installed(&mut machine, CARRIED_OUT_AT, dev)).collect();
         let tables = tidegate_plan::rule_tables(&machine);
-        Ok(Wanted { reading, commands, settings: settings(&log, report)?, log, links, devices, made, stands, tables })
+        Ok(Wanted {
+            reading,
+            commands,
+            settings: settings(&log, report)?,
+            log,
+            links,
+            devices,
+            made,
+            stands,
+            tables,
+        })
     }
 
     /// Does the policy say what becomes of packets that arrive by a device?
@@ -166,31 +179,39 @@ fn settings(log: &[Op], report: Report<'_>) -> Result<Vec<(String, Change)>> {
             Op::TxQueueLen { dev, packets } => {
                 all.push((dev.clone(), Change { txqlen: Some(*packets), ..Change::default() }));
             }
-            Op::Mtu { dev, bytes } => all.push((dev.clone(), Change { mtu: Some(*bytes), ..Change::default() })),
+            Op::Mtu { dev, bytes } => {
+                all.push((dev.clone(), Change { mtu: Some(*bytes), ..Change::default() }))
+            }
             Op::Ring { dev, .. } => report(Notice::Policy(format!(
                 "tidegate: the ring of {dev}'s card is left as it is; ethtool -G sets it"
             ))),
             Op::Link(LinkOp::Rename { name, to }) => {
-                bail!(Policy, "the policy calls `{name}` `{to}`; names are not changed by us: change it before")
+                bail!(
+                    Policy,
+                    "the policy calls `{name}` `{to}`; names are not changed by us: change it before"
+                )
             }
             Op::Qdisc(QdiscOp { blocks, .. }) if *blocks != SharedBlocks::default() => {
                 let number = if blocks.ingress == 0 { blocks.egress } else { blocks.ingress };
                 bail!(
                     Policy,
-                    "the policy has devices share a block of filters (`ingress_block {number}`), which tidegate apply neither sets nor brings back; \
+                    "the policy has devices share a block of filters (`ingress_block {number}`), which \
+                    tidegate apply neither sets nor brings back; \
                      give each device the filters: tc filter add dev NAME ingress ..."
                 )
             }
             Op::Chain(_) => {
                 bail!(
                     Policy,
-                    "the policy makes chains by themselves (`tc chain`), which tidegate does not bring back; a filter makes its own"
+                    "the policy makes chains by themselves (`tc chain`), which tidegate does not bring \
+                    back; a filter makes its own"
                 )
             }
             Op::Actions(_) => {
                 bail!(
                     Policy,
-                    "the policy sets actions by themselves (`tc actions`), which is not brought back by us; write each where it is used"
+                    "the policy sets actions by themselves (`tc actions`), which is not brought back by us; \
+                    write each where it is used"
                 )
             }
             _ => {}
@@ -206,10 +227,14 @@ fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> Result<Ga
         let known = device_spec(link);
         // Of an ifb the driver knows more than its frames show.
         let of_kind = if link.kind == "ifb" { DeviceSpec::of(&LinkKind::Ifb) } else { known };
-        gateway.add_device(&link.name, DeviceSpec { mtu: known.mtu, tx_queue_len: known.tx_queue_len, ..of_kind });
+        gateway.add_device(
+            &link.name,
+            DeviceSpec { mtu: known.mtu, tx_queue_len: known.tx_queue_len, ..of_kind },
+        );
     }
-    let made_before =
-        |name: &str| log.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { name: known, .. }) if known == name));
+    let made_before = |name: &str| {
+        log.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { name: known, .. }) if known == name))
+    };
     for (name, kind) in made.iter().filter(|(name, _)| !made_before(name)) {
         gateway.add_device(name, DeviceSpec::of(kind));
     }

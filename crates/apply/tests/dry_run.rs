@@ -1,5 +1,5 @@
-//! What would be done, asked as a program would: in a network namespace that the test makes. Where none may be made,
-//! the tests are left out by name.
+//! What would be done, asked as a program would: in a network namespace that the test makes. Where none may
+//! be made, the tests are left out by name.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -71,7 +71,8 @@ fn what_cannot_be_applied_says_what_kind_of_failure_it_is() {
     let file = batch.0.clone();
     let kinds = place
         .go(move || {
-            let kind = |options: ApplyOptions| Wanted::read(&options, &|_| {}).map(drop).expect_err("no").kind();
+            let kind =
+                |options: ApplyOptions| Wanted::read(&options, &|_| {}).map(drop).expect_err("no").kind();
             let missing = kind(ApplyOptions::of(vec!["/nowhere/at/all.batch".into()]));
             let device = kind(ApplyOptions::of(vec![file]));
             let nothing = tidegate_apply::revert(None, &|_| {}).expect_err("nothing is applied").kind();

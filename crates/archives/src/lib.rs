@@ -1,8 +1,9 @@
 #![forbid(unsafe_code)]
 //! For tests: the archives of recorded runs of a real kernel, and what differs from them.
 //!
-//! A recording is a folder of texts (`script.tc`, `schedule.csv`, `egress.csv`, …); an archive holds many. Each crate
-//! that such runs protect carries out those that it has the parts for, and counts them ([`identical`]).
+//! A recording is a folder of texts (`script.tc`, `schedule.csv`, `egress.csv`, …); an archive holds many.
+//! Each crate that such runs protect carries out those that it has the parts for, and counts them
+//! ([`identical`]).
 
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
@@ -49,18 +50,22 @@ pub fn first_line(name: &str, kernel: &str, ours: &str) -> Option<String> {
     })
 }
 
-/// `drops.csv` without its heading and its last column: the kernel's function that freed a packet is for people.
+/// `drops.csv` without its heading and its last column: the kernel's function that freed a packet is for
+/// people.
 pub fn without_place(drops: &str) -> String {
     let without = |line: &str| format!("{}\n", line.rsplit_once(',').map_or(line, |(rest, _)| rest));
     drops.lines().skip(1).map(without).collect()
 }
 
-/// Holds recordings of some archives against what `difference` says of each: `Err` where it needs more than there is,
-/// `None` where it is as recorded. As many as the table says must be carried out.
+/// Holds recordings of some archives against what `difference` says of each: `Err` where it needs more than
+/// there is, `None` where it is as recorded. As many as the table says must be carried out.
 ///
 /// # Panics
 /// When one differs, or when more or fewer were carried out: a recording needs more, or less, than it did.
-pub fn identical<More>(archives: &[(&str, usize)], mut difference: impl FnMut(&Files) -> Result<Option<String>, More>) {
+pub fn identical<More>(
+    archives: &[(&str, usize)],
+    mut difference: impl FnMut(&Files) -> Result<Option<String>, More>,
+) {
     let (mut wrong, mut counts) = (String::new(), Vec::new());
     for (archive, _) in archives {
         let mut held = 0;

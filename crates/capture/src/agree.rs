@@ -14,9 +14,9 @@ pub(super) struct Match {
 
 /// Aligns the words behind the tool's name with the arguments.
 ///
-/// The best alignment of two lists, by the textbook table: an equal word counts 3, a word with a hole that fits 2, one
-/// that is all hole 1 and may take several arguments; a literal word that the call does not have costs 2, an
-/// argument that no word gave costs 1.
+/// The best alignment of two lists, by the textbook table: an equal word counts 3, a word with a hole that
+/// fits 2, one that is all hole 1 and may take several arguments; a literal word that the call does not have
+/// costs 2, an argument that no word gave costs 1.
 pub(super) fn agree(command: &Command, tool: usize, args: &[String]) -> Match {
     let given = &command.words[(tool + 1).min(command.words.len())..];
     let given = &given[..given.len().min(MAX_WORDS)];
@@ -61,7 +61,14 @@ enum Way {
     SkipArg,
 }
 
-fn step(table: &[i32], width: usize, given: &[Word], args: &[String], row: usize, column: usize) -> (i32, Way) {
+fn step(
+    table: &[i32],
+    width: usize,
+    given: &[Word],
+    args: &[String],
+    row: usize,
+    column: usize,
+) -> (i32, Way) {
     let at = |row: usize, column: usize| table.get(row * width + column).copied().unwrap_or(0);
     let (word, arg) = (given.get(row), args.get(column));
     let mut ways = Vec::with_capacity(4);
@@ -85,7 +92,8 @@ fn step(table: &[i32], width: usize, given: &[Word], args: &[String], row: usize
     ways.into_iter().rev().max_by_key(|(score, _)| *score).unwrap_or((0, Way::End))
 }
 
-/// 3: the same word; 2: a word with a hole whose fixed parts stand in the argument; 1: nothing but a hole; 0: no.
+/// 3: the same word; 2: a word with a hole whose fixed parts stand in the argument; 1: nothing but a hole; 0:
+/// no.
 pub(super) fn fits(word: &Word, arg: &str) -> i32 {
     if word.is_literal() {
         return if word.text == arg { 3 } else { 0 };

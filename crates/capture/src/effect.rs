@@ -1,7 +1,8 @@
-//! What a call changes in the sandbox beside the model: files that tell of devices, and the kernel's own links there.
+//! What a call changes in the sandbox beside the model: files that tell of devices, and the kernel's own
+//! links there.
 //!
-//! The model is the truth; these make it visible to scripts that look at `/sys` or `/proc` instead of asking a tool.
-//! What the kernel of the sandbox cannot do (a kind of link it lacks) is left undone.
+//! The model is the truth; these make it visible to scripts that look at `/sys` or `/proc` instead of asking
+//! a tool. What the kernel of the sandbox cannot do (a kind of link it lacks) is left undone.
 
 use std::fs;
 use std::path::Path;

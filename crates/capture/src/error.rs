@@ -74,7 +74,9 @@ impl fmt::Display for CaptureError {
             Self::Unreadable(path, reason) => {
                 write!(f, "{}: the script cannot be read: {reason}", path.display())
             }
-            Self::IsDirectory(path) => write!(f, "{}: this is a directory; name the script in it", path.display()),
+            Self::IsDirectory(path) => {
+                write!(f, "{}: this is a directory; name the script in it", path.display())
+            }
             Self::NotAScript(path) => write!(
                 f,
                 "{}: this is not a text, so it cannot be a script; name the script that configures the link",
@@ -87,12 +89,14 @@ impl fmt::Display for CaptureError {
             ),
             Self::CarriageReturns(path, line) => write!(
                 f,
-                "{0}:{line}: the lines end in CR LF, as on Windows, and a shell takes the CR for part of the last word; convert it: sed -i 's/\\r$//' {0}",
+                "{0}:{line}: the lines end in CR LF, as on Windows, and a shell takes the CR for part of \
+                the last word; convert it: sed -i 's/\\r$//' {0}",
                 path.display()
             ),
             Self::NoInterpreter { script, interpreter } => write!(
                 f,
-                "{}:1: the script asks for {interpreter}, which is not on this machine; install it, or name another in the first line",
+                "{}:1: the script asks for {interpreter}, which is not on this machine; install it, or name \
+                another in the first line",
                 script.display()
             ),
             Self::Forbidden { reason, remedy } => {

@@ -1,4 +1,5 @@
-//! What a function was given: which words of a command inside it stand for its arguments, and which call gave them.
+//! What a function was given: which words of a command inside it stand for its arguments, and which call gave
+//! them.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -47,8 +48,8 @@ pub(super) struct Agreement {
 }
 
 impl Given {
-    /// What the function in which the command `at` stands was given, as far as it came to the tool; `givers` are the
-    /// command's words that gave the tool's arguments.
+    /// What the function in which the command `at` stands was given, as far as it came to the tool; `givers`
+    /// are the command's words that gave the tool's arguments.
     pub(super) fn new(commands: &[Command], at: usize, givers: &[Option<Giver>]) -> Option<Given> {
         let command = &commands[at];
         command.function.as_ref()?;
@@ -71,7 +72,8 @@ impl Given {
             let parameters = parameters.get_or_insert_with(|| Parameters::before(commands, at));
             let Some((number, may_lack)) = parameters.number(&hole) else { continue };
             let text = args.iter().map(value).collect::<Vec<_>>().join(" ");
-            let Some(inner) = text.strip_prefix(hole.before).and_then(|rest| rest.strip_suffix(hole.behind)) else {
+            let Some(inner) = text.strip_prefix(hole.before).and_then(|rest| rest.strip_suffix(hole.behind))
+            else {
                 continue;
             };
             let whole = args.len() == 1
@@ -83,7 +85,8 @@ impl Given {
         (!given.all.is_empty() || !given.numbered.is_empty()).then_some(given)
     }
 
-    /// Holds a call against it: `name` is the word that names the function, `args` how many arguments the tool has.
+    /// Holds a call against it: `name` is the word that names the function, `args` how many arguments the
+    /// tool has.
     pub(super) fn agree(&self, call: &Command, name: usize, args: usize) -> Agreement {
         let mut givers = vec![None; args];
         let (mut score, mut perfect) = (0, true);
@@ -97,8 +100,11 @@ impl Given {
             for ((arg, text), word) in self.all.iter().zip(&words) {
                 // Literal, or a variable and nothing else.
                 let whole = |word: usize| agree::fits(&call.words[word], text) != 2;
-                givers[*arg] =
-                    word.map(|word| Giver { word, value: text.as_str().into(), whole: whole(word) && once(word) });
+                givers[*arg] = word.map(|word| Giver {
+                    word,
+                    value: text.as_str().into(),
+                    whole: whole(word) && once(word),
+                });
             }
         }
         for part in &self.numbered {
@@ -142,7 +148,12 @@ impl<'w> Hole<'w> {
             let (named, _) = variable(&inner[at..]).filter(|(named, _)| *named == name)?;
             let end = inner[at..].strip_prefix("${").map_or(at + 1 + named.len(), |_| at + 3 + named.len());
             let plain = before.is_empty() && behind.is_empty() && !inner[end..].contains('$');
-            return plain.then_some(Hole { before: &inner[..at], behind: &inner[end..], name, has_default: true });
+            return plain.then_some(Hole {
+                before: &inner[..at],
+                behind: &inner[end..],
+                name,
+                has_default: true,
+            });
         }
         let (name, has_default) = variable(text)?;
         Some(Hole { before, behind, name, has_default })
@@ -154,7 +165,8 @@ fn alternative(text: &str) -> Option<(&str, &str)> {
     let inner = text.trim_end_matches('"').strip_prefix("${")?.strip_suffix('}')?;
     let (name, behind) = inner.split_once('+')?;
     let name = name.strip_suffix(':').unwrap_or(name);
-    let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let is_name =
+        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     is_name.then_some((name, behind))
 }
 
@@ -167,7 +179,9 @@ fn variable(text: &str) -> Option<(&str, bool)> {
         // `$12` is `$1` and a 2.
         true if !braced => 1,
         true => rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len()),
-        false => rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len()),
+        false => {
+            rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len())
+        }
     };
     let (name, behind) = rest.split_at(end);
     let has_default = braced && behind.starts_with([':', '-']);
@@ -185,7 +199,8 @@ struct Parameters {
 impl Parameters {
     fn before(commands: &[Command], at: usize) -> Parameters {
         let function = &commands[at].function;
-        let body = commands[..at].iter().rev().take(MAX_BODY).take_while(|command| command.function == *function);
+        let body =
+            commands[..at].iter().rev().take(MAX_BODY).take_while(|command| command.function == *function);
         let body: Vec<&Command> = body.collect();
         let mut known = Parameters { variables: BTreeMap::new(), shifted: false };
         for command in body.into_iter().rev() {

@@ -1,13 +1,14 @@
 #![forbid(unsafe_code)]
-//! Captures a script: runs it unmodified in a sandbox where `tc`, `iptables`, `ip` and the like are ourselves.
+//! Captures a script: runs it unmodified in a sandbox where `tc`, `iptables`, `ip` and the like are
+//! ourselves.
 //!
 //! ```text
 //! run_script ──▶ sandbox ──────▶ sh modem.sh ──▶ /sbin/tc qdisc add … (this executable: `shim`)
 //!     ▲                                                  │ request: tool, words, input, directory
 //!     └──────── Answer::answer(&Call) ◀── one at a time ─┘ reply: output, errors, code
 //! ```
-//! The parent answers in the order the calls come, so its model of the machine is always what the script believes.
-//! [`Shell`] does the same for single lines, one after the other in one sandbox, for replays.
+//! The parent answers in the order the calls come, so its model of the machine is always what the script
+//! believes. [`Shell`] does the same for single lines, one after the other in one sandbox, for replays.
 //!
 //! ```no_run
 //! use tidegate_capture::{CaptureOptions, run_script};
@@ -22,8 +23,9 @@
 //! assert!(outcome.success());
 //! ```
 //!
-//! *Invariants.* The host's file system, links and processes stay as they are. Nothing of a run outlives it. A
-//! script cannot make us wait longer than the time limit, nor keep more than the bounds stated in [`CaptureOptions`].
+//! *Invariants.* The host's file system, links and processes stay as they are. Nothing of a run outlives it.
+//! A script cannot make us wait longer than the time limit, nor keep more than the bounds stated in
+//! [`CaptureOptions`].
 
 mod agree;
 mod echo;

@@ -77,7 +77,8 @@ struct Level {
     givers: Vec<Option<Giver>>,
 }
 
-/// The last call of a function that was found: file and command, of the call and of the command inside the function.
+/// The last call of a function that was found: file and command, of the call and of the command inside the
+/// function.
 #[derive(Debug)]
 struct LastCall {
     call: (usize, usize),
@@ -87,7 +88,8 @@ struct LastCall {
 impl Finder {
     /// Over the script and the files it reads in, each with its text.
     pub(super) fn new(files: &[(PathBuf, String)], args: &[String]) -> Self {
-        let mut files: Vec<Source> = files.iter().map(|(path, text)| Source::new(path.clone(), text, args)).collect();
+        let mut files: Vec<Source> =
+            files.iter().map(|(path, text)| Source::new(path.clone(), text, args)).collect();
         // Files that one shell reads share their variables.
         let mut shared: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, values) in files.iter().flat_map(|file| &file.variables) {
@@ -112,7 +114,8 @@ impl Finder {
 
     /// Takes in the script that issued a call, if it is another than those known: scripts call scripts.
     ///
-    /// `issuer` are the words of the process, as `sh ./part.sh`; a file made inside the sandbox cannot be seen.
+    /// `issuer` are the words of the process, as `sh ./part.sh`; a file made inside the sandbox cannot be
+    /// seen.
     pub(super) fn learn(&mut self, issuer: &[String], cwd: &Path) {
         let Some(path) = issuer.iter().skip(1).find(|word| !word.starts_with('-')) else {
             return;
@@ -138,9 +141,9 @@ impl Finder {
         }
     }
 
-    /// The line that issued the call, with the columns of the word that `complaint` names, if it names one; and the
-    /// words that gave the arguments. Of a function that passes on what it is given, the line is its caller's, as far
-    /// as that can be found.
+    /// The line that issued the call, with the columns of the word that `complaint` names, if it names one;
+    /// and the words that gave the arguments. Of a function that passes on what it is given, the line is its
+    /// caller's, as far as that can be found.
     pub(super) fn find(
         &mut self,
         tool: &str,
@@ -180,7 +183,8 @@ impl Finder {
         }
         let command = &self.commands(level.file)[level.at];
         let name = level.name.or_else(|| tool_word(&self.files[level.file], command, tool));
-        let call = self.files[level.file].place(name.map_or(command.line(), |at| command.words[at].line), None);
+        let call =
+            self.files[level.file].place(name.map_or(command.line(), |at| command.words[at].line), None);
         // From the caller inward.
         let frames: Vec<CallFrame> = levels.iter().rev().filter_map(|level| self.frame(level)).collect();
         let place = match at_fault {
@@ -189,7 +193,8 @@ impl Finder {
                 let source = self.files.iter().find(|source| source.path == word.file)?;
                 let place = source.place(word.line, Some(word.columns));
                 // It stands in a function: what is outside is who called.
-                let inside = frames.iter().rposition(|frame| frame.file == place.file && frame.line == place.line);
+                let inside =
+                    frames.iter().rposition(|frame| frame.file == place.file && frame.line == place.line);
                 match inside.filter(|_| (&call.file, call.line) != (&place.file, place.line)) {
                     None => SourceLine { frames, ..place },
                     Some(at) => {
@@ -215,8 +220,9 @@ impl Finder {
         Some(SourceWord { file, line: word.line, columns: word.columns.clone(), literal })
     }
 
-    /// Where the variable was given its value that a word consists of, if that is the only place in all files that sets
-    /// it, and says the value letter by letter. What other words ask for, too, must not be changed there.
+    /// Where the variable was given its value that a word consists of, if that is the only place in all files
+    /// that sets it, and says the value letter by letter. What other words ask for, too, must not be changed
+    /// there.
     fn set_once(&self, level: &Level, arg: usize) -> Option<SourceWord> {
         let giver = level.givers[arg].as_ref().filter(|giver| giver.whole)?;
         let asking = &self.commands(level.file)[level.at].words[giver.word];
@@ -289,18 +295,21 @@ impl Finder {
         calls
     }
 
-    /// Who called the function that a command stands in, if it passes on what the function is given; and how well
-    /// that agrees.
+    /// Who called the function that a command stands in, if it passes on what the function is given; and how
+    /// well that agrees.
     fn caller(&self, level: &Level, args: usize) -> Option<(Level, i32)> {
         let commands = self.commands(level.file);
         let given = Given::new(commands, level.at, &level.givers)?;
         let function = commands[level.at].function.as_ref()?;
         let calls = self.calls(function);
-        // Forward from the last one; a call that repeats may be its own successor, and so may one whose function has
-        // not come to its end.
+        // Forward from the last one; a call that repeats may be its own successor, and so may one whose
+        // function has not come to its end.
         let split = self.last_calls.get(function).map_or(0, |last| {
-            let again = self.commands(last.call.0)[last.call.1].repeats || (level.file, level.at) > last.inside;
-            calls.partition_point(|(file, at, _)| (*file, *at) < last.call || ((*file, *at) == last.call && !again))
+            let again =
+                self.commands(last.call.0)[last.call.1].repeats || (level.file, level.at) > last.inside;
+            calls.partition_point(|(file, at, _)| {
+                (*file, *at) < last.call || ((*file, *at) == last.call && !again)
+            })
         });
         let (behind, ahead) = calls.split_at(split);
         let mut best: Option<(usize, usize, usize, Agreement)> = None;
@@ -315,10 +324,12 @@ impl Finder {
             }
         }
         let (file, at, name, found) = best.filter(|(.., found)| found.givers.iter().any(Option::is_some))?;
-        (found.score >= 0).then_some((Level { file, at, name: Some(name), givers: found.givers }, found.score))
+        (found.score >= 0)
+            .then_some((Level { file, at, name: Some(name), givers: found.givers }, found.score))
     }
 
-    /// How well a command agrees with a call when what a function passes on is looked for in the function's callers.
+    /// How well a command agrees with a call when what a function passes on is looked for in the function's
+    /// callers.
     fn through(&self, file: usize, at: usize, args: &[String], found: &Match) -> i32 {
         let mut level = Level { file, at, name: None, givers: givers(args, &found.words) };
         let mut score = found.score;
@@ -365,8 +376,8 @@ impl Finder {
         main.commands.iter().find(asks).map(|command| main.place(command.line(), None))
     }
 
-    /// The highest number of an argument that the script asks for outside of functions and without a default, and how
-    /// many it was given, where these are fewer.
+    /// The highest number of an argument that the script asks for outside of functions and without a default,
+    /// and how many it was given, where these are fewer.
     pub(super) fn missing_arguments(&self) -> Option<(usize, usize)> {
         let main = self.files.first()?;
         let outside = main.commands.iter().filter(|command| command.function.is_none());
@@ -416,7 +427,12 @@ impl Finder {
 
 impl Finder {
     /// How many of a call's first arguments the word that names the tool gives; `None`: it gives others.
-    fn known_words(&self, tool: &str, (file, at, word): (usize, usize, usize), args: &[String]) -> Option<usize> {
+    fn known_words(
+        &self,
+        tool: &str,
+        (file, at, word): (usize, usize, usize),
+        args: &[String],
+    ) -> Option<usize> {
         let source = &self.files[file];
         let mut all = self.behind.borrow_mut();
         let behind = all
@@ -480,7 +496,8 @@ fn givers(args: &[String], words: &[Option<usize>]) -> Vec<Option<Giver>> {
     args.iter().zip(words).map(of).collect()
 }
 
-/// What a word that names a tool says behind the name (`T="tc filter add dev eth0"`), for each value that it may have.
+/// What a word that names a tool says behind the name (`T="tc filter add dev eth0"`), for each value that it
+/// may have.
 fn words_behind(source: &Source, word: &Word, tool: &str) -> Behind {
     // What a shell reads anew is words of its own.
     if word.is_literal() || word.within {
@@ -489,7 +506,10 @@ fn words_behind(source: &Source, word: &Word, tool: &str) -> Behind {
     let values = words::resolve(&word.raw, &source.variables);
     let behind = |value: &String| {
         let mut words = value.split_whitespace().map(str::to_owned);
-        words.next().is_some_and(|name| name.rsplit('/').next() == Some(tool)).then(|| words.collect::<Vec<_>>())
+        words
+            .next()
+            .is_some_and(|name| name.rsplit('/').next() == Some(tool))
+            .then(|| words.collect::<Vec<_>>())
     };
     values.iter().filter_map(behind).collect()
 }
@@ -510,10 +530,14 @@ fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
     })
 }
 
-/// The argument that an error message names: the last argument that it quotes, or failing that mentions as a word.
+/// The argument that an error message names: the last argument that it quotes, or failing that mentions as a
+/// word.
 fn blamed(args: &[String], complaint: &str) -> Option<usize> {
-    let quoted: Vec<&str> =
-        complaint.split(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']).skip(1).step_by(2).collect();
+    let quoted: Vec<&str> = complaint
+        .split(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'])
+        .skip(1)
+        .step_by(2)
+        .collect();
     let position = |wanted: &&str| args.iter().rposition(|arg| arg == wanted);
     quoted.iter().find_map(position).or_else(|| {
         // Short words stand in many a sentence by chance.
@@ -618,15 +642,18 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
 
     #[test]
     fn a_call_through_functions_is_its_callers() {
-        let library = "do_tc() {\n    log \"$@\"\n    $TC \"$@\" || die\n}\nfunction leaf {\n  [ -n \"$1\" ] && do_tc qdisc add dev \"$@\"\n}\n";
-        let script = "TC=tc\n. ./lib.sh\ndo_tc qdisc add dev eth0 root prio\nfor n in 1 2; do\n  leaf eth0 parent 1:$n pfifo limit 9\ndone\nif do_tc class show; then :; fi\n";
+        let library = "do_tc() {\n    log \"$@\"\n    $TC \"$@\" || die\n}\nfunction leaf \
+        {\n  [ -n \"$1\" ] && do_tc qdisc add dev \"$@\"\n}\n";
+        let script = "TC=tc\n. ./lib.sh\ndo_tc qdisc add dev eth0 root prio\nfor n in 1 2; do\n  leaf eth0 \
+        parent 1:$n pfifo limit 9\ndone\nif do_tc class show; then :; fi\n";
         let files = [("x.sh".into(), script.into()), ("lib.sh".into(), library.into())];
         let mut finder = Finder::new(&files, &[]);
         let mut told = |call: &str| {
             let args: Vec<String> = call.split(' ').map(Into::into).collect();
             let (place, words) = finder.find("tc", &args, "").expect("it is there");
-            let literal =
-                words.iter().map(|word| word.as_ref().map_or('-', |word| if word.literal { '=' } else { '~' }));
+            let literal = words
+                .iter()
+                .map(|word| word.as_ref().map_or('-', |word| if word.literal { '=' } else { '~' }));
             format!("{}:{} {}", place.file.display(), place.line, literal.collect::<String>())
         };
         assert_eq!(told("qdisc add dev eth0 root prio"), "x.sh:3 ======");
@@ -638,7 +665,8 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
 
     #[test]
     fn a_call_through_functions_names_them_all() {
-        let script = "t() { tc \"$@\"; }\nleaf() {\n  t qdisc add dev \"$@\"\n}\nleaf eth0 root prio\ntc class show\n";
+        let script =
+            "t() { tc \"$@\"; }\nleaf() {\n  t qdisc add dev \"$@\"\n}\nleaf eth0 root prio\ntc class show\n";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let mut told = |call: &str| {
             let args: Vec<String> = call.split(' ').map(Into::into).collect();
@@ -650,8 +678,8 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         assert_eq!(told("class show"), "6");
     }
 
-    /// The line of each call, the functions on its way, and each argument with its line: `=` where it stands there
-    /// letter by letter and may be changed.
+    /// The line of each call, the functions on its way, and each argument with its line: `=` where it stands
+    /// there letter by letter and may be changed.
     fn ways_of(script: &str, calls: &[&str]) -> Vec<String> {
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let mut told = |call: &&str| {
@@ -695,14 +723,18 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let script = "leaf() {\n  local dev=$1 limit=\"${2:-9}\"\n  shift 2\n  run qdisc add dev $dev \"$@\" pfifo limit $limit\n}\n\
             run() { tc \"$@\"; }\nleaf eth0 7 parent 1:1\nleaf eth1 8 root\n";
         assert_eq!(
-            ways_of(script, &["qdisc add dev eth0 parent 1:1 pfifo limit 7", "qdisc add dev eth1 root pfifo limit 8"]),
+            ways_of(
+                script,
+                &["qdisc add dev eth0 parent 1:1 pfifo limit 7", "qdisc add dev eth1 root pfifo limit 8"]
+            ),
             ["7 leaf:4 run:6: 4 4 4 7= 7= 7= 4 4 7=", "8 leaf:4 run:6: 4 4 4 8= 8= 4 4 8=",]
         );
     }
 
     #[test]
     fn what_a_function_computes_is_not_its_callers_word() {
-        let script = "f() {\n  rate=$1\n  rate=$((rate * 9 / 10))\n  tc class add dev eth0 rate $rate\n}\nf 100\n";
+        let script =
+            "f() {\n  rate=$1\n  rate=$((rate * 9 / 10))\n  tc class add dev eth0 rate $rate\n}\nf 100\n";
         assert_eq!(ways_of(script, &["class add dev eth0 rate 90"]), ["4: 4= 4= 4= 4= 4= 4"]);
         let script = "f() {\n  shift\n  tc class add dev $1\n}\nf eth0 eth1\n";
         assert_eq!(ways_of(script, &["class add dev eth1"]), ["3: 3= 3= 3= 3"]);
@@ -710,10 +742,14 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
 
     #[test]
     fn a_variable_that_is_set_once_leads_to_where_it_is_set() {
-        let script = "RATE=800kbps\nDEV=eth0\nCEIL=5mbit; CEIL=6mbit\nexport Q=\"9\"\nf() { tc class add dev $DEV rate $1; }\n\
+        let script = "RATE=800kbps\nDEV=eth0\nCEIL=5mbit; CEIL=6mbit\nexport Q=\"9\"\nf() \
+        { tc class add dev $DEV rate $1; }\n\
             tc class add dev $DEV rate $RATE ceil $CEIL quantum ${Q}\nf $RATE2\n";
         assert_eq!(
-            ways_of(script, &["class add dev eth0 rate 800kbps ceil 6mbit quantum 9", "class add dev eth0 rate 7mbit"]),
+            ways_of(
+                script,
+                &["class add dev eth0 rate 800kbps ceil 6mbit quantum 9", "class add dev eth0 rate 7mbit"]
+            ),
             // The device is asked for twice; which of two ceilings it was is not looked into.
             ["6: 6= 6= 6= 2 6= 1= 6= 6 6= 4=", "7 f:5: 5= 5= 5= 2 5= 7"]
         );
@@ -740,16 +776,20 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
     #[test]
     fn a_line_that_resembles_does_not_take_a_call_from_a_function() {
         let script = "t() { $TC \"$@\"; }\nTC=tc\nt class add dev eth0 classid 1:20 htb rate 7mbit\n\
-            eval \"$TC class add dev eth0 classid 1:10 htb rate 7mbit\"\ntc class add dev eth0 classid 1:30 htb rate $R\n";
-        let calls = ["1:20", "1:10", "1:30"].map(|id| format!("tc class add dev eth0 classid {id} htb rate 7mbit"));
+            eval \"$TC class add dev eth0 classid 1:10 htb rate 7mbit\"\ntc class add dev eth0 classid 1:30 \
+            htb rate $R\n";
+        let calls =
+            ["1:20", "1:10", "1:30"].map(|id| format!("tc class add dev eth0 classid {id} htb rate 7mbit"));
         assert_eq!(lines_of(script, &calls.each_ref().map(String::as_str)), ["3", "4", "5"]);
     }
 
     #[test]
     fn what_eval_reads_stands_on_its_line_and_is_not_changed() {
-        let script = "TC=tc\nIF=eth0\ntc qdisc del dev eth0 root\nif true; then\n  eval \"$TC class add dev $IF classid 1:1 htb rate 9mbit\"\nfi\n";
+        let script = "TC=tc\nIF=eth0\ntc qdisc del dev eth0 root\nif true; then\n  eval \"$TC class add dev \
+        $IF classid 1:1 htb rate 9mbit\"\nfi\n";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
-        let args: Vec<String> = "class add dev eth0 classid 1:1 htb rate 9mbit".split(' ').map(Into::into).collect();
+        let args: Vec<String> =
+            "class add dev eth0 classid 1:1 htb rate 9mbit".split(' ').map(Into::into).collect();
         let (place, words) = finder.find("tc", &args, "").expect("it is there");
         let words: Vec<_> = words.into_iter().flatten().collect();
         assert_eq!((place.line, words.len(), words.iter().any(|word| word.literal)), (5, 9, false));
@@ -757,7 +797,8 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
 
     #[test]
     fn what_is_passed_on_without_a_caller_in_sight_is_not_to_be_changed() {
-        let mut finder = Finder::new(&[("x.sh".into(), "t() { tc $* dev eth0; }\neval $(cat plan)\n".into())], &[]);
+        let mut finder =
+            Finder::new(&[("x.sh".into(), "t() { tc $* dev eth0; }\neval $(cat plan)\n".into())], &[]);
         let args: Vec<String> = "qdisc add root pfifo dev eth0".split(' ').map(Into::into).collect();
         let (place, words) = finder.find("tc", &args, "").expect("it is there");
         assert_eq!((place.line, words.iter().flatten().any(|word| word.literal)), (1, false));
@@ -772,15 +813,19 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let (place, words) = finder.find("tc", &args, "Illegal \"rate\": \"12mbitt\"").unwrap();
         // The first quoted word that is an argument: the keyword.
         assert_eq!((place.line, place.columns), (3, Some(7..11)));
-        assert_eq!(words.iter().flatten().map(|word| word.literal).collect::<Vec<_>>()[6..9], [true, true, true]);
+        assert_eq!(
+            words.iter().flatten().map(|word| word.literal).collect::<Vec<_>>()[6..9],
+            [true, true, true]
+        );
         let (place, _) = finder.find("tc", &args, "What is \"12mbitt\"?").unwrap();
         assert_eq!((place.line, place.columns), (3, Some(12..14)));
     }
 
     #[test]
     fn a_long_flat_script_goes_forward_line_by_line() {
-        let script: String =
-            (0..3000).map(|n| format!("tc class add dev eth0 parent 1: classid 1:{n} drr quantum 1514\n")).collect();
+        let script: String = (0..3000)
+            .map(|n| format!("tc class add dev eth0 parent 1: classid 1:{n} drr quantum 1514\n"))
+            .collect();
         let calls: Vec<String> = script.lines().map(Into::into).collect();
         let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
         let expected: Vec<String> = (1..=3000).map(|n: usize| n.to_string()).collect();
@@ -789,7 +834,8 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
 
     #[test]
     fn no_text_and_no_call_makes_the_search_panic() {
-        let script = "IF=${1:-eth0}\nfor i in 1 2; do\n $TC \"qdisc\" add dev 'x' \\\n root $(a `b` \"c\") é2>&1 <<E\nE\ndone | tc -b -";
+        let script = "IF=${1:-eth0}\nfor i in 1 2; do\n $TC \"qdisc\" add dev 'x' \\\n root $(a `b` \"c\") \
+        é2>&1 <<E\nE\ndone | tc -b -";
         let letters: Vec<char> = script.chars().collect();
         // A linear congruential generator (Knuth's multiplier): the same cases every time.
         let mut state = 1_u64;

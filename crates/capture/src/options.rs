@@ -27,7 +27,8 @@ pub struct CaptureOptions {
     pub print: Print,
     /// Devices that exist inside beside those its text names.
     pub devices: Vec<String>,
-    /// The executable that plays the tools; `None`: ourselves. It must call [`dispatch`](crate::dispatch) first thing in `main`.
+    /// The executable that plays the tools; `None`: ourselves. It must call [`dispatch`](crate::dispatch)
+    /// first thing in `main`.
     pub executable: Option<PathBuf>,
     /// The directory it runs in; `None`: the current one.
     pub cwd: Option<PathBuf>,

@@ -18,14 +18,16 @@ pub struct Recorded {
     pub silenced: bool,
     /// The line that issued it, if it was found.
     pub source: Option<SourceLine>,
-    /// The words of that file that gave the arguments, as far as they were found: one for each argument, or none at all.
+    /// The words of that file that gave the arguments, as far as they were found: one for each argument, or
+    /// none at all.
     pub words: Vec<Option<SourceWord>>,
     /// The model was asked; otherwise the call could not be read, or there were too many.
     pub answered: bool,
 }
 
 impl Recorded {
-    /// Did the call ask for something to go that was not there? Scripts that first undo what an earlier run left do so.
+    /// Did the call ask for something to go that was not there? Scripts that first undo what an earlier run
+    /// left do so.
     #[must_use]
     pub fn deletes_nothing(&self) -> bool {
         self.call.deletes_nothing(&self.stderr)
@@ -99,9 +101,11 @@ pub struct Outcome {
     pub devices: Vec<String>,
     /// What the sandbox could not provide.
     pub notes: Vec<String>,
-    /// What went wrong, each with its place: failed calls nobody expected to fail, missing tools, how it ended.
+    /// What went wrong, each with its place: failed calls nobody expected to fail, missing tools, how it
+    /// ended.
     pub troubles: Vec<Trouble>,
-    /// What processes that were still running when the script ended mean for what is known of it, in a sentence.
+    /// What processes that were still running when the script ended mean for what is known of it, in a
+    /// sentence.
     pub unfinished: Option<String>,
     /// The arguments that the script asks for and was not given, in a sentence, where a call of it failed.
     pub missing_arguments: Option<String>,

@@ -14,7 +14,8 @@ pub struct SourceLine {
     pub text: String,
     /// The columns of the word in question, in characters from 0, where one is known.
     pub columns: Option<Range<usize>>,
-    /// The commands between this line and the tool, the tool's own last, where functions pass on what they are given.
+    /// The commands between this line and the tool, the tool's own last, where functions pass on what they
+    /// are given.
     pub frames: Vec<CallFrame>,
     /// Of a line inside a function: file and line of the call that led to it, as far as it is known.
     pub called_from: Option<(PathBuf, usize)>,

@@ -19,8 +19,8 @@ use tidegate_shims::TOOLS;
 
 /// Runs a script in a sandbox, its calls answered by `answer`.
 ///
-/// The script ends with the code it ends with: that, calls that failed and tools that were missing stand in the
-/// [`Outcome`], not in the error.
+/// The script ends with the code it ends with: that, calls that failed and tools that were missing stand in
+/// the [`Outcome`], not in the error.
 ///
 /// # Errors
 /// The script cannot be read or run, or this system forbids the sandbox.
@@ -34,10 +34,11 @@ pub fn run_script(
     outcomes.into_iter().next().ok_or(CaptureError::Sandbox("nothing was run".to_owned()))
 }
 
-/// Runs a script several times in one sandbox, each time with other arguments, as `start`, `show` and `stop` of one machine.
+/// Runs a script several times in one sandbox, each time with other arguments, as `start`, `show` and `stop`
+/// of one machine.
 ///
-/// Files that one run writes are there for the next. `before` is told the number of each run before it begins, from 0. After a
-/// run that did not come to its end there is no other.
+/// Files that one run writes are there for the next. `before` is told the number of each run before it
+/// begins, from 0. After a run that did not come to its end there is no other.
 ///
 /// # Errors
 /// As for [`run_script`].
@@ -108,13 +109,16 @@ fn spec(
     if !options.private && script.path.is_file() {
         keep.extend(script.path.parent().map(Path::to_owned));
     }
-    // What it reads in, and what its arguments name. Where homes are hidden, only what the user named: the script
-    // itself may name any secret as a file that it reads in.
+    // What it reads in, and what its arguments name. Where homes are hidden, only what the user named: the
+    // script itself may name any secret as a file that it reads in.
     let read_in = script.files.iter().map(|(path, _)| path.clone()).filter(|_| !options.private);
-    let named = std::iter::once(script.path.clone()).chain(read_in).chain(turns.iter().flatten().map(PathBuf::from));
+    let named =
+        std::iter::once(script.path.clone()).chain(read_in).chain(turns.iter().flatten().map(PathBuf::from));
     keep.extend(named.filter_map(|path| {
-        let found = fs::canonicalize(cwd.join(path)).ok().filter(|found| found.is_file() || found.is_dir())?;
-        // Beside a file that it is given, a script may look for others; where homes are hidden, it sees what was named.
+        let found =
+            fs::canonicalize(cwd.join(path)).ok().filter(|found| found.is_file() || found.is_dir())?;
+        // Beside a file that it is given, a script may look for others; where homes are hidden, it sees what
+        // was named.
         if found.is_dir() || options.private { Some(found) } else { found.parent().map(Path::to_owned) }
     }));
     let files = answer.world(devices);
@@ -126,7 +130,11 @@ fn spec(
         tool_dirs: script.tool_dirs(),
         keep,
         // Whoever has no files of its own leaves those of the kernel visible.
-        memory: ["/sys/class/net", "/sys/module"].iter().filter(|_| !files.is_empty()).map(Into::into).collect(),
+        memory: ["/sys/class/net", "/sys/module"]
+            .iter()
+            .filter(|_| !files.is_empty())
+            .map(Into::into)
+            .collect(),
         files,
         watched: WATCHED.iter().map(|path| (*path).to_owned()).collect(),
         max_processes: u32::try_from(options.max_processes).unwrap_or(u32::MAX / 2),

@@ -18,8 +18,9 @@ pub fn available(executable: &Path) -> Result<(), CaptureError> {
     start(&spec).map(drop)
 }
 
-/// Makes the closest sandbox that can be had: root's users become spare ones where the kernel can show them the host's files,
-/// otherwise they stand for themselves; without user namespaces root's capabilities and the system call filter confine.
+/// Makes the closest sandbox that can be had: root's users become spare ones where the kernel can show them
+/// the host's files, otherwise they stand for themselves; without user namespaces root's capabilities and the
+/// system call filter confine.
 pub(super) fn start(spec: &Spec) -> Result<(Sandbox, ChildStdout, ChildStderr), CaptureError> {
     let root = process::effective_uid() == 0;
     if root && let Ok(started) = Sandbox::start(spec, Users::Spare) {
@@ -67,10 +68,11 @@ fn remedy() -> String {
     } else if setting("kernel/apparmor_restrict_unprivileged_userns") == Some(1) && !root {
         "allow user namespaces: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
     } else if root {
-        "in a container: start it with `--privileged`, or with `--security-opt seccomp=unconfined --security-opt \
-         systempaths=unconfined --cap-add SYS_ADMIN`"
+        "in a container: start it with `--privileged`, or with `--security-opt seccomp=unconfined \
+        --security-opt systempaths=unconfined --cap-add SYS_ADMIN`"
     } else {
-        "in a container: start it with `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`"
+        "in a container: start it with `--security-opt seccomp=unconfined --security-opt \
+        systempaths=unconfined`"
     };
     if root { format!("remedy: {change}") } else { format!("remedy: {change}; or run tidegate as root") }
 }

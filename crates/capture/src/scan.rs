@@ -1,4 +1,5 @@
-//! What a script's text tells before it runs: its interpreter, the files it reads in, the devices and paths it names.
+//! What a script's text tells before it runs: its interpreter, the files it reads in, the devices and paths
+//! it names.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -44,7 +45,8 @@ impl Script {
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
         // A line or two of a here-document may end so on purpose; the first line, or most, may not.
-        let ends: Vec<bool> = text.lines().zip(text.split('\n')).map(|(_, line)| line.ends_with('\r')).collect();
+        let ends: Vec<bool> =
+            text.lines().zip(text.split('\n')).map(|(_, line)| line.ends_with('\r')).collect();
         if ends.first() == Some(&true) || ends.iter().filter(|end| **end).count() * 2 > ends.len() {
             let first = ends.iter().position(|end| *end).unwrap_or(0);
             return Err(CaptureError::CarriageReturns(path.to_owned(), first + 1));
@@ -93,8 +95,8 @@ impl Script {
         may_hold_tools(dirs)
     }
 
-    /// Notes the host's files that the script may read when it runs: those that its text or its arguments name, from the
-    /// working directory or beside the script. No result is written over them.
+    /// Notes the host's files that the script may read when it runs: those that its text or its arguments
+    /// name, from the working directory or beside the script. No result is written over them.
     pub(super) fn note_named(&self, cwd: &Path, turns: &[Vec<String>]) {
         let dirs = [cwd, self.path.parent().unwrap_or(Path::new("/"))];
         let mut pieces: BTreeSet<&str> = self.files.iter().flat_map(|(_, text)| file_names(text)).collect();
@@ -139,8 +141,8 @@ impl Script {
     }
 }
 
-/// What may be names of files in a script's text, without its comments; of `$DIR/name` and `$(command)/name` also what
-/// stands behind the first slash.
+/// What may be names of files in a script's text, without its comments; of `$DIR/name` and `$(command)/name`
+/// also what stands behind the first slash.
 fn file_names(text: &str) -> impl Iterator<Item = &str> {
     let ends = |letter: char| !(letter.is_alphanumeric() || "/._-+,@:${}".contains(letter));
     let pieces = text.lines().flat_map(move |line| without_comment(line).split(ends));
@@ -161,7 +163,11 @@ fn without_comment(line: &str) -> &str {
 }
 
 /// Where a `. FILE` may point: as written, from a variable, or beside the script.
-fn sourced(raw: &str, variables: &std::collections::BTreeMap<String, Vec<String>>, dir: &Path) -> Vec<PathBuf> {
+fn sourced(
+    raw: &str,
+    variables: &std::collections::BTreeMap<String, Vec<String>>,
+    dir: &Path,
+) -> Vec<PathBuf> {
     let bare = raw.trim_matches(['"', '\'']);
     let mut names = words::resolve(raw, variables);
     // `. "$(dirname "$0")/lib.sh"`, `. $DIR/lib.sh`: the last part beside the script.
@@ -209,22 +215,25 @@ fn is_binary(bytes: &[u8]) -> bool {
     begins.contains(&0) || begins.iter().filter(is_control).count() * 20 > begins.len()
 }
 
-/// Does a script without a `#!` line at its top say in another way that it is for bash? A bash that is told to run such
-/// a file runs it alone.
+/// Does a script without a `#!` line at its top say in another way that it is for bash? A bash that is told
+/// to run such a file runs it alone.
 fn is_for_bash(text: &str) -> bool {
     const WORDS: [&str; 8] =
         ["[[ ", "if [[ ", "while [[ ", "for ((", "function ", "declare ", "source ", "#!/bin/bash"];
     // POSIX allows no hyphen in a function's name; `&>` runs the command in the background there.
     let has_hyphen = |line: &str| {
         let name = line.split_once("()").map_or("", |(name, _)| name.trim_end());
-        name.contains('-') && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter))
+        name.contains('-')
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter))
     };
-    text.lines().map(str::trim_start).filter(|line| !line.starts_with('#') || line.starts_with("#!")).any(|line| {
-        WORDS.iter().any(|word| line.starts_with(word))
-            || has_hyphen(line)
-            || line.contains("&>")
-            || line.contains("<<<")
-    })
+    text.lines().map(str::trim_start).filter(|line| !line.starts_with('#') || line.starts_with("#!")).any(
+        |line| {
+            WORDS.iter().any(|word| line.starts_with(word))
+                || has_hyphen(line)
+                || line.contains("&>")
+                || line.contains("<<<")
+        },
+    )
 }
 
 /// The words of the `#!` line; the kernel gives everything behind the first blank as one word.
@@ -244,7 +253,9 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
     };
     let env = program.ends_with("/env");
     let wanted = if env {
-        option.and_then(|words| words.split_whitespace().find(|word| !word.starts_with('-'))).unwrap_or(program)
+        option
+            .and_then(|words| words.split_whitespace().find(|word| !word.starts_with('-')))
+            .unwrap_or(program)
     } else {
         program
     };
@@ -319,11 +330,14 @@ fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec
     for command in commands {
         let texts: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
         if texts.contains(&"modprobe") && texts.contains(&"ifb") {
-            let count = texts.iter().find_map(|text| text.strip_prefix("numifbs=")?.parse().ok()).unwrap_or(2);
+            let count =
+                texts.iter().find_map(|text| text.strip_prefix("numifbs=")?.parse().ok()).unwrap_or(2);
             made.extend((0..count.min(MAX_DEVICES)).map(|number| format!("ifb{number}")));
         }
         let object = texts.iter().position(|text| ["link", "l", "tunnel", "tun", "tuntap"].contains(text));
-        let Some(at) = object.filter(|at| matches!(texts.get(at + 1), Some(&("add" | "a")))) else { continue };
+        let Some(at) = object.filter(|at| matches!(texts.get(at + 1), Some(&("add" | "a")))) else {
+            continue;
+        };
         let words = &command.words[at + 2..];
         // The link itself, and behind its type the other end of a cable: `link add A type veth peer name B`.
         let typed = words.iter().position(|word| word.text == "type").unwrap_or(words.len());
@@ -338,8 +352,8 @@ fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec
         {
             names.push(name);
         }
-        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first or behind the
-        // link beneath.
+        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first or
+        // behind the link beneath.
         let named = own.iter().position(|word| word.text == "name" || word.text == "dev");
         let beneath = own.first().is_some_and(|word| word.text == "link");
         names.extend(named.map_or(own.get(if beneath { 2 } else { 0 }), |at| own.get(at + 1)));
@@ -384,7 +398,11 @@ pub(super) fn usual_tool_dirs() -> Vec<PathBuf> {
     let mut dirs: BTreeSet<PathBuf> = TOOL_DIRS.iter().map(|dir| real(Path::new(dir))).collect();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let holds_tools = |dir: &PathBuf| TOOLS.iter().any(|tool| dir.join(tool).exists());
-    dirs.extend(std::env::split_paths(&path).filter(|dir| dir.is_absolute() && holds_tools(dir)).map(|dir| real(&dir)));
+    dirs.extend(
+        std::env::split_paths(&path)
+            .filter(|dir| dir.is_absolute() && holds_tools(dir))
+            .map(|dir| real(&dir)),
+    );
     may_hold_tools(dirs)
 }
 
@@ -435,7 +453,8 @@ mod tests {
             ("tc qdisc show dev $(ip route | head -1)", ""),
             ("ip -o link show; grep -i error log", ""),
             (
-                "I=ifb4eth0; ip link add name $I type ifb; tc qdisc add dev $I root pfifo; tc qdisc show dev eth0",
+                "I=ifb4eth0; ip link add name $I type ifb; tc qdisc add dev $I root pfifo; tc qdisc show \
+                dev eth0",
                 "eth0",
             ),
             ("ip link add dev up0 type ifb; tc qdisc add dev up0 root pfifo", ""),
@@ -454,7 +473,9 @@ mod tests {
     fn the_first_line_names_the_interpreter() {
         let of = |text: &str| {
             interpreter(Path::new("x.sh"), text)
-                .map(|words| words.iter().map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join("|"))
+                .map(|words| {
+                    words.iter().map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join("|")
+                })
                 .map_err(|error| error.to_string())
         };
         assert_eq!(of("tc qdisc show").unwrap(), "sh");

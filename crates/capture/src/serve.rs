@@ -1,4 +1,5 @@
-//! The caller's side of a sandbox: answers calls one at a time, takes in what the programs print, minds time and memory.
+//! The caller's side of a sandbox: answers calls one at a time, takes in what the programs print, minds time
+//! and memory.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read};
@@ -31,8 +32,9 @@ const MAX_PIECES: usize = 4096;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Processes of the sandbox itself: its two stages.
 const OWN_PROCESSES: usize = 2;
-/// The most bytes of memory that all processes inside may hold together. A control group holds them to it, with files
-/// in memory, pipes, sockets and links; where none can be made, their own pages are counted now and then.
+/// The most bytes of memory that all processes inside may hold together. A control group holds them to it,
+/// with files in memory, pipes, sockets and links; where none can be made, their own pages are counted now
+/// and then.
 pub(super) const MAX_MEMORY: u64 = 2 << 30;
 /// The most changes of the kernel's links in one run: each takes the kernel's time and memory.
 const MAX_LINK_CHANGES: usize = 512;
@@ -115,8 +117,11 @@ impl Session {
         let (sandbox, stdout, stderr) = super::sandbox::start(spec)?;
         // A caller that gave up between two looks must not make us wait.
         sandbox.listener.set_nonblocking(true).map_err(CaptureError::io("keep the listener"))?;
-        let limits =
-            Limits { timeout: options.timeout, max_processes: options.max_processes, max_calls: options.max_calls };
+        let limits = Limits {
+            timeout: options.timeout,
+            max_processes: options.max_processes,
+            max_calls: options.max_calls,
+        };
         Ok(Self {
             sandbox: Some(sandbox),
             limits,
@@ -126,7 +131,8 @@ impl Session {
         })
     }
 
-    /// Runs a program to its end, or ends it. After a run that did not come to its end, or the `last`, the sandbox is gone.
+    /// Runs a program to its end, or ends it. After a run that did not come to its end, or the `last`, the
+    /// sandbox is gone.
     pub(super) fn run(
         &mut self,
         words: &[OsString],
@@ -135,8 +141,13 @@ impl Session {
         last: bool,
     ) -> Result<Run, CaptureError> {
         let begun = Instant::now();
-        let mut turn =
-            Turn { answer, finder, deadline: begun + self.limits.timeout, calls: Vec::new(), links_changed: 0 };
+        let mut turn = Turn {
+            answer,
+            finder,
+            deadline: begun + self.limits.timeout,
+            calls: Vec::new(),
+            links_changed: 0,
+        };
         let deadline = turn.deadline;
         turn.answer.begin(Box::new(move || Instant::now() >= deadline));
         let (mut notes, mut left) = (Vec::new(), Vec::new());
@@ -146,7 +157,11 @@ impl Session {
                 sandbox.run(words).map_err(CaptureError::io("start the script"))?;
                 let _urgent = process::Urgent::begin();
                 let exit = self.attend(&mut turn, &mut left)?;
-                notes = self.sandbox.as_mut().map(|sandbox| std::mem::take(&mut sandbox.notes)).unwrap_or_default();
+                notes = self
+                    .sandbox
+                    .as_mut()
+                    .map(|sandbox| std::mem::take(&mut sandbox.notes))
+                    .unwrap_or_default();
                 notes.dedup();
                 exit
             }
@@ -160,7 +175,8 @@ impl Session {
             left.clear();
             self.take_what_is_there();
         }
-        let (stdout, stderr) = (std::mem::take(&mut self.stdout.bytes), std::mem::take(&mut self.stderr.bytes));
+        let (stdout, stderr) =
+            (std::mem::take(&mut self.stdout.bytes), std::mem::take(&mut self.stderr.bytes));
         Ok(Run { exit, calls: turn.calls, stdout, stderr, notes, left })
     }
 
@@ -169,13 +185,16 @@ impl Session {
         self.sandbox.as_mut().ok_or(io::ErrorKind::NotFound)?.open(path)
     }
 
-    /// Serves calls until the program ends, its time is up, or it uses too much; `left` takes what runs on after its end.
+    /// Serves calls until the program ends, its time is up, or it uses too much; `left` takes what runs on
+    /// after its end.
     fn attend(&mut self, turn: &mut Turn<'_>, left: &mut Vec<String>) -> Result<Exit, CaptureError> {
         let mut look_at = Instant::now() + LOOK_EVERY;
         let mut files = Vec::new();
         loop {
             let now = Instant::now();
-            let Some(sandbox) = &mut self.sandbox else { return Ok(Exit::Lost("the sandbox ended early".to_owned())) };
+            let Some(sandbox) = &mut self.sandbox else {
+                return Ok(Exit::Lost("the sandbox ended early".to_owned()));
+            };
             if now >= turn.deadline {
                 let running = running(sandbox);
                 let stopped = running.iter().filter(|one| one.is_stopped).map(words).collect();
@@ -183,7 +202,8 @@ impl Session {
                 return Ok(Exit::TimedOut { after: self.limits.timeout, running, stopped });
             }
             if now >= look_at {
-                let usage = process::usage_of_descendants(sandbox.pid(), self.limits.max_processes + OWN_PROCESSES);
+                let usage =
+                    process::usage_of_descendants(sandbox.pid(), self.limits.max_processes + OWN_PROCESSES);
                 if usage.processes > self.limits.max_processes + OWN_PROCESSES {
                     return Ok(Exit::Crowded { limit: self.limits.max_processes });
                 }
@@ -298,8 +318,8 @@ fn out_of_memory(shortage: Shortage) -> Exit {
     match shortage {
         Shortage::Own => Exit::Exhausted { limit: MAX_MEMORY },
         Shortage::Outer => Exit::Lost(format!(
-            "the kernel ended a process of the script: the memory that this computer, or the control group of tidegate itself, has is \
-             less than the {} MiB that a script may use, and ran out",
+            "the kernel ended a process of the script: the memory that this computer, or the control group \
+            of tidegate itself, has is less than the {} MiB that a script may use, and ran out",
             MAX_MEMORY >> 20
         )),
     }
@@ -333,8 +353,8 @@ fn serve(sandbox: &mut Sandbox, turn: &mut Turn<'_>, limits: &Limits, kept: &mut
     }
 }
 
-/// Has the sandbox's first process change the kernel's links as the model's are; beyond the bounds they are the
-/// model's alone.
+/// Has the sandbox's first process change the kernel's links as the model's are; beyond the bounds they are
+/// the model's alone.
 fn change_links(sandbox: &mut Sandbox, turn: &mut Turn<'_>, reply: &Reply) {
     let links = reply.effects.iter().filter_map(|effect| match effect {
         Effect::Link(change) => Some(effect::request(change.clone())),
@@ -355,7 +375,10 @@ fn change_links(sandbox: &mut Sandbox, turn: &mut Turn<'_>, reply: &Reply) {
 /// The reply, and whether the model gave it.
 fn answer(turn: &mut Turn<'_>, limits: &Limits, request: &Request, kept: usize) -> (Reply, bool) {
     if turn.calls.len() >= limits.max_calls {
-        return (Reply::error(1, format!("tidegate: more than {} calls in one run\n", limits.max_calls)), false);
+        return (
+            Reply::error(1, format!("tidegate: more than {} calls in one run\n", limits.max_calls)),
+            false,
+        );
     }
     if kept > MAX_KEPT {
         return (Reply::error(1, format!("tidegate: calls of more than {} MiB\n", MAX_KEPT >> 20)), false);
@@ -387,7 +410,11 @@ fn record(turn: &mut Turn<'_>, request: Request, reply: &Reply, answered: bool) 
 
 /// What runs inside, without the sandbox's own stage.
 fn running(sandbox: &Sandbox) -> Vec<Running> {
-    process::descendants(sandbox.pid()).into_iter().skip(1).filter(|running| !running.words.is_empty()).collect()
+    process::descendants(sandbox.pid())
+        .into_iter()
+        .skip(1)
+        .filter(|running| !running.words.is_empty())
+        .collect()
 }
 
 /// A process's words, joined.

@@ -1,4 +1,5 @@
-//! Single lines and small scripts, one after the other in one sandbox: for replays, whose files may be anybody's.
+//! Single lines and small scripts, one after the other in one sandbox: for replays, whose files may be
+//! anybody's.
 
 use std::ffi::OsString;
 use std::fs;
@@ -32,8 +33,8 @@ impl std::fmt::Debug for Shell {
 }
 
 impl Shell {
-    /// Opens a session whose lines may each run for `timeout`. `executable` plays the tools; `None`: ourselves. `scripts` is the
-    /// directory of the files that [`Shell::run_file`] will be given.
+    /// Opens a session whose lines may each run for `timeout`. `executable` plays the tools; `None`:
+    /// ourselves. `scripts` is the directory of the files that [`Shell::run_file`] will be given.
     ///
     /// # Errors
     /// This system lets us make no sandbox.
@@ -72,14 +73,17 @@ impl Shell {
         self.run(&words, Finder::new(&[(file.into(), text)], &[]), answer)
     }
 
-    /// What the lines have written into a file of their directory, at most `limit` bytes; `None`: there is no such file.
+    /// What the lines have written into a file of their directory, at most `limit` bytes; `None`: there is no
+    /// such file.
     ///
     /// # Errors
     /// It cannot be read.
     pub fn written(&mut self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, CaptureError> {
         let Ok(file) = self.session.open(&Path::new(DIR).join(name)) else { return Ok(None) };
         let mut bytes = Vec::new();
-        file.take(limit).read_to_end(&mut bytes).map_err(CaptureError::io("read what was written in the sandbox"))?;
+        file.take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(CaptureError::io("read what was written in the sandbox"))?;
         Ok(Some(bytes))
     }
 

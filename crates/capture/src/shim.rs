@@ -1,7 +1,7 @@
 //! The tool shims: this executable under the name of a tool, inside a captured script.
 //!
-//! A shim understands nothing. It sends the call to the parent and does what the reply says; only `sudo` acts by
-//! itself, since all it is asked for is to run the rest.
+//! A shim understands nothing. It sends the call to the parent and does what the reply says; only `sudo` acts
+//! by itself, since all it is asked for is to run the rest.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read, Write};
@@ -20,8 +20,11 @@ use tidegate_shims::sysctl_path;
 use tidegate_shims::{Call, Reply, TOOLS};
 
 /// Files that scripts write to instead of calling a tool.
-pub(super) const WATCHED: [&str; 3] =
-    ["/sys/class/net/*/tx_queue_len", "/sys/class/net/*/mtu", "/sys/module/sch_htb/parameters/htb_hysteresis"];
+pub(super) const WATCHED: [&str; 3] = [
+    "/sys/class/net/*/tx_queue_len",
+    "/sys/class/net/*/mtu",
+    "/sys/module/sch_htb/parameters/htb_hysteresis",
+];
 
 /// The most bytes of standard input or of a batch file that are passed on.
 const MAX_INPUT: u64 = 16 << 20;
@@ -62,7 +65,8 @@ fn shim(tool: &str, args: Vec<OsString>) -> u8 {
         Err(error) if is_cut(&error) => 255,
         Err(error) => {
             eprintln!(
-                "{tool}: this is tidegate under the name of {tool}, and no capture answers ({error}); run the script with `tidegate try SCRIPT`"
+                "{tool}: this is tidegate under the name of {tool}, and no capture answers ({error}); run \
+                the script with `tidegate try SCRIPT`"
             );
             255
         }
@@ -200,7 +204,10 @@ fn sudo(args: Vec<OsString>) -> u8 {
         if option == "--" {
             break;
         }
-        if matches!(option.as_str(), "-u" | "-g" | "-p" | "-C" | "-h" | "-r" | "-t" | "-U" | "-D" | "-R" | "-T") {
+        if matches!(
+            option.as_str(),
+            "-u" | "-g" | "-p" | "-C" | "-h" | "-r" | "-t" | "-U" | "-D" | "-R" | "-T"
+        ) {
             words.next();
         }
     }
@@ -225,7 +232,8 @@ mod tests {
 
     #[test]
     fn a_file_of_rules_is_found_behind_options_with_values() {
-        let file = |line: &str| rules_file(&line.split_whitespace().map(Into::into).collect::<Vec<_>>()).clone();
+        let file =
+            |line: &str| rules_file(&line.split_whitespace().map(Into::into).collect::<Vec<_>>()).clone();
         assert_eq!(["", "-n", "-w 5 -T mangle", "-w"].map(file), ["", "", "", ""]);
         assert_eq!(["x", "-w x", "-w 5 -n x", "-T mangle -c x"].map(file), ["x", "x", "x", "x"]);
     }

@@ -14,7 +14,12 @@ const NOT_RUNNABLE: u8 = 126;
 const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
-pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, (stdout, stderr): (&[u8], &[u8])) -> Vec<Trouble> {
+pub(super) fn list(
+    finder: &Finder,
+    calls: &[Recorded],
+    exit: &Exit,
+    (stdout, stderr): (&[u8], &[u8]),
+) -> Vec<Trouble> {
     let mut troubles: Vec<Trouble> = Vec::new();
     for call in calls.iter().filter(|call| call.code != 0 && !call.may_fail()) {
         let trouble = failed(call);
@@ -23,7 +28,8 @@ pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, (stdout, st
         }
     }
     let complaints = String::from_utf8_lossy(stderr);
-    let complaints: Vec<Complaint<'_>> = complaints.lines().filter_map(|line| Complaint::read(finder, line)).collect();
+    let complaints: Vec<Complaint<'_>> =
+        complaints.lines().filter_map(|line| Complaint::read(finder, line)).collect();
     for complaint in &complaints {
         if let Some(trouble) = complaint.missing_tool(finder)
             && troubles.len() < MAX_TROUBLES
@@ -68,8 +74,8 @@ pub(super) fn unfinished(finder: &Finder, left: &[String]) -> Option<String> {
         many => (format!("{many} processes were"), "they"),
     };
     Some(format!(
-        "{}: {processes} still running when the script ended and {} ended with it ({}{more}): what {they} would have done \
-         is not in this; let the script `wait` for what it starts",
+        "{}: {processes} still running when the script ended and {} ended with it ({}{more}): what {they} \
+        would have done is not in this; let the script `wait` for what it starts",
         finder.main().display(),
         if left.len() == 1 { "was" } else { "were" },
         shown.join(", ")
@@ -105,14 +111,18 @@ pub fn usage(stdout: &[u8], stderr: &[u8]) -> Option<String> {
     })
 }
 
-/// A usage line that names its program without its directory (`$0` is the whole path), so that its arguments are seen.
+/// A usage line that names its program without its directory (`$0` is the whole path), so that its arguments
+/// are seen.
 fn by_name(line: &str) -> String {
     let name = |word: &str| match (word.strip_prefix('/'), word.rsplit_once('/')) {
         (Some(_), Some((_, name))) if !name.is_empty() => name.to_owned(),
         _ => word.to_owned(),
     };
-    let words: Vec<String> =
-        line.split(' ').enumerate().map(|(at, word)| if at == 1 { name(word) } else { word.to_owned() }).collect();
+    let words: Vec<String> = line
+        .split(' ')
+        .enumerate()
+        .map(|(at, word)| if at == 1 { name(word) } else { word.to_owned() })
+        .collect();
     words.join(" ")
 }
 
@@ -129,8 +139,8 @@ fn short(line: &str) -> String {
     }
 }
 
-/// A call's complaint: the tool's first line says what, our own line after it what to do; a usage text between them is for the
-/// script's reader, not for this place.
+/// A call's complaint: the tool's first line says what, our own line after it what to do; a usage text
+/// between them is for the script's reader, not for this place.
 fn failed(call: &Recorded) -> Trouble {
     // The tool's name stands before the reason already.
     let prefix = format!("{}: ", call.call.tool);
@@ -145,10 +155,17 @@ fn failed(call: &Recorded) -> Trouble {
 }
 
 /// How the script ended, if not well.
-fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<&Complaint<'_>>) -> Option<Trouble> {
+fn end(
+    finder: &Finder,
+    calls: &[Recorded],
+    exit: &Exit,
+    last_complaint: Option<&Complaint<'_>>,
+) -> Option<Trouble> {
     let name = finder.main().display().to_string();
     let after = || match calls.last() {
-        Some(call) => format!("after `{} {}`, its last command that we saw", call.call.tool, call.call.args.join(" ")),
+        Some(call) => {
+            format!("after `{} {}`, its last command that we saw", call.call.tool, call.call.args.join(" "))
+        }
         None => "before any command that we know".to_owned(),
     };
     let (reason, remedy, place) = match exit {
@@ -167,14 +184,15 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
             let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
             let remedy = unset.map_or_else(
                 || match fatal.filter(|call| last_complaint.is_none() && lacks(call)) {
-                    Some(_) => "the script may be right: tidegate lacks what this command asks for; with `|| true` behind it the \
-                                rest is tried without it"
+                    Some(_) => "the script may be right: tidegate lacks what this command asks for; with \
+                    `|| true` behind it the rest is tried without it"
                         .to_owned(),
                     None => "fix that line and run again; nothing outside the sandbox was changed".to_owned(),
                 },
                 |name| {
                     format!(
-                        "the line takes the file's place from ${name}: set that in the environment, or run what sets it"
+                        "the line takes the file's place from ${name}: set that in the environment, or run \
+                        what sets it"
                     )
                 },
             );
@@ -187,7 +205,8 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
         ),
         Exit::TimedOut { after: limit, stopped, running } if !stopped.is_empty() => (
             format!(
-                "the script did not end within {} s: `{}` is stopped by a signal (SIGSTOP or SIGTSTP) that something in it sent, {}",
+                "the script did not end within {} s: `{}` is stopped by a signal (SIGSTOP or SIGTSTP) that \
+                something in it sent, {}",
                 limit.as_secs_f64(),
                 short(&stopped.join("`, `")),
                 after()
@@ -200,7 +219,8 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
             let doing = running.last().map_or(String::new(), |running| format!("; it was running `{running}`"));
             (
                 format!("the script did not end within {} s{doing}, {}", limit.as_secs_f64(), after()),
-                "let it end by itself (no daemon, no endless loop, no waiting for an answer), or give it longer with --timeout TIME (5m, for example)".to_owned(),
+                "let it end by itself (no daemon, no endless loop, no waiting for an answer), or give it \
+                longer with --timeout TIME (5m, for example)".to_owned(),
                 place,
             )
         }
@@ -226,7 +246,12 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
     };
     // A question may be what the script failed or waits at, wherever it ended.
     let asked = finder.question().map_or(String::new(), |line| {
-        format!("; line {} asks a question (`{}`), and here standard input is empty: give the answer as an argument or a variable", line.line, line.text.trim())
+        format!(
+            "; line {} asks a question (`{}`), and here standard input is empty: give the answer as an \
+        argument or a variable",
+            line.line,
+            line.text.trim()
+        )
     });
     let who = if place.is_none() { name } else { "sh".to_owned() };
     Some(Trouble { who, place, reason, remedy: Some(remedy + &asked), idle: false })
@@ -259,7 +284,8 @@ fn running_line(finder: &Finder, running: &[String]) -> Option<SourceLine> {
     })
 }
 
-/// A line that a shell wrote about a line of the script: `x.sh: 3: foo: not found`, `x.sh: line 3: foo: command not found`.
+/// A line that a shell wrote about a line of the script: `x.sh: 3: foo: not found`, `x.sh: line 3: foo:
+/// command not found`.
 struct Complaint<'a> {
     line: usize,
     text: &'a str,
@@ -293,14 +319,17 @@ impl<'a> Complaint<'a> {
         let (reason, remedy) = if name.contains('/') && TOOLS.contains(&base) {
             (
                 format!(
-                    "{name}: there is no such file on this machine; tidegate answers {base} by its name alone, and in the usual directories"
+                    "{name}: there is no such file on this machine; tidegate answers {base} by its name \
+                    alone, and in the usual directories"
                 ),
                 format!("call it `{base}`, without its directory"),
             )
         } else {
             (
                 format!("{name}: {what}"),
-                format!("install the package that has {base}, or take the line out if the shaping does not need it"),
+                format!(
+                    "install the package that has {base}, or take the line out if the shaping does not need it"
+                ),
             )
         };
         let mut place = finder.line(self.line);

@@ -1,8 +1,9 @@
-//! What a tool's shim and the parent say to each other over the socket: length-prefixed fields, little-endian.
+//! What a tool's shim and the parent say to each other over the socket: length-prefixed fields,
+//! little-endian.
 //!
-//! A request is the magic word, a byte of flags, then tool, working directory, the caller's words, the arguments and
-//! standard input (or why it could not be read), and files with their content; a reply is a code, whether the tool
-//! then waits, the output, the errors and what changes in the sandbox.
+//! A request is the magic word, a byte of flags, then tool, working directory, the caller's words, the
+//! arguments and standard input (or why it could not be read), and files with their content; a reply is a
+//! code, whether the tool then waits, the output, the errors and what changes in the sandbox.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -39,8 +40,12 @@ impl Request {
     /// About how many bytes it takes to keep it.
     pub(super) fn size(&self) -> usize {
         let call = &self.call;
-        let words = |words: &[String]| words.iter().map(|word| word.len() + size_of::<String>()).sum::<usize>();
-        call.tool.len() + words(&call.args) + call.stdin.as_ref().map_or(0, Vec::len) + call.cwd.as_os_str().len()
+        let words =
+            |words: &[String]| words.iter().map(|word| word.len() + size_of::<String>()).sum::<usize>();
+        call.tool.len()
+            + words(&call.args)
+            + call.stdin.as_ref().map_or(0, Vec::len)
+            + call.cwd.as_os_str().len()
     }
 }
 
@@ -65,7 +70,8 @@ pub(super) fn write_request(to: &mut impl Write, request: &Request) -> io::Resul
     list(&mut bytes, &call.args);
     field(&mut bytes, call.stdin.as_deref().unwrap_or_default());
     field(&mut bytes, request.refused.as_deref().unwrap_or_default().as_bytes());
-    let files: Vec<String> = request.files.iter().flat_map(|(path, text)| [path.clone(), text.clone()]).collect();
+    let files: Vec<String> =
+        request.files.iter().flat_map(|(path, text)| [path.clone(), text.clone()]).collect();
     list(&mut bytes, &files);
     to.write_all(&bytes)
 }

@@ -15,7 +15,8 @@ pub(super) struct Word {
     pub(super) line: usize,
     /// Columns in that line, in characters from 0.
     pub(super) columns: Range<usize>,
-    /// It is a part of a word that a shell reads anew (`eval "$TC qdisc …"`); the columns are the whole word's.
+    /// It is a part of a word that a shell reads anew (`eval "$TC qdisc …"`); the columns are the whole
+    /// word's.
     pub(super) within: bool,
 }
 
@@ -85,18 +86,20 @@ impl Command {
         (word.is_literal() && word.text == function).then_some(at)
     }
 
-    /// The variable that a word sets, as `NAME=value` before a command or behind `export` and its like; or as one of
-    /// the names behind `read` and `for`, whose values are not known.
+    /// The variable that a word sets, as `NAME=value` before a command or behind `export` and its like; or as
+    /// one of the names behind `read` and `for`, whose values are not known.
     pub(super) fn sets(&self, word: usize) -> Option<&str> {
         const SETTERS: [&str; 5] = ["export", "local", "declare", "typeset", "readonly"];
         const UNKNOWN: [&str; 6] = ["read", "for", "select", "getopts", "unset", "mapfile"];
-        let name = |word: &Word| word.raw.split_once('=').map(|(name, _)| name.trim_end_matches('+')).map(str::len);
+        let name =
+            |word: &Word| word.raw.split_once('=').map(|(name, _)| name.trim_end_matches('+')).map(str::len);
         let here = &self.words[word];
         // `${NAME:=value}`
         if let Some(name) = here.variables().find(|name| here.raw.contains(&format!("{{{name}:="))) {
             return Some(name);
         }
-        let first = self.words.iter().find(|word| !Command::leads(word)).map_or("", |word| word.text.as_str());
+        let first =
+            self.words.iter().find(|word| !Command::leads(word)).map_or("", |word| word.text.as_str());
         if UNKNOWN.contains(&first) && is_name(&here.text) {
             return Some(&here.text);
         }
@@ -107,7 +110,8 @@ impl Command {
 
     /// May a word stand before a command's name?
     pub(super) fn leads(word: &Word) -> bool {
-        BEFORE.contains(&word.text.as_str()) || word.raw.split_once('=').is_some_and(|(name, _)| is_name(name))
+        BEFORE.contains(&word.text.as_str())
+            || word.raw.split_once('=').is_some_and(|(name, _)| is_name(name))
     }
 
     /// The word that stands for all arguments of the script or function: `"$@"`, `$*`.
@@ -146,7 +150,9 @@ fn read_anew(command: &Command) -> Vec<Command> {
     let shell = of(first).rsplit('/').next().is_some_and(|name| SHELLS.contains(&name));
     let words = match of(first) {
         "eval" => &command.words[first + 1..],
-        _ if shell && of(first + 1) == "-c" => &command.words[first + 2..(first + 3).min(command.words.len())],
+        _ if shell && of(first + 1) == "-c" => {
+            &command.words[first + 2..(first + 3).min(command.words.len())]
+        }
         _ => return Vec::new(),
     };
     let mut all = vec![Vec::new()];
@@ -157,7 +163,9 @@ fn read_anew(command: &Command) -> Vec<Command> {
         for (at, text) in texts.iter().enumerate() {
             let raw = if raws.len() == texts.len() { raws[at] } else { text };
             let plain = text.trim_end_matches(';');
-            if let Some(last) = all.last_mut().filter(|_| !plain.is_empty() && !["&&", "||", "|"].contains(&plain)) {
+            if let Some(last) =
+                all.last_mut().filter(|_| !plain.is_empty() && !["&&", "||", "|"].contains(&plain))
+            {
                 let (text, raw) = (plain.to_owned(), raw.trim_end_matches(';').to_owned());
                 last.push(Word { text, raw, within: true, ..word.clone() });
             }
@@ -185,7 +193,8 @@ fn opened(text: &str) -> String {
     out
 }
 
-/// The values that variables get in the text: `NAME=value`, `for NAME in a b`, `${NAME:-value}`; `$1`… from `args`.
+/// The values that variables get in the text: `NAME=value`, `for NAME in a b`, `${NAME:-value}`; `$1`… from
+/// `args`.
 pub(super) fn variables(commands: &[Command], args: &[String]) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (number, arg) in args.iter().enumerate() {
@@ -214,8 +223,8 @@ pub(super) fn variables(commands: &[Command], args: &[String]) -> BTreeMap<Strin
     found
 }
 
-/// The most values that are followed of one variable, and the longest, bytes: `A=$A` a hundred times must not double
-/// them.
+/// The most values that are followed of one variable, and the longest, bytes: `A=$A` a hundred times must not
+/// double them.
 const MAX_VALUES: usize = 64;
 const MAX_VALUE: usize = 4096;
 
@@ -258,8 +267,8 @@ fn is_several_words(text: &str) -> bool {
     text.find(' ').is_some_and(|blank| blank < opens)
 }
 
-/// Of several words in one (`tc filter add dev $IF parent 1:`), those whose values are known, up to the first that is
-/// not: enough to say which tool is called. What is one word is not known by a part of it.
+/// Of several words in one (`tc filter add dev $IF parent 1:`), those whose values are known, up to the first
+/// that is not: enough to say which tool is called. What is one word is not known by a part of it.
 fn first_words(text: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     if !is_several_words(text) {
         return Vec::new();
@@ -555,7 +564,8 @@ mod tests {
         commands(script)
             .iter()
             .map(|command| {
-                let words: Vec<String> = command.words.iter().map(|word| word.text.replace(Word::HOLE, "*")).collect();
+                let words: Vec<String> =
+                    command.words.iter().map(|word| word.text.replace(Word::HOLE, "*")).collect();
                 let mark = if command.repeats { "+" } else { "" };
                 format!("{}{mark} {}", command.line(), words.join(" "))
             })
@@ -602,19 +612,25 @@ mod tests {
     #[test]
     fn variables_are_followed_through_defaults_loops_and_arguments() {
         let parsed = commands(
-            "A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which tc)\nIPT=\"$(which iptables) -t mangle\"",
+            "A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which \
+            tc)\nIPT=\"$(which iptables) -t mangle\"",
         );
         let found = variables(&parsed, &["wan0".to_owned()]);
         let show = |name: &str| found.get(name).map(|values| values.join(" "));
         assert_eq!(
             ["A", "B", "C", "D", "E", "TC", "IPT"].map(show),
-            ["eth0", "wan0", "eth0", "ppp0", "x eth0", "tc", "iptables -t mangle"].map(|v| Some(v.to_owned()))
+            ["eth0", "wan0", "eth0", "ppp0", "x eth0", "tc", "iptables -t mangle"]
+                .map(|v| Some(v.to_owned()))
         );
     }
 
     #[test]
     fn values_of_a_variable_have_a_bound() {
-        let text = format!("A=x\n{}{}", "A=$A\n".repeat(100), (0..500).map(|n| format!("B={n}\n")).collect::<String>());
+        let text = format!(
+            "A=x\n{}{}",
+            "A=$A\n".repeat(100),
+            (0..500).map(|n| format!("B={n}\n")).collect::<String>()
+        );
         let found = variables(&commands(&text), &[]);
         assert_eq!((found["A"].len(), found["B"].len()), (1, MAX_VALUES));
     }

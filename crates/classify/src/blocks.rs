@@ -1,7 +1,7 @@
 //! Shared blocks: filter lists that several hooks of a machine have in common (`tc … ingress_block N`).
 //!
-//! A packet that meets any of these hooks is shown the same filters, with the same counters and actions. A block is made
-//! by the first hook that names it and ends with the last.
+//! A packet that meets any of these hooks is shown the same filters, with the same counters and actions. A
+//! block is made by the first hook that names it and ends with the last.
 
 use crate::list::FilterList;
 use alloc::collections::BTreeMap;

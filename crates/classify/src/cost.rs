@@ -2,9 +2,11 @@
 
 use tidegate_policy::{LinkLayer, RateSpec};
 
-/// What a packet costs at a rate: bytes to nanoseconds by one multiplication and one shift, as Linux prepares it.
+/// What a packet costs at a rate: bytes to nanoseconds by one multiplication and one shift, as Linux prepares
+/// it.
 ///
-/// Truncation never makes a packet dearer, so a saturated shaper runs fast by at most one nanosecond per packet.
+/// Truncation never makes a packet dearer, so a saturated shaper runs fast by at most one nanosecond per
+/// packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     spec: RateSpec,
@@ -59,7 +61,8 @@ impl Cost {
 }
 
 impl Price {
-    /// Do bytes alone count, however they are divided into packets? Then packets together never cost more than one of all their bytes.
+    /// Do bytes alone count, however they are divided into packets? Then packets together never cost more
+    /// than one of all their bytes.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.overhead == 0 && self.mpu == 0 && !self.cells
@@ -91,13 +94,18 @@ mod tests {
 
     #[test]
     fn length_to_time_as_the_reference_computes_it() {
-        let rates = [64_000u64, 127_000, 200_000, 780_000, 1_000_000, 6_200_000, 1_000_000_000, 10_000_000_000];
+        let rates =
+            [64_000u64, 127_000, 200_000, 780_000, 1_000_000, 6_200_000, 1_000_000_000, 10_000_000_000];
         let table: Vec<(u32, u8, u64, u64, u64)> = rates
             .iter()
             .map(|&bits| {
                 let plain = Cost::new(RateSpec { rate: Rate::bits(bits), ..RateSpec::default() });
-                let atm =
-                    Cost::new(RateSpec { rate: Rate::bits(bits), overhead: 40, mpu: 0, linklayer: LinkLayer::Atm });
+                let atm = Cost::new(RateSpec {
+                    rate: Rate::bits(bits),
+                    overhead: 40,
+                    mpu: 0,
+                    linklayer: LinkLayer::Atm,
+                });
                 (plain.price.mult, plain.price.shift, plain.ns(64), plain.ns(1514), atm.ns(1500))
             })
             .collect();

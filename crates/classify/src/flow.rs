@@ -106,7 +106,8 @@ impl Flow {
         arm: impl FnOnce(u32) -> Timer,
         actions: Bound,
     ) -> Result<(), TcError> {
-        let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        let entry =
+            self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
         shift_in_range(params)?;
         let mut new = params.clone();
         new.mode = Some(params.mode.or(entry.params.mode).unwrap_or_default());
@@ -143,7 +144,12 @@ impl Flow {
     }
 
     /// Changes the seed of the entry that is due at `due`; `next` arms it again.
-    pub(crate) fn perturb(&mut self, due: Timer, random: &mut RandomSource<'_>, next: impl Fn(u32) -> Timer) -> bool {
+    pub(crate) fn perturb(
+        &mut self,
+        due: Timer,
+        random: &mut RandomSource<'_>,
+        next: impl Fn(u32) -> Timer,
+    ) -> bool {
         let Some(entry) = self.entries.iter_mut().find(|e| e.perturb == due) else { return false };
         entry.seed = random.word() as u32;
         entry.perturb = next(entry.params.perturb);
@@ -194,7 +200,12 @@ impl Filters for Flow {
     fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Flow(entry.params.clone());
-            line(FilterEntry::Filter { handle: entry.handle, params, hits: None, actions: entry.actions.dump(told) });
+            line(FilterEntry::Filter {
+                handle: entry.handle,
+                params,
+                hits: None,
+                actions: entry.actions.dump(told),
+            });
         }
     }
 }
@@ -210,7 +221,8 @@ fn base_class(given: Option<Handle>, qdisc: Handle) -> Handle {
     major.class(if given.minor() == 0 { 1 } else { given.minor() })
 }
 
-/// The value of key number `bit` (the order of `FlowKeySet::NAMES`). What only a host knows (sockets, routes) is 0 here.
+/// The value of key number `bit` (the order of `FlowKeySet::NAMES`). What only a host knows (sockets, routes)
+/// is 0 here.
 fn key(bit: u32, asked: &mut Asked<'_>) -> u32 {
     let pkt = asked.pkt;
     let meta = asked.pool.meta(pkt);
@@ -248,7 +260,8 @@ fn plain(bit: u32, keys: &FlowKeys) -> u32 {
     }
 }
 
-/// The same two addresses and two ports as connection tracking has them, in the packet's own direction, before translation.
+/// The same two addresses and two ports as connection tracking has them, in the packet's own direction,
+/// before translation.
 fn tracked(which: u32, asked: &Asked<'_>) -> u32 {
     let keys = asked.pool.arrived_keys(asked.pkt);
     match (which, keys.protocol) {

@@ -96,7 +96,13 @@ impl Fw {
         entry.actions.run(entry.classid.unwrap_or(Handle::NONE), asked)
     }
 
-    pub(crate) fn add(&mut self, mark: u32, params: &FwParams, bound: bool, actions: Bound) -> Result<(), TcError> {
+    pub(crate) fn add(
+        &mut self,
+        mark: u32,
+        params: &FwParams,
+        bound: bool,
+        actions: Bound,
+    ) -> Result<(), TcError> {
         if mark == 0 && params.classid.is_none() && actions.is_empty() {
             // Only the first, empty one may come without a handle.
             return if self.entries.is_empty() { Ok(()) } else { Err(TcError::bare(Errno::Inval)) };
@@ -107,15 +113,28 @@ impl Fw {
         let mask = params.mask.unwrap_or(u32::MAX);
         if self.entries.is_empty() {
             self.mask = mask;
-        } else if params.mask.is_some() && mask != self.mask || params.mask.is_none() && self.mask != u32::MAX {
+        } else if params.mask.is_some() && mask != self.mask || params.mask.is_none() && self.mask != u32::MAX
+        {
             return Err(TcError::bare(Errno::Inval));
         }
-        self.entries.push(Entry { mark, classid: params.classid, indev: params.indev.clone(), bound, actions });
+        self.entries.push(Entry {
+            mark,
+            classid: params.classid,
+            indev: params.indev.clone(),
+            bound,
+            actions,
+        });
         self.index_from(self.entries.len() - 1);
         Ok(())
     }
 
-    pub(crate) fn change(&mut self, mark: u32, params: &FwParams, bound: bool, actions: Bound) -> Result<(), TcError> {
+    pub(crate) fn change(
+        &mut self,
+        mark: u32,
+        params: &FwParams,
+        bound: bool,
+        actions: Bound,
+    ) -> Result<(), TcError> {
         if params.mask.is_some_and(|mask| mask != self.mask) {
             return Err(TcError::bare(Errno::Inval));
         }
@@ -177,7 +196,12 @@ impl Filters for Fw {
         for entry in self.in_dump_order() {
             let params = FwParams { classid: entry.classid, mask: self.mask(), indev: entry.indev.clone() };
             let params = FilterParams::Fw(params);
-            line(FilterEntry::Filter { handle: entry.mark, params, hits: None, actions: entry.actions.dump(told) });
+            line(FilterEntry::Filter {
+                handle: entry.mark,
+                params,
+                hits: None,
+                actions: entry.actions.dump(told),
+            });
         }
     }
 }

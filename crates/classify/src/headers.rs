@@ -53,7 +53,8 @@ impl Outer {
         }
         let rest = &data[at..];
         if matches!(outer.protocol, proto::TCP | proto::UDP | 33 | 132 | 136) && rest.len() >= 4 {
-            outer.ports = Some((u16::from_be_bytes([rest[0], rest[1]]), u16::from_be_bytes([rest[2], rest[3]])));
+            outer.ports =
+                Some((u16::from_be_bytes([rest[0], rest[1]]), u16::from_be_bytes([rest[2], rest[3]])));
         }
         match outer.protocol {
             proto::TCP => {

@@ -1,9 +1,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! Which class a packet takes: filters on qdiscs and classes, and the tables of netfilter that mark packets before them.
+//! Which class a packet takes: filters on qdiscs and classes, and the tables of netfilter that mark packets
+//! before them.
 //!
-//! A [`FilterList`] hangs on each qdisc (and on each class of HTB and HFSC). It is asked with [`FilterList::classify`]; the first filter
-//! that matches decides, in the order of preference, then of the kind's own.
+//! A [`FilterList`] hangs on each qdisc (and on each class of HTB and HFSC). It is asked with
+//! [`FilterList::classify`]; the first filter that matches decides, in the order of preference, then of the
+//! kind's own.
 
 extern crate alloc;
 

@@ -18,7 +18,8 @@ const AUTO_FLOOR: u16 = 0x8000;
 
 const NO_CHAIN: TcError = TcError::new(Errno::Inval, "Cannot find specified filter chain");
 
-/// How often one packet may have all filters asked anew (`reclassify`); then it is dropped, as the kernel does (6.1).
+/// How often one packet may have all filters asked anew (`reclassify`); then it is dropped, as the kernel
+/// does (6.1).
 const MOST_RESTARTS: u32 = 16;
 
 /// The chains that an action may send a packet to.
@@ -57,7 +58,8 @@ impl FilterList {
 
     /// What the first matching filter decides; `None` when none matches.
     ///
-    /// A class may be [`Handle::NONE`] (a filter without classid), foreign, or not there: what that means is each qdisc's own.
+    /// A class may be [`Handle::NONE`] (a filter without classid), foreign, or not there: what that means is
+    /// each qdisc's own.
     pub fn classify(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Option<Verdict> {
         let mut chain = 0;
         for _ in 0..=MOST_RESTARTS {
@@ -71,19 +73,22 @@ impl FilterList {
         Some(Verdict::Drop)
     }
 
-    /// The class where a lone `fw` says that the mark is its name, so that nothing needs to be asked; `None`: it must be asked.
+    /// The class where a lone `fw` says that the mark is its name, so that nothing needs to be asked; `None`:
+    /// it must be asked.
     #[inline]
     pub fn obvious(&self, mark: Mark, ethertype: u16, qdisc: Handle) -> Option<Handle> {
         match &self.prefs[..] {
-            [Pref { protocol, chain: 0, body: Body::Fw(fw), .. }] if fw.is_bare() && *protocol == ethertype => {
+            [Pref { protocol, chain: 0, body: Body::Fw(fw), .. }]
+                if fw.is_bare() && *protocol == ethertype =>
+            {
                 fw.guess(mark, qdisc)
             }
             _ => None,
         }
     }
 
-    /// The class that a firewall mark leads to, as far as that shows without asking anyone: a guess about what [`Self::classify`] will
-    /// say, for those who prepare.
+    /// The class that a firewall mark leads to, as far as that shows without asking anyone: a guess about
+    /// what [`Self::classify`] will say, for those who prepare.
     #[inline]
     pub fn guess(&self, mark: Mark, qdisc: Handle) -> Option<Handle> {
         match &self.prefs.first()?.body {
@@ -119,10 +124,12 @@ impl FilterList {
 
     /// Is a class held by a filter that was made when the class was there? Such a class cannot be deleted.
     pub fn binds(&self, class: Handle) -> bool {
-        self.tables.binds(class) || self.prefs.iter().any(|pref| pref.body.get().is_some_and(|of| of.binds(class)))
+        self.tables.binds(class)
+            || self.prefs.iter().any(|pref| pref.body.get().is_some_and(|of| of.binds(class)))
     }
 
-    /// The same for the list of the class `holder`; `of_qdisc`, which keeps the tables, is the list of its qdisc.
+    /// The same for the list of the class `holder`; `of_qdisc`, which keeps the tables, is the list of its
+    /// qdisc.
     pub fn binds_for(&self, holder: Handle, of_qdisc: &FilterList, class: Handle) -> bool {
         of_qdisc.tables.binds_for(holder, class) || self.binds(class)
     }
@@ -132,7 +139,8 @@ impl FilterList {
         core::mem::swap(&mut self.tables, &mut other.tables);
     }
 
-    /// Takes away every filter, and the tables of u32 that go with them. The tables are there when it is called.
+    /// Takes away every filter, and the tables of u32 that go with them. The tables are there when it is
+    /// called.
     pub fn clear(&mut self) {
         for pref in core::mem::take(&mut self.prefs) {
             self.forget_root(&pref.body);
@@ -234,8 +242,11 @@ impl FilterList {
         if op.pref == 0 && !create {
             return Err(TcError::new(Errno::NoEnt, "Invalid filter command with priority of zero"));
         }
-        let found =
-            if op.pref == 0 { None } else { self.prefs.iter().position(|p| p.pref == op.pref && p.chain == op.chain) };
+        let found = if op.pref == 0 {
+            None
+        } else {
+            self.prefs.iter().position(|p| p.pref == op.pref && p.chain == op.chain)
+        };
         let Some(at) = found else {
             let (Some(kind), true) = (op.kind.as_deref(), op.protocol != 0) else {
                 return Err(TcError::new(Errno::Inval, "Filter kind and protocol must be specified"));
@@ -250,7 +261,8 @@ impl FilterList {
             }
             let mut new = Pref { pref, protocol: op.protocol, chain: op.chain, body };
             let free_table = self.number_for(op);
-            // u32's tables are the whole qdisc's: one of another preference, or of another class, may go by this handle.
+            // u32's tables are the whole qdisc's: one of another preference, or of another class, may go by
+            // this handle.
             let exists = new.has(op.handle, &mut self.tables);
             let mut with = Making { owner, actions, random, tables: &mut self.tables, free_table };
             let made = match (exists, op.verb) {
@@ -287,11 +299,14 @@ impl FilterList {
         Ok(())
     }
 
-    /// Notes the chains that a filter makes. Those without filters and that nobody goes to are gone, and are the latest if they come again; one
-    /// that an action goes to is taken to be there as long as any filter is.
+    /// Notes the chains that a filter makes. Those without filters and that nobody goes to are gone, and are
+    /// the latest if they come again; one that an action goes to is taken to be there as long as any filter
+    /// is.
     fn note_chains(&mut self, op: &FilterOp) {
         let FilterList { prefs, chains, made, .. } = self;
-        chains.retain(|chain| made.contains(chain) || prefs.iter().any(|p| p.chain == *chain) || prefs.len() > 1);
+        chains.retain(|chain| {
+            made.contains(chain) || prefs.iter().any(|p| p.chain == *chain) || prefs.len() > 1
+        });
         let leads = op.actions.iter().flat_map(|action| goes_to(&action.act));
         for chain in core::iter::once(op.chain).chain(leads) {
             if !chains.contains(&chain) {
@@ -300,7 +315,8 @@ impl FilterList {
         }
     }
 
-    /// Filters are gone: so are the chains without any that no filter's action goes to. They are the latest if they come again.
+    /// Filters are gone: so are the chains without any that no filter's action goes to. They are the latest
+    /// if they come again.
     fn forget_chains(&mut self, actions: &Actions) {
         let mut led = Vec::new();
         self.each_action(&mut |places| {
@@ -314,7 +330,10 @@ impl FilterList {
     fn delete(&mut self, op: &FilterOp) -> Result<(), TcError> {
         if op.pref == 0 {
             if op.protocol != 0 || op.handle != 0 || op.kind.is_some() {
-                return Err(TcError::new(Errno::NoEnt, "Cannot flush filters with protocol, handle or kind set"));
+                return Err(TcError::new(
+                    Errno::NoEnt,
+                    "Cannot flush filters with protocol, handle or kind set",
+                ));
             }
             self.flush(op.chain);
             return Ok(());
@@ -325,7 +344,9 @@ impl FilterList {
         let at = self
             .prefs
             .iter()
-            .position(|p| p.pref == op.pref && p.chain == op.chain && (op.protocol == 0 || p.protocol == op.protocol))
+            .position(|p| {
+                p.pref == op.pref && p.chain == op.chain && (op.protocol == 0 || p.protocol == op.protocol)
+            })
             .ok_or(TcError::new(Errno::NoEnt, "Filter with specified priority/protocol not found"))?;
         let pref = &mut self.prefs[at];
         if op.kind.as_deref().is_some_and(|kind| kind != pref.body.kind()) {
@@ -373,7 +394,8 @@ impl FilterList {
     }
 
     fn auto_pref(&self, chain: u32) -> u16 {
-        let lowest = self.prefs.iter().filter(|p| p.chain == chain).map(|p| p.pref).find(|pref| *pref >= AUTO_FLOOR);
+        let lowest =
+            self.prefs.iter().filter(|p| p.chain == chain).map(|p| p.pref).find(|pref| *pref >= AUTO_FLOOR);
         lowest.map_or(AUTO_PREF, |pref| pref.saturating_sub(1))
     }
 
@@ -408,10 +430,18 @@ impl FilterList {
 
     /// As `tc filter show` lists them.
     ///
-    /// u32's tables are known to the qdisc as a whole, so those made for a preference are listed wherever it is, the latest first.
-    /// `only`: those made in the list of this holder.
-    pub fn dump(&self, told: Told<'_>, dev: &str, parent: Handle, only: Option<Handle>, out: &mut Vec<FilterDump>) {
-        let by_chain = self.chains.iter().flat_map(|chain| self.prefs.iter().filter(|pref| pref.chain == *chain));
+    /// u32's tables are known to the qdisc as a whole, so those made for a preference are listed wherever it
+    /// is, the latest first. `only`: those made in the list of this holder.
+    pub fn dump(
+        &self,
+        told: Told<'_>,
+        dev: &str,
+        parent: Handle,
+        only: Option<Handle>,
+        out: &mut Vec<FilterDump>,
+    ) {
+        let by_chain =
+            self.chains.iter().flat_map(|chain| self.prefs.iter().filter(|pref| pref.chain == *chain));
         for pref in by_chain {
             let mut line = |entry| {
                 out.push(FilterDump {

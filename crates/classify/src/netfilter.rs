@@ -266,10 +266,10 @@ impl Table {
             NfCommand::Delete(chain, rule) => {
                 let at = self.find(chain)?;
                 let rules = &mut self.chains[at].rules;
-                let index = rules
-                    .iter()
-                    .position(|r| r.rule == *rule)
-                    .ok_or(TcError::new(Errno::NoEnt, "Bad rule (does a matching rule exist in that chain?)"))?;
+                let index = rules.iter().position(|r| r.rule == *rule).ok_or(TcError::new(
+                    Errno::NoEnt,
+                    "Bad rule (does a matching rule exist in that chain?)",
+                ))?;
                 rules.remove(index);
             }
             NfCommand::DeleteAt(chain, position) => {
@@ -403,7 +403,12 @@ impl Table {
         }
     }
 
-    fn rule_at(&mut self, chain: usize, position: usize, missing: &'static str) -> Result<&mut CountedRule, TcError> {
+    fn rule_at(
+        &mut self,
+        chain: usize,
+        position: usize,
+        missing: &'static str,
+    ) -> Result<&mut CountedRule, TcError> {
         let rules = &mut self.chains[chain].rules;
         position.checked_sub(1).and_then(|i| rules.get_mut(i)).ok_or(TcError::new(Errno::Range, missing))
     }
@@ -423,8 +428,8 @@ impl Table {
         if self.too_deep(from, to) { Err(TcError::bare(Errno::Links)) } else { Ok(()) }
     }
 
-    /// Would packets come through more chains than the kernel follows, were a rule of `from` to lead to `to`? Chains that lead to one
-    /// another in a circle are endlessly deep; those that no packet comes to may.
+    /// Would packets come through more chains than the kernel follows, were a rule of `from` to lead to `to`?
+    /// Chains that lead to one another in a circle are endlessly deep; those that no packet comes to may.
     fn too_deep(&self, from: usize, to: usize) -> bool {
         let leads = |at: usize| {
             let targets = self.chains[at].rules.iter().filter_map(|counted| match &counted.rule.target {
@@ -438,7 +443,8 @@ impl Table {
         edges.sort_unstable();
         edges.dedup();
         // The longest way to each chain from where packets come in, 0 where none do.
-        let mut depth: Vec<usize> = self.chains.iter().map(|chain| usize::from(chain.base.is_some())).collect();
+        let mut depth: Vec<usize> =
+            self.chains.iter().map(|chain| usize::from(chain.base.is_some())).collect();
         // Each round follows one more jump.
         for _ in 0..=MOST_CHAINS {
             for (from, to) in &edges {
@@ -451,7 +457,8 @@ impl Table {
     }
 
     fn is_called(&self, name: &str) -> bool {
-        let calls = |r: &CountedRule| matches!(&r.rule.target, Some(Target::Jump(n) | Target::Goto(n)) if n == name);
+        let calls =
+            |r: &CountedRule| matches!(&r.rule.target, Some(Target::Jump(n) | Target::Goto(n)) if n == name);
         self.chains.iter().any(|c| c.rules.iter().any(calls))
     }
 }

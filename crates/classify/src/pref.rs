@@ -127,7 +127,8 @@ impl Pref {
 
     fn make(&mut self, op: &FilterOp, actions: Bound, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
         let Making { owner, .. } = *with;
-        let bound = op.params.as_ref().and_then(FilterParams::classid).is_some_and(|class| (owner.has_class)(class));
+        let bound =
+            op.params.as_ref().and_then(FilterParams::classid).is_some_and(|class| (owner.has_class)(class));
         match (&mut self.body, &op.params) {
             (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.add(op.handle, params, bound, actions),
             // `fw` without words: the mark names the class.
@@ -142,9 +143,15 @@ impl Pref {
                 let timer = owner.wheel.arm(owner.now, params.perturb);
                 flow.add(op.handle, params, owner.qdisc, timer, actions, with.random)
             }
-            (Body::Matchall(all), Some(FilterParams::Matchall(params))) => all.add(op.handle, params, bound, actions),
-            (Body::Basic(basic), Some(FilterParams::Basic(params))) => basic.add(op.handle, params, bound, actions),
-            (Body::Flower(flower), Some(FilterParams::Flower(params))) => flower.add(op.handle, params, bound, actions),
+            (Body::Matchall(all), Some(FilterParams::Matchall(params))) => {
+                all.add(op.handle, params, bound, actions)
+            }
+            (Body::Basic(basic), Some(FilterParams::Basic(params))) => {
+                basic.add(op.handle, params, bound, actions)
+            }
+            (Body::Flower(flower), Some(FilterParams::Flower(params))) => {
+                flower.add(op.handle, params, bound, actions)
+            }
             _ => Err(TcError::bare(Errno::Inval)),
         }
     }
@@ -159,7 +166,8 @@ impl Pref {
 
     fn alter(&mut self, op: &FilterOp, actions: Bound, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
         let Making { owner, .. } = *with;
-        let bound = op.params.as_ref().and_then(FilterParams::classid).is_some_and(|class| (owner.has_class)(class));
+        let bound =
+            op.params.as_ref().and_then(FilterParams::classid).is_some_and(|class| (owner.has_class)(class));
         match (&mut self.body, &op.params) {
             (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.change(op.handle, params, bound, actions),
             (Body::U32(_), Some(FilterParams::U32(params))) => {
@@ -170,7 +178,9 @@ impl Pref {
             }
             // It cannot be changed: the kernel says that it is there.
             (Body::Matchall(_), Some(FilterParams::Matchall(_))) => Err(TcError::bare(Errno::Exist)),
-            (Body::Basic(basic), Some(FilterParams::Basic(params))) => basic.change(op.handle, params, bound, actions),
+            (Body::Basic(basic), Some(FilterParams::Basic(params))) => {
+                basic.change(op.handle, params, bound, actions)
+            }
             (Body::Flower(flower), Some(FilterParams::Flower(params))) => {
                 flower.change(op.handle, params, bound, actions)
             }

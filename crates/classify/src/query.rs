@@ -36,7 +36,8 @@ pub struct Meter {
     pub whole: u32,
     /// The present time.
     pub now: Time,
-    /// The actions of the next filter that matches and has some are passed over: the packet came back from the device they led it to.
+    /// The actions of the next filter that matches and has some are passed over: the packet came back from
+    /// the device they led it to.
     pub passed_over: bool,
 }
 
@@ -71,7 +72,8 @@ pub(crate) enum Done {
     Away(Verdict),
 }
 
-/// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later ones share.
+/// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later
+/// ones share.
 pub struct RandomSource<'a> {
     /// Where draws come from.
     pub draws: &'a mut dyn Draws,

@@ -1,8 +1,9 @@
 //! u32: by words of the header, in hash tables that refer to each other (tc-u32(8)).
 //!
-//! Tables belong to a qdisc as a whole, whatever list of filters and preference they were made for. A filter that matches may refer to
-//! a table: its hash picks the bucket, its offset says where the header begins that the filters there are about. Where none of them
-//! matches, the search goes on behind the filter that referred to them.
+//! Tables belong to a qdisc as a whole, whatever list of filters and preference they were made for. A filter
+//! that matches may refer to a table: its hash picks the bucket, its offset says where the header begins that
+//! the filters there are about. Where none of them matches, the search goes on behind the filter that
+//! referred to them.
 
 use crate::asked::{Asked, Bound, Told};
 use crate::query::Said;
@@ -192,7 +193,8 @@ impl Tables {
         self.all.push(Table { number, holder, pref, root: true, order, buckets: vec![Vec::new()] });
     }
 
-    /// `handle`: as tc gives it, `table(12) bucket(8) node(12)`; zero parts are chosen here. `free`: the number for a table that has none.
+    /// `handle`: as tc gives it, `table(12) bucket(8) node(12)`; zero parts are chosen here. `free`: the
+    /// number for a table that has none.
     pub(crate) fn add(
         &mut self,
         root: Root,
@@ -209,7 +211,9 @@ impl Tables {
             table => (table >> 20, (table >> 12 & 0xff) as usize),
         };
         let refuse = |message: &'static str| Err(TcError::new(Errno::Inval, message));
-        let Some(at) = self.position(number) else { return refuse("cls_u32: Specified hash table not found") };
+        let Some(at) = self.position(number) else {
+            return refuse("cls_u32: Specified hash table not found");
+        };
         let Some(nodes) = self.all[at].buckets.get(bucket) else {
             return refuse("cls_u32: Specified hash table buckets exceed configured value");
         };
@@ -227,7 +231,10 @@ impl Tables {
         let hits = U32Hits { keys: vec![0; params.keys.len()], ..U32Hits::default() };
         let nodes = &mut self.all[at].buckets[bucket];
         let place = nodes.partition_point(|n| n.number < node);
-        nodes.insert(place, Node { number: node, params: params.clone(), holder: root.holder, bound, hits, actions });
+        nodes.insert(
+            place,
+            Node { number: node, params: params.clone(), holder: root.holder, bound, hits, actions },
+        );
         Ok(())
     }
 
@@ -258,7 +265,9 @@ impl Tables {
         let Some(link) = link else { return Ok(()) };
         match self.position(link) {
             None => Err(TcError::new(Errno::Inval, "cls_u32: Link hash table not found")),
-            Some(at) if self.all[at].root => Err(TcError::new(Errno::Inval, "cls_u32: Not linking to root node")),
+            Some(at) if self.all[at].root => {
+                Err(TcError::new(Errno::Inval, "cls_u32: Not linking to root node"))
+            }
             Some(_) => Ok(()),
         }
     }
@@ -308,7 +317,9 @@ impl Tables {
     pub(crate) fn remove(&mut self, handle: u32) -> Result<bool, TcError> {
         let Some(at) = self.position(handle >> 20) else { return Ok(false) };
         if handle & 0xf_ffff != 0 {
-            let Some(bucket) = self.all[at].buckets.get_mut((handle >> 12 & 0xff) as usize) else { return Ok(false) };
+            let Some(bucket) = self.all[at].buckets.get_mut((handle >> 12 & 0xff) as usize) else {
+                return Ok(false);
+            };
             let before = bucket.len();
             bucket.retain(|node| node.number != handle & 0xfff);
             return Ok(bucket.len() < before);
@@ -355,7 +366,8 @@ impl Tables {
         self.all.iter().flat_map(Table::nodes).for_each(|node| show(node.actions.places()));
     }
 
-    /// The tables made for a preference and their nodes, as a dump shows them: the latest first. `only`: those made in this list.
+    /// The tables made for a preference and their nodes, as a dump shows them: the latest first. `only`:
+    /// those made in this list.
     pub(crate) fn dump(&self, pref: u16, only: Option<Handle>, told: Told<'_>) -> Vec<FilterEntry> {
         let mine = |table: &&Table| table.pref == pref && only.is_none_or(|holder| table.holder == holder);
         let mut tables: Vec<&Table> = self.all.iter().filter(mine).collect();
@@ -366,7 +378,8 @@ impl Tables {
 
 impl Table {
     fn dump(&self, told: Told<'_>) -> Vec<FilterEntry> {
-        let mut entries = vec![FilterEntry::U32Table { table: self.number, divisor: self.buckets.len() as u32 }];
+        let mut entries =
+            vec![FilterEntry::U32Table { table: self.number, divisor: self.buckets.len() as u32 }];
         for (bucket, nodes) in (0..).zip(&self.buckets) {
             let place: u32 = self.number << 20 | bucket << 12;
             entries.extend(nodes.iter().map(|node| FilterEntry::Filter {
@@ -408,7 +421,8 @@ impl Node {
         Compared::Holds
     }
 
-    /// What it says of a packet that it matches. A node that neither names a class nor does anything only counts.
+    /// What it says of a packet that it matches. A node that neither names a class nor does anything only
+    /// counts.
     fn decide(&mut self, asked: &mut Asked<'_>) -> Said {
         if self.params.indev.as_ref().is_some_and(|indev| !indev.is(asked.pool.meta(asked.pkt).came_in)) {
             return Said::No;
@@ -428,8 +442,8 @@ fn free_number(nodes: &[Node]) -> Option<u32> {
     if upper <= 0xfff { Some(upper) } else { Some(first_gap(below, 1)).filter(|number| *number < FIRST_NODE) }
 }
 
-/// The first number that nodes, which begin with `first` or later, leave out: where a node's number is ahead of its place. A list of
-/// thousands is made one by one, so it is halved, not walked.
+/// The first number that nodes, which begin with `first` or later, leave out: where a node's number is ahead
+/// of its place. A list of thousands is made one by one, so it is halved, not walked.
 fn first_gap(nodes: &[Node], first: u32) -> u32 {
     let (mut gapless, mut beyond) = (0, nodes.len());
     while gapless < beyond {
@@ -439,7 +453,8 @@ fn first_gap(nodes: &[Node], first: u32) -> u32 {
     first + gapless as u32
 }
 
-/// A word of the packet. The header's octets are as the packet came; its DS field may have been rewritten since.
+/// A word of the packet. The header's octets are as the packet came; its DS field may have been rewritten
+/// since.
 fn word(asked: &Asked<'_>, offset: i32) -> Option<u32> {
     let word = asked.pool.head(asked.pkt).word(offset)?;
     Some(if offset == 0 { with_dsfield(word, asked.pool.meta(asked.pkt).dsfield) } else { word })

@@ -8,8 +8,8 @@ pub(crate) enum Dissect {
     /// Through tunnels to the innermost headers, as Linux does since 4.2.
     #[default]
     Modern,
-    /// The outermost header only, as kernels up to 3.2 did; flow filters have the keys tunnel-src, tunnel-dst, tunnel-proto,
-    /// tunnel-proto-src and tunnel-proto-dst then.
+    /// The outermost header only, as kernels up to 3.2 did; flow filters have the keys tunnel-src,
+    /// tunnel-dst, tunnel-proto, tunnel-proto-src and tunnel-proto-dst then.
     Legacy,
 }
 

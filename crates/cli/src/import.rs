@@ -12,7 +12,8 @@ use tidegate_loader::{LoadedPolicy, ReadOptions};
 /// What `tidegate import` is told.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Files: tc's listings (as text or -j; qdiscs, classes and filters in one file or several), tc batch files, iptables-save, nft rules,
+Files: tc's listings (as text or -j; qdiscs, classes and filters in one file or several), tc batch files, \
+iptables-save, nft rules,
 /etc/config/sqm, SQM's iface.conf, FireQOS, short policies, scripts. `-` is standard input.
 Exit codes: 0 done; 1 something in it was refused; 2 it cannot be read, or wrong usage.
 

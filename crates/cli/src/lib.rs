@@ -30,5 +30,6 @@ pub mod watch;
 
 pub use values::is_negative;
 
-/// The exit code after an internal error (EX_SOFTWARE of sysexits.h): tidegate failed, and said nothing of the policy.
+/// The exit code after an internal error (EX_SOFTWARE of sysexits.h): tidegate failed, and said nothing of
+/// the policy.
 pub const INTERNAL_ERROR: u8 = 70;

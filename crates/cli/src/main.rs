@@ -4,8 +4,8 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use tidegate::{
-    check, compare, daemon, expect, explain, graph, import, live, measuring, output, policy, replay, run, sim, trial,
-    watch,
+    check, compare, daemon, expect, explain, graph, import, live, measuring, output, policy, replay, run,
+    sim, trial, watch,
 };
 
 /// Try a traffic-control policy before you trust your link to it.
@@ -18,23 +18,31 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a script unmodified in a private namespace and simulate its policy on a link behind a modem with a big buffer.
+    /// Run a script unmodified in a private namespace and simulate its policy on a link behind a modem with a
+    /// big buffer.
     Try(Box<trial::Options>),
-    /// Do an experiment that a file describes: policies compared under loads, between hosts and machines in virtual time.
+    /// Do an experiment that a file describes: policies compared under loads, between hosts and machines in
+    /// virtual time.
     Sim(Box<sim::Options>),
-    /// Do such an experiment with real hosts: the kernel's TCP in namespaces, joined by the scenario's links, by the real clock.
+    /// Do such an experiment with real hosts: the kernel's TCP in namespaces, joined by the scenario's links,
+    /// by the real clock.
     Lab(Box<sim::lab::Options>),
-    /// Run a program, or a shell, behind a described link: a gateway with your policy, a modem's buffer, the line.
+    /// Run a program, or a shell, behind a described link: a gateway with your policy, a modem's buffer, the
+    /// line.
     Shell(Box<sim::lab::shell::Options>),
-    /// Lay results of `tidegate sim` beside each other: what differs, by how much, and whether by more than repeats do.
+    /// Lay results of `tidegate sim` beside each other: what differs, by how much, and whether by more than
+    /// repeats do.
     Compare(compare::Options),
     /// Find what is wrong with a policy: where, what happens because of it, and what mends it.
     Check(check::Options),
-    /// Tell the story of a packet: the rules and filters it meets, its class and queue, and what it may wait for there.
+    /// Tell the story of a packet: the rules and filters it meets, its class and queue, and what it may wait
+    /// for there.
     Explain(Box<explain::Options>),
-    /// Draw the trees a policy builds: as text, a picture, for Graphviz or Mermaid; coloured by what a trial measured.
+    /// Draw the trees a policy builds: as text, a picture, for Graphviz or Mermaid; coloured by what a trial
+    /// measured.
     Graph(graph::Options),
-    /// Hold what is expected of a policy against the simulated link: delays, shares, rates, and where packets go.
+    /// Hold what is expected of a policy against the simulated link: delays, shares, rates, and where packets
+    /// go.
     Test(expect::Options),
     /// Write, show and explain short policies: ten lines that become tc and nft.
     Policy(policy::Options),
@@ -44,7 +52,8 @@ enum Command {
     Run(run::Options),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(Box<replay::Options>),
-    /// Put a policy onto this computer's devices: only what differs is changed, and all of it is undone if anything is refused.
+    /// Put a policy onto this computer's devices: only what differs is changed, and all of it is undone if
+    /// anything is refused.
     Apply(Box<live::Apply>),
     /// Show the policies that tidegate applied, and whether the kernel and the daemons still have them.
     #[command(after_help = live::STATUS_CODES)]
@@ -71,9 +80,11 @@ enum Command {
     Ping(Box<measuring::ping::Options>),
     /// Be the far end that others measure with.
     Serve(measuring::serve::Options),
-    /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
+    /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and
+    /// under load.
     Measure(Box<measuring::measure::Options>),
-    /// Find what is lost on the way to a host, and on the way back: how much, how sure that is, in what bursts.
+    /// Find what is lost on the way to a host, and on the way back: how much, how sure that is, in what
+    /// bursts.
     Loss(Box<measuring::loss::Options>),
     /// Find what a line adds to each packet, and the words for it.
     Overhead(Box<measuring::overhead::Options>),
@@ -103,7 +114,8 @@ fn main() -> ExitCode {
         Ok(code) => output::finish(code),
         Err(_) => {
             eprintln!(
-                "tidegate: internal error. This is a bug in tidegate, not a finding about your input: please report it."
+                "tidegate: internal error. This is a bug in tidegate, not a finding about your input: \
+                please report it."
             );
             tidegate::INTERNAL_ERROR.into()
         }
@@ -157,8 +169,9 @@ fn command() -> ExitCode {
     }
 }
 
-/// The words of the command line; or how the program ends, where they are wrong or ask for help. That is printed as clap prints it (in
-/// colour on a terminal), unless a file name among the words would move the cursor.
+/// The words of the command line; or how the program ends, where they are wrong or ask for help. That is
+/// printed as clap prints it (in colour on a terminal), unless a file name among the words would move the
+/// cursor.
 fn parsed() -> Result<Cli, ExitCode> {
     Cli::try_parse().map_err(|error| {
         if let Some(said) = negative(&error) {
@@ -185,11 +198,11 @@ fn negative(error: &clap::Error) -> Option<String> {
         return None;
     }
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let (option, value) = words
-        .iter()
-        .zip(words.iter().skip(1))
-        .find(|(option, value)| option.starts_with('-') && option.len() > 1 && tidegate::is_negative(value))?;
+    let (option, value) = words.iter().zip(words.iter().skip(1)).find(|(option, value)| {
+        option.starts_with('-') && option.len() > 1 && tidegate::is_negative(value)
+    })?;
     Some(format!(
-        "error: invalid value '{value}' for '{option}': it must not be negative\n\nFor more information, try '--help'.\n"
+        "error: invalid value '{value}' for '{option}': it must not be negative\n\nFor more information, \
+        try '--help'.\n"
     ))
 }

@@ -1,12 +1,13 @@
 //! Everything this program prints, and the files it writes.
 //!
-//! What is printed may hold text that scripts, files, devices and servers chose. It passes through `tidegate_text` here, whatever the
-//! command: control characters and invisible ones become `\x1b`, `\u{202e}`. In this crate `println!`, `eprintln!`, `print!` and
-//! `eprint!` are the macros of this file, so that none can be forgotten; `cargo xtask walls` refuses `io::stdout()` and `fs::write`
-//! elsewhere.
+//! What is printed may hold text that scripts, files, devices and servers chose. It passes through
+//! `tidegate_text` here, whatever the command: control characters and invisible ones become `\x1b`,
+//! `\u{202e}`. In this crate `println!`, `eprintln!`, `print!` and `eprint!` are the macros of this file, so
+//! that none can be forgotten; `cargo xtask walls` refuses `io::stdout()` and `fs::write` elsewhere.
 //!
-//! Every file of results begins in [`begin`] or [`begin_growing`] ([`file`] uses the first): there, and once more when it is put
-//! in its place, it is refused if it would replace a file that the command has read, or that it has just written.
+//! Every file of results begins in [`begin`] or [`begin_growing`] ([`file`] uses the first): there, and once
+//! more when it is put in its place, it is refused if it would replace a file that the command has read, or
+//! that it has just written.
 //!
 //! A standard output, or a file of results, that does not take what is written makes the program end with
 //! [`WRITE_FAILED`], see [`finish`].
@@ -21,8 +22,8 @@ use std::sync::Mutex;
 use tidegate_sys::input_file;
 use tidegate_sys::output_file::OutputFile;
 
-/// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of BSD's
-/// sysexits, which no verdict of tidegate uses.
+/// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of
+/// BSD's sysexits, which no verdict of tidegate uses.
 pub const WRITE_FAILED: u8 = 74;
 
 /// A write that failed.
@@ -33,7 +34,8 @@ enum Failure {
     Said,
 }
 
-/// The regular files that this command has written: a second result in the same place would replace the first.
+/// The regular files that this command has written: a second result in the same place would replace the
+/// first.
 static WRITTEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The first write that failed, other than to a reader that has gone.
@@ -66,7 +68,8 @@ pub fn text(text: &str) {
     bytes(visible(text).as_bytes());
 }
 
-/// What begins like a document in JSON is escaped as JSON is. A text that begins so is as safe, and only its escapes look different.
+/// What begins like a document in JSON is escaped as JSON is. A text that begins so is as safe, and only its
+/// escapes look different.
 fn visible(text: &str) -> String {
     let is_json = text.starts_with(['{', '[']);
     if is_json { tidegate_text::json(text).into() } else { tidegate_text::lines(text).into() }
@@ -120,7 +123,8 @@ pub(crate) fn drawn(bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Draws on the terminal, with the program's own control sequences; whatever is foreign in it went through `tidegate_text`.
+/// Draws on the terminal, with the program's own control sequences; whatever is foreign in it went through
+/// `tidegate_text`.
 pub(crate) fn draw(drawing: &str) {
     let mut out = io::stderr().lock();
     // Whoever closed the terminal sees nothing; the work goes on.
@@ -145,7 +149,8 @@ pub(crate) fn pass_on(to_errors: bool, piece: &str) {
     }
 }
 
-/// Writes a whole file, or nothing: `-` and `/dev/stdout` are standard output. See [`tidegate_sys::output_file`].
+/// Writes a whole file, or nothing: `-` and `/dev/stdout` are standard output. See
+/// [`tidegate_sys::output_file`].
 ///
 /// # Errors
 /// It cannot be written, or somebody else's symbolic link is on its path; the error names the path.
@@ -165,13 +170,17 @@ pub(crate) fn file(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()>
 /// It cannot be made; the error names it.
 pub(crate) fn directory(path: &Path) -> anyhow::Result<()> {
     if path.exists() && !path.is_dir() {
-        anyhow::bail!("{}: it is a file, and several files are to be written; name a directory", cannot_write(path));
+        anyhow::bail!(
+            "{}: it is a file, and several files are to be written; name a directory",
+            cannot_write(path)
+        );
     }
-    std::fs::create_dir_all(path).with_context(|| format!("the directory {} could not be made", path.display()))
+    std::fs::create_dir_all(path)
+        .with_context(|| format!("the directory {} could not be made", path.display()))
 }
 
-/// Refuses files of results that would replace what the command has read so far, and directories. [`begin`] does the
-/// same: this is for commands that work long, or write several files, before they come to it.
+/// Refuses files of results that would replace what the command has read so far, and directories. [`begin`]
+/// does the same: this is for commands that work long, or write several files, before they come to it.
 ///
 /// # Errors
 /// One of them would; the error names it.
@@ -207,8 +216,8 @@ fn refuse_replacing(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A file of results that is being written: see [`OutputFile`]. Its writer says what went wrong; the exit code is
-/// [`WRITE_FAILED`].
+/// A file of results that is being written: see [`OutputFile`]. Its writer says what went wrong; the exit
+/// code is [`WRITE_FAILED`].
 #[derive(Debug)]
 pub(crate) struct ResultFile {
     file: OutputFile,
@@ -310,8 +319,8 @@ fn note_first(kind: io::ErrorKind, failure: impl FnOnce() -> Failure) {
     }
 }
 
-/// The program's end: with the command's exit code, or with [`WRITE_FAILED`] where standard output or a file did not
-/// take all of it.
+/// The program's end: with the command's exit code, or with [`WRITE_FAILED`] where standard output or a file
+/// did not take all of it.
 pub fn finish(code: ExitCode) -> ExitCode {
     if let Err(error) = io::stdout().flush() {
         failed(error);

@@ -45,6 +45,7 @@ impl PcapSink for PcapFile {
 /// # Errors
 /// It cannot be opened; the error names the file.
 pub(crate) fn open(path: &Path) -> anyhow::Result<CaptureReader<File>> {
-    let file = tidegate_sys::input_file::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file =
+        tidegate_sys::input_file::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(CaptureReader::new(file))
 }

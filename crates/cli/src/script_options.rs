@@ -13,8 +13,8 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
 #[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
 #[command(next_help_heading = "Sandbox")]
 pub struct ScriptOptions {
-    /// How long a script may run in all; a number alone is seconds. What is made of its commands afterwards (checks,
-    /// simulations) takes as long as it takes.
+    /// How long a script may run in all; a number alone is seconds. What is made of its commands afterwards
+    /// (checks, simulations) takes as long as it takes.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     pub timeout: Duration,
     /// Hide home directories and the environment from scripts.
@@ -47,7 +47,10 @@ mod tests {
 
     #[test]
     fn a_script_runs_for_a_day_at_most() {
-        assert_eq!(["2", "2m", "24h"].map(time), [2, 120, 86_400].map(|seconds| Ok(Duration::from_secs(seconds))));
+        assert_eq!(
+            ["2", "2m", "24h"].map(time),
+            [2, 120, 86_400].map(|seconds| Ok(Duration::from_secs(seconds)))
+        );
         assert!(["0", "soon", "86401", "25h"].map(time).iter().all(Result::is_err));
     }
 }

@@ -76,8 +76,9 @@ pub(crate) fn device(text: &str) -> Result<String, String> {
         && !text.contains(|letter: char| letter == '/' || letter.is_whitespace() || letter.is_control())
         && text != "."
         && text != "..";
-    fits.then(|| text.to_owned())
-        .ok_or_else(|| "not the name of a device: that has 1 to 15 letters, without blanks and slashes".into())
+    fits.then(|| text.to_owned()).ok_or_else(|| {
+        "not the name of a device: that has 1 to 15 letters, without blanks and slashes".into()
+    })
 }
 
 /// Whether a value on a command line is a negative number, which no option takes.

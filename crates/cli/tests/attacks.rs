@@ -1,6 +1,7 @@
-//! Hostile scripts, each beside canaries that nothing inside a sandbox may change: the terminal, processes, keys, descriptors,
-//! sockets, pipes, files, the metadata of devices and of tidegate itself. As root, as root where user namespaces are forbidden,
-//! and as an ordinary user. What each script tries stands in its first line (`tests/data/attacks`).
+//! Hostile scripts, each beside canaries that nothing inside a sandbox may change: the terminal, processes,
+//! keys, descriptors, sockets, pipes, files, the metadata of devices and of tidegate itself. As root, as root
+//! where user namespaces are forbidden, and as an ordinary user. What each script tries stands in its first
+//! line (`tests/data/attacks`).
 
 mod common;
 
@@ -81,8 +82,15 @@ impl Ground {
             std::os::unix::fs::chown(&self.0, Some(65534), Some(65534)).expect("we are root");
             words.extend(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"].map(Into::into));
         }
-        let namespaces = if who == Who::RootWithoutUserNamespaces { "no-user-namespaces" } else { "user-namespaces" };
-        words.extend(["perl".to_owned(), path("enter.pl"), namespaces.to_owned(), "sh".to_owned(), path("harness.sh")]);
+        let namespaces =
+            if who == Who::RootWithoutUserNamespaces { "no-user-namespaces" } else { "user-namespaces" };
+        words.extend([
+            "perl".to_owned(),
+            path("enter.pl"),
+            namespaces.to_owned(),
+            "sh".to_owned(),
+            path("harness.sh"),
+        ]);
         words.extend([self.0.join("tidegate").display().to_string(), arena.display().to_string()]);
         words.push(path(&format!("{name}.sh")));
         if !options.is_empty() {
@@ -123,7 +131,8 @@ fn all_held(who: Who, name: &str) {
     for attack in ATTACKS {
         let (name, expected, _) = attack;
         let told = ground.run(who, attack);
-        let code = told.lines().find_map(|line| line.strip_prefix("code ")).and_then(|code| code.parse::<u8>().ok());
+        let code =
+            told.lines().find_map(|line| line.strip_prefix("code ")).and_then(|code| code.parse::<u8>().ok());
         let harmed = ["ESCAPED", "CHANGED", "LEFT", "TYPED"].iter().any(|word| told.contains(word));
         let ended = told.contains("harness ended") && code.is_some_and(|code| code != WATCHDOG);
         let as_expected = expected.is_none_or(|expected| code == Some(expected));
@@ -210,7 +219,8 @@ fn a_recordings_commands_run_in_the_sandbox() {
     put(
         "schedule.csv",
         format!(
-            "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark\n0,!,{harm}\n1000000,!,tc qdisc add dev link0 root pfifo\n"
+            "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark\n0,!,{harm}\n1000000,!,tc qdisc add dev \
+            link0 root pfifo\n"
         ),
     );
     put("script.tc", "tc qdisc add dev link0 root bfifo\ntouch harm\n".into());

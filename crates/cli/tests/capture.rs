@@ -139,7 +139,8 @@ x.sh:5: sh: no-such-tool: there is no such tool on this machine, and tidegate do
   5 | no-such-tool --now
     | ^^^^^^^^^^^^
   remedy: install the package that has no-such-tool, or take the line out if the shaping does not need it
-x.sh:5: sh: the script ended with code 4 (no-such-tool: not found), after `tc qdisc add dev eth0 root bad x`, its last command that we saw
+x.sh:5: sh: the script ended with code 4 (no-such-tool: not found), after `tc qdisc add dev eth0 root bad \
+x`, its last command that we saw
   5 | no-such-tool --now
   remedy: fix that line and run again; nothing outside the sandbox was changed"
     );
@@ -190,7 +191,10 @@ test -d /sys/class/net/ppp7
             format!("{}:{}{within}", source.file.file_name().unwrap().to_string_lossy(), source.line)
         })
         .collect();
-    assert_eq!((found, outcome.exit), (vec!["x.sh:5 leaf:3".to_owned(), "part.sh:3".to_owned()], Exit::Code(0)));
+    assert_eq!(
+        (found, outcome.exit),
+        (vec!["x.sh:5 leaf:3".to_owned(), "part.sh:3".to_owned()], Exit::Code(0))
+    );
 }
 
 #[test]
@@ -198,7 +202,8 @@ fn where_namespaces_are_forbidden_the_remedy_is_named() {
     let line = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin \"$@\"";
     let place = Place::new("forbidden");
     let script = place.file("x.sh", "tc 1\n");
-    let output = Command::new("unshare").args(["-Ur", "sh", "-c", line, "sh", TIDEGATE, "run"]).arg(script).output();
+    let output =
+        Command::new("unshare").args(["-Ur", "sh", "-c", line, "sh", TIDEGATE, "run"]).arg(script).output();
     let Ok(output) = output.as_ref().map(|output| text(&output.stderr)) else {
         eprintln!("SKIPPED: no unshare(1)");
         return;
@@ -208,7 +213,10 @@ fn where_namespaces_are_forbidden_the_remedy_is_named() {
         return;
     }
     assert!(output.starts_with("tidegate run: this system does not let us make a sandbox: "), "{output}");
-    assert!(output.contains("\nremedy: allow user namespaces: `sysctl -w user.max_user_namespaces="), "{output}");
+    assert!(
+        output.contains("\nremedy: allow user namespaces: `sysctl -w user.max_user_namespaces="),
+        "{output}"
+    );
 }
 
 #[test]
@@ -216,7 +224,8 @@ fn root_does_without_user_namespaces() {
     let line = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
     let place = Place::new("without");
     let script = place.file("x.sh", "tc qdisc add dev eth0 root pfifo\nls -d /sys/class/net/eth0\n");
-    let output = Command::new("unshare").args(["-Ur", "sh", "-c", line, "sh", TIDEGATE, "run"]).arg(script).output();
+    let output =
+        Command::new("unshare").args(["-Ur", "sh", "-c", line, "sh", TIDEGATE, "run"]).arg(script).output();
     let Ok(output) = output else {
         eprintln!("SKIPPED: no unshare(1)");
         return;
@@ -226,7 +235,11 @@ fn root_does_without_user_namespaces() {
         eprintln!("SKIPPED: {said}");
         return;
     }
-    assert_eq!((text(&output.stdout), output.status.code()), ("/sys/class/net/eth0\n".to_owned(), Some(0)), "{said}");
+    assert_eq!(
+        (text(&output.stdout), output.status.code()),
+        ("/sys/class/net/eth0\n".to_owned(), Some(0)),
+        "{said}"
+    );
 }
 
 #[test]
@@ -236,8 +249,10 @@ fn a_script_that_never_ends_is_ended_with_all_it_started() {
     }
     let place = Place::new("endless");
     let mark = format!("{}", 40_000 + std::process::id());
-    let script = place
-        .file("x.sh", format!("tc 1\n(trap '' TERM INT HUP; setsid sleep {mark}) &\ntc 2\nsleep {mark}.5\ntc 3\n"));
+    let script = place.file(
+        "x.sh",
+        format!("tc 1\n(trap '' TERM INT HUP; setsid sleep {mark}) &\ntc 2\nsleep {mark}.5\ntc 3\n"),
+    );
     let short = CaptureOptions { timeout: Duration::from_millis(500), ..options() };
     let outcome = capture(&script, &[], &short);
     assert!(matches!(outcome.exit, Exit::TimedOut { .. }), "{:?}", outcome.exit);
@@ -323,7 +338,8 @@ fn settings_of_links_that_the_kernel_does_not_make_are_files_in_memory() {
     let script = place.file(
         "x.sh",
         "cd /proc/sys/net/ipv4/conf && ls -d all default eth7 lo
-echo 2 > eth7/rp_filter; cat eth7/rp_filter; ls eth7 | cmp - /tmp/none 2>/dev/null; ls default > /tmp/a; ls eth7 | cmp - /tmp/a && echo same
+echo 2 > eth7/rp_filter; cat eth7/rp_filter; ls eth7 | cmp - /tmp/none 2>/dev/null; ls default > /tmp/a; ls \
+eth7 | cmp - /tmp/a && echo same
 tc qdisc show dev eth7 > /dev/null && ls -d /sys/class/net/eth7
 ",
     );
@@ -342,7 +358,8 @@ fn homes_and_the_environment_are_hidden_where_that_is_asked_for() {
     fs::create_dir(home.0.join("scripts")).unwrap();
     let script = home.file(
         "scripts/x.sh",
-        "ls \"${1%/*}\"; cat \"$1\" 2>/dev/null || echo no secret; echo \"${TIDEGATE_SECRET-no variable} $HOME\"
+        "ls \"${1%/*}\"; cat \"$1\" 2>/dev/null || echo no secret; echo \"${TIDEGATE_SECRET-no variable} \
+        $HOME\"
 if false; then
   . \"$HOME/sourced\"
   . ${1%/*}/sourced
@@ -392,8 +409,10 @@ fn pipes_of_the_host_cannot_be_written_where_its_directories_are_merely_read_onl
     fs::create_dir_all(&dir).unwrap();
     let place = Place(dir);
     assert!(Command::new("mkfifo").arg(place.0.join("pipe")).status().is_ok_and(|made| made.success()));
-    let script = place
-        .file("x.sh", "(echo x > \"${0%/*}/pipe\") 2>/dev/null || echo refused\necho kept > /tmp/x && cat /tmp/x\n");
+    let script = place.file(
+        "x.sh",
+        "(echo x > \"${0%/*}/pipe\") 2>/dev/null || echo refused\necho kept > /tmp/x && cat /tmp/x\n",
+    );
     let options = CaptureOptions { no_overlay: true, ..options() };
     let outcome = capture(&script, &[], &options);
     assert_eq!(text(&outcome.stdout), "refused\nkept\n", "{:?} {}", outcome.exit, text(&outcome.stderr));
@@ -404,7 +423,8 @@ fn an_ordinary_user_captures_too() {
     if skip() {
         return;
     }
-    let user = Command::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups", "true"]).status();
+    let user =
+        Command::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups", "true"]).status();
     if !user.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: only root can become another user (setpriv)");
         return;
@@ -413,7 +433,8 @@ fn an_ordinary_user_captures_too() {
     // Where the build lies the other user may not look.
     let executable = place.0.join("tidegate");
     fs::copy(TIDEGATE, &executable).unwrap();
-    let script = place.file("x.sh", "#!/bin/sh\n/sbin/tc qdisc add dev eth5 root pfifo\nls -d /sys/class/net/eth5\n");
+    let script =
+        place.file("x.sh", "#!/bin/sh\n/sbin/tc qdisc add dev eth5 root pfifo\nls -d /sys/class/net/eth5\n");
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&executable)
@@ -452,8 +473,10 @@ fn a_shell_session_runs_lines_and_files_in_one_sandbox() {
         return;
     }
     let place = Place::new("shell");
-    let file =
-        place.file("script.tc", "for i in 1 2; do\n  tc class add dev link0 classid 1:$i\ndone\niptables-legacy -L\n");
+    let file = place.file(
+        "script.tc",
+        "for i in 1 2; do\n  tc class add dev link0 classid 1:$i\ndone\niptables-legacy -L\n",
+    );
     let mut shell = Shell::open(Some(Path::new(TIDEGATE)), Duration::from_secs(30), &place.0).unwrap();
     let outcome = shell.run_file(&file, &mut model).unwrap();
     assert_eq!(
@@ -463,7 +486,8 @@ fn a_shell_session_runs_lines_and_files_in_one_sandbox() {
 4: iptables-legacy -L -> 0
 "
     );
-    let outcome = shell.run_line("tc -s qdisc show dev link0 >> snap.txt; modprobe x && tc bad", &mut model).unwrap();
+    let outcome =
+        shell.run_line("tc -s qdisc show dev link0 >> snap.txt; modprobe x && tc bad", &mut model).unwrap();
     assert_eq!(outcome.exit, Exit::Code(2));
     assert_eq!(outcome.calls.len(), 3);
     assert_eq!(shell.written("snap.txt", 1000).unwrap().as_deref(), Some(&b"qdisc pfifo\n"[..]));

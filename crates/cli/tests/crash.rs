@@ -1,8 +1,9 @@
-//! Killed at any message, `tidegate apply`, `revert` and `down` lead back to what was there before (or, going back, to their end): the table of
-//! `docs/live.md`. strace sends the signal, before the message is sent that it was told the number of.
+//! Killed at any message, `tidegate apply`, `revert` and `down` lead back to what was there before (or, going
+//! back, to their end): the table of `docs/live.md`. strace sends the signal, before the message is sent that
+//! it was told the number of.
 //!
-//! CI tries a sample; `TIDEGATE_EVERY_MESSAGE=KILL,HUP,INT,TERM cargo test -p tidegate --test crash -- --nocapture` tries every message with each of
-//! these signals, and prints the table.
+//! CI tries a sample; `TIDEGATE_EVERY_MESSAGE=KILL,HUP,INT,TERM cargo test -p tidegate --test crash --
+//! --nocapture` tries every message with each of these signals, and prints the table.
 
 mod common;
 
@@ -40,16 +41,19 @@ fn long_policy(dev: &str) -> String {
         text += &format!("class add dev {dev} parent 1: classid 1:{class:x} htb rate {class}0kbit\n");
         text += &format!("qdisc add dev {dev} parent 1:{class:x} handle {class:x}: pfifo limit {class}\n");
         text += &format!(
-            "filter add dev {dev} parent 1: protocol ip prio 1 u32 match ip dport {class} 0xffff flowid 1:{class:x}\n"
+            "filter add dev {dev} parent 1: protocol ip prio 1 u32 match ip dport {class} 0xffff flowid \
+            1:{class:x}\n"
         );
     }
     text + &format!(
-        "qdisc add dev {dev} handle ffff: ingress\nfilter add dev {dev} parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0\nqdisc add dev ifb0 root handle 1: tbf rate 8mbit burst 10k latency 50ms\n"
+        "qdisc add dev {dev} handle ffff: ingress\nfilter add dev {dev} parent ffff: protocol ip u32 match \
+        u32 0 0 action mirred egress redirect dev ifb0\nqdisc add dev ifb0 root handle 1: tbf rate 8mbit \
+        burst 10k latency 50ms\n"
     )
 }
 
-const RULES: &str =
-    "*mangle\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -o eth0 -p udp --dport 53 -j MARK --set-mark 10\nCOMMIT\n";
+const RULES: &str = "*mangle\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -o eth0 -p udp --dport 53 -j MARK \
+--set-mark 10\nCOMMIT\n";
 
 /// The signals to try at every message; none: a sample, with each signal in turn.
 fn every() -> Vec<String> {
@@ -148,7 +152,8 @@ impl Computer {
     }
 }
 
-/// Tries a command at its messages, or at another call, until there is no further one; it is to leave all as it was before.
+/// Tries a command at its messages, or at another call, until there is no further one; it is to leave all as
+/// it was before.
 fn tries(computer: &Computer, words: &[&str], call: &str, undo: impl Fn()) {
     let (before, states) = (computer.all(), computer.states());
     let mut row = Row::default();
@@ -167,7 +172,8 @@ fn tries(computer: &Computer, words: &[&str], call: &str, undo: impl Fn()) {
                 ended = true;
                 break;
             }
-            // Once the last state is written, the policy is applied, whoever dies; no message is sent afterwards.
+            // Once the last state is written, the policy is applied, whoever dies; no message is sent
+            // afterwards.
             if call != "sendto"
                 && computer.tidegate(&["status"]).status.code() == Some(0)
                 && computer.states() != states
@@ -179,7 +185,11 @@ fn tries(computer: &Computer, words: &[&str], call: &str, undo: impl Fn()) {
                 if computer.states() != states {
                     return Err(format!("another state: {:?}", computer.states()));
                 }
-                if computer.all() == before { Ok(()) } else { Err(format!("not as before: {:#?}", computer.all())) }
+                if computer.all() == before {
+                    Ok(())
+                } else {
+                    Err(format!("not as before: {:#?}", computer.all()))
+                }
             });
         }
         if ended {
@@ -188,7 +198,11 @@ fn tries(computer: &Computer, words: &[&str], call: &str, undo: impl Fn()) {
         at += stride(call);
     }
     let signals = if every().is_empty() { "all in turn".to_owned() } else { every().join(", ") };
-    row.told(&format!("{} --backend kernel ({signals}) at `{call}`, which it does {} times", words[0], at - 1));
+    row.told(&format!(
+        "{} --backend kernel ({signals}) at `{call}`, which it does {} times",
+        words[0],
+        at - 1
+    ));
 }
 
 #[test]
@@ -209,7 +223,8 @@ fn an_apply_that_dies_at_any_message_leads_back() {
     }
 }
 
-/// From one policy of ours that waits to be confirmed to another: the first is what was there before, and still waits (its state is compared whole).
+/// From one policy of ours that waits to be confirmed to another: the first is what was there before, and
+/// still waits (its state is compared whole).
 #[test]
 fn a_second_apply_that_dies_leads_back_to_the_first() {
     let Some(computer) = Computer::new("crash-second") else { return };
@@ -284,10 +299,14 @@ fn what_nobody_watches_over_is_put_in_order_by_the_next_command() {
             "{guardian}: {told:#}"
         );
         assert_eq!(told[0]["job"]["alive"], false, "{told:#}");
-        let words = if next == "apply" { vec!["apply", "--backend", "kernel", &policy] } else { vec![next, "eth0"] };
+        let words =
+            if next == "apply" { vec!["apply", "--backend", "kernel", &policy] } else { vec![next, "eth0"] };
         let said = done(&computer.tidegate(&words));
         if next == "apply" {
-            assert!(said.contains("`tidegate apply` was interrupted on `eth0`; that was put in order first"), "{said}");
+            assert!(
+                said.contains("`tidegate apply` was interrupted on `eth0`; that was put in order first"),
+                "{said}"
+            );
             assert_eq!(computer.tidegate(&["status"]).status.code(), Some(0));
             done(&computer.tidegate(&["down"]));
         }
@@ -304,7 +323,8 @@ fn killed_with_its_guardian(computer: &Computer, policy: &str) -> u32 {
         .env("TIDEGATE_RUN", computer.files.0.join("run"))
         .env("TIDEGATE_STATE", computer.files.0.join("kept"))
         .env("SSH_CONNECTION", "");
-    let mut child = computer.place.go(move || command.spawn()).expect("the thread is there").expect("strace runs");
+    let mut child =
+        computer.place.go(move || command.spawn()).expect("the thread is there").expect("strace runs");
     let begun = Instant::now();
     let stopped = loop {
         assert!(begun.elapsed() < PATIENCE, "the apply does not come to its middle");
@@ -362,7 +382,13 @@ fn an_apply_to_user_space_that_dies_leads_back() {
         return;
     }
     let policy = wire.file("policy.batch", &long_policy(WIRE));
-    let first = wire.file("first.batch", &format!("qdisc add dev {WIRE} root handle 1: htb default 2\nclass add dev {WIRE} parent 1: classid 1:2 htb rate 50mbit\n"));
+    let first = wire.file(
+        "first.batch",
+        &format!(
+            "qdisc add dev {WIRE} root handle 1: htb default 2\nclass \
+    add dev {WIRE} parent 1: classid 1:2 htb rate 50mbit\n"
+        ),
+    );
     let words = ["apply", "--backend", "user", &policy];
     for with_first in [false, true] {
         if with_first {

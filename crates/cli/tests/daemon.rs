@@ -1,4 +1,5 @@
-//! `tidegate daemon` on a wire of its own: it shapes, answers, changes and ends as it should, on bad days too.
+//! `tidegate daemon` on a wire of its own: it shapes, answers, changes and ends as it should, on bad days
+//! too.
 
 mod common;
 
@@ -151,11 +152,15 @@ fn what_cannot_be_run_is_refused_and_nothing_is_touched() {
     };
     assert_eq!(
         said("tc qdisc add dev eth7 root fq_codel", &[]),
-        "tidegate daemon: there is no device `eth7` here; there are wire0. Bind the policy to one of them with --dev"
+        "tidegate daemon: there is no device `eth7` here; there are wire0. Bind the policy to one of them \
+        with --dev"
     );
-    assert_eq!(said("true", &[]), "tidegate daemon: the policy queues nothing on any device; there is nothing to run");
-    let tags =
-        "tc qdisc add dev wire0 clsact\ntc filter add dev wire0 egress protocol ip matchall action vlan push id 7";
+    assert_eq!(
+        said("true", &[]),
+        "tidegate daemon: the policy queues nothing on any device; there is nothing to run"
+    );
+    let tags = "tc qdisc add dev wire0 clsact\ntc filter add dev wire0 egress protocol ip matchall action \
+    vlan push id 7";
     assert!(said(tags, &[]).contains("pushes or pops VLAN tags"), "{}", said(tags, &[]));
     assert!(said(POLICY, &["--pid", "999999999"]).contains("there is no process 999999999"));
     nothing_is_left(&wire);
@@ -215,7 +220,10 @@ fn a_device_that_is_renamed_or_resized_is_the_same() {
         .expect("place")
         .expect("it is changed");
     until("the machine calls it so", || daemon.tc("qdisc show dev wan7").1.contains("fq_codel"));
-    assert_eq!((daemon.status()["openings"].clone(), daemon.status()["trouble"].clone()), (json!(1), Value::Null));
+    assert_eq!(
+        (daemon.status()["openings"].clone(), daemon.status()["trouble"].clone()),
+        (json!(1), Value::Null)
+    );
     daemon.stop();
 }
 
@@ -225,7 +233,8 @@ fn a_thousand_reloads_under_load_lose_nothing() {
     let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
     let policy = |rate: &str, more: &[&str]| {
         let all = POLICY.replace("50mbit", rate);
-        let commands = all.lines().chain(more.iter().copied()).map(|line| line.split(' ').collect::<Vec<_>>());
+        let commands =
+            all.lines().chain(more.iter().copied()).map(|line| line.split(' ').collect::<Vec<_>>());
         json!({"ask": "reload", "commands": commands.collect::<Vec<_>>()})
     };
     let extra = "tc class add dev wire0 parent 1: classid 1:30 htb rate 1mbit";
@@ -235,14 +244,19 @@ fn a_thousand_reloads_under_load_lose_nothing() {
                 0 => daemon.ask(&policy("40mbit", &[extra])),
                 _ => daemon.ask(&policy("50mbit", &[])),
             };
-            assert_eq!((&told["reloaded"], &told["changed"]), (&json!(true), &json!(2)), "turn {turn}: {told}");
+            assert_eq!(
+                (&told["reloaded"], &told["changed"]),
+                (&json!(true), &json!(2)),
+                "turn {turn}: {told}"
+            );
         }
     });
     assert_eq!((daemon.count("lost"), daemon.count("nowhere"), daemon.count("full")), (0, 0, 0));
     assert_eq!(arrived, sent, "each datagram arrived");
     // One that is refused leaves all as it was.
     let before = daemon.tc("class show dev wire0").1;
-    let told = daemon.ask(&policy("30mbit", &["tc class add dev wire0 parent 9: classid 9:1 htb rate 1mbit"]));
+    let told =
+        daemon.ask(&policy("30mbit", &["tc class add dev wire0 parent 9: classid 9:1 htb rate 1mbit"]));
     assert!(told["error"].as_str().is_some_and(|error| error.contains("9:1")), "{told}");
     assert_eq!(daemon.tc("class show dev wire0").1, before);
     daemon.stop();
@@ -257,7 +271,8 @@ fn tc_changes_what_runs_and_is_refused_as_by_the_kernel() {
     assert!(daemon.tc("class show dev wire0").1.contains("class htb 1:10 root leaf 10: prio 0 rate 60Mbit"));
     let (code, _, said) = daemon.tc("class add dev wire0 parent 9: classid 9:1 htb rate 1mbit");
     assert_eq!((code, said.lines().next()), (2, Some("RTNETLINK answers: No such file or directory")));
-    let lines = "class change dev wire0 parent 1: classid 1:10 htb rate 61mbit\nqdisc change dev wire0 parent 1:10 fq_codel target 9ms\n";
+    let lines = "class change dev wire0 parent 1: classid 1:10 htb rate 61mbit\nqdisc change dev wire0 \
+    parent 1:10 fq_codel target 9ms\n";
     let told = daemon.ask(&json!({"ask": "tc", "words": ["-batch", "-"], "input": lines}));
     assert_eq!(told["code"], 0, "{told}");
     assert!(daemon.tc("qdisc show dev wire0").1.contains("target 9ms"));
@@ -279,8 +294,8 @@ fn devices_are_followed_by_their_names() {
     nothing_is_left(&wire);
 }
 
-/// One of several devices that are followed is taken down: it stays so, the others and those that come are not
-/// concerned.
+/// One of several devices that are followed is taken down: it stays so, the others and those that come are
+/// not concerned.
 #[test]
 fn a_followed_device_that_is_taken_down_stays_down() {
     let Some(wire) = Wire::lay("keeps") else { return };
@@ -301,7 +316,8 @@ fn a_followed_device_that_is_taken_down_stays_down() {
     let pid = follower.child.id();
     assert!(said.starts_with(&format!("down: {WIRE}\n")), "{said}");
     assert!(said.contains(&format!("(pid {pid}) leaves {WIRE} alone until {WIRE} comes again")), "{said}");
-    // It looks at all devices again when another one comes: what is shaped then, is shaped by what it does now.
+    // It looks at all devices again when another one comes: what is shaped then, is shaped by what it does
+    // now.
     link("wire2").expect("place").expect("a device");
     until("the new one is shaped", || daemon("wire2").is_some());
     assert_eq!((daemon(WIRE), daemon("wire1")), (None, other));
@@ -333,8 +349,10 @@ fn a_followed_device_that_is_taken_down_stays_down() {
     // Nor does one that hangs keep its follower.
     signal(&daemon("wire1").expect("it answers"), "STOP");
     let said = done(&wire.tidegate(&["down"]));
-    let ended =
-        format!("down: {WIRE}, wire1, wire2\nended: the daemon that follows devices (pid {})\n", follower.child.id());
+    let ended = format!(
+        "down: {WIRE}, wire1, wire2\nended: the daemon that follows devices (pid {})\n",
+        follower.child.id()
+    );
     assert_eq!(said, ended);
     follower.child.wait().expect("a child");
     assert_eq!(health(&wire).0, Some(1));
@@ -368,9 +386,11 @@ fn a_full_disk_stops_no_packets() {
     let Some(wire) = Wire::lay("full") else { return };
     let policy = wire.file("policy.sh", POLICY);
     let tidegate = common::TIDEGATE;
-    let script = wire.file("full.sh", &format!("exec {tidegate} daemon {policy} --dev 'wire*' >/dev/full 2>&1"));
+    let script =
+        wire.file("full.sh", &format!("exec {tidegate} daemon {policy} --dev 'wire*' >/dev/full 2>&1"));
     let room = wire.room.clone();
-    let child = wire.near.go(move || std::process::Command::new("sh").arg(script).env("TIDEGATE_RUN", room).spawn());
+    let child =
+        wire.near.go(move || std::process::Command::new("sh").arg(script).env("TIDEGATE_RUN", room).spawn());
     let mut daemon = Daemon { wire: &wire, child: child.expect("place").expect("it starts") };
     until("packets pass through it though it cannot say so", || daemon.status()["openings"] == 1);
     wire.transfer(10_000);
@@ -415,8 +435,11 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
     let mut daemon = Daemon { wire: &wire, child: wire.start(&words) };
     let ready = || wire.ask("edge0", &json!({"ask": "status"})).is_some_and(|status| status["door"] == "tun");
     until("the door is open", ready);
-    let listener =
-        wire.far.go(|| std::net::UdpSocket::bind("10.99.0.2:7")).expect("place").expect("the address is there");
+    let listener = wire
+        .far
+        .go(|| std::net::UdpSocket::bind("10.99.0.2:7"))
+        .expect("place")
+        .expect("the address is there");
     listener.set_read_timeout(Some(common::wire::LIMIT)).expect("a limit");
     let sent = wire.near.go(|| std::net::UdpSocket::bind("10.99.0.1:0")?.send_to(b"hello", "10.99.0.2:7"));
     sent.expect("place").expect("sent");
@@ -440,7 +463,8 @@ fn health(wire: &Wire) -> (Option<i32>, Value) {
 }
 
 fn done(output: &std::process::Output) -> String {
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}");
     said
 }
@@ -459,7 +483,10 @@ fn what_a_dead_daemon_that_was_started_by_hand_left_goes_with_down() {
     daemon.child.wait().expect("a child");
     assert_eq!(health(&wire).0, Some(7));
     let text = String::from_utf8_lossy(&wire.tidegate(&["status"]).stdout).into_owned();
-    assert!(text.contains("start it as it was started by hand, or `tidegate down wire0` forgets it"), "{text}");
+    assert!(
+        text.contains("start it as it was started by hand, or `tidegate down wire0` forgets it"),
+        "{text}"
+    );
     assert_eq!(done(&wire.tidegate(&["down"])).trim(), format!("down: {WIRE}"));
     assert_eq!(health(&wire).0, Some(1));
 }
@@ -481,14 +508,15 @@ fn status_tells_how_a_daemon_is() {
     assert!(text.contains(", started once since boot\n"), "{text}");
 
     // Changed by hand.
-    done(
-        &wire.tidegate(&[
-            "tc", "class", "change", "dev", WIRE, "parent", "1:", "classid", "1:20", "htb", "rate", "11mbit",
-        ]),
-    );
+    done(&wire.tidegate(&[
+        "tc", "class", "change", "dev", WIRE, "parent", "1:", "classid", "1:20", "htb", "rate", "11mbit",
+    ]));
     let (code, told) = health(&wire);
     let drift = told["drift"][0].as_str().unwrap_or_default().to_owned();
-    assert!(code == Some(5) && drift.contains("classid 1:20 htb") && drift.contains("rate 10Mbit"), "{told:#}");
+    assert!(
+        code == Some(5) && drift.contains("classid 1:20 htb") && drift.contains("rate 10Mbit"),
+        "{told:#}"
+    );
     apply();
     assert_eq!(health(&wire).0, Some(0), "apply puts it back");
 
@@ -503,19 +531,27 @@ fn status_tells_how_a_daemon_is() {
     signal(&pid, "STOP");
     let (code, told) = health(&wire);
     assert_eq!((code, &told["condition"]), (Some(8), &"daemon not answering".into()), "{told:#}");
-    let silence =
-        format!("the daemon (pid {pid}) does not answer: it was stopped (SIGSTOP); `kill -CONT {pid}` lets it go on");
+    let silence = format!(
+        "the daemon (pid {pid}) does not answer: it was stopped (SIGSTOP); `kill -CONT {pid}` lets it go on"
+    );
     assert_eq!(told["last_error"], *silence);
     let said = |words: &[&str]| {
         let output = wire.tidegate(words);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     for words in [&["top", "--once"][..], &["top", WIRE], &["tc", "qdisc", "show"], &["capture", WIRE]] {
-        assert_eq!(said(words), (Some(2), format!("tidegate {}: {WIRE}: {silence}\n", words[0])), "{words:?}");
+        assert_eq!(
+            said(words),
+            (Some(2), format!("tidegate {}: {WIRE}: {silence}\n", words[0])),
+            "{words:?}"
+        );
     }
     for words in [&["metrics", "--once"][..], &["metrics", "--once", WIRE]] {
         let metrics = done(&wire.tidegate(words));
-        assert!(metrics.lines().any(|line| line.starts_with("tidegate_up{") && line.ends_with(" 0")), "{metrics}");
+        assert!(
+            metrics.lines().any(|line| line.starts_with("tidegate_up{") && line.ends_with(" 0")),
+            "{metrics}"
+        );
     }
     let text = String::from_utf8_lossy(&wire.tidegate(&["status"]).stdout).into_owned();
     assert!(text.contains(&format!("  {silence}; `tidegate down {WIRE}` ends it\n")), "{text}");
@@ -543,12 +579,16 @@ fn status_tells_how_a_daemon_is() {
     let has = |name: &str, value: &str| {
         metrics.lines().any(|line| line.starts_with(&format!("{name}{{")) && line.ends_with(value))
     };
-    assert!(has("tidegate_up", " 1") && has("tidegate_trouble", " 0") && has("tidegate_drift", " 0"), "{metrics}");
+    assert!(
+        has("tidegate_up", " 1") && has("tidegate_trouble", " 0") && has("tidegate_drift", " 0"),
+        "{metrics}"
+    );
     assert!(has("tidegate_restarts_total", " 2"), "{metrics}");
     assert!(metrics.contains("\ntidegate_engine_lateness_seconds{"), "{metrics}");
     done(&wire.tidegate(&["apply", "--backend", "user", &policy, "--confirm", "3600"]));
     let metrics = done(&wire.tidegate(&["metrics", "--once"]));
-    let left = metrics.lines().find_map(|line| line.strip_prefix("tidegate_revert_seconds{")?.rsplit_once(' '));
+    let left =
+        metrics.lines().find_map(|line| line.strip_prefix("tidegate_revert_seconds{")?.rsplit_once(' '));
     let left: f64 = left.and_then(|(_, left)| left.parse().ok()).unwrap_or_else(|| panic!("{metrics}"));
     assert!((3000.0..=3600.0).contains(&left), "{left}");
     done(&wire.tidegate(&["down"]));
@@ -563,7 +603,10 @@ fn another_door_is_refused_and_not_passed_over() {
     let output = wire.tidegate(&["apply", "--backend", "user", "--door", "nfqueue", &policy]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("the daemon takes packets by capture and cannot change to nfqueue while it runs"), "{said}");
+    assert!(
+        said.contains("the daemon takes packets by capture and cannot change to nfqueue while it runs"),
+        "{said}"
+    );
     // What it says to do, does it.
     let again = format!("tidegate apply --backend user --door nfqueue {policy}");
     assert!(said.contains(&format!("`tidegate down wire0`, then `{again}`")), "{said}");
@@ -607,10 +650,13 @@ fn a_standing_shaper_that_is_bypassed_is_said() {
         .map(String::from)
         .collect();
     let made = wire.near.go(move || {
-        match tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default()).map(|parsed| parsed.command) {
-            Ok(tidegate_syntax::tc::TcCommand::Apply(op)) => {
-                tidegate_netlink::Kernel::open().expect("netlink").apply(&op).map_err(|error| error.to_string())
-            }
+        match tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default())
+            .map(|parsed| parsed.command)
+        {
+            Ok(tidegate_syntax::tc::TcCommand::Apply(op)) => tidegate_netlink::Kernel::open()
+                .expect("netlink")
+                .apply(&op)
+                .map_err(|error| error.to_string()),
             other => panic!("{other:?}"),
         }
     });
@@ -623,7 +669,8 @@ fn a_standing_shaper_that_is_bypassed_is_said() {
     let said = done(&wire.tidegate(&["apply", "--backend", "user", "--door", "capture", &policy]));
     assert!(
         said.contains(
-            "wire0 has the kernel's tbf 7:: packets bypass it while tidegate's daemon has the device (capture)"
+            "wire0 has the kernel's tbf 7:: packets bypass it while tidegate's daemon has the device \
+            (capture)"
         ),
         "{said}"
     );
@@ -647,10 +694,14 @@ fn a_container_with_a_default_route_is_reached_too() {
     own.expect("place").expect("a default route");
     // The first default route is the one that is used.
     let default = || {
-        let table =
-            wire.far.go(|| std::fs::read_to_string("/proc/thread-self/net/route")).expect("place").expect("routes");
+        let table = wire
+            .far
+            .go(|| std::fs::read_to_string("/proc/thread-self/net/route"))
+            .expect("place")
+            .expect("routes");
         let routes = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let defaults = routes.filter(|route| route.get(1) == Some(&"00000000")).map(|route| route[0].to_owned());
+        let defaults =
+            routes.filter(|route| route.get(1) == Some(&"00000000")).map(|route| route[0].to_owned());
         defaults.collect::<Vec<_>>()
     };
     assert_eq!(default(), [WIRE]);
@@ -718,7 +769,8 @@ fn attacker() {
     drop((held, again));
 }
 
-/// An ordinary user takes all connections and says lines of 16 MiB; root's `status` answers before, meanwhile and afterwards, and the daemon does not grow.
+/// An ordinary user takes all connections and says lines of 16 MiB; root's `status` answers before, meanwhile
+/// and afterwards, and the daemon does not grow.
 #[test]
 fn strangers_take_neither_the_places_nor_the_memory() {
     use std::io::{BufRead, BufReader};
@@ -738,7 +790,10 @@ fn strangers_take_neither_the_places_nor_the_memory() {
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number")
     };
     let before = (memory(), health(&wire).0);
-    let socket = std::fs::read_dir(&wire.room).expect("a directory").flatten().map(|net| net.path().join("wire0.sock"));
+    let socket = std::fs::read_dir(&wire.room)
+        .expect("a directory")
+        .flatten()
+        .map(|net| net.path().join("wire0.sock"));
     let socket = socket.into_iter().find(|path| path.exists()).expect("a socket");
     // Where an ordinary user finds it.
     let program = std::env::temp_dir().join(format!("tidegate-attacker-{}", std::process::id()));

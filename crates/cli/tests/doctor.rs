@@ -1,5 +1,5 @@
-//! `tidegate doctor` on computers that are set up wrong, in network namespaces that the test makes. They need root and a kernel with veth and HTB; elsewhere
-//! they are left out, and say so.
+//! `tidegate doctor` on computers that are set up wrong, in network namespaces that the test makes. They need
+//! root and a kernel with veth and HTB; elsewhere they are left out, and say so.
 
 mod common;
 
@@ -21,7 +21,8 @@ const NOBODY: u32 = 65_534;
 const FRAME: u32 = 1000;
 const HEADS: u32 = 42;
 
-/// Eight megabits, one class for what goes to port 53, a queue for each, and room for the bursts of a test that oversleeps.
+/// Eight megabits, one class for what goes to port 53, a queue for each, and room for the bursts of a test
+/// that oversleeps.
 const POLICY: &str = "#!/bin/sh
 tc qdisc add dev v0 root handle 1: htb default 20
 tc class add dev v0 parent 1: classid 1:1 htb rate 8mbit burst 1mb cburst 1mb
@@ -77,7 +78,8 @@ impl Bench {
     /// Puts the policy there; false, with the reason printed, where this kernel has no HTB.
     fn shape(&self) -> bool {
         let policy = self.run.file("policy.sh", POLICY);
-        let said = self.say(&["apply", &policy.to_string_lossy(), "--backend", "kernel", "--confirm", "0"], None);
+        let said =
+            self.say(&["apply", &policy.to_string_lossy(), "--backend", "kernel", "--confirm", "0"], None);
         if !said.status.success() {
             eprintln!("SKIPPED: {}", text(&said.stderr));
         }
@@ -87,10 +89,16 @@ impl Bench {
     /// Sends datagrams at a rate of frames' bits while the doctor looks, and gives what he says.
     fn looked_at_under(&self, bits_per_second: u64) -> Value {
         // Somebody listens, so that nobody says otherwise.
-        let _sink =
-            self.far.go(|| UdpSocket::bind(SocketAddr::new(FAR, 9000))).expect("it is there").expect("a socket");
-        let socket =
-            self.here.go(|| UdpSocket::bind(SocketAddr::new(HERE, 0))).expect("it is there").expect("a socket");
+        let _sink = self
+            .far
+            .go(|| UdpSocket::bind(SocketAddr::new(FAR, 9000)))
+            .expect("it is there")
+            .expect("a socket");
+        let socket = self
+            .here
+            .go(|| UdpSocket::bind(SocketAddr::new(HERE, 0)))
+            .expect("it is there")
+            .expect("a socket");
         socket.connect(SocketAddr::new(FAR, 9000)).expect("there is a way");
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -138,7 +146,8 @@ fn a_shaper_that_never_has_to_wait_is_told_from_one_that_limits() {
     assert!(found(&loaded).contains(&"bottleneck-elsewhere"), "{loaded:#}");
     let limited = bench.looked_at_under(40_000_000);
     assert!(!found(&limited).contains(&"bottleneck-elsewhere"), "{limited:#}");
-    // By now more than a thousand packets went, all of them to one class; a veth hands over what senders joined; nothing shapes what comes in.
+    // By now more than a thousand packets went, all of them to one class; a veth hands over what senders
+    // joined; nothing shapes what comes in.
     let expected = ["offload-burst", "download-unshaped", "class-never-hit"];
     assert!(expected.iter().all(|id| found(&limited).contains(id)), "{limited:#}");
     let shaper = &limited["facts"]["devices"]
@@ -185,8 +194,20 @@ type Wired = (&'static str, [u8; 4], &'static [[u8; 4]]);
 /// Four computers in a row, with their devices.
 const ROW: [(&str, &[Wired]); 4] = [
     ("here", &[("a0", [10, 96, 0, 1], &[])]),
-    ("first", &[("b0", [10, 96, 0, 2], &[[10, 96, 0, 1]]), ("b1", [10, 96, 1, 1], &[[10, 96, 1, 2], [10, 96, 2, 2]])]),
-    ("second", &[("c0", [10, 96, 1, 2], &[[10, 96, 1, 1], [10, 96, 0, 1]]), ("c1", [10, 96, 2, 1], &[[10, 96, 2, 2]])]),
+    (
+        "first",
+        &[
+            ("b0", [10, 96, 0, 2], &[[10, 96, 0, 1]]),
+            ("b1", [10, 96, 1, 1], &[[10, 96, 1, 2], [10, 96, 2, 2]]),
+        ],
+    ),
+    (
+        "second",
+        &[
+            ("c0", [10, 96, 1, 2], &[[10, 96, 1, 1], [10, 96, 0, 1]]),
+            ("c1", [10, 96, 2, 1], &[[10, 96, 2, 2]]),
+        ],
+    ),
     ("last", &[("d0", [10, 96, 2, 2], &[])]),
 ];
 const WIRES: [(usize, &str, usize, &str); 3] = [(0, "a0", 1, "b0"), (1, "b1", 2, "c0"), (2, "c1", 3, "d0")];
@@ -243,7 +264,8 @@ fn who_clears_the_ecn_field_is_found() {
         (&quoted(0x8a, 0x8a), &0x8a.into())
     );
     assert!(!found(&untouched).contains(&"ecn-bleached"));
-    let rules = "table ip clear { chain out { type filter hook postrouting priority 0; ip ecn set not-ect; }; }";
+    let rules =
+        "table ip clear { chain out { type filter hook postrouting priority 0; ip ecn set not-ect; }; }";
     let cleared = places[1].go(move || Command::new("nft").arg(rules).output()).expect("the place is there");
     if !cleared.as_ref().is_ok_and(|said| said.status.success()) {
         eprintln!("SKIPPED: there is no nft here that clears the field: {cleared:?}");

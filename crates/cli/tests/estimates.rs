@@ -1,5 +1,6 @@
-//! `tidegate overhead` and `tidegate calibrate`: what is right on which line stands in docs/measure-grid.md, exactly and in virtual time; here
-//! real hosts measure through a simulated link by the real clock, so bounds are wide.
+//! `tidegate overhead` and `tidegate calibrate`: what is right on which line stands in docs/measure-grid.md,
+//! exactly and in virtual time; here real hosts measure through a simulated link by the real clock, so bounds
+//! are wide.
 
 mod common;
 
@@ -30,7 +31,8 @@ fn shell<'w>(link: &[&'w str], far: &'w str, words: &[&'w str]) -> Output {
     tidegate(&all)
 }
 
-/// Siemon's line: 6.5 Mbit/s, PPPoE over PTM with 53 bytes counted as bytes, 4,750 packets a second; sizes are payloads.
+/// Siemon's line: 6.5 Mbit/s, PPPoE over PTM with 53 bytes counted as bytes, 4,750 packets a second; sizes
+/// are payloads.
 fn siemon() -> String {
     let mut text = "# iperf -l, packets per second at the other end\n".to_owned();
     for size in (0..=300).step_by(10).chain([400, 500, 1000, 1400]) {
@@ -64,7 +66,10 @@ fn a_sweep_that_somebody_else_measured() {
         (&document["tidegate_overhead"], &line["overhead"], &line["coding"]),
         (&1.into(), &53.into(), &"bytes".into())
     );
-    assert_eq!((document["down"].is_null(), line["packets_per_second"].as_f64().map(f64::round)), (true, Some(4750.0)));
+    assert_eq!(
+        (document["down"].is_null(), line["packets_per_second"].as_f64().map(f64::round)),
+        (true, Some(4750.0))
+    );
 }
 
 #[test]
@@ -113,7 +118,8 @@ fn a_real_host_calibrates_a_link() {
     assert!(up["steps"].as_array().is_some_and(|steps| steps.len() >= 2), "{document}");
 }
 
-/// What the line adds, through real sockets; the server goes away in the middle of the other direction, and what was found is partial.
+/// What the line adds, through real sockets; the server goes away in the middle of the other direction, and
+/// what was found is partial.
 #[test]
 fn a_real_host_sweeps_a_link_until_the_server_is_gone() {
     if skip() {
@@ -123,7 +129,8 @@ fn a_real_host_sweeps_a_link_until_the_server_is_gone() {
     let far = format!("{TIDEGATE} serve --open --quiet");
     let document = json(&shell(&link, &far, &["overhead", "server", "--up", "--json"]));
     let line = &document["up"]["line"];
-    let (rate, overhead) = (line["bits_per_second"].as_f64().unwrap_or(0.0), line["overhead"].as_u64().unwrap_or(0));
+    let (rate, overhead) =
+        (line["bits_per_second"].as_f64().unwrap_or(0.0), line["overhead"].as_u64().unwrap_or(0));
     assert!((3.0e6..4.6e6).contains(&rate), "{document}");
     let is_doubted = document["up"]["doubts"].as_array().is_some_and(|doubts| !doubts.is_empty());
     assert!(is_doubted || (30..=50).contains(&overhead), "{document}");

@@ -1,4 +1,5 @@
-//! Bytes from strangers do not reach a terminal raw: a canary of control and invisible characters goes in by every way there is.
+//! Bytes from strangers do not reach a terminal raw: a canary of control and invisible characters goes in by
+//! every way there is.
 
 mod common;
 
@@ -26,7 +27,8 @@ fn tidegate(dir: &Path, words: &[&str]) -> Output {
 fn harmless(words: &[&str], output: &Output) -> String {
     let all = [output.stdout.as_slice(), &output.stderr].concat();
     let text = String::from_utf8(all).unwrap_or_else(|error| panic!("{words:?}: no UTF-8: {error}"));
-    let raw = text.chars().find(|letter| !matches!(letter, '\n' | '\t') && !tidegate_text::is_visible(*letter));
+    let raw =
+        text.chars().find(|letter| !matches!(letter, '\n' | '\t') && !tidegate_text::is_visible(*letter));
     assert_eq!(raw, None, "{words:?} printed it raw: {text:?}");
     assert!(!text.contains("panicked"), "{words:?}: {text}");
     text
@@ -76,10 +78,12 @@ fn in_words_of_the_command_line() {
     for words in cases {
         let output = tidegate(&place.0, words);
         let text = harmless(words, &output);
-        // `status` of a device on which nothing stands is no error; all others fail, and say what they were asked for.
+        // `status` of a device on which nothing stands is no error; all others fail, and say what they were
+        // asked for.
         assert!(words[0] == "status" || !output.status.success(), "{words:?}: {text}");
         // Of an unknown command clap itself leaves sequences out.
-        let names_it = words.len() > 1 && !matches!(words[0], "quick" | "top" | "metrics" | "capture" | "daemon");
+        let names_it =
+            words.len() > 1 && !matches!(words[0], "quick" | "top" | "metrics" | "capture" | "daemon");
         assert!(!names_it || shows(&text), "{words:?} does not show what it was asked for: {text}");
     }
 }
@@ -91,7 +95,8 @@ fn in_scripts_and_their_devices_comments_and_output() {
     }
     let place = Place::new("foreign-script");
     let script = format!(
-        "#!/bin/sh\n# {CANARY}\nprintf '%s\\n' '{CANARY}'\nprintf '%s\\n' '{CANARY}' >&2\nprintf '\\033[31m\\377\\233\\n'\n\
+        "#!/bin/sh\n# {CANARY}\nprintf '%s\\n' '{CANARY}'\nprintf '%s\\n' '{CANARY}' >&2\nprintf \
+        '\\033[31m\\377\\233\\n'\n\
          tc qdisc add dev eth0 root handle 1: htb default 99 # {CANARY}\n\
          tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit ceil 5mbit # {CANARY}\n\
          tc qdisc add dev 'e{CANARY}' root fq_codel\n\
@@ -99,7 +104,8 @@ fn in_scripts_and_their_devices_comments_and_output() {
          tc filter add dev eth0 parent 1: protocol '{CANARY}' u32\n\
          iptables -t mangle -A POSTROUTING -m comment --comment '{CANARY}' -j MARK --set-mark 1\n\
          iptables -A '{CANARY}' -j ACCEPT\nip link add '{CANARY}' type ifb\nnft add table inet '{CANARY}'\n\
-         ethtool -K '{CANARY}' gso off\nsysctl -w '{CANARY}=1'\nmodprobe '{CANARY}'\nnosuchtool '{CANARY}'\ntrue\n"
+         ethtool -K '{CANARY}' gso off\nsysctl -w '{CANARY}=1'\nmodprobe '{CANARY}'\nnosuchtool \
+         '{CANARY}'\ntrue\n"
     );
     let name = format!("a{CANARY}.sh");
     place.script(&name, &script);
@@ -146,7 +152,10 @@ fn in_lists_tests_scenarios_and_results() {
     place.file("a.batch", format!("qdisc add dev 'e{CANARY}' root '{CANARY}'\n"));
     place.file("a.nft", format!("table inet '{CANARY}' {{ chain '{CANARY}' {{ }} }}\n"));
     place.file("a.rules", format!("*mangle\n:{CANARY} - [0:0]\n-A {CANARY} -j {CANARY}\nCOMMIT\n"));
-    place.file("a.json", format!("[{{\"kind\":\"{}\"}}]", CANARY.replace('\x1b', "\\u001b").replace('\x07', "")));
+    place.file(
+        "a.json",
+        format!("[{{\"kind\":\"{}\"}}]", CANARY.replace('\x1b', "\\u001b").replace('\x07', "")),
+    );
     let toml = CANARY.chars().map(|letter| format!("\\u{:04x}", letter as u32)).collect::<String>();
     place.file("policy.toml", format!("up = \"{toml}\"\n\"{toml}\" = 1\n"));
     place.file("a.test.toml", format!("policy = \"{toml}\"\n\"{toml}\" = 1\n"));
@@ -156,7 +165,8 @@ fn in_lists_tests_scenarios_and_results() {
             "title = \"t {toml}\"\nabout = \"{toml}\"\nduration = \"2s\"\nwarm-up = \"1s\"\n\
              [links.l]\nbetween = [\"a:eth0\", \"b\"]\nrate = \"1mbit\"\ndelay = \"5ms\"\n\
              [policies.\"p{toml}\"]\na = [\"tc qdisc add dev eth0 root fq_codel\"]\n\
-             [loads.x]\ntitle = \"load {toml}\"\ntraffic = [{{ id = \"flow\", title = \"f {toml}\", tcp = \"a -> b\" }}]\n"
+             [loads.x]\ntitle = \"load {toml}\"\ntraffic = \
+             [{{ id = \"flow\", title = \"f {toml}\", tcp = \"a -> b\" }}]\n"
         ),
     );
     place.file("broken.toml", format!("title = \"x\"\n[links.\"{toml}\"]\nbetween = [\"{toml}\"]\n"));
@@ -209,7 +219,8 @@ fn in_what_a_hostile_server_says() {
     server.join().expect("it has ended");
 }
 
-const SCENARIO: &str = "[links.l]\nbetween = [\"a:eth0\", \"b\"]\nrate = \"1mbit\"\n[[traffic]]\ntcp = \"a -> b\"\n";
+const SCENARIO: &str =
+    "[links.l]\nbetween = [\"a:eth0\", \"b\"]\nrate = \"1mbit\"\n[[traffic]]\ntcp = \"a -> b\"\n";
 
 #[test]
 fn a_full_standard_output_is_an_error_in_every_command() {
@@ -242,13 +253,18 @@ fn a_full_standard_output_is_an_error_in_every_command() {
         let mut command = Command::new(TIDEGATE);
         let output = command.args(words).current_dir(&place.0).stdout(full).output().expect("tidegate runs");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(i32::from(tidegate::output::WRITE_FAILED)), "{words:?}: {said}");
+        assert_eq!(
+            output.status.code(),
+            Some(i32::from(tidegate::output::WRITE_FAILED)),
+            "{words:?}: {said}"
+        );
         assert!(said.contains("standard output") && said.contains("No space left"), "{words:?}: {said}");
         // A reader that has seen enough is none.
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let mut command = Command::new(TIDEGATE);
-        let output = command.args(words).current_dir(&place.0).stdout(writer).output().expect("tidegate runs");
+        let output =
+            command.args(words).current_dir(&place.0).stdout(writer).output().expect("tidegate runs");
         assert_ne!(output.status.code(), Some(i32::from(tidegate::output::WRITE_FAILED)), "{words:?}");
     }
 }
@@ -264,15 +280,21 @@ fn a_file_that_does_not_take_everything_has_a_code_of_its_own() {
     place.file("a.toml", SCENARIO);
     let cases: [&[&str]; 2] = [&["graph", "a.sh", "-o", "/dev/full"], &["sim", "a.toml", "-o", "/dev/full"]];
     for words in cases {
-        let output = Command::new(TIDEGATE).args(words).current_dir(&place.0).output().expect("tidegate runs");
+        let output =
+            Command::new(TIDEGATE).args(words).current_dir(&place.0).output().expect("tidegate runs");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(i32::from(tidegate::output::WRITE_FAILED)), "{words:?}: {said}");
+        assert_eq!(
+            output.status.code(),
+            Some(i32::from(tidegate::output::WRITE_FAILED)),
+            "{words:?}: {said}"
+        );
         assert_eq!(said.matches("No space left").count(), 1, "{words:?}: {said}");
         assert!(said.contains("cannot write /dev/full"), "{words:?}: {said}");
         // One that cannot be begun is wrong usage.
         let words: Vec<&str> =
             words.iter().map(|word| if *word == "/dev/full" { "/nowhere/at/all" } else { word }).collect();
-        let output = Command::new(TIDEGATE).args(&words).current_dir(&place.0).output().expect("tidegate runs");
+        let output =
+            Command::new(TIDEGATE).args(&words).current_dir(&place.0).output().expect("tidegate runs");
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
@@ -295,13 +317,16 @@ fn files_that_are_written_are_whole_and_go_where_they_are_sent() {
     assert!(graph("/dev/null").status.success());
     let failed = graph("no/such/dir.dot");
     assert!(
-        !failed.status.success() && String::from_utf8_lossy(&failed.stderr).contains("cannot write no/such/dir.dot")
+        !failed.status.success()
+            && String::from_utf8_lossy(&failed.stderr).contains("cannot write no/such/dir.dot")
     );
-    let left: Vec<_> = fs::read_dir(&place.0).expect("there").flatten().map(|entry| entry.file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(&place.0).expect("there").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left.len(), 2, "no temporary file stays: {left:?}");
 }
 
-/// Memory that reading a hostile file may take, KiB of address space; the program itself takes some 100 MB of it.
+/// Memory that reading a hostile file may take, KiB of address space; the program itself takes some 100 MB of
+/// it.
 const BOMB_MEMORY: &str = "600000";
 
 #[test]

@@ -1,4 +1,5 @@
-//! `tidegate lab` and `tidegate shell`: real hosts behind the described links. They need namespaces and TUN devices.
+//! `tidegate lab` and `tidegate shell`: real hosts behind the described links. They need namespaces and TUN
+//! devices.
 
 mod common;
 
@@ -69,7 +70,8 @@ web = { of = "a -> server", every = "2s" }
 "#;
 
 fn median(run: &Value, id: &str) -> f64 {
-    let probe = run["probes"].as_array().into_iter().flatten().find(|probe| probe["id"] == id).expect("it was asked");
+    let probe =
+        run["probes"].as_array().into_iter().flatten().find(|probe| probe["id"] == id).expect("it was asked");
     let mut took: Vec<f64> =
         probe["answers"].as_array().into_iter().flatten().filter_map(|answer| answer[1].as_f64()).collect();
     took.sort_by(f64::total_cmp);
@@ -77,14 +79,16 @@ fn median(run: &Value, id: &str) -> f64 {
     took[took.len() / 2] / 1e6
 }
 
-/// Real TCP fills the modem's buffer, and the policy, a translation with it, keeps it empty; everything that people do is answered.
+/// Real TCP fills the modem's buffer, and the policy, a translation with it, keeps it empty; everything that
+/// people do is answered.
 #[test]
 fn real_hosts_see_what_the_policy_does() {
     if skip() {
         return;
     }
     let place = Place::new("lab");
-    let text = HOME.replace("web = { of = \"a -> server\", every = \"2s\" }", "web = \"a -> server\"\nevery = \"2s\"");
+    let text = HOME
+        .replace("web = { of = \"a -> server\", every = \"2s\" }", "web = \"a -> server\"\nevery = \"2s\"");
     let file = place.file("home.toml", text);
     let run = tidegate(&["lab", file.to_str().expect("text"), "--json"]);
     assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
@@ -92,7 +96,12 @@ fn real_hosts_see_what_the_policy_does() {
     assert_eq!(result["execution"], "lab");
     let runs = result["runs"].as_array().expect("runs");
     let [none, fq] = runs.as_slice() else { panic!("two runs") };
-    assert!(median(none, "ping") > 2.0 * median(fq, "ping"), "{} and {} ms", median(none, "ping"), median(fq, "ping"));
+    assert!(
+        median(none, "ping") > 2.0 * median(fq, "ping"),
+        "{} and {} ms",
+        median(none, "ping"),
+        median(fq, "ping")
+    );
     for run in runs {
         assert!(median(run, "dns") > 10.0 && median(run, "voip") > 5.0, "they cross the line");
         let bytes: u64 =
@@ -102,10 +111,14 @@ fn real_hosts_see_what_the_policy_does() {
         assert!(run["lateness"]["packets"].as_u64() > Some(500));
     }
     let classes = fq["classes"].as_array().expect("classes");
-    assert!(classes.iter().any(|class| class["id"] == "gateway:eth0 1:1"), "the model machine's classes are read");
+    assert!(
+        classes.iter().any(|class| class["id"] == "gateway:eth0 1:1"),
+        "the model machine's classes are read"
+    );
 }
 
-/// The machine with the policy is the kernel of this computer: its own HTB keeps the modem's buffer empty, and what it counted is told.
+/// The machine with the policy is the kernel of this computer: its own HTB keeps the modem's buffer empty,
+/// and what it counted is told.
 #[test]
 fn the_kernel_itself_is_the_router() {
     if skip() {
@@ -139,14 +152,23 @@ fn the_kernel_itself_is_the_router() {
         median(htb, "ping")
     );
     let sent = |id: &str| {
-        let class =
-            htb["classes"].as_array().into_iter().flatten().find(|class| class["id"] == id).expect("it is read");
+        let class = htb["classes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|class| class["id"] == id)
+            .expect("it is read");
         class["sent"].as_array().into_iter().flatten().filter_map(Value::as_u64).sum::<u64>()
     };
-    // 1.8 Mbit/s for 5 s at most; what a parent sent is what its children did, but for a frame that leaves while they are read.
+    // 1.8 Mbit/s for 5 s at most; what a parent sent is what its children did, but for a frame that leaves
+    // while they are read.
     assert!((300_000..1_300_000).contains(&sent("gateway:eth0 1:1")), "{}", sent("gateway:eth0 1:1"));
     let children = sent("gateway:eth0 1:10") + sent("gateway:eth0 1:20");
-    assert!(sent("gateway:eth0 1:1").abs_diff(children) <= 1514, "{} and {children}", sent("gateway:eth0 1:1"));
+    assert!(
+        sent("gateway:eth0 1:1").abs_diff(children) <= 1514,
+        "{} and {children}",
+        sent("gateway:eth0 1:1")
+    );
 }
 
 #[test]
@@ -173,14 +195,29 @@ fn a_program_runs_behind_the_link() {
     let place = Place::new("shell");
     let log = place.0.join("line.csv");
     let script = "ping -c 3 -i 0.2 -q server && getent hosts server && exit 7";
-    let words =
-        ["shell", "--up", "1mbit", "--rtt", "60ms", "--log", log.to_str().expect("text"), "--", "sh", "-c", script];
+    let words = [
+        "shell",
+        "--up",
+        "1mbit",
+        "--rtt",
+        "60ms",
+        "--log",
+        log.to_str().expect("text"),
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
     let run = tidegate(&words);
     assert_eq!(run.status.code(), Some(7), "the program's own code: {}{}", stdout(&run), stderr(&run));
     let said = stdout(&run);
     assert!(said.contains("3 received") && said.contains("198.51.100.7"), "{said}");
-    let least: f64 =
-        said.split("= ").nth(1).and_then(|times| times.split('/').next()).and_then(|ms| ms.parse().ok()).expect(&said);
+    let least: f64 = said
+        .split("= ")
+        .nth(1)
+        .and_then(|times| times.split('/').next())
+        .and_then(|ms| ms.parse().ok())
+        .expect(&said);
     assert!(least >= 60.0, "no quicker than the line: {least}");
     let log = std::fs::read_to_string(log).expect("the log");
     assert!(log.starts_with("seconds,up_bits_per_second"), "{log}");
@@ -192,7 +229,9 @@ fn shells_nest() {
     if skip() {
         return;
     }
-    let run = tidegate(&["shell", "--", TIDEGATE, "shell", "--rtt", "10ms", "--", "ping", "-c", "1", "-q", "server"]);
+    let run = tidegate(&[
+        "shell", "--", TIDEGATE, "shell", "--rtt", "10ms", "--", "ping", "-c", "1", "-q", "server",
+    ]);
     assert_eq!(run.status.code(), Some(0), "{}{}", stdout(&run), stderr(&run));
 }
 
@@ -205,8 +244,17 @@ fn what_ends_at_the_far_end_ends_with_the_program() {
     let mark = place.0.join("far-end");
     let far = format!("exec sleep 1000.{}", std::process::id());
     let waits = format!("until [ -e {} ]; do sleep 0.1; done", mark.display());
-    let run =
-        tidegate(&["shell", "--far", &far, "--far", &format!("touch {}", mark.display()), "--", "sh", "-c", &waits]);
+    let run = tidegate(&[
+        "shell",
+        "--far",
+        &far,
+        "--far",
+        &format!("touch {}", mark.display()),
+        "--",
+        "sh",
+        "-c",
+        &waits,
+    ]);
     assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
     assert!(mark.exists(), "it was started");
     assert!(!runs(&format!("1000.{}", std::process::id())), "and is gone");
@@ -247,7 +295,8 @@ fn an_interrupted_lab_tells_what_it_has() {
         return;
     }
     let place = Place::new("interrupted");
-    let text = "duration = \"90s\"\n[home]\nup = \"1mbit\"\ndown = \"1mbit\"\n[policies.none]\n[[traffic]]\nping = \"a -> server\"\n";
+    let text = "duration = \"90s\"\n[home]\nup = \"1mbit\"\ndown \
+    = \"1mbit\"\n[policies.none]\n[[traffic]]\nping = \"a -> server\"\n";
     let file = place.file("long.toml", text);
     let mut child = Command::new("setsid")
         .args([TIDEGATE, "lab", file.to_str().expect("text")])
@@ -275,7 +324,10 @@ fn what_cannot_be_real_is_refused_with_the_way_out() {
     let link = "[home]\nup = \"1mbit\"\ndown = \"1mbit\"\n[policies.none]\n";
     let fast = "[links.l]\nbetween = [\"a\", \"b\"]\nrate = \"10gbit\"\n[policies.none]\n";
     for (text, told) in [
-        (format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"a -> server\"\ncongestion = \"prague\"\n"), "prague"),
+        (
+            format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"a -> server\"\ncongestion = \"prague\"\n"),
+            "prague",
+        ),
         (format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"gateway -> server\"\n"), "which is a model"),
         (format!("duration = \"1s\"\n{fast}[[traffic]]\ntcp = \"a -> b\"\n"), "2 Gbit/s"),
     ] {
@@ -293,7 +345,8 @@ fn what_cannot_be_real_is_refused_with_the_way_out() {
     assert!(Path::new("/etc/hosts").exists());
 }
 
-/// A user's own programs: what they say is in the result, also of those that fail or hang, and the rest of the run is not lost by that.
+/// A user's own programs: what they say is in the result, also of those that fail or hang, and the rest of
+/// the run is not lost by that.
 #[test]
 fn a_hosts_own_programs_are_started_heard_and_ended() {
     if skip() {
@@ -324,7 +377,8 @@ start = "500ms"
     assert!(stderr(&run).contains("on a, `ping -q -c 2"), "who failed is told: {}", stderr(&run));
     let result: Value = serde_json::from_slice(&run.stdout).expect("JSON");
     let events = result["runs"][0]["events"].as_array().expect("events");
-    let said = |on: &str| events.iter().find(|event| event["on"] == on).and_then(|event| event["output"].as_str());
+    let said =
+        |on: &str| events.iter().find(|event| event["on"] == on).and_then(|event| event["output"].as_str());
     let (server, a) = (said("server").expect("it was heard"), said("a").expect("it was heard"));
     assert!(server.starts_with("from the server\n") && server.contains("\nasked to end\n"), "{server}");
     assert!(server.ends_with("[it still ran at its end, and was stopped]\n"), "{server}");

@@ -37,8 +37,8 @@ tc qdisc add dev ifb0 root handle 1: tbf rate 8mbit burst 10k latency 50ms
 ";
 
 /// What somebody left there.
-const MODEM: &str =
-    "tc qdisc add dev eth0 root handle 7: stab linklayer atm overhead 32 tbf rate 1mbit burst 10k latency 100ms";
+const MODEM: &str = "tc qdisc add dev eth0 root handle 7: stab linklayer atm overhead 32 tbf rate 1mbit \
+burst 10k latency 100ms";
 
 /// Waits until something is so.
 fn until(what: &str, is: impl Fn() -> bool) {
@@ -112,7 +112,8 @@ fn what_is_refused_is_undone_and_has_its_line() {
     if !lacks_fq_codel(&computer) {
         return;
     }
-    computer.tc("tc qdisc add dev eth0 root handle 7: htb default 1\ntc class add dev eth0 parent 7: classid 7:1 htb rate 1mbit");
+    computer.tc("tc qdisc add dev eth0 root handle 7: htb default 1\ntc class add dev eth0 parent 7: \
+    classid 7:1 htb rate 1mbit");
     let before = computer.stand("eth0");
     let home = computer.policy("home.sh", &HOME.replace("pfifo limit 60", "fq_codel"));
     let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
@@ -127,7 +128,8 @@ fn what_is_refused_is_undone_and_has_its_line() {
     assert!(chosen["why"].as_str().is_some_and(|why| why.contains("fq_codel")), "{chosen:#}");
 }
 
-/// Kernels without CONFIG_CLS_U32_MARK take `match mark` without doing it: their listing shows it, and so it is found.
+/// Kernels without CONFIG_CLS_U32_MARK take `match mark` without doing it: their listing shows it, and so it
+/// is found.
 #[test]
 fn what_is_taken_and_not_done_is_undone() {
     let Some(computer) = Computer::new("silent") else { return };
@@ -158,26 +160,33 @@ fn what_is_not_confirmed_goes_by_itself() {
     until("it is told", || status(&computer).1["condition"] == "undone");
     let (code, told) = status(&computer);
     let undone = &told["undone"];
-    assert_eq!((code, &told["code"], &undone["policy"][0]), (Some(1), &1.into(), &home.as_str().into()), "{told:#}");
+    assert_eq!(
+        (code, &told["code"], &undone["policy"][0]),
+        (Some(1), &1.into(), &home.as_str().into()),
+        "{told:#}"
+    );
     assert_eq!(undone["why"], "it was not confirmed within 1 s");
     assert!(undone["at"].as_u64() >= undone["applied_at"].as_u64() && undone["at"].is_u64(), "{told:#}");
     let text = said(&computer.tidegate(&["status"]));
     assert!(text.starts_with("eth0: nothing is applied\n  undone 20"), "{text}");
     assert!(text.contains(&format!(" ago): {home}; it was not confirmed within 1 s\n")), "{text}");
 
-    let told = done(
-        &computer.with(&["apply", &home, "--backend", "kernel"], &[("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")]),
-    );
+    let told = done(&computer.with(
+        &["apply", &home, "--backend", "kernel"],
+        &[("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")],
+    ));
     assert!(told.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{told}");
     assert_eq!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"]["seconds"], 60);
     assert_eq!(status(&computer).1["undone"], Value::Null, "until the next apply");
-    // sudo takes the variable away: then that of a process above counts. Set and empty, it says that this is no SSH
-    // session.
+    // sudo takes the variable away: then that of a process above counts. Set and empty, it says that this is
+    // no SSH session.
     let above = |command: &str| {
         let script = format!("env {command} {} apply {home} --backend kernel; exit $?", common::TIDEGATE);
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", &script]);
-        shell.env("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22").env("TIDEGATE_RUN", computer.files.0.join("run"));
+        shell
+            .env("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")
+            .env("TIDEGATE_RUN", computer.files.0.join("run"));
         shell.env("TIDEGATE_STATE", computer.files.0.join("kept"));
         done(&computer.tidegate(&["down"]));
         done(&computer.place.go(move || shell.output()).expect("the thread is there").expect("a shell"))
@@ -196,8 +205,8 @@ fn what_is_not_confirmed_goes_by_itself() {
 fn a_renamed_device_is_not_taken_for_one_that_is_gone() {
     let Some(computer) = Computer::new("renamed") else { return };
     let before = computer.stand("eth0");
-    let policy =
-        computer.policy("tbf.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
+    let policy = computer
+        .policy("tbf.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
     done(&computer.tidegate(&["apply", &policy, "--backend", "kernel", "--force"]));
     let rename = |from: &'static str, to: &'static str| {
         let renamed = computer.place.go(move || {
@@ -224,8 +233,8 @@ fn what_was_never_confirmed_does_not_come_back() {
     let Some(computer) = Computer::new("chain") else { return };
     let before = computer.stand("eth0");
     let home = computer.policy("home.sh", HOME);
-    let other =
-        computer.policy("other.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
+    let other = computer
+        .policy("other.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
     let apply = |policy: &str, seconds: &str| {
         computer.tidegate(&["apply", policy, "--backend", "kernel", "--force", "--confirm", seconds])
     };
@@ -259,7 +268,8 @@ fn others_keep_their_rules_and_their_devices() {
     assert_eq!((computer.tables(), computer.stand("eth1")), (vec!["somebody".to_owned()], theirs));
 }
 
-/// What could not be brought back is not taken away unless that is said. (No tc makes a table of sizes like this one.)
+/// What could not be brought back is not taken away unless that is said. (No tc makes a table of sizes like
+/// this one.)
 #[test]
 fn what_cannot_be_brought_back_is_said_before() {
     let Some(computer) = Computer::new("doubt") else { return };
@@ -271,7 +281,10 @@ fn what_cannot_be_brought_back_is_said_before() {
     made.expect("the thread is there").expect("the kernel takes it");
     let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
     let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
-    assert!(told.contains("the kernel does not tell the entries of its size table, which tc did not make"), "{told}");
+    assert!(
+        told.contains("the kernel does not tell the entries of its size table, which tc did not make"),
+        "{told}"
+    );
     assert!(told.contains("--force"), "{told}");
     assert_eq!(computer.stand("eth0"), before);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--force"]));
@@ -286,7 +299,8 @@ fn what_keeps_the_network_alive_is_not_cut_off() {
 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
 tc filter add dev eth0 parent 1: protocol arp prio 1 u32 match u32 0 0 action drop
 ";
-    let told = refused(&computer.tidegate(&["apply", &computer.policy("arp.sh", arp), "--backend", "kernel"]));
+    let told =
+        refused(&computer.tidegate(&["apply", &computer.policy("arp.sh", arp), "--backend", "kernel"]));
     assert!(told.contains("ARP (addresses of neighbours) would not get through eth0: it is lost"), "{told}");
     let ssh = "tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
@@ -312,12 +326,20 @@ fn mistakes_are_told_and_nothing_is_touched() {
     assert!(wrong(&["apply", "/nowhere/at/all.sh"]).contains("/nowhere/at/all.sh"));
     let elsewhere = computer.policy("elsewhere.sh", "tc qdisc add dev wan7 root pfifo\n");
     let told = wrong(&["apply", &elsewhere]);
-    assert!(told.contains("there is no device `wan7` here; there are eth0. --dev binds a policy to another"), "{told}");
+    assert!(
+        told.contains("there is no device `wan7` here; there are eth0. --dev binds a policy to another"),
+        "{told}"
+    );
     done(&computer.tidegate(&["apply", &elsewhere, "--dev", "eth0", "--backend", "kernel"]));
-    let nat = computer
-        .policy("nat.sh", "tc qdisc add dev eth0 root pfifo\niptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n");
+    let nat = computer.policy(
+        "nat.sh",
+        "tc qdisc add dev eth0 root pfifo\niptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n",
+    );
     let told = refused(&computer.tidegate(&["apply", &nat, "--backend", "kernel"]));
-    assert!(told.contains("MASQUERADE is not set by tidegate; leave it to the firewall that has it"), "{told}");
+    assert!(
+        told.contains("MASQUERADE is not set by tidegate; leave it to the firewall that has it"),
+        "{told}"
+    );
     let told = refused(&computer.tidegate(&["revert", "eth7"]));
     assert!(told.contains("tidegate applied nothing to `eth7`"), "{told}");
     // A file that is not ours is no state, and nothing is done by it.
@@ -354,23 +376,27 @@ fn status_looks_at_the_kernel() {
     );
     assert!(told["applied_at"].as_u64() > Some(1_600_000_000), "{told:#}");
 
-    // A class changed by hand, with what brings it back; then a qdisc deleted by hand, a rule, and the device.
+    // A class changed by hand, with what brings it back; then a qdisc deleted by hand, a rule, and the
+    // device.
     computer.tc("tc class change dev eth0 parent 1:1 classid 1:10 htb rate 111kbit ceil 1500kbit prio 1");
     let output = computer.tidegate(&["status"]);
     let text = said(&output);
     assert_eq!(output.status.code(), Some(5), "{text}");
     assert!(text.contains("eth0: drifted") && text.contains("--- eth0: as it is"), "{text}");
     assert!(
-        text.contains("~ tc class change dev eth0 parent 1:1 classid 1:10 htb") && text.contains("rate 300Kbit"),
+        text.contains("~ tc class change dev eth0 parent 1:1 classid 1:10 htb")
+            && text.contains("rate 300Kbit"),
         "{text}"
     );
     apply();
     assert_eq!(status(&computer).0, Some(0), "apply puts it back");
     let up = || {
         let metrics = done(&computer.tidegate(&["metrics", "--once"]));
-        let value =
-            |name: &str| metrics.lines().find(|line| line.starts_with(name))?.rsplit(' ').next().map(str::to_owned);
-        ["tidegate_up{", "tidegate_trouble{", "tidegate_drift{"].map(|name| value(name).expect("it is among them"))
+        let value = |name: &str| {
+            metrics.lines().find(|line| line.starts_with(name))?.rsplit(' ').next().map(str::to_owned)
+        };
+        ["tidegate_up{", "tidegate_trouble{", "tidegate_drift{"]
+            .map(|name| value(name).expect("it is among them"))
     };
     assert_eq!(up(), ["1", "0", "0"]);
     computer.tc("tc qdisc del dev eth0 root");
@@ -384,7 +410,11 @@ fn status_looks_at_the_kernel() {
     });
     rules.expect("the thread is there").expect("netlink").expect("the kernel takes it");
     let (code, told) = status(&computer);
-    assert_eq!((code, &told["drift"][0]), (Some(5), &"~ nft table inet tidegate-eth0 is gone\n".into()), "{told:#}");
+    assert_eq!(
+        (code, &told["drift"][0]),
+        (Some(5), &"~ nft table inet tidegate-eth0 is gone\n".into()),
+        "{told:#}"
+    );
     let gone = computer.place.go(|| Links::open()?.delete("eth0"));
     gone.expect("the thread is there").expect("it was there");
     let (code, told) = status(&computer);
@@ -414,7 +444,8 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     let (code, told) = status(&computer);
     let left = told["confirm"]["left_s"].as_f64().expect("it waits");
     assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{told:#}");
-    let guardian = told["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it has one");
+    let guardian =
+        told["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it has one");
     tidegate_sys::process::kill_tree(guardian);
     until("it is missed", || status(&computer).0 == Some(9));
     assert!(
@@ -436,7 +467,8 @@ fn a_guardian_that_is_asked_to_end_goes_back_first() {
     let Some(computer) = Computer::new("asked") else { return };
     let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600"]));
-    let guardian = status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    let guardian =
+        status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     tidegate_sys::process::ask_to_end(guardian.expect("it has one"));
     until("the way back", || {
         computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
@@ -461,7 +493,8 @@ fn one_guardian_waits_for_a_confirmation() {
         all.filter(|entry| {
             let file = |name| std::fs::read(entry.path().join(name)).unwrap_or_default();
             let is_guardian = file("cmdline").ends_with(b"--guard\0");
-            is_guardian && String::from_utf8_lossy(&file("environ")).contains(&format!("TIDEGATE_RUN={run}\0"))
+            is_guardian
+                && String::from_utf8_lossy(&file("environ")).contains(&format!("TIDEGATE_RUN={run}\0"))
         })
         .count()
     };
@@ -522,7 +555,8 @@ fn a_down_that_fails_says_so() {
 #[test]
 fn a_policy_without_ingress_leaves_somebody_elses_alone() {
     let Some(computer) = Computer::new("ingress") else { return };
-    computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
+    computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol \
+    ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
     let before = computer.stand("eth0").expect("it is there");
     let only_egress = computer.policy("egress.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
     let plan = done(&computer.tidegate(&["apply", &only_egress, "--backend", "kernel"]));
@@ -533,7 +567,8 @@ fn a_policy_without_ingress_leaves_somebody_elses_alone() {
     // Somebody else's, so that it goes is not ours to tell.
     computer.tc("tc qdisc del dev eth0 ingress");
     assert_eq!(status(&computer).0, Some(0));
-    computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
+    computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol \
+    ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
     // A policy that says something about it takes it, and one after it that does not brings it back.
     let both = computer.policy(
         "both.batch",
@@ -617,13 +652,14 @@ fn a_namespace_with_the_number_of_one_that_is_gone_has_nothing_applied() {
     let policy = computer.policy("short.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
     done(&computer.tidegate(&["apply", &policy, "--backend", "kernel"]));
     assert_eq!(status(&computer).0, Some(0));
-    let known = |place: &Place| place.go(NetworkNamespace::current).expect("the thread is there").expect("/proc");
+    let known =
+        |place: &Place| place.go(NetworkNamespace::current).expect("the thread is there").expect("/proc");
     let before = known(&computer.place);
     if before.cookie.is_none() {
         return println!("left out: this kernel has no SO_NETNS_COOKIE");
     }
-    // Those that are held keep their numbers, so that in the end one gets the number that is free again (the kernel
-    // takes its time for that).
+    // Those that are held keep their numbers, so that in the end one gets the number that is free again (the
+    // kernel takes its time for that).
     computer.place = Place::new("another").expect("a namespace");
     let mut held = Vec::new();
     let begun = Instant::now();
@@ -648,6 +684,7 @@ fn a_namespace_with_the_number_of_one_that_is_gone_has_nothing_applied() {
 }
 
 fn state_file(run: &Path) -> PathBuf {
-    let net = std::fs::read_dir(run).expect("a directory").next().expect("one namespace").expect("an entry").path();
+    let net =
+        std::fs::read_dir(run).expect("a directory").next().expect("one namespace").expect("an entry").path();
     net.join("eth0.json")
 }

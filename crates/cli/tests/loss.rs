@@ -45,7 +45,10 @@ fn what_a_line_loses_each_way_is_found_with_its_bursts() {
     ];
     let lost = json(&tidegate(&words));
     let [up, down] = [&lost["ways"][0], &lost["ways"][1]];
-    assert_eq!((up["sent"].as_u64(), down["sent"].as_u64(), down["lost"].as_u64()), (Some(520), Some(520), Some(0)));
+    assert_eq!(
+        (up["sent"].as_u64(), down["sent"].as_u64(), down["lost"].as_u64()),
+        (Some(520), Some(520), Some(0))
+    );
     // Two of thirteen packets; what else goes up (TCP's) has its part of them.
     let count = up["lost"].as_u64().unwrap_or(0);
     assert!((70..=82).contains(&count), "{lost}");
@@ -95,7 +98,9 @@ fn capture<'p>(payloads: impl Iterator<Item = &'p Vec<u8>>) -> Vec<u8> {
             file.extend_from_slice(&word.to_be_bytes());
         }
         let [high, low] = length.to_be_bytes();
-        file.extend_from_slice(&[0x45, 0, high, low, 0, n as u8, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        file.extend_from_slice(&[
+            0x45, 0, high, low, 0, n as u8, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ]);
         let [high, low] = (length - 20).to_be_bytes();
         file.extend_from_slice(&[0x10, 0, 0x22, 0x53, high, low, 0, 0]);
         file.extend_from_slice(payload);
@@ -106,7 +111,8 @@ fn capture<'p>(payloads: impl Iterator<Item = &'p Vec<u8>>) -> Vec<u8> {
 #[test]
 fn captures_that_say_too_little_are_told() {
     let place = Place::new("loss-captures");
-    let printed = place.file("tmp.file", "12:00:00.1 IP 192.0.2.1.2013 > 192.0.2.2.8787: UDP, length 0\n".repeat(97));
+    let printed =
+        place.file("tmp.file", "12:00:00.1 IP 192.0.2.1.2013 > 192.0.2.2.8787: UDP, length 0\n".repeat(97));
     let nonsense = place.file("nonsense", "nothing of the kind\n");
     let [printed, nonsense] = [&printed, &nonsense].map(|path| path.to_str().expect("text"));
     let way = json(&tidegate(&["loss", "--received", printed, "-c", "100", "--json"]))["ways"][0].clone();

@@ -18,7 +18,8 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Behind a line of 5 Mbit/s up, 20 Mbit/s down, 20 ms, with a modem that holds 256 kB; `far` runs at its other end.
+/// Behind a line of 5 Mbit/s up, 20 Mbit/s down, 20 ms, with a modem that holds 256 kB; `far` runs at its
+/// other end.
 fn behind_a_line(far: &str, program: &[&str]) -> Output {
     let mut words =
         vec!["shell", "--up", "5mbit", "--down", "20mbit", "--buffer", "256kB", "--far", far, "--", TIDEGATE];
@@ -38,7 +39,8 @@ fn number(run: &Run, name: &str) -> f64 {
 fn serve(token: Option<&str>) -> (Server, String) {
     let at: IpAddr = [127, 0, 0, 1].into();
     let token = token.and_then(Token::new);
-    let server = Server::start(&Serving { at: vec![at], port: 0, token, quotas: Quotas::default() }).expect("a server");
+    let server = Server::start(&Serving { at: vec![at], port: 0, token, quotas: Quotas::default() })
+        .expect("a server");
     let port = server.at()[0].port().to_string();
     (server, port)
 }
@@ -64,7 +66,12 @@ fn a_bloated_line_shows_its_queue_each_way() {
     assert!((0.019..0.080).contains(&idle), "{idle}");
     let way = |load: &str, way: &str| number(run(&of, load), &format!("udp-{way}.median"));
     assert!(way("up", "up") > way("up", "down") + 0.05, "{} {}", way("up", "up"), way("up", "down"));
-    assert!(way("down", "down") > way("idle", "down") + 0.005, "{} {}", way("down", "down"), way("idle", "down"));
+    assert!(
+        way("down", "down") > way("idle", "down") + 0.005,
+        "{} {}",
+        way("down", "down"),
+        way("idle", "down")
+    );
     let rate = |load: &str, group: &str| number(run(&of, load), &format!("{group}.rate")) / 1e6;
     assert!((2.0..5.0).contains(&rate("up", "upload")), "{}", rate("up", "upload"));
     assert!((8.0..20.0).contains(&rate("down", "download")), "{}", rate("down", "download"));
@@ -86,13 +93,18 @@ fn marks_that_somebody_washes_off_are_told() {
     }
     let far = format!("{TIDEGATE} serve --open --quiet");
     let wash = "tc qdisc add dev eth0 root cake bandwidth 5mbit wash";
-    let words =
-        ["shell", "--tc", wash, "--far", &far, "--", TIDEGATE, "measure", "server", "ping", "-l", "1", "--dscp", "EF"];
+    let words = [
+        "shell", "--tc", wash, "--far", &far, "--", TIDEGATE, "measure", "server", "ping", "-l", "1",
+        "--dscp", "EF",
+    ];
     let output = tidegate(&words);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", said(&output));
     let told = text.lines().find(|line| line.contains("sent with code point")).unwrap_or_default();
-    assert!(told.contains("UDP EF up") && told.ends_with("packets sent with code point 46 arrived with 0."), "{text}");
+    assert!(
+        told.contains("UDP EF up") && told.ends_with("packets sent with code point 46 arrived with 0."),
+        "{text}"
+    );
 }
 
 #[test]
@@ -140,8 +152,19 @@ fn who_may_not_measure_is_told_why() {
 #[test]
 fn a_load_that_cannot_be_made_is_told_and_partial() {
     let (_server, port) = serve(None);
-    let words =
-        ["measure", "127.0.0.1", "tcp_2up", "-l", "1", "--idle", "1s", "--port", &port, "--control", "nonesuch"];
+    let words = [
+        "measure",
+        "127.0.0.1",
+        "tcp_2up",
+        "-l",
+        "1",
+        "--idle",
+        "1s",
+        "--port",
+        &port,
+        "--control",
+        "nonesuch",
+    ];
     let output = tidegate(&words);
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{text}");
@@ -153,8 +176,10 @@ fn a_load_that_cannot_be_made_is_told_and_partial() {
 
 #[test]
 fn where_nobody_is_that_is_told() {
-    let free =
-        std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|socket| socket.local_addr())
+        .expect("a port")
+        .port();
     let free = free.to_string();
     let cases: [(&[&str], &str); 3] = [
         (&["no-such-host.invalid"], "no address is known for `no-such-host.invalid`"),
@@ -179,15 +204,28 @@ fn marks_and_calls_have_their_own_rows() {
     assert!(output.status.success(), "{}", said(&output));
     let of = from_json(&String::from_utf8_lossy(&output.stdout)).expect("a result");
     let voip = run(&of, "voip");
-    let ids: Vec<&str> = voip.probes.iter().map(|probe| probe.id.as_str()).filter(|id| *id != "icmp").collect();
-    let expected =
-        ["voip-up", "voip-down", "udp-ef", "udp-ef-up", "udp-ef-down", "udp-cs1", "udp-cs1-up", "udp-cs1-down"];
+    let ids: Vec<&str> =
+        voip.probes.iter().map(|probe| probe.id.as_str()).filter(|id| *id != "icmp").collect();
+    let expected = [
+        "voip-up",
+        "voip-down",
+        "udp-ef",
+        "udp-ef-up",
+        "udp-ef-down",
+        "udp-cs1",
+        "udp-cs1-up",
+        "udp-cs1-down",
+    ];
     assert_eq!(ids, expected);
     // 172 octets of payload each 20 ms; each mark arrived as it was sent.
     let rate = number(voip, "voip-up.rate");
     assert!((rate - 68_800.0).abs() < 4000.0, "{rate}");
     for probe in voip.probes.iter().filter(|probe| probe.unit == "one way") {
         let arrived = probe.arrivals.as_ref().map(|arrivals| &arrivals.ds_fields[..]);
-        assert!(matches!(arrived, Some([(ds, _)]) if *ds == u64::from(probe.dscp) << 2), "{}: {arrived:?}", probe.id);
+        assert!(
+            matches!(arrived, Some([(ds, _)]) if *ds == u64::from(probe.dscp) << 2),
+            "{}: {arrived:?}",
+            probe.id
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! `tidegate ping`: against echo servers of known behaviour, and in network namespaces that the test makes (which need root; elsewhere those are left
-//! out, and say so).
+//! `tidegate ping`: against echo servers of known behaviour, and in network namespaces that the test makes
+//! (which need root; elsewhere those are left out, and say so).
 
 mod common;
 
@@ -106,9 +106,15 @@ fn what_is_lost_and_what_comes_twice_is_counted() {
     assert!(fields.iter().all(|field| *field == Some(0xb8)), "{fields:?}");
     let told = document(&said);
     let target = &told["targets"][0];
-    assert_eq!((&target["id"], &target["size"], &target["ds_field"]), (&"voip".into(), &200.into(), &0xb8.into()));
+    assert_eq!(
+        (&target["id"], &target["size"], &target["ds_field"]),
+        (&"voip".into(), &200.into(), &0xb8.into())
+    );
     let summary = &target["summary"];
-    assert_eq!((&summary["sent"], &summary["lost"], &summary["loss"]), (&40.into(), &10.into(), &0.25.into()));
+    assert_eq!(
+        (&summary["sent"], &summary["lost"], &summary["loss"]),
+        (&40.into(), &10.into(), &0.25.into())
+    );
     // Of the thirty that are answered those whose number is a multiple of three come twice.
     let twice = (0..40).filter(|n| n % 4 != 3 && n % 3 == 0).count();
     assert_eq!((&target["duplicates"], &target["errors_for_answers"]), (&twice.into(), &0.into()));
@@ -124,7 +130,8 @@ fn answers(target: &Value) -> Vec<Option<u64>> {
 
 #[test]
 fn a_port_that_nobody_listens_at_answers_in_its_way() {
-    let port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
+    let port =
+        UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
     let said = say(&["127.0.0.1", &format!("--udp={port}"), "-c", "4", "-i", ".01", "--json"]);
     let target = &document(&said)["targets"][0];
     assert_eq!(
@@ -138,8 +145,16 @@ fn nothing_answered_is_told_and_draws() {
     let echo = Echo::begin(false);
     let place = Directory::new("ping-silent");
     let chart = place.0.join("chart.svg");
-    let said =
-        say(&["127.0.0.1", &format!("--udp={}", echo.port), "-c", "3", "-i", ".01", "-o", &chart.to_string_lossy()]);
+    let said = say(&[
+        "127.0.0.1",
+        &format!("--udp={}", echo.port),
+        "-c",
+        "3",
+        "-i",
+        ".01",
+        "-o",
+        &chart.to_string_lossy(),
+    ]);
     assert_eq!(echo.end().len(), 3);
     assert_eq!(said.status.code(), Some(1), "{}", text(&said.stderr));
     let shown = text(&said.stdout);
@@ -186,7 +201,12 @@ fn a_file_is_read_again_and_drawn_in_every_form() {
         "-o",
         &outputs[3],
     ]);
-    assert_eq!((again.status.code(), text(&again.stdout)), (Some(0), text(&said.stdout)), "{}", text(&again.stderr));
+    assert_eq!(
+        (again.status.code(), text(&again.stdout)),
+        (Some(0), text(&said.stdout)),
+        "{}",
+        text(&again.stderr)
+    );
     let read = |name: &String| std::fs::read(name).expect("it was written");
     for panel in [
         "Latency over time",
@@ -205,7 +225,8 @@ fn a_file_is_read_again_and_drawn_in_every_form() {
 #[test]
 fn what_cannot_be_is_refused_with_a_reason() {
     let place = Directory::new("ping-wrong");
-    let torn = place.file("torn.json", "{\"tidegate_ping\": 1, \"version\": 7}").to_string_lossy().into_owned();
+    let torn =
+        place.file("torn.json", "{\"tidegate_ping\": 1, \"version\": 7}").to_string_lossy().into_owned();
     let cases: [(&[&str], &str); 9] = [
         (&[], "whom? `tidegate ping HOST`"),
         (&["no-such-name.invalid"], "no address is known for `no-such-name.invalid`"),
@@ -220,7 +241,11 @@ fn what_cannot_be_is_refused_with_a_reason() {
     for (words, expected) in cases {
         let said = say(words);
         let told = text(&said.stderr);
-        assert!(said.status.code() == Some(2) && told.contains(expected), "{words:?}: {:?} {told}", said.status);
+        assert!(
+            said.status.code() == Some(2) && told.contains(expected),
+            "{words:?}: {:?} {told}",
+            said.status
+        );
     }
     let many: Vec<String> = (0..65).flat_map(|n| ["-t".to_owned(), format!("t{n},127.0.0.1,0")]).collect();
     let said = say(&many.iter().map(String::as_str).collect::<Vec<_>>());
@@ -230,7 +255,8 @@ fn what_cannot_be_is_refused_with_a_reason() {
 #[test]
 fn ctrl_c_gives_what_there_is() {
     let echo = Echo::begin(true);
-    let mut command = command(&["127.0.0.1", &format!("--udp={}", echo.port), "-i", ".01", "-c", "100000", "--json"]);
+    let mut command =
+        command(&["127.0.0.1", &format!("--udp={}", echo.port), "-i", ".01", "-c", "100000", "--json"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it is started");
     // It listens to Ctrl-C before it shows anything; its first requests tell that it goes on.
     let began = Instant::now();
@@ -288,7 +314,8 @@ fn way() -> Option<Way> {
         }
         router.go(|| {
             place::set("net/ipv4/ip_forward", "1")?;
-            // Who is not beside the router on a link asks for an address there, too, and hears at once that it is the router's.
+            // Who is not beside the router on a link asks for an address there, too, and hears at once that
+            // it is the router's.
             ["r0", "r1"].iter().try_for_each(|dev| {
                 place::set(&format!("net/ipv4/conf/{dev}/proxy_arp"), "1")?;
                 place::set(&format!("net/ipv4/neigh/{dev}/proxy_delay"), "0")
@@ -314,7 +341,10 @@ fn those_on_the_way_are_found_and_asked() {
     let (router, far) = (Value::from(ROUTER.to_string()), Value::from(FAR.to_string()));
     assert_eq!(rows, [(&"hop 1".into(), &router, &0.into()), (&far, &far, &0.into())]);
     // A router that answers no echo requests is asked through the hop limit, once a second.
-    way.router.go(|| place::set("net/ipv4/icmp_echo_ignore_all", "1")).expect("it is there").expect("it can be set");
+    way.router
+        .go(|| place::set("net/ipv4/icmp_echo_ignore_all", "1"))
+        .expect("it is there")
+        .expect("it can be set");
     let told = document(&in_place(&way.here, &words, None));
     let hop = &told["targets"][0];
     assert_eq!((&hop["id"], &hop["hop_limit"], &hop["address"]), (&"hop 1".into(), &1.into(), &far));

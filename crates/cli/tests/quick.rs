@@ -1,4 +1,5 @@
-//! `tidegate quick` and `tidegate verify`, behind lines whose truth is known: real hosts, so bounds are wide; the arithmetic is held exactly elsewhere.
+//! `tidegate quick` and `tidegate verify`, behind lines whose truth is known: real hosts, so bounds are wide;
+//! the arithmetic is held exactly elsewhere.
 
 mod common;
 
@@ -29,7 +30,8 @@ fn within(what: &str, found: &Value, low: f64, high: f64) {
     assert!((low..=high).contains(&found), "{what}: {found}, not {low} to {high}");
 }
 
-/// Nobody helps at the far end: pings show where the queue stands, how long it is, and what the way up carries.
+/// Nobody helps at the far end: pings show where the queue stands, how long it is, and what the way up
+/// carries.
 #[test]
 fn a_bloated_line_is_found_with_pings_alone() {
     if skip() {
@@ -95,12 +97,14 @@ fn a_policy_is_held_against_none_in_turns() {
     let script = script.to_str().expect("text");
     let far = format!("{TIDEGATE} serve --quiet --open");
     let verify = format!(
-        "{TIDEGATE} verify server --policy {script} --backend kernel --test tcp_4up -l 3s --rounds 2 --json && {TIDEGATE} status --json"
+        "{TIDEGATE} verify server --policy {script} --backend kernel --test tcp_4up -l 3s --rounds 2 --json \
+        && {TIDEGATE} status --json"
     );
     let room = place.0.join("run");
     let output = Command::new(TIDEGATE)
         .args([
-            "shell", "--up", "4mbit", "--down", "16mbit", "--buffer", "160kB", "--far", &far, "--", "sh", "-c", &verify,
+            "shell", "--up", "4mbit", "--down", "16mbit", "--buffer", "160kB", "--far", &far, "--", "sh",
+            "-c", &verify,
         ])
         .env_remove("TIDEGATE_TOKEN")
         .env("TIDEGATE_RUN", &room)

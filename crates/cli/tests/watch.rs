@@ -1,4 +1,5 @@
-//! Watching a daemon and the kernel at work: `top`, `metrics`, `tc`, `capture`, in network namespaces that the test makes.
+//! Watching a daemon and the kernel at work: `top`, `metrics`, `tc`, `capture`, in network namespaces that
+//! the test makes.
 //!
 //! They need root and a kernel with veth, TUN and BPF; elsewhere they are left out, and say so.
 
@@ -103,7 +104,8 @@ impl Bench {
         String::from_utf8(said.stdout).expect("text")
     }
 
-    /// Starts the daemon and waits until it answers; false, with the reason printed, where this kernel has no door for it.
+    /// Starts the daemon and waits until it answers; false, with the reason printed, where this kernel has no
+    /// door for it.
     fn shapes(&mut self) -> bool {
         let policy = self.run.file("policy.sh", POLICY);
         let mut command = self.command(&["daemon", &policy.to_string_lossy()]);
@@ -129,7 +131,8 @@ impl Bench {
     fn flood(&self) -> Flood {
         let go = Arc::new(AtomicBool::new(true));
         let on = go.clone();
-        let socket = self.wire.here.go(|| UdpSocket::bind((HERE, 0))).expect("the place is there").expect("a socket");
+        let socket =
+            self.wire.here.go(|| UdpSocket::bind((HERE, 0))).expect("the place is there").expect("a socket");
         let thread = std::thread::spawn(move || {
             while on.load(Ordering::Relaxed) {
                 for _ in 0..2 {
@@ -184,7 +187,10 @@ fn top_shows_what_a_daemon_does() {
     assert!(number("bps") > 100_000.0 && number("drops_per_s") > 10.0, "{full}");
     assert!((1.0..=20.0).contains(&number("backlog_packets")), "{full}");
     // Twenty packets of a kilobyte at a megabit a second.
-    assert!(number("sojourn_p99_ns") >= number("sojourn_p50_ns") && number("sojourn_p50_ns") > 50e6, "{full}");
+    assert!(
+        number("sojourn_p99_ns") >= number("sojourn_p50_ns") && number("sojourn_p50_ns") > 50e6,
+        "{full}"
+    );
     assert!(number("borrowed") > 0.0, "half of it is more than its share: {full}");
     assert_eq!(class(&line, "1:10")["bps"], 0.0);
     let screen = bench.text(&["top", "--once", "--interval", "0.1"]);
@@ -199,9 +205,11 @@ fn prometheus_is_told_over_http_and_into_a_file() {
     if !bench.shapes() {
         return;
     }
-    for words in
-        [&["metrics", "--once"][..], &["top", "--once", "--interval", "100ms"], &["capture", "v0", "--seconds", "1s"]]
-    {
+    for words in [
+        &["metrics", "--once"][..],
+        &["top", "--once", "--interval", "100ms"],
+        &["capture", "v0", "--seconds", "1s"],
+    ] {
         let full = File::options().write(true).open("/dev/full").expect("the device");
         let mut command = bench.command(words);
         command.stdout(full).stderr(Stdio::piped());
@@ -225,8 +233,10 @@ fn prometheus_is_told_over_http_and_into_a_file() {
     let mut told = String::new();
     let mut stderr = BufReader::new(server.stderr.take().expect("it is a pipe"));
     stderr.read_line(&mut told).expect("it tells where");
-    let address = told.trim().strip_prefix("tidegate metrics: http://").and_then(|rest| rest.strip_suffix("/metrics"));
-    let address: SocketAddr = address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{told}"));
+    let address =
+        told.trim().strip_prefix("tidegate metrics: http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let address: SocketAddr =
+        address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{told}"));
     let ask = |request: &'static str| {
         let asked = bench.wire.here.go(move || -> std::io::Result<String> {
             let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
@@ -242,8 +252,9 @@ fn prometheus_is_told_over_http_and_into_a_file() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4;"), "{answer}");
     let body = answer.split_once("\r\n\r\n").expect("a body").1;
     assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())), "{answer}");
-    let names =
-        |text: &str| text.lines().filter(|line| line.starts_with("# TYPE")).map(str::to_owned).collect::<Vec<_>>();
+    let names = |text: &str| {
+        text.lines().filter(|line| line.starts_with("# TYPE")).map(str::to_owned).collect::<Vec<_>>()
+    };
     assert_eq!(names(body), names(&bench.text(&["metrics", "--once"])));
     assert!(ask("GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
@@ -261,13 +272,21 @@ fn tc_lists_and_changes_what_runs() {
     assert!(listed.contains("class htb 1:20 parent 1:1 leaf 20: prio 1 rate 500Kbit ceil 1Mbit"), "{listed}");
     let json: Value = serde_json::from_str(&bench.text(&["tc", "-j", "qdisc", "show"])).expect("JSON");
     assert_eq!(json[0]["kind"], "htb");
-    bench.text(&["tc", "qdisc", "change", "dev", "v0", "parent", "1:20", "handle", "20:", "pfifo", "limit", "7"]);
+    bench.text(&[
+        "tc", "qdisc", "change", "dev", "v0", "parent", "1:20", "handle", "20:", "pfifo", "limit", "7",
+    ]);
     assert!(bench.text(&["tc", "qdisc", "show", "dev", "v0"]).contains("pfifo 20: parent 1:20 limit 7p"));
-    let refused = bench.say(&["tc", "class", "change", "dev", "v0", "classid", "1:99", "htb", "rate", "1foo"]);
+    let refused =
+        bench.say(&["tc", "class", "change", "dev", "v0", "classid", "1:99", "htb", "rate", "1foo"]);
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(1) && why.starts_with("Illegal \"rate\""), "{:?} {why}", refused.status);
-    let batch =
-        bench.run.file("batch", "class add dev v0 parent 1:1 classid 1:30 htb rate 10kbit\nqdisc show dev v0\n");
+    assert!(
+        refused.status.code() == Some(1) && why.starts_with("Illegal \"rate\""),
+        "{:?} {why}",
+        refused.status
+    );
+    let batch = bench
+        .run
+        .file("batch", "class add dev v0 parent 1:1 classid 1:30 htb rate 10kbit\nqdisc show dev v0\n");
     assert!(bench.text(&["tc", "-batch", &batch.to_string_lossy()]).starts_with("qdisc htb 1: root"));
     assert!(bench.text(&["tc", "class", "show", "dev", "v0"]).contains("class htb 1:30 parent 1:1"));
 }
@@ -280,7 +299,8 @@ fn packets_of_a_class_are_captured() {
     }
     let _flood = bench.flood();
     let words = bench.text(&["capture", "v0", "1:20", "-c", "3"]);
-    let told: Vec<&str> = words.lines().filter_map(|line| line.split_once(' ')).map(|(_, told)| told).collect();
+    let told: Vec<&str> =
+        words.lines().filter_map(|line| line.split_once(' ')).map(|(_, told)| told).collect();
     assert_eq!(told.len(), 3, "{words}");
     // The kernel says a word of its own now and then.
     let ours = told.iter().filter(|told| told.starts_with("1:20 20: 1042 B waited "));
@@ -310,12 +330,17 @@ fn packets_of_a_class_are_captured() {
     // A disk that is full is neither a wrong word nor a daemon that refuses.
     let full = bench.say(&["capture", "v0", "1:20", "-c", "3", "-w", "/dev/full"]);
     let why = String::from_utf8_lossy(&full.stderr).into_owned();
-    assert!(full.status.code() == Some(74) && why.contains("No space left on device"), "{:?} {why}", full.status);
+    assert!(
+        full.status.code() == Some(74) && why.contains("No space left on device"),
+        "{:?} {why}",
+        full.status
+    );
     let refused = bench.say(&["capture", "v0", "what"]);
     assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
 }
 
-/// Waits that began before anybody asked are told to the first who asks, and so is what waits now, though nothing has left yet.
+/// Waits that began before anybody asked are told to the first who asks, and so is what waits now, though
+/// nothing has left yet.
 #[test]
 fn the_first_who_asks_is_told_the_longest_waits() {
     let Some(mut bench) = Bench::new("longest") else { return };
@@ -324,17 +349,19 @@ fn the_first_who_asks_is_told_the_longest_waits() {
     }
     // A packet of a kilobyte takes four seconds: the second one waits that long, and nobody has asked.
     let slow = bench.say(&[
-        "tc", "class", "change", "dev", "v0", "parent", "1:1", "classid", "1:20", "htb", "rate", "2kbit", "ceil",
-        "2kbit", "burst", "1100", "cburst", "1100",
+        "tc", "class", "change", "dev", "v0", "parent", "1:1", "classid", "1:20", "htb", "rate", "2kbit",
+        "ceil", "2kbit", "burst", "1100", "cburst", "1100",
     ]);
     assert!(slow.status.success(), "{slow:?}");
-    let socket = bench.wire.here.go(|| UdpSocket::bind((HERE, 0))).expect("the place is there").expect("a socket");
+    let socket =
+        bench.wire.here.go(|| UdpSocket::bind((HERE, 0))).expect("the place is there").expect("a socket");
     for _ in 0..3 {
         let _ = socket.send_to(&[0; 1000], SocketAddr::new(FAR, 9));
     }
     let began = Instant::now();
     let row = |words: &[&str]| {
-        let line: Value = serde_json::from_str(bench.text(words).lines().next().expect("a line")).expect("JSON");
+        let line: Value =
+            serde_json::from_str(bench.text(words).lines().next().expect("a line")).expect("JSON");
         class(&line, "1:20").clone()
     };
     // Nothing has left in this tenth of a second, and yet how long the head has waited is told.
@@ -409,7 +436,8 @@ fn where_nothing_is_shaped_that_is_told() {
         (&["top"][..], "tidegate top: nothing is shaped here; `tidegate apply POLICY` does that\n"),
         (
             &["top", "v0"],
-            "tidegate top: nothing was configured on `v0`; `tidegate apply POLICY --dev v0` puts a policy there\n",
+            "tidegate top: nothing was configured on `v0`; `tidegate apply POLICY --dev v0` puts a policy \
+            there\n",
         ),
         (
             &["tc", "qdisc", "show"],

@@ -1,4 +1,5 @@
-//! What a running daemon answers: its state, its trees as tc lists them, packets of a class; and what it changes.
+//! What a running daemon answers: its state, its trees as tc lists them, packets of a class; and what it
+//! changes.
 
 use crate::counter::Counter;
 use crate::machine::Wanted;
@@ -66,7 +67,10 @@ fn may_change(who: Peer) -> bool {
 }
 
 fn not_you(who: Peer) -> Value {
-    refusal(&format!("user {} may look, not change", who.uid), "ask as root, or as the user who runs the daemon")
+    refusal(
+        &format!("user {} may look, not change", who.uid),
+        "ask as root, or as the user who runs the daemon",
+    )
 }
 
 impl Counter {
@@ -87,7 +91,9 @@ impl Counter {
     fn other_door(&self, wanted: &str) -> Option<String> {
         let open = self.door();
         let same = wanted == open || wanted == PacketIo::Auto.name();
-        (!same).then(|| format!("the daemon takes packets by {open} and cannot change to {wanted} while it runs"))
+        (!same).then(|| {
+            format!("the daemon takes packets by {open} and cannot change to {wanted} while it runs")
+        })
     }
 
     fn status(&self) -> Result<Value, Gone> {
@@ -97,7 +103,10 @@ impl Counter {
         })?;
         let (state, counts, holds, now, door) = told;
         let (wanted, options) = (self.wanted(), self.options());
-        let spots = wanted.spots.iter().map(|spot| json!({"device": spot.dev, "direction": direction(spot.direction)}));
+        let spots = wanted
+            .spots
+            .iter()
+            .map(|spot| json!({"device": spot.dev, "direction": direction(spot.direction)}));
         Ok(json!({
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
@@ -143,7 +152,9 @@ impl Counter {
             return Ok(not_you(who));
         }
         let reply = self.desk.ask(move |running| {
-            running.visit(|gateway, world| with_machine(gateway, world, |shim| shim.tc(&words, input.as_deref())))
+            running.visit(|gateway, world| {
+                with_machine(gateway, world, |shim| shim.tc(&words, input.as_deref()))
+            })
         })?;
         Ok(match reply {
             Ok(reply) => json!({
@@ -162,13 +173,19 @@ impl Counter {
         if !may_change(who) {
             return tell(&not_you(who));
         }
-        let device = request["device"].as_str().map_or_else(|| self.wanted().name().to_owned(), str::to_owned);
+        let device =
+            request["device"].as_str().map_or_else(|| self.wanted().name().to_owned(), str::to_owned);
         let class = match request["class"].as_str() {
             None => Handle::NONE,
             Some("root") => Handle::ROOT,
             Some(text) => match tidegate_syntax::units::parse_classid(text) {
                 Some(handle) => handle,
-                None => return tell(&refusal(&format!("`{text}` is no class"), "say it as tc does: 1:10, or root")),
+                None => {
+                    return tell(&refusal(
+                        &format!("`{text}` is no class"),
+                        "say it as tc does: 1:10, or root",
+                    ));
+                }
             },
         };
         let (to, captured) = mpsc::sync_channel(WAITING);
@@ -224,19 +241,20 @@ impl Counter {
             return refusal(&why, &self.afresh(request));
         }
         if request["realtime"] == true && !before.realtime {
-            let why = "the daemon runs without real-time scheduling, and has given up the right to change that";
+            let why =
+                "the daemon runs without real-time scheduling, and has given up the right to change that";
             return refusal(why, &self.afresh(request));
         }
         let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();
-        let done = crate::reload::log(&commands).and_then(|log| crate::policy::wanted(&options, &log)).and_then(
-            |mut wanted| {
+        let done = crate::reload::log(&commands)
+            .and_then(|log| crate::policy::wanted(&options, &log))
+            .and_then(|mut wanted| {
                 if options.packet_io == PacketIo::Tun {
                     // What passes it passes it both ways, whatever the policy.
                     wanted.spots = self.wanted().spots;
                 }
                 crate::reload::reload(self, &wanted)
-            },
-        );
+            });
         match done {
             Ok(told) => {
                 *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
@@ -249,10 +267,16 @@ impl Counter {
 
     /// What to do where a request can be met by another daemon only.
     fn afresh(&self, request: &Value) -> String {
-        let files: Vec<String> =
-            request["files"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+        let files: Vec<String> = request["files"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
         format!(
-            "nothing was changed; to have it so: `tidegate down {}`, then `{}` (packets pass unqueued in between)",
+            "nothing was changed; to have it so: `tidegate down {}`, then `{}` (packets pass unqueued in \
+            between)",
             self.wanted().name(),
             apply_command(&files, request)
         )
@@ -375,7 +399,8 @@ impl Seen {
         let class = |class: Handle| if class == Handle::ROOT { "root".to_owned() } else { class.to_string() };
         // A class may hold packets of which none has left yet.
         let known = |class: &Handle| self.seen.iter().any(|(of, _)| of == class);
-        let unseen = self.oldest.keys().filter(|class| !known(class)).map(|class| (*class, ClassSeen::default()));
+        let unseen =
+            self.oldest.keys().filter(|class| !known(class)).map(|class| (*class, ClassSeen::default()));
         let unseen: Vec<(Handle, ClassSeen)> = unseen.collect();
         let seen = self.seen.iter().chain(&unseen).map(|(of, seen)| {
             let sojourn: Vec<_> = seen.sojourn.buckets().collect();

@@ -32,8 +32,8 @@ impl Client {
         Client::within(dev, PATIENCE)
     }
 
-    /// The same; the daemon may take so long for the call and the first answer together, and for each answer after
-    /// that.
+    /// The same; the daemon may take so long for the call and the first answer together, and for each answer
+    /// after that.
     ///
     /// # Errors
     /// As for [`Client::open`].
@@ -41,7 +41,10 @@ impl Client {
         let path = RuntimeDir::here()?.socket(dev);
         let end = Instant::now() + patience;
         let stream = unix::connect(&path, patience).with_context(|| {
-            format!("no daemon of tidegate answers for `{dev}` ({}); `tidegate status` tells what runs", path.display())
+            format!(
+                "no daemon of tidegate answers for `{dev}` ({}); `tidegate status` tells what runs",
+                path.display()
+            )
         })?;
         let stream = BufReader::new(Until::new(stream, end));
         Ok(Client { dev: dev.to_owned(), patience, has_asked: false, stream })
@@ -53,7 +56,8 @@ impl Client {
     /// The daemon is gone, or refuses: in its words.
     pub fn ask(&mut self, request: &Value) -> Result<Value> {
         self.say(request)?;
-        self.next_line()?.with_context(|| format!("the daemon of `{}` ended in the middle of its answer", self.dev))
+        self.next_line()?
+            .with_context(|| format!("the daemon of `{}` ended in the middle of its answer", self.dev))
     }
 
     /// Says something, whose answer is taken line by line.
@@ -82,8 +86,8 @@ impl Client {
             return Ok(None);
         }
         self.wait_anew();
-        let value: Value =
-            serde_json::from_str(&line).with_context(|| format!("the daemon of `{}` speaks no JSON", self.dev))?;
+        let value: Value = serde_json::from_str(&line)
+            .with_context(|| format!("the daemon of `{}` speaks no JSON", self.dev))?;
         if let Some(error) = value["error"].as_str() {
             let remedy = value["remedy"].as_str().map(|remedy| format!("; {remedy}")).unwrap_or_default();
             bail!(Daemon, "{error}{remedy}");

@@ -16,7 +16,8 @@ use tidegate_policy::Op;
 use tidegate_sys::netlink::Links;
 use tidegate_sys::{news, place};
 
-/// What the device inside is called, what it is called where there is one of that name, and the octets of its largest packet.
+/// What the device inside is called, what it is called where there is one of that name, and the octets of its
+/// largest packet.
 const INSIDE: &str = "eth0";
 const BESIDE: &str = "tidegate0";
 const MTU: u32 = 1500;
@@ -31,7 +32,8 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
-    /// What the options ask for, for a policy that did this. A TUN device is made here, so that the policy finds it.
+    /// What the options ask for, for a policy that did this. A TUN device is made here, so that the policy
+    /// finds it.
     ///
     /// # Errors
     /// The TUN door cannot be opened.
@@ -91,8 +93,8 @@ struct Between {
 
 impl Between {
     fn new(options: &DaemonOptions, log: &[Op]) -> Result<Between> {
-        let need =
-            "--door tun needs --inside (a process, or a file of its network namespace) and --addresses HERE,THERE";
+        let need = "--door tun needs --inside (a process, or a file of its network namespace) and \
+        --addresses HERE,THERE";
         let inside = options.inside.as_ref().context(need)?;
         let [here, there] = options.addresses.as_slice() else { bail!(Policy, "{need}") };
         let name = options
@@ -110,7 +112,8 @@ impl Between {
             Err(_) => PathBuf::from(inside),
         };
         let namespace = File::open(&inside).with_context(|| inside.display().to_string())?;
-        let known = place::inside(namespace, news::links).context("the namespace inside cannot be entered")??;
+        let known =
+            place::inside(namespace, news::links).context("the namespace inside cannot be entered")??;
         let name_inside = if known.iter().any(|link| link.name == INSIDE) { BESIDE } else { INSIDE };
         let end = |namespace, name: &str| End { namespace, name: name.to_owned(), mtu: MTU };
         let ends = [end(None, &name), end(Some(inside), name_inside)];

@@ -1,4 +1,5 @@
-//! Why something could not be done: with what kind of failure it is, for programs, and a chain of messages, for people.
+//! Why something could not be done: with what kind of failure it is, for programs, and a chain of messages,
+//! for people.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -16,8 +17,8 @@ pub enum ErrorKind {
     Busy,
     /// tidegate applied nothing there.
     NotApplied,
-    /// The policy would cut off what keeps the network alive, or what is there could not be brought back; nothing was
-    /// changed.
+    /// The policy would cut off what keeps the network alive, or what is there could not be brought back;
+    /// nothing was changed.
     Unsafe,
     /// The kernel refuses something, or does not do what it accepted.
     Kernel,
@@ -31,8 +32,8 @@ pub enum ErrorKind {
     Other,
 }
 
-/// Why something could not be done. `{}` shows the outermost message, `{:#}` all of them: what was being done first,
-/// its cause last.
+/// Why something could not be done. `{}` shows the outermost message, `{:#}` all of them: what was being done
+/// first, its cause last.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,

@@ -1,7 +1,8 @@
-//! A policy that follows devices as they come and go: those of a name pattern, or those of a container, each with a daemon of its own.
+//! A policy that follows devices as they come and go: those of a name pattern, or those of a container, each
+//! with a daemon of its own.
 //!
-//! A policy for machines inside a host ("the edge moves into the host") is written for one device; which device that is, is known only when the container
-//! or the virtual machine is started.
+//! A policy for machines inside a host ("the edge moves into the host") is written for one device; which
+//! device that is, is known only when the container or the virtual machine is started.
 
 use crate::error::{Context, Result};
 use crate::options::DaemonOptions;
@@ -44,7 +45,9 @@ impl Which {
         let links = news::links().context("the kernel does not tell its links")?;
         let up = links.into_iter().filter(|link| link.up && !link.name.starts_with(OURS));
         Ok(match self {
-            Which::Named(pattern) => up.filter(|link| fits(pattern, &link.name)).map(|link| link.name).collect(),
+            Which::Named(pattern) => {
+                up.filter(|link| fits(pattern, &link.name)).map(|link| link.name).collect()
+            }
             Which::Of(pid) => {
                 let ends = ends(*pid)?;
                 up.filter(|link| ends.contains(&link.index)).map(|link| link.name).collect()
@@ -57,7 +60,8 @@ impl Which {
 fn ends(pid: u32) -> Result<Vec<u32>> {
     let path = format!("/proc/{pid}/ns/net");
     let Ok(namespace) = File::open(&path) else { return Ok(Vec::new()) };
-    let inside = place::inside(namespace, news::links).with_context(|| format!("{path} cannot be entered"))??;
+    let inside =
+        place::inside(namespace, news::links).with_context(|| format!("{path} cannot be entered"))??;
     let ends = |link: &Link| link.on.filter(|_| link.kind == "veth");
     Ok(inside.iter().filter_map(ends).collect())
 }
@@ -66,7 +70,9 @@ fn ends(pid: u32) -> Result<Vec<u32>> {
 fn fits(pattern: &str, name: &str) -> bool {
     match (pattern.chars().next(), name.chars().next()) {
         (None, None) => true,
-        (Some('*'), _) => fits(&pattern[1..], name) || !name.is_empty() && fits(pattern, &name[first(name)..]),
+        (Some('*'), _) => {
+            fits(&pattern[1..], name) || !name.is_empty() && fits(pattern, &name[first(name)..])
+        }
         (Some('?'), Some(_)) => fits(&pattern[1..], &name[first(name)..]),
         (Some(one), Some(other)) => one == other && fits(&pattern[first(pattern)..], &name[first(name)..]),
         _ => false,
@@ -91,7 +97,8 @@ pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Re
     );
     let bell = interrupt::bell()?;
     let room = RuntimeDir::here()?;
-    room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
+    room.make()
+        .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _known = Known::new(&room)?;
     // The user who starts this wants all of them, whatever was taken down before.
     let mut here = which.here()?;
@@ -158,7 +165,8 @@ fn comes_back(room: &RuntimeDir, name: &str) {
     let _ = std::fs::remove_file(room.kept_down(name));
 }
 
-/// Does the daemon of a device go on? One whose device is gone is ended, one that has ended by itself is told of.
+/// Does the daemon of a device go on? One whose device is gone is ended, one that has ended by itself is told
+/// of.
 fn goes_on(room: &RuntimeDir, (name, child): (&str, &mut Child), here: bool, say: Say<'_>) -> bool {
     match child.try_wait() {
         Ok(None) if here => true,
@@ -170,7 +178,8 @@ fn goes_on(room: &RuntimeDir, (name, child): (&str, &mut Child), here: bool, say
         }
         Ok(Some(_)) if room.kept_down(name).exists() => {
             say(&format!(
-                "{name} was taken down by `tidegate down`; it is left alone until it comes again, or this is started again"
+                "{name} was taken down by `tidegate down`; it is left alone until it comes again, or this \
+                is started again"
             ));
             false
         }
@@ -188,7 +197,8 @@ fn alive(pid: u32) -> bool {
 
 /// Starts the daemon of one device.
 fn one(options: &DaemonOptions, name: &str) -> Result<Child> {
-    let words: Vec<OsString> = DaemonOptions { dev: Some(name.to_owned()), pid: None, ..options.clone() }.words();
+    let words: Vec<OsString> =
+        DaemonOptions { dev: Some(name.to_owned()), pid: None, ..options.clone() }.words();
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("daemon").args(words).env_remove("NOTIFY_SOCKET");
     process::die_with_parent(&mut command).spawn().context("a daemon cannot be started")

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! A policy run by tidegate's own queueing disciplines (qdiscs) on real devices, in a process of its own; and starting,
-//! asking, changing and ending such a process.
+//! A policy run by tidegate's own queueing disciplines (qdiscs) on real devices, in a process of its own; and
+//! starting, asking, changing and ending such a process.
 //!
 //! ```text
 //! files ──▶ loader ──▶ Wanted (machine.rs) ──▶ dataplane::Engine ◀──▶ dataplane::door
@@ -8,10 +8,10 @@
 //! apply, top, tc, capture ── Client ──▶ DEV.sock ──┘ answers.rs
 //! ```
 //!
-//! [`run()`] is the process itself. [`start()`] runs `tidegate daemon` (this executable, with [`DaemonOptions::words`])
-//! in the background and waits until packets pass through it; [`Client`] asks it in JSON, a line each way; [`reload()`]
-//! has it run another policy without losing a packet. [`Daemon`] tells how the daemon of a device is, [`RuntimeDir`]
-//! where it keeps its files.
+//! [`run()`] is the process itself. [`start()`] runs `tidegate daemon` (this executable, with
+//! [`DaemonOptions::words`]) in the background and waits until packets pass through it; [`Client`] asks it in
+//! JSON, a line each way; [`reload()`] has it run another policy without losing a packet. [`Daemon`] tells
+//! how the daemon of a device is, [`RuntimeDir`] where it keeps its files.
 
 // First: its macros are for all that follows.
 #[macro_use]

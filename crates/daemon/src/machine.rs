@@ -1,4 +1,5 @@
-//! What a policy is to an engine: the devices that are there, what the model machine is told, and where a door must stand.
+//! What a policy is to an engine: the devices that are there, what the model machine is told, and where a
+//! door must stand.
 
 use crate::error::{Context, Result};
 use tidegate_dataplane::door::{Direction, Spot};
@@ -38,7 +39,8 @@ impl Wanted {
 
     /// The same, on a computer with these links.
     fn on(log: &[Op], links: &[Link]) -> Result<Wanted> {
-        let (rules, ops): (Vec<Op>, Vec<Op>) = log.iter().cloned().partition(|op| matches!(op, Op::Netfilter(_)));
+        let (rules, ops): (Vec<Op>, Vec<Op>) =
+            log.iter().cloned().partition(|op| matches!(op, Op::Netfilter(_)));
         let made = |op: &Op| match op {
             Op::Link(LinkOp::Add { name, .. }) => Some(name.clone()),
             _ => None,
@@ -72,7 +74,11 @@ impl Wanted {
         };
         let mut machine = wanted.machine()?;
         wanted.spots = spots(&mut machine, &wanted.devices)?;
-        ensure!(!wanted.spots.is_empty(), Policy, "the policy queues nothing on any device; there is nothing to run");
+        ensure!(
+            !wanted.spots.is_empty(),
+            Policy,
+            "the policy queues nothing on any device; there is nothing to run"
+        );
         Ok(wanted)
     }
 
@@ -139,7 +145,9 @@ fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> Result<Vec<Sp
         let hook = |dump: &&QdiscDump| dump.kind.is_hook();
         let hooked = qdiscs.iter().find(hook).map(|dump| dump.kind);
         refuse_tags(&stand, &link.name)?;
-        if machine.is_configured(device) && qdiscs.iter().any(|dump| !hook(&dump)) || hooked == Some(Kind::Clsact) {
+        if machine.is_configured(device) && qdiscs.iter().any(|dump| !hook(&dump))
+            || hooked == Some(Kind::Clsact)
+        {
             egress.push(Spot { dev: link.name.clone(), direction: Direction::Egress });
         }
         if hooked.is_some() {
@@ -152,13 +160,16 @@ fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> Result<Vec<Sp
 /// A door gives frames back as long as they came: tags are the kernel's business.
 fn refuse_tags(stand: &Installed, name: &str) -> Result<()> {
     let tags = |dump: &FilterDump| match &dump.entry {
-        FilterEntry::Filter { actions, .. } => actions.iter().any(|action| matches!(action.action.act, Act::Vlan(_))),
+        FilterEntry::Filter { actions, .. } => {
+            actions.iter().any(|action| matches!(action.action.act, Act::Vlan(_)))
+        }
         _ => false,
     };
     if let Some(dump) = stand.filters.iter().find(|dump| tags(dump)) {
         bail!(
             Policy,
-            "a filter at {} of {name} pushes or pops VLAN tags, which only the kernel's back end does: use --backend kernel, or a VLAN device",
+            "a filter at {} of {name} pushes or pops VLAN tags, which only the kernel's back end does: use \
+            --backend kernel, or a VLAN device",
             dump.parent
         );
     }

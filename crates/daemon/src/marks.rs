@@ -44,9 +44,9 @@ impl Marks {
         let mut held = self.0.lock().map_err(|_| error!(Kernel, "an earlier change failed"))?;
         let netfilter = match &mut *held {
             Some(netfilter) => netfilter,
-            None => {
-                held.insert(Netfilter::open().context("this kernel has no nftables, which set the policy's marks")?)
-            }
+            None => held.insert(
+                Netfilter::open().context("this kernel has no nftables, which set the policy's marks")?,
+            ),
         };
         let told = netfilter.carry_out(batch).context("nftables")?;
         told.map_err(|(_, refused)| {

@@ -14,10 +14,11 @@ pub struct DaemonOptions {
     pub args: Vec<String>,
     /// The sandbox that scripts run in.
     pub sandbox: Sandbox,
-    /// The device to run it on instead of the one that it names. With `*` or `?`: every device whose name fits, as they
-    /// come and go.
+    /// The device to run it on instead of the one that it names. With `*` or `?`: every device whose name
+    /// fits, as they come and go.
     pub dev: Option<String>,
-    /// A process: run it on the outer end of each veth device of that process's network namespace, until it ends.
+    /// A process: run it on the outer end of each veth device of that process's network namespace, until it
+    /// ends.
     pub pid: Option<u32>,
     /// How packets come to the daemon.
     pub packet_io: PacketIo,
@@ -27,8 +28,8 @@ pub struct DaemonOptions {
     pub addresses: Vec<IpAddr>,
     /// The most packets held at once, over all queues; each takes some 300 bytes beside its own.
     pub memory: usize,
-    /// Queue everything as the policy says. Otherwise what holds the link up passes by the queues, up to 100 packets a
-    /// second of each kind.
+    /// Queue everything as the policy says. Otherwise what holds the link up passes by the queues, up to 100
+    /// packets a second of each kind.
     pub strict: bool,
     /// Use real-time scheduling (SCHED_FIFO).
     pub realtime: bool,
@@ -82,7 +83,8 @@ impl DaemonOptions {
         say("--timeout", format!("{}us", self.sandbox.timeout.as_micros()).as_ref());
         say("--memory", self.memory.to_string().as_ref());
         self.started_for.iter().for_each(|job| say("--started-for", job.as_ref()));
-        let switches = [(self.strict, "--strict"), (self.realtime, "--realtime"), (self.sandbox.private, "--private")];
+        let switches =
+            [(self.strict, "--strict"), (self.realtime, "--realtime"), (self.sandbox.private, "--private")];
         words.extend(switches.into_iter().filter(|(on, _)| *on).map(|(_, name)| name.into()));
         words.push("--".into());
         words.extend(self.files.iter().map(|file| file.into()));

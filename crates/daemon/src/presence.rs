@@ -1,4 +1,5 @@
-//! How the daemons of devices are: asked all at once, each for so long only, so that one that hangs holds up nobody.
+//! How the daemons of devices are: asked all at once, each for so long only, so that one that hangs holds up
+//! nobody.
 
 use crate::client::{ANSWER, Client};
 use crate::error::Error;
@@ -9,7 +10,8 @@ use std::fs::OpenOptions;
 use std::io;
 use tidegate_sys::process;
 
-/// Daemons that are asked at the same time at most; where there are more, so many wait for the others' [`ANSWER`].
+/// Daemons that are asked at the same time at most; where there are more, so many wait for the others'
+/// [`ANSWER`].
 pub const MOST_AT_ONCE: usize = 64;
 
 /// How the daemon of a device is.
@@ -58,7 +60,9 @@ impl Daemon {
         let told = Client::within(dev, ANSWER).and_then(|mut client| client.ask(&json!({"ask": "status"})));
         match (told, RuntimeDir::holder(&room.lock(dev))) {
             (Ok(status), _) => Daemon::Answers(status),
-            (Err(error), Some(pid)) => Daemon::Silent(Silence::new(Some(pid).filter(|pid| *pid != 0), &error)),
+            (Err(error), Some(pid)) => {
+                Daemon::Silent(Silence::new(Some(pid).filter(|pid| *pid != 0), &error))
+            }
             // Only root knows who has a lock; others know whether somebody listens.
             (Err(error), None)
                 if is_listening(&error) && OpenOptions::new().write(true).open(room.lock(dev)).is_err() =>

@@ -1,4 +1,5 @@
-//! Another policy for a daemon that runs: only what differs is changed, and no packet that waits is lost by it.
+//! Another policy for a daemon that runs: only what differs is changed, and no packet that waits is lost by
+//! it.
 
 use crate::counter::Counter;
 use crate::error::{Context, Error, Result};
@@ -29,17 +30,28 @@ pub(crate) fn log(commands: &[Vec<String>]) -> Result<Vec<Op>> {
         let [tool, args @ ..] = words.as_slice() else { continue };
         let call = Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: "/".into() };
         let reply = shim.answer(&call);
-        ensure!(reply.code == 0, Policy, "`{}`: {}", words.join(" "), String::from_utf8_lossy(&reply.stderr).trim());
+        ensure!(
+            reply.code == 0,
+            Policy,
+            "`{}`: {}",
+            words.join(" "),
+            String::from_utf8_lossy(&reply.stderr).trim()
+        );
     }
     Ok(machine.log)
 }
 
 /// The ifb devices that commands name and do not make: a batch may leave that to somebody else.
 fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
-    let makes =
-        |words: &[String]| words.first().is_some_and(|tool| tool == "ip") && words.iter().any(|word| word == "add");
+    let makes = |words: &[String]| {
+        words.first().is_some_and(|tool| tool == "ip") && words.iter().any(|word| word == "add")
+    };
     let made: BTreeSet<&String> = commands.iter().filter(|words| makes(words)).flatten().collect();
-    let named = commands.iter().flat_map(|words| words.windows(2)).filter(|pair| pair[0] == "dev").map(|pair| &pair[1]);
+    let named = commands
+        .iter()
+        .flat_map(|words| words.windows(2))
+        .filter(|pair| pair[0] == "dev")
+        .map(|pair| &pair[1]);
     named.filter(|name| LinkKind::of_name(name) == LinkKind::Ifb && !made.contains(name)).cloned().collect()
 }
 
@@ -73,7 +85,13 @@ pub(crate) fn reload(counter: &Counter, wanted: &Wanted) -> Result<Value> {
 }
 
 /// Carries out all operations between two packets, or brings back what was found.
-fn carry_out(counter: &Counter, found: Vec<Found>, ops: Vec<Op>, current: &Wanted, wanted: &Wanted) -> Result<()> {
+fn carry_out(
+    counter: &Counter,
+    found: Vec<Found>,
+    ops: Vec<Op>,
+    current: &Wanted,
+    wanted: &Wanted,
+) -> Result<()> {
     let moved = (wanted.spots != current.spots).then(|| wanted.spots.clone());
     let (places, log) = (counter.places.clone(), current.ops.clone());
     let told = counter.desk.ask(move |running| -> Result<()> {
@@ -99,7 +117,8 @@ fn carry_out(counter: &Counter, found: Vec<Found>, ops: Vec<Op>, current: &Wante
 /// Brings back what was found, from wherever the machine is now.
 fn undo(running: &mut Running<'_>, found: &[Found], log: &[Op]) -> Result<()> {
     for (name, _, stood) in found {
-        let stands = running.visit(|gateway, World { now, .. }| tidegate_plan::installed(gateway, now, name))?;
+        let stands =
+            running.visit(|gateway, World { now, .. }| tidegate_plan::installed(gateway, now, name))?;
         let back: Vec<Op> = plan(&stands, stood, log)?.ops().cloned().collect();
         running.apply(&back)?.map_err(|(at, error)| error!(Policy, "{error}: {:?}", back[at]))?;
     }
@@ -120,8 +139,9 @@ pub(crate) fn drift(counter: &Counter) -> Result<Vec<String>> {
     let known: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
     let mut texts = Vec::new();
     // One that was renamed meanwhile is not compared.
-    for (name, _, runs) in
-        found(counter, &current, &current)?.into_iter().filter(|(name, there, _)| *there && known.contains(name))
+    for (name, _, runs) in found(counter, &current, &current)?
+        .into_iter()
+        .filter(|(name, there, _)| *there && known.contains(name))
     {
         let back = plan(&runs, &tidegate_plan::installed(&mut machine, START, &name), &current.ops)?;
         if !back.is_empty() {
@@ -140,7 +160,8 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Fou
         running.visit(|gateway, World { now, .. }| {
             let there: BTreeSet<String> = gateway.devices().map(|id| gateway.name(id).to_owned()).collect();
             names.extend(there.iter().cloned());
-            let one = |name: String| (there.contains(&name), tidegate_plan::installed(gateway, now, &name), name);
+            let one =
+                |name: String| (there.contains(&name), tidegate_plan::installed(gateway, now, &name), name);
             names.into_iter().map(one).map(|(is_there, stands, name)| (name, is_there, stands)).collect()
         })
     });

@@ -33,8 +33,9 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Goes before others, if it may.
 const PRIORITY: i32 = 50;
 
-/// Runs a policy until SIGINT, SIGTERM or `tidegate down` ends it; on every device that the options describe, as they
-/// come and go, where those name a pattern or a process. The process gives up all privileges but those for the network.
+/// Runs a policy until SIGINT, SIGTERM or `tidegate down` ends it; on every device that the options describe,
+/// as they come and go, where those name a pattern or a process. The process gives up all privileges but
+/// those for the network.
 ///
 /// # Errors
 /// The policy, a device or the privileges are not as needed.
@@ -52,10 +53,11 @@ fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
     let mut wanted = wanted(options, &log)?;
     wanted.spots = opener.spots(wanted.spots);
     let room = RuntimeDir::here()?;
-    room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
+    room.make()
+        .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _alone = locks(&room, &wanted)?;
-    // Whoever undoes an apply changes its state first and then looks who has the lock; this is the other way round, so
-    // one of the two notices the other.
+    // Whoever undoes an apply changes its state first and then looks who has the lock; this is the other way
+    // round, so one of the two notices the other.
     if let Some(job) = &options.started_for {
         ensure!(
             room.job(wanted.name()).as_ref() == Some(job),
@@ -126,7 +128,10 @@ fn locks(room: &RuntimeDir, wanted: &Wanted) -> Result<Vec<Alone>> {
         let path = room.lock(name);
         let taken = RuntimeDir::take(&path).with_context(|| path.display().to_string())?;
         taken.ok_or_else(|| {
-            error!(Busy, "`{name}` is shaped by another tidegate already; `tidegate down {name}` ends that one")
+            error!(
+                Busy,
+                "`{name}` is shaped by another tidegate already; `tidegate down {name}` ends that one"
+            )
         })
     };
     names.into_iter().map(take).collect()

@@ -37,8 +37,8 @@ impl RuntimeDir {
         Ok(RuntimeDir::of(&root, &NetworkNamespace::current()?))
     }
 
-    /// That of a namespace. Its number alone is not enough: the next namespace may have the same, and must not be
-    /// taken for this one.
+    /// That of a namespace. Its number alone is not enough: the next namespace may have the same, and must
+    /// not be taken for this one.
     fn of(root: &Path, namespace: &NetworkNamespace) -> RuntimeDir {
         RuntimeDir(root.join(format!("net-{namespace}")))
     }
@@ -84,7 +84,8 @@ impl RuntimeDir {
         self.file(dev, "lock")
     }
 
-    /// Locked by whoever applies, confirms or goes back, one at a time in a namespace. (No device has a colon in its name.)
+    /// Locked by whoever applies, confirms or goes back, one at a time in a namespace. (No device has a colon
+    /// in its name.)
     pub fn work(&self) -> PathBuf {
         self.file(":work", "lock")
     }
@@ -100,7 +101,8 @@ impl RuntimeDir {
         locks.filter_map(|name| RuntimeDir::holder(&self.file(&name, "lock"))).collect()
     }
 
-    /// There while `tidegate down DEV` keeps a daemon that follows devices from starting another one for this device.
+    /// There while `tidegate down DEV` keeps a daemon that follows devices from starting another one for this
+    /// device.
     pub fn kept_down(&self, dev: &str) -> PathBuf {
         self.file(dev, "down")
     }
@@ -170,13 +172,15 @@ impl RuntimeDir {
         }
     }
 
-    /// The process that has a lock; `None`: nobody has it, or this user may not know. (0: it does not say who it is.)
+    /// The process that has a lock; `None`: nobody has it, or this user may not know. (0: it does not say who
+    /// it is.)
     pub fn holder(path: &Path) -> Option<u32> {
         // It is had for an instant, which is why those who take it try again.
         match path.exists().then(|| Alone::take(path)) {
             Some(Ok(None)) => {
                 // Whoever took it just now is about to write who they are.
-                let tries = std::iter::repeat_with(|| std::fs::read_to_string(path).unwrap_or_default()).take(TRIES);
+                let tries =
+                    std::iter::repeat_with(|| std::fs::read_to_string(path).unwrap_or_default()).take(TRIES);
                 let told = tries.map(|text| text.trim().parse().ok()).find(|pid| {
                     if pid.is_none() {
                         std::thread::sleep(LOOK);

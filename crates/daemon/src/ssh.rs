@@ -24,7 +24,8 @@ impl Ssh {
     }
 }
 
-/// The session that we are in, if we are in one. `sudo` hides it from us: then a process above ours has it. (Said and empty: we are in none.)
+/// The session that we are in, if we are in one. `sudo` hides it from us: then a process above ours has it.
+/// (Said and empty: we are in none.)
 pub fn session() -> Option<Ssh> {
     let own = std::env::var(VARIABLE).ok();
     own.or_else(from_above).as_deref().and_then(read)

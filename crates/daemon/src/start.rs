@@ -23,11 +23,13 @@ const LOOK: Duration = Duration::from_millis(10);
 pub fn start(options: &DaemonOptions, say: Say<'_>) -> Result<Value> {
     let name = read(options, say)?.name().to_owned();
     let room = RuntimeDir::here()?;
-    room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
+    room.make()
+        .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     if let Some(pid) = RuntimeDir::holder(&room.lock(&name)) {
         bail!(
             Busy,
-            "`{name}` is shaped by another tidegate already (process {pid}); `tidegate down {name}` ends that one"
+            "`{name}` is shaped by another tidegate already (process {pid}); `tidegate down {name}` ends \
+            that one"
         );
     }
     let path = room.log(&name);
@@ -39,7 +41,10 @@ pub fn start(options: &DaemonOptions, say: Say<'_>) -> Result<Value> {
     let mut child = service::detached(&mut command).spawn().context("the daemon cannot be started")?;
     ready(&mut child, &name).with_context(|| {
         let said = std::fs::read_to_string(&path).unwrap_or_default();
-        format!("the daemon of `{name}` is not running: {}", said.trim().trim_start_matches("tidegate daemon: "))
+        format!(
+            "the daemon of `{name}` is not running: {}",
+            said.trim().trim_start_matches("tidegate daemon: ")
+        )
     })
 }
 
@@ -66,8 +71,10 @@ fn ready(child: &mut Child, name: &str) -> Result<Value> {
 /// # Errors
 /// There is none, or it cannot: then what ran before still runs.
 pub fn reload(dev: &str, options: &DaemonOptions, say: Say<'_>) -> Result<Value> {
-    // The daemon has given up the privileges that a script's sandbox may need: it is told what the script came to.
-    let commands: Vec<Vec<String>> = taken(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
+    // The daemon has given up the privileges that a script's sandbox may need: it is told what the script
+    // came to.
+    let commands: Vec<Vec<String>> =
+        taken(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
     let request = json!({
         "ask": "reload", "files": options.files, "args": options.args, "dev": options.dev, "commands": commands,
         "door": options.packet_io.name(), "realtime": options.realtime,

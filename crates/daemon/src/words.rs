@@ -3,8 +3,8 @@
 use serde_json::Value;
 use tidegate_text::shell_word as quoted;
 
-/// `tidegate apply --backend user …` for these files, as `asked` has it: a state of `tidegate apply`, or its request to a daemon (`args`, `dev`, `door`,
-/// `realtime`, `force`).
+/// `tidegate apply --backend user …` for these files, as `asked` has it: a state of `tidegate apply`, or its
+/// request to a daemon (`args`, `dev`, `door`, `realtime`, `force`).
 ///
 /// ```
 /// use serde_json::json;
@@ -37,10 +37,12 @@ mod tests {
     #[test]
     fn a_command_has_all_its_words() {
         let files = ["/etc/tidegate/eth0".to_owned()];
-        let asked = json!({"args": ["a b"], "dev": "wan0", "door": "nfqueue", "realtime": true, "force": false});
+        let asked =
+            json!({"args": ["a b"], "dev": "wan0", "door": "nfqueue", "realtime": true, "force": false});
         assert_eq!(
             apply_command(&files, &asked),
-            "tidegate apply --backend user --arg 'a b' --dev wan0 --door nfqueue --realtime /etc/tidegate/eth0"
+            "tidegate apply --backend user --arg 'a b' --dev wan0 --door nfqueue --realtime \
+            /etc/tidegate/eth0"
         );
         let plain = json!({"args": [], "dev": null, "door": "auto"});
         assert_eq!(apply_command(&files, &plain), "tidegate apply --backend user /etc/tidegate/eth0");

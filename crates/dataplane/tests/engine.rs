@@ -1,4 +1,5 @@
-//! The engine between a door that is none and a clock that is none: what leaves when, and that each ticket comes back once.
+//! The engine between a door that is none and a clock that is none: what leaves when, and that each ticket
+//! comes back once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -147,7 +148,8 @@ fn a_rate_is_the_rate_however_late_somebody_wakes_up() {
 
 #[test]
 fn after_a_long_pause_what_was_missed_is_missed() {
-    let (mut engine, mut bench) = machine("qdisc add dev eth0 root tbf rate 8mbit burst 2000 limit 2000000", 4000);
+    let (mut engine, mut bench) =
+        machine("qdisc add dev eth0 root tbf rate 8mbit burst 2000 limit 2000000", 4000);
     (0..1500).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
     while engine.turn(&mut bench, Time(0)).expect("no door") {}
     let before = bench.left.len();
@@ -182,7 +184,8 @@ fn each_ticket_comes_back_once() {
 
 #[test]
 fn beyond_the_limit_of_memory_nothing_is_held() {
-    let (mut engine, mut bench) = machine("qdisc add dev eth0 root tbf rate 1mbit burst 2000 limit 2000000", 100);
+    let (mut engine, mut bench) =
+        machine("qdisc add dev eth0 root tbf rate 1mbit burst 2000 limit 2000000", 100);
     (0..500).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
     go(&mut engine, &mut bench, 1000, 0);
     assert_eq!(engine.holds(), 100);
@@ -194,7 +197,8 @@ fn beyond_the_limit_of_memory_nothing_is_held() {
 fn what_arrives_is_shaped_on_an_ifb_and_goes_on() {
     let (mut engine, mut bench) = machine(
         "qdisc add dev eth0 handle ffff: ingress
-         filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev ifb0
+         filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev \
+         ifb0
          qdisc add dev ifb0 root tbf rate 8mbit burst 2000 limit 100000",
         4000,
     );
@@ -243,7 +247,8 @@ fn a_reload_loses_nothing_that_waits() {
     }
     assert_eq!((bench.lost.len(), engine.holds() + bench.left.len()), (0, 1000));
     let refused = ops("class change dev eth0 parent 1: classid 1:99 htb rate 1mbit\nqdisc del dev eth0 root");
-    let (at, error) = engine.apply(&mut bench, Time(2_000_000), &refused).expect("no door").expect_err("no such class");
+    let (at, error) =
+        engine.apply(&mut bench, Time(2_000_000), &refused).expect("no door").expect_err("no such class");
     assert_eq!((at, error.to_string().contains("No such file")), (0, true), "{error}");
     assert_eq!(bench.lost.len(), 0, "nothing is done after what was refused");
 }
@@ -258,8 +263,10 @@ fn who_watches_sees_how_long_packets_wait_in_each_class() {
         4000,
     );
     let (to, captured) = std::sync::mpsc::sync_channel(100);
-    let device =
-        engine.visit(&mut bench, Time(0), |gateway, _| gateway.device("eth0")).expect("no door").expect("eth0");
+    let device = engine
+        .visit(&mut bench, Time(0), |gateway, _| gateway.device("eth0"))
+        .expect("no door")
+        .expect("eth0");
     let class = |minor| Handle::new(1, minor);
     engine.watch().capture(device, class(0x20), to);
     (0..11).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
@@ -290,7 +297,8 @@ fn the_rate_of_a_link_is_the_most_that_its_disciplines_let_through() {
         ("qdisc add dev eth0 root tbf rate 4mbit burst 3000 limit 20000", Some(4)),
         ("qdisc add dev eth0 root cake bandwidth 7mbit", Some(7)),
         (
-            "qdisc add dev eth0 root handle 1: htb\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit ceil 9mbit",
+            "qdisc add dev eth0 root handle 1: htb\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit \
+            ceil 9mbit",
             Some(9),
         ),
         ("qdisc add dev eth0 root fq_codel", None),
@@ -319,7 +327,8 @@ fn frames_of_any_octets_pass_or_are_lost_and_no_ticket_stays() {
         "qdisc add dev eth0 root cake bandwidth 100mbit diffserv4 ack-filter nat",
         "qdisc add dev eth0 root handle 1: prio
          filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xffff flowid 1:1
-         filter add dev eth0 parent 1: protocol all prio 9 handle 1 flow hash keys src,dst,proto,proto-src,proto-dst divisor 3 baseclass 1:1",
+         filter add dev eth0 parent 1: protocol all prio 9 handle 1 flow hash keys \
+         src,dst,proto,proto-src,proto-dst divisor 3 baseclass 1:1",
     ];
     for script in scripts {
         let (mut engine, mut bench) = machine(script, 500);
@@ -361,6 +370,7 @@ fn a_hundred_thousand_flows_share_a_bounded_table() {
     go(&mut engine, &mut bench, 100 * SECOND, 0);
     let (counts, all) = (engine.counts(), bench.left.len() + bench.lost.len());
     assert_eq!((all, engine.holds()), (100_000, 0), "{counts:?}");
-    // fq_codel holds 10,240 packets, so at 10 times the rate most are lost, and those that leave come from all flows.
+    // fq_codel holds 10,240 packets, so at 10 times the rate most are lost, and those that leave come from
+    // all flows.
     assert!(counts.lost > 50_000 && counts.passed > 10_000 && counts.no_room == 0, "{counts:?}");
 }

@@ -58,7 +58,11 @@ pub const TARGETS: &[Target] = &[
     target("tool_socket", "requests on the tool socket, and replies", binary::tool_socket),
     target("control_socket", "requests on the daemon's control socket", network::control_socket),
     target("probe_messages", "messages and datagrams of the probe protocol", network::probe_messages),
-    target("netlink_dump", "the kernel's dumps of qdiscs, classes, filters and actions", network::netlink_dump),
+    target(
+        "netlink_dump",
+        "the kernel's dumps of qdiscs, classes, filters and actions",
+        network::netlink_dump,
+    ),
     target("netlink_messages", "netlink messages, nfqueue packets, control data", network::netlink_messages),
 ];
 

@@ -56,7 +56,11 @@ pub(crate) fn probe_messages(bytes: &[u8]) {
     }
     if let Ok(message) = Message::decode(bytes) {
         let encoded = message.encode();
-        assert_eq!(Message::decode(&encoded[4..]), Ok(message.clone()), "a message reads back as it was written");
+        assert_eq!(
+            Message::decode(&encoded[4..]),
+            Ok(message.clone()),
+            "a message reads back as it was written"
+        );
         let mut sessions = Sessions::new(None, Quotas::default());
         let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
         if let Ok(call) = sessions.call(0, from, [7; tidegate_probe_wire::DRAW], 9) {
@@ -98,7 +102,8 @@ fn messages(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 
 pub(crate) fn netlink_dump(bytes: &[u8]) {
     let told = messages(bytes);
-    let number = told.first().and_then(|message| message.get(4..8)?.try_into().ok()).map_or(1, u32::from_ne_bytes);
+    let number =
+        told.first().and_then(|message| message.get(4..8)?.try_into().ok()).map_or(1, u32::from_ne_bytes);
     let names = |number: u32| Some(format!("dev{number}"));
     let _ = decode::qdiscs("eth0", number, &told);
     let _ = decode::classes("eth0", number, &told);

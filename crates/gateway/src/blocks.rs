@@ -39,10 +39,13 @@ impl Gateway {
 
     /// A device that has the block of an operation, which is carried out by its clock and randomness.
     pub(crate) fn device_for(&self, op: &FilterOp) -> Result<DeviceId, TcError> {
-        const NO_MARK: TcError = TcError::new(Errno::Inval, "Must specify mark when attaching fw filter to block");
+        const NO_MARK: TcError =
+            TcError::new(Errno::Inval, "Must specify mark when attaching fw filter to block");
         let bare = op.kind.as_deref() == Some("fw") && op.handle == 0 && op.verb != Verb::Delete;
-        let says_nothing =
-            matches!(&op.params, None | Some(FilterParams::Fw(FwParams { classid: None, mask: None, indev: None })));
+        let says_nothing = matches!(
+            &op.params,
+            None | Some(FilterParams::Fw(FwParams { classid: None, mask: None, indev: None }))
+        );
         let one = op.protocol != 0 || op.handle != 0 || op.kind.is_some();
         match self.device_in(op.block) {
             // The kernel reads the whole request before it looks for the block.

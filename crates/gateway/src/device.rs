@@ -62,7 +62,8 @@ pub struct DeviceSpec {
     pub hz: u32,
     /// Made in software only: without a discipline of its own, packets leave at once (`noqueue`).
     pub queueless: bool,
-    /// How its disciplines differ from a stock kernel's: a matter of the machine, the same for all its devices.
+    /// How its disciplines differ from a stock kernel's: a matter of the machine, the same for all its
+    /// devices.
     pub switches: Switches,
     /// Megabits per second, as `/sys/class/net/DEV/speed` tells; `None` if unknown.
     pub speed_mbit: Option<u32>,
@@ -86,7 +87,8 @@ impl Default for DeviceSpec {
 }
 
 impl DeviceKind {
-    /// May a device of this kind carry packets of so many bytes? RFC 791 wants 68 at least; what is made in software only sets no bounds.
+    /// May a device of this kind carry packets of so many bytes? RFC 791 wants 68 at least; what is made in
+    /// software only sets no bounds.
     pub(crate) fn check_mtu(self, bytes: u32) -> Result<(), TcError> {
         match (self, bytes) {
             (DeviceKind::Ifb | DeviceKind::Dummy | DeviceKind::Loopback, _) | (_, 68..=65_535) => Ok(()),
@@ -107,10 +109,16 @@ impl DeviceSpec {
             LinkKind::Veth { .. } => DeviceSpec { speed_mbit: Some(10_000), ..software },
             LinkKind::Loopback => DeviceSpec { kind: DeviceKind::Loopback, mtu: 65_536, ..software },
             LinkKind::Dummy => DeviceSpec { kind: DeviceKind::Dummy, ..software },
-            LinkKind::Ifb => DeviceSpec { kind: DeviceKind::Ifb, tx_queue_len: 32, speed_mbit: None, ..ethernet },
+            LinkKind::Ifb => {
+                DeviceSpec { kind: DeviceKind::Ifb, tx_queue_len: 32, speed_mbit: None, ..ethernet }
+            }
             LinkKind::Bridge => DeviceSpec { kind: DeviceKind::Bridge, ..software },
-            LinkKind::Vlan { .. } => DeviceSpec { kind: DeviceKind::Vlan, speed_mbit: ethernet.speed_mbit, ..software },
-            LinkKind::PointToPoint => DeviceSpec { kind: DeviceKind::PointToPoint, mtu: 1492, tx_queue_len: 3, ..bare },
+            LinkKind::Vlan { .. } => {
+                DeviceSpec { kind: DeviceKind::Vlan, speed_mbit: ethernet.speed_mbit, ..software }
+            }
+            LinkKind::PointToPoint => {
+                DeviceSpec { kind: DeviceKind::PointToPoint, mtu: 1492, tx_queue_len: 3, ..bare }
+            }
             LinkKind::Raw(raw) => {
                 let (mtu, tx_queue_len) = match raw {
                     RawLink::Wireguard => (1420, 1000),

@@ -1,4 +1,5 @@
-//! Netfilter before the devices: the hooks a packet passes on each way through the machine, and the connections it belongs to.
+//! Netfilter before the devices: the hooks a packet passes on each way through the machine, and the
+//! connections it belongs to.
 
 use alloc::vec::Vec;
 use tidegate_classify::conntrack::{self, Asked, Conntrack};
@@ -91,7 +92,9 @@ impl Firewall {
             (NfCommand::DeleteTable, Some(at)) => drop(self.tables.remove(at)),
             (_, Some(at)) => self.tables[at].apply(op)?,
             // iptables' tables are there when they are asked for; nft's are not.
-            (NfCommand::DeleteTable | NfCommand::NewBase(..), None) => return Err(TcError::bare(Errno::NoEnt)),
+            (NfCommand::DeleteTable | NfCommand::NewBase(..), None) => {
+                return Err(TcError::bare(Errno::NoEnt));
+            }
             (_, None) if op.family != Family::Inet && SAVED.contains(&op.table.as_str()) => {
                 self.table_mut(op.family, &op.table).apply(op)?;
             }
@@ -103,10 +106,12 @@ impl Firewall {
     /// Rules that ask for connections make the machine keep them.
     fn notice(&mut self, op: &NfOp) {
         let Some(rule) = op.command.rule() else { return };
-        let counts = rule.matches.iter().any(|m| asks(&m.what, |what| matches!(what, Condition::Connbytes(_))));
+        let counts =
+            rule.matches.iter().any(|m| asks(&m.what, |what| matches!(what, Condition::Connbytes(_))));
         let keeps = rule.targets().any(|target| matches!(target, Target::Connmark(_) | Target::Translate(_)));
-        let connected =
-            |what: &Condition| matches!(what, Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_));
+        let connected = |what: &Condition| {
+            matches!(what, Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_))
+        };
         if counts || keeps || rule.matches.iter().any(|m| asks(&m.what, connected)) {
             self.connections.activate(counts);
         }
@@ -115,8 +120,9 @@ impl Firewall {
     /// iptables' tables that something was done to, in the order of `iptables-save`.
     pub(crate) fn tables(&self, ipv6: bool) -> Vec<&Table> {
         let family = Family::of(ipv6);
-        let named =
-            |name: &str| self.tables.iter().find(|t| t.family() == family && t.name() == name && t.is_touched());
+        let named = |name: &str| {
+            self.tables.iter().find(|t| t.family() == family && t.name() == name && t.is_touched())
+        };
         SAVED.iter().filter_map(|name| named(name)).collect()
     }
 
@@ -146,9 +152,17 @@ impl Firewall {
     }
 
     /// A packet of the machine's own programs.
-    pub(crate) fn send(&mut self, now: Time, output: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> Passage {
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        output: &str,
+        home: Home<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> Passage {
         let place = Place { input: "", output };
-        let passes = self.enter(Hook::Output, place, now, pool, pkt) && self.hook(Hook::Output, place, home, pool, pkt);
+        let passes = self.enter(Hook::Output, place, now, pool, pkt)
+            && self.hook(Hook::Output, place, home, pool, pkt);
         self.depart(passes, place, home, pool, pkt)
     }
 
@@ -176,7 +190,14 @@ impl Firewall {
     }
 
     /// The last hook, for what has passed those before.
-    fn depart(&mut self, passes: bool, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> Passage {
+    fn depart(
+        &mut self,
+        passes: bool,
+        place: Place<'_>,
+        home: Home<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> Passage {
         let leaves = passes && self.hook(Hook::Postrouting, place, home, pool, pkt);
         match (self.leave(leaves, pool, pkt), passes) {
             (true, _) => Passage::Passed,
@@ -186,7 +207,14 @@ impl Firewall {
     }
 
     /// A packet for the machine itself; false if it is lost.
-    pub(crate) fn receive(&mut self, now: Time, input: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        input: &str,
+        home: Home<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> bool {
         let place = Place { input, output: "" };
         let passes = self.enter(Hook::Prerouting, place, now, pool, pkt)
             && self.hook(Hook::Prerouting, place, home, pool, pkt)
@@ -197,30 +225,42 @@ impl Firewall {
     /// The chains before the lookup of the connection, and that.
     fn enter(&mut self, hook: Hook, place: Place<'_>, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         conntrack::begin_hooks(pool.meta_mut(pkt));
-        self.chains(hook, (i32::MIN, Base::CONNECTIONS), place, pool, pkt) && self.connections.enter(now, pool, pkt)
+        self.chains(hook, (i32::MIN, Base::CONNECTIONS), place, pool, pkt)
+            && self.connections.enter(now, pool, pkt)
     }
 
-    /// The chains of a hook behind the lookup: destinations are translated on the way in, sources on the way out.
+    /// The chains of a hook behind the lookup: destinations are translated on the way in, sources on the way
+    /// out.
     fn hook(&mut self, hook: Hook, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let translation = match hook {
             Hook::Prerouting | Hook::Output => Base::DESTINATIONS,
             Hook::Input | Hook::Postrouting => Base::SOURCES,
             Hook::Forward => return self.chains(hook, (i32::MIN, i32::MAX), place, pool, pkt),
         };
-        let first = if matches!(hook, Hook::Prerouting | Hook::Output) { Base::CONNECTIONS } else { i32::MIN };
+        let first =
+            if matches!(hook, Hook::Prerouting | Hook::Output) { Base::CONNECTIONS } else { i32::MIN };
         self.chains(hook, (first, translation), place, pool, pkt)
             && self.nat(hook, place, home, pool, pkt)
             && self.chains(hook, (translation, i32::MAX), place, pool, pkt)
     }
 
     /// The chains of a hook from one priority on, up to but without another.
-    fn chains(&mut self, hook: Hook, range: (i32, i32), place: Place<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+    fn chains(
+        &mut self,
+        hook: Hook,
+        range: (i32, i32),
+        place: Place<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> bool {
         let Firewall { tables, connections, stops: known, watch, .. } = self;
         let all = known.get_or_insert_with(|| Hook::ALL.map(|hook| stops(tables, hook)));
-        let mut asked =
-            all[hook as usize].iter().filter(|stop| !stop.translates && (range.0..range.1).contains(&stop.priority));
+        let mut asked = all[hook as usize]
+            .iter()
+            .filter(|stop| !stop.translates && (range.0..range.1).contains(&stop.priority));
         asked.all(|stop| {
-            tables[stop.table].run(stop.chain, place, connections, pool, pkt, watch.as_mut()) == Verdict::Accept
+            tables[stop.table].run(stop.chain, place, connections, pool, pkt, watch.as_mut())
+                == Verdict::Accept
         })
     }
 
@@ -243,7 +283,8 @@ fn asks(what: &Condition, so: impl Fn(&Condition) -> bool + Copy) -> bool {
     }
 }
 
-/// The chains at a hook in the order in which packets meet them: of those with equal priority the one made last comes first.
+/// The chains at a hook in the order in which packets meet them: of those with equal priority the one made
+/// last comes first.
 fn stops(tables: &[Table], hook: Hook) -> Vec<Stop> {
     let of_table = |(at, table): (usize, &Table)| {
         let translates = !table.is_free() && table.name() == "nat";

@@ -9,7 +9,8 @@ use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, FilterParams, TcError};
 use tidegate_qdisc::{Arrival, Shaper, Way};
 
-/// Devices that one packet may be led through in one call; beyond that it is lost, as in the kernel a loop would be.
+/// Devices that one packet may be led through in one call; beyond that it is lost, as in the kernel a loop
+/// would be.
 const MOST_LEADS: u32 = Actions::MOST_LEADS;
 
 /// What became of a packet that arrived at a device.
@@ -18,7 +19,8 @@ const MOST_LEADS: u32 = Actions::MOST_LEADS;
 pub enum Received {
     /// It goes on to routing, as having come in by this device: another one where that stands on the first.
     Passed(Pkt, DeviceId),
-    /// A filter led it to this device's egress, which must be polled; an ifb gives it back there (see [`Gateway::given_back`]).
+    /// A filter led it to this device's egress, which must be polled; an ifb gives it back there (see
+    /// [`Gateway::given_back`]).
     Led(DeviceId),
     /// It was dropped, by a filter or because the device it was led to had no room.
     Lost,
@@ -81,8 +83,8 @@ impl Gateway {
         }
     }
 
-    /// Says whether a device is up, as each is at first. One that goes down loses what waits in it; then it takes nothing, and filters lead
-    /// nothing to it.
+    /// Says whether a device is up, as each is at first. One that goes down loses what waits in it; then it
+    /// takes nothing, and filters lead nothing to it.
     pub fn set_up(&mut self, world: World<'_>, device: DeviceId, up: bool) {
         let World { now, pool, draws } = world;
         let port = self.port(device);
@@ -105,20 +107,22 @@ impl Gateway {
         down
     }
 
-    /// The next packet that a filter had arrive at a device, with that device, beside what was received or offered: whoever drives the
-    /// machine routes it. Copies of what is received come before it, all others after what was offered has gone on.
+    /// The next packet that a filter had arrive at a device, with that device, beside what was received or
+    /// offered: whoever drives the machine routes it. Copies of what is received come before it, all others
+    /// after what was offered has gone on.
     pub fn take_arrived(&mut self) -> Option<(Pkt, DeviceId)> {
         self.arrived.pop_front()
     }
 
-    /// Where a packet that an ifb's egress gave belongs: the device it was led from, and whether it was on its way out there. `None`:
-    /// it was never led anywhere.
+    /// Where a packet that an ifb's egress gave belongs: the device it was led from, and whether it was on
+    /// its way out there. `None`: it was never led anywhere.
     pub fn given_back(&self, pool: &Pool, pkt: &Pkt) -> Option<(DeviceId, bool)> {
         let (device, out) = pool.meta(pkt).led.place()?;
         Some((DeviceId(u32::from(device)), out))
     }
 
-    /// Gives a packet that was led away on its way out of `device`, and came back, to that device again. The actions that led it away are passed over.
+    /// Gives a packet that was led away on its way out of `device`, and came back, to that device again. The
+    /// actions that led it away are passed over.
     pub fn offer_back(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
         let meta = pool.meta_mut(&pkt);
@@ -158,7 +162,8 @@ impl Gateway {
         }
     }
 
-    /// Sends the copies that actions on `device` made of packets to the devices they are for. An ifb gives none of them back.
+    /// Sends the copies that actions on `device` made of packets to the devices they are for. An ifb gives
+    /// none of them back.
     #[inline]
     fn send_copies(&mut self, world: World<'_>, device: DeviceId, before: u32) {
         if self.shared.actions.has_mirrored() {
@@ -204,7 +209,8 @@ impl Gateway {
         done
     }
 
-    /// Leads a packet to the egress of another device. The action that does it counts those that were not simply taken.
+    /// Leads a packet to the egress of another device. The action that does it counts those that were not
+    /// simply taken.
     fn lead(&mut self, world: World<'_>, from: DeviceId, way: Way, pkt: Pkt) -> (Offer, DeviceId) {
         let led = self.lead_on(world, from, way.to, pkt);
         if !matches!(led.0, Offer::Queued | Offer::Away) {
@@ -232,8 +238,8 @@ impl Gateway {
                     return (Offer::Queued, DeviceId(to));
                 }
                 Some((again, further)) => {
-                    // Whoever gives it back gives it to the device that led it there last (asked of Linux 6.1: an ifb whose
-                    // filter leads packets to another gets them back, and drops them then).
+                    // Whoever gives it back gives it to the device that led it there last (asked of Linux
+                    // 6.1: an ifb whose filter leads packets to another gets them back, and drops them then).
                     pool.meta_mut(&again).led = Led::at(to as u16, true);
                     (pkt, last, to) = (again, DeviceId(to), further.to);
                 }
@@ -304,8 +310,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Releases the actions of deleted filters: before the next operation or listing or, while releases are deferred,
-    /// once time has gone on.
+    /// Releases the actions of deleted filters: before the next operation or listing or, while releases are
+    /// deferred, once time has gone on.
     pub(crate) fn count_actions(&mut self, now: Time) {
         if !self.shared.actions.must_count(now, self.defers_releases) {
             return;

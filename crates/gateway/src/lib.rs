@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 //! The model machine: devices with their queueing trees, and netfilter's tables before them.
 //!
-//! One [`Gateway`] stands for one Linux machine. Front ends bring it [`Op`]s and read dumps; a driver (replay, the simulator, later the
-//! lab and the live daemon) brings packets and the time.
+//! One [`Gateway`] stands for one Linux machine. Front ends bring it [`Op`]s and read dumps; a driver
+//! (replay, the simulator, later the lab and the live daemon) brings packets and the time.
 
 extern crate alloc;
 
@@ -96,7 +96,8 @@ impl Gateway {
         self.dissector = dissector;
     }
 
-    /// Has all devices behave otherwise than a stock kernel's from now on, or no longer; those added later are told by their spec.
+    /// Has all devices behave otherwise than a stock kernel's from now on, or no longer; those added later
+    /// are told by their spec.
     pub fn switch(&mut self, change: impl Fn(&mut Switches)) {
         for port in &mut self.ports {
             let mut spec = port.spec;
@@ -140,7 +141,8 @@ impl Gateway {
 
     /// The devices that are there, in the order in which they were made; deleted ones are left out.
     pub fn devices(&self) -> impl Iterator<Item = DeviceId> + use<> {
-        let there: Vec<_> = (0..).zip(&self.ports).filter(|(_, port)| !port.is_gone()).map(|(at, _)| at).collect();
+        let there: Vec<_> =
+            (0..).zip(&self.ports).filter(|(_, port)| !port.is_gone()).map(|(at, _)| at).collect();
         there.into_iter().map(DeviceId)
     }
 
@@ -172,9 +174,9 @@ impl Gateway {
         self.firewall.connections.without_zones();
     }
 
-    /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace period of
-    /// some milliseconds: two lines of one batch see them, two commands of a script do not. Returns what was set
-    /// before.
+    /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace
+    /// period of some milliseconds: two lines of one batch see them, two commands of a script do not. Returns
+    /// what was set before.
     pub fn defer_releases(&mut self, defers: bool) -> bool {
         core::mem::replace(&mut self.defers_releases, defers)
     }
@@ -198,7 +200,9 @@ impl Gateway {
                 let op = self.complete(op)?;
                 if op.block != 0 {
                     let device = self.device_for(&op)?;
-                    return self.lent(device, |shaper| shaper.block_filter_op(now, pool, draws, &op)).map(|()| None);
+                    return self
+                        .lent(device, |shaper| shaper.block_filter_op(now, pool, draws, &op))
+                        .map(|()| None);
                 }
                 let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
                 self.lent(device, |shaper| shaper.filter_op(now, pool, draws, &op)).map(|()| None)
@@ -264,7 +268,8 @@ impl Gateway {
         &self.firewall.tables
     }
 
-    /// The chains that packets of a family meet at a hook, in the order in which they do: the table, and the chain's number in it.
+    /// The chains that packets of a family meet at a hook, in the order in which they do: the table, and the
+    /// chain's number in it.
     pub fn chains_at(&self, ipv6: bool, hook: Hook) -> Vec<(&Table, usize)> {
         self.firewall.chains_at(ipv6, hook)
     }
@@ -300,8 +305,8 @@ impl Gateway {
         self.follow(World { now, pool, draws }, device, offer)
     }
 
-    /// Shows a packet to the hooks of its route. They count from the network header on, and what they are given has an Ethernet header;
-    /// a packet that passed gets the link header of the device it leaves by.
+    /// Shows a packet to the hooks of its route. They count from the network header on, and what they are
+    /// given has an Ethernet header; a packet that passed gets the link header of the device it leaves by.
     fn hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> Passage {
         const SHOWN: u32 = Head::ETHERNET as u32;
         let Gateway { ports, firewall, .. } = self;
@@ -317,14 +322,24 @@ impl Gateway {
         let passage = match route {
             Route::Direct => return Passage::Passed,
             Route::Local => firewall.send(now, name(device), &home, pool, pkt),
-            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, pkt),
+            Route::Forwarded(from) => {
+                firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, pkt)
+            }
         };
         reframe(pool, pkt, SHOWN, header(device));
         passage
     }
 
-    /// Shows netfilter a packet that would leave by `device` and does not: connections remember it, no queue does. False: a rule drops it.
-    pub fn only_hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> bool {
+    /// Shows netfilter a packet that would leave by `device` and does not: connections remember it, no queue
+    /// does. False: a rule drops it.
+    pub fn only_hooks(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        device: DeviceId,
+        route: Route,
+        pkt: &Pkt,
+    ) -> bool {
         self.hooks(now, pool, device, route, pkt) == Passage::Passed
     }
 
@@ -348,7 +363,8 @@ impl Gateway {
         self.firewall.connections.set_mark(pool.meta(pkt), mark);
     }
 
-    /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops it.
+    /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops
+    /// it.
     pub fn input(&mut self, now: Time, pool: &mut Pool, device: DeviceId, pkt: &Pkt) -> bool {
         let Gateway { ports, firewall, .. } = self;
         let home = |name: &str, v6: bool| address(ports, name, v6);
@@ -395,18 +411,21 @@ impl Gateway {
     /// Changes the hash key that is due first.
     pub fn perturb(&mut self, world: World<'_>) {
         let due = self.first_timer();
-        if let Some(port) = self.ports.iter_mut().find_map(|port| (port.shaper.perturb_due() == due).then_some(port)) {
+        if let Some(port) =
+            self.ports.iter_mut().find_map(|port| (port.shaper.perturb_due() == due).then_some(port))
+        {
             port.shaper.perturb(world.now, world.pool, world.draws);
         }
     }
 
-    /// Routed packets have a hop less from then on, and are lost with their last. Unless somebody asks for that nobody counts: it costs a
-    /// look at the header of each.
+    /// Routed packets have a hop less from then on, and are lost with their last. Unless somebody asks for
+    /// that nobody counts: it costs a look at the header of each.
     pub fn count_hops(&mut self) {
         self.firewall.counts_hops = true;
     }
 
-    /// Hash keys change when the driver says so, perhaps late; `never_turned` while no maintenance timer has run since the start.
+    /// Hash keys change when the driver says so, perhaps late; `never_turned` while no maintenance timer has
+    /// run since the start.
     pub fn late_timers(&mut self, never_turned: bool) {
         for port in &mut self.ports {
             port.shaper.late_timers(never_turned);
@@ -455,7 +474,12 @@ impl Gateway {
     ///
     /// # Errors
     /// When there is no such parent.
-    pub fn filters(&mut self, now: Time, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+    pub fn filters(
+        &mut self,
+        now: Time,
+        device: DeviceId,
+        parent: Handle,
+    ) -> Result<Vec<FilterDump>, TcError> {
         self.count_actions(now);
         let name = self.name(device).to_owned();
         let mut dumps = self.lent(device, |shaper| shaper.dump_filters(now, &name, parent))?;
@@ -471,11 +495,17 @@ impl Gateway {
         self.lent(device, |shaper| shaper.chains(parent))
     }
 
-    /// The filters that packets are shown at a qdisc or class, without the tables of other lists that tc shows there.
+    /// The filters that packets are shown at a qdisc or class, without the tables of other lists that tc
+    /// shows there.
     ///
     /// # Errors
     /// When there is no such parent.
-    pub fn own_filters(&mut self, now: Time, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+    pub fn own_filters(
+        &mut self,
+        now: Time,
+        device: DeviceId,
+        parent: Handle,
+    ) -> Result<Vec<FilterDump>, TcError> {
         self.count_actions(now);
         let name = self.name(device).to_owned();
         let mut dumps = self.lent(device, |shaper| shaper.own_filters(now, &name, parent))?;
@@ -508,8 +538,8 @@ fn tag_frame(pool: &mut Pool, pkt: &Pkt) {
     }
 }
 
-/// Does the machine take in a packet whose octets were rewritten on the way to it? Not without a right header. What is behind the length
-/// that the header tells goes, and the link header is read no more.
+/// Does the machine take in a packet whose octets were rewritten on the way to it? Not without a right
+/// header. What is behind the length that the header tells goes, and the link header is read no more.
 fn is_taken_in(pool: &mut Pool, pkt: &Pkt) -> bool {
     let meta = pool.meta(pkt);
     let network_len = meta.frame_len.saturating_sub(Head::ETHERNET as u32);

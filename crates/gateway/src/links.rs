@@ -90,7 +90,11 @@ impl Gateway {
     /// A new device of this kind, on a machine whose clock ticks as it does for the others.
     fn spec_of(&self, kind: &LinkKind) -> DeviceSpec {
         let spec = DeviceSpec::of(kind);
-        self.ports.first().map_or(spec, |port| DeviceSpec { hz: port.spec.hz, switches: port.spec.switches, ..spec })
+        self.ports.first().map_or(spec, |port| DeviceSpec {
+            hz: port.spec.hz,
+            switches: port.spec.switches,
+            ..spec
+        })
     }
 
     fn delete_link(&mut self, world: World<'_>, name: &str) -> Result<(), TcError> {

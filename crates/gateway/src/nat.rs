@@ -29,24 +29,43 @@ pub(crate) fn first(addresses: &[(IpAddr, u8)], v6: bool) -> Option<[u8; 16]> {
 
 impl Firewall {
     /// What the table nat does at a hook to a packet; false if it is lost.
-    pub(crate) fn nat(&mut self, hook: Hook, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
-        let end = if matches!(hook, Hook::Prerouting | Hook::Output) { End::Destination } else { End::Source };
+    pub(crate) fn nat(
+        &mut self,
+        hook: Hook,
+        place: Place<'_>,
+        home: Home<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> bool {
+        let end =
+            if matches!(hook, Hook::Prerouting | Hook::Output) { End::Destination } else { End::Source };
         let family = Family::of(pool.meta(pkt).ethertype == ethertype::IPV6);
         // Without the table nobody translates here, not even what the action ct settled.
         if !self.tables.iter().any(|t| t.family() == family && t.name() == "nat" && !t.is_free()) {
             return true;
         }
-        if self.connections.is_unsettled(pool.meta(pkt), end) && !self.settle(hook, end, place, home, pool, pkt) {
+        if self.connections.is_unsettled(pool.meta(pkt), end)
+            && !self.settle(hook, end, place, home, pool, pkt)
+        {
             return false;
         }
         self.connections.translate(pool, pkt, end);
         true
     }
 
-    fn settle(&mut self, hook: Hook, end: End, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+    fn settle(
+        &mut self,
+        hook: Hook,
+        end: End,
+        place: Place<'_>,
+        home: Home<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> bool {
         let v6 = pool.meta(pkt).ethertype == ethertype::IPV6;
         let Firewall { tables, connections, watch, .. } = self;
-        let found = tables.iter_mut().find(|t| t.family() == Family::of(v6) && t.name() == "nat" && !t.is_free());
+        let found =
+            tables.iter_mut().find(|t| t.family() == Family::of(v6) && t.name() == "nat" && !t.is_free());
         let Some(table) = found else { return true };
         let Some((_, chain)) = table.at_hook(hook).next() else { return true };
         let wanted = match table.run(chain, place, connections, pool, pkt, watch.as_mut()) {

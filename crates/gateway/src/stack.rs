@@ -18,7 +18,8 @@ pub enum Encap {
     Bare,
     /// PPPoE: 8 octets, EtherType 0x8864.
     Pppoe,
-    /// A tag. The card adds it, so the device beneath counts the frame without; its filters see EtherType 0x8100.
+    /// A tag. The card adds it, so the device beneath counts the frame without; its filters see EtherType
+    /// 0x8100.
     Vlan(u16),
     /// IP in IP, or GRE: the outer packet is the machine's own and passes OUTPUT and POSTROUTING.
     Tunnel(Tunnel),
@@ -37,8 +38,8 @@ impl Gateway {
         self.port(upper).stacked = Some(Stacked { on: Some(lower), encap });
     }
 
-    /// Puts a device on another one in the way its kind has: PPPoE for point-to-point devices; tunnels and tagged devices as they
-    /// were made.
+    /// Puts a device on another one in the way its kind has: PPPoE for point-to-point devices; tunnels and
+    /// tagged devices as they were made.
     pub fn stack_by_kind(&mut self, upper: DeviceId, lower: DeviceId) {
         let port = self.port(upper);
         let encap = match (port.stacked, port.spec.kind) {
@@ -60,7 +61,8 @@ impl Gateway {
         self.ports[device.0 as usize].stacked.map(|stacked| stacked.encap)
     }
 
-    /// Takes off what a modem or provider takes off on the way to another machine: PPPoE that no device there stands for.
+    /// Takes off what a modem or provider takes off on the way to another machine: PPPoE that no device there
+    /// stands for.
     pub fn unwrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt) {
         let stands = |stacked: Stacked| stacked.on == Some(device) && stacked.encap == Encap::Pppoe;
         if pool.meta(pkt).ethertype != ethertype::PPPOE
@@ -92,13 +94,15 @@ impl Gateway {
         self.follow(World { now, pool, draws }, lower, offer)
     }
 
-    /// Wraps a packet that arrives at `device` as the far end of the device that stands there does before it sends: for drivers that
-    /// know of no headers. What is wrapped already stays as it is; `tunnels`: those end beyond the driver too.
+    /// Wraps a packet that arrives at `device` as the far end of the device that stands there does before it
+    /// sends: for drivers that know of no headers. What is wrapped already stays as it is; `tunnels`: those
+    /// end beyond the driver too.
     pub fn wrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt, tunnels: bool) {
         let above = |on: DeviceId| {
             (0..).zip(&self.ports).find_map(|(at, port)| {
                 let stacked = port.stacked.filter(|stacked| stacked.on == Some(on) && !port.is_gone())?;
-                (tunnels || !matches!(stacked.encap, Encap::Tunnel(_))).then_some((DeviceId(at), stacked.encap))
+                (tunnels || !matches!(stacked.encap, Encap::Tunnel(_)))
+                    .then_some((DeviceId(at), stacked.encap))
             })
         };
         // From the ground up; what is highest is furthest in.
@@ -155,12 +159,15 @@ impl Gateway {
         }
     }
 
-    /// A packet that passed a device's ingress belongs to the device that stands there, if it is wrapped as that one's are; it
-    /// arrives there next.
+    /// A packet that passed a device's ingress belongs to the device that stands there, if it is wrapped as
+    /// that one's are; it arrives there next.
     pub(crate) fn ascend(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Received {
         let World { now, pool, draws } = world;
-        let Some((upper, head, octets)) = self.opened(pool, device, &pkt) else { return Received::Passed(pkt, device) };
-        let tunnel = matches!(self.ports[upper.0 as usize].stacked, Some(Stacked { encap: Encap::Tunnel(_), .. }));
+        let Some((upper, head, octets)) = self.opened(pool, device, &pkt) else {
+            return Received::Passed(pkt, device);
+        };
+        let tunnel =
+            matches!(self.ports[upper.0 as usize].stacked, Some(Stacked { encap: Encap::Tunnel(_), .. }));
         if tunnel {
             let Gateway { ports, firewall, .. } = self;
             let home = |name: &str, v6: bool| super::address(ports, name, v6);
@@ -170,15 +177,16 @@ impl Gateway {
             }
         }
         let (above, below) = (self.ports[upper.0 as usize].spec, self.ports[device.0 as usize].spec);
-        // Congestion marked on the outer header on the way is the packet's now; one that cannot carry the mark is lost (RFC 6040,
-        // section 4.2).
+        // Congestion marked on the outer header on the way is the packet's now; one that cannot carry the
+        // mark is lost (RFC 6040, section 4.2).
         let marked = pool.meta(&pkt).ecn() == 3 && pool.head(&pkt).dsfield() & 3 != 3;
         if tunnel && marked && head.dsfield() & 3 == 0 {
             self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
             return Received::Lost;
         }
         let meta = pool.meta_mut(&pkt);
-        meta.frame_len = (meta.frame_len + above.link_header).saturating_sub(below.link_header + octets as u32);
+        meta.frame_len =
+            (meta.frame_len + above.link_header).saturating_sub(below.link_header + octets as u32);
         meta.len = meta.frame_len;
         meta.ethertype = head.ethertype();
         meta.dsfield = head.dsfield();

@@ -1,6 +1,7 @@
 //! Two policies beside each other: which packets of a class of the one come to which class of the other.
 //!
-//! All packets go through both, in one space of sets, so that what is in a class here and in a class there is exact.
+//! All packets go through both, in one space of sets, so that what is in a class here and in a class there is
+//! exact.
 
 use crate::packet::Packet;
 use crate::probe::{Course, Prober};
@@ -31,7 +32,8 @@ pub struct ClassPair {
 /// What is among packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PacketKind {
-    /// TCP or UDP over IPv4, whole, without options, of a connection, and not back by the device it came in by.
+    /// TCP or UDP over IPv4, whole, without options, of a connection, and not back by the device it came in
+    /// by.
     Transport,
     /// All others over IPv4, or none of IP's.
     Other,
@@ -39,8 +41,8 @@ pub enum PacketKind {
     Ipv6,
 }
 
-/// The pairs of classes with packets in common, on devices of the first policy and what each is called in the second;
-/// `None`: that is not decided.
+/// The pairs of classes with packets in common, on devices of the first policy and what each is called in the
+/// second; `None`: that is not decided.
 pub fn pairs(first: &Reading, second: &Reading, devices: &[(String, String)]) -> Option<Vec<ClassPair>> {
     if devices.iter().any(|(a, b)| undecided(first, a) || undecided(second, b)) {
         return None;
@@ -93,7 +95,9 @@ impl Both {
         let mut best: Option<(PacketKind, usize, Set)> = None;
         for (at, way) in self.ways.clone().into_iter().enumerate() {
             // The same way through either machine.
-            let Some(there) = self.reached.walked.ways.iter().position(|known| *known == way) else { continue };
+            let Some(there) = self.reached.walked.ways.iter().position(|known| *known == way) else {
+                continue;
+            };
             let (a, b) = (self.whole(parts, at)?, self.whole(others, there)?);
             let common = self.reached.walked.space.store.and(a, b)?;
             // A connection's mark is that of its first packet: which it has is decided where it has none yet.
@@ -120,7 +124,8 @@ impl Both {
     /// Does a packet come to a class of the first policy, as far as the engine was to be asked?
     fn comes(&mut self, packet: &Packet, way: &Way, (device, class): (&str, Handle)) -> bool {
         let Some(prober) = &mut self.prober else { return true };
-        let named = |prober: &Prober, name: &Option<String>| name.as_deref().and_then(|name| prober.device(name));
+        let named =
+            |prober: &Prober, name: &Option<String>| name.as_deref().and_then(|name| prober.device(name));
         let course = match way {
             Way::Forwarded(output) => {
                 let from = named(prober, &packet.from);
@@ -132,7 +137,8 @@ impl Both {
         };
         let (Some(course), Some(id)) = (course, prober.device(device)) else { return true };
         let way = prober.travel(packet, course);
-        way.dropped.is_some() || way.stops.iter().any(|stop| stop.device == id && stop.classes.contains(&class))
+        way.dropped.is_some()
+            || way.stops.iter().any(|stop| stop.device == id && stop.classes.contains(&class))
     }
 
     fn whole(&mut self, parts: &[Parts], way: usize) -> Result<Set, TooLarge> {

@@ -1,4 +1,5 @@
-//! The engine under load: what a class's queue does when it is kept full, alone and while all others are busy too.
+//! The engine under load: what a class's queue does when it is kept full, alone and while all others are busy
+//! too.
 
 use crate::reading::{CARRIED_OUT_AT, Reading};
 use std::collections::BTreeMap;
@@ -19,8 +20,8 @@ const SKIPPED: u32 = 500;
 const MEASURED: u32 = 500;
 /// Longest delays that pass while a rate is measured, where packets are held back by any.
 const DELAYS: u64 = 50;
-/// Packets of a class that wait while it is kept full: enough for its child never to run dry before the next comes;
-/// where packets are held back by a delay, to begin with.
+/// Packets of a class that wait while it is kept full: enough for its child never to run dry before the next
+/// comes; where packets are held back by a delay, to begin with.
 const FEW: u32 = 4;
 const ROOMY: u32 = 64;
 /// Packets in a row that may be lost on purpose.
@@ -76,8 +77,8 @@ impl<'r> Bench<'r> {
         Bench { reading, instead: Some(Op::Class(op)), rigs: BTreeMap::new() }
     }
 
-    /// Machines on which the qdisc of a command of tc is as the command would make it with these words; `None`: nobody
-    /// can say it so.
+    /// Machines on which the qdisc of a command of tc is as the command would make it with these words;
+    /// `None`: nobody can say it so.
     pub(crate) fn said(reading: &'r Reading, words: &[String]) -> Option<Bench<'r>> {
         let parsed = tc::parse(words, &Env::default()).ok()?;
         let tc::TcCommand::Apply(Op::Qdisc(op)) = parsed.command else { return None };
@@ -85,8 +86,8 @@ impl<'r> Bench<'r> {
         Some(Bench { reading, instead: Some(Op::Qdisc(op)), rigs: BTreeMap::new() })
     }
 
-    /// A machine on which nothing waits and all buckets are full; `None` where packets cannot be led to one of the
-    /// classes by its number.
+    /// A machine on which nothing waits and all buckets are full; `None` where packets cannot be led to one
+    /// of the classes by its number.
     fn rig(&mut self, dev: &str, frame: u32, classes: &[Handle]) -> Option<&mut Rig> {
         let led = |class: &Handle| {
             let is_leaf = || self.reading.class(dev, *class).is_none_or(|class| self.reading.is_leaf(class));
@@ -164,8 +165,8 @@ impl<'r> Bench<'r> {
     }
 }
 
-/// No longer than this is a packet held back by the netems on its way through a device; the longest there is where that
-/// cannot be said.
+/// No longer than this is a packet held back by the netems on its way through a device; the longest there is
+/// where that cannot be said.
 fn longest_delay(reading: &Reading, dev: &str) -> Span {
     let own = |qdisc: &QdiscDump| match &qdisc.params {
         QdiscParams::Netem(netem) => {
@@ -187,7 +188,8 @@ fn longest_delay(reading: &Reading, dev: &str) -> Span {
             let Some(qdisc) = at else { break };
             sum = sum.saturating_add(own(qdisc));
             let above = qdisc.parent.qdisc();
-            at = on_device().find(|other| other.handle == above && !above.is_none() && other.handle != qdisc.handle);
+            at = on_device()
+                .find(|other| other.handle == above && !above.is_none() && other.handle != qdisc.handle);
         }
         sum
     };
@@ -198,14 +200,15 @@ fn with(class: Handle, others: &[Handle]) -> Vec<Handle> {
     [class].iter().chain(others).copied().collect()
 }
 
-/// The rate at which some classes send together that always have something to send, bursts aside; others are idle.
-/// `None`: nothing limits them, or it would take too long to see.
+/// The rate at which some classes send together that always have something to send, bursts aside; others are
+/// idle. `None`: nothing limits them, or it would take too long to see.
 fn together(rig: &mut Rig, classes: &[Handle]) -> Option<Rate> {
     Some(rig.roomy(classes)?.0)
 }
 
-/// The most that a class sends in a row while `others` are busy too, bursts at first aside, over several turns of as
-/// many bytes; `None` where packets cannot be led to the classes by number, or where that would take too long.
+/// The most that a class sends in a row while `others` are busy too, bursts at first aside, over several
+/// turns of as many bytes; `None` where packets cannot be led to the classes by number, or where that would
+/// take too long.
 fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option<Stretch> {
     // What is held back by a delay has no turns of its own, and what is lost ends one.
     if rig.counted {
@@ -251,8 +254,9 @@ fn survivors(rig: &mut Rig, class: Handle, offered: u32) -> u32 {
     (0..offered).take_while(|_| rig.next().is_some()).count() as u32
 }
 
-/// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have something to
-/// send; `None` where packets cannot be led to the class by its number, or the measurement would not end.
+/// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have
+/// something to send; `None` where packets cannot be led to the class by its number, or the measurement would
+/// not end.
 fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<Filled> {
     let mut busy = Busy::new(others, FEW, 1);
     if rig.delay > Span(0) && !others.is_empty() {
@@ -411,8 +415,8 @@ impl Rig {
         if self.counted { self.gateway.qlen(self.device) } else { 0 }
     }
 
-    /// The rate of classes that always have something to send, and how many packets each had waiting for that: more than
-    /// any delay on the way holds back, or as many as its queue takes.
+    /// The rate of classes that always have something to send, and how many packets each had waiting for
+    /// that: more than any delay on the way holds back, or as many as its queue takes.
     fn roomy(&mut self, classes: &[Handle]) -> Option<(Rate, u32)> {
         if self.delay == Span(u64::MAX) {
             return None;

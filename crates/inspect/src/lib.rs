@@ -1,8 +1,9 @@
 #![forbid(unsafe_code)]
 //! What a policy means: its mistakes, the way of a packet through it, its tree.
 //!
-//! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which file said so. What is
-//! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
+//! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which
+//! file said so. What is claimed of it is shown by the engine itself: a [`Finding`] that is more than a note
+//! carries a [`Witness`].
 
 pub mod checked;
 mod differ;
@@ -30,7 +31,8 @@ pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports,
 pub use probe::{Course, Loss, Prober, Stop, Way};
 pub use reach::{Arrival, Candidate, Reached};
 pub use reading::{
-    CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, Given, Place, Reading, Source, Step, Word,
+    CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, Given, Place, Reading, Source, Step,
+    Word,
 };
 pub use rules::check;
 pub use uses::{MarkingRule, Uses};

@@ -1,5 +1,5 @@
-//! What refused commands should have made: whatever else names it is missing the same thing, and is no mistake of its
-//! own.
+//! What refused commands should have made: whatever else names it is missing the same thing, and is no
+//! mistake of its own.
 
 use crate::reading::Step;
 use std::collections::{BTreeMap, BTreeSet};
@@ -151,7 +151,8 @@ fn link(step: &Step) -> Option<String> {
 
 /// Is the name behind `dev` missing, as where a variable was empty?
 pub(crate) fn is_unnamed(step: &Step) -> bool {
-    ["tc", "ip"].contains(&step.tool.as_str()) && step.after("dev").is_some_and(|word| no_device_name(&word.text))
+    ["tc", "ip"].contains(&step.tool.as_str())
+        && step.after("dev").is_some_and(|word| no_device_name(&word.text))
 }
 
 /// What a command needs, the most particular first.
@@ -176,8 +177,8 @@ fn needs(step: &Step) -> Vec<Thing> {
     needed
 }
 
-/// What a refusal says is not there, where it says which of the things that the command needs; `made`: what commands
-/// before it made.
+/// What a refusal says is not there, where it says which of the things that the command needs; `made`: what
+/// commands before it made.
 fn missed(step: &Step, needed: Vec<Thing>, made: &BTreeSet<Thing>) -> Option<Thing> {
     // A class is refused so where its qdisc is not there, and by HFSC where its parent is not.
     let of_class = of_tc(step).is_some_and(|(object, _)| "class".starts_with(object));
@@ -185,7 +186,9 @@ fn missed(step: &Step, needed: Vec<Thing>, made: &BTreeSet<Thing>) -> Option<Thi
     let is_it = |thing: &Thing| match thing {
         Thing::Device(name) => name.is_empty() || says(step, &["Cannot find device"]),
         Thing::Class(..) => says(step, &["Specified class not found", "Specified class doesn't exist"]),
-        Thing::Qdisc(..) => says(step, &["Failed to find", "Parent Qdisc"]) || of_class && !made.contains(thing),
+        Thing::Qdisc(..) => {
+            says(step, &["Failed to find", "Parent Qdisc"]) || of_class && !made.contains(thing)
+        }
         Thing::Chain(_) => says(step, &["No chain/target/match by that name"]),
         _ => false,
     };
@@ -242,7 +245,8 @@ impl Lost {
                 Some(cause) => drop(lost.because.insert(at, cause)),
                 None if step.may_fail => {
                     // Whether it was expected or not, it may have led anywhere.
-                    lost.things.extend(makes(step).into_iter().filter(|thing| matches!(thing, Thing::Filter(_))));
+                    lost.things
+                        .extend(makes(step).into_iter().filter(|thing| matches!(thing, Thing::Filter(_))));
                     continue;
                 }
                 None => {}
@@ -271,7 +275,8 @@ impl Lost {
 
     /// Was a class to be there, or the qdisc that it would belong to?
     pub(crate) fn class(&self, dev: &str, class: Handle) -> bool {
-        self.has(&Thing::Class(dev.to_owned(), class)) || self.has(&Thing::Qdisc(dev.to_owned(), class.qdisc()))
+        self.has(&Thing::Class(dev.to_owned(), class))
+            || self.has(&Thing::Qdisc(dev.to_owned(), class.qdisc()))
     }
 
     /// Was there to be a filter that leads to a class?
@@ -347,7 +352,8 @@ mod tests {
 
     #[test]
     fn what_is_made_too_late_is_found() {
-        let redirect = "tc filter add dev eth0 parent ffff: u32 match u32 0 0 action mirred egress redirect dev ifb0";
+        let redirect =
+            "tc filter add dev eth0 parent ffff: u32 match u32 0 0 action mirred egress redirect dev ifb0";
         let lines = steps(&[
             (redirect, "Cannot find device \"ifb0\""),
             ("tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit", NO_PARENT),
@@ -380,7 +386,8 @@ mod tests {
 
     #[test]
     fn classes_and_filters_of_a_qdisc_that_nothing_makes_miss_the_same() {
-        let (none, parent) = ("RTNETLINK answers: No such file or directory", "Error: Parent Qdisc doesn't exists.");
+        let (none, parent) =
+            ("RTNETLINK answers: No such file or directory", "Error: Parent Qdisc doesn't exists.");
         let lines = [
             ("tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit", none),
             ("tc class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit", none),

@@ -69,7 +69,8 @@ const TCP: &[Field] = &[
 ];
 
 /// ICMP's first word.
-const ICMP: &[Field] = &[field(0, 24, 8, "ICMP type", Form::Number), field(0, 16, 8, "ICMP code", Form::Number)];
+const ICMP: &[Field] =
+    &[field(0, 24, 8, "ICMP type", Form::Number), field(0, 16, 8, "ICMP code", Form::Number)];
 
 /// A part of a comparison: a field, or bits without a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,8 +170,9 @@ fn part(name: &str, form: Form, [mask, all]: [u32; 2], has: Option<u32>, wanted:
 
 /// What a word without named fields is called.
 fn word_name(protocol: u16, key: &U32Key) -> String {
-    let place =
-        |what: &str, from: i32| format!("octets {} to {} of the {what}", key.offset - from, key.offset - from + 3);
+    let place = |what: &str, from: i32| {
+        format!("octets {} to {} of the {what}", key.offset - from, key.offset - from + 3)
+    };
     match (protocol, key.offset) {
         (ethertype::IPV6, 8 | 12 | 16 | 20) => place("source", 8),
         (ethertype::IPV6, 24 | 28 | 32 | 36) => place("destination", 24),
@@ -200,7 +202,9 @@ pub fn key_words(key: &U32Key, protocol: u16) -> String {
     let named = match (key.offset, key.mask) {
         (_, 0) => Some("everything".to_owned()),
         _ if !ipv4 => None,
-        (0, mask) if mask & 0xff00_ffff == 0 => Some(format!("tos {:#04x}/{:#04x}", key.value >> 16, mask >> 16)),
+        (0, mask) if mask & 0xff00_ffff == 0 => {
+            Some(format!("tos {:#04x}/{:#04x}", key.value >> 16, mask >> 16))
+        }
         (8, 0x00ff_0000) => Some(format!("protocol {}", key.value >> 16)),
         (12, mask) => network(key.value, mask).map(|address| format!("src {address}")),
         (16, mask) => network(key.value, mask).map(|address| format!("dst {address}")),
@@ -216,8 +220,8 @@ pub fn key_words(key: &U32Key, protocol: u16) -> String {
     named.or_else(|| by_fields(key, protocol)).unwrap_or_else(plain)
 }
 
-/// `sport 546-547`: ports that a mask takes together, where only one end is asked for; `None` also where the mask
-/// leaves out bits in between, and where it takes less than an ICMP type and a port have in common.
+/// `sport 546-547`: ports that a mask takes together, where only one end is asked for; `None` also where the
+/// mask leaves out bits in between, and where it takes less than an ICMP type and a port have in common.
 fn port_range(value: u32, mask: u32) -> Option<String> {
     let (name, value, mask) = match (mask >> 16, mask & 0xffff) {
         (0, low @ 1..) => ("dport", value & 0xffff, low),
@@ -303,7 +307,10 @@ mod tests {
             (said(udp, 0x0018_0000, 0x001c_0000, 0), "TOS 0xb8 & 0x1c = 0x18 = 0x18"),
             (said(udp, 0x0010_0000, 0x001e_0000, 0), "TOS 0xb8 & 0x1e = 0x18, not 0x10"),
             (said(udp, 0x0006_0000, 0x00ff_0000, 8), "protocol udp, not tcp"),
-            (said(udp, 0xc0a8_0000, 0xffff_0000, 12), "source 192.168.1.7 & 255.255.0.0 = 192.168.0.0 = 192.168.0.0"),
+            (
+                said(udp, 0xc0a8_0000, 0xffff_0000, 12),
+                "source 192.168.1.7 & 255.255.0.0 = 192.168.0.0 = 192.168.0.0",
+            ),
             (said(udp, 22, 0xffff, 20), "destination port 443, not 22"),
             (said(udp, 0x13c4_01bb, 0xffff_ffff, 20), "source port 5060 = 5060; destination port 443 = 443"),
             (

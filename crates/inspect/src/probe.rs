@@ -14,7 +14,8 @@ use tidegate_policy::{Kind, LinkOp, Op};
 
 /// Packets the machine holds: the one that is sent, and what its queues make of it.
 const ROOM: usize = 64;
-/// Packets sent before one to make its connection have carried as much as it should; with more to carry they are longer.
+/// Packets sent before one to make its connection have carried as much as it should; with more to carry they
+/// are longer.
 const MOST_BEFORE: u64 = 4096;
 /// Bytes of each of them at least.
 const FULL: u64 = 1500;
@@ -40,8 +41,8 @@ pub enum Course {
 /// What became of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// What the machine took it for; [`Connstate::Untracked`] also where nobody asks for connections. It differs from what the packet's
-    /// words say where no packets before it could make that true.
+    /// What the machine took it for; [`Connstate::Untracked`] also where nobody asks for connections. It
+    /// differs from what the packet's words say where no packets before it could make that true.
     pub state: Connstate,
     /// Its mark in the end.
     pub mark: u32,
@@ -62,7 +63,8 @@ pub struct Way {
 pub struct Stop {
     /// The device.
     pub device: DeviceId,
-    /// The classes it was in, from the root down; none where it waited in the root itself, as in HTB's direct queue.
+    /// The classes it was in, from the root down; none where it waited in the root itself, as in HTB's direct
+    /// queue.
     pub classes: Vec<Handle>,
     /// The qdiscs it was in, from the root down; the last is the one that holds it.
     pub qdiscs: Vec<Spot>,
@@ -133,7 +135,8 @@ impl Way {
 
 /// A machine with a policy, on which packets are tried.
 ///
-/// Each is the only one on the machine: nothing waits before it, and connections are as its words say. Counters go on.
+/// Each is the only one on the machine: nothing waits before it, and connections are as its words say.
+/// Counters go on.
 pub struct Prober {
     gateway: Gateway,
     pool: Pool,
@@ -148,10 +151,18 @@ impl Prober {
     pub fn new(reading: &Reading) -> Prober {
         let mut gateway = reading.machine();
         give_addresses(&mut gateway);
-        let classes = reading.classes.iter().filter(|class| class.parent.minor() != 0 && class.parent != Handle::ROOT);
-        let above = classes.filter_map(|class| Some(((gateway.device(&class.dev)?, class.classid), class.parent)));
+        let classes =
+            reading.classes.iter().filter(|class| class.parent.minor() != 0 && class.parent != Handle::ROOT);
+        let above =
+            classes.filter_map(|class| Some(((gateway.device(&class.dev)?, class.classid), class.parent)));
         let above = above.collect();
-        Prober { gateway, pool: Pool::new(ROOM), draws: Seeded::new(1), now: CARRIED_OUT_AT + Span::secs(1), above }
+        Prober {
+            gateway,
+            pool: Pool::new(ROOM),
+            draws: Seeded::new(1),
+            now: CARRIED_OUT_AT + Span::secs(1),
+            above,
+        }
     }
 
     /// The machine: its counters, its devices.
@@ -294,9 +305,14 @@ impl Prober {
         }
     }
 
-    /// Goes where the packet was led from a device, if it was. What an ifb gives back comes back, with the device by which it was
-    /// leaving, if it was.
-    fn visit_led(&mut self, trip: &mut Trip<'_>, from: DeviceId, came_back: bool) -> Option<(Pkt, Option<DeviceId>)> {
+    /// Goes where the packet was led from a device, if it was. What an ifb gives back comes back, with the
+    /// device by which it was leaving, if it was.
+    fn visit_led(
+        &mut self,
+        trip: &mut Trip<'_>,
+        from: DeviceId,
+        came_back: bool,
+    ) -> Option<(Pkt, Option<DeviceId>)> {
         let ids: Vec<DeviceId> = self.gateway.devices().filter(|id| *id != from).collect();
         let mut led = Vec::new();
         for device in ids {
@@ -334,7 +350,9 @@ impl Prober {
         let mut led = false;
         for event in self.gateway.events(device) {
             match event.what {
-                What::Drop(why) if trip.dropped.is_none() => trip.dropped = Some(Loss { device, at: event.at, why }),
+                What::Drop(why) if trip.dropped.is_none() => {
+                    trip.dropped = Some(Loss { device, at: event.at, why })
+                }
                 What::Drop(_) => {}
                 What::Led => led = true,
             }
@@ -348,7 +366,14 @@ impl Prober {
         if let (Some(meta), Some(head)) = (pool.last_known(trip.slot), pool.last_head(trip.slot)) {
             let mut head = head.clone();
             head.set_dsfield(meta.dsfield);
-            (trip.look)(Glimpse { gateway, now: *now, stop: &stop, head, mark: meta.mark.0, priority: meta.priority });
+            (trip.look)(Glimpse {
+                gateway,
+                now: *now,
+                stop: &stop,
+                head,
+                mark: meta.mark.0,
+                priority: meta.priority,
+            });
         }
         trip.stops.push(stop);
     }
@@ -376,7 +401,8 @@ impl Prober {
         classes[from..].reverse();
     }
 
-    /// Polls a device, waiting as long as it wants, until nothing is left there; gives the packet that was sent.
+    /// Polls a device, waiting as long as it wants, until nothing is left there; gives the packet that was
+    /// sent.
     fn let_leave(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> Option<Pkt> {
         let mut left = None;
         for _ in 0..MOST_WAITS {
@@ -393,7 +419,8 @@ impl Prober {
             self.now = self.now.max(next);
             self.gateway.fire(self.now, device);
         }
-        let held = |gateway: &mut Gateway, now| gateway.qdiscs(now, device).iter().any(|q| q.kind == Kind::Plug);
+        let held =
+            |gateway: &mut Gateway, now| gateway.qdiscs(now, device).iter().any(|q| q.kind == Kind::Plug);
         debug_assert!(
             self.gateway.qlen(device) == 0 || held(&mut self.gateway, self.now),
             "a packet alone on a machine leaves in the end, but for a plug"
@@ -445,11 +472,12 @@ impl Prober {
     }
 }
 
-/// Gives devices without an address those that they have in `tidegate run`: the way out has 192.0.2.2, the others have 192.168.1.1 and
-/// so on. Else all devices would masquerade to one address.
+/// Gives devices without an address those that they have in `tidegate run`: the way out has 192.0.2.2, the
+/// others have 192.168.1.1 and so on. Else all devices would masquerade to one address.
 fn give_addresses(gateway: &mut Gateway) {
-    let leads =
-        |kind| matches!(kind, DeviceKind::Ethernet | DeviceKind::PointToPoint | DeviceKind::Raw | DeviceKind::Bridge);
+    let leads = |kind| {
+        matches!(kind, DeviceKind::Ethernet | DeviceKind::PointToPoint | DeviceKind::Raw | DeviceKind::Bridge)
+    };
     let ids: Vec<DeviceId> = gateway.devices().filter(|id| leads(gateway.spec(*id).kind)).collect();
     let (bridges, mut names): (Vec<DeviceId>, Vec<DeviceId>) =
         ids.into_iter().partition(|id| gateway.spec(*id).kind == DeviceKind::Bridge);
@@ -462,7 +490,8 @@ fn give_addresses(gateway: &mut Gateway) {
         let address = if number == 0 { OUTSIDE } else { [192, 168, number, 1] };
         if gateway.addresses(id).is_empty() {
             let name = gateway.name(id).to_owned();
-            let op = Op::Link(LinkOp::Address { name, add: true, address: IpAddr::from(address), prefix: 24 });
+            let op =
+                Op::Link(LinkOp::Address { name, add: true, address: IpAddr::from(address), prefix: 24 });
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
             // A device that is there takes its first address.
             let _ = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
@@ -503,7 +532,9 @@ impl Directions {
             Course::Leaves(device, Route::Forwarded(from)) => {
                 Some(Directions { there: (device, Route::Forwarded(from)), from })
             }
-            Course::Leaves(device, Route::Local) => Some(Directions { there: (device, Route::Local), from: None }),
+            Course::Leaves(device, Route::Local) => {
+                Some(Directions { there: (device, Route::Local), from: None })
+            }
             Course::Through(from, to) => {
                 Some(Directions { there: (to, Route::Forwarded(Some(from))), from: Some(from) })
             }
@@ -514,7 +545,8 @@ impl Directions {
 
 /// What happened before: the packets that make a connection what the words say it is.
 impl Prober {
-    /// Makes it true, and gives the packet to send in place of one that answers another: to the address the other side knows.
+    /// Makes it true, and gives the packet to send in place of one that answers another: to the address the
+    /// other side knows.
     fn prepare(&mut self, packet: &Packet, course: Course) -> Option<Packet> {
         let ways = Directions::of(course)?;
         let answers = packet.reply && matches!(packet.state, None | Some(Connstate::Established));
@@ -523,7 +555,8 @@ impl Prober {
         match packet.state {
             Some(Connstate::Related) if packet.quotes() => {
                 // It goes to whom the world knows as the sender of what it is about.
-                let seen = self.show(&Packet { tcp_flags: tcp_flags::SYN, ..packet.quoted() }, ways, false, 0);
+                let seen =
+                    self.show(&Packet { tcp_flags: tcp_flags::SYN, ..packet.quoted() }, ways, false, 0);
                 instead = Some(Packet { destination: seen.source, ..packet.clone() });
             }
             Some(Connstate::Established) | None if answers || packet.state.is_some() => {
@@ -546,7 +579,8 @@ impl Prober {
         instead
     }
 
-    /// Both sides speak: whoever began, the other, and where a protocol shakes hands, the first again. Gives the answer as it was sent.
+    /// Both sides speak: whoever began, the other, and where a protocol shakes hands, the first again. Gives
+    /// the answer as it was sent.
     fn converse(&mut self, packet: &Packet, ways: Directions) -> Packet {
         let (forth, mark) = (!packet.reply, packet.connmark);
         let first = if forth { packet.clone() } else { packet.answer() };
@@ -575,8 +609,8 @@ impl Prober {
         }
     }
 
-    /// Shows the hooks a packet that goes the way of the one to be sent, or against it; its connection gets a mark, if one is said.
-    /// Gives the packet with the addresses it left with.
+    /// Shows the hooks a packet that goes the way of the one to be sent, or against it; its connection gets a
+    /// mark, if one is said. Gives the packet with the addresses it left with.
     fn show(&mut self, packet: &Packet, ways: Directions, there: bool, connmark: u32) -> Packet {
         let header = match ways {
             Directions { there: (device, route), .. } if there => self.header_before(device, route),
@@ -597,8 +631,12 @@ impl Prober {
         pool.release(pkt);
         let mut seen = packet.clone();
         match keys.addrs {
-            Addrs::V4(source, destination) => (seen.source, seen.destination) = (source.into(), destination.into()),
-            Addrs::V6(source, destination) => (seen.source, seen.destination) = (source.into(), destination.into()),
+            Addrs::V4(source, destination) => {
+                (seen.source, seen.destination) = (source.into(), destination.into())
+            }
+            Addrs::V6(source, destination) => {
+                (seen.source, seen.destination) = (source.into(), destination.into())
+            }
             Addrs::None => {}
         }
         if has_ports(packet.protocol) {

@@ -1,6 +1,7 @@
 //! Which packets reach what: each class, filter and rule with the exact set of packets that come to it.
 //!
-//! The sets are computed for all packets at once ([`Reached::of`]); a packet taken from one is a candidate, and the engine has the last word.
+//! The sets are computed for all packets at once ([`Reached::of`]); a packet taken from one is a candidate,
+//! and the engine has the last word.
 
 use crate::packet::Packet;
 use crate::probe::Course;
@@ -81,20 +82,23 @@ impl Reached {
         }
     }
 
-    /// The leaf classes of a device that a packet may come to, by a hash several; `local`: the machine's own programs send it.
+    /// The leaf classes of a device that a packet may come to, by a hash several; `local`: the machine's own
+    /// programs send it.
     pub fn classes(&self, packet: &Packet, state: Connstate, device: &str, local: bool) -> Vec<Handle> {
         let way = if local { Way::Local(device.to_owned()) } else { Way::Forwarded(device.to_owned()) };
         let Some(way) = self.walked.ways.iter().position(|known| *known == way) else { return Vec::new() };
         let bits = bits_of(&self.walked.space, packet, state);
         let seen = self.walked.seen.classes.iter().filter(|((place, _), _)| place.0 == device);
-        let comes = |parts: &Parts| self.walked.space.store.holds(parts.by(way), |bit| bits[usize::from(bit)]);
-        let mut classes: Vec<Handle> = seen.filter(|(_, parts)| comes(parts)).map(|((place, _), _)| place.1).collect();
+        let comes =
+            |parts: &Parts| self.walked.space.store.holds(parts.by(way), |bit| bits[usize::from(bit)]);
+        let mut classes: Vec<Handle> =
+            seen.filter(|(_, parts)| comes(parts)).map(|((place, _), _)| place.1).collect();
         classes.dedup();
         classes
     }
 
-    /// The rules that give packets a mark or a class which none of them has any more when it comes to a queue: later
-    /// rules write another over it. Of rules that say the same, only where it is so of all.
+    /// The rules that give packets a mark or a class which none of them has any more when it comes to a
+    /// queue: later rules write another over it. Of rules that say the same, only where it is so of all.
     pub fn overwritten(&mut self, reading: &Reading) -> Vec<Rule> {
         let keys: Vec<RuleKey> = self.walked.rules.keys().cloned().collect();
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
@@ -110,15 +114,17 @@ impl Reached {
         gone
     }
 
-    /// Does any packet that a rule matched come to a queue with what it wrote, of those in `among` where that is said?
-    /// `None`: none of them comes to a queue at all.
+    /// Does any packet that a rule matched come to a queue with what it wrote, of those in `among` where that
+    /// is said? `None`: none of them comes to a queue at all.
     pub(crate) fn carries(
         &mut self,
         key: &RuleKey,
         target: &Target,
         among: Option<&Parts>,
     ) -> Result<Option<bool>, TooLarge> {
-        let Some(matched) = self.walked.rules.get(key).map(|seen| seen.matched.clone()) else { return Ok(None) };
+        let Some(matched) = self.walked.rules.get(key).map(|seen| seen.matched.clone()) else {
+            return Ok(None);
+        };
         let walked = &mut self.walked;
         let coming = walked.ways.iter().position(|way| *way == Way::ComesIn);
         let mut any = None;
@@ -147,7 +153,8 @@ impl Reached {
     /// A packet of one of the sets, with its way: a routed one where there is any.
     pub(crate) fn pick(&mut self, reading: &Reading, parts: &Parts) -> Result<Option<Candidate>, TooLarge> {
         let ways = &self.walked.ways;
-        let mut parts: Vec<(usize, Set)> = parts.0.iter().filter(|(_, set)| !set.is_empty()).copied().collect();
+        let mut parts: Vec<(usize, Set)> =
+            parts.0.iter().filter(|(_, set)| !set.is_empty()).copied().collect();
         parts.sort_by_key(|(way, _)| !matches!(ways[*way], Way::Forwarded(_) | Way::ComesIn));
         for (way, set) in parts {
             if let Some(candidate) = self.pick_by(reading, way, set)? {
@@ -158,7 +165,12 @@ impl Reached {
     }
 
     /// Some sets without the packets of a packet's protocol, of one destination port where that is said.
-    pub(crate) fn without(&mut self, parts: &Parts, packet: &Packet, port: Option<u16>) -> Result<Parts, TooLarge> {
+    pub(crate) fn without(
+        &mut self,
+        parts: &Parts,
+        packet: &Packet,
+        port: Option<u16>,
+    ) -> Result<Parts, TooLarge> {
         let space = &mut self.walked.space;
         let mut like = space.is(Field::Ethertype, packet.ethertype.into())?;
         if packet.protocol != 0 {
@@ -179,7 +191,12 @@ impl Reached {
     }
 
     /// A packet of a set that comes by one way.
-    pub(crate) fn pick_by(&mut self, reading: &Reading, way: usize, set: Set) -> Result<Option<Candidate>, TooLarge> {
+    pub(crate) fn pick_by(
+        &mut self,
+        reading: &Reading,
+        way: usize,
+        set: Set,
+    ) -> Result<Option<Candidate>, TooLarge> {
         let Some(mut packet) = self.walked.space.packet(set)? else { return Ok(None) };
         let device = |name: &str| reading.gateway.device(name);
         let course = match &self.walked.ways[way] {
@@ -237,7 +254,12 @@ fn bits_of(space: &Space, packet: &Packet, state: Connstate) -> Vec<bool> {
     let position = |known: Option<usize>| known.unwrap_or(0) as u64;
     let from = packet.from.as_deref().unwrap_or("");
     write(Field::Input, 0, 8, position(space.words.inputs.iter().position(|name| name == from)));
-    write(Field::Connmark, 0, 10, position(space.words.connmarks.iter().position(|mark| *mark == packet.connmark)));
+    write(
+        Field::Connmark,
+        0,
+        10,
+        position(space.words.connmarks.iter().position(|mark| *mark == packet.connmark)),
+    );
     write(Field::State, 0, 3, position(STATES.iter().position(|known| *known == state)));
     write(Field::Ethertype, 0, 16, u64::from(packet.ethertype));
     let header = if packet.is_ipv6() { 40 } else { 0 };

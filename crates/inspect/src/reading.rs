@@ -74,7 +74,8 @@ pub struct Step {
     pub refused: Option<String>,
     /// The author counts on it that it may fail (`2>/dev/null`, `|| true`).
     pub may_fail: bool,
-    /// The commands between that line and the tool, the tool's own last, where functions pass on what they are given.
+    /// The commands between that line and the tool, the tool's own last, where functions pass on what they
+    /// are given.
     pub frames: Vec<Frame>,
     /// Where that line stands in a function and passes on nothing: the call that led to it, if it is known.
     pub called_from: Option<Place>,
@@ -171,7 +172,12 @@ impl Reading {
             .iter()
             .flat_map(|qdisc| on_qdisc(qdisc).into_iter().map(|parent| (&qdisc.dev, parent)))
             // HFSC lists its root as a class of that name: the filters there are the qdisc's.
-            .chain(classes.iter().filter(|class| class.classid.minor() != 0).map(|class| (&class.dev, class.classid)));
+            .chain(
+                classes
+                    .iter()
+                    .filter(|class| class.classid.minor() != 0)
+                    .map(|class| (&class.dev, class.classid)),
+            );
         let mut filters = Vec::new();
         for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
             if let Some(Ok(dumps)) = gateway.device(dev).map(|id| gateway.own_filters(now, id, parent)) {
@@ -220,7 +226,8 @@ impl Reading {
         machine(&self.devices, self.dissector, &[])
     }
 
-    /// Do the commands come from a policy in a language of its own, which names classes? Then no one wrote them.
+    /// Do the commands come from a policy in a language of its own, which names classes? Then no one wrote
+    /// them.
     pub(crate) fn is_compiled(&self) -> bool {
         !self.names.is_empty()
     }
@@ -234,8 +241,10 @@ impl Reading {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(from) = rest.find(of_number) {
-            let end = rest[from..].find(|letter| !of_number(letter)).map_or(rest.len(), |length| from + length);
-            let apart = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '[');
+            let end =
+                rest[from..].find(|letter| !of_number(letter)).map_or(rest.len(), |length| from + length);
+            let apart =
+                |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '[');
             let word = &rest[from..end];
             out.push_str(&rest[..end]);
             let alone = apart(rest[..from].chars().next_back()) && apart(rest[end..].chars().next());
@@ -296,20 +305,24 @@ impl Reading {
         matches!(maker, Some(Op::Qdisc(op)) if op.handle.is_none())
     }
 
-    /// The operation that made a filter: of several that say the same, the last; where as many filters stand, each has
-    /// its own.
+    /// The operation that made a filter: of several that say the same, the last; where as many filters stand,
+    /// each has its own.
     pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
         let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
         // Filters behind this one that say the same: the makers are in the same order.
         let list = |one: &FilterDump| (one.block, one.parent, one.pref, one.protocol, one.chain);
         let behind = self.filters.iter().filter(|other| other.dev == dump.dev && list(other) == list(dump));
         let twins = behind.filter(|other| match &other.entry {
-            FilterEntry::Filter { handle: number, params: said, .. } => number > handle && same_twin(said, params),
+            FilterEntry::Filter { handle: number, params: said, .. } => {
+                number > handle && same_twin(said, params)
+            }
             _ => false,
         });
         let twins = twins.count();
         let makes = |at: &usize| {
-            let Op::Filter(FilterOp { pref, protocol, params: Some(said), handle: named, .. }) = &self.ops[*at] else {
+            let Op::Filter(FilterOp { pref, protocol, params: Some(said), handle: named, .. }) =
+                &self.ops[*at]
+            else {
                 return false;
             };
             let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
@@ -321,7 +334,8 @@ impl Reading {
         }
     }
 
-    /// The operation that put a rule into a chain of a table; of several that say the same, the one after `before` others.
+    /// The operation that put a rule into a chain of a table; of several that say the same, the one after
+    /// `before` others.
     pub fn maker_of_rule(
         &self,
         (family, table, chain): (Family, &str, &str),

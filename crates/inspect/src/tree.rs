@@ -18,7 +18,8 @@ pub(crate) struct HtbClass<'r> {
 #[derive(Clone, Copy)]
 pub(crate) struct Leaf<'r> {
     pub(crate) class: &'r ClassDump,
-    /// What it gets while all others are busy; `None`: HFSC's link sharing gives a share by weight, which is no rate.
+    /// What it gets while all others are busy; `None`: HFSC's link sharing gives a share by weight, which is
+    /// no rate.
     pub(crate) rate: Option<Rate>,
     /// What it may get while they are idle.
     pub(crate) ceil: Rate,
@@ -40,7 +41,8 @@ impl Reading {
             }
             ClassParams::Hfsc(hfsc) => {
                 let real = steady(hfsc.rt);
-                // Without an upper limit on the way to the root nothing waits for HFSC's sake; real time knows none.
+                // Without an upper limit on the way to the root nothing waits for HFSC's sake; real time
+                // knows none.
                 let (rate, ceil) = match steady(hfsc.ls) {
                     // Without link sharing it has nothing but its real time.
                     0 => (Some(Rate(real)), real),
@@ -52,8 +54,9 @@ impl Reading {
         })
     }
 
-    /// What a class of HTB may send while all others are idle: its own rate, or what it may borrow, which is no more than its
-    /// ceil, nor than what the class above may send so; the topmost has nobody to borrow from.
+    /// What a class of HTB may send while all others are idle: its own rate, or what it may borrow, which is
+    /// no more than its ceil, nor than what the class above may send so; the topmost has nobody to borrow
+    /// from.
     pub(crate) fn reachable(&self, class: &ClassDump) -> Option<Rate> {
         let mut line = vec![class];
         // Trees are less deep than this.
@@ -96,7 +99,9 @@ impl Reading {
                 leaves.push(class);
             }
             // The root is listed as a class of that name.
-            above.extend(below.iter().map(|at| &self.classes[*at]).filter(|below| below.classid != class.classid));
+            above.extend(
+                below.iter().map(|at| &self.classes[*at]).filter(|below| below.classid != class.classid),
+            );
         }
         leaves
     }
@@ -105,10 +110,13 @@ impl Reading {
     pub(crate) fn holds_rate(&self, qdisc: &QdiscDump) -> bool {
         match &qdisc.params {
             QdiscParams::Htb(_) | QdiscParams::Tbf(_) => true,
-            QdiscParams::Cake(cake) => cake.bandwidth.is_some_and(|rate| rate.0 > 0) || cake.autorate == Some(true),
+            QdiscParams::Cake(cake) => {
+                cake.bandwidth.is_some_and(|rate| rate.0 > 0) || cake.autorate == Some(true)
+            }
             QdiscParams::Netem(netem) => netem.rate.is_some(),
             QdiscParams::Hfsc(_) => {
-                let own = |class: &&ClassDump| class.dev == qdisc.dev && class.classid.qdisc() == qdisc.handle;
+                let own =
+                    |class: &&ClassDump| class.dev == qdisc.dev && class.classid.qdisc() == qdisc.handle;
                 let mut curves = self.classes.iter().filter(own).filter_map(|class| match &class.params {
                     ClassParams::Hfsc(hfsc) => Some(hfsc),
                     _ => None,
@@ -123,7 +131,9 @@ impl Reading {
 
     /// The longest frame of a device, bytes.
     pub(crate) fn frame(&self, dev: &str) -> u32 {
-        self.gateway.device(dev).map_or(1514, |id| self.gateway.spec(id).mtu + self.gateway.spec(id).link_header)
+        self.gateway
+            .device(dev)
+            .map_or(1514, |id| self.gateway.spec(id).mtu + self.gateway.spec(id).link_header)
     }
 
     /// The classes of HTB.
@@ -179,11 +189,13 @@ impl Reading {
 
     /// The qdisc at a device's root.
     pub(crate) fn root(&self, dev: &str) -> Option<&QdiscDump> {
-        self.qdiscs.iter().find(|qdisc| qdisc.dev == dev && qdisc.parent == Handle::ROOT && !qdisc.handle.is_none())
+        self.qdiscs
+            .iter()
+            .find(|qdisc| qdisc.dev == dev && qdisc.parent == Handle::ROOT && !qdisc.handle.is_none())
     }
 
-    /// Does the number of a class of this qdisc, as a priority, lead a packet there? It does at the root, and below qdiscs
-    /// of one class; elsewhere filters and defaults decide.
+    /// Does the number of a class of this qdisc, as a priority, lead a packet there? It does at the root, and
+    /// below qdiscs of one class; elsewhere filters and defaults decide.
     pub(crate) fn is_led_by_number(&self, dev: &str, handle: Handle) -> bool {
         let mut at = handle;
         // Trees are less deep than this.
@@ -237,7 +249,9 @@ impl Reading {
             })
             .collect();
         let leads = |target: &Target| match target {
-            Target::Mark { value, .. } | Target::Connmark(Connmark::Set { value, .. }) => marks.contains(value),
+            Target::Mark { value, .. } | Target::Connmark(Connmark::Set { value, .. }) => {
+                marks.contains(value)
+            }
             Target::Classify(id) => *id == class.classid,
             _ => false,
         };
@@ -255,8 +269,9 @@ impl Reading {
 
     /// Is a class what acknowledgements without data are led to?
     pub(crate) fn takes_acks(&self, class: &ClassDump) -> bool {
-        let short =
-            |rule: &Rule| rule.matches.iter().any(|m| matches!(m.what, Condition::Length(_, high) if high < 128));
+        let short = |rule: &Rule| {
+            rule.matches.iter().any(|m| matches!(m.what, Condition::Length(_, high) if high < 128))
+        };
         let ack = |rule: &Rule| {
             rule.matches.iter().any(|m| matches!(m.what, Condition::TcpFlags(mask, 0x10) if mask & 0x10 != 0))
         };

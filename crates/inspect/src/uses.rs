@@ -1,8 +1,9 @@
-//! Which filters get packets, and which rules of netfilter bring packets to a filter or a class by what they write.
+//! Which filters get packets, and which rules of netfilter bring packets to a filter or a class by what they
+//! write.
 //!
-//! Both come from the exact sets ([`Reached`]). Where these are too intricate, or a device is left undecided, what
-//! protocols, devices and the kernel's order alone exclude is still known: a filter of `protocol ip` meets no mark of
-//! ip6tables, and what is redirected at an ingress was in none of netfilter's chains yet.
+//! Both come from the exact sets ([`Reached`]). Where these are too intricate, or a device is left undecided,
+//! what protocols, devices and the kernel's order alone exclude is still known: a filter of `protocol ip`
+//! meets no mark of ip6tables, and what is redirected at an ingress was in none of netfilter's chains yet.
 
 use crate::reach::{Reached, rule_of};
 use crate::reading::{CLSACT_EGRESS, Reading};
@@ -31,7 +32,8 @@ pub struct MarkingRule {
     pub chain: String,
     /// What it asks and does.
     pub rule: Rule,
-    /// None of the packets that it marks comes here: others of their connections do, which bring the mark back.
+    /// None of the packets that it marks comes here: others of their connections do, which bring the mark
+    /// back.
     pub by_connection: bool,
 }
 
@@ -110,7 +112,12 @@ impl Uses {
         uses
     }
 
-    fn of_classes(&mut self, reading: &Reading, mut reached: Option<&mut Reached>, rules: &[(RuleKey, MarkingRule)]) {
+    fn of_classes(
+        &mut self,
+        reading: &Reading,
+        mut reached: Option<&mut Reached>,
+        rules: &[(RuleKey, MarkingRule)],
+    ) {
         for place in reading.classes.iter().map(|class| (class.dev.clone(), class.classid)) {
             let exact = reached.as_mut().filter(|_| !undecided(reading, &place.0));
             if let Some(reached) = exact {
@@ -119,11 +126,15 @@ impl Uses {
                 if by(By::Default).is_empty() {
                     self.idle_defaults.insert(place.clone());
                 }
-                // A class with classes below it has no packets of its own: they are seen where they come to its
-                // filters.
-                let inner = reading.classes.iter().any(|class| class.dev == place.0 && class.parent == place.1);
-                let got = if inner { seen.lists.get(&place).cloned().unwrap_or_default() } else { by(By::Word) };
-                if let (false, Ok(found)) = (inner && got.is_empty(), reached.classifiers(place.1, &got, rules)) {
+                // A class with classes below it has no packets of its own: they are seen where they come to
+                // its filters.
+                let inner =
+                    reading.classes.iter().any(|class| class.dev == place.0 && class.parent == place.1);
+                let got =
+                    if inner { seen.lists.get(&place).cloned().unwrap_or_default() } else { by(By::Word) };
+                if let (false, Ok(found)) =
+                    (inner && got.is_empty(), reached.classifiers(place.1, &got, rules))
+                {
                     self.classifiers.insert(place, found);
                     continue;
                 }
@@ -180,7 +191,8 @@ impl Uses {
         self.overwritten.contains(rule)
     }
 
-    /// By protocols, devices and the kernel's order alone, may a packet have what a rule writes when a filter sees it?
+    /// By protocols, devices and the kernel's order alone, may a packet have what a rule writes when a filter
+    /// sees it?
     fn may_come(&self, rule: &MarkingRule, dump: &FilterDump) -> bool {
         let arrives = dump.parent.major() == u16::MAX && dump.parent != CLSACT_EGRESS;
         rule.fits_protocol(dump) && !arrives && self.may_reach(rule, &dump.dev)
@@ -188,7 +200,8 @@ impl Uses {
 
     /// The same of a device.
     fn may_reach(&self, rule: &MarkingRule, device: &str) -> bool {
-        // Where connections keep marks, another packet than the one that comes here may have left by that device.
+        // Where connections keep marks, another packet than the one that comes here may have left by that
+        // device.
         let elsewhere = !self.by_connection && leaves_elsewhere(&rule.rule, device);
         !self.unmarked.contains(device) && !self.is_overwritten(&rule.rule) && !elsewhere
     }
@@ -254,8 +267,8 @@ impl Reached {
         Ok(found)
     }
 
-    /// Packets without those that leave by the device they came in by, where there are others: a gateway sends few
-    /// packets back, and what is said of a class is about its other ones.
+    /// Packets without those that leave by the device they came in by, where there are others: a gateway
+    /// sends few packets back, and what is said of a class is about its other ones.
     fn routed(&mut self, got: &Parts) -> Result<Parts, TooLarge> {
         let mut routed = Parts::default();
         for (way, set) in &got.0 {
@@ -272,8 +285,8 @@ impl Reached {
         Ok(if routed.is_empty() { got.clone() } else { routed })
     }
 
-    /// Where connections keep marks, a rule may mark one packet and a filter get another of the same connection: what
-    /// is known is that both are of one family.
+    /// Where connections keep marks, a rule may mark one packet and a filter get another of the same
+    /// connection: what is known is that both are of one family.
     fn may_share(&mut self, key: &RuleKey, family: Family, got: &Parts) -> Result<bool, TooLarge> {
         let matches = self.walked.rules.get(key).is_some_and(|seen| !seen.matched.is_empty());
         let space = &mut self.walked.space;
@@ -294,7 +307,9 @@ impl Reached {
 /// What a target writes into a mark, and into which bits.
 fn mark_bits(target: &Target) -> Option<(u32, u32)> {
     match target {
-        Target::Mark { value, mask } | Target::Connmark(Connmark::Set { value, mask }) => Some((*value, *mask)),
+        Target::Mark { value, mask } | Target::Connmark(Connmark::Set { value, mask }) => {
+            Some((*value, *mask))
+        }
         _ => None,
     }
 }
@@ -328,7 +343,10 @@ fn marking_rules(reading: &Reading) -> Vec<(RuleKey, MarkingRule)> {
                     let rule = rule.clone();
                     let is_nft = table.is_free();
                     let chain = chain.name.clone();
-                    found.push((key, MarkingRule { family, table: name, is_nft, chain, rule, by_connection: false }));
+                    found.push((
+                        key,
+                        MarkingRule { family, table: name, is_nft, chain, rule, by_connection: false },
+                    ));
                 }
             }
         }
@@ -368,7 +386,8 @@ fn restores(reading: &Reading) -> bool {
     reading.filters.iter().flat_map(actions).any(marks)
 }
 
-/// The ifbs that get packets from an ingress only, where netfilter has not seen them and no action restores a mark.
+/// The ifbs that get packets from an ingress only, where netfilter has not seen them and no action restores a
+/// mark.
 fn unmarked(reading: &Reading) -> BTreeSet<String> {
     if restores(reading) {
         return BTreeSet::new();
@@ -388,7 +407,8 @@ fn unmarked(reading: &Reading) -> BTreeSet<String> {
     let ifbs = reading.gateway.devices().filter(|id| reading.gateway.spec(*id).kind == DeviceKind::Ifb);
     let names: Vec<String> = ifbs.map(|id| reading.gateway.name(id).to_owned()).collect();
     let from_ingress = |device: &String| {
-        let leading: Vec<&FilterDump> = reading.filters.iter().filter(|dump| leads_to(dump, device)).collect();
+        let leading: Vec<&FilterDump> =
+            reading.filters.iter().filter(|dump| leads_to(dump, device)).collect();
         !leading.is_empty() && leading.iter().all(|dump| is_hook(dump))
     };
     names.into_iter().filter(from_ingress).collect()

@@ -55,8 +55,12 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
-        let rates = [160_000, 1_000_000, 1_234_000, 12_340_000, 999, 1_500_000_000].map(|bits| rate(Rate(bits / 8)));
-        assert_eq!(rates, ["160 kbit/s", "1 Mbit/s", "1.23 Mbit/s", "12.3 Mbit/s", "992 bit/s", "1.5 Gbit/s"]);
+        let rates =
+            [160_000, 1_000_000, 1_234_000, 12_340_000, 999, 1_500_000_000].map(|bits| rate(Rate(bits / 8)));
+        assert_eq!(
+            rates,
+            ["160 kbit/s", "1 Mbit/s", "1.23 Mbit/s", "12.3 Mbit/s", "992 bit/s", "1.5 Gbit/s"]
+        );
         let times = [2_422_000_000, 310_400_000, 4_600_000, 12_000].map(|ns| time(Span(ns)));
         assert_eq!(times, ["2.4 s", "310 ms", "4.6 ms", "12 µs"]);
     }

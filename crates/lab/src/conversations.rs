@@ -7,7 +7,8 @@ use tidegate_sim::Ends;
 /// The most conversations that are remembered; the oldest are forgotten first.
 const MOST: usize = 65_536;
 
-/// Of conversations whose addresses were translated on the way: who sent what arrived, so that his answers come back to him.
+/// Of conversations whose addresses were translated on the way: who sent what arrived, so that his answers
+/// come back to him.
 #[derive(Debug, Default)]
 pub(crate) struct Conversations {
     senders: HashMap<Key, usize>,

@@ -73,7 +73,8 @@ pub struct Driver {
     parties: Vec<Party>,
     /// Of each address the node that has it: parties and machines.
     homes: HashMap<IpAddr, usize>,
-    /// Nodes that are a real router's devices: what no way leads to from where it is sent goes through that router.
+    /// Nodes that are a real router's devices: what no way leads to from where it is sent goes through that
+    /// router.
     ports: Vec<usize>,
     /// Of each node its party.
     party_of: HashMap<usize, usize>,
@@ -87,11 +88,13 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A network with these parties; `machines`: the addresses of its machines and relays, which answer echo requests, and say so when a
-    /// packet passes no more of them.
+    /// A network with these parties; `machines`: the addresses of its machines and relays, which answer echo
+    /// requests, and say so when a packet passes no more of them.
     pub fn new(parties: Vec<Party>, machines: &[(IpAddr, usize)]) -> Driver {
         let mut homes: HashMap<IpAddr, usize> = machines.iter().copied().collect();
-        homes.extend(parties.iter().flat_map(|party| party.addresses.iter().map(|address| (*address, party.node))));
+        homes.extend(
+            parties.iter().flat_map(|party| party.addresses.iter().map(|address| (*address, party.node))),
+        );
         let mut routers: HashMap<usize, Vec<IpAddr>> = HashMap::new();
         for (address, node) in machines {
             if parties.iter().all(|party| party.node != *node) {
@@ -165,7 +168,8 @@ impl Driver {
         head.set_summed();
         let Some(ends) = Ends::seen(&head) else { return };
         let to = self.homes.get(&ends.dst).copied();
-        // What was translated on its way here is answered to the translator's address, and goes to who sent it.
+        // What was translated on its way here is answered to the translator's address, and goes to who sent
+        // it.
         let to = self.conversations.sender(ends).or(to);
         let to = to.filter(|to| *to != from).map(|to| self.end_of(world, packet, from, to));
         let way = to.and_then(|to| match world.way(from, to) {
@@ -234,7 +238,8 @@ impl Driver {
                     let is_for = Ends::seen(arrived.head).and_then(|ends| homes.get(&ends.dst)) == Some(&to);
                     let answer = match is_for {
                         true => icmp::echoed(frames.leaving(&arrived)),
-                        // Quoted is what was sent, so that the sender knows it whatever was translated on the way.
+                        // Quoted is what was sent, so that the sender knows it whatever was translated on the
+                        // way.
                         false => routers.get(&to).and_then(|own| icmp::expired(frames.sent(&arrived), own)),
                     };
                     answers.extend(answer.map(|answer| (to, from, answer)));
@@ -279,8 +284,14 @@ impl Driver {
     }
 }
 
-/// Remembers who sent what has arrived, if its source is not the sender's own address: his answers would go to somebody else.
-fn remember(conversations: &mut Conversations, homes: &HashMap<IpAddr, usize>, arrived: &Arrived<'_>, from: usize) {
+/// Remembers who sent what has arrived, if its source is not the sender's own address: his answers would go
+/// to somebody else.
+fn remember(
+    conversations: &mut Conversations,
+    homes: &HashMap<IpAddr, usize>,
+    arrived: &Arrived<'_>,
+    from: usize,
+) {
     if let Some(ends) = Ends::seen(arrived.head)
         && homes.get(&ends.src) != Some(&from)
     {

@@ -3,8 +3,8 @@
 use tidegate_packet::encap;
 use tidegate_sim::Arrived;
 
-/// By the slot of each packet, its octets as they came. A slot's room is used again, so nothing is allocated once the network has been as
-/// full as it gets.
+/// By the slot of each packet, its octets as they came. A slot's room is used again, so nothing is allocated
+/// once the network has been as full as it gets.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     slots: Vec<Vec<u8>>,

@@ -83,7 +83,8 @@ impl Host {
     /// The step that failed.
     pub fn new(spec: &HostSpec) -> Result<(Host, Tun), Trouble> {
         let name = &spec.name;
-        let place = Place::new(name).map_err(trouble(format!("make a network namespace for `{name}`"), NAMESPACES))?;
+        let place = Place::new(name)
+            .map_err(trouble(format!("make a network namespace for `{name}`"), NAMESPACES))?;
         let own = spec.clone();
         let gone = trouble(format!("set up `{name}`"), KERNEL);
         let tun = place.go(move || set_up(&own)).map_err(gone)??;
@@ -124,8 +125,13 @@ fn set_up(spec: &HostSpec) -> Result<Tun, Trouble> {
             let _ = place::set(&format!("net/ipv6/conf/{DEVICE}/{value}"), "0");
         }
     }
-    let change =
-        Change { up: Some(true), mtu: Some(spec.mtu), txqlen: Some(QUEUE), segments: spec.segments, name: None };
+    let change = Change {
+        up: Some(true),
+        mtu: Some(spec.mtu),
+        txqlen: Some(QUEUE),
+        segments: spec.segments,
+        name: None,
+    };
     links.change(DEVICE, &change).map_err(trouble("bring up the device".to_owned(), KERNEL))?;
     for address in &spec.addresses {
         links.address(DEVICE, *address).map_err(trouble(format!("give it the address {address}"), KERNEL))?;
@@ -139,8 +145,10 @@ fn set_up(spec: &HostSpec) -> Result<Tun, Trouble> {
     place::set("net/ipv4/tcp_ecn", ecn).map_err(trouble("set its TCP's ECN".to_owned(), KERNEL))?;
     if let Some(control) = &spec.control {
         let step = format!("give its TCP the congestion control {control}");
-        place::set("net/ipv4/tcp_congestion_control", control)
-            .map_err(trouble(step, "see /proc/sys/net/ipv4/tcp_available_congestion_control; modprobe may add it"))?;
+        place::set("net/ipv4/tcp_congestion_control", control).map_err(trouble(
+            step,
+            "see /proc/sys/net/ipv4/tcp_available_congestion_control; modprobe may add it",
+        ))?;
     }
     Ok(tun)
 }

@@ -1,4 +1,5 @@
-//! What machines and relays in the network say for themselves: that they are there, and that a packet has come too far.
+//! What machines and relays in the network say for themselves: that they are there, and that a packet has
+//! come too far.
 
 use std::net::IpAddr;
 
@@ -20,19 +21,24 @@ pub(crate) fn hops_left(packet: &[u8]) -> Option<u8> {
     .copied()
 }
 
-/// What the router with these addresses says about a packet that passes no more of them: "time exceeded" (RFC 792, RFC 4443), from the
-/// address nearest to its sender's. `None` about such messages themselves, and if it has no address of the packet's family.
+/// What the router with these addresses says about a packet that passes no more of them: "time exceeded" (RFC
+/// 792, RFC 4443), from the address nearest to its sender's. `None` about such messages themselves, and if it
+/// has no address of the packet's family.
 pub(crate) fn expired(packet: &[u8], router: &[IpAddr]) -> Option<Vec<u8>> {
     match packet.first()? >> 4 {
         4 => {
             let sender = u32::from_be_bytes(packet.get(12..16)?.try_into().ok()?);
-            let own = router.iter().filter_map(|address| if let IpAddr::V4(own) = address { Some(own) } else { None });
+            let own = router
+                .iter()
+                .filter_map(|address| if let IpAddr::V4(own) = address { Some(own) } else { None });
             let nearest = own.min_by_key(|own| u32::from(**own) ^ sender)?;
             expired4(packet, nearest.octets())
         }
         6 => {
             let sender = u128::from_be_bytes(packet.get(8..24)?.try_into().ok()?);
-            let own = router.iter().filter_map(|address| if let IpAddr::V6(own) = address { Some(own) } else { None });
+            let own = router
+                .iter()
+                .filter_map(|address| if let IpAddr::V6(own) = address { Some(own) } else { None });
             let nearest = own.min_by_key(|own| u128::from(**own) ^ sender)?;
             expired6(packet, nearest.octets())
         }
@@ -98,7 +104,8 @@ pub(crate) fn echoed(packet: &[u8]) -> Option<Vec<u8>> {
     }
     let mut answer = packet.to_vec();
     let half = (addresses.end - addresses.start) / 2;
-    let turned = [&packet[addresses.start + half..addresses.end], &packet[addresses.start..addresses.start + half]];
+    let turned =
+        [&packet[addresses.start + half..addresses.end], &packet[addresses.start..addresses.start + half]];
     checksum::rewrite(&mut answer, addresses.start, &turned.concat());
     checksum::rewrite(&mut answer, header, &[reply]);
     Some(answer)
@@ -117,7 +124,10 @@ mod tests {
         // A sum over what holds its own sum is nothing.
         assert_eq!(checksum::updated(0xffff, &[], &said[..20]), 0);
         assert_eq!(checksum::updated(0xffff, &[], &said[20..]), 0);
-        assert_eq!((&said[12..20], said[20], &said[28..]), (&[192, 168, 1, 1, 192, 168, 1, 2][..], 11, &asked[..]));
+        assert_eq!(
+            (&said[12..20], said[20], &said[28..]),
+            (&[192, 168, 1, 1, 192, 168, 1, 2][..], 11, &asked[..])
+        );
         assert_eq!(expired(&said, &routers), None, "about messages nothing is said");
 
         let mut asked = vec![0; 60];

@@ -1,4 +1,5 @@
-//! How late things happened that should have happened at a time: what a real clock adds to what the network says.
+//! How late things happened that should have happened at a time: what a real clock adds to what the network
+//! says.
 
 use tidegate_packet::Span;
 

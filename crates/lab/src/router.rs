@@ -1,5 +1,5 @@
-//! A router that this computer's kernel is: a namespace whose devices are wires of the network, between which the kernel forwards by its own
-//! disciplines.
+//! A router that this computer's kernel is: a namespace whose devices are wires of the network, between which
+//! the kernel forwards by its own disciplines.
 
 use std::fmt;
 use std::io;
@@ -53,7 +53,8 @@ impl Router {
     /// The step that failed.
     pub fn new(spec: &RouterSpec) -> Result<(Router, Vec<Tun>), Trouble> {
         let name = &spec.name;
-        let place = Place::new(name).map_err(trouble(format!("make a network namespace for `{name}`"), NAMESPACES))?;
+        let place = Place::new(name)
+            .map_err(trouble(format!("make a network namespace for `{name}`"), NAMESPACES))?;
         let own = spec.clone();
         let gone = trouble(format!("set up `{name}`"), KERNEL);
         let tuns = place.go(move || set_up(&own)).map_err(gone)??;
@@ -99,7 +100,8 @@ fn plug(wire: &Wire, links: &mut Links) -> Result<Tun, Trouble> {
         let _ = place::set(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
     }
     links.only_wire(name, WIRE_ADDRESS).map_err(trouble(step("make a wire of"), KERNEL))?;
-    let change = Change { up: Some(true), mtu: Some(wire.mtu), txqlen: Some(wire.queue), ..Change::default() };
+    let change =
+        Change { up: Some(true), mtu: Some(wire.mtu), txqlen: Some(wire.queue), ..Change::default() };
     links.change(name, &change).map_err(trouble(step("bring up"), KERNEL))?;
     if let Some(address) = wire.address {
         links.address(name, address).map_err(trouble(step("give an address to"), KERNEL))?;

@@ -1,4 +1,5 @@
-//! The network by a real clock is the simulator's network: the same arrivals leave it at the same times, with the same octets.
+//! The network by a real clock is the simulator's network: the same arrivals leave it at the same times, with
+//! the same octets.
 
 use std::io;
 use std::net::IpAddr;
@@ -62,14 +63,17 @@ fn world(commands: &[&str]) -> World {
         back: Direction::plain(bits, delay),
     };
     let (host, device) = (|node| End { node, device: None }, |n| End { node: 1, device: Some(n) });
-    let cables =
-        vec![cable(host(0), device(0), 100_000_000, Span(0)), cable(device(1), host(2), 4_000_000, Span::millis(10))];
+    let cables = vec![
+        cable(host(0), device(0), 100_000_000, Span(0)),
+        cable(device(1), host(2), 4_000_000, Span::millis(10)),
+    ];
     let mut gateway = Gateway::new();
     let devices = ["eth1", "eth0"].map(|name| gateway.add_device(name, DeviceSpec::default())).to_vec();
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     for command in commands {
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-        let parsed = tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
+        let parsed =
+            tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
         let TcCommand::Apply(op) = parsed.command else { panic!("{command} changes something") };
         let world = tidegate_gateway::World { now: Time(0), pool: &mut pool, draws: &mut draws };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{command}: {error:?}"));
@@ -117,12 +121,14 @@ fn arrivals() -> Vec<Sent> {
     all
 }
 
-/// What leaves the simulated network when the same packets are put in at the same times: when, to whom, with which DS field.
+/// What leaves the simulated network when the same packets are put in at the same times: when, to whom, with
+/// which DS field.
 fn simulated(commands: &[&str], sent: &[Sent]) -> Vec<(Time, usize, u8)> {
     let mut world = world(commands);
     let mut left = Vec::new();
-    let mut drain =
-        |world: &mut World| while world.net.take_arrived(|one| left.push((one.at, one.owner as usize, one.dsfield))) {};
+    let mut drain = |world: &mut World| {
+        while world.net.take_arrived(|one| left.push((one.at, one.owner as usize, one.dsfield))) {}
+    };
     for (at, party, packet) in sent {
         world.net.run(*at);
         drain(&mut world);
@@ -160,12 +166,17 @@ fn one_list_of_arrivals_leaves_both_at_the_same_times() {
         let (given, driver) = driven(commands, sent.clone());
         let found: Vec<_> = given.iter().map(|(at, party, packet)| (*at, *party, packet[1])).collect();
         assert_eq!(found, expected, "{commands:?}");
-        assert!(expected.len() > 100 && expected.len() != sent.len(), "the policy did something: {}", expected.len());
+        assert!(
+            expected.len() > 100 && expected.len() != sent.len(),
+            "the policy did something: {}",
+            expected.len()
+        );
         assert_eq!(driver.lateness.most(), Span(0), "a clock that stops at each event is never late");
     }
 }
 
-/// What is behind the octets that the network knows comes out as it went in; a mark is written, and the checksum stays right.
+/// What is behind the octets that the network knows comes out as it went in; a mark is written, and the
+/// checksum stays right.
 #[test]
 fn octets_come_out_as_they_went_in_but_for_marks() {
     let sent = arrivals();
@@ -174,13 +185,15 @@ fn octets_come_out_as_they_went_in_but_for_marks() {
     assert!(marked > 0, "fq_codel marks");
     for (_, party, packet) in given {
         assert_eq!(checksum::updated(0xffff, &[], &packet[..20]), 0, "the header's checksum holds");
-        let is_it =
-            |(_, from, other): &Sent| *from != party && other.len() == packet.len() && other[20..] == packet[20..];
+        let is_it = |(_, from, other): &Sent| {
+            *from != party && other.len() == packet.len() && other[20..] == packet[20..]
+        };
         assert!(sent.iter().any(is_it), "somebody sent it");
     }
 }
 
-/// A packet with room for no more routers ends at the one that says so to its sender; with room for it, it goes on.
+/// A packet with room for no more routers ends at the one that says so to its sender; with room for it, it
+/// goes on.
 #[test]
 fn a_router_says_where_a_packet_ended() {
     let mut sent = Vec::new();

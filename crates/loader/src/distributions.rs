@@ -17,8 +17,10 @@ pub fn installed() -> Arc<BTreeMap<String, Table>> {
 }
 
 fn read(name: &str) -> Option<Table> {
-    let text = PLACES.iter().find_map(|place| std::fs::read_to_string(format!("{place}/{name}.dist")).ok())?;
+    let text =
+        PLACES.iter().find_map(|place| std::fs::read_to_string(format!("{place}/{name}.dist")).ok())?;
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let values: Option<Vec<i16>> = lines.flat_map(str::split_whitespace).map(|word| word.parse().ok()).collect();
+    let values: Option<Vec<i16>> =
+        lines.flat_map(str::split_whitespace).map(|word| word.parse().ok()).collect();
     values.filter(|values| !values.is_empty()).map(|values| Table(values.into()))
 }

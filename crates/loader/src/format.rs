@@ -74,21 +74,26 @@ impl FormatError {
 }
 
 /// What a policy may be written in, for those whose file is none of it.
-const KNOWN: &str = "Known are shell scripts, tc batch files, iptables-save, nft rules, short policies (tidegate policy help), \
-                     /etc/config/sqm, SQM's iface.conf, FireQOS, listings of tc (with -j or without)";
+const KNOWN: &str = "Known are shell scripts, tc batch files, iptables-save, nft rules, short policies \
+(tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, listings of tc (with -j or without)";
 
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FormatError::Empty => {
-                write!(f, "{NOTHING_FOUND}: the file is empty (comments aside); name the file that holds the policy")
+                write!(
+                    f,
+                    "{NOTHING_FOUND}: the file is empty (comments aside); name the file that holds the policy"
+                )
             }
             FormatError::NotText(what) => f.write_str(what),
             FormatError::ForeignJson => f.write_str(
                 "is JSON, but not what `tc -j qdisc show`, `tc -j class show` or `tc -j filter show` writes",
             ),
             FormatError::LooksLike(what) => write!(f, "{what}\n{KNOWN}"),
-            FormatError::Unknown(begins) => write!(f, "is nothing that tidegate knows; it begins: {begins}\n{KNOWN}"),
+            FormatError::Unknown(begins) => {
+                write!(f, "is nothing that tidegate knows; it begins: {begins}\n{KNOWN}")
+            }
         }
     }
 }
@@ -126,10 +131,14 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, FormatError> {
         return json(&text);
     }
     if is_deep(&text) {
-        return Err(FormatError::NotText("nests its brackets so deep that no program's listing or policy would"));
+        return Err(FormatError::NotText(
+            "nests its brackets so deep that no program's listing or policy would",
+        ));
     }
     if first.starts_with('*') && lines.contains(&"COMMIT") {
-        return Ok(Format::IptablesSave(lines.iter().any(|line| line.contains("::") || line.contains("ipv6-icmp"))));
+        return Ok(Format::IptablesSave(
+            lines.iter().any(|line| line.contains("::") || line.contains("ipv6-icmp")),
+        ));
     }
     if has_extension(".toml") {
         return Ok(Format::Short);
@@ -167,11 +176,26 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, FormatError> {
 /// A file that is no text at all.
 fn not_a_text(bytes: &[u8]) -> Option<&'static str> {
     let magics: [(&[u8], &str); 10] = [
-        (&[0xd4, 0xc3, 0xb2, 0xa1], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
-        (&[0xa1, 0xb2, 0xc3, 0xd4], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
-        (&[0x4d, 0x3c, 0xb2, 0xa1], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
-        (&[0xa1, 0xb2, 0x3c, 0x4d], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
-        (&[0x0a, 0x0d, 0x0d, 0x0a], "is a capture of packets (pcapng); `tidegate explain POLICY --pcap FILE` takes it"),
+        (
+            &[0xd4, 0xc3, 0xb2, 0xa1],
+            "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it",
+        ),
+        (
+            &[0xa1, 0xb2, 0xc3, 0xd4],
+            "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it",
+        ),
+        (
+            &[0x4d, 0x3c, 0xb2, 0xa1],
+            "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it",
+        ),
+        (
+            &[0xa1, 0xb2, 0x3c, 0x4d],
+            "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it",
+        ),
+        (
+            &[0x0a, 0x0d, 0x0d, 0x0a],
+            "is a capture of packets (pcapng); `tidegate explain POLICY --pcap FILE` takes it",
+        ),
         (&[0x1f, 0x8b], "is compressed with gzip; unpack it first (gunzip)"),
         (b"PK\x03\x04", "is a zip archive; unpack it first (unzip)"),
         (b"\x7fELF", "is a program; name the script that configures the link"),
@@ -217,7 +241,8 @@ fn json(text: &str) -> Result<Format, FormatError> {
 
 /// A line of a batch: an object and a verb, either of them shortened perhaps.
 fn is_batch_line(words: &[String]) -> bool {
-    let object = words.first().is_some_and(|word| OBJECTS.iter().any(|object| object.starts_with(word.as_str())));
+    let object =
+        words.first().is_some_and(|word| OBJECTS.iter().any(|object| object.starts_with(word.as_str())));
     object && words.get(1).is_some_and(|word| VERBS.iter().any(|verb| verb.starts_with(word.as_str())))
 }
 
@@ -228,15 +253,20 @@ fn is_interface(words: &[String]) -> bool {
 }
 
 fn is_nft(words: &[String]) -> bool {
-    let about = ["table", "chain", "rule", "ruleset", "set", "map", "inet", "ip", "ip6", "bridge", "netdev", "arp"];
-    words[0] == "define" || words[0] == "include" || words.get(1).is_some_and(|word| about.contains(&word.as_str()))
+    let about =
+        ["table", "chain", "rule", "ruleset", "set", "map", "inet", "ip", "ip6", "bridge", "netdev", "arp"];
+    words[0] == "define"
+        || words[0] == "include"
+        || words.get(1).is_some_and(|word| about.contains(&word.as_str()))
 }
 
 /// `NAME=value` as a shell takes it.
 fn is_setting(line: &str) -> bool {
     let line = line.strip_prefix("export ").unwrap_or(line);
     let name = line.split('=').next().unwrap_or("");
-    line.contains('=') && !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    line.contains('=')
+        && !name.is_empty()
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 /// A line that calls a tool we play, by name or by a variable of its name.
@@ -265,7 +295,9 @@ fn is_toml(line: &str) -> bool {
 /// What something else looks like.
 fn looks_like(first: &str) -> FormatError {
     if first.starts_with('<') {
-        FormatError::LooksLike("looks like HTML or XML, perhaps a page that shows the script: save the script itself")
+        FormatError::LooksLike(
+            "looks like HTML or XML, perhaps a page that shows the script: save the script itself",
+        )
     } else if first.starts_with("Chain ") {
         FormatError::LooksLike(
             "looks like what `iptables -L` prints for people; save what `iptables-save` prints instead",
@@ -289,7 +321,11 @@ mod tests {
             ("a", "# x\nqdisc add dev eth0 root pfifo\n", Ok(Format::Batch)),
             ("a", "q a dev eth0 root pfifo\n", Ok(Format::Batch)),
             ("a", "*mangle\n-A OUTPUT -j MARK --set-mark 1\nCOMMIT\n", Ok(Format::IptablesSave(false))),
-            ("a", "*mangle\n-A OUTPUT -s fe80::1 -j MARK --set-mark 1\nCOMMIT\n", Ok(Format::IptablesSave(true))),
+            (
+                "a",
+                "*mangle\n-A OUTPUT -s fe80::1 -j MARK --set-mark 1\nCOMMIT\n",
+                Ok(Format::IptablesSave(true)),
+            ),
             ("a", "table inet q {\n}\n", Ok(Format::Nft)),
             ("a", "flush ruleset\n", Ok(Format::Nft)),
             ("a", "config queue 'eth0'\n option enabled 1\n", Ok(Format::Uci)),

@@ -17,10 +17,12 @@ pub fn point_inside(outcome: &mut Outcome) {
         let refused = |recorded: &Recorded| {
             // The text stands where the tool is called.
             let call = recorded.source.as_ref()?.frames.last();
-            let call = call.map_or((place.file.clone(), place.line), |frame| (frame.file.clone(), frame.line));
+            let call =
+                call.map_or((place.file.clone(), place.line), |frame| (frame.file.clone(), frame.line));
             Some((call, refused_line(recorded)?))
         };
-        let Some(((file, line), (number, words))) = outcome.calls.iter().filter(same).find_map(refused) else {
+        let Some(((file, line), (number, words))) = outcome.calls.iter().filter(same).find_map(refused)
+        else {
             continue;
         };
         let bytes = input_file::read(&file, MAX_POLICY).unwrap_or_default();
@@ -32,9 +34,15 @@ pub fn point_inside(outcome: &mut Outcome) {
     }
 }
 
-/// Where a command stands that the call in line `call` read: letter by letter in that line, or in line `number` of the
-/// text behind it, where the shell's variables may stand for some of its words. With the column it begins in.
-pub(super) fn line_inside(lines: &[String], call: usize, number: usize, words: &[String]) -> Option<(usize, usize)> {
+/// Where a command stands that the call in line `call` read: letter by letter in that line, or in line
+/// `number` of the text behind it, where the shell's variables may stand for some of its words. With the
+/// column it begins in.
+pub(super) fn line_inside(
+    lines: &[String],
+    call: usize,
+    number: usize,
+    words: &[String],
+) -> Option<(usize, usize)> {
     let own = lines.get(call - 1)?;
     let text = words.join(" ");
     if let Some(at) = own.find(&text) {
@@ -50,7 +58,8 @@ pub(super) fn line_inside(lines: &[String], call: usize, number: usize, words: &
     same.then_some((call + number, 0))
 }
 
-/// Can the shell make `word` of what is written: what stands before its first variable and behind its last is there?
+/// Can the shell make `word` of what is written: what stands before its first variable and behind its last is
+/// there?
 fn may_become(written: &str, word: &str) -> bool {
     let Some(first) = written.find(['$', '`']) else { return false };
     let name = |letter: char| letter.is_ascii_alphanumeric() || "_$`{}()".contains(letter);
@@ -59,8 +68,9 @@ fn may_become(written: &str, word: &str) -> bool {
     word.len() >= first + behind.len() && word.starts_with(&written[..first]) && word.ends_with(behind)
 }
 
-/// The number of the line of its standard input that a tool refused, as the tool said it: `Command failed -:5` (tc, ip),
-/// `/dev/stdin:5:43-46: Error` (nft), `iptables-restore: line 5 failed`, `Error occurred at line: 5`.
+/// The number of the line of its standard input that a tool refused, as the tool said it: `Command failed
+/// -:5` (tc, ip), `/dev/stdin:5:43-46: Error` (nft), `iptables-restore: line 5 failed`, `Error occurred at
+/// line: 5`.
 fn refused_number(stderr: &str) -> Option<usize> {
     let number = |text: &str| text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok();
     stderr.lines().find_map(|line| {
@@ -76,6 +86,7 @@ fn refused_number(stderr: &str) -> Option<usize> {
 pub(super) fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
     let number = refused_number(&recorded.stderr)?;
     let text = String::from_utf8_lossy(recorded.call.stdin.as_deref()?);
-    let words: Vec<String> = text.lines().nth(number.checked_sub(1)?)?.split_whitespace().map(str::to_owned).collect();
+    let words: Vec<String> =
+        text.lines().nth(number.checked_sub(1)?)?.split_whitespace().map(str::to_owned).collect();
     (!words.is_empty()).then_some((number, words))
 }

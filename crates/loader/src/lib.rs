@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! Any policy, loaded: scripts run in a sandbox, batches, rules and short policies carried out line by line, all on one
-//! machine.
+//! Any policy, loaded: scripts run in a sandbox, batches, rules and short policies carried out line by line,
+//! all on one machine.
 //!
 //! ```text
 //! files ──▶ format ──▶ script: capture ──┐
@@ -170,8 +170,8 @@ impl LoadedPolicy {
         self.outcomes.iter().flat_map(|outcome| &outcome.troubles)
     }
 
-    /// What went wrong, of all files, and what was cut off by their ends: for people. Commands that deleted what was not
-    /// there are left out: the machine is as the script wants it.
+    /// What went wrong, of all files, and what was cut off by their ends: for people. Commands that deleted
+    /// what was not there are left out: the machine is as the script wants it.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let whole = |outcome: &Outcome| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
         let of_scripts = self.outcomes.iter().flat_map(whole).flatten();
@@ -202,7 +202,10 @@ impl LoadedPolicy {
 
     /// Why nothing can be said of it: there is no traffic control in it. `None`: there is.
     pub fn nothing_found(&self) -> Option<String> {
-        nothing_found(&self.outcomes, self.sources.iter().map(|source| (source.name.as_str(), &source.lines[..])))
+        nothing_found(
+            &self.outcomes,
+            self.sources.iter().map(|source| (source.name.as_str(), &source.lines[..])),
+        )
     }
 
     /// What was read, for those who ask what it means.
@@ -242,8 +245,11 @@ fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
             _ => {}
         }
     }
-    let there =
-        machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).filter(|name| !made.contains(name));
+    let there = machine
+        .gateway
+        .devices()
+        .map(|id| machine.gateway.name(id).to_owned())
+        .filter(|name| !made.contains(name));
     let names: BTreeSet<String> = there.chain(gone.iter().cloned()).collect();
     names.into_iter().map(|name| (name.clone(), DeviceSpec::of(&LinkKind::of_name(&name)))).collect()
 }
@@ -274,9 +280,13 @@ pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, Re
 /// As for [`read`].
 pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
     let path = PathBuf::from(name);
-    let format = sniff(name, text.as_bytes()).map_err(|why| ReadError::File(path.clone(), why.to_string()))?;
+    let format =
+        sniff(name, text.as_bytes()).map_err(|why| ReadError::File(path.clone(), why.to_string()))?;
     if format == Format::Script {
-        return Err(ReadError::File(path, "a script must be a file, because it is run; save it first".into()));
+        return Err(ReadError::File(
+            path,
+            "a script must be a file, because it is run; save it first".into(),
+        ));
     }
     read_texts(&[path], vec![(format, text.to_owned())], options)
 }
@@ -303,7 +313,9 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     let mut devices = options.devices.clone();
     for (path, (format, text)) in files.iter().zip(&texts) {
         let named = match format {
-            Format::Script => tidegate_capture::devices_of(path, &options.args).map_err(ReadError::Capture)?,
+            Format::Script => {
+                tidegate_capture::devices_of(path, &options.args).map_err(ReadError::Capture)?
+            }
             _ => lists::devices(*format, &path.to_string_lossy(), text),
         };
         devices.extend(named);
@@ -331,7 +343,8 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         let (mut outcome, list) = match format {
             Format::Script => (script(path, &devices, options, &mut traced)?, None),
             _ => {
-                let list = lists::calls(*format, path, text).map_err(|why| ReadError::File(path.clone(), why))?;
+                let list =
+                    lists::calls(*format, path, text).map_err(|why| ReadError::File(path.clone(), why))?;
                 (lists::carry_out(&list, (path, text), &devices, &mut traced), Some(list))
             }
         };
@@ -348,7 +361,8 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     Ok(taken)
 }
 
-/// Listings of qdiscs, classes and filters belong together, whatever file each is in: what hangs on what decides the order.
+/// Listings of qdiscs, classes and filters belong together, whatever file each is in: what hangs on what
+/// decides the order.
 fn listings_joined(
     files: &[PathBuf],
     texts: Vec<Text>,
@@ -359,7 +373,9 @@ fn listings_joined(
     for (path, (format, text)) in files.iter().zip(texts) {
         let listing = match format {
             Format::Listing => text,
-            Format::TcJson => tcjson::listing(&text, dev).map_err(|why| ReadError::File(path.clone(), why))?,
+            Format::TcJson => {
+                tcjson::listing(&text, dev).map_err(|why| ReadError::File(path.clone(), why))?
+            }
             _ => {
                 others.push((path.clone(), (format, text)));
                 continue;

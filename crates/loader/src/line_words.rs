@@ -30,7 +30,8 @@ impl LineWords {
 
     /// The columns of the first place, from a column on, at which `wanted` stands by itself.
     pub(super) fn find(&self, wanted: &str, from: usize) -> Option<(usize, usize)> {
-        // What holds what parts words stands where its first word does; what begins with such a letter, anywhere.
+        // What holds what parts words stands where its first word does; what begins with such a letter,
+        // anywhere.
         let first = wanted.split(parts).next()?;
         let length = wanted.chars().count();
         let is_here = |at: usize| {

@@ -32,7 +32,8 @@ impl Asked {
 pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
     if short::is_short(format) {
         let policies = short::policies(format, name, text).unwrap_or_default();
-        let devices = |short: Short| std::iter::once(short.device.value).chain(short.lan.map(|lan| lan.value));
+        let devices =
+            |short: Short| std::iter::once(short.device.value).chain(short.lan.map(|lan| lan.value));
         return policies.into_iter().flat_map(|(short, _)| devices(short)).collect();
     }
     let markers: &[&str] = match format {
@@ -57,7 +58,8 @@ pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// The devices that a short policy says lead to the modem and to the LAN; where a file comes to several policies, none does.
+/// The devices that a short policy says lead to the modem and to the LAN; where a file comes to several
+/// policies, none does.
 pub(super) fn ends(format: Format, name: &str, text: &str) -> Option<(String, Option<String>)> {
     let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format))?;
     let [(short, _)] = <[_; 1]>::try_from(policies).ok()?;
@@ -90,7 +92,8 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
         Format::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
         Format::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
         Format::Listing => {
-            let listed = tc::read_listing(text).map_err(|NotListed { line, why }| format!("line {line} {why}"))?;
+            let listed =
+                tc::read_listing(text).map_err(|NotListed { line, why }| format!("line {line} {why}"))?;
             let call = |args| Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
             Ok(listed.into_iter().map(|one| Asked::new(call(one.args), Some(one.line))).collect())
         }
@@ -101,12 +104,14 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
     }
 }
 
-/// How a list of problems with a file begins. What another program understands is no mistake in its configuration.
+/// How a list of problems with a file begins. What another program understands is no mistake in its
+/// configuration.
 fn what_is_wrong(format: Format) -> String {
     match format {
         Format::FireQos => format!(
-            "is {}, and not all of it can be taken in. FireQOS itself can be run instead: `tidegate run /usr/sbin/fireqos start FILE`, \
-             and so under `try`, and under `check` and `graph` with its arguments behind `--`",
+            "is {}, and not all of it can be taken in. FireQOS itself can be run instead: `tidegate run \
+            /usr/sbin/fireqos start FILE`, and so under `try`, and under `check` and `graph` with its \
+            arguments behind `--`",
             format.name()
         ),
         Format::Short => format!("is {} with mistakes in it", format.name()),
@@ -212,7 +217,8 @@ fn trouble(tool: &str, stderr: &str, place: SourceLine) -> Trouble {
 /// The line that a complaint names: `line 3 failed`, `Error occurred at line: 3`, `file:3:5-9`.
 fn line_named(complaint: &str) -> Option<usize> {
     let number = |text: &str| {
-        let digits: String = text.trim_start_matches([':', ' ']).chars().take_while(char::is_ascii_digit).collect();
+        let digits: String =
+            text.trim_start_matches([':', ' ']).chars().take_while(char::is_ascii_digit).collect();
         digits.parse().ok()
     };
     complaint

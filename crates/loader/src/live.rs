@@ -26,8 +26,8 @@ impl fmt::Display for ListingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ListingsError::NoTool(_) => f.write_str(
-                "there is no tc on this machine to ask; install it (Debian: iproute2), or give files that tc wrote \
-                 elsewhere",
+                "there is no tc on this machine to ask; install it (Debian: iproute2), or give files that \
+                tc wrote elsewhere",
             ),
             ListingsError::Refused { args, reason } => write!(f, "tc {args}: {reason}"),
         }
@@ -43,9 +43,9 @@ impl std::error::Error for ListingsError {
     }
 }
 
-/// The listings of all devices of this machine, or of one, as its `tc` prints them, with lines that say of which device
-/// they are: what [`read_text`](crate::read_text) takes. Any user may ask; classes and filters of every qdisc are asked
-/// for, except below roots that stand there by default.
+/// The listings of all devices of this machine, or of one, as its `tc` prints them, with lines that say of
+/// which device they are: what [`read_text`](crate::read_text) takes. Any user may ask; classes and filters
+/// of every qdisc are asked for, except below roots that stand there by default.
 ///
 /// # Errors
 /// There is no tc, or no such device.
@@ -64,12 +64,15 @@ pub fn live_listings(dev: Option<&str>) -> Result<String, ListingsError> {
     let mut parents: Vec<(String, String)> = Vec::new();
     for line in qdiscs.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let Some(&["qdisc", kind, handle]) = words.get(..3).and_then(|begin| <&[&str; 3]>::try_from(begin).ok()) else {
+        let Some(&["qdisc", kind, handle]) =
+            words.get(..3).and_then(|begin| <&[&str; 3]>::try_from(begin).ok())
+        else {
             continue;
         };
         let named = words.iter().position(|word| *word == "dev").and_then(|at| words.get(at + 1)).copied();
         let Some(name) = named.or(dev) else { continue };
-        if handle == "0:" || matches!(kind, "noqueue" | "mq" | "fq_codel" | "pfifo_fast") && !words.contains(&"parent")
+        if handle == "0:"
+            || matches!(kind, "noqueue" | "mq" | "fq_codel" | "pfifo_fast") && !words.contains(&"parent")
         {
             continue;
         }

@@ -1,5 +1,5 @@
-//! Policies in which there is no traffic control: said the same by every command, for a user who named the wrong
-//! file, or whose `tc` runs where it is not followed.
+//! Policies in which there is no traffic control: said the same by every command, for a user who named the
+//! wrong file, or whose `tc` runs where it is not followed.
 
 use tidegate_capture::{Exit, Outcome, troubles};
 
@@ -12,13 +12,14 @@ const TOOLS: [&str; 4] = ["tc", "nft", "iptables", "ip6tables"];
 const ELSEWHERE: [&str; 9] =
     ["nsenter", "docker", "podman", "nerdctl", "lxc-attach", "machinectl", "chroot", "ssh", "ip netns exec"];
 
-/// Why nothing can be said of a policy: none of its files, each with its name and lines, came to a call of tc, nft or
-/// iptables. `None`: one did, or a script was ended before its end.
+/// Why nothing can be said of a policy: none of its files, each with its name and lines, came to a call of
+/// tc, nft or iptables. `None`: one did, or a script was ended before its end.
 pub fn nothing_found<'t>(
     outcomes: &[Outcome],
     files: impl IntoIterator<Item = (&'t str, &'t [String])>,
 ) -> Option<String> {
-    let called = |tool: &str| TOOLS.iter().any(|known| tool == *known || tool.starts_with(&format!("{known}-")));
+    let called =
+        |tool: &str| TOOLS.iter().any(|known| tool == *known || tool.starts_with(&format!("{known}-")));
     // A script that was cut may have called tc later: its trouble says what cut it.
     let cut = outcomes.iter().any(|outcome| !outcome.exit.is_own());
     if cut || outcomes.iter().flat_map(|outcome| &outcome.calls).any(|recorded| called(&recorded.call.tool)) {
@@ -29,14 +30,17 @@ pub fn nothing_found<'t>(
     for (name, lines) in files {
         if let Some((line, wrapper)) = elsewhere(lines) {
             said += &format!(
-                "\n  {name}:{line}: `{wrapper}` runs tc somewhere else, where it is not followed; put what runs there into a file of its own"
+                "\n  {name}:{line}: `{wrapper}` runs tc somewhere else, where it is not followed; put what \
+                runs there into a file of its own"
             );
         } else if let Some((line, wanted)) = not_reached(lines).filter(|_| usage.is_none()) {
             said += &format!("\n  {name}:{line}: tc is called here, but the script did not come to it");
             // What failed before the script looked at its arguments is told where it failed.
-            if !wanted.is_empty() && outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1))) {
+            if !wanted.is_empty() && outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1)))
+            {
                 said += &format!(
-                    "; it compares its first argument with {}: give it one (behind `--`, where several files may stand)",
+                    "; it compares its first argument with {}: give it one (behind `--`, where several \
+                    files may stand)",
                     wanted.join(", ")
                 );
             }
@@ -44,7 +48,8 @@ pub fn nothing_found<'t>(
     }
     if let Some(usage) = usage {
         said += &format!(
-            "\n  the script says `{usage}`: give it its arguments (behind `--`, where several files may stand)"
+            "\n  the script says `{usage}`: give it its arguments (behind `--`, where several files may \
+            stand)"
         );
     }
     Some(said)
@@ -67,7 +72,8 @@ fn elsewhere(lines: &[String]) -> Option<(usize, &'static str)> {
     lines.into_iter().find_map(|(at, line)| by(line).map(|wrapper| (at + 1, wrapper)))
 }
 
-/// The first line of a script that calls tc, and what the script's first argument is compared with, the first few.
+/// The first line of a script that calls tc, and what the script's first argument is compared with, the first
+/// few.
 fn not_reached(lines: &[String]) -> Option<(usize, Vec<String>)> {
     const MOST_NAMED: usize = 4;
     let bare = |word: &str| word.trim_matches(['"', '\'', '{', '}', '$', '(', ')', ';', '`']).to_owned();
@@ -86,7 +92,9 @@ fn not_reached(lines: &[String]) -> Option<(usize, Vec<String>)> {
             let bare = bare(word);
             bare == "TC" && word.contains('$') || bare.rsplit('/').next() == Some("tc")
         };
-        words.windows(2).any(|two| tc(two[0]) && ["qdisc", "class", "filter"].contains(&bare(two[1]).as_str()))
+        words
+            .windows(2)
+            .any(|two| tc(two[0]) && ["qdisc", "class", "filter"].contains(&bare(two[1]).as_str()))
     };
     let line = lines.iter().position(|line| code(line) && calls(line))?;
     let mut names = vec!["1".to_owned()];
@@ -94,7 +102,8 @@ fn not_reached(lines: &[String]) -> Option<(usize, Vec<String>)> {
     let (mut in_case, mut in_function) = (false, false);
     for line in lines.iter().filter(|line| code(line)) {
         // A function's arguments are its own.
-        let begins = line.contains("() {") && !line.trim_end().ends_with('}') || line.trim_end().ends_with("()");
+        let begins =
+            line.contains("() {") && !line.trim_end().ends_with('}') || line.trim_end().ends_with("()");
         in_function = (in_function || begins) && !line.starts_with('}');
         if in_function || line.contains("() {") {
             continue;
@@ -108,9 +117,13 @@ fn not_reached(lines: &[String]) -> Option<(usize, Vec<String>)> {
         let compared = words.windows(3).filter(|three| first(three[0]) && ["=", "=="].contains(&three[1]));
         wanted.extend(compared.map(|three| bare(three[2])));
         let label = line.split(')').next().filter(|_| in_case && line.contains(')'));
-        let plain = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        wanted.extend(label.into_iter().flat_map(|label| label.split('|')).map(str::trim).filter(plain).map(bare));
-        in_case = (in_case || words.len() > 1 && words[0] == "case" && first(words[1])) && !line.starts_with("esac");
+        let plain =
+            |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        wanted.extend(
+            label.into_iter().flat_map(|label| label.split('|')).map(str::trim).filter(plain).map(bare),
+        );
+        in_case = (in_case || words.len() > 1 && words[0] == "case" && first(words[1]))
+            && !line.starts_with("esac");
     }
     let mut seen = std::collections::BTreeSet::new();
     wanted.retain(|word| !word.is_empty() && seen.insert(word.clone()));
@@ -145,15 +158,20 @@ mod tests {
         for (text, found) in [
             ("if [ \"$1\" = on ]; then\n tc qdisc add dev eth0 root fq\nfi\n", Some((2, vec!["`on`"]))),
             (
-                "ACTION=$1\nadd() { $TC qdisc add dev a root fq; }\ncase \"$ACTION\" in\n start|up) add ;;\n stop) ;;\nesac\nx) y\n",
+                "ACTION=$1\nadd() { $TC qdisc add dev a root fq; }\ncase \"$ACTION\" in\n start|up) add \
+                ;;\n stop) ;;\nesac\nx) y\n",
                 Some((2, vec!["`start`", "`up`", "`stop`"])),
             ),
             ("f() { tc qdisc add dev eth0 root fq; }\n", Some((1, vec![]))),
-            ("f() {\n [ $1 = a ] && tc qdisc add dev eth0 root fq\n}\n[ $1 = b ] && f\n", Some((2, vec!["`b`"]))),
+            (
+                "f() {\n [ $1 = a ] && tc qdisc add dev eth0 root fq\n}\n[ $1 = b ] && f\n",
+                Some((2, vec!["`b`"])),
+            ),
             ("TC=echo\n$TC qdisc add dev eth0 root fq\n", None),
             ("# tc qdisc add dev eth0 root fq\necho tc\n", None),
         ] {
-            let found = found.map(|(line, words)| (line, words.into_iter().map(str::to_owned).collect::<Vec<_>>()));
+            let found =
+                found.map(|(line, words)| (line, words.into_iter().map(str::to_owned).collect::<Vec<_>>()));
             assert_eq!(not_reached(&lines(text)), found, "{text}");
         }
     }

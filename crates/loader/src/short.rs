@@ -3,8 +3,8 @@
 use crate::format::Format;
 use std::path::Path;
 use tidegate_syntax::short::{
-    Compiled, Entry, Imported, Node, Problem, Short, Span, Value, compile, read, read_fireqos, read_iface_conf,
-    read_uci,
+    Compiled, Entry, Imported, Node, Problem, Short, Span, Value, compile, read, read_fireqos,
+    read_iface_conf, read_uci,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -77,9 +77,10 @@ pub fn entries(text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
 /// What the TOML parser complains about, and what to do about it.
 fn what_is_wrong(complaint: &str) -> (String, &'static str) {
     match complaint {
-        "duplicate key" => {
-            ("this key stands here twice".to_owned(), "Keep one of the two; a key has one value in its section.")
-        }
+        "duplicate key" => (
+            "this key stands here twice".to_owned(),
+            "Keep one of the two; a key has one value in its section.",
+        ),
         said if said.contains("recurs") => (
             "lists or tables are nested too deep here".to_owned(),
             "A short policy nests them once; take the brackets out.",
@@ -107,7 +108,8 @@ impl<'t> Places<'t> {
         let line = self.begins.partition_point(|begin| *begin <= range.start).max(1);
         let begin = self.begins[line - 1];
         let end = self.begins.get(line).map_or(self.text.len(), |next| next - 1);
-        let letters = |from: usize, to: usize| self.text.get(from..to.max(from)).map_or(0, |text| text.chars().count());
+        let letters =
+            |from: usize, to: usize| self.text.get(from..to.max(from)).map_or(0, |text| text.chars().count());
         let from = letters(begin, range.start.min(end)) + 1;
         let long = letters(range.start.min(end), range.end.min(end)).max(1);
         Span { line, from, to: from + long - 1 }

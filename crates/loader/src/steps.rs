@@ -14,7 +14,14 @@ use tidegate_sys::input_file;
 
 impl LoadedPolicy {
     /// Notes what a file came to: `list` are its calls where it is a list.
-    pub(super) fn note(&mut self, path: &Path, text: &str, outcome: &Outcome, came: &[Came], list: Option<&[Asked]>) {
+    pub(super) fn note(
+        &mut self,
+        path: &Path,
+        text: &str,
+        outcome: &Outcome,
+        came: &[Came],
+        list: Option<&[Asked]>,
+    ) {
         let main = self.source(path, Some(text));
         let mut came = came.iter().peekable();
         for recorded in &outcome.calls {
@@ -24,11 +31,13 @@ impl LoadedPolicy {
                 _ => main,
             };
             let carried = self.machine.carried[came.carried.clone()].to_vec();
-            if carried.iter().any(|one| one.line.is_some()) || recorded.call.stdin.is_some() && list.is_some() {
+            if carried.iter().any(|one| one.line.is_some()) || recorded.call.stdin.is_some() && list.is_some()
+            {
                 self.note_lines(recorded, &carried, came, file, list.is_some());
                 continue;
             }
-            let place = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
+            let place =
+                recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
             let words = match (list.is_some(), &place) {
                 (true, Some(place)) => self.words_at(place, &recorded.call.args),
                 _ => self.words(recorded),
@@ -49,11 +58,19 @@ impl LoadedPolicy {
     }
 
     /// Notes a text of several commands that one call was given to read.
-    fn note_lines(&mut self, recorded: &Recorded, carried: &[Carried], came: &Came, file: usize, direct: bool) {
+    fn note_lines(
+        &mut self,
+        recorded: &Recorded,
+        carried: &[Carried],
+        came: &Came,
+        file: usize,
+        direct: bool,
+    ) {
         let mut done = came.ops.start;
         let frames = self.frames(recorded);
         let called_from = self.called_from(recorded);
-        let outside = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
+        let outside =
+            recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
         // The text stands where the tool is called.
         let call_of_tool = frames.last().map(|frame| frame.place.clone()).or_else(|| outside.clone());
         for one in carried {
@@ -74,14 +91,16 @@ impl LoadedPolicy {
                     words.iter_mut().for_each(|word| word.literal &= frames.is_empty());
                     words
                 }
-                _ => {
-                    one.words[1..].iter().map(|text| Word { text: text.clone(), place: None, literal: false }).collect()
-                }
+                _ => one.words[1..]
+                    .iter()
+                    .map(|text| Word { text: text.clone(), place: None, literal: false })
+                    .collect(),
             };
             let ops = done..one.ops.max(done);
             done = ops.end;
             // What stands in no line of the file is the tool's own doing: it clears the way.
-            let tool = if direct && one.line.is_none() { recorded.call.tool.clone() } else { one.words[0].clone() };
+            let tool =
+                if direct && one.line.is_none() { recorded.call.tool.clone() } else { one.words[0].clone() };
             self.steps.push(Step {
                 tool,
                 words,
@@ -104,7 +123,16 @@ impl LoadedPolicy {
             let refused = Some(recorded.stderr.clone());
             let tool = recorded.call.tool.clone();
             let may_fail = recorded.may_fail();
-            self.steps.push(Step { tool, words, place, ops: done..done, refused, may_fail, frames, called_from });
+            self.steps.push(Step {
+                tool,
+                words,
+                place,
+                ops: done..done,
+                refused,
+                may_fail,
+                frames,
+                called_from,
+            });
         }
     }
 
@@ -144,9 +172,9 @@ impl LoadedPolicy {
         Some(Place { file: self.source(file, None), line: *line, columns: (0, 0) })
     }
 
-    /// Where a command of a batch that a script's call at `call` read stands in the script: letter by letter in the
-    /// call's own line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b - <<EOF`), where the
-    /// shell's variables may stand for some of its words. With the column it begins in.
+    /// Where a command of a batch that a script's call at `call` read stands in the script: letter by letter
+    /// in the call's own line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b -
+    /// <<EOF`), where the shell's variables may stand for some of its words. With the column it begins in.
     fn inside(&self, call: &Place, number: usize, words: &[String]) -> Option<(Place, usize)> {
         let (line, column) = line_inside(&self.sources[call.file].lines, call.line, number, words)?;
         Some((Place { line, ..call.clone() }, column))
@@ -188,7 +216,9 @@ impl LoadedPolicy {
         }
         let text = match text {
             Some(text) => text.to_owned(),
-            None => String::from_utf8_lossy(&input_file::read(path, MAX_POLICY).unwrap_or_default()).into_owned(),
+            None => {
+                String::from_utf8_lossy(&input_file::read(path, MAX_POLICY).unwrap_or_default()).into_owned()
+            }
         };
         self.sources.push(Source { name, lines: text.lines().map(str::to_owned).collect() });
         self.sources.len() - 1
@@ -202,7 +232,8 @@ mod tests {
     fn a_line_of_thousands_of_words_is_looked_through_once() {
         const PORTS: usize = 20_000;
         let ports: Vec<String> = (0..PORTS).map(|at| format!("\"udp {}\"", 2 * at + 1)).collect();
-        let text = format!("device = \"eth0\"\nup = \"9mbit\"\n[classes.a]\nports = [{}]\n", ports.join(", "));
+        let text =
+            format!("device = \"eth0\"\nup = \"9mbit\"\n[classes.a]\nports = [{}]\n", ports.join(", "));
         let policy = crate::read_text("a.toml", &text, &crate::ReadOptions::default()).expect("is a policy");
         let words = policy.steps.iter().map(|step| step.words.len()).sum::<usize>();
         assert!(words >= PORTS, "{words} words");

@@ -23,7 +23,9 @@ pub(super) fn listing(text: &str, dev: Option<&str>) -> Result<String, String> {
 fn objects(document: &Value) -> Vec<&Map<String, Value>> {
     let lists: Vec<&Value> = match document {
         Value::Object(whole) if whole.contains_key("kind") => return vec![whole],
-        Value::Object(whole) => ["qdiscs", "classes", "filters"].iter().filter_map(|key| whole.get(*key)).collect(),
+        Value::Object(whole) => {
+            ["qdiscs", "classes", "filters"].iter().filter_map(|key| whole.get(*key)).collect()
+        }
         list => vec![list],
     };
     lists.into_iter().filter_map(Value::as_array).flatten().filter_map(Value::as_object).collect()
@@ -31,7 +33,9 @@ fn objects(document: &Value) -> Vec<&Map<String, Value>> {
 
 /// Which of a document's objects it is, for people.
 fn entry(at: usize, object: &Map<String, Value>) -> String {
-    let named = ["kind", "class", "handle", "parent"].iter().filter_map(|key| Some((key, object.get(*key)?.as_str()?)));
+    let named = ["kind", "class", "handle", "parent"]
+        .iter()
+        .filter_map(|key| Some((key, object.get(*key)?.as_str()?)));
     let named: Vec<String> = named.map(|(key, value)| format!("{key} {value}")).collect();
     format!("entry {} of the list{}{}", at + 1, if named.is_empty() { "" } else { ": " }, named.join(" "))
 }
@@ -45,7 +49,8 @@ fn line(object: &Map<String, Value>, dev: Option<&str>) -> Result<String, String
     }
     let kind = text("kind").or_else(|| text("class")).ok_or("has an object without a kind")?;
     let handle = text("handle").ok_or("has an object without a handle")?;
-    let is_class = object.contains_key("class") || handle.split(':').nth(1).is_some_and(|minor| !minor.is_empty());
+    let is_class =
+        object.contains_key("class") || handle.split(':').nth(1).is_some_and(|minor| !minor.is_empty());
     let place = text("parent").map_or_else(|| "root".to_owned(), |parent| format!("parent {parent}"));
     let mut words = if is_class {
         format!("class {kind} {handle} dev {dev} {place}")
@@ -99,23 +104,32 @@ fn option(words: &mut String, key: &str, value: &Value) {
             key_said(words, (number.as_u64().unwrap_or(0) / 1000).to_string());
         }
         Value::Array(list) => {
-            let all: Vec<String> = list.iter().map(|item| item.to_string().trim_matches('"').to_owned()).collect();
+            let all: Vec<String> =
+                list.iter().map(|item| item.to_string().trim_matches('"').to_owned()).collect();
             key_said(words, all.join(if key == "keys" { "," } else { " " }));
         }
         other => key_said(words, other.to_string().trim_matches('"').to_owned()),
     }
 }
 
-fn filter(object: &Map<String, Value>, options: Option<&Map<String, Value>>, dev: &str) -> Result<String, String> {
+fn filter(
+    object: &Map<String, Value>,
+    options: Option<&Map<String, Value>>,
+    dev: &str,
+) -> Result<String, String> {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let kind = text("kind").ok_or("has a filter without a kind")?;
     let parent = text("parent").map_or(String::new(), |parent| format!("parent {parent} "));
     let pref = object.get("pref").map_or(String::new(), Value::to_string);
-    let mut words =
-        format!("filter {parent}dev {dev} protocol {} pref {pref} {kind} chain 0", text("protocol").unwrap_or("all"));
+    let mut words = format!(
+        "filter {parent}dev {dev} protocol {} pref {pref} {kind} chain 0",
+        text("protocol").unwrap_or("all")
+    );
     let Some(options) = options else { return Ok(words) };
     if options.contains_key("actions") {
-        return Err("holds filters with actions, which tc's JSON does not tell whole; save what `tc filter show` prints instead".into());
+        return Err("holds filters with actions, which tc's JSON does not tell whole; save what `tc filter \
+        show` prints instead"
+            .into());
     }
     if kind == "u32" {
         return u32_filter(words, options);
@@ -145,7 +159,9 @@ fn u32_filter(mut words: String, options: &Map<String, Value>) -> Result<String,
     for key in keys {
         let part = |name: &str| key.get(name).map(|value| value.to_string().trim_matches('"').to_owned());
         let (Some(value), Some(mask)) = (part("value"), part("mask")) else {
-            return Err("holds u32 filters whose matches this version of tc leaves out of its JSON; save what `tc filter show` prints instead".into());
+            return Err("holds u32 filters whose matches this version of tc leaves out of its JSON; save \
+            what `tc filter show` prints instead"
+                .into());
         };
         let at = part("off").unwrap_or_else(|| "0".into());
         let next = part("offmask").is_some_and(|mask| !mask.is_empty() && mask != "0");

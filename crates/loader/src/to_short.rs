@@ -1,8 +1,9 @@
-//! What stands, as a short policy, and all that differs: the policy that comes out is compiled and laid beside what
-//! it was made of.
+//! What stands, as a short policy, and all that differs: the policy that comes out is compiled and laid
+//! beside what it was made of.
 //!
-//! The packets of each class of the one are held against those of each class of the other, all of them at once; and
-//! the queues beside one another. So what is not named has the same class and the same queue in both.
+//! The packets of each class of the one are held against those of each class of the other, all of them at
+//! once; and the queues beside one another. So what is not named has the same class and the same queue in
+//! both.
 
 use crate::short::understand;
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,7 +91,12 @@ fn chains(reading: &Reading) -> Vec<Rules> {
 }
 
 /// What differs between what stands and the short policy.
-fn laid_beside(reading: &Reading, converted: &Conversion, text: &str, load: Load<'_>) -> Result<Vec<Misfit>, String> {
+fn laid_beside(
+    reading: &Reading,
+    converted: &Conversion,
+    text: &str,
+    load: Load<'_>,
+) -> Result<Vec<Misfit>, String> {
     let (short, _) = understand(text).map_err(|problems| format!("cannot be read: {}", problems[0].what))?;
     let mut beside = Beside::new(reading, load(text)?, converted, &short);
     beside.packets();
@@ -122,7 +128,8 @@ impl<'r> Beside<'r> {
         let towards_lan = shaped.iter().find(|dev| ***dev != short.device.value || short.up.is_none());
         let down = converted.devices[1].iter().zip(towards_lan).map(|(dev, to)| (dev.clone(), (*to).clone()));
         let devices = up.chain(down).collect();
-        let names = converted.classes.iter().map(|one| ((one.device.clone(), one.class), one.name.clone())).collect();
+        let names =
+            converted.classes.iter().map(|one| ((one.device.clone(), one.class), one.name.clone())).collect();
         Beside { first, second, devices, names, called, misfits: Vec::new() }
     }
 
@@ -162,11 +169,13 @@ impl<'r> Beside<'r> {
 
     fn told(&self, differing: &[&ClassPair]) -> Vec<Misfit> {
         let mut told = Vec::new();
-        let to = |pair: &&&ClassPair, name: &str| self.called.get(&pair.to).is_some_and(|called| called == name);
-        let never_wait: Vec<&ClassPair> = differing.iter().filter(|pair| to(pair, CONTROL)).copied().collect();
+        let to =
+            |pair: &&&ClassPair, name: &str| self.called.get(&pair.to).is_some_and(|called| called == name);
+        let never_wait: Vec<&ClassPair> =
+            differing.iter().filter(|pair| to(pair, CONTROL)).copied().collect();
         if !never_wait.is_empty() {
-            let what =
-                "DNS, DHCP, clocks, ARP, neighbours looking for one another and, on uploads, short acknowledgements";
+            let what = "DNS, DHCP, clocks, ARP, neighbours looking for one another and, on uploads, short \
+            acknowledgements";
             told.push(misfit(
                 format!("{what}, of {}", self.from(&never_wait)),
                 format!("they go to the class of {CONTROL}, which every short policy has"),
@@ -180,12 +189,14 @@ impl<'r> Beside<'r> {
                     first.from.0,
                     self.from(&local)
                 ),
-                "it goes to a class of its own at 10 Gbit/s: a short policy shapes what comes from the provider",
+                "it goes to a class of its own at 10 Gbit/s: a short policy shapes what comes from the \
+                provider",
             ));
         }
         let mut single = Vec::new();
         for kind in [PacketKind::Transport, PacketKind::Other, PacketKind::Ipv6] {
-            let here = differing.iter().filter(|pair| pair.among == kind && !to(pair, CONTROL) && !to(pair, LOCAL));
+            let here =
+                differing.iter().filter(|pair| pair.among == kind && !to(pair, CONTROL) && !to(pair, LOCAL));
             let here: Vec<&ClassPair> = here.copied().collect();
             match kind {
                 PacketKind::Transport => single = here,
@@ -194,7 +205,8 @@ impl<'r> Beside<'r> {
                     let what = match kind {
                         PacketKind::Ipv6 => "packets of IPv6",
                         _ => {
-                            "packets that are neither TCP nor UDP, or are fragments, have options, belong to no connection, or leave by the device they came in by"
+                            "packets that are neither TCP nor UDP, or are fragments, have options, belong \
+                            to no connection, or leave by the device they came in by"
                         }
                     };
                     let instead = format!("they go to other classes: {}", self.moves(&here));
@@ -248,14 +260,23 @@ impl<'r> Beside<'r> {
     fn queues(&mut self) {
         let mut differing: BTreeMap<(String, String), Vec<Place>> = BTreeMap::new();
         for (place, name) in &self.names {
-            let Some((_, device)) = self.devices.iter().find(|(first, _)| *first == place.0) else { continue };
-            let Some(class) = self.called.iter().find(|((dev, _), called)| dev == device && *called == name) else {
+            let Some((_, device)) = self.devices.iter().find(|(first, _)| *first == place.0) else {
+                continue;
+            };
+            let Some(class) = self.called.iter().find(|((dev, _), called)| dev == device && *called == name)
+            else {
                 continue;
             };
             let queue = |reading: &Reading, at: &Place| {
-                reading.qdiscs.iter().find(|q| q.dev == at.0 && q.parent == at.1 && !q.handle.is_none()).cloned()
+                reading
+                    .qdiscs
+                    .iter()
+                    .find(|q| q.dev == at.0 && q.parent == at.1 && !q.handle.is_none())
+                    .cloned()
             };
-            let (Some(own), Some(other)) = (queue(self.first, place), queue(&self.second, class.0)) else { continue };
+            let (Some(own), Some(other)) = (queue(self.first, place), queue(&self.second, class.0)) else {
+                continue;
+            };
             if own.kind == other.kind && own.kind != Kind::Drr && !alike(&own.params, &other.params) {
                 differing.entry((words(&own), words(&other))).or_default().push(place.clone());
             }
@@ -274,8 +295,12 @@ impl<'r> Beside<'r> {
 fn alike(own: &QdiscParams, other: &QdiscParams) -> bool {
     match (own, other) {
         (QdiscParams::FqCodel(a), QdiscParams::FqCodel(b)) => {
-            let near = |a: Option<u32>, b: Option<u32>| a.unwrap_or(0).abs_diff(b.unwrap_or(0)) <= a.unwrap_or(0) / 20;
-            near(a.target_us, b.target_us) && near(a.interval_us, b.interval_us) && (a.limit, a.ecn) == (b.limit, b.ecn)
+            let near = |a: Option<u32>, b: Option<u32>| {
+                a.unwrap_or(0).abs_diff(b.unwrap_or(0)) <= a.unwrap_or(0) / 20
+            };
+            near(a.target_us, b.target_us)
+                && near(a.interval_us, b.interval_us)
+                && (a.limit, a.ecn) == (b.limit, b.ecn)
         }
         (QdiscParams::Fifo(a), QdiscParams::Fifo(b)) => a == b,
         _ => own == other,
@@ -284,7 +309,8 @@ fn alike(own: &QdiscParams, other: &QdiscParams) -> bool {
 
 /// A queue in tc's words, without its place.
 fn words(queue: &QdiscDump) -> String {
-    let line = tc::show_qdiscs(std::slice::from_ref(queue), &ShowWhat::of(Object::Qdisc), &ShowFlags::default());
+    let line =
+        tc::show_qdiscs(std::slice::from_ref(queue), &ShowWhat::of(Object::Qdisc), &ShowFlags::default());
     let words: Vec<&str> = line.lines().next().unwrap_or_default().split_whitespace().collect();
     let from = words.iter().position(|word| *word == "parent").map_or(0, |at| at + 2);
     let options = words.get(from..).unwrap_or_default();

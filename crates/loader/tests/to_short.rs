@@ -1,5 +1,5 @@
-//! Random policies as short ones: what comes out can be read, has no mistake that `check` finds, and treats every
-//! packet as the source does but for what is named.
+//! Random policies as short ones: what comes out can be read, has no mistake that `check` finds, and treats
+//! every packet as the source does but for what is named.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -67,7 +67,8 @@ const MARKED: [&str; 6] = [
 
 /// What arrives goes over the ifb.
 const REDIRECT: &str = "qdisc add dev eth0 handle ffff: ingress\n\
-                        filter add dev eth0 parent ffff: protocol all pref 1 matchall action mirred egress redirect dev ifb0\n";
+                        filter add dev eth0 parent ffff: protocol all pref 1 matchall action mirred egress \
+                        redirect dev ifb0\n";
 
 /// A policy as a batch of tc and a list of rules.
 fn policy(dice: &mut Dice) -> (String, String) {
@@ -77,8 +78,12 @@ fn policy(dice: &mut Dice) -> (String, String) {
     match dice.roll(10) {
         0 => drop(writeln!(tc, "qdisc add dev eth0 root handle 1: tbf rate {link}kbit burst 20k limit 60k")),
         1 => {
-            let extra =
-                ["besteffort flows", "diffserv4 nat", "besteffort overhead 44 mpu 84", "besteffort ptm overhead 30"];
+            let extra = [
+                "besteffort flows",
+                "diffserv4 nat",
+                "besteffort overhead 44 mpu 84",
+                "besteffort ptm overhead 30",
+            ];
             let extra = dice.one(&extra);
             let _ = writeln!(tc, "qdisc add dev eth0 root handle 1: cake bandwidth {link}kbit {extra}");
         }
@@ -109,8 +114,11 @@ fn tree(dice: &mut Dice, dev: &str, link: u64, shape: u64, tc: &mut String, rule
     let words = if default > 0 { format!(" default {}0", default.min(count)) } else { String::new() };
     let _ = writeln!(tc, "qdisc add dev {dev} root handle 1: {}{words}", if hfsc { "hfsc" } else { "htb" });
     let size = if dice.roll(4) == 0 && !hfsc { " overhead 26 mpu 64" } else { "" };
-    let root =
-        if hfsc { format!("hfsc sc rate {link}kbit ul rate {link}kbit") } else { format!("htb rate {link}kbit{size}") };
+    let root = if hfsc {
+        format!("hfsc sc rate {link}kbit ul rate {link}kbit")
+    } else {
+        format!("htb rate {link}kbit{size}")
+    };
     if !flat {
         let _ = writeln!(tc, "class add dev {dev} parent 1: classid 1:1 {root}");
     }
@@ -141,10 +149,16 @@ fn tree(dice: &mut Dice, dev: &str, link: u64, shape: u64, tc: &mut String, rule
         let to = 1 + dice.roll(count);
         if dice.roll(4) > 0 {
             let asks = dice.one(&ASKS);
-            let _ = writeln!(tc, "filter add dev {dev} parent 1: protocol ip pref {pref} u32 {asks} flowid 1:{to}0");
+            let _ = writeln!(
+                tc,
+                "filter add dev {dev} parent 1: protocol ip pref {pref} u32 {asks} flowid 1:{to}0"
+            );
             continue;
         }
-        let _ = writeln!(tc, "filter add dev {dev} parent 1: protocol ip pref {pref} handle {pref} fw flowid 1:{to}0");
+        let _ = writeln!(
+            tc,
+            "filter add dev {dev} parent 1: protocol ip pref {pref} handle {pref} fw flowid 1:{to}0"
+        );
         let asks = dice.one(&MARKED);
         let chain = if asks.contains("-i ") { "FORWARD" } else { dice.one(&["POSTROUTING", "FORWARD"]) };
         let _ = writeln!(rules, "-A {chain} {asks} -j MARK --set-mark {pref}");
@@ -156,7 +170,8 @@ fn packet(dice: &mut Dice) -> Packet {
     let protocol = dice.one(&["tcp", "udp", "tcp", "icmp"]);
     let source = dice.one(&["192.168.1.10", "192.168.1.200", "10.1.1.1"]);
     let destination = dice.one(&["198.51.100.7", "203.0.113.9"]);
-    let ports = ["22", "53", "80", "443", "993", "1194", "5060", "5061", "8080", "8085", "25", "40000", "41000"];
+    let ports =
+        ["22", "53", "80", "443", "993", "1194", "5060", "5061", "8080", "8085", "25", "40000", "41000"];
     let (sport, dport) = (dice.one(&ports), dice.one(&ports));
     let ds = dice.one(&["", " dscp EF", " tos 0x10", " dscp CS1"]);
     let length = dice.one(&["len 60", "len 500", "len 1400"]);
@@ -186,7 +201,9 @@ fn send(prober: &mut Prober, packet: &Packet, ifb: Option<&str>) -> Went {
     let stop = way.stop_at(device);
     match way.dropped {
         Some(loss) if loss.at.major() > 1 => Went::Lost,
-        _ => Went::In(stop.and_then(|stop| stop.classes.iter().rev().find(|class| class.major() == 1).copied())),
+        _ => Went::In(
+            stop.and_then(|stop| stop.classes.iter().rev().find(|class| class.major() == 1).copied()),
+        ),
     }
 }
 
@@ -199,7 +216,11 @@ fn name(source: &Reading, dev: &str, class: Handle) -> String {
     });
     let here = source.classes.iter().filter(|class| class.dev == dev && class.classid.minor() != 0);
     let only = here.count() == 1;
-    if only || default == Some(class.minor()) { "the rest".into() } else { format!("class{:x}", class.minor()) }
+    if only || default == Some(class.minor()) {
+        "the rest".into()
+    } else {
+        format!("class{:x}", class.minor())
+    }
 }
 
 /// Is it named that packets of a class come to another?
@@ -230,10 +251,12 @@ fn what_comes_out_is_what_went_in_but_for_what_is_named() {
         let (batch, list) = (place.join("p.batch"), place.join("p.rules"));
         std::fs::write(&batch, &tc).expect("a batch");
         std::fs::write(&list, &rules).expect("rules");
-        let source = read(&[list, batch], &ReadOptions::default()).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        let source =
+            read(&[list, batch], &ReadOptions::default()).unwrap_or_else(|error| panic!("{seed}: {error}"));
         let reading = source.reading();
         let short = to_short(&reading);
-        let told: String = short.misfits.iter().map(|one| format!("{}: {}\n", one.what, one.instead)).collect();
+        let told: String =
+            short.misfits.iter().map(|one| format!("{}: {}\n", one.what, one.instead)).collect();
         let case = format!("policy {seed}\n{tc}{rules}{}\n{told}", short.text.clone().unwrap_or_default());
         assert!(!told.contains("cannot be read"), "{case}");
         let Some(text) = &short.text else {
@@ -241,8 +264,8 @@ fn what_comes_out_is_what_went_in_but_for_what_is_named() {
             continue;
         };
         made += 1;
-        let policy =
-            read_text("policy.toml", text, &ReadOptions::default()).unwrap_or_else(|error| panic!("{case}{error}"));
+        let policy = read_text("policy.toml", text, &ReadOptions::default())
+            .unwrap_or_else(|error| panic!("{case}{error}"));
         let mut other = policy.reading();
         let errors: Vec<String> = check(&mut other)
             .iter()
@@ -253,8 +276,14 @@ fn what_comes_out_is_what_went_in_but_for_what_is_named() {
             wrong.push(format!("{case}check: {errors:?}"));
             continue;
         }
-        rates(&reading, &other, &short, &policy.names).into_iter().for_each(|rate| wrong.push(format!("{case}{rate}")));
-        if !reading.classes.iter().any(|class| matches!(class.params, ClassParams::Htb(_) | ClassParams::Hfsc(_))) {
+        rates(&reading, &other, &short, &policy.names)
+            .into_iter()
+            .for_each(|rate| wrong.push(format!("{case}{rate}")));
+        if !reading
+            .classes
+            .iter()
+            .any(|class| matches!(class.params, ClassParams::Htb(_) | ClassParams::Hfsc(_)))
+        {
             continue;
         }
         let (mut here, mut there) = (Prober::new(&reading), Prober::new(&other));
@@ -277,7 +306,12 @@ fn what_comes_out_is_what_went_in_but_for_what_is_named() {
     }
     std::fs::remove_dir_all(&place).expect("the directory goes");
     println!("{made} of {POLICIES} policies became short ones; {compared} packets, {same} in the same class");
-    assert!(wrong.is_empty(), "{} wrong, the first:\n{}", wrong.len(), wrong[..wrong.len().min(4)].join("\n\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong, the first:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(4)].join("\n\n")
+    );
     assert!(made > POLICIES / 2 && same > compared / 3, "{made} {compared} {same}");
 }
 
@@ -300,7 +334,9 @@ fn rates(
         let found = names.iter().find(|(_, name)| **name == called && called != "the rest");
         let Some(((_, to), _)) = found else { continue };
         let (before, after) = (params(source, class.classid), params(other, *to));
-        let (Some((mut parent, rate, mut ceil)), Some((_, new_rate, new_ceil))) = (before, after) else { continue };
+        let (Some((mut parent, rate, mut ceil)), Some((_, new_rate, new_ceil))) = (before, after) else {
+            continue;
+        };
         let flat = parent.minor() == 0 || parent == Handle::ROOT;
         while let Some((above, _, most)) = params(source, parent) {
             (parent, ceil) = (above, ceil.min(most));
@@ -309,8 +345,13 @@ fn rates(
         let ceil = if flat { rate.min(ceil) } else { ceil };
         // With two links shares are whole per cent of each.
         let two = other.qdiscs.iter().any(|q| q.dev == "ifb4eth0");
-        let link =
-            other.classes.iter().filter_map(|c| params(other, c.classid)).map(|(_, rate, _)| rate).max().unwrap_or(0);
+        let link = other
+            .classes
+            .iter()
+            .filter_map(|c| params(other, c.classid))
+            .map(|(_, rate, _)| rate)
+            .max()
+            .unwrap_or(0);
         let near = |a: u64, b: u64| a.abs_diff(b) <= a / 100 + 2000 + if two { link / 100 } else { 0 };
         let said = |what: &str| short.misfits.iter().any(|one| one.what.contains(what));
         let scaled = said("promised");
@@ -331,7 +372,8 @@ fn short_policies_come_back() {
     for preset in &PRESETS {
         for lan in ["", "lan = \"br-lan\"\n"] {
             let text = format!(
-                "device = \"eth0\"\n{lan}link = \"vdsl2 pppoe\"\nup = \"10mbit\"\ndown = \"50mbit\"\npreset = \"{}\"\n",
+                "device = \"eth0\"\n{lan}link = \"vdsl2 pppoe\"\nup = \"10mbit\"\ndown = \"50mbit\"\npreset \
+                = \"{}\"\n",
                 preset.name
             );
             let policy = read_text("policy.toml", &text, &ReadOptions::default()).expect("a policy");
@@ -356,14 +398,16 @@ fn of_batch(name: &str, batch: &str, rules: &str) -> (String, String) {
     (short.text.unwrap_or_default(), told)
 }
 
-/// An ifb shapes the direction of what is led to it: what leaves by a device is its `up`, what arrives its `down`.
+/// An ifb shapes the direction of what is led to it: what leaves by a device is its `up`, what arrives its
+/// `down`.
 #[test]
 fn what_leaves_is_not_taken_for_what_arrives() {
     let tree = "qdisc add dev ifb0 root handle 1: htb default 10\n\
                 class add dev ifb0 parent 1: classid 1:1 htb rate 40mbit\n\
                 class add dev ifb0 parent 1:1 classid 1:10 htb rate 30mbit ceil 40mbit prio 2\n\
                 class add dev ifb0 parent 1:1 classid 1:20 htb rate 10mbit ceil 40mbit prio 1\n\
-                filter add dev ifb0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff match ip dport 22 0xffff flowid 1:20\n";
+                filter add dev ifb0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff match ip \
+                dport 22 0xffff flowid 1:20\n";
     let redirect = "action mirred egress redirect dev ifb0\n";
     let prio = |dev: &str, protocol: &str, asks: &str| {
         format!(
@@ -372,10 +416,13 @@ fn what_leaves_is_not_taken_for_what_arrives() {
         )
     };
     let clsact = |dev: &str, hook: &str| {
-        format!("qdisc add dev {dev} clsact\nfilter add dev {dev} {hook} protocol all prio 1 matchall {redirect}")
+        format!(
+            "qdisc add dev {dev} clsact\nfilter add dev {dev} {hook} protocol all prio 1 matchall {redirect}"
+        )
     };
     let all = "u32 match u32 0 0";
-    let leaves = "to which of what leaves by eth1 all of IPv4 is led, and not of IPv6: a short policy shapes all";
+    let leaves =
+        "to which of what leaves by eth1 all of IPv4 is led, and not of IPv6: a short policy shapes all";
     let table: [(String, &str, &str, &str); 8] = [
         (
             prio("eth1", "ip", all),
@@ -384,7 +431,12 @@ fn what_leaves_is_not_taken_for_what_arrives() {
             "packets of class",
         ),
         (clsact("eth1", "egress"), "device = \"eth1\"\nshape = \"100%\"\nup = \"40000kbit\"\n", "", "filter"),
-        (clsact("eth1", "ingress"), "device = \"eth1\"\nshape = \"100%\"\ndown = \"40000kbit\"\n", "", "filter"),
+        (
+            clsact("eth1", "ingress"),
+            "device = \"eth1\"\nshape = \"100%\"\ndown = \"40000kbit\"\n",
+            "",
+            "filter",
+        ),
         (
             clsact("br0", "egress"),
             "lan = \"br0\"\nshape = \"100%\"\ndown = \"40000kbit\"\n",
@@ -400,19 +452,22 @@ fn what_leaves_is_not_taken_for_what_arrives() {
         (
             format!("{}{}", clsact("eth1", "egress"), clsact("eth2", "egress")),
             "",
-            "the tree on ifb0, to which what leaves by eth1 and eth2 is led: it is left out: a short policy shapes what leaves by one",
+            "the tree on ifb0, to which what leaves by eth1 and eth2 is led: it is left out: a short policy \
+            shapes what leaves by one",
             "arrives",
         ),
         (
             format!("{}{}", clsact("eth1", "egress"), clsact("eth2", "ingress")),
             "",
-            "the tree on ifb0, to which both what arrives at eth2 and what leaves by eth1 is led: it is left out",
+            "the tree on ifb0, to which both what arrives at eth2 and what leaves by eth1 is led: it is \
+            left out",
             "guess",
         ),
         (
             format!("{}{}", clsact("eth1", "ingress"), clsact("eth2", "ingress")),
             "device = \"eth1\"\nshape = \"100%\"\ndown = \"40000kbit\"\n",
-            "what arrives at eth2 and is led to ifb0: a short policy that has eth1 as its device shapes what arrives there alone",
+            "what arrives at eth2 and is led to ifb0: a short policy that has eth1 as its device shapes \
+            what arrives there alone",
             "guess",
         ),
     ];
@@ -424,16 +479,23 @@ fn what_leaves_is_not_taken_for_what_arrives() {
     }
 }
 
-/// A rule for hosts that the class has is not left out, though packets of the other direction do not have them there.
+/// A rule for hosts that the class has is not left out, though packets of the other direction do not have
+/// them there.
 #[test]
 fn a_rule_whose_hosts_the_class_has_is_not_left_out() {
-    let policy = "device = \"ppp0\"\nup = \"8mbit\"\ndown = \"40mbit\"\n[classes.work]\nhosts = [\"192.168.1.20\"]\nshare = \"40%\"\n";
+    let policy = "device = \"ppp0\"\nup = \"8mbit\"\ndown = \"40mbit\"\n[classes.work]\nhosts = \
+    [\"192.168.1.20\"]\nshare = \"40%\"\n";
     for lan in ["", "lan = \"br-lan\"\n"] {
-        let source = read_text("policy.toml", &format!("{lan}{policy}"), &ReadOptions::default()).expect("a policy");
+        let source =
+            read_text("policy.toml", &format!("{lan}{policy}"), &ReadOptions::default()).expect("a policy");
         let short = to_short(&source.reading());
         let text = short.text.expect("a short policy");
         assert!(text.contains("[classes.work]\nhosts = [\"192.168.1.20\"]"), "{text}");
-        assert!(short.misfits.iter().all(|one| !one.what.contains("behind the provider")), "{:?}", short.misfits);
+        assert!(
+            short.misfits.iter().all(|one| !one.what.contains("behind the provider")),
+            "{:?}",
+            short.misfits
+        );
     }
     // The class does not have those of a rule for the other end.
     let tree = "qdisc add dev eth0 root handle 1: htb default 30\n\
@@ -458,12 +520,15 @@ fn bytes_that_a_filter_asks_for_are_said_in_words() {
                 filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10\n";
     for (asks, said) in [
         (
-            "match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 0xff at 33",
-            "which asks for short acknowledgements (packets of TCP with the flag ACK, of less than 64 bytes): it is left out",
+            "match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 \
+            0xff at 33",
+            "which asks for short acknowledgements (packets of TCP with the flag ACK, of less than 64 \
+            bytes): it is left out",
         ),
         (
             "match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2",
-            "which asks for bytes that a short policy cannot ask for (`match u32 0x05000000 0x0f00ffc0 at 0`): it is left out",
+            "which asks for bytes that a short policy cannot ask for (`match u32 0x05000000 0x0f00ffc0 at \
+            0`): it is left out",
         ),
     ] {
         let filter = format!("filter add dev eth0 parent 1: protocol ip prio 2 u32 {asks} flowid 1:10\n");

@@ -3,8 +3,9 @@
 //! ```text
 //! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ did it stand? ──▶ both ways at once, with margin
 //! ```
-//! A rate stands if nothing more is lost than when the path is calm, and if the delay is down at its least or on its way there: what a token
-//! bucket saved up is spent before, so a queue is there to begin with, and it shrinks exactly if the rate is below what the path carries.
+//! A rate stands if nothing more is lost than when the path is calm, and if the delay is down at its least or
+//! on its way there: what a token bucket saved up is spent before, so a queue is there to begin with, and it
+//! shrinks exactly if the rate is below what the path carries.
 
 use crate::capacity::{self, Capacity, FULL, HEADERS, SPENDING, Way, ip_bits};
 use crate::overhead;
@@ -52,7 +53,8 @@ pub struct Step {
     pub delay_ns: f64,
     /// By how much the delay grew, as a share of time; negative: the queue shrank.
     pub slope: f64,
-    /// What the path carried just before, when it was too much for it, in bits per second of IP packets; if that could be seen.
+    /// What the path carried just before, when it was too much for it, in bits per second of IP packets; if
+    /// that could be seen.
     pub carried: Option<f64>,
 }
 
@@ -76,7 +78,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Bits per second as tc counts them on an Ethernet device without words about overhead, for full packets.
+    /// Bits per second as tc counts them on an Ethernet device without words about overhead, for full
+    /// packets.
     pub fn as_tc_counts(&self) -> f64 {
         let full = f64::from(self.packet);
         self.bits_per_second * (full + ETHERNET) / full
@@ -95,7 +98,8 @@ pub struct Calibrated {
     pub up: Option<Calibration>,
     /// Downwards.
     pub down: Option<Calibration>,
-    /// Both at once at the rates to write: how much the delay rose, ns, up and down (the 95th percentile above the least).
+    /// Both at once at the rates to write: how much the delay rose, ns, up and down (the 95th percentile
+    /// above the least).
     pub together: Option<(f64, f64)>,
     /// What is doubtful about both together.
     pub doubts: Vec<String>,
@@ -199,7 +203,8 @@ fn search<P: Path>(
     let mut next = top * 0.99;
     let mut lead = 1.0;
     let mut failed = None;
-    let mut calibration = Calibration { capacity, packet: u32::from(FULL) + HEADERS, ..Calibration::default() };
+    let mut calibration =
+        Calibration { capacity, packet: u32::from(FULL) + HEADERS, ..Calibration::default() };
     while calibration.steps.len() < STEPS && cut.is_none() {
         let outcome = path.carry_out(&trial(way, next, &capacity, lead))?;
         if outcome.cut.is_some() {
@@ -212,7 +217,8 @@ fn search<P: Path>(
         }
         let step = judge(way.course(&outcome), next, &capacity);
         told(way, &step);
-        // Whatever disturbs a measurement makes delays longer: what should stand and did not is tried once more.
+        // Whatever disturbs a measurement makes delays longer: what should stand and did not is tried once
+        // more.
         if !step.stands && next < top && failed != Some(next) {
             failed = Some(next);
             continue;
@@ -260,7 +266,12 @@ const STEADY: usize = 2;
 
 fn steady(rate: f64, length_ns: f64) -> Phase {
     let gap_ns = (ip_bits(FULL) * 1e9 / rate.max(1.0)).max(1.0) as u64;
-    Phase { payload: FULL, gap_ns, packets: (length_ns as u64 / gap_ns).clamp(10, 65_536) as u32, ..Phase::default() }
+    Phase {
+        payload: FULL,
+        gap_ns,
+        packets: (length_ns as u64 / gap_ns).clamp(10, 65_536) as u32,
+        ..Phase::default()
+    }
 }
 
 /// How much longer a journey took than another clock's zero, ns.
@@ -292,7 +303,8 @@ fn judge(course: &Course, rate: f64, capacity: &Capacity) -> Step {
     let service = ip_bits(FULL) * 1e9 / capacity.bits_per_second;
     // A small packet of the quiet phase takes less time on the line than a full one.
     let own = service * (1.0 - 128.0 / f64::from(u32::from(FULL) + HEADERS));
-    let delays: Vec<(f64, f64)> = arrived.iter().map(|(at, delay)| (*at, (delay - least) as f64 - own)).collect();
+    let delays: Vec<(f64, f64)> =
+        arrived.iter().map(|(at, delay)| (*at, (delay - least) as f64 - own)).collect();
     let tail = &delays[delays.len() * 3 / 4..];
     let delay_ns = median(tail.iter().map(|(_, delay)| *delay)).max(0.0);
     let slope = slope(&delays);
@@ -307,7 +319,8 @@ fn judge(course: &Course, rate: f64, capacity: &Capacity) -> Step {
     Step { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope, carried }
 }
 
-/// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay, and only much loss is a sign.
+/// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay,
+/// and only much loss is a sign.
 fn loses_more(lost: u64, sent: u64, capacity: &Capacity) -> bool {
     let (calm_sent, calm_lost) = capacity.calm;
     if capacity.service.is_policed {
@@ -359,7 +372,8 @@ fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) 
     let shares = rises.0 > most(0) || rises.1 > most(1);
     let doubt = shares.then(|| {
         format!(
-            "with both directions at these rates at once the delay rises by {:.0} ms up and {:.0} ms down: they share something (Wi-Fi, a modem's processor), or the rate varies",
+            "with both directions at these rates at once the delay rises by {:.0} ms up and {:.0} ms down: \
+            they share something (Wi-Fi, a modem's processor), or the rate varies",
             rises.0 / 1e6,
             rises.1 / 1e6
         )
@@ -370,7 +384,11 @@ fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) 
 fn notes(capacity: &Capacity) -> Vec<String> {
     let mut notes = Vec::new();
     if capacity.service.is_policed {
-        notes.push("what is too much is dropped without a queue (a policer): shape below this rate, delay will not tell when it is too high".into());
+        notes.push(
+            "what is too much is dropped without a queue (a policer): shape below this rate, delay \
+        will not tell when it is too high"
+                .into(),
+        );
     }
     if let Some(peak) = capacity.peak_bits_per_second.filter(|_| capacity.has_burst()) {
         notes.push(format!(
@@ -408,12 +426,19 @@ fn doubts(found: &Calibration) -> Vec<String> {
         doubts.push("floods got through at other rates each time: what the path carries varies".into());
     } else if most > least * VARIES {
         let (least, most) = (least / 1e6, most / 1e6);
-        doubts.push(format!("it carried {least:.2} Mbit/s at one time and {most:.2} at another: the rate varies"));
+        doubts.push(format!(
+            "it carried {least:.2} Mbit/s at one time and {most:.2} at another: the rate varies"
+        ));
     }
     doubts.extend(policed(capacity));
-    let stood = found.steps.iter().filter(|step| step.stands).map(|step| step.bits_per_second).fold(0.0, f64::max);
-    let failed =
-        found.steps.iter().filter(|step| !step.stands).map(|step| step.bits_per_second).fold(f64::INFINITY, f64::min);
+    let stood =
+        found.steps.iter().filter(|step| step.stands).map(|step| step.bits_per_second).fold(0.0, f64::max);
+    let failed = found
+        .steps
+        .iter()
+        .filter(|step| !step.stands)
+        .map(|step| step.bits_per_second)
+        .fold(f64::INFINITY, f64::min);
     if failed < stood {
         doubts.push("a rate did not stand though a higher one did: what the path carries varies".into());
     }
@@ -421,13 +446,15 @@ fn doubts(found: &Calibration) -> Vec<String> {
     let last = found.steps.iter().find(|step| step.stands && step.bits_per_second == found.bits_per_second);
     if let Some(step) = last.filter(|step| step.loss > calm + 0.01) {
         let lost = step.loss * 100.0;
-        doubts
-            .push(format!("{lost:.0} % were lost at the rate that stood: the buffer is short, or others use the path"));
+        doubts.push(format!(
+            "{lost:.0} % were lost at the rate that stood: the buffer is short, or others use the path"
+        ));
     }
     if found.bits_per_second < capacity.bits_per_second * 0.97 {
         let (stood, flood) = (found.bits_per_second / 1e6, capacity.bits_per_second / 1e6);
         doubts.push(format!(
-            "a flood gets {flood:.2} Mbit/s through, but only {stood:.2} stood: others use the path, or it varies"
+            "a flood gets {flood:.2} Mbit/s through, but only {stood:.2} stood: others use the path, or it \
+            varies"
         ));
     }
     if !failed.is_finite() {

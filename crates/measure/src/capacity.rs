@@ -1,7 +1,8 @@
 //! How much a path carries in one direction when it is flooded for long enough.
 //!
-//! A short train of packets shows what the narrowest line does at once; a token bucket may let far more than its rate through as long as
-//! its burst lasts, so floods follow, longer and longer, until what arrives no longer falls.
+//! A short train of packets shows what the narrowest line does at once; a token bucket may let far more than
+//! its rate through as long as its burst lasts, so floods follow, longer and longer, until what arrives no
+//! longer falls.
 
 use crate::service::{Service, irregularity, service};
 use crate::stream::{Course, Exchange, Outcome, Path, Phase, Stream};
@@ -60,7 +61,8 @@ const SETTLED: f64 = 0.05;
 const PEAK: f64 = 1.3;
 /// if it has so many bytes.
 const LEAST_BURST: f64 = 12_000.0;
-/// A bucket that is known is spent with so much more than its rate: no whole number, lest what a queue passes on keeps the pace it came with.
+/// A bucket that is known is spent with so much more than its rate: no whole number, lest what a queue passes
+/// on keeps the pace it came with.
 pub const SPENDING: f64 = 3.7;
 /// The share of the rate at which a path is calm, and how long that is looked at: time, and packets.
 const CALM: f64 = 0.4;
@@ -98,7 +100,8 @@ pub fn ip_bits(payload: u16) -> f64 {
     f64::from(u32::from(payload) + HEADERS) * 8.0
 }
 
-/// A flood of full packets at so many bits per second for so long: twice the phase, of which the second is read.
+/// A flood of full packets at so many bits per second for so long: twice the phase, of which the second is
+/// read.
 fn flood(rate: f64, length_ns: u64) -> Stream {
     let gap_ns = ((ip_bits(FULL) * 1e9 / rate.max(1.0)) as u64).max(1);
     let packets = (length_ns / 2 / gap_ns).clamp(24, 60_000) as u32;
@@ -140,7 +143,10 @@ pub fn find<P: Path>(path: &mut P, way: Way) -> Result<Option<Capacity>, P::Erro
     for n in 0..FLOODS {
         // A slow line needs time for packets enough.
         let service = ip_bits(FULL) * 1e9 / known.bits_per_second;
-        length = length.max((60.0 * service) as u64).max((FLOODED * 8e9 / known.flooding()) as u64).min(12 * SECOND);
+        length = length
+            .max((60.0 * service) as u64)
+            .max((FLOODED * 8e9 / known.flooding()) as u64)
+            .min(12 * SECOND);
         let outcome = path.carry_out(&way.exchange(flood(known.flooding(), length)))?;
         let is_measured = n > 0 || trained.is_some();
         if settle(&mut known, way.course(&outcome), is_measured) {
@@ -166,9 +172,14 @@ fn calm<P: Path>(path: &mut P, way: Way, known: &mut Capacity) -> Result<(), P::
     // A policer is told by its losses alone, so what is lost anyway has to be known well.
     let more = if known.service.is_policed { POLICED_MORE } else { 1.0 };
     let most = MOST_CALM_NS * more.min(2.5) / gap_ns as f64;
-    let packets = (CALM_NS * more / gap_ns as f64).max((CALM_PACKETS * more).min(most)).clamp(10.0, 5000.0) as u32;
-    let outcome =
-        path.carry_out(&way.exchange(Stream::steady(Phase { payload: FULL, gap_ns, packets, ..Phase::default() })))?;
+    let packets =
+        (CALM_NS * more / gap_ns as f64).max((CALM_PACKETS * more).min(most)).clamp(10.0, 5000.0) as u32;
+    let outcome = path.carry_out(&way.exchange(Stream::steady(Phase {
+        payload: FULL,
+        gap_ns,
+        packets,
+        ..Phase::default()
+    })))?;
     let course = way.course(&outcome);
     known.calm = (course.sent(), course.sent() - course.arrived());
     Ok(())

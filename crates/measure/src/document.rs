@@ -6,7 +6,9 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A member that must be there, though it may be `null`.
-pub(crate) fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+pub(crate) fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
     Option::deserialize(from)
 }
 
@@ -51,7 +53,9 @@ pub(crate) mod commands {
         to.collect_seq(of.iter().map(|(machine, lines)| Told { machine, lines }))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Vec<String>)>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(String, Vec<String>)>, D::Error> {
         let all = Vec::<Read>::deserialize(from)?;
         Ok(all.into_iter().map(|told| (told.machine, told.lines)).collect())
     }

@@ -37,8 +37,8 @@ struct Readme;
 
 /// A sample of spans with its usual figures.
 ///
-/// A percentile p is the smallest value that at least p percent of the sample do not exceed (the nearest-rank definition):
-/// always a value that occurred, and p 100 is the maximum.
+/// A percentile p is the smallest value that at least p percent of the sample do not exceed (the nearest-rank
+/// definition): always a value that occurred, and p 100 is the maximum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
     sorted: Vec<u64>,
@@ -152,7 +152,8 @@ pub fn bits_per_second(bytes: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { bytes as f64 * 8e9 / ns as f64 }
 }
 
-/// Jain's fairness index of shares: (sum)² / (n × sum of squares), 1/n to 1; 1 of nothing, and of nothing but zeros.
+/// Jain's fairness index of shares: (sum)² / (n × sum of squares), 1/n to 1; 1 of nothing, and of nothing but
+/// zeros.
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -189,7 +190,10 @@ mod tests {
     #[test]
     fn nothing_has_no_figures() {
         let none = Spans::default();
-        assert_eq!((none.mean(), none.percentile(50.0), none.max(), none.summary()), (None, None, None, None));
+        assert_eq!(
+            (none.mean(), none.percentile(50.0), none.max(), none.summary()),
+            (None, None, None, None)
+        );
         assert_eq!(
             (Pings::default().loss(), bits_per_second(5, 0), jain(&[]), jain(&[0.0, 0.0])),
             (0.0, 0.0, 1.0, 1.0)

@@ -62,7 +62,10 @@ impl Way {
         if sent == 0 {
             doubts.push(format!("{}: nothing was sent", self.name));
         } else if lost == sent {
-            doubts.push(format!("{}: nothing arrived; a firewall, or the far end is not the one meant", self.name));
+            doubts.push(format!(
+                "{}: nothing arrived; a firewall, or the far end is not the one meant",
+                self.name
+            ));
         } else if lost == 0 {
             // With 95 % confidence a share of up to three in so many shows nothing ("rule of three").
             doubts.push(format!(
@@ -70,10 +73,12 @@ impl Way {
                 self.name,
                 self.losses.interval().1 * 100.0
             ));
-        } else if self.order.is_some() && gathered_by_chance(sent, lost, self.losses.runs.len() as u64) < BY_CHANCE {
+        } else if self.order.is_some()
+            && gathered_by_chance(sent, lost, self.losses.runs.len() as u64) < BY_CHANCE
+        {
             doubts.push(format!(
-                "{}: losses come in bursts (if each came for itself, {lost} would gather in so few in under {} of 100 measurements), so \
-                 the interval, which takes each for itself, is too narrow",
+                "{}: losses come in bursts (if each came for itself, {lost} would gather in so few in under \
+                {} of 100 measurements), so the interval, which takes each for itself, is too narrow",
                 self.name,
                 BY_CHANCE * 100.0
             ));

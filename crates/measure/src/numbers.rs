@@ -86,7 +86,8 @@ pub fn plain_in(number: f64, digits: usize) -> String {
     }
 }
 
-/// A figure without and with the policy: `1430 → 35.0`; a dash for what there is none of, one figure where both are written alike.
+/// A figure without and with the policy: `1430 → 35.0`; a dash for what there is none of, one figure where
+/// both are written alike.
 pub fn arrow<T>(pair: [Option<T>; 2], written: impl Fn(T) -> String) -> String {
     let [without, with] = pair.map(|value| value.map_or_else(|| "–".to_owned(), &written));
     if without == with { with } else { format!("{without} → {with}") }

@@ -2,16 +2,17 @@
 
 use alloc::vec::Vec;
 
-/// The points of Student's t that 95 % lie between, by degrees of freedom from 1 on (Gosset, 1908; tabulated in any book of statistics).
+/// The points of Student's t that 95 % lie between, by degrees of freedom from 1 on (Gosset, 1908; tabulated
+/// in any book of statistics).
 const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 /// And with more than those.
 const NORMAL: f64 = 1.96;
 
-/// In which order two things are tried so that what drifts meanwhile meets both alike: first one then the other, next time the other way
-/// round (ABBA). Each round has both; `true` is the second of the two.
+/// In which order two things are tried so that what drifts meanwhile meets both alike: first one then the
+/// other, next time the other way round (ABBA). Each round has both; `true` is the second of the two.
 pub fn turns(rounds: usize) -> impl Iterator<Item = bool> {
     (0..rounds).flat_map(|round| {
         let swapped = round % 2 == 1;
@@ -30,8 +31,8 @@ pub struct Paired {
     pub second: f64,
     /// The mean of second minus first.
     pub difference: f64,
-    /// Where that lies with 95 % confidence, if the rounds are a sample and their differences about normal (Student's t); `None` of fewer than
-    /// two rounds.
+    /// Where that lies with 95 % confidence, if the rounds are a sample and their differences about normal
+    /// (Student's t); `None` of fewer than two rounds.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -44,17 +45,25 @@ impl Paired {
         }
         let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count as f64;
         let difference = mean(&|(first, second)| second - first);
-        let squares: f64 = pairs.iter().map(|(first, second)| second - first - difference).map(|off| off * off).sum();
+        let squares: f64 =
+            pairs.iter().map(|(first, second)| second - first - difference).map(|off| off * off).sum();
         let interval = (count > 1).then(|| {
             let freedom = count - 1;
             let error = libm::sqrt(squares / freedom as f64 / count as f64);
             let reach = error * STUDENT.get(freedom - 1).copied().unwrap_or(NORMAL);
             (difference - reach, difference + reach)
         });
-        Some(Paired { rounds: count, first: mean(&|pair| pair.0), second: mean(&|pair| pair.1), difference, interval })
+        Some(Paired {
+            rounds: count,
+            first: mean(&|pair| pair.0),
+            second: mean(&|pair| pair.1),
+            difference,
+            interval,
+        })
     }
 
-    /// Is there a difference, as far as these rounds can tell? `false`: the interval holds none, or there is no interval.
+    /// Is there a difference, as far as these rounds can tell? `false`: the interval holds none, or there is
+    /// no interval.
     pub fn is_sure(&self) -> bool {
         self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
     }
@@ -79,8 +88,10 @@ mod tests {
     fn both_meet_what_drifts() {
         assert_eq!(turns(3).collect::<Vec<_>>(), [false, true, true, false, false, true]);
         // Something that grows by one each time, and by ten with the second.
-        let values: Vec<Option<f64>> =
-            turns(4).zip(0..).map(|(second, n)| Some(f64::from(n) + if second { 10.0 } else { 0.0 })).collect();
+        let values: Vec<Option<f64>> = turns(4)
+            .zip(0..)
+            .map(|(second, n)| Some(f64::from(n) + if second { 10.0 } else { 0.0 }))
+            .collect();
         let paired = Paired::new(&rounds(&values)).expect("four rounds");
         assert_eq!((paired.rounds, paired.difference), (4, 10.0));
     }
@@ -92,7 +103,9 @@ mod tests {
         let second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
         let paired = Paired::new(&first.into_iter().zip(second).collect::<Vec<_>>()).expect("ten pairs");
         let (low, high) = paired.interval.expect("ten pairs");
-        assert!((paired.difference - 1.58).abs() < 1e-9 && (low - 0.7).abs() < 0.01 && (high - 2.46).abs() < 0.01);
+        assert!(
+            (paired.difference - 1.58).abs() < 1e-9 && (low - 0.7).abs() < 0.01 && (high - 2.46).abs() < 0.01
+        );
         assert!(paired.is_sure());
     }
 

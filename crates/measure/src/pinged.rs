@@ -39,7 +39,8 @@ pub struct Target {
     pub ds_field: u8,
     /// Bytes of data in a request.
     pub size: u16,
-    /// After how many hops requests were thrown away, if not as usual: it is whoever stands there that is measured.
+    /// After how many hops requests were thrown away, if not as usual: it is whoever stands there that is
+    /// measured.
     pub hop_limit: Option<u8>,
     /// From one request to the next, ns.
     pub interval_ns: u64,
@@ -140,8 +141,9 @@ impl Target {
         let answered = self.asked.len() - lost;
         if self.errors_for_answers > 0 && lost > 0 {
             doubts.push(String::from(
-                "its answers are ICMP errors, of which hosts send only so many (Linux: about one a second for each receiver): \
-                 what is missing may never have been sent, so this loss is no loss of the path",
+                "its answers are ICMP errors, of which hosts send only so many (Linux: about one a second \
+                for each receiver): what is missing may never have been sent, so this loss is no loss of \
+                the path",
             ));
         }
         if answered == 0 && !self.asked.is_empty() {
@@ -180,7 +182,10 @@ mod tests {
         let figures = target(&[Some(20), None, Some(40), Some(40)]).figures();
         assert_eq!((figures.sent, figures.lost, figures.min, figures.loss), (4, 1, Some(20), 0.25));
         let Some(rtt) = figures.rtt else { panic!("three were answered") };
-        assert_eq!((rtt.mean, rtt.p50, rtt.max, figures.mdev, figures.here), (33, 40, 40, Some(9), Some((4, 4))));
+        assert_eq!(
+            (rtt.mean, rtt.p50, rtt.max, figures.mdev, figures.here),
+            (33, 40, 40, Some(9), Some((4, 4)))
+        );
         // |40 - 20| / 16, then a sixteenth less; the mean of both, rounded down.
         assert_eq!(figures.jitter, Some(1));
     }

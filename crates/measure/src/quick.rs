@@ -1,4 +1,5 @@
-//! What half a minute showed of a line: how long answers take from whoever stands on the way, idle and under load, and what follows.
+//! What half a minute showed of a line: how long answers take from whoever stands on the way, idle and under
+//! load, and what follows.
 //!
 //! Times are nanoseconds from the beginning, rates bits per second, unless a field says otherwise.
 
@@ -128,8 +129,9 @@ pub struct Predicted {
     pub with: (u64, u64),
 }
 
-/// How bad a line is, by how much the median round trip grows under the worse of its loads: below 5, 30, 60, 200, 400 ms, and beyond. (The steps are
-/// those of Waveform's and DSLReports' tests, so that grades can be compared.)
+/// How bad a line is, by how much the median round trip grows under the worse of its loads: below 5, 30, 60,
+/// 200, 400 ms, and beyond. (The steps are those of Waveform's and DSLReports' tests, so that grades can be
+/// compared.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     /// Below 5 ms.
@@ -182,7 +184,8 @@ const CLEARLY_MORE: f64 = 1.2;
 /// A part of the path between two places that answered, and what waits there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The farther one of those nearer than it, by its number; `None`: none of them answered, or there is none.
+    /// The farther one of those nearer than it, by its number; `None`: none of them answered, or there is
+    /// none.
     pub after: Option<usize>,
     /// The place behind it, by its number.
     pub before: usize,
@@ -219,19 +222,19 @@ impl Quick {
         (1..self.phases.len()).filter_map(|phase| self.growth(far, phase)).max().map(Grade::of)
     }
 
-    /// Round trips in a minute under the worst load: 60 s over the median round trip (responsiveness; draft-ietf-ippm-responsiveness takes several
-    /// kinds of round trips, this is of pings alone).
+    /// Round trips in a minute under the worst load: 60 s over the median round trip (responsiveness;
+    /// draft-ietf-ippm-responsiveness takes several kinds of round trips, this is of pings alone).
     pub fn round_trips_per_minute(&self) -> Option<u64> {
         let far = self.farthest()?;
         let medians = (1..self.phases.len()).filter_map(|phase| self.pings(far, phase).rtt.percentile(50.0));
         Some(60_000_000_000 / medians.max()?.max(1))
     }
 
-    /// Where packets wait during a phase: stretches of the path, the nearest first, that add up to what round trips to
-    /// the farthest place grew by. Empty: nothing grew, or nothing is known.
+    /// Where packets wait during a phase: stretches of the path, the nearest first, that add up to what round
+    /// trips to the farthest place grew by. Empty: nothing grew, or nothing is known.
     ///
-    /// A router may be slow to answer for itself; what is sent past it does not wait for that. A place that is clearly
-    /// slower than one behind it says nothing, then; a little slower may be chance.
+    /// A router may be slow to answer for itself; what is sent past it does not wait for that. A place that
+    /// is clearly slower than one behind it says nothing, then; a little slower may be chance.
     pub fn stretches(&self, phase: usize) -> Vec<Stretch> {
         let Some(far) = self.farthest() else { return Vec::new() };
         let answered: Vec<(usize, u64)> =
@@ -249,7 +252,8 @@ impl Quick {
             }
         }
         kept.reverse();
-        let before = core::iter::once((None, 0)).chain(kept.iter().map(|(place, growth)| (Some(*place), *growth)));
+        let before =
+            core::iter::once((None, 0)).chain(kept.iter().map(|(place, growth)| (Some(*place), *growth)));
         let stretch = |((after, nearer), (before, growth)): ((Option<usize>, u64), &(usize, u64))| Stretch {
             after,
             before: *before,
@@ -258,8 +262,8 @@ impl Quick {
         before.zip(&kept).map(stretch).filter(|stretch| stretch.growth > 0).collect()
     }
 
-    /// The stretch of the path in which most of what waits during a phase stands; `None`: nothing grew, nothing is
-    /// known, or no stretch has half of it.
+    /// The stretch of the path in which most of what waits during a phase stands; `None`: nothing grew,
+    /// nothing is known, or no stretch has half of it.
     pub fn queue(&self, phase: usize) -> Option<Stretch> {
         let all = self.stretches(phase);
         let whole: u64 = all.iter().map(|stretch| stretch.growth).sum();
@@ -279,11 +283,14 @@ impl Quick {
 
     /// What the line carries away from here, and towards here.
     ///
-    /// Echoes fill both ways with the same packets, so the slower way holds them to its rate and nothing tells which
-    /// that is, unless one way was loaded alone as well: if that carried clearly more, the other way is the slower one.
+    /// Echoes fill both ways with the same packets, so the slower way holds them to its rate and nothing
+    /// tells which that is, unless one way was loaded alone as well: if that carried clearly more, the other
+    /// way is the slower one.
     pub fn rates(&self) -> (Option<Rate>, Option<Rate>) {
         let most = |rates: &mut dyn Iterator<Item = Rate>| rates.max_by(|a, b| a.bits().total_cmp(&b.bits()));
-        let of = |phase: &Phase, bits: f64| if phase.is_partly_full { Rate::AtLeast(bits) } else { Rate::Full(bits) };
+        let of = |phase: &Phase, bits: f64| {
+            if phase.is_partly_full { Rate::AtLeast(bits) } else { Rate::Full(bits) }
+        };
         let alone = || self.phases.iter().filter(|phase| phase.load != Load::Both);
         let up = most(&mut alone().filter_map(|phase| Some(of(phase, phase.up_bits?))));
         let down = most(&mut alone().filter_map(|phase| Some(of(phase, phase.down_bits?))));
@@ -298,8 +305,8 @@ impl Quick {
         (up.or(Some(other(down))), down.or(Some(other(up))))
     }
 
-    /// What stands in a line's buffer when it is full, in bytes, from how much answers took longer at the 95th percentile: `None` if that load was
-    /// not tried.
+    /// What stands in a line's buffer when it is full, in bytes, from how much answers took longer at the
+    /// 95th percentile: `None` if that load was not tried.
     pub fn buffer(&self, load: Load) -> Option<u64> {
         let far = self.farthest()?;
         let phase = self.phases.iter().position(|phase| phase.load == load)?;
@@ -334,7 +341,8 @@ mod tests {
     fn quick(growths: &[(u64, u64)]) -> Quick {
         let places = growths.iter().map(|(idle, growth)| place(*idle, *growth)).collect();
         let idle = Phase { window: (0, 2000 * MS), ..Phase::default() };
-        let up = Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), up_bits: Some(5e6), ..Phase::default() };
+        let up =
+            Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), up_bits: Some(5e6), ..Phase::default() };
         Quick { places, phases: vec![idle, up], ..Quick::default() }
     }
 

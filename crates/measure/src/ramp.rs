@@ -1,4 +1,5 @@
-//! How fast to send so that a line is full, and not much more: for whoever loads a line without anybody at its far end who helps.
+//! How fast to send so that a line is full, and not much more: for whoever loads a line without anybody at
+//! its far end who helps.
 
 use alloc::collections::VecDeque;
 
@@ -73,9 +74,9 @@ impl Echoed {
     }
 }
 
-/// For what does not come back: how much longer the answers of somebody behind the line take tells whether it is full. First the rate grows until they do,
-/// and stays so that the buffer fills; then the queue is kept at half of what it was, so that it neither ends nor overflows and the line's rate
-/// is what was sent meanwhile.
+/// For what does not come back: how much longer the answers of somebody behind the line take tells whether it
+/// is full. First the rate grows until they do, and stays so that the buffer fills; then the queue is kept at
+/// half of what it was, so that it neither ends nor overflows and the line's rate is what was sent meanwhile.
 #[derive(Clone, Debug)]
 pub struct Delayed {
     most: f64,
@@ -92,7 +93,8 @@ pub struct Delayed {
 
 /// Answers that take so much longer have waited, ns.
 const WAITED: u64 = 20_000_000;
-/// How much of the rate a queue at the wrong place changes, at most: slow enough for the answers that tell of it.
+/// How much of the rate a queue at the wrong place changes, at most: slow enough for the answers that tell of
+/// it.
 const PULL: f64 = 0.5;
 /// How fast the rate that a line is believed to have follows what is seen.
 const LEARN: f64 = 0.02;
@@ -100,7 +102,8 @@ const LEARN: f64 = 0.02;
 const OVERFLOWING: f64 = 0.5;
 
 impl Delayed {
-    /// Begins at a rate, and never goes beyond `most`; bits per second. `round_trip_ns`: of an answer on the idle line.
+    /// Begins at a rate, and never goes beyond `most`; bits per second. `round_trip_ns`: of an answer on the
+    /// idle line.
     pub fn new(first: f64, most: f64, round_trip_ns: u64) -> Delayed {
         Delayed {
             most,
@@ -139,7 +142,9 @@ impl Delayed {
                 // A full buffer keeps what more is sent from showing.
                 let seen = match growth > self.longest / 8 * 7 {
                     true => self.about * OVERFLOWING,
-                    false => self.offered * STEP as f64 / (STEP as f64 + growth as f64 - self.last as f64).max(1.0),
+                    false => {
+                        self.offered * STEP as f64 / (STEP as f64 + growth as f64 - self.last as f64).max(1.0)
+                    }
                 };
                 self.about += LEARN * (seen - self.about).clamp(-self.about, self.about);
                 let (target, growth) = (target as f64, growth as f64);
@@ -158,8 +163,9 @@ impl Delayed {
     }
 }
 
-/// What a line passed while its queue never ended: `bytes` that were sent from one moment to another, each with how much longer an answer took that
-/// was asked for then. What was sent in between went through in between, later by what it waited.
+/// What a line passed while its queue never ended: `bytes` that were sent from one moment to another, each
+/// with how much longer an answer took that was asked for then. What was sent in between went through in
+/// between, later by what it waited.
 pub fn passed(bytes: u64, from: (u64, u64), to: (u64, u64)) -> Option<f64> {
     let took = (to.0 + to.1).checked_sub(from.0 + from.1)?;
     (took > 0).then(|| bytes as f64 * 8e9 / took as f64)
@@ -217,8 +223,9 @@ mod tests {
         assert_eq!((ramp.was_full(), ramp.offered()), (false, 80e6));
     }
 
-    /// What is believed of the line, by how much longer answers take than on the idle line, after a buffer of 80 ms was
-    /// full at 1 Mbit/s: beyond 7/8 of the buffer it is at most half, below that what the queue's growth says.
+    /// What is believed of the line, by how much longer answers take than on the idle line, after a buffer of
+    /// 80 ms was full at 1 Mbit/s: beyond 7/8 of the buffer it is at most half, below that what the queue's
+    /// growth says.
     #[test]
     fn a_buffer_full_to_seven_eighths_tells_of_too_high_a_rate() {
         let after = |growth_ms: u64| {
@@ -230,14 +237,20 @@ mod tests {
             ramp.step(Some(growth_ms * 1_000_000));
             ramp.about / before
         };
-        // A hundredth: LEARN times what half is less than the whole. The first step was at 1/1.045 of the offer.
+        // A hundredth: LEARN times what half is less than the whole. The first step was at 1/1.045 of the
+        // offer.
         let near = |found: f64, wanted: f64| (found - wanted).abs() < 1e-9;
         assert!(near(after(71), 0.99), "{}", after(71));
-        assert!([70, 60, 41, 1].map(after).iter().all(|found| near(*found, 1.0 + 0.02 * 0.045)), "{}", after(70));
+        assert!(
+            [70, 60, 41, 1].map(after).iter().all(|found| near(*found, 1.0 + 0.02 * 0.045)),
+            "{}",
+            after(70)
+        );
     }
 
-    /// While nothing comes back nothing is decided; a rate that comes back to 85 per cent grows by 4.5 per cent a step,
-    /// and eight steps in a row below that say that the line is full: a sixteenth of each later step is learnt.
+    /// While nothing comes back nothing is decided; a rate that comes back to 85 per cent grows by 4.5 per
+    /// cent a step, and eight steps in a row below that say that the line is full: a sixteenth of each later
+    /// step is learnt.
     #[test]
     fn eight_short_steps_in_a_row_decide() {
         let mut ramp = Echoed::new(1000.0, 1e9);
@@ -277,7 +290,8 @@ mod tests {
             // When each was asked, and how long it waited: known once the answer is there.
             let mut asked = vec![(0, 0)];
             for now in (0..600).map(|step| step * STEP) {
-                let heard = asked.iter().rev().find(|(at, waited)| at + waited + line.round_trip <= now).copied();
+                let heard =
+                    asked.iter().rev().find(|(at, waited)| at + waited + line.round_trip <= now).copied();
                 if now == 300 * STEP {
                     ramp.level();
                 }
@@ -291,7 +305,8 @@ mod tests {
                 asked.push((now + STEP, line.step(ramp.offered()).1));
                 to = asked.last().copied();
             }
-            let found = passed(bytes as u64, from.expect("step 70"), to.expect("120 steps")).expect("seconds");
+            let found =
+                passed(bytes as u64, from.expect("step 70"), to.expect("120 steps")).expect("seconds");
             assert!((found / bits - 1.0).abs() < 0.02, "{bits} with {buffer_ms} ms: {found}");
         }
     }

@@ -1,4 +1,5 @@
-//! What policies would have done with a capture's packets, as one document. Tables, pages and JSON are made from this and nothing else.
+//! What policies would have done with a capture's packets, as one document. Tables, pages and JSON are made
+//! from this and nothing else.
 //!
 //! Times are nanoseconds, sizes bytes of frames, rates bits per second, unless a field says otherwise.
 
@@ -57,7 +58,8 @@ pub struct Capture {
 pub struct Line {
     /// Its rate, bits per second; `None`: the policy alone sets the pace.
     pub rate: Option<u64>,
-    /// The bytes that the modem before it holds; `None`: there is no modem, the device itself sends at the line's rate.
+    /// The bytes that the modem before it holds; `None`: there is no modem, the device itself sends at the
+    /// line's rate.
     pub buffer: Option<u64>,
 }
 
@@ -85,7 +87,8 @@ pub struct Outcome {
 pub struct Class {
     /// Its device.
     pub device: String,
-    /// Its number: `1:20`; of a root its handle; `direct`, `before any queue` and the like where there is no number.
+    /// Its number: `1:20`; of a root its handle; `direct`, `before any queue` and the like where there is no
+    /// number.
     pub id: String,
     /// What it is for, in a few words; may be empty.
     pub title: String,
@@ -141,8 +144,8 @@ pub struct Fates {
 
 /// The percentiles that are kept of how long packets waited.
 pub const LADDER: [f64; 21] = [
-    0.0, 1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5,
-    99.9, 100.0,
+    0.0, 1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 95.0, 97.0, 98.0, 99.0,
+    99.5, 99.9, 100.0,
 ];
 
 impl Fates {

@@ -1,9 +1,10 @@
 //! Round trips per minute under load: responsiveness, as draft-ietf-ippm-responsiveness counts it.
 //!
-//! The draft takes half of it from foreign round trips (what a new conversation meets) and half from those of the loading connections
-//! themselves (what the next request on one of them meets), each as the mean of all but the slowest twentieth. Its foreign ones are the
-//! handshakes of TCP and TLS and a request of HTTP/2, its own ones a request of HTTP/2 within the load. There is no HTTP here: foreign are
-//! the UDP probes, own are TCP's smoothed round trips of the loading connections. What servers need to think is therefore not in it.
+//! The draft takes half of it from foreign round trips (what a new conversation meets) and half from those of
+//! the loading connections themselves (what the next request on one of them meets), each as the mean of all
+//! but the slowest twentieth. Its foreign ones are the handshakes of TCP and TLS and a request of HTTP/2, its
+//! own ones a request of HTTP/2 within the load. There is no HTTP here: foreign are the UDP probes, own are
+//! TCP's smoothed round trips of the loading connections. What servers need to think is therefore not in it.
 
 use crate::experiment::Run;
 use alloc::vec::Vec;
@@ -21,13 +22,14 @@ pub fn trimmed_mean(mut spans: Vec<u64>) -> Option<f64> {
 }
 
 impl Run {
-    /// Round trips per minute while measured. Without a load, or without TCP's account of it, the foreign ones are all there is. `None`:
-    /// nothing was answered.
+    /// Round trips per minute while measured. Without a load, or without TCP's account of it, the foreign
+    /// ones are all there is. `None`: nothing was answered.
     pub fn responsiveness(&self) -> Option<f64> {
         let round_trips = self.probes.iter().filter(|probe| probe.unit == "round trip");
         let foreign = round_trips.flat_map(|probe| probe.within(self.window)).filter_map(|(_, took)| took);
         let foreign = trimmed_mean(foreign.collect())?;
-        let own = trimmed_mean(self.transfers.iter().flat_map(|transfer| self.own(&transfer.srtt_us)).collect());
+        let own =
+            trimmed_mean(self.transfers.iter().flat_map(|transfer| self.own(&transfer.srtt_us)).collect());
         Some(MINUTE_NS / own.map_or(foreign, |own| (foreign + own) / 2.0))
     }
 

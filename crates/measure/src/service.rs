@@ -16,7 +16,8 @@ pub struct Service {
     pub is_policed: bool,
     /// The line was not busy: all went as they came.
     pub is_idle: bool,
-    /// Most came evenly spaced, so the time is the line's own; else it is from their count, and others' packets and losses are in it.
+    /// Most came evenly spaced, so the time is the line's own; else it is from their count, and others'
+    /// packets and losses are in it.
     pub is_regular: bool,
     /// They came more unevenly than the path's own irregularity explains: others used the line.
     pub is_uneven: bool,
@@ -43,12 +44,14 @@ struct Passage {
     arrived: f64,
 }
 
-/// The irregularity of a path, ns: the quartile distance of the differences between delays of packets that follow each other, in a phase
-/// in which nothing queued.
+/// The irregularity of a path, ns: the quartile distance of the differences between delays of packets that
+/// follow each other, in a phase in which nothing queued.
 pub fn irregularity(course: &Course, phase: usize) -> f64 {
-    let passages: Vec<(u32, Passage)> = course.of_phase(phase).filter_map(|(_, journey)| passage(journey)).collect();
+    let passages: Vec<(u32, Passage)> =
+        course.of_phase(phase).filter_map(|(_, journey)| passage(journey)).collect();
     let delay = |passage: &Passage| passage.arrived - passage.sent;
-    let mut differences: Vec<f64> = passages.windows(2).map(|pair| delay(&pair[1].1) - delay(&pair[0].1)).collect();
+    let mut differences: Vec<f64> =
+        passages.windows(2).map(|pair| delay(&pair[1].1) - delay(&pair[0].1)).collect();
     differences.sort_by(f64::total_cmp);
     let quartile = |n: usize| differences.get(differences.len() * n / 4).copied().unwrap_or(0.0);
     quartile(3) - quartile(1)
@@ -97,7 +100,8 @@ fn is_as_long(passages: &[Passage]) -> bool {
     (last.arrived - first.arrived) < (last.sent - first.sent) * 1.03
 }
 
-/// Is it as far from one to the next on arrival as it was when they were sent, most of the time? Never, where irregularity hides it.
+/// Is it as far from one to the next on arrival as it was when they were sent, most of the time? Never, where
+/// irregularity hides it.
 fn went_as_they_came(passages: &[Passage], slack: f64) -> bool {
     let alike = passages.windows(2).filter(|pair| {
         let (sent, arrived) = (pair[1].sent - pair[0].sent, pair[1].arrived - pair[0].arrived);
@@ -106,8 +110,9 @@ fn went_as_they_came(passages: &[Passage], slack: f64) -> bool {
     alike.count() * 10 > (passages.len() - 1) * 7
 }
 
-/// The service time of a busy line: where most gaps lie. Others' packets and losses behind the line make gaps longer, which is no harm.
-/// A receiver that gets packets in bunches shows mostly gaps far below the mean: those tell nothing.
+/// The service time of a busy line: where most gaps lie. Others' packets and losses behind the line make gaps
+/// longer, which is no harm. A receiver that gets packets in bunches shows mostly gaps far below the mean:
+/// those tell nothing.
 fn regular(gaps: &[f64], mean: f64, slack: f64) -> Option<(f64, f64)> {
     let mut sorted = gaps.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -164,13 +169,15 @@ mod tests {
         Course { journeys: journeys.collect(), stream: Stream::steady(phase) }
     }
 
-    /// A line that takes 12 µs for each, offered one each 10: the time is found, however others and losses pull packets apart.
+    /// A line that takes 12 µs for each, offered one each 10: the time is found, however others and losses
+    /// pull packets apart.
     #[test]
     fn busy_lines_space_packets() {
         let queued = |n: u64| Some(50_000 + n * 12_000);
         let lossy = |n: u64| (!n.is_multiple_of(9)).then_some(50_000 + n * 12_000);
         let others = |n: u64| Some(50_000 + n * 12_000 + n / 6 * 40_000);
-        for (name, of) in [("queued", queued as fn(u64) -> Option<u64>), ("lossy", lossy), ("others", others)] {
+        for (name, of) in [("queued", queued as fn(u64) -> Option<u64>), ("lossy", lossy), ("others", others)]
+        {
             let found = service(&course(10_000, of), 0, 0.0).unwrap_or_default();
             assert!((found.ns - 12_000.0).abs() < 0.1 && found.is_regular, "{name}: {found:?}");
             assert!(!found.is_idle && !found.is_policed && !found.is_uneven, "{name}: {found:?}");
@@ -180,7 +187,8 @@ mod tests {
     /// A receiver that gets eight at once does not make the line eight times as fast: the count tells.
     #[test]
     fn bunches_tell_by_their_count() {
-        let found = service(&course(10_000, |n| Some(50_000 + (n / 8 * 8 + 8) * 12_000 + n % 8 * 100)), 0, 30_000.0);
+        let found =
+            service(&course(10_000, |n| Some(50_000 + (n / 8 * 8 + 8) * 12_000 + n % 8 * 100)), 0, 30_000.0);
         let found = found.unwrap_or_default();
         assert!((found.ns / 12_000.0 - 1.0).abs() < 0.02 && !found.is_regular, "{found:?}");
     }
@@ -189,8 +197,9 @@ mod tests {
     fn what_goes_as_it_comes_is_no_queue() {
         let idle = service(&course(10_000, |n| Some(50_000 + n * 10_000)), 0, 0.0).unwrap_or_default();
         assert!(idle.is_idle && !idle.is_policed, "{idle:?}");
-        let policed = service(&course(10_000, |n| (!n.is_multiple_of(6)).then_some(50_000 + n * 10_000)), 0, 0.0)
-            .unwrap_or_default();
+        let policed =
+            service(&course(10_000, |n| (!n.is_multiple_of(6)).then_some(50_000 + n * 10_000)), 0, 0.0)
+                .unwrap_or_default();
         assert!(policed.is_policed && !policed.is_regular, "{policed:?}");
         assert!((policed.ns / 12_000.0 - 1.0).abs() < 0.01, "{policed:?}");
         assert_eq!(service(&course(10_000, |n| (n < 5).then_some(n)), 0, 0.0), None);

@@ -1,7 +1,7 @@
 //! How much measured spans vary, and how sure a share is.
 
-/// The jitter of RFC 1889 and RFC 3550 (A.8): with each packet the estimate moves by a sixteenth of the way to the difference
-/// between this packet's transit time and the last one's.
+/// The jitter of RFC 1889 and RFC 3550 (A.8): with each packet the estimate moves by a sixteenth of the way
+/// to the difference between this packet's transit time and the last one's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Jitter {
     last_transit: Option<u64>,
@@ -36,7 +36,8 @@ impl Jitter {
     }
 }
 
-/// The standard deviation of all values (not of a sample of them), rounded down: what ping calls mdev. `None` of nothing.
+/// The standard deviation of all values (not of a sample of them), rounded down: what ping calls mdev. `None`
+/// of nothing.
 pub fn deviation(values: &[u64]) -> Option<u64> {
     let count = values.len() as u128;
     let mean = values.iter().map(|&value| u128::from(value)).sum::<u128>().checked_div(count)?;
@@ -48,7 +49,8 @@ pub fn deviation(values: &[u64]) -> Option<u64> {
     Some(variance.isqrt() as u64)
 }
 
-/// The interval of Wilson (1927) that holds a share with 95 % confidence, when `part` of `whole` were seen: 0 to 1 of nothing.
+/// The interval of Wilson (1927) that holds a share with 95 % confidence, when `part` of `whole` were seen: 0
+/// to 1 of nothing.
 pub fn wilson(part: u64, whole: u64) -> (f64, f64) {
     if whole == 0 {
         return (0.0, 1.0);
@@ -64,9 +66,9 @@ pub fn wilson(part: u64, whole: u64) -> (f64, f64) {
     (low, (centre + half).min(1.0))
 }
 
-/// How likely chance is to gather `lost` of `sent` packets in at most so many runs of neighbours, if each is lost for
-/// itself (Wald and Wolfowitz 1940: all orders are equally likely, given how many were lost). 1 where there is
-/// nothing to tell.
+/// How likely chance is to gather `lost` of `sent` packets in at most so many runs of neighbours, if each is
+/// lost for itself (Wald and Wolfowitz 1940: all orders are equally likely, given how many were lost). 1
+/// where there is nothing to tell.
 pub(crate) fn gathered_by_chance(sent: u64, lost: u64, runs: u64) -> f64 {
     if lost == 0 || lost >= sent || runs >= lost {
         return 1.0;

@@ -1,7 +1,8 @@
 //! What is sent along a path to measure it, and what became of each packet.
 //!
-//! Whoever estimates something about a path says what to send each way (an [`Exchange`]), has a [`Path`] carry it out, and reads the
-//! [`Outcome`]. The path may be real, or a simulated link whose truth is known: the estimator cannot tell.
+//! Whoever estimates something about a path says what to send each way (an [`Exchange`]), has a [`Path`]
+//! carry it out, and reads the [`Outcome`]. The path may be real, or a simulated link whose truth is known:
+//! the estimator cannot tell.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -92,7 +93,8 @@ impl Stream {
             (place, phase, began)
         });
         let all = begun.flat_map(|(place, phase, began)| {
-            let due = move |n: u32| (place, phase, began.saturating_add(phase.gap_ns.saturating_mul(u64::from(n))));
+            let due =
+                move |n: u32| (place, phase, began.saturating_add(phase.gap_ns.saturating_mul(u64::from(n))));
             (0..phase.packets).map(due)
         });
         all.zip(0..).map(|((phase, sent, at_ns), number)| Due {
@@ -108,7 +110,8 @@ impl Stream {
 /// What became of a packet. The two clocks have nothing in common but that each goes about as fast as time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Journey {
-    /// When it was sent, by the sender's clock, ns; `None`: it never was (the test was cut, or its socket had no room).
+    /// When it was sent, by the sender's clock, ns; `None`: it never was (the test was cut, or its socket had
+    /// no room).
     pub sent: Option<u64>,
     /// When it arrived, by the receiver's clock, ns; the first of several copies. `None`: it did not.
     pub arrived: Option<u64>,
@@ -187,7 +190,8 @@ mod tests {
         let first = Phase { payload: 100, gap_ns: 10, packets: 2, dscp: 46, rest_ns: 5 };
         let second = Phase { payload: 200, gap_ns: 20, packets: 2, dscp: 0, rest_ns: 0 };
         let stream = Stream { phases: vec![first, second] };
-        let dues: Vec<_> = stream.dues().map(|due| (due.number, due.phase, due.at_ns, due.payload, due.dscp)).collect();
+        let dues: Vec<_> =
+            stream.dues().map(|due| (due.number, due.phase, due.at_ns, due.payload, due.dscp)).collect();
         assert_eq!(dues, [(0, 0, 0, 100, 46), (1, 0, 10, 100, 46), (2, 1, 25, 200, 0), (3, 1, 45, 200, 0)]);
         assert_eq!((stream.packets(), stream.bytes(), stream.length_ns()), (4, 600, 65));
     }

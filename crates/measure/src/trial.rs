@@ -1,6 +1,8 @@
-//! What a trial of a policy showed, as one document. Tables, pages and comparisons read this and nothing else.
+//! What a trial of a policy showed, as one document. Tables, pages and comparisons read this and nothing
+//! else.
 //!
-//! Times are nanoseconds from the beginning of a run, sizes bytes of frames, rates bits per second, unless a field says otherwise.
+//! Times are nanoseconds from the beginning of a run, sizes bytes of frames, rates bits per second, unless a
+//! field says otherwise.
 
 use crate::document::{required, step};
 use crate::{Pings, bits_per_second};
@@ -59,8 +61,8 @@ pub struct Run {
     pub title: String,
     /// With the policy?
     pub policy: bool,
-    /// Conversations were added for the classes that the load leaves empty: only what the classes did is to be read
-    /// from this run.
+    /// Conversations were added for the classes that the load leaves empty: only what the classes did is to
+    /// be read from this run.
     #[serde(default)]
     pub witnesses: bool,
     /// When measuring began and ended.
@@ -164,7 +166,8 @@ pub struct ClassSeries {
     pub qlen: Vec<u32>,
     /// Packets dropped per step.
     pub dropped: Vec<u32>,
-    /// Tokens of its rate at the end of each step, in microseconds of sending at that rate, negative: owed; empty if it has none.
+    /// Tokens of its rate at the end of each step, in microseconds of sending at that rate, negative: owed;
+    /// empty if it has none.
     pub tokens_us: Vec<i64>,
     /// Tokens of its ceiling.
     pub ctokens_us: Vec<i64>,

@@ -7,7 +7,8 @@ use tidegate_measure::doctor::{
 const MBIT: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// A computer as it should be: eth0 shaped by HTB to 10 Mbit/s, loaded, what comes in led through an ifb with cake.
+/// A computer as it should be: eth0 shaped by HTB to 10 Mbit/s, loaded, what comes in led through an ifb with
+/// cake.
 fn healthy() -> Facts {
     let class = |id: &str, is_leaf: bool| Class { id: id.into(), is_leaf, packets_ever: Some(5000) };
     let shaper = Shaper {
@@ -36,7 +37,13 @@ fn healthy() -> Facts {
         inwards: Inwards::Led("ifb0".into()),
         ..Device::default()
     };
-    let cake = Shaper { kind: "cake".into(), rate_bps: Some(40 * MBIT), splits: true, classes: Vec::new(), ..shaper };
+    let cake = Shaper {
+        kind: "cake".into(),
+        rate_bps: Some(40 * MBIT),
+        splits: true,
+        classes: Vec::new(),
+        ..shaper
+    };
     let ifb0 = Device { name: "ifb0".into(), mtu: 1500, shaper: Some(cake), ..Device::default() };
     let eth1 = Device { name: "eth1".into(), is_hardware: true, mtu: 1500, ..Device::default() };
     Facts {
@@ -55,7 +62,11 @@ fn shaper_of(facts: &mut Facts, device: usize) -> &mut Shaper {
 }
 
 fn flow_table(device: &str, is_hardware: bool) -> Vec<FlowTable> {
-    vec![FlowTable { name: "inet filter fast".into(), devices: vec!["eth9".into(), device.into()], is_hardware }]
+    vec![FlowTable {
+        name: "inet filter fast".into(),
+        devices: vec!["eth9".into(), device.into()],
+        is_hardware,
+    }]
 }
 
 /// Carries the given share of its rate, and nothing waits.
@@ -141,13 +152,18 @@ fn the_driver_queues() {
         facts.devices[0].byte_limits = Some(vec![3000, 125_000]);
         facts.devices[0].speed_bps = Some(10 * MBIT);
     };
-    assert_found("large", large, &[("bql-large", Warning, "may hold 125000 bytes (100.0 ms at 10.0 Mbit/s)")]);
+    assert_found(
+        "large",
+        large,
+        &[("bql-large", Warning, "may hold 125000 bytes (100.0 ms at 10.0 Mbit/s)")],
+    );
 }
 
 #[test]
 fn the_wrong_device() {
     let twice = |facts: &mut Facts| {
-        let ppp0 = Device { name: "ppp0".into(), below: vec!["eth0".into()], sent: 0, ..facts.devices[0].clone() };
+        let ppp0 =
+            Device { name: "ppp0".into(), below: vec!["eth0".into()], sent: 0, ..facts.devices[0].clone() };
         facts.devices.push(ppp0);
         shaper_of(facts, 3).rate_bps = Some(8 * MBIT);
         // Less than half of it: nothing is said about who limits.
@@ -166,7 +182,11 @@ fn the_wrong_device() {
         facts.devices.push(Device { name: "ppp0".into(), is_ppp: true, below, ..Device::default() });
         facts.default_routes = vec!["ppp0".into()];
     };
-    assert_found("PPPoE", frames, &[("frames-of-ppp", Bad, "eth0 carries ppp0's packets inside PPPoE frames")]);
+    assert_found(
+        "PPPoE",
+        frames,
+        &[("frames-of-ppp", Bad, "eth0 carries ppp0's packets inside PPPoE frames")],
+    );
     let member = |facts: &mut Facts| facts.devices[0].master = Some("br0".into());
     assert_found("a bridge", member, &[("bridge-member", Note, "eth0 is a member of br0")]);
     let elsewhere = |facts: &mut Facts| {
@@ -244,7 +264,8 @@ fn classes_and_the_policy_itself() {
     assert_found("too early to say", early, &[]);
     let policy = |facts: &mut Facts| {
         facts.starved = vec!["ARP would not get through eth0: it is lost".into()];
-        facts.checked = (vec![("R3".into(), "a rate above its ceil".into()), ("R13".into(), "no limit".into())], 4);
+        facts.checked =
+            (vec![("R3".into(), "a rate above its ceil".into()), ("R13".into(), "no limit".into())], 4);
     };
     let expected = [
         ("control-plane", Bad, "ARP would not get through"),
@@ -257,8 +278,16 @@ fn classes_and_the_policy_itself() {
 fn processors() {
     let busy = |facts: &mut Facts| facts.processors.push(Processor { number: 1, softirq: 0.93, busy: 1.0 });
     assert_found("busy", busy, &[("cpu-saturated", Bad, "processor 1 spent 93 %")]);
-    assert_found("lost", |facts| facts.softnet.dropped = 7, &[("softnet-dropped", Bad, "7 of 100000 packets")]);
-    assert_found("cut short", |facts| facts.softnet.squeezed = 200, &[("softnet-squeezed", Note, "200 times")]);
+    assert_found(
+        "lost",
+        |facts| facts.softnet.dropped = 7,
+        &[("softnet-dropped", Bad, "7 of 100000 packets")],
+    );
+    assert_found(
+        "cut short",
+        |facts| facts.softnet.squeezed = 200,
+        &[("softnet-squeezed", Note, "200 times")],
+    );
 }
 
 #[test]
@@ -278,7 +307,9 @@ fn ecn_on_the_way() {
 #[test]
 fn the_way_out_goes_down_to_the_hardware_and_ends() {
     let mut facts = Facts { default_routes: vec!["ppp0".into()], ..Facts::default() };
-    for (name, below) in [("ppp0", vec!["vlan7"]), ("vlan7", vec!["eth0"]), ("eth0", vec!["ppp0"]), ("eth1", vec![])] {
+    for (name, below) in
+        [("ppp0", vec!["vlan7"]), ("vlan7", vec!["eth0"]), ("eth0", vec!["ppp0"]), ("eth1", vec![])]
+    {
         let below = below.into_iter().map(str::to_owned).collect();
         facts.devices.push(Device { name: name.into(), below, ..Device::default() });
     }

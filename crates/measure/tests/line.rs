@@ -1,5 +1,6 @@
-//! Estimators on a line whose truth is known: a queue, a rate, a coding, perhaps a bucket or a policer. Each row of
-//! truth beside what is found. (Links with others' traffic, and real qdiscs, are in the simulator's grid.)
+//! Estimators on a line whose truth is known: a queue, a rate, a coding, perhaps a bucket or a policer. Each
+//! row of truth beside what is found. (Links with others' traffic, and real qdiscs, are in the simulator's
+//! grid.)
 
 use std::convert::Infallible;
 use tidegate_measure::calibrate::calibrate;
@@ -81,7 +82,8 @@ impl Line {
             if begins - at > self.buffer_ms * 1e6 {
                 return journey;
             }
-            free_at = begins + f64::from(self.coding.on_wire(ip + self.overhead)) * 8e9 / self.bits_per_second;
+            free_at =
+                begins + f64::from(self.coding.on_wire(ip + self.overhead)) * 8e9 / self.bits_per_second;
             journey.arrived = Some((free_at + self.delay_ns) as u64);
             rank += 1;
             journey
@@ -148,7 +150,8 @@ fn capacities_behind_policers() {
     }
 }
 
-/// The highest rate that stands is the line's, each way; what is written leaves the margin and Ethernet's header.
+/// The highest rate that stands is the line's, each way; what is written leaves the margin and Ethernet's
+/// header.
 #[test]
 fn calibrations_of_plain_lines() {
     let (up, down) = (Line { overhead: 38, ..Line::new(4e6) }, Line { overhead: 38, ..Line::new(40e6) });
@@ -161,9 +164,17 @@ fn calibrations_of_plain_lines() {
         assert!(one.between.0 <= wanted * 1.002 && one.between.1 >= wanted * 0.998, "{one:?}");
         assert!(near(one.as_tc_counts(), one.bits_per_second * (FULL + 14.0) / FULL, 1e-9), "{one:?}");
         assert!(one.doubts.is_empty() && one.notes.is_empty() && one.packet == 1428, "{one:?}");
-        assert!(one.steps.iter().any(|step| step.stands) && one.steps.iter().any(|step| !step.stands), "{one:?}");
-        let stands = |step: &tidegate_measure::calibrate::Step| step.stands == (step.bits_per_second <= wanted * 1.001);
-        assert!(one.steps.iter().filter(|step| !near(step.bits_per_second, wanted, 0.004)).all(stands), "{one:?}");
+        assert!(
+            one.steps.iter().any(|step| step.stands) && one.steps.iter().any(|step| !step.stands),
+            "{one:?}"
+        );
+        let stands = |step: &tidegate_measure::calibrate::Step| {
+            step.stands == (step.bits_per_second <= wanted * 1.001)
+        };
+        assert!(
+            one.steps.iter().filter(|step| !near(step.bits_per_second, wanted, 0.004)).all(stands),
+            "{one:?}"
+        );
     }
     let (up, down) = found.together.expect("both ways were tried at once");
     assert!(up < 5e6 && down < 2e6 && found.doubts.is_empty() && found.cut.is_none(), "{up} {down}");
@@ -187,7 +198,8 @@ fn calibrations_say_what_holds_back() {
     assert!(saved.notes.iter().any(|note| note.contains("a token bucket")), "{saved:?}");
 }
 
-/// What each packet costs beside its bytes: the coding, the overhead within a byte, the rate within half a percent.
+/// What each packet costs beside its bytes: the coding, the overhead within a byte, the rate within half a
+/// percent.
 #[test]
 fn overheads_of_codings() {
     for (coding, overhead, mbit) in

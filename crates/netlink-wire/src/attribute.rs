@@ -1,17 +1,18 @@
-//! Attributes of netlink: a length, a number, bytes, and padding to four. Everything that this program says to the
-//! kernel by netlink is put together here, and everything that the kernel says is taken apart here.
+//! Attributes of netlink: a length, a number, bytes, and padding to four. Everything that this program says
+//! to the kernel by netlink is put together here, and everything that the kernel says is taken apart here.
 
 use alloc::vec::Vec;
 
 /// Says that what is inside are attributes again (`NLA_F_NESTED`). Older kinds do not say so.
 const NESTED: u16 = 0x8000;
-/// What of an attribute's number is its number: not whether it is nested, nor its order of bytes (`NLA_TYPE_MASK`).
+/// What of an attribute's number is its number: not whether it is nested, nor its order of bytes
+/// (`NLA_TYPE_MASK`).
 const NUMBER: u16 = 0x3fff;
 /// Bytes of an attribute's head.
 const HEAD: usize = 4;
 
-/// Appends the head of a message (`nlmsghdr`): how long it is with its head, its type, its flags, and its number among
-/// those of its sender.
+/// Appends the head of a message (`nlmsghdr`): how long it is with its head, its type, its flags, and its
+/// number among those of its sender.
 pub fn put_head(to: &mut Vec<u8>, length: u32, kind: u16, flags: u16, sequence: u32) {
     to.extend(length.to_ne_bytes());
     to.extend(kind.to_ne_bytes());

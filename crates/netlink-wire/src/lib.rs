@@ -1,6 +1,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! What netlink messages are made of, without IO: [`attribute`]s, and the [`numbers`] that Linux gives their kinds.
+//! What netlink messages are made of, without IO: [`attribute`]s, and the [`numbers`] that Linux gives their
+//! kinds.
 //!
 //! ```
 //! use tidegate_netlink_wire::attribute::each;

@@ -1,6 +1,6 @@
-//! Numbers of netlink, rtnetlink and traffic control, under the names that Linux gives them (`linux/netlink.h`,
-//! `rtnetlink.h`, `if_link.h`, `pkt_sched.h`, `pkt_cls.h`). Those that several files need stand here, once; what one
-//! kind of qdisc, filter or action has stands with it.
+//! Numbers of netlink, rtnetlink and traffic control, under the names that Linux gives them
+//! (`linux/netlink.h`, `rtnetlink.h`, `if_link.h`, `pkt_sched.h`, `pkt_cls.h`). Those that several files need
+//! stand here, once; what one kind of qdisc, filter or action has stands with it.
 
 macro_rules! numbers {
     ($($(#[$about:meta])* $name:ident: $type:ty = $value:expr;)*) => {

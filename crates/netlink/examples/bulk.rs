@@ -1,5 +1,5 @@
-//! How long 3,333 commands take: one by one, in pieces, as a whole plan with its looking before and after, and by the real `tc -batch`; side by side in
-//! network namespaces, each of its own. Needs root.
+//! How long 3,333 commands take: one by one, in pieces, as a whole plan with its looking before and after,
+//! and by the real `tc -batch`; side by side in network namespaces, each of its own. Needs root.
 //!
 //! `cargo run --profile ci -p tidegate-netlink --example bulk [ROUNDS]`
 
@@ -27,7 +27,8 @@ fn script() -> Vec<String> {
         lines.push(format!("class add dev link0 parent 1: classid 1:{number:x} htb rate 64kbit ceil 1mbit"));
         let (third, fourth) = (number / 250, number % 250);
         lines.push(format!(
-            "filter add dev link0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.{third}.{fourth} flowid 1:{number:x}"
+            "filter add dev link0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.{third}.{fourth} \
+            flowid 1:{number:x}"
         ));
     }
     lines
@@ -46,7 +47,9 @@ fn wanted(ops: &[Op]) -> Installed {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
     gateway.add_device("link0", DeviceSpec { tx_queue_len: 1000, ..DeviceSpec::of(&LinkKind::Ifb) });
     for op in ops {
-        gateway.apply(World { now: NOW, pool: &mut pool, draws: &mut draws }, op).expect("the model takes it");
+        gateway
+            .apply(World { now: NOW, pool: &mut pool, draws: &mut draws }, op)
+            .expect("the model takes it");
     }
     tidegate_plan::installed(&mut gateway, NOW, "link0")
 }

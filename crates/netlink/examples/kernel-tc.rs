@@ -1,7 +1,8 @@
-//! `tc` that programs the kernel by this crate's messages and shows what stands there: what `cargo xtask kernel-proof` puts in the real one's place.
+//! `tc` that programs the kernel by this crate's messages and shows what stands there: what `cargo xtask
+//! kernel-proof` puts in the real one's place.
 //!
-//! `kernel-tc remake DEV…` takes all away that stands on devices, brings it back by what the kernel told of it, and says for each whether it is the
-//! same again; it is what undoing stands on.
+//! `kernel-tc remake DEV…` takes all away that stands on devices, brings it back by what the kernel told of
+//! it, and says for each whether it is the same again; it is what undoing stands on.
 //!
 //! `kernel-tc WORD…`, or `kernel-tc [-s -d] -force -batch FILE` for a file of such words, one command a line.
 
@@ -18,7 +19,9 @@ use tidegate_syntax::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcComm
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.as_slice() {
-        [flags @ .., force, batch, file] if force == "-force" && batch == "-batch" => all(file, flags.len() == 2),
+        [flags @ .., force, batch, file] if force == "-force" && batch == "-batch" => {
+            all(file, flags.len() == 2)
+        }
         [remake, devices @ ..] if remake == "remake" => remake_all(devices),
         words => {
             let opened = Kernel::open().map_err(|error| error.to_string());
@@ -50,8 +53,9 @@ fn remake_all(devices: &[String]) -> Result<(), String> {
 /// How many qdiscs, classes and filters are as they were.
 fn remade(kernel: &mut Kernel, dev: &str) -> Result<usize, String> {
     let differs = |error: String| format!("differs {dev}: {error}");
-    let stand =
-        |kernel: &mut Kernel| kernel.installed(dev).map(|(stand, _)| stand).map_err(|error| differs(error.to_string()));
+    let stand = |kernel: &mut Kernel| {
+        kernel.installed(dev).map(|(stand, _)| stand).map_err(|error| differs(error.to_string()))
+    };
     let before = stand(kernel)?;
     let cannot = |incomplete: Incomplete| format!("cannot {}: {}", incomplete.kind, incomplete.missing);
     let back = plan(&Installed::default(), &before, &[]).map_err(cannot)?;
@@ -112,7 +116,11 @@ fn one(kernel: &mut Kernel, words: &[String], flags: ShowFlags) -> Result<(), St
     Ok(())
 }
 
-fn shown(kernel: &mut Kernel, what: &ShowWhat, flags: &ShowFlags) -> Result<String, tidegate_netlink::decode::Unread> {
+fn shown(
+    kernel: &mut Kernel,
+    what: &ShowWhat,
+    flags: &ShowFlags,
+) -> Result<String, tidegate_netlink::decode::Unread> {
     let Some(dev) = &what.dev else { return Ok(String::new()) };
     if what.object == Object::Filter {
         let filters = kernel.filters(dev, what.parent.unwrap_or(Handle::NONE))?;

@@ -107,16 +107,21 @@ impl Kernel {
         Ok(Kernel { talk: Talk::open()?, links: Links::open()?, numbers: BTreeMap::new() })
     }
 
-    /// Carries out operations in order, one by one, up to the first that fails: beside its trouble stands which it was. (Many in one piece are no
-    /// quicker, and what follows a refusal would be tried all the same.)
+    /// Carries out operations in order, one by one, up to the first that fails: beside its trouble stands
+    /// which it was. (Many in one piece are no quicker, and what follows a refusal would be tried all the
+    /// same.)
     ///
     /// # Errors
     /// That trouble.
-    pub fn carry_out<'o>(&mut self, ops: impl IntoIterator<Item = &'o Op>) -> Result<(), (usize, KernelError)> {
+    pub fn carry_out<'o>(
+        &mut self,
+        ops: impl IntoIterator<Item = &'o Op>,
+    ) -> Result<(), (usize, KernelError)> {
         ops.into_iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|trouble| (at, trouble)))
     }
 
-    /// The message for an operation of traffic control; one look-up for each device, however many operations name it.
+    /// The message for an operation of traffic control; one look-up for each device, however many operations
+    /// name it.
     fn message(&mut self, op: &Op) -> Result<Message, KernelError> {
         let Kernel { links, numbers, .. } = self;
         let names = core::cell::RefCell::new(numbers);
@@ -138,11 +143,14 @@ impl Kernel {
     pub fn apply(&mut self, op: &Op) -> Result<(), KernelError> {
         match op {
             Op::Link(op) => self.on_link(op).map_err(KernelError::Link),
-            Op::TxQueueLen { dev, packets } => self.change(dev, Change { txqlen: Some(*packets), ..Change::default() }),
+            Op::TxQueueLen { dev, packets } => {
+                self.change(dev, Change { txqlen: Some(*packets), ..Change::default() })
+            }
             Op::Mtu { dev, bytes } => self.change(dev, Change { mtu: Some(*bytes), ..Change::default() }),
             op => {
                 let message = self.message(op)?;
-                let answer = self.talk.ask(message.kind, message.flags, &message.body).map_err(KernelError::Broken)?;
+                let answer =
+                    self.talk.ask(message.kind, message.flags, &message.body).map_err(KernelError::Broken)?;
                 answer.map_err(KernelError::Refused)
             }
         }
@@ -233,8 +241,9 @@ impl Kernel {
             }
         }
         let has_ingress = qdiscs.iter().any(|qdisc| qdisc.kind == Kind::Ingress);
-        for filter in
-            filters.iter_mut().filter(|filter| has_ingress && filter.parent.qdisc() == Handle::INGRESS.qdisc())
+        for filter in filters
+            .iter_mut()
+            .filter(|filter| has_ingress && filter.parent.qdisc() == Handle::INGRESS.qdisc())
         {
             // Its filters are one list, which is told under the class that was named last.
             filter.parent = Handle::INGRESS.qdisc();
@@ -265,7 +274,8 @@ impl Kernel {
         decode::actions(&told, &names)
     }
 
-    /// All classes of a device. Where Linux ends its list early, what stands behind is asked for qdisc by qdisc.
+    /// All classes of a device. Where Linux ends its list early, what stands behind is asked for qdisc by
+    /// qdisc.
     fn classes(&mut self, number: u32, qdiscs: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Unread> {
         let mut told = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
         for handle in decode::unlisted(number, qdiscs, &told)? {

@@ -41,20 +41,26 @@ impl Netfilter {
     /// Carries out a batch, as a whole or not at all.
     ///
     /// # Errors
-    /// The socket's; within, what the kernel refused, and the place of that message in the batch (0 is its begin).
+    /// The socket's; within, what the kernel refused, and the place of that message in the batch (0 is its
+    /// begin).
     pub fn carry_out(&mut self, batch: Batch) -> io::Result<Result<(), (usize, Refused)>> {
         if batch.is_empty() {
             return Ok(Ok(()));
         }
         let messages = batch.into_messages();
-        self.talk.send_all(messages.iter().map(|message| (message.kind, message.flags, message.body.as_slice())))
+        self.talk
+            .send_all(messages.iter().map(|message| (message.kind, message.flags, message.body.as_slice())))
     }
 
-    /// The same of messages that were kept: type, flags, and what follows the head of each, the batch's begin and end included.
+    /// The same of messages that were kept: type, flags, and what follows the head of each, the batch's begin
+    /// and end included.
     ///
     /// # Errors
     /// As for [`Netfilter::carry_out`].
-    pub fn carry_out_raw(&mut self, messages: &[(u16, u16, Vec<u8>)]) -> io::Result<Result<(), (usize, Refused)>> {
+    pub fn carry_out_raw(
+        &mut self,
+        messages: &[(u16, u16, Vec<u8>)],
+    ) -> io::Result<Result<(), (usize, Refused)>> {
         self.talk.send_all(messages.iter().map(|(kind, flags, body)| (*kind, *flags, body.as_slice())))
     }
 
@@ -67,7 +73,10 @@ impl Netfilter {
         let told = self.talk.dump(kind, &body)?;
         let table = |body: &[u8]| {
             let found = read(body.get(HEAD..)?);
-            Some((found.text(nft::TABLE_NAME)?.to_owned(), found.get(nft::TABLE_USERDATA).and_then(nft::comment)))
+            Some((
+                found.text(nft::TABLE_NAME)?.to_owned(),
+                found.get(nft::TABLE_USERDATA).and_then(nft::comment),
+            ))
         };
         Ok(told.iter().filter_map(|told| table(&told.body)).collect())
     }
@@ -81,8 +90,8 @@ impl Netfilter {
         Ok(told.iter().filter_map(|told| flow_table(&told.body)).collect())
     }
 
-    /// The rules of a table by the numbers that the kernel gave them, chain by chain. A rule that is replaced gets another number, so whoever keeps these knows
-    /// whether somebody changed the table.
+    /// The rules of a table by the numbers that the kernel gave them, chain by chain. A rule that is replaced
+    /// gets another number, so whoever keeps these knows whether somebody changed the table.
     ///
     /// # Errors
     /// As for [`Netfilter::tables`].
@@ -91,7 +100,8 @@ impl Netfilter {
         let mut all: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         for told in self.talk.dump(kind, &body)? {
             let found = read(told.body.get(HEAD..).unwrap_or_default());
-            let number = found.get(RULE_NUMBER).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
+            let number =
+                found.get(RULE_NUMBER).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
             if let (Some(of), Some(chain)) = (found.text(1), found.text(2))
                 && of == table
             {
@@ -146,7 +156,8 @@ fn flow_table(body: &[u8]) -> Option<FlowTable> {
         String::from_utf8_lossy(name).into_owned()
     };
     // What nftables numbers has the most significant byte first.
-    let flags = found.get(FLOW_TABLE_FLAGS).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
+    let flags =
+        found.get(FLOW_TABLE_FLAGS).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
     Some(FlowTable {
         name: format!("{family} {} {}", found.text(FLOW_TABLE_OF)?, found.text(FLOW_TABLE_NAME)?),
         devices: hooked.all().map(|(_, bytes)| device(bytes)).collect(),

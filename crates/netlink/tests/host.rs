@@ -1,5 +1,5 @@
-//! This machine's own kernel, in network namespaces that the test makes: what is sent stands there as on the model machine, told in the same
-//! words, and what is refused is refused alike.
+//! This machine's own kernel, in network namespaces that the test makes: what is sent stands there as on the
+//! model machine, told in the same words, and what is refused is refused alike.
 //!
 //! Kinds that the kernel does not have, and machines where no namespace may be made, are left out by name.
 
@@ -60,7 +60,9 @@ fn of_kernel(commands: Vec<String>) -> Seen {
     for command in commands {
         match kernel.apply(&op(&command)) {
             Ok(()) => {}
-            Err(KernelError::Refused(refused)) => seen.refused.push((command, Some(refused.errno), refused.message)),
+            Err(KernelError::Refused(refused)) => {
+                seen.refused.push((command, Some(refused.errno), refused.message))
+            }
             Err(trouble) => panic!("{command}: {trouble}"),
         }
     }
@@ -68,7 +70,8 @@ fn of_kernel(commands: Vec<String>) -> Seen {
         let standing = kernel.qdiscs(device).expect("what stands there is told");
         assert!(standing.unread.is_empty(), "{:?}", standing.unread);
         let places = places(&standing.qdiscs, &standing.classes);
-        let filters: Vec<_> = places.iter().map(|at| kernel.filters(device, *at).expect("filters are read")).collect();
+        let filters: Vec<_> =
+            places.iter().map(|at| kernel.filters(device, *at).expect("filters are read")).collect();
         seen.listings.push(listing(device, &standing.qdiscs, &standing.classes, &filters));
     }
     seen
@@ -90,7 +93,8 @@ fn of_model(commands: &[String]) -> Seen {
     for (device, name) in devices.into_iter().zip(DEVICES) {
         let (qdiscs, classes) = (gateway.qdiscs(now, device), gateway.classes(now, device));
         let places = places(&qdiscs, &classes);
-        let filters: Vec<_> = places.iter().map(|at| gateway.filters(now, device, *at).unwrap_or_default()).collect();
+        let filters: Vec<_> =
+            places.iter().map(|at| gateway.filters(now, device, *at).unwrap_or_default()).collect();
         seen.listings.push(listing(name, &qdiscs, &classes, &filters));
     }
     seen
@@ -140,15 +144,18 @@ fn a_home_gateway_of_htb_with_fifos_and_filters() {
     alike(
         "tc qdisc add dev link0 root handle 1: htb default 30 r2q 20
          tc class add dev link0 parent 1: classid 1:1 htb rate 900kbit ceil 900kbit
-         tc class add dev link0 parent 1:1 classid 1:10 htb rate 200kbit ceil 900kbit prio 0 burst 6k cburst 4k
+         tc class add dev link0 parent 1:1 classid 1:10 htb rate 200kbit ceil 900kbit prio 0 burst 6k \
+         cburst 4k
          tc class add dev link0 parent 1:1 classid 1:20 htb rate 400kbit ceil 900kbit prio 1 quantum 1514
-         tc class add dev link0 parent 1:1 classid 1:30 htb rate 300kbit ceil 900kbit prio 2 overhead 18 mpu 64 linklayer atm
+         tc class add dev link0 parent 1:1 classid 1:30 htb rate 300kbit ceil 900kbit prio 2 overhead 18 \
+         mpu 64 linklayer atm
          tc class add dev link0 parent 1: classid 1:40 htb rate 40gbit ceil 50gbit
          tc qdisc add dev link0 parent 1:10 handle 10: pfifo limit 20
          tc qdisc add dev link0 parent 1:20 handle 20: bfifo limit 30000
          tc qdisc add dev link0 parent 1:30 handle 30: pfifo_head_drop limit 5
          tc filter add dev link0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10
-         tc filter add dev link0 parent 1: protocol ip prio 1 u32 match ip src 192.168.1.0/24 match ip protocol 17 0xff flowid 1:20
+         tc filter add dev link0 parent 1: protocol ip prio 1 u32 match ip src 192.168.1.0/24 match ip \
+         protocol 17 0xff flowid 1:20
          tc filter add dev link0 parent 1: protocol ipv6 prio 2 u32 match ip6 dst 2001:db8::/32 flowid 1:20
          tc filter add dev link0 parent 1:1 protocol ip prio 3 u32 match udp src 53 0xffff flowid 1:30
          tc class change dev link0 parent 1:1 classid 1:20 htb rate 500kbit ceil 800kbit prio 3
@@ -164,10 +171,13 @@ fn a_modem_of_tbf_and_its_queue() {
     alike(
         "tc qdisc add dev link0 root handle 1: tbf rate 1mbit burst 10k latency 50ms
          tc qdisc add dev link0 parent 1:1 handle 2: pfifo limit 30
-         tc qdisc add dev link1 root handle 7: tbf rate 12mbit burst 32k limit 64k peakrate 20mbit mtu 3000 mpu 64 overhead 14
+         tc qdisc add dev link1 root handle 7: tbf rate 12mbit burst 32k limit 64k peakrate 20mbit mtu 3000 \
+         mpu 64 overhead 14
          tc qdisc change dev link0 root handle 1: tbf rate 2mbit burst 20k latency 20ms
-         tc qdisc add dev ifb0 root handle 1: stab linklayer atm overhead 32 mpu 64 tbf rate 128kbit burst 4k limit 20k
-         tc qdisc replace dev ifb0 root handle 1: stab linklayer atm overhead 32 mpu 64 tbf rate 256kbit burst 4k limit 20k",
+         tc qdisc add dev ifb0 root handle 1: stab linklayer atm overhead 32 mpu 64 tbf rate 128kbit burst \
+         4k limit 20k
+         tc qdisc replace dev ifb0 root handle 1: stab linklayer atm overhead 32 mpu 64 tbf rate 256kbit \
+         burst 4k limit 20k",
     );
 }
 
@@ -175,8 +185,10 @@ fn a_modem_of_tbf_and_its_queue() {
 fn ingress_led_through_an_ifb() {
     alike(
         "tc qdisc add dev link0 handle ffff: ingress
-         tc filter add dev link0 parent ffff: protocol all prio 10 u32 match u32 0 0 action mirred egress redirect dev ifb0
-         tc filter add dev link0 parent ffff: protocol ip prio 5 u32 match ip dport 53 0xffff action mirred egress mirror dev link1
+         tc filter add dev link0 parent ffff: protocol all prio 10 u32 match u32 0 0 action mirred egress \
+         redirect dev ifb0
+         tc filter add dev link0 parent ffff: protocol ip prio 5 u32 match ip dport 53 0xffff action mirred \
+         egress mirror dev link1
          tc qdisc add dev link1 clsact
          tc qdisc add dev ifb0 root handle 1: htb default 1
          tc class add dev ifb0 parent 1: classid 1:1 htb rate 8mbit
@@ -192,22 +204,28 @@ fn hash_tables_of_u32() {
          tc class add dev link0 parent 1: classid 1:1 htb rate 1mbit
          tc filter add dev link0 parent 1: prio 5 handle 2: protocol ip u32 divisor 16
          tc filter add dev link0 parent 1: prio 5 protocol ip u32 ht 2:3: match ip src 10.0.0.3 flowid 1:1
-         tc filter add dev link0 parent 1: prio 5 protocol ip u32 ht 800: match u32 0 0 hashkey mask 0x0000000f at 12 link 2:
-         tc filter add dev link0 parent 1: prio 6 protocol ip u32 match ip protocol 6 0xff link 2: offset at 0 mask 0x0f00 shift 6 eat
-         tc filter add dev link0 parent 1: prio 7 protocol ip u32 match tcp dst 80 0xffff indev link1 flowid 1:1
+         tc filter add dev link0 parent 1: prio 5 protocol ip u32 ht 800: match u32 0 0 hashkey mask \
+         0x0000000f at 12 link 2:
+         tc filter add dev link0 parent 1: prio 6 protocol ip u32 match ip protocol 6 0xff link 2: offset \
+         at 0 mask 0x0f00 shift 6 eat
+         tc filter add dev link0 parent 1: prio 7 protocol ip u32 match tcp dst 80 0xffff indev link1 \
+         flowid 1:1
          tc filter del dev link0 parent 1: prio 7",
     );
 }
 
-/// What DESIGN.md promises of the kernel back end: thousands of commands are as good as one. How long that takes is no test's business.
+/// What DESIGN.md promises of the kernel back end: thousands of commands are as good as one. How long that
+/// takes is no test's business.
 #[test]
 fn thousands_of_classes_and_filters() {
     let mut script = String::from("tc qdisc add dev link0 root handle 1: htb default 1\n");
     for number in 2..1667 {
-        script += &format!("tc class add dev link0 parent 1: classid 1:{number:x} htb rate 64kbit ceil 1mbit\n");
+        script +=
+            &format!("tc class add dev link0 parent 1: classid 1:{number:x} htb rate 64kbit ceil 1mbit\n");
         let (third, fourth) = (number / 250, number % 250);
         script += &format!(
-            "tc filter add dev link0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.{third}.{fourth} flowid 1:{number:x}\n"
+            "tc filter add dev link0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.{third}.{fourth} \
+            flowid 1:{number:x}\n"
         );
     }
     let Some((kernel, model)) = both(&script) else { return };

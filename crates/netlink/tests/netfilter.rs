@@ -1,5 +1,6 @@
-//! nftables over netlink on this machine's own kernel, in network namespaces that the test makes: what stands there is what the real nft would have
-//! made of the same rules, packets really get their marks, and nobody else's table is touched.
+//! nftables over netlink on this machine's own kernel, in network namespaces that the test makes: what stands
+//! there is what the real nft would have made of the same rules, packets really get their marks, and nobody
+//! else's table is touched.
 
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
@@ -26,8 +27,12 @@ fn place() -> Option<Place> {
 
 /// What the real nft says, in the namespace of the calling thread; `None`: there is no nft here.
 fn real(args: &[&str], input: &str) -> Option<String> {
-    let child =
-        Command::new("nft").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = Command::new("nft")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
     let Ok(mut child) = child else {
         println!("left out: there is no nft on this machine");
         return None;
@@ -172,9 +177,12 @@ fn packets_wait_for_a_program_by_iptables_target() {
             batch.rule("leaving", &rule);
             send(batch);
             let Some(text) = real(&["list", "table", "inet", OURS], "") else { return };
-            assert!(text.contains("oifname \"link0\" meta mark & 0x00000001 != 0x00000001 counter"), "{text}");
-            // nft tells iptables' target by its name, or in its own words, where it has iptables' libraries; else not
-            // at all.
+            assert!(
+                text.contains("oifname \"link0\" meta mark & 0x00000001 != 0x00000001 counter"),
+                "{text}"
+            );
+            // nft tells iptables' target by its name, or in its own words, where it has iptables' libraries;
+            // else not at all.
             if Command::new("iptables").arg("--version").output().is_ok() {
                 assert!(text.contains("NFQUEUE") || text.contains("queue num 7-8 bypass,fanout"), "{text}");
             } else {
@@ -186,7 +194,8 @@ fn packets_wait_for_a_program_by_iptables_target() {
         .expect("the thread is there");
 }
 
-/// A batch that is refused leaves everything as it was, says which of its messages it was, and nobody else's table is touched by ours.
+/// A batch that is refused leaves everything as it was, says which of its messages it was, and nobody else's
+/// table is touched by ours.
 #[test]
 fn all_or_nothing_and_others_keep_theirs() {
     let Some(place) = place() else { return };
@@ -202,10 +211,12 @@ fn all_or_nothing_and_others_keep_theirs() {
             send(ruleset(OURS, "first", false, &tables(rules, &[])).expect("all of it has expressions"));
             let mut broken = ruleset(OURS, "second", true, &[]).expect("all of it has expressions");
             broken.rule("no-such-chain", Expressions::default().counter());
-            let (at, refused) = netfilter.carry_out(broken).expect("the socket works").expect_err("it is refused");
+            let (at, refused) =
+                netfilter.carry_out(broken).expect("the socket works").expect_err("it is refused");
             assert_eq!((at, refused.errno), (3, 2));
             let told = netfilter.tables().expect("they are told");
-            let comments: Vec<_> = told.iter().map(|(name, comment)| (name.as_str(), comment.as_deref())).collect();
+            let comments: Vec<_> =
+                told.iter().map(|(name, comment)| (name.as_str(), comment.as_deref())).collect();
             assert_eq!(comments, [("somebody", Some("not ours")), (OURS, Some("first"))]);
             assert_eq!(netfilter.rules("somebody").expect("they are told").get("theirs"), Some(&1));
             let mut away = Batch::new(OURS);
@@ -235,7 +246,8 @@ fn a_table_of_ours_goes_with_its_socket() {
             assert_eq!(names().keys().collect::<Vec<_>>(), [OURS]);
             let mut away = Batch::new(OURS);
             away.delete_table();
-            let stranger = Netfilter::open().and_then(|mut other| other.carry_out(away)).expect("the socket works");
+            let stranger =
+                Netfilter::open().and_then(|mut other| other.carry_out(away)).expect("the socket works");
             assert!(stranger.is_err(), "nobody else takes it away");
             drop(owner);
             assert!(names().is_empty());
@@ -293,7 +305,8 @@ fn connections_keep_marks_for_their_packets() {
     carried(
         &[
             "iptables -t mangle -A OUTPUT -p udp --sport 2000 -j MARK --set-mark 0x1234",
-            "iptables -t mangle -A OUTPUT -p udp --sport 2000 -j CONNMARK --save-mark --nfmask 0xff00 --ctmask 0xffff",
+            "iptables -t mangle -A OUTPUT -p udp --sport 2000 -j CONNMARK --save-mark --nfmask 0xff00 \
+            --ctmask 0xffff",
             "iptables -t mangle -A OUTPUT -p udp --sport 2000 -j MARK --set-mark 0",
             "iptables -t mangle -A OUTPUT -p udp --sport 3000 -j CONNMARK --set-mark 0x1201",
             "iptables -t mangle -A INPUT -j CONNMARK --restore-mark --nfmask 0xff --ctmask 0xff",
@@ -311,7 +324,7 @@ fn what_is_not_set_is_refused_by_name() {
     let refusal = ruleset(OURS, "of a test", false, &all).expect_err("translation is a firewall's");
     assert_eq!(
         refusal.to_string(),
-        "rule 1 of the chain POSTROUTING in the table nat: MASQUERADE is not set by tidegate; leave it to the firewall that has it: its rules \
-         are not touched"
+        "rule 1 of the chain POSTROUTING in the table nat: MASQUERADE is not set by tidegate; leave it to \
+        the firewall that has it: its rules are not touched"
     );
 }

@@ -1,7 +1,8 @@
-//! Our messages held against those that the real tc 6.1 sent for the same words: some 5,000 commands, those of the recorded sessions and
-//! runs, written down by `xtask/record/sent.c`.
+//! Our messages held against those that the real tc 6.1 sent for the same words: some 5,000 commands, those
+//! of the recorded sessions and runs, written down by `xtask/record/sent.c`.
 //!
-//! Attributes are compared in the order of their numbers, because the kernel reads them by number and tc sends some as they were typed.
+//! Attributes are compared in the order of their numbers, because the kernel reads them by number and tc
+//! sends some as they were typed.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,7 +15,8 @@ const SENT: &[u8] = include_bytes!("data/sent.txt.gz");
 const HEAD: usize = 16;
 const ACTIONS: std::ops::RangeInclusive<u16> = 48..=49;
 
-/// Commands whose messages are not the same to the byte though the kernel does the same, by words that only they have.
+/// Commands whose messages are not the same to the byte though the kernel does the same, by words that only
+/// they have.
 const OTHERWISE: [(&str, &str); 18] = [
     (
         "htb rate 1mbit m",
@@ -36,7 +38,10 @@ const OTHERWISE: [(&str, &str); 18] = [
     ("/0 classid 1:1", "the same"),
     ("/0.0.0.0 classid 1:1", "the same"),
     ("pedit ex munge offset", "`ex` without need"),
-    ("filter del dev link0 parent 1: protocol ip prio 1 handle 2 flower", "tc sends its protocol even to take it away"),
+    (
+        "filter del dev link0 parent 1: protocol ip prio 1 handle 2 flower",
+        "tc sends its protocol even to take it away",
+    ),
     ("htb debug", "a switch for mistakes in the kernel, which it ignores"),
     ("prio multiqueue", "without effect since Linux 2.6.27"),
     ("vlan push", "a protocol that is the usual one was named"),
@@ -54,7 +59,9 @@ fn recorded() -> Recorded {
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         if let Some(list) = line.strip_prefix("@ ") {
             let known = list.split(' ').filter_map(|known| known.split_once('='));
-            devices.extend(known.map(|(name, number)| (name.to_owned(), number.parse().expect("a device's number"))));
+            devices.extend(
+                known.map(|(name, number)| (name.to_owned(), number.parse().expect("a device's number"))),
+            );
         } else {
             let (words, messages) = line.rsplit_once('|').expect("`WORDS|MESSAGES`");
             commands.push((words.to_owned(), messages.split(' ').map(bytes).collect()));
@@ -91,9 +98,9 @@ fn hashed(mut message: Vec<u8>) -> Vec<u8> {
     while at < message.len() {
         if begins_table(&message, at) && at + TABLE <= message.len() {
             let table = &mut message[at + 4..at + TABLE];
-            let hash = table
-                .iter()
-                .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+            let hash = table.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+            });
             table.chunks_exact_mut(8).for_each(|eight| eight.copy_from_slice(&hash.to_ne_bytes()));
             at += TABLE;
         } else {
@@ -149,7 +156,8 @@ fn attributes(bytes: &[u8]) -> Option<String> {
     Some(format!("{{{}}}", list.join(" ")))
 }
 
-/// What we send for a command; `None` where we do not take it in because the kernel would refuse it or it is not built.
+/// What we send for a command; `None` where we do not take it in because the kernel would refuse it or it is
+/// not built.
 fn ours(words: &str, devices: &BTreeMap<String, u32>) -> Option<Vec<u8>> {
     let args: Vec<String> = words.split('\t').skip(1).map(String::from).collect();
     let TcCommand::Apply(op) = tc::parse(&args, &Env::default()).ok()?.command else { return None };
@@ -178,8 +186,9 @@ fn messages_are_those_of_tc() {
     }
     println!("{same} same, {aside} not taken in");
     println!(
-        "fidelity: kernel back end | the kernel back end's netlink messages are those that tc 6.1 sends | exact | {same} of {} recorded commands to \
-         the byte, {aside} not taken in, the others named in the test with their reasons",
+        "fidelity: kernel back end | the kernel back end's netlink messages are those that tc 6.1 sends | \
+        exact | {same} of {} recorded commands to the byte, {aside} not taken in, the others named in the \
+        test with their reasons",
         commands.len()
     );
     let unneeded: Vec<_> = OTHERWISE.iter().zip(needed).filter(|(_, needed)| !needed).collect();

@@ -2,10 +2,14 @@
 
 use crate::numbers::proto;
 
-/// A checksum that was right for `old`, made right for `new` in its place. Both have the same even number of octets.
+/// A checksum that was right for `old`, made right for `new` in its place. Both have the same even number of
+/// octets.
 pub fn updated(sum: u16, old: &[u8], new: &[u8]) -> u16 {
     let words = |octets: &[u8], flip: u16| -> u32 {
-        octets.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]) ^ flip)).sum()
+        octets
+            .chunks(2)
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]) ^ flip))
+            .sum()
     };
     let mut total = u32::from(!sum) + words(old, 0xffff) + words(new, 0);
     while total > 0xffff {
@@ -22,7 +26,9 @@ impl Sum {
     /// With these octets, the first of which begins a word.
     #[must_use]
     pub(crate) fn with(self, octets: &[u8]) -> Sum {
-        let words = octets.chunks(2).map(|word| u64::from(word[0]) << 8 | word.get(1).map_or(0, |low| u64::from(*low)));
+        let words = octets
+            .chunks(2)
+            .map(|word| u64::from(word[0]) << 8 | word.get(1).map_or(0, |low| u64::from(*low)));
         Sum(self.0 + words.sum::<u64>())
     }
 
@@ -50,8 +56,9 @@ impl Sum {
 /// The longest piece that [`rewrite`] writes at once: two IPv6 addresses, from an odd octet on.
 const LONGEST: usize = 34;
 
-/// Writes `new` into the front of an IP packet and keeps the checksums right that it stands under, as far as they stand in `octets`:
-/// IPv4's, and TCP's, UDP's or ICMP's. A checksum that was wrong stays as wrong as it was. What does not fit is not written.
+/// Writes `new` into the front of an IP packet and keeps the checksums right that it stands under, as far as
+/// they stand in `octets`: IPv4's, and TCP's, UDP's or ICMP's. A checksum that was wrong stays as wrong as it
+/// was. What does not fit is not written.
 pub fn rewrite(octets: &mut [u8], at: usize, new: &[u8]) {
     let (from, to) = (at & !1, (at + new.len()).next_multiple_of(2).min(octets.len()));
     if at + new.len() > to || to - from > LONGEST {

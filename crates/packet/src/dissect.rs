@@ -32,7 +32,8 @@ pub fn dissect(head: &Head, dissector: Dissector) -> FlowKeys {
     keys
 }
 
-/// The innermost network header that the dissector comes to, with all that follows it, and its EtherType; `None` where there is none.
+/// The innermost network header that the dissector comes to, with all that follows it, and its EtherType;
+/// `None` where there is none.
 pub fn innermost(head: &Head, dissector: Dissector) -> Option<(u16, &[u8])> {
     let (mut ethertype, mut data) = (head.ethertype(), head.network());
     let mut found = None;
@@ -58,7 +59,8 @@ pub fn innermost(head: &Head, dissector: Dissector) -> Option<(u16, &[u8])> {
     found
 }
 
-/// What follows the header that `network` begins with: an IP packet's octets behind options, and its protocol.
+/// What follows the header that `network` begins with: an IP packet's octets behind options, and its
+/// protocol.
 pub fn transport(ethertype: u16, network: &[u8]) -> Option<(u8, &[u8])> {
     match ethertype {
         ethertype::IPV4 => Some((*network.get(9)?, network.get(usize::from(network.first()? & 0x0f) * 4..)?)),
@@ -67,7 +69,8 @@ pub fn transport(ethertype: u16, network: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// The keys of the packet inside an IP tunnel (IP in IP, in any of the four combinations), one level deep; `None`: it is no such tunnel.
+/// The keys of the packet inside an IP tunnel (IP in IP, in any of the four combinations), one level deep;
+/// `None`: it is no such tunnel.
 pub fn dissect_inner(head: &Head) -> Option<FlowKeys> {
     let (outer, (ethertype, data)) = read(head.ethertype(), head.network(), 0);
     matches!(outer.protocol, proto::IPIP | proto::IPV6).then(|| read(ethertype, data, 0).0)
@@ -139,7 +142,8 @@ fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u
         proto::IPIP => Some((ethertype::IPV4, rest)),
         proto::IPV6 => Some((ethertype::IPV6, rest)),
         proto::GRE => gre(keys, rest),
-        // The protocols that begin with two ports: TCP, UDP, DCCP, ESP's and AH's SPI halves are read as such too, SCTP, UDP-Lite.
+        // The protocols that begin with two ports: TCP, UDP, DCCP, ESP's and AH's SPI halves are read as such
+        // too, SCTP, UDP-Lite.
         proto::TCP | proto::UDP | 33 | 50 | 51 | 132 | 136 => {
             if rest.len() >= 4 {
                 let at = if protocol == 51 { 4 } else { 0 };
@@ -167,8 +171,10 @@ fn behind_options(mut protocol: u8, mut data: &[u8]) -> (u8, &[u8]) {
 }
 
 fn gre<'a>(keys: &mut FlowKeys, data: &'a [u8]) -> Option<(u16, &'a [u8])> {
-    let (flags, inner) =
-        (u16::from_be_bytes([*data.first()?, *data.get(1)?]), u16::from_be_bytes([*data.get(2)?, *data.get(3)?]));
+    let (flags, inner) = (
+        u16::from_be_bytes([*data.first()?, *data.get(1)?]),
+        u16::from_be_bytes([*data.get(2)?, *data.get(3)?]),
+    );
     // Version 0 without routing is the only form followed.
     if flags & 0x4007 != 0 {
         return None;

@@ -2,7 +2,8 @@
 
 use crate::flow::HashKey;
 
-/// A source of random draws. Each discipline says how wide a draw it needs, so that a recorded run can be replayed draw by draw.
+/// A source of random draws. Each discipline says how wide a draw it needs, so that a recorded run can be
+/// replayed draw by draw.
 pub trait Draws {
     /// One 64-bit word of a random key.
     fn word(&mut self) -> u64;
@@ -21,7 +22,8 @@ pub trait Draws {
     }
 }
 
-/// A seeded stream: SplitMix64 (Steele, Lea and Flood 2014). The same seed gives the same draws on any machine.
+/// A seeded stream: SplitMix64 (Steele, Lea and Flood 2014). The same seed gives the same draws on any
+/// machine.
 #[derive(Clone, Debug)]
 pub struct Seeded(u64);
 

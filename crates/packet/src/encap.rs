@@ -60,8 +60,9 @@ pub fn of_pppoe(frame: &Head) -> Option<Head> {
     Some(frame.unwrapped(inner, PPPOE_LEN))
 }
 
-/// A packet of `len` octets behind the outer header of a tunnel. Of the inner DS field only ECN is taken over, and congestion
-/// that the packet has experienced stays its own (RFC 6040, section 4.1, as Linux does it).
+/// A packet of `len` octets behind the outer header of a tunnel. Of the inner DS field only ECN is taken
+/// over, and congestion that the packet has experienced stays its own (RFC 6040, section 4.1, as Linux does
+/// it).
 pub fn tunnelled(packet: &Head, len: u32, outer: Outer) -> Head {
     let mut bytes = [0u8; MOST];
     let ecn = match packet.dsfield() & 3 {
@@ -127,8 +128,8 @@ fn in_v6(bytes: &mut [u8; MOST], packet: &Head, len: u32, (src, dst): (Ipv6Addr,
     }
 }
 
-/// What is in a tunnel's packet, with its outer header and the octets taken off; `None` if it is none: IPIP, 6in4, plain GRE and
-/// either family in IPv6 are.
+/// What is in a tunnel's packet, with its outer header and the octets taken off; `None` if it is none: IPIP,
+/// 6in4, plain GRE and either family in IPv6 are.
 pub fn of_tunnelled(packet: &Head) -> Option<(Head, Outer, usize)> {
     let outer = match packet.ethertype() {
         ethertype::IPV4 => of_v4(packet.network()),
@@ -180,17 +181,25 @@ mod tests {
         let mut octets = [0u8; 28];
         (octets[0], octets[1], octets[6], octets[8], octets[9]) = (0x45, 0xbb, 0x40, 63, proto::UDP);
         let packet = Head::from_network(ethertype::IPV4, &octets);
-        let outer = Outer { src: [10, 7, 0, 1].into(), dst: [10, 8, 0, 1].into(), ttl: 0, gre: false, limit: None };
+        let outer =
+            Outer { src: [10, 7, 0, 1].into(), dst: [10, 8, 0, 1].into(), ttl: 0, gre: false, limit: None };
         let frame = pppoe(&packet, 28);
         assert_eq!(&frame.network()[..8], &[0x11, 0, 0, 1, 0, 30, 0, 0x21]);
         assert_eq!(of_pppoe(&frame).map(|p| p.network().to_vec()), Some(octets.to_vec()));
         for (gre, len, protocol) in [(false, 48, proto::IPIP), (true, 52, proto::GRE)] {
             let tunnelled = tunnelled(&packet, 28, Outer { gre, ..outer });
             let n = tunnelled.network();
-            // DSCP is not taken over, and of CE only that the transport is capable; DF and the time to live are.
-            assert_eq!((n[1], n[3], n[6], n[8], n[9], n.len()), (2, len, 0x40, 63, protocol, usize::from(len)));
+            // DSCP is not taken over, and of CE only that the transport is capable; DF and the time to live
+            // are.
+            assert_eq!(
+                (n[1], n[3], n[6], n[8], n[9], n.len()),
+                (2, len, 0x40, 63, protocol, usize::from(len))
+            );
             let (inner, seen, _) = of_tunnelled(&tunnelled).expect("a tunnel's packet");
-            assert_eq!((inner.network(), seen.src, seen.dst, seen.gre), (&octets[..], outer.src, outer.dst, gre));
+            assert_eq!(
+                (inner.network(), seen.src, seen.dst, seen.gre),
+                (&octets[..], outer.src, outer.dst, gre)
+            );
         }
         assert!(of_tunnelled(&packet).is_none() && of_pppoe(&packet).is_none());
     }

@@ -38,8 +38,9 @@ pub struct HashKey(pub u64, pub u64);
 impl FlowKeys {
     /// The 32-bit flow hash under `key`: the same for both directions of a conversation, never 0.
     ///
-    /// Both ends are put in order first (smaller address and port as source), then the keys are hashed with SipHash-2-4
-    /// (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys. A flow label says enough: ports are not looked at then.
+    /// Both ends are put in order first (smaller address and port as source), then the keys are hashed with
+    /// SipHash-2-4 (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys. A flow label says
+    /// enough: ports are not looked at then.
     pub fn hash(&self, key: HashKey) -> u32 {
         // The layout is eight-byte aligned, so each form ends in four octets of padding.
         let mut bytes = [0u8; 72];
@@ -142,7 +143,8 @@ fn sip_round(v: &mut [u64; 4]) {
     v[2] = v[2].rotate_left(32);
 }
 
-/// Bob Jenkins' hash of 32-bit words (lookup3's `hashword`, 2006, public domain), with the seed as initial value.
+/// Bob Jenkins' hash of 32-bit words (lookup3's `hashword`, 2006, public domain), with the seed as initial
+/// value.
 pub fn jenkins(words: &[u32], seed: u32) -> u32 {
     let init = 0xdead_beef_u32.wrapping_add((words.len() as u32) << 2).wrapping_add(seed);
     let (mut a, mut b, mut c) = (init, init, init);

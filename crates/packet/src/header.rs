@@ -1,7 +1,7 @@
 //! Header bytes: what a packet carries for filters to read, and how to write and read them.
 //!
-//! Only the front of a packet is kept: the 14 octets of the Ethernet header and the first [`Head::NETWORK`] octets after it. Of the rest
-//! is known what it adds to a checksum.
+//! Only the front of a packet is kept: the 14 octets of the Ethernet header and the first [`Head::NETWORK`]
+//! octets after it. Of the rest is known what it adds to a checksum.
 
 pub use crate::numbers::{ethertype, proto, tcp_flags};
 
@@ -18,7 +18,8 @@ pub struct Head {
     ethertype: u16,
     /// What the octets behind those kept add to a checksum.
     rest: u16,
-    /// Tags that actions put on, outermost first: EtherType and control information. The first `tagged` are there.
+    /// Tags that actions put on, outermost first: EtherType and control information. The first `tagged` are
+    /// there.
     tags: [(u16, u16); 2],
     tagged: u8,
 }
@@ -26,7 +27,15 @@ pub struct Head {
 impl Default for Head {
     fn default() -> Head {
         let bytes = [0; Head::ETHERNET + Head::NETWORK];
-        Head { bytes, len: Head::ETHERNET as u8, summed: false, ethertype: 0, rest: 0, tags: [(0, 0); 2], tagged: 0 }
+        Head {
+            bytes,
+            len: Head::ETHERNET as u8,
+            summed: false,
+            ethertype: 0,
+            rest: 0,
+            tags: [(0, 0); 2],
+            tagged: 0,
+        }
     }
 }
 
@@ -36,7 +45,8 @@ impl Head {
     /// Octets kept from the network header on.
     pub const NETWORK: usize = 114;
 
-    /// From the octets of a whole frame that begin with its Ethernet header, checksums written; what is too long is cut.
+    /// From the octets of a whole frame that begin with its Ethernet header, checksums written; what is too
+    /// long is cut.
     pub fn from_frame(frame: &[u8]) -> Head {
         let mut head = Head::default();
         let n = frame.len().min(head.bytes.len());
@@ -48,7 +58,8 @@ impl Head {
         head
     }
 
-    /// From the octets of an IP packet, checksums left out; the Ethernet header is filled with zero addresses and the given type.
+    /// From the octets of an IP packet, checksums left out; the Ethernet header is filled with zero addresses
+    /// and the given type.
     pub fn from_network(ethertype: u16, packet: &[u8]) -> Head {
         let mut head = Head::default();
         let n = packet.len().min(Head::NETWORK);
@@ -78,7 +89,8 @@ impl Head {
         self.ethertype = self.frame_ethertype();
     }
 
-    /// It has come in: of the link header only what it is held for is of use, and nothing is behind so many octets of the network's.
+    /// It has come in: of the link header only what it is held for is of use, and nothing is behind so many
+    /// octets of the network's.
     pub fn arrive(&mut self, network_len: u32) {
         self.set_ethertype(self.ethertype);
         let len = Head::ETHERNET + network_len.min(Head::NETWORK as u32) as usize;
@@ -188,12 +200,13 @@ impl Head {
         &mut self.bytes[Head::ETHERNET..usize::from(self.len)]
     }
 
-    /// Bytes before the frame that a word may begin in. A kernel has room there for headers to come, and reads it: who
-    /// compares the link's first address by words (`match u16 … at -14` of tc) needs the rest of such a word.
+    /// Bytes before the frame that a word may begin in. A kernel has room there for headers to come, and
+    /// reads it: who compares the link's first address by words (`match u16 … at -14` of tc) needs the rest
+    /// of such a word.
     pub const ROOM: i32 = 2;
 
-    /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header); `None` outside.
-    /// What stands before the frame is taken for nothing.
+    /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header);
+    /// `None` outside. What stands before the frame is taken for nothing.
     pub fn word(&self, offset: i32) -> Option<u32> {
         let begin = offset.checked_add(Head::ETHERNET as i32)?;
         if begin == -Head::ROOM {
@@ -212,7 +225,8 @@ impl Head {
         }
     }
 
-    /// The octet at `offset` from the network header (negative: in the Ethernet header), as far as octets are kept.
+    /// The octet at `offset` from the network header (negative: in the Ethernet header), as far as octets are
+    /// kept.
     pub fn octet(&self, offset: i32) -> Option<u8> {
         let at = usize::try_from(offset + Head::ETHERNET as i32).ok()?;
         self.bytes[..usize::from(self.len)].get(at).copied()
@@ -233,7 +247,8 @@ impl Head {
         dsfield(self.frame_ethertype(), self.network())
     }
 
-    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). IPv4's checksum, if it is written, stays as right as it was.
+    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). IPv4's checksum, if it is
+    /// written, stays as right as it was.
     pub fn set_dsfield(&mut self, value: u8) {
         let summed = self.summed;
         match (self.ethertype, self.network_mut()) {
@@ -270,11 +285,13 @@ mod tests {
         assert_eq!([i32::MIN, i32::MAX].map(|offset| head.word(offset)), [None, None]);
     }
 
-    /// A DS field that changes after a way through PPPoE takes the header's checksum along, as it does without.
+    /// A DS field that changes after a way through PPPoE takes the header's checksum along, as it does
+    /// without.
     #[test]
     fn checksums_outlive_what_is_wrapped_around() {
         let mut packet = [0; 300];
-        packet[..20].copy_from_slice(&[0x45, 2, 1, 44, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 192, 0, 2, 7]);
+        packet[..20]
+            .copy_from_slice(&[0x45, 2, 1, 44, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 192, 0, 2, 7]);
         let mut plain = Head::from_network(ethertype::IPV4, &packet);
         plain.set_summed();
         plain.sum_header();

@@ -1,6 +1,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! What every room speaks in: time and rates, handles and marks, packets and the pool they live in, flow keys and their hashes.
+//! What every room speaks in: time and rates, handles and marks, packets and the pool they live in, flow keys
+//! and their hashes.
 //!
 //! Pure: no clock, no IO, no global randomness.
 

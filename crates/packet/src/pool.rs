@@ -1,4 +1,5 @@
-//! Where packets live: fixed slots, handed out as tickets that must be given back, and queues strung through the slots.
+//! Where packets live: fixed slots, handed out as tickets that must be given back, and queues strung through
+//! the slots.
 
 use crate::dissect::{Dissector, dissect};
 use crate::flow::{Addrs, FlowKeys, HashKey};
@@ -9,7 +10,8 @@ use core::hint::select_unpredictable;
 
 const NIL: u32 = u32::MAX;
 
-/// A ticket for one packet in a [`Pool`]: it moves, it is never copied, and it ends in [`Pool::release`] or in a [`Fifo`].
+/// A ticket for one packet in a [`Pool`]: it moves, it is never copied, and it ends in [`Pool::release`] or
+/// in a [`Fifo`].
 ///
 /// In debug builds a ticket that is merely dropped panics: a lost packet is a bug.
 #[must_use]
@@ -61,11 +63,14 @@ pub struct Meta {
     pub connection: u32,
     /// Where it was led away to another device.
     pub led: Led,
-    /// The device that it came in by (or was led from), by number, plus one; 0: none, it is the machine's own.
+    /// The device that it came in by (or was led from), by number, plus one; 0: none, it is the machine's
+    /// own.
     pub came_in: u16,
-    /// The actions of the next filter that matches are passed over: it came back from the device they led it to.
+    /// The actions of the next filter that matches are passed over: it came back from the device they led it
+    /// to.
     pub passed_over: bool,
-    /// Were bytes of it rewritten on the way, and above that bit the transmit queue it was put into, plus one.
+    /// Were bytes of it rewritten on the way, and above that bit the transmit queue it was put into, plus
+    /// one.
     rewritten_and_queue: u8,
     /// The traffic-control index, by which gred tells virtual queues apart.
     pub tc_index: u8,
@@ -87,7 +92,8 @@ impl Meta {
     /// Transmit queues that a packet can be put into: 0 to one less.
     pub const TX_QUEUES: u32 = 127;
 
-    /// Were bytes of it rewritten on the way, perhaps against its checksums? Whoever takes it in looks at those.
+    /// Were bytes of it rewritten on the way, perhaps against its checksums? Whoever takes it in looks at
+    /// those.
     #[inline]
     pub fn rewritten(&self) -> bool {
         self.rewritten_and_queue & REWRITTEN != 0
@@ -104,8 +110,8 @@ impl Meta {
         u32::from(self.rewritten_and_queue >> 1).checked_sub(1)
     }
 
-    /// Puts it into a transmit queue, or takes it out of that; what has no queue of [`Meta::TX_QUEUES`] stays where it
-    /// is.
+    /// Puts it into a transmit queue, or takes it out of that; what has no queue of [`Meta::TX_QUEUES`] stays
+    /// where it is.
     pub fn set_tx_queue(&mut self, queue: Option<u32>) {
         let above = match queue {
             None => 0,
@@ -116,8 +122,8 @@ impl Meta {
     }
 }
 
-/// Where a packet was led away to another device, if it was: at which device, as its machine numbers them, and whether it was on its way
-/// out there or had just arrived.
+/// Where a packet was led away to another device, if it was: at which device, as its machine numbers them,
+/// and whether it was on its way out there or had just arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Led(u16);
 
@@ -138,8 +144,8 @@ impl Led {
 
 /// The octets in a packet that the kernel lends to disciplines: one place for all of them.
 ///
-/// What a discipline writes here is gone when one below it writes too. SFB above CoDel reads CoDel's time as its own hashes; that is
-/// how Linux behaves, so it is kept.
+/// What a discipline writes here is gone when one below it writes too. SFB above CoDel reads CoDel's time as
+/// its own hashes; that is how Linux behaves, so it is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scratch(pub u64);
 
@@ -227,7 +233,8 @@ type Ends = (Addrs, (u16, u16));
 pub struct Stand {
     /// The innermost qdisc that took it; [`Handle::NONE`]: one that nobody named, or none at all.
     pub qdisc: Handle,
-    /// What that qdisc hangs on: [`Handle::ROOT`], or a class; [`Handle::NONE`]: no qdisc was shown the packet.
+    /// What that qdisc hangs on: [`Handle::ROOT`], or a class; [`Handle::NONE`]: no qdisc was shown the
+    /// packet.
     pub on: Handle,
     /// Its queue in there, where the qdisc keeps one for each flow: the minor number under which tc lists it.
     pub queue: Option<u32>,
@@ -327,7 +334,8 @@ impl Pool {
         }
     }
 
-    /// Somebody wants to know when what is in a slot now is released: the same as [`Meta::watched`], for whoever has no ticket.
+    /// Somebody wants to know when what is in a slot now is released: the same as [`Meta::watched`], for
+    /// whoever has no ticket.
     pub fn watch_slot(&mut self, slot: usize) {
         if let Some(meta) = self.meta.get_mut(slot) {
             meta.watched = true;
@@ -340,10 +348,14 @@ impl Pool {
         self.copied.as_ref().is_some_and(|copied| !copied.is_empty())
     }
 
-    /// The copies made since this was last asked, each with the slot of the packet that it is a copy of, in their order.
+    /// The copies made since this was last asked, each with the slot of the packet that it is a copy of, in
+    /// their order.
     #[inline]
     pub fn take_copied(&mut self) -> impl Iterator<Item = (usize, usize)> {
-        self.copied.iter_mut().flat_map(|copied| copied.drain(..)).map(|(copy, of)| (copy as usize, of as usize))
+        self.copied
+            .iter_mut()
+            .flat_map(|copied| copied.drain(..))
+            .map(|(copy, of)| (copy as usize, of as usize))
     }
 
     /// From now on qdiscs note where packets wait: see [`Pool::stand`].
@@ -378,8 +390,8 @@ impl Pool {
         }
     }
 
-    /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it. Nothing is known unless
-    /// somebody follows it.
+    /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it.
+    /// Nothing is known unless somebody follows it.
     pub fn stand(&self, slot: usize) -> Stand {
         self.stands.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
     }
@@ -409,8 +421,8 @@ impl Pool {
         self.live -= 1;
     }
 
-    /// A slot whose watched packet was released, in no particular order; to be asked until `None` before the pool takes
-    /// in anything else, as the slot may be used again then.
+    /// A slot whose watched packet was released, in no particular order; to be asked until `None` before the
+    /// pool takes in anything else, as the slot may be used again then.
     #[inline]
     pub fn take_released(&mut self) -> Option<usize> {
         self.released.pop().map(|slot| slot as usize)
@@ -428,7 +440,8 @@ impl Pool {
         &mut self.meta[pkt.0 as usize]
     }
 
-    /// What is known of the packet in a slot or, until the slot is used again, what was last known of the one that left it.
+    /// What is known of the packet in a slot or, until the slot is used again, what was last known of the one
+    /// that left it.
     pub fn last_known(&self, slot: usize) -> Option<&Meta> {
         self.meta.get(slot)
     }
@@ -456,8 +469,8 @@ impl Pool {
         self.cold[pkt.0 as usize].head.hop()
     }
 
-    /// Gives a packet other header bytes: it was wrapped or unwrapped. Its flow hash stays, as Linux keeps it; `another`: to
-    /// netfilter it is another packet now.
+    /// Gives a packet other header bytes: it was wrapped or unwrapped. Its flow hash stays, as Linux keeps
+    /// it; `another`: to netfilter it is another packet now.
     pub fn set_head(&mut self, pkt: &Pkt, head: Head, another: bool) {
         let cold = &mut self.cold[pkt.0 as usize];
         (cold.head, cold.keys) = (head, None);
@@ -473,7 +486,8 @@ impl Pool {
         cold.keys.get_or_insert_with(|| dissect(&cold.head, self.dissector))
     }
 
-    /// The keys of its outermost network header, as it came to the machine: before addresses or ports were translated.
+    /// The keys of its outermost network header, as it came to the machine: before addresses or ports were
+    /// translated.
     pub fn arrived_keys(&self, pkt: &Pkt) -> FlowKeys {
         let cold = &self.cold[pkt.0 as usize];
         cold.arrived.unwrap_or_else(|| dissect(&cold.head, Dissector::Legacy))
@@ -484,8 +498,8 @@ impl Pool {
         self.cold[pkt.0 as usize].inside = ends;
     }
 
-    /// The keys of its conversation as the machine's own side sees it: what was translated on the way here is as it came, what will be
-    /// translated as it will be. `None`: nothing is, or its connection is not known.
+    /// The keys of its conversation as the machine's own side sees it: what was translated on the way here is
+    /// as it came, what will be translated as it will be. `None`: nothing is, or its connection is not known.
     pub fn untranslated_keys(&mut self, pkt: &Pkt) -> Option<FlowKeys> {
         let keys = *self.keys(pkt);
         let (addrs, ports) = if self.meta[pkt.0 as usize].connection == 0 {
@@ -499,7 +513,8 @@ impl Pool {
         (both_v4 && (addrs, ports) != (keys.addrs, keys.ports)).then_some(FlowKeys { addrs, ports, ..keys })
     }
 
-    /// Lets `change` rewrite the header bytes; what is known of the flow is looked up anew, the keys it came with are kept.
+    /// Lets `change` rewrite the header bytes; what is known of the flow is looked up anew, the keys it came
+    /// with are kept.
     pub fn translate(&mut self, pkt: &Pkt, change: impl FnOnce(&mut Head)) {
         let arrived = self.arrived_keys(pkt);
         let cold = &mut self.cold[pkt.0 as usize];
@@ -509,10 +524,11 @@ impl Pool {
         self.meta[pkt.0 as usize].hash = 0;
     }
 
-    /// Lets an action rewrite a packet's octets as they stand at this moment, the DS field and checksums brought into them before.
+    /// Lets an action rewrite a packet's octets as they stand at this moment, the DS field and checksums
+    /// brought into them before.
     ///
-    /// What is known of its flow is looked up anew; its flow hash stays if it was asked for before, as Linux keeps it. A connection
-    /// keeps the keys that the packet came with.
+    /// What is known of its flow is looked up anew; its flow hash stays if it was asked for before, as Linux
+    /// keeps it. A connection keeps the keys that the packet came with.
     pub fn rewrite<R>(&mut self, pkt: &Pkt, change: impl FnOnce(&mut Head) -> R) -> R {
         let at = pkt.0 as usize;
         let arrived = (self.meta[at].connection != 0).then(|| self.arrived_keys(pkt));
@@ -547,8 +563,8 @@ impl Pool {
         hash
     }
 
-    /// A packet comes to another machine: what only the one before knew of it (its mark, connection, priority, the keys it came with) is
-    /// gone; its bytes are as they were on the wire.
+    /// A packet comes to another machine: what only the one before knew of it (its mark, connection,
+    /// priority, the keys it came with) is gone; its bytes are as they were on the wire.
     pub fn arrive_anew(&mut self, pkt: &Pkt) {
         let cold = &mut self.cold[pkt.0 as usize];
         let meta = &mut self.meta[pkt.0 as usize];
@@ -601,7 +617,8 @@ impl Pool {
     }
 }
 
-/// Packets strung through their slots, for those who count them elsewhere: no allocation, both ends in constant time.
+/// Packets strung through their slots, for those who count them elsewhere: no allocation, both ends in
+/// constant time.
 #[derive(Debug)]
 pub struct Strand {
     head: u32,
@@ -619,7 +636,8 @@ impl Strand {
     #[inline]
     pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
         let slot = pkt.into_slot();
-        // Whether a queue is empty cannot be foreseen, so nothing branches on it: the first packet is its own predecessor meanwhile.
+        // Whether a queue is empty cannot be foreseen, so nothing branches on it: the first packet is its own
+        // predecessor meanwhile.
         let before = select_unpredictable(self.tail == NIL, slot, self.tail);
         self.head = select_unpredictable(self.tail == NIL, slot, self.head);
         pool.meta[before as usize].next = slot;
@@ -803,7 +821,8 @@ impl Fifo {
         })
     }
 
-    /// Takes the packet in a slot, which must be one of its own: as long as the way to it takes, from the front.
+    /// Takes the packet in a slot, which must be one of its own: as long as the way to it takes, from the
+    /// front.
     pub fn take_at(&mut self, pool: &mut Pool, slot: usize) -> Option<Pkt> {
         if self.front_slot() == Some(slot) {
             return self.pop_front(pool);
@@ -851,7 +870,9 @@ mod tests {
             let fourth = pool.insert(Meta { len: 4, ..Meta::default() }, Head::default()).expect("room");
             fifo.push_back(&mut pool, fourth);
             let mut seen = Vec::new();
-            while let Some(pkt) = if seen.is_empty() { fifo.pop_back(&mut pool) } else { fifo.pop_front(&mut pool) } {
+            while let Some(pkt) =
+                if seen.is_empty() { fifo.pop_back(&mut pool) } else { fifo.pop_front(&mut pool) }
+            {
                 seen.push(pool.meta(&pkt).len);
                 pool.release(pkt);
             }
@@ -872,7 +893,8 @@ mod tests {
         }
         let mut seen = Vec::new();
         for back in [false, true, true, false] {
-            let pkt = if back { fifo.pop_back(&mut pool) } else { fifo.pop_front(&mut pool) }.expect("a packet");
+            let pkt =
+                if back { fifo.pop_back(&mut pool) } else { fifo.pop_front(&mut pool) }.expect("a packet");
             seen.push(pool.meta(&pkt).len);
             pool.release(pkt);
         }

@@ -1,7 +1,7 @@
 //! The checksums in a packet's headers: written, verified, and kept right where a header field changes.
 //!
-//! Simulated packets come without them: they count as right until somebody rewrites octets without regard for them, and are filled in just
-//! before.
+//! Simulated packets come without them: they count as right until somebody rewrites octets without regard for
+//! them, and are filled in just before.
 
 use crate::checksum::{Sum, mend};
 use crate::dissect::transport;
@@ -75,7 +75,8 @@ impl Head {
             return None;
         }
         let network = self.network();
-        let header = network.get(..usize::from(network.first()? & 15) * 4).filter(|header| header.len() >= 20)?;
+        let header =
+            network.get(..usize::from(network.first()? & 15) * 4).filter(|header| header.len() >= 20)?;
         Some(Sum::default().with(&header[..HEADER_SUM]).with(&header[HEADER_SUM + 2..]).checksum())
     }
 
@@ -112,7 +113,8 @@ impl Head {
         }
     }
 
-    /// The length that an IPv4 header tells, if a machine takes it: whole, its checksum right, no longer than the packet.
+    /// The length that an IPv4 header tells, if a machine takes it: whole, its checksum right, no longer than
+    /// the packet.
     pub fn sound_header(&self, network_len: u32) -> Option<u32> {
         let network = self.network();
         let len = word(network, 2).map(u32::from).filter(|len| (20..=network_len).contains(len))?;
@@ -135,9 +137,11 @@ impl Head {
         }
     }
 
-    /// Writes octets into the network header or behind it; which checksums cover them is said, and those are kept right.
+    /// Writes octets into the network header or behind it; which checksums cover them is said, and those are
+    /// kept right.
     ///
-    /// One that UDP leaves out stays left out. Where nobody has written checksums yet there is nothing to do for them.
+    /// One that UDP leaves out stays left out. Where nobody has written checksums yet there is nothing to do
+    /// for them.
     pub fn replace(&mut self, at: usize, new: &[u8], header: bool, transport: Option<Transport>) {
         let mut old = [0; 16];
         let Some(old) = old.get_mut(..new.len()) else { return };

@@ -1,4 +1,5 @@
-//! Timers of the kind that Linux's maintenance work uses: in jiffies, on a wheel whose levels grow coarser with distance.
+//! Timers of the kind that Linux's maintenance work uses: in jiffies, on a wheel whose levels grow coarser
+//! with distance.
 
 use crate::units::{Jiffies, Time};
 use core::cell::Cell;
@@ -33,8 +34,9 @@ impl PartialOrd for Timer {
 
 /// The wheel of one machine, for timers that may be late.
 ///
-/// How coarsely a timer is placed depends on how far the wheel has been turned. These timers do not wake a sleeping machine, so the
-/// wheel may lag: behind one that is due and has not fired, or, on a machine that never had reason to turn it, since the start.
+/// How coarsely a timer is placed depends on how far the wheel has been turned. These timers do not wake a
+/// sleeping machine, so the wheel may lag: behind one that is due and has not fired, or, on a machine that
+/// never had reason to turn it, since the start.
 #[derive(Debug)]
 pub struct Wheel {
     jiffies: Jiffies,
@@ -46,7 +48,12 @@ pub struct Wheel {
 impl Wheel {
     /// A wheel that is turned in time.
     pub fn new(jiffies: Jiffies) -> Wheel {
-        Wheel { jiffies, never_turned: Cell::new(false), pending: Cell::new(Time::NEVER), armed: Cell::new(0) }
+        Wheel {
+            jiffies,
+            never_turned: Cell::new(false),
+            pending: Cell::new(Time::NEVER),
+            armed: Cell::new(0),
+        }
     }
 
     /// The tick of the machine, in which timers are counted.
@@ -71,14 +78,16 @@ impl Wheel {
         }
         let hz = i64::from(self.jiffies.hz);
         let present = self.jiffies.at(now);
-        let turned_to = if self.never_turned.get() { -300 * hz } else { self.jiffies.at(now.min(self.pending.get())) };
+        let turned_to =
+            if self.never_turned.get() { -300 * hz } else { self.jiffies.at(now.min(self.pending.get())) };
         let (fires, level) = place(present + i64::from(secs) * hz, turned_to);
         self.armed.set(self.armed.get() + 1);
         Timer { at: self.jiffies.time(fires), level, armed: self.armed.get() }
     }
 }
 
-/// Where a timer that is to run out at `expires` stands on a wheel turned to there: when it fires, and its level.
+/// Where a timer that is to run out at `expires` stands on a wheel turned to there: when it fires, and its
+/// level.
 fn place(expires: i64, turned_to: i64) -> (i64, u8) {
     let level = level(expires - turned_to);
     let shift = 3 * u32::from(level);
@@ -113,7 +122,8 @@ impl Upkeep {
         self.jiffies
     }
 
-    /// When it fired, if it has by `now`; it is armed again for `ticks` jiffies after that, or not at all when they are 0.
+    /// When it fired, if it has by `now`; it is armed again for `ticks` jiffies after that, or not at all
+    /// when they are 0.
     pub fn fired(&mut self, now: Time, ticks: u32) -> Option<Time> {
         let at = self.fired_until(now, |present| present + i64::from(ticks))?;
         if ticks == 0 {
@@ -135,7 +145,8 @@ impl Upkeep {
     }
 }
 
-/// The level on which a timer so many jiffies ahead is placed: each level has 64 places and is eight times as coarse as the one below.
+/// The level on which a timer so many jiffies ahead is placed: each level has 64 places and is eight times as
+/// coarse as the one below.
 fn level(ahead: i64) -> u8 {
     (0..8).find(|level| ahead < 63 << (3 * level)).unwrap_or(8) as u8
 }
@@ -144,7 +155,8 @@ fn level(ahead: i64) -> u8 {
 mod tests {
     use super::*;
 
-    /// What recorded machines did: PIE, told to look every 15 ms, looks every 16; every 500 ms means the next multiple of 8 ms.
+    /// What recorded machines did: PIE, told to look every 15 ms, looks every 16; every 500 ms means the next
+    /// multiple of 8 ms.
     #[test]
     fn upkeep_comes_at_least_as_late_as_it_was_asked_for() {
         let fired = |ticks: u32| {
@@ -159,7 +171,8 @@ mod tests {
         assert_eq!(once.fired(Time(1_000_000_000), 0), None);
     }
 
-    /// What a recorded machine did: ten seconds from a wheel that never turned, and from one that turns in time.
+    /// What a recorded machine did: ten seconds from a wheel that never turned, and from one that turns in
+    /// time.
     #[test]
     fn coarseness_depends_on_how_far_the_wheel_was_turned() {
         let wheel = Wheel::new(Jiffies { hz: 1000 });

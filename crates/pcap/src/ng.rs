@@ -142,7 +142,8 @@ impl Section {
         let kept = body.word(12);
         let octets = BEFORE.checked_add(kept as usize).and_then(|end| body.octets.get(BEFORE..end));
         let octets = octets.ok_or(Cause::Captured(kept))?;
-        let flags = body.options(BEFORE + (kept as usize).next_multiple_of(4)).find(|(code, _)| *code == EPB_FLAGS);
+        let flags =
+            body.options(BEFORE + (kept as usize).next_multiple_of(4)).find(|(code, _)| *code == EPB_FLAGS);
         let direction = match flags.map_or(0, |(_, value)| value.word(0) & 3) {
             1 => Some(Direction::In),
             2 => Some(Direction::Out),
@@ -167,8 +168,15 @@ impl Section {
         let (was, room) = (body.word(0), body.octets.len().saturating_sub(4));
         let kept = if interface.snap == 0 { was } else { was.min(interface.snap) };
         let octets = body.octets.get(4..4 + (kept as usize).min(room)).unwrap_or_default();
-        let packet =
-            Packet { number: 0, time: None, link: interface.link, octets, length: was, direction: None, interface: 0 };
+        let packet = Packet {
+            number: 0,
+            time: None,
+            link: interface.link,
+            octets,
+            length: was,
+            direction: None,
+            interface: 0,
+        };
         Ok(Next::Packet(length, packet))
     }
 }

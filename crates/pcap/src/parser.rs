@@ -31,7 +31,8 @@ impl Parser {
         Parser::default()
     }
 
-    /// Says what the next octets are. `octets` begin where those that were used end; what needs more is asked again with more.
+    /// Says what the next octets are. `octets` begin where those that were used end; what needs more is asked
+    /// again with more.
     ///
     /// # Errors
     /// They cannot be understood. Nothing behind them can either.
@@ -57,7 +58,8 @@ impl Parser {
         })
     }
 
-    /// The file is at its end, and so many octets are left that nothing was made of; an error if they should be something.
+    /// The file is at its end, and so many octets are left that nothing was made of; an error if they should
+    /// be something.
     ///
     /// # Errors
     /// The file was cut.

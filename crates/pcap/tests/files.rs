@@ -1,6 +1,8 @@
 //! Files of every kind that there is: read whole, cut at every octet, and damaged.
 
-use tidegate_pcap::{Broken, Cause, Direction, Interface, Next, Packet, Parser, Record, Verdict, Writer, link};
+use tidegate_pcap::{
+    Broken, Cause, Direction, Interface, Next, Packet, Parser, Record, Verdict, Writer, link,
+};
 
 /// What is told of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +20,8 @@ fn told(packet: Packet<'_>) -> Told {
     Told { time, link, octets: octets.to_vec(), length, direction, interface }
 }
 
-/// Reads a file as one that is shown octets only as it asks for them, and checks that it never asks for what it has.
+/// Reads a file as one that is shown octets only as it asks for them, and checks that it never asks for what
+/// it has.
 fn read(file: &[u8]) -> (Vec<Told>, Result<(), Broken>) {
     let (mut parser, mut at, mut shown, mut packets) = (Parser::new(), 0, 0, Vec::new());
     loop {
@@ -89,7 +92,8 @@ fn old(big: bool, magic: u32, link: u32, packets: &[(u32, u32, &[u8], u32)]) -> 
     maker.out
 }
 
-/// Two sections' worth of blocks: interfaces with clocks of their own, all kinds of packets, blocks that nobody knows.
+/// Two sections' worth of blocks: interfaces with clocks of their own, all kinds of packets, blocks that
+/// nobody knows.
 fn new(big: bool) -> Vec<u8> {
     let mut maker = Maker { big, out: Vec::new() };
     maker.block(0x0a0d_0d0a, |b| {
@@ -154,17 +158,28 @@ fn new(big: bool) -> Vec<u8> {
     maker.out
 }
 
-fn of(time: u64, link: u16, octets: &[u8], length: u32, direction: Option<Direction>, interface: u32) -> Told {
+fn of(
+    time: u64,
+    link: u16,
+    octets: &[u8],
+    length: u32,
+    direction: Option<Direction>,
+    interface: u32,
+) -> Told {
     Told { time: Some(time), link, octets: octets.to_vec(), length, direction, interface }
 }
 
 #[test]
 fn the_four_kinds_of_pcap() {
-    for (big, magic, unit) in
-        [(true, 0xa1b2_c3d4, 1000), (false, 0xa1b2_c3d4, 1000), (true, 0xa1b2_3c4d, 1), (false, 0xa1b2_3c4d, 1)]
-    {
+    for (big, magic, unit) in [
+        (true, 0xa1b2_c3d4, 1000),
+        (false, 0xa1b2_c3d4, 1000),
+        (true, 0xa1b2_3c4d, 1),
+        (false, 0xa1b2_3c4d, 1),
+    ] {
         // The highest bits tell of a check sequence behind each frame.
-        let file = old(big, magic, 0x2400_0000 | u32::from(link::RAW), &[(7, 5, b"one", 3), (8, 0, b"", 1500)]);
+        let file =
+            old(big, magic, 0x2400_0000 | u32::from(link::RAW), &[(7, 5, b"one", 3), (8, 0, b"", 1500)]);
         let (packets, end) = read(&file);
         assert_eq!(end, Ok(()));
         assert_eq!(
@@ -213,13 +228,17 @@ fn what_is_written_is_read() {
     file.extend(writer.take());
     let (packets, end) = read(&file);
     assert_eq!(end, Ok(()));
-    assert_eq!(packets, [of(1 << 60 | 17, 1, b"frame", 1514, Some(Direction::Out), 0), of(0, 1, b"", 0, None, 0)]);
+    assert_eq!(
+        packets,
+        [of(1 << 60 | 17, 1, b"frame", 1514, Some(Direction::Out), 0), of(0, 1, b"", 0, None, 0)]
+    );
     assert!(file.windows(25).any(|part| part == b"class 1:20, dropped: full"));
 }
 
 #[test]
 fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
-    let files = [old(false, 0xa1b2_c3d4, 1, &[(1, 1, b"abc", 3), (2, 2, b"defgh", 60)]), new(false), new(true)];
+    let files =
+        [old(false, 0xa1b2_c3d4, 1, &[(1, 1, b"abc", 3), (2, 2, b"defgh", 60)]), new(false), new(true)];
     for file in files {
         let (all, _) = read(&file);
         let mut before = 0;
@@ -232,7 +251,10 @@ fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
                 // It ends where a block does.
                 Ok(()) => {}
                 Err(broken) => {
-                    assert!(broken.octet <= cut as u64 && broken.packets == packets.len() as u64, "{broken:?}");
+                    assert!(
+                        broken.octet <= cut as u64 && broken.packets == packets.len() as u64,
+                        "{broken:?}"
+                    );
                     assert!(matches!(broken.cause, Cause::CutShort { .. } | Cause::Unknown), "{broken:?}");
                 }
             }
@@ -258,7 +280,10 @@ fn damage_is_told_with_its_place() {
         (at(8, 5), "the file's header: it says its byte order as 0x05000000"),
         (at(12, 9), "the file's header: its format is of version 9, which is not known"),
         (at(32, 21), "block 2, at octet 28: it says that it is 21 octets long, which cannot be"),
-        (at(32, u32::MAX - 3), "block 2, at octet 28: it says that it is 4294967292 octets long, which cannot be"),
+        (
+            at(32, u32::MAX - 3),
+            "block 2, at octet 28: it says that it is 4294967292 octets long, which cannot be",
+        ),
         (at(44, 24), "block 2, at octet 28: its length is 20 octets at its beginning and 24 at its end"),
         (pcap(999_999), "block 1, at octet 24: it says that 999999 octets of the packet are kept"),
     ];
@@ -278,7 +303,8 @@ fn any_octet_may_be_wrong() {
         state ^= state << 17;
         state
     };
-    for file in [new(true), new(false), old(true, 0xa1b2_3c4d, 1, &[(1, 1, b"abc", 3), (2, 2, b"defgh", 60)])] {
+    for file in [new(true), new(false), old(true, 0xa1b2_3c4d, 1, &[(1, 1, b"abc", 3), (2, 2, b"defgh", 60)])]
+    {
         for _ in 0..20_000 {
             let mut damaged = file.clone();
             for _ in 0..1 + random() % 4 {

@@ -1,4 +1,5 @@
-//! What keeps the network alive, asked of the policy before it is applied: where ARP, neighbour discovery, DHCP and the user's own SSH session go.
+//! What keeps the network alive, asked of the policy before it is applied: where ARP, neighbour discovery,
+//! DHCP and the user's own SSH session go.
 
 use crate::rebind::real_devices;
 use std::net::SocketAddr;
@@ -19,11 +20,12 @@ const NEEDED: [(&str, &str); 6] = [
     ("udp [fe80::1]:546 > [ff02::1:2]:547", "DHCP of IPv6"),
 ];
 
-/// What keeps the network alive and would be dropped or starve under a policy, a sentence for each packet and device;
-/// empty: everything gets through. `session`: the ends of the SSH session to be kept, this machine's first.
+/// What keeps the network alive and would be dropped or starve under a policy, a sentence for each packet and
+/// device; empty: everything gets through. `session`: the ends of the SSH session to be kept, this machine's
+/// first.
 ///
-/// Each packet is sent through the engine on a model machine with the policy; the class it ends in starves it if that
-/// guarantees less than 8 kbit/s.
+/// Each packet is sent through the engine on a model machine with the policy; the class it ends in starves it
+/// if that guarantees less than 8 kbit/s.
 ///
 /// ```
 /// use tidegate_loader::{ReadOptions, read_text};
@@ -38,8 +40,9 @@ const NEEDED: [(&str, &str); 6] = [
 pub fn dangers(reading: &Reading, session: Option<(SocketAddr, SocketAddr)>) -> Vec<String> {
     let mut explainer = Explainer::new(reading);
     let mut all = Vec::new();
-    let ssh = session
-        .map(|(here, there)| (format!("tcp {here} > {there} ack"), format!("your SSH session to {}", there.ip())));
+    let ssh = session.map(|(here, there)| {
+        (format!("tcp {here} > {there} ack"), format!("your SSH session to {}", there.ip()))
+    });
     let needed = NEEDED.iter().map(|(words, what)| ((*words).to_owned(), (*what).to_owned())).chain(ssh);
     for (words, what) in needed {
         for dev in real_devices(&reading.ops) {

@@ -1,4 +1,5 @@
-//! Filters: lists by preference. What is alike stays; where something goes or comes at the end, the others stay too.
+//! Filters: lists by preference. What is alike stays; where something goes or comes at the end, the others
+//! stay too.
 
 use super::remake::Incomplete;
 use super::settled;
@@ -12,7 +13,10 @@ use tidegate_policy::{Action, FilterOp, FilterParams, Op, U32Params, Verb};
 type Place = (Handle, u32, u16);
 
 /// The lists of filters, by place.
-fn lists(filters: &[FilterDump], named: impl Fn(Handle) -> Option<Handle>) -> BTreeMap<Place, Vec<&FilterDump>> {
+fn lists(
+    filters: &[FilterDump],
+    named: impl Fn(Handle) -> Option<Handle>,
+) -> BTreeMap<Place, Vec<&FilterDump>> {
     let mut all: BTreeMap<Place, Vec<&FilterDump>> = BTreeMap::new();
     for filter in filters.iter().filter(|filter| counts(filter)) {
         if let Some(parent) = named(filter.parent) {
@@ -31,7 +35,8 @@ fn counts(filter: &FilterDump) -> bool {
     }
 }
 
-/// Lists of u32 of one qdisc and its classes may use each other's tables, but the kernel tells a table wherever it likes: such lists cannot be made again.
+/// Lists of u32 of one qdisc and its classes may use each other's tables, but the kernel tells a table
+/// wherever it likes: such lists cannot be made again.
 pub(crate) fn shared(stand: &Installed) -> Result<(), Incomplete> {
     let mut tables: BTreeMap<(u16, u32), Place> = BTreeMap::new();
     let place = |filter: &FilterDump| (filter.parent, filter.chain, filter.pref);
@@ -40,13 +45,17 @@ pub(crate) fn shared(stand: &Installed) -> Result<(), Incomplete> {
     };
     for filter in &stand.filters {
         if let FilterEntry::U32Table { table, .. } = filter.entry
-            && tables.insert((filter.parent.major(), table), place(filter)).is_some_and(|other| other != place(filter))
+            && tables
+                .insert((filter.parent.major(), table), place(filter))
+                .is_some_and(|other| other != place(filter))
         {
             return broken(filter);
         }
     }
     for filter in &stand.filters {
-        let FilterEntry::Filter { handle, params: FilterParams::U32(params), .. } = &filter.entry else { continue };
+        let FilterEntry::Filter { handle, params: FilterParams::U32(params), .. } = &filter.entry else {
+            continue;
+        };
         let key = |table: u32| (filter.parent.major(), table);
         let own = tables.get(&key(handle >> 20)) == Some(&place(filter));
         if !own || params.link.is_some_and(|link| link != 0 && !tables.contains_key(&key(link))) {
@@ -139,11 +148,15 @@ fn alike(live: &FilterDump, wanted: &FilterDump) -> bool {
             (!has_own_handle(live.kind) || handle == other)
                 && settled::filter(params) == settled::filter(wanted)
                 && actions.len() == acts.len()
-                && actions.iter().zip(acts).all(|(a, b)| settled::action(&a.action) == settled::action(&b.action))
+                && actions
+                    .iter()
+                    .zip(acts)
+                    .all(|(a, b)| settled::action(&a.action) == settled::action(&b.action))
         }
-        (FilterEntry::U32Table { table, divisor }, FilterEntry::U32Table { table: other, divisor: wanted }) => {
-            table == other && divisor == wanted
-        }
+        (
+            FilterEntry::U32Table { table, divisor },
+            FilterEntry::U32Table { table: other, divisor: wanted },
+        ) => table == other && divisor == wanted,
         _ => false,
     }
 }
@@ -194,7 +207,8 @@ fn make(planner: &mut Lists<'_>, filter: &FilterDump) {
             FilterOp { handle: table << 20, params: Some(FilterParams::U32(params)), ..op }
         }
         FilterEntry::Filter { handle, params, actions, .. } => {
-            let actions: Vec<Action> = actions.iter().map(|dump| Action { index: 0, ..dump.action.clone() }).collect();
+            let actions: Vec<Action> =
+                actions.iter().map(|dump| Action { index: 0, ..dump.action.clone() }).collect();
             let handle = if has_own_handle(filter.kind) { *handle } else { 0 };
             FilterOp { handle, params: Some(said(params, planner.same)), actions, ..op }
         }

@@ -1,17 +1,18 @@
 #![forbid(unsafe_code)]
-//! From the traffic control that a device has to the one that is wanted there: the smallest sequence of operations, and
-//! what it comes to for people.
+//! From the traffic control that a device has to the one that is wanted there: the smallest sequence of
+//! operations, and what it comes to for people.
 //!
 //! ```text
 //! live (dumps of the kernel) ──┐
 //!                              ├─▶ compare place by place ─▶ Plan { steps } ─▶ operations, in an order in which each finds what it stands on
 //! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken away
 //! ```
-//! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the same function plans the way to a policy,
-//! the way back, and, with nothing left to do, says that the kernel did what it was told.
+//! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the
+//! same function plans the way to a policy, the way back, and, with nothing left to do, says that the kernel
+//! did what it was told.
 //!
-//! [`text`] shows a plan as commands of tc, [`rebind`] binds a policy to another device than it names, [`essential`]
-//! finds what keeps the network alive and would be cut off. Pure: no clock, no IO.
+//! [`text`] shows a plan as commands of tc, [`rebind`] binds a policy to another device than it names,
+//! [`essential`] finds what keeps the network alive and would be cut off. Pure: no clock, no IO.
 //!
 //! ```
 //! use tidegate_gateway::{DeviceSpec, Gateway, World};
@@ -63,8 +64,8 @@ use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Ver
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the wanted came of,
-/// if they are known: dumps do not tell everything (tables, distributions).
+/// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the
+/// wanted came of, if they are known: dumps do not tell everything (tables, distributions).
 ///
 /// # Errors
 /// Something wanted cannot be made of what its dump tells.
@@ -79,10 +80,12 @@ pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<Plan, In
     Ok(planner.plan)
 }
 
-/// Linux does not tell the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred): those cannot be compared.
+/// Linux does not tell the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred):
+/// those cannot be compared.
 fn hidden(stand: &Installed) -> Result<(), Incomplete> {
     let classes: BTreeSet<Handle> = stand.classes.iter().map(|class| class.classid).collect();
-    let kinds: BTreeMap<u16, Kind> = stand.qdiscs.iter().map(|qdisc| (qdisc.handle.major(), qdisc.kind)).collect();
+    let kinds: BTreeMap<u16, Kind> =
+        stand.qdiscs.iter().map(|qdisc| (qdisc.handle.major(), qdisc.kind)).collect();
     let made = |parent: Handle| kinds.get(&parent.major()).is_some_and(|kind| kind.classes_are_made());
     let lost = stand.qdiscs.iter().find(|qdisc| made(qdisc.parent) && !classes.contains(&qdisc.parent));
     lost.map_or(Ok(()), |qdisc| Err(Incomplete { missing: HIDDEN, ..Incomplete::of(qdisc) }))
@@ -135,7 +138,9 @@ impl<'p> Planner<'p> {
 
     /// What stands at a place where only one qdisc can be.
     fn root(&mut self, place: Handle) -> Result<(), Incomplete> {
-        let at = |stand: &'p Installed| stand.qdiscs.iter().find(|qdisc| qdisc.parent == place && is_asked_for(qdisc));
+        let at = |stand: &'p Installed| {
+            stand.qdiscs.iter().find(|qdisc| qdisc.parent == place && is_asked_for(qdisc))
+        };
         let (live, wanted) = (at(self.live), at(self.wanted));
         match (live, wanted) {
             (Some(live), Some(wanted)) if self.stays(live, wanted) => self.keep_or_change(live, wanted),
@@ -153,12 +158,17 @@ impl<'p> Planner<'p> {
         let handle = live.handle == wanted.handle || is_automatic(live.handle) && is_automatic(wanted.handle);
         let table = settled::size_table(live.stab.as_ref()) == settled::size_table(wanted.stab.as_ref());
         let alike = settled::qdisc(&live.params) == settled::qdisc(&wanted.params);
-        let classes =
-            !matches!(live.parent, Handle::ROOT) || self.all_stay_in_place() && self.classes_can_stay(live, wanted);
-        live.kind == wanted.kind && handle && table && classes && (alike || self.makers.change(live, wanted).is_some())
+        let classes = !matches!(live.parent, Handle::ROOT)
+            || self.all_stay_in_place() && self.classes_can_stay(live, wanted);
+        live.kind == wanted.kind
+            && handle
+            && table
+            && classes
+            && (alike || self.makers.change(live, wanted).is_some())
     }
 
-    /// Does every qdisc with a handle that is wanted stand where it is wanted? One cannot be made while another has its handle.
+    /// Does every qdisc with a handle that is wanted stand where it is wanted? One cannot be made while
+    /// another has its handle.
     fn all_stay_in_place(&self) -> bool {
         let places = |stand: &'p Installed| {
             stand
@@ -171,7 +181,8 @@ impl<'p> Planner<'p> {
         places(self.live).all(|(handle, parent)| wanted.get(&handle).is_none_or(|place| *place == parent))
     }
 
-    /// A class cannot be moved, a curve not be taken from it, and what hangs on it makes it another: a queue, or classes.
+    /// A class cannot be moved, a curve not be taken from it, and what hangs on it makes it another: a queue,
+    /// or classes.
     fn classes_can_stay(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
         let mine = |class: &&&ClassDump| class.classid.major() == live.handle.major() && is_made(class);
         let known: BTreeMap<u16, &ClassDump> = self
@@ -204,8 +215,11 @@ impl<'p> Planner<'p> {
 
     fn make_qdisc(&mut self, wanted: &QdiscDump) -> Result<(), Incomplete> {
         let parent = self.same.live(wanted.parent);
-        let handle =
-            if is_automatic(wanted.handle) && !self.is_named(wanted.handle) { Handle::NONE } else { wanted.handle };
+        let handle = if is_automatic(wanted.handle) && !self.is_named(wanted.handle) {
+            Handle::NONE
+        } else {
+            wanted.handle
+        };
         let ops = self.makers.make(wanted, parent, handle)?;
         self.plan.step(Sign::Make, Item::Qdisc(wanted.clone()), ops);
         Ok(())
@@ -234,10 +248,16 @@ impl<'p> Planner<'p> {
         self.plan.step(Sign::Remove, Item::Qdisc(live.clone()), vec![Op::Qdisc(op)]);
     }
 
-    /// What hangs on the qdisc at a place: its classes, those above before those below, then the qdiscs on them with what hangs on those.
+    /// What hangs on the qdisc at a place: its classes, those above before those below, then the qdiscs on
+    /// them with what hangs on those.
     fn below(&mut self, place: Handle) -> Result<(), Incomplete> {
-        let live: BTreeMap<Handle, &'p ClassDump> =
-            self.live.classes.iter().filter(|class| is_made(class)).map(|class| (class.classid, class)).collect();
+        let live: BTreeMap<Handle, &'p ClassDump> = self
+            .live
+            .classes
+            .iter()
+            .filter(|class| is_made(class))
+            .map(|class| (class.classid, class))
+            .collect();
         let mut waiting: Vec<&'p QdiscDump> =
             self.wanted.qdiscs.iter().filter(|qdisc| qdisc.parent == place && is_asked_for(qdisc)).collect();
         // Each is met once, however the dumps say that they hang together.
@@ -264,7 +284,8 @@ impl<'p> Planner<'p> {
         let found = live.get(&known).filter(|_| self.same.wanted(known).is_some());
         // Of a class with others below it the kernel neither uses nor changes turn and rank.
         let inner = is_inner(self.wanted, class.classid);
-        let same = |live: &&ClassDump| settled::class(&live.params, inner) == settled::class(&class.params, inner);
+        let same =
+            |live: &&ClassDump| settled::class(&live.params, inner) == settled::class(&class.params, inner);
         if found.is_some_and(same) {
             self.plan.kept += 1;
             return;
@@ -312,7 +333,8 @@ impl<'p> Planner<'p> {
     fn removals(&mut self) {
         let wanted_places: BTreeSet<Handle> =
             self.wanted.qdiscs.iter().filter(|qdisc| is_asked_for(qdisc)).map(|qdisc| qdisc.parent).collect();
-        let wanted_classes: BTreeSet<Handle> = self.wanted.classes.iter().map(|class| class.classid).collect();
+        let wanted_classes: BTreeSet<Handle> =
+            self.wanted.classes.iter().map(|class| class.classid).collect();
         let gone = |class: &ClassDump| {
             is_made(class) && self.same.wanted(class.classid).is_some_and(|id| !wanted_classes.contains(&id))
         };
@@ -330,7 +352,9 @@ impl<'p> Planner<'p> {
             .qdiscs
             .iter()
             .filter(|qdisc| below(qdisc) && !with_class.contains(&qdisc.parent))
-            .filter(|qdisc| self.same.wanted(qdisc.parent).is_some_and(|place| !wanted_places.contains(&place)))
+            .filter(|qdisc| {
+                self.same.wanted(qdisc.parent).is_some_and(|place| !wanted_places.contains(&place))
+            })
             .collect();
         for qdisc in leaves {
             self.remove_qdisc(qdisc);
@@ -357,16 +381,22 @@ fn below(qdisc: &QdiscDump) -> bool {
 
 /// How many classes stand above one.
 fn steps_up(stand: &Installed, class: &ClassDump) -> usize {
-    let parents: BTreeMap<Handle, Handle> = stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
-    std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied()).take(parents.len()).count()
+    let parents: BTreeMap<Handle, Handle> =
+        stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
+    std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied())
+        .take(parents.len())
+        .count()
 }
 
 /// The wanted classes of a qdisc, those above first.
 fn ordered(stand: &Installed, qdisc: Handle) -> Vec<&ClassDump> {
     let of = stand.classes.iter().filter(|class| is_made(class) && class.classid.qdisc() == qdisc);
-    let parents: BTreeMap<Handle, Handle> = stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
+    let parents: BTreeMap<Handle, Handle> =
+        stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
     let up = |class: &ClassDump| {
-        std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied()).take(parents.len()).count()
+        std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied())
+            .take(parents.len())
+            .count()
     };
     let mut all: Vec<(usize, &ClassDump)> = of.map(|class| (up(class), class)).collect();
     // Those alike keep the order in which they are told.

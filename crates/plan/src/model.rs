@@ -7,8 +7,8 @@ use tidegate_policy::Kind;
 use tidegate_policy::dump::{Installed, QdiscDump};
 use tidegate_policy::netfilter::{RuleChain, RuleTable};
 
-/// Everything that is configured on a device of the model machine at a moment of its time; nothing, where the machine
-/// has no device of that name.
+/// Everything that is configured on a device of the model machine at a moment of its time; nothing, where the
+/// machine has no device of that name.
 pub fn installed(machine: &mut Gateway, now: Time, dev: &str) -> Installed {
     let Some(device) = machine.device(dev) else { return Installed::default() };
     let (qdiscs, classes) = (machine.qdiscs(now, device), machine.classes(now, device));

@@ -25,7 +25,10 @@ impl fmt::Display for RebindError {
             }
             RebindError::Several(devices) => {
                 let devices = devices.join(" and ");
-                write!(f, "the policy is for {devices}; one for a single device can be bound to another with --dev")
+                write!(
+                    f,
+                    "the policy is for {devices}; one for a single device can be bound to another with --dev"
+                )
             }
         }
     }
@@ -33,7 +36,8 @@ impl fmt::Display for RebindError {
 
 impl std::error::Error for RebindError {}
 
-/// The devices that a policy queues on and does not make itself: neither an ifb nor lo. In the order of their names.
+/// The devices that a policy queues on and does not make itself: neither an ifb nor lo. In the order of their
+/// names.
 pub fn real_devices(ops: &[Op]) -> Vec<String> {
     let made = |op: &Op| match op {
         Op::Link(LinkOp::Add { name, .. }) => Some(name.clone()),
@@ -42,7 +46,8 @@ pub fn real_devices(ops: &[Op]) -> Vec<String> {
     let made: BTreeSet<String> = ops.iter().filter_map(made).collect();
     let queues = |op: &&Op| matches!(op, Op::Qdisc(_) | Op::Class(_) | Op::Filter(_));
     let named: BTreeSet<&str> = ops.iter().filter(queues).filter_map(Op::device).collect();
-    let real = |name: &&str| !made.contains(*name) && LinkKind::of_name(name) != LinkKind::Ifb && *name != "lo";
+    let real =
+        |name: &&str| !made.contains(*name) && LinkKind::of_name(name) != LinkKind::Ifb && *name != "lo";
     named.into_iter().filter(real).map(str::to_owned).collect()
 }
 
@@ -88,11 +93,14 @@ mod tests {
     fn every_name_of_the_device_is_another() {
         let script = |dev: &str| {
             format!(
-                "qdisc add dev {dev} root handle 1: htb default 10\nclass add dev {dev} parent 1: classid 1:10 htb rate 1mbit\n\
+                "qdisc add dev {dev} root handle 1: htb default 10\nclass add dev {dev} parent 1: classid \
+                1:10 htb rate 1mbit\n\
                  qdisc add dev {dev} handle ffff: ingress\n\
-                 filter add dev {dev} parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0\n\
+                 filter add dev {dev} parent ffff: protocol ip u32 match u32 0 0 action mirred egress \
+                 redirect dev ifb0\n\
                  qdisc add dev ifb0 root tbf rate 1mbit burst 2k limit 10k\n\
-                 filter add dev ifb0 parent 1: protocol ip u32 match u32 0 0 action mirred egress mirror dev {dev}\n"
+                 filter add dev ifb0 parent 1: protocol ip u32 match u32 0 0 action mirred egress mirror \
+                 dev {dev}\n"
             )
         };
         let bound = on_device(&ops(&script("eth0")), "wan7").expect("it is for one device");
@@ -104,7 +112,12 @@ mod tests {
     fn a_policy_for_two_devices_or_none_is_bound_to_no_other() {
         let two = ops("qdisc add dev eth0 root pfifo\nqdisc add dev eth1 root pfifo\n");
         let told = on_device(&two, "wan7").expect_err("two").to_string();
-        assert_eq!(told, "the policy is for eth0 and eth1; one for a single device can be bound to another with --dev");
-        assert!(on_device(&[], "wan7").expect_err("none").to_string().starts_with("the policy queues nothing"));
+        assert_eq!(
+            told,
+            "the policy is for eth0 and eth1; one for a single device can be bound to another with --dev"
+        );
+        assert!(
+            on_device(&[], "wan7").expect_err("none").to_string().starts_with("the policy queues nothing")
+        );
     }
 }

@@ -97,7 +97,11 @@ impl<'l> Makers<'l> {
         let name = Some(qdisc.kind.name());
         let from = all.iter().rposition(|op| op.verb == Verb::Add && op.kind.as_deref() == name).unwrap_or(0);
         let of_kind = all.get(from..).unwrap_or_default();
-        if of_kind.iter().any(|op| op.kind.as_deref().is_some_and(|kind| Some(kind) != name)) { &[] } else { of_kind }
+        if of_kind.iter().any(|op| op.kind.as_deref().is_some_and(|kind| Some(kind) != name)) {
+            &[]
+        } else {
+            of_kind
+        }
     }
 
     pub(crate) fn class_estimator(&self, class: Handle) -> Option<Estimator> {
@@ -105,7 +109,12 @@ impl<'l> Makers<'l> {
     }
 
     /// The operations that make a qdisc.
-    pub(crate) fn make(&self, wanted: &QdiscDump, parent: Handle, handle: Handle) -> Result<Vec<Op>, Incomplete> {
+    pub(crate) fn make(
+        &self,
+        wanted: &QdiscDump,
+        parent: Handle,
+        handle: Handle,
+    ) -> Result<Vec<Op>, Incomplete> {
         let known = self.of(wanted);
         if missing(wanted).is_none() {
             let estimator = known.iter().rev().find_map(|op| op.estimator);
@@ -115,14 +124,17 @@ impl<'l> Makers<'l> {
             return Err(Incomplete::of(wanted));
         }
         let verbs = std::iter::once(Verb::Add).chain(std::iter::repeat(Verb::Change));
-        let again =
-            known.iter().zip(verbs).map(|(op, verb)| Op::Qdisc(QdiscOp { verb, parent, handle, ..(*op).clone() }));
+        let again = known
+            .iter()
+            .zip(verbs)
+            .map(|(op, verb)| Op::Qdisc(QdiscOp { verb, parent, handle, ..(*op).clone() }));
         Ok(again.collect())
     }
 
     /// The operations that give a qdisc other values where it stands; `None`: it must be made anew.
     pub(crate) fn change(&self, live: &QdiscDump, wanted: &QdiscDump) -> Option<Vec<Op>> {
-        let change = |op: QdiscOp| QdiscOp { verb: Verb::Change, parent: live.parent, handle: live.handle, ..op };
+        let change =
+            |op: QdiscOp| QdiscOp { verb: Verb::Change, parent: live.parent, handle: live.handle, ..op };
         let made = made(wanted, live.parent);
         let op = match live.kind.changes() {
             Changes::Anew => return None,
@@ -151,13 +163,17 @@ const SFQ_LIMIT: u32 = 127;
 /// Microseconds that CoDel, which counts in steps of 1,024 ns, tells as so many again.
 fn codel_time(told: Option<u32>) -> Option<u32> {
     let again = |us: u64| us * 1000 / 1024 * 1024 / 1000;
-    told.map(|told| (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told))
+    told.map(|told| {
+        (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told)
+    })
 }
 
 /// Microseconds that PIE, which counts in ticks of 64 ns, tells as so many again.
 fn tick_time(told: Option<u32>) -> Option<u32> {
     let again = |us: u64| us * 1000 / 64 * 64 / 1000;
-    told.map(|told| (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told))
+    told.map(|told| {
+        (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told)
+    })
 }
 
 /// What must be said to have these values.
@@ -176,7 +192,8 @@ fn said(params: &QdiscParams) -> QdiscParams {
         }
         QdiscParams::Pie(params) => params.target_us = tick_time(params.target_us),
         QdiscParams::FqPie(params) => params.pie.target_us = tick_time(params.pie.target_us),
-        // The limit of one that was not told any is not one that it could be told: fewer queues would come of it.
+        // The limit of one that was not told any is not one that it could be told: fewer queues would come of
+        // it.
         QdiscParams::Sfq(params) if params.limit == SFQ_LIMIT => params.limit = 0,
         _ => {}
     }
@@ -217,14 +234,19 @@ mod tests {
         assert_eq!([codel_time(Some(4999)), tick_time(Some(19_998))], [Some(5000), Some(19_999)]);
     }
 
-    /// tc makes a table of sizes whose cells reach the MTU, aligned to −1; one of other makers has unknown entries.
+    /// tc makes a table of sizes whose cells reach the MTU, aligned to −1; one of other makers has unknown
+    /// entries.
     #[test]
     fn tables_of_sizes_as_tc_makes_them() {
         let table = SizeTable { cell_align: -1, cell_log: 2, mtu: 2047, tsize: 512, ..SizeTable::default() };
         let entries = table.entries();
         assert_eq!(whole(&table).map(|table| table.data), entries.clone());
         assert!(entries.is_some_and(|entries| entries.len() == 512));
-        assert_eq!(whole(&SizeTable { mtu: 2048, ..table.clone() }), None, "its last cell is beyond the table");
+        assert_eq!(
+            whole(&SizeTable { mtu: 2048, ..table.clone() }),
+            None,
+            "its last cell is beyond the table"
+        );
         assert_eq!(whole(&SizeTable { cell_align: 0, ..table.clone() }), None);
         let own = SizeTable { data: vec![7; 512], cell_align: 0, ..table.clone() };
         assert_eq!(whole(&own), Some(own.clone()), "what is told is known");

@@ -1,8 +1,8 @@
 //! Parameters as they are compared: without what dumps do not tell, and what means the same written alike.
 
 use tidegate_policy::{
-    Act, Action, ClassParams, Control, FilterParams, FlowSaid, GredParams, HtbParams, NetemParams, QdiscParams,
-    SizeTable,
+    Act, Action, ClassParams, Control, FilterParams, FlowSaid, GredParams, HtbParams, NetemParams,
+    QdiscParams, SizeTable,
 };
 
 /// Those of a qdisc.
@@ -21,7 +21,9 @@ pub(crate) fn qdisc(params: &QdiscParams) -> QdiscParams {
         }
         // Its classes past all queues have as much room as the device's own, unless that was said.
         QdiscParams::Htb(HtbParams { direct_qlen, .. }) => *direct_qlen = None,
-        QdiscParams::FqCodel(params) => params.ce_selector = params.ce_selector.filter(|(_, mask)| *mask != 0),
+        QdiscParams::FqCodel(params) => {
+            params.ce_selector = params.ce_selector.filter(|(_, mask)| *mask != 0)
+        }
         _ => {}
     }
     params
@@ -92,8 +94,8 @@ pub(crate) fn action(action: &Action) -> Action {
 mod tests {
     use super::*;
     use tidegate_policy::{
-        FlowParams, FqCodelParams, FwParams, GredQueueDump, Indev, Mirred, NetemCorrelations, NetemRate, NetemSlot,
-        Police, Table, TbfParams, U32Params,
+        FlowParams, FqCodelParams, FwParams, GredQueueDump, Indev, Mirred, NetemCorrelations, NetemRate,
+        NetemSlot, Police, Table, TbfParams, U32Params,
     };
 
     /// What dumps leave out, or write in two ways, does not make a qdisc another one; what they tell does.
@@ -110,7 +112,9 @@ mod tests {
             })
         };
         let rate = |rate| {
-            netem(&move |params: &mut NetemParams| params.rate = Some(NetemRate { rate, ..NetemRate::default() }))
+            netem(&move |params: &mut NetemParams| {
+                params.rate = Some(NetemRate { rate, ..NetemRate::default() })
+            })
         };
         let slot = |table: Option<Table>| {
             netem(&move |params: &mut NetemParams| {
@@ -118,13 +122,18 @@ mod tests {
             })
         };
         let table = || Some(Table([1, 2].into()));
-        let tbf =
-            |limit, burst, peak_burst| QdiscParams::Tbf(TbfParams { limit, burst, peak_burst, ..TbfParams::default() });
-        let htb = |default, direct_qlen| QdiscParams::Htb(HtbParams { default, direct_qlen, ..HtbParams::default() });
-        let selector = |ce_selector| QdiscParams::FqCodel(FqCodelParams { ce_selector, ..FqCodelParams::default() });
+        let tbf = |limit, burst, peak_burst| {
+            QdiscParams::Tbf(TbfParams { limit, burst, peak_burst, ..TbfParams::default() })
+        };
+        let htb = |default, direct_qlen| {
+            QdiscParams::Htb(HtbParams { default, direct_qlen, ..HtbParams::default() })
+        };
+        let selector =
+            |ce_selector| QdiscParams::FqCodel(FqCodelParams { ce_selector, ..FqCodelParams::default() });
         let gred = |limit, average, packets| {
             let mut queue = GredQueueDump::default();
-            (queue.queue.limit, queue.average, queue.packets, queue.forced_mark) = (limit, average, packets, packets);
+            (queue.queue.limit, queue.average, queue.packets, queue.forced_mark) =
+                (limit, average, packets, packets);
             QdiscParams::Gred(GredParams::InForce(Default::default(), vec![queue]))
         };
         let plain = netem(&|_| ());
@@ -169,8 +178,13 @@ mod tests {
     #[test]
     fn filters_and_actions_without_the_machines_numbers() {
         let indev = |device| Some(Indev { device, ..Indev::named("eth0") });
-        let fw = |mask, device| FilterParams::Fw(FwParams { mask, indev: indev(device), ..FwParams::default() });
-        assert_eq!(filter(&fw(Some(u32::MAX), 1)), filter(&fw(None, 2)), "every bit is what nobody needs to say");
+        let fw =
+            |mask, device| FilterParams::Fw(FwParams { mask, indev: indev(device), ..FwParams::default() });
+        assert_eq!(
+            filter(&fw(Some(u32::MAX), 1)),
+            filter(&fw(None, 2)),
+            "every bit is what nobody needs to say"
+        );
         assert_ne!(filter(&fw(Some(0xff), 1)), filter(&fw(None, 1)));
         let flow = |bits, rshift| {
             let said = FlowSaid { bits, ..FlowSaid::default() };
@@ -183,7 +197,8 @@ mod tests {
         assert_ne!(filter(&u32s(0, Some(0x0010_0000))), filter(&u32s(0, None)));
         assert_eq!([0x8000_0000, 0x7ff0_0000, 0x0010_0000].map(named_table), [0, 0x7ff0_0000, 0x0010_0000]);
         let Act::Mirred(to) = Act::redirect("ifb0") else { panic!("mirred") };
-        let mirred = |index, device| Action { index, ..Action::from(Act::Mirred(Mirred { device, ..to.clone() })) };
+        let mirred =
+            |index, device| Action { index, ..Action::from(Act::Mirred(Mirred { device, ..to.clone() })) };
         assert_eq!(action(&mirred(1, 7)), action(&mirred(2, 8)));
         let police = |conform| Action::from(Act::Police(Police { conform, ..Police::default() }));
         assert_eq!(action(&police(Some(Control::Pass))), action(&police(None)));

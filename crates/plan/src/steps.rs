@@ -66,7 +66,10 @@ impl Plan {
             verb == Verb::Delete
         };
         debug_assert!(sign == Sign::Remove || !ops.is_empty(), "what is made or changed takes a command");
-        debug_assert!(ops.iter().all(|op| deletes(op) == (sign == Sign::Remove)), "a step does what its sign says");
+        debug_assert!(
+            ops.iter().all(|op| deletes(op) == (sign == Sign::Remove)),
+            "a step does what its sign says"
+        );
         self.steps.push(Step { sign, item, ops });
     }
 
@@ -82,8 +85,8 @@ pub const SHARED: &str = "to which list of filters a shared table belongs";
 /// What is not told of a qdisc on such a class.
 pub const HIDDEN: &str = "the classes below a qdisc that drops early";
 
-/// Qdiscs that stay: what each is called there, by what it is called here. Automatic handles differ from machine to
-/// machine.
+/// Qdiscs that stay: what each is called there, by what it is called here. Automatic handles differ from
+/// machine to machine.
 #[derive(Debug, Default)]
 pub(crate) struct Same(pub(crate) BTreeMap<u16, u16>);
 

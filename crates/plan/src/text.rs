@@ -65,7 +65,8 @@ pub fn line(step: &Step) -> String {
     match last {
         Some(command) => {
             let words = command.args.iter().map(String::as_str);
-            let words = words.map(|word| if matches!(word, "add" | "replace" | "change") { verb } else { word });
+            let words =
+                words.map(|word| if matches!(word, "add" | "replace" | "change") { verb } else { word });
             format!("tc {}", words.collect::<Vec<_>>().join(" "))
         }
         None => listing.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -90,7 +91,9 @@ fn above(item: &Item) -> String {
 /// A filter's number as tc writes it: u32's has three parts.
 fn number(kind: &str, handle: u32) -> String {
     match kind {
-        "u32" => format!("{:x}:{:x}:{:x}", handle >> 20, handle >> 12 & 0xff, handle & 0xfff).replace(":0:", "::"),
+        "u32" => {
+            format!("{:x}:{:x}:{:x}", handle >> 20, handle >> 12 & 0xff, handle & 0xfff).replace(":0:", "::")
+        }
         _ => format!("{handle:#x}"),
     }
 }
@@ -121,9 +124,16 @@ fn removal(dev: &str, item: &Item) -> String {
             format!("tc qdisc del dev {dev} root ({} {})", dump.kind.name(), dump.handle)
         }
         Item::Qdisc(dump) => {
-            format!("tc qdisc del dev {dev} parent {} handle {} ({})", dump.parent, dump.handle, dump.kind.name())
+            format!(
+                "tc qdisc del dev {dev} parent {} handle {} ({})",
+                dump.parent,
+                dump.handle,
+                dump.kind.name()
+            )
         }
-        Item::Class(dump) => format!("tc class del dev {dev} classid {} ({})", dump.classid, dump.kind.name()),
+        Item::Class(dump) => {
+            format!("tc class del dev {dev} classid {} ({})", dump.classid, dump.kind.name())
+        }
         Item::Filter(dump) => {
             let handle = match &dump.entry {
                 FilterEntry::Filter { handle, .. } => format!(" handle {}", number(dump.kind, *handle)),

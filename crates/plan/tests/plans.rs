@@ -1,5 +1,5 @@
-//! The planner, on the model machine: from what one recorded script leaves behind to what the next one does, for all of them, each way leads where it
-//! should, and a way from a place to itself is none.
+//! The planner, on the model machine: from what one recorded script leaves behind to what the next one does,
+//! for all of them, each way leads where it should, and a way from a place to itself is none.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -59,7 +59,8 @@ impl Machine {
 fn machine(script: &str) -> Machine {
     let mut machine = Machine::new();
     for line in script.lines() {
-        let words: Vec<String> = line.replace('\'', "").split_whitespace().skip(1).map(String::from).collect();
+        let words: Vec<String> =
+            line.replace('\'', "").split_whitespace().skip(1).map(String::from).collect();
         if line.starts_with("tc ")
             && let Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) = tc::parse(&words, &Env::default())
         {
@@ -85,8 +86,12 @@ fn go(from: &str, to: &str) -> Result<(), String> {
 fn differing(live: &Installed, left: &Plan) -> String {
     let step = left.steps.last().expect("there is one");
     let stands = match &step.item {
-        Item::Qdisc(wanted) => format!("{:?}", live.qdiscs.iter().find(|qdisc| qdisc.parent == wanted.parent)),
-        Item::Class(wanted) => format!("{:?}", live.classes.iter().find(|class| class.classid == wanted.classid)),
+        Item::Qdisc(wanted) => {
+            format!("{:?}", live.qdiscs.iter().find(|qdisc| qdisc.parent == wanted.parent))
+        }
+        Item::Class(wanted) => {
+            format!("{:?}", live.classes.iter().find(|class| class.classid == wanted.classid))
+        }
         Item::Filter(wanted) => format!(
             "{:?}",
             live.filters
@@ -108,7 +113,8 @@ fn commands(archive: &[u8]) -> Vec<(String, String)> {
         if path.file_name().is_some_and(|name| name == "script.tc") {
             let mut text = String::new();
             entry.read_to_string(&mut text).expect("text");
-            let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+            let folder =
+                path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
             all.push((folder.unwrap_or_default(), text));
         }
     }
@@ -153,7 +159,10 @@ fn steps(from: &str, to: &str) -> Vec<String> {
     let way = plan(&from.stand(), &to.stand(), &to.log_of_device()).expect("everything is told");
     let told = text::text(DEV, &way);
     let mut lines = told.lines();
-    assert_eq!([lines.next(), lines.next()], [Some("--- link0: as it stands"), Some("+++ link0: as it is wanted")]);
+    assert_eq!(
+        [lines.next(), lines.next()],
+        [Some("--- link0: as it stands"), Some("+++ link0: as it is wanted")]
+    );
     for op in way.ops() {
         from.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
     }
@@ -188,7 +197,8 @@ const TREE: &str = "qdisc add dev link0 root handle 1: htb default 20
     filter add dev link0 parent 1: pref 1 protocol ip handle 5 fw classid 1:10
     filter add dev link0 parent 1: pref 2 protocol ip u32 match ip dport 80 0xffff classid 1:20";
 
-/// What can be changed is changed, what cannot is made anew, and the rest stays: what each change of one line comes to.
+/// What can be changed is changed, what cannot is made anew, and the rest stays: what each change of one line
+/// comes to.
 #[test]
 fn the_way_is_no_longer_than_it_must_be() {
     let kept = |count: usize| format!("= {count} qdiscs, classes and filters stay as they are");
@@ -212,7 +222,9 @@ fn the_way_is_no_longer_than_it_must_be() {
     let found = changed("pfifo limit 50", "bfifo limit 9000");
     assert_eq!(found.last(), Some(&kept(6)));
     assert!(
-        found.iter().any(|line| line.starts_with("+ tc qdisc add dev link0 parent 1:10 handle 10: bfifo limit 9000")),
+        found
+            .iter()
+            .any(|line| line.starts_with("+ tc qdisc add dev link0 parent 1:10 handle 10: bfifo limit 9000")),
         "{found:?}"
     );
     // A filter that leads elsewhere.
@@ -221,18 +233,23 @@ fn the_way_is_no_longer_than_it_must_be() {
     let found = changed("dport 80", "dport 443");
     assert_eq!(found.last(), Some(&kept(6)), "{found:?}");
     assert!(
-        found.iter().any(|line| line.starts_with("- tc filter del dev link0 parent 1: pref 2 handle 800::800 u32")),
+        found
+            .iter()
+            .any(|line| line.starts_with("- tc filter del dev link0 parent 1: pref 2 handle 800::800 u32")),
         "{found:?}"
     );
     assert!(
-        found.iter().any(|line| line.contains("match u32 0x000001bb 0x0000ffff at 20") || line.contains("000001bb")),
+        found
+            .iter()
+            .any(|line| line.contains("match u32 0x000001bb 0x0000ffff at 20") || line.contains("000001bb")),
         "{found:?}"
     );
     // A qdisc's own parameters.
     let found = changed("default 20", "default 10");
     assert_eq!(found[0], "- tc qdisc del dev link0 root (htb 1:)", "htb cannot be changed");
     assert!(
-        found[1].starts_with("+ tc qdisc add dev link0 root handle 1: htb ") && found[1].contains(" default 10 "),
+        found[1].starts_with("+ tc qdisc add dev link0 root handle 1: htb ")
+            && found[1].contains(" default 10 "),
         "{found:?}"
     );
     // What goes, and what comes.
@@ -294,7 +311,11 @@ fn parameters_of_each_kind_are_brought_about() {
         ),
     ];
     for (one, other) in table {
-        assert_eq!(steps(&root(one), &root(one)), ["= 1 qdiscs, classes and filters stay as they are"], "{one}");
+        assert_eq!(
+            steps(&root(one), &root(one)),
+            ["= 1 qdiscs, classes and filters stay as they are"],
+            "{one}"
+        );
         for (from, to) in [(one, other), (other, one)] {
             assert!(!steps(&root(from), &root(to)).is_empty(), "{from} → {to}");
         }
@@ -305,7 +326,9 @@ fn parameters_of_each_kind_are_brought_about() {
 #[test]
 fn filters_are_told_apart() {
     let on = |filter: &str| {
-        format!("qdisc add dev link0 root handle 1: prio\nfilter add dev link0 parent 1: pref 3 protocol {filter}")
+        format!(
+            "qdisc add dev link0 root handle 1: prio\nfilter add dev link0 parent 1: pref 3 protocol {filter}"
+        )
     };
     let table = [
         ("ip handle 5 fw classid 1:1", "ip handle 6 fw classid 1:1"),
@@ -317,8 +340,14 @@ fn filters_are_told_apart() {
         ("ip matchall action skbedit mark 1", "ip matchall action skbedit mark 1 action drop"),
         ("ip basic classid 1:1", "ip basic classid 1:2"),
         ("ip u32 match u32 0 0 classid 1:1", "ip u32 match u32 1 1 at 4 classid 1:1"),
-        ("ip handle 1 flow map key mark rshift 2 and 0xff addend 5", "ip handle 1 flow map key mark rshift 3 and 0xff"),
-        ("ip handle 1 flow hash keys src,dst divisor 4", "ip handle 1 flow hash keys src divisor 4 perturb 10"),
+        (
+            "ip handle 1 flow map key mark rshift 2 and 0xff addend 5",
+            "ip handle 1 flow map key mark rshift 3 and 0xff",
+        ),
+        (
+            "ip handle 1 flow hash keys src,dst divisor 4",
+            "ip handle 1 flow hash keys src divisor 4 perturb 10",
+        ),
         ("ip flower ip_proto tcp dst_port 80 classid 1:1", "ip flower ip_proto udp dst_port 80 classid 1:1"),
         ("ip chain 4 matchall classid 1:1", "ip matchall classid 1:1"),
         ("ip matchall classid 1:1", "ip flower classid 1:1"),
@@ -334,20 +363,29 @@ fn filters_are_told_apart() {
         }
     }
     // Both directions of clsact, each with its own list; and what is added stands beside what stays.
-    let both = "qdisc add dev link0 clsact\nfilter add dev link0 ingress pref 1 protocol ip matchall action drop";
+    let both =
+        "qdisc add dev link0 clsact\nfilter add dev link0 ingress pref 1 protocol ip matchall action drop";
     let more = format!("{both}\nfilter add dev link0 egress pref 1 protocol ip matchall action drop");
     let found = steps(both, &more);
-    assert_eq!(found.last().map(String::as_str), Some("= 2 qdiscs, classes and filters stay as they are"), "{found:?}");
+    assert_eq!(
+        found.last().map(String::as_str),
+        Some("= 2 qdiscs, classes and filters stay as they are"),
+        "{found:?}"
+    );
     assert_eq!(steps(&more, "")[0], "- tc qdisc del dev link0 clsact (ffff:)");
     let found = steps(&more, both);
-    assert!(found[0].starts_with("- tc filter del dev link0 parent ffff:fff3 pref 1 handle 0x1 matchall"), "{found:?}");
+    assert!(
+        found[0].starts_with("- tc filter del dev link0 parent ffff:fff3 pref 1 handle 0x1 matchall"),
+        "{found:?}"
+    );
 }
 
 /// Few lines are shown of a long way, and how many more there are.
 #[test]
 fn a_long_way_is_cut() {
     let classes = |count: u32| {
-        let class = |at: u32| format!("\nclass add dev link0 parent 1: classid 1:{:x} htb rate 1mbit", at + 1);
+        let class =
+            |at: u32| format!("\nclass add dev link0 parent 1: classid 1:{:x} htb rate 1mbit", at + 1);
         String::from("qdisc add dev link0 root handle 1: htb") + &(0..count).map(class).collect::<String>()
     };
     assert_eq!((steps("", &classes(59)).len(), steps("", &classes(60)).len()), (60, 61));
@@ -378,13 +416,15 @@ fn a_device_made_again() {
         refused(&hidden),
         format!("the pfifo 3: of link0 cannot be made again: the kernel does not tell {HIDDEN}")
     );
-    let averages =
-        "qdisc add dev link0 root handle 1: red limit 400k min 30k max 90k avpkt 1000 burst 55 bandwidth 10mbit";
-    let expected =
-        "the red 1: of link0 cannot be made again: the kernel does not tell how its average falls while it is idle";
+    let averages = "qdisc add dev link0 root handle 1: red limit 400k min 30k max 90k avpkt 1000 burst 55 \
+    bandwidth 10mbit";
+    let expected = "the red 1: of link0 cannot be made again: the kernel does not tell how its average \
+    falls while it is idle";
     assert_eq!(refused(&on(averages).stand()), expected);
     let nothing = plan(&on(TREE).stand(), &on(TREE).stand(), &[]).expect("told");
-    assert!(nothing.is_empty() && !plan(&Installed::default(), &on(TREE).stand(), &[]).expect("told").is_empty());
+    assert!(
+        nothing.is_empty() && !plan(&Installed::default(), &on(TREE).stand(), &[]).expect("told").is_empty()
+    );
 }
 
 /// Filters may lead into tables of their own list, and of another one.
@@ -394,26 +434,31 @@ fn filters_that_lead_into_tables() {
         filter add dev link0 parent 1: pref 1 protocol ip handle 1: u32 divisor 4
         filter add dev link0 parent 1: pref 1 protocol ip u32 ht 1:2: match ip dport 80 0xffff classid 1:2";
     let own = format!("{tree}\nfilter add dev link0 parent 1: pref 1 protocol ip u32 match u32 0 0 link 1:");
-    let linked = format!("{tree}\nfilter add dev link0 parent 1: pref 2 protocol ip u32 match u32 0 0 link 1:");
+    let linked =
+        format!("{tree}\nfilter add dev link0 parent 1: pref 2 protocol ip u32 match u32 0 0 link 1:");
     assert!(steps(&own, &own)[0].starts_with("= ") && steps(&linked, &linked)[0].starts_with("= "));
     // A list with tables of its own that changes is made again as a whole, the tables first.
     let changed = own.replace("dport 80", "dport 443");
     let found = steps(&own, &changed);
     assert!(found.iter().filter(|line| line.starts_with("- tc filter del")).count() >= 3, "{found:?}");
     let table = found.iter().position(|line| line.contains("divisor 4") && line.starts_with("+ "));
-    let leads = found.iter().position(|line| line.contains("0x00000000 0x00000000") && line.starts_with("+ "));
+    let leads =
+        found.iter().position(|line| line.contains("0x00000000 0x00000000") && line.starts_with("+ "));
     assert!(table.is_some() && table < leads, "{found:?}");
 }
 
-/// A curve of HFSC cannot be taken from a class, and a class that others hang on is another: the tree is made again.
+/// A curve of HFSC cannot be taken from a class, and a class that others hang on is another: the tree is made
+/// again.
 #[test]
 fn what_cannot_be_changed_in_place() {
     let hfsc = |class: &str| {
         format!(
-            "qdisc add dev link0 root handle 1: hfsc default 1\nclass add dev link0 parent 1: classid 1:1 hfsc {class}"
+            "qdisc add dev link0 root handle 1: hfsc default 1\nclass add dev link0 parent 1: classid 1:1 \
+            hfsc {class}"
         )
     };
-    let in_place = |from: &str, to: &str| steps(&hfsc(from), &hfsc(to)).iter().all(|line| !line.starts_with("- "));
+    let in_place =
+        |from: &str, to: &str| steps(&hfsc(from), &hfsc(to)).iter().all(|line| !line.starts_with("- "));
     assert!(in_place("ls rate 1mbit", "ls rate 2mbit"));
     assert!(in_place("ls rate 1mbit", "ls rate 1mbit rt rate 1mbit"), "a curve comes");
     assert!(!in_place("ls rate 1mbit rt rate 1mbit", "ls rate 1mbit"), "a curve goes");
@@ -430,7 +475,10 @@ fn what_cannot_be_changed_in_place() {
     };
     let found = steps(&pair("10", "20"), &pair("20", "10"));
     assert_eq!(found[0], "- tc qdisc del dev link0 root (htb 1:)", "{found:?}");
-    assert_eq!(steps(&pair("10", "20"), &pair("10", "20")), ["= 5 qdiscs, classes and filters stay as they are"]);
+    assert_eq!(
+        steps(&pair("10", "20"), &pair("10", "20")),
+        ["= 5 qdiscs, classes and filters stay as they are"]
+    );
     assert!(steps(&pair("10", "20"), &pair("10", "30")).iter().all(|line| !line.contains("root")));
 }
 
@@ -453,12 +501,16 @@ fn handles_that_the_kernel_chose() {
         "a qdisc hangs on it"
     );
     assert_eq!(
-        handles("qdisc add dev link0 root prio\nfilter add dev link0 parent 8001: pref 1 matchall classid 8001:1"),
+        handles(
+            "qdisc add dev link0 root prio\nfilter add dev link0 parent 8001: pref 1 matchall classid 8001:1"
+        ),
         ["8001:"],
         "a filter hangs on it"
     );
     assert_eq!(
-        handles("qdisc add dev link0 root htb\nclass add dev link0 parent 8001: classid 8001:1 htb rate 1mbit"),
+        handles(
+            "qdisc add dev link0 root htb\nclass add dev link0 parent 8001: classid 8001:1 htb rate 1mbit"
+        ),
         ["8001:"],
         "classes are made in it"
     );
@@ -473,13 +525,14 @@ fn drift_in_commands() {
     let expected = "--- link0: as it is\n+++ link0: as it was applied\n\
         ~ tc qdisc change dev link0 parent 1:10 handle 10: pfifo limit 50\n";
     assert_eq!(text::drift(DEV, &back), expected);
-    let words: BTreeSet<&str> = plan(&applied.stand(), &on("qdisc add dev link0 root handle 1: prio").stand(), &[])
-        .expect("told")
-        .steps
-        .iter()
-        .chain(&back.steps)
-        .map(|step| text::word(step.sign))
-        .collect();
+    let words: BTreeSet<&str> =
+        plan(&applied.stand(), &on("qdisc add dev link0 root handle 1: prio").stand(), &[])
+            .expect("told")
+            .steps
+            .iter()
+            .chain(&back.steps)
+            .map(|step| text::word(step.sign))
+            .collect();
     assert_eq!(words, BTreeSet::from(["add", "change", "delete"]));
 }
 
@@ -487,7 +540,8 @@ fn drift_in_commands() {
 #[test]
 fn what_would_cut_the_network_off() {
     use tidegate_loader::{ReadOptions, read_text};
-    let session = || Some(("192.0.2.1:22".parse().expect("ends"), "198.51.100.7:40000".parse().expect("ends")));
+    let session =
+        || Some(("192.0.2.1:22".parse().expect("ends"), "198.51.100.7:40000".parse().expect("ends")));
     let dangers = |lines: &str| {
         let policy = read_text("a.batch", lines, &ReadOptions::default()).expect("a policy");
         tidegate_plan::essential::dangers(&policy.reading(), session())
@@ -504,10 +558,14 @@ fn what_would_cut_the_network_off() {
     let starving = dangers(&class("7kbit"));
     assert!(
         starving.iter().any(|one| one
-            == "ARP (addresses of neighbours) would not get through eth0: its class 1:1 is sure of 7000 bit/s only"),
+            == "ARP (addresses of neighbours) would not get through eth0: its class 1:1 is sure of 7000 \
+            bit/s only"),
         "{starving:?}"
     );
-    assert!(starving.iter().all(|one| !one.contains("SSH")), "the session has a class of its own: {starving:?}");
+    assert!(
+        starving.iter().all(|one| !one.contains("SSH")),
+        "the session has a class of its own: {starving:?}"
+    );
     let dropped = dangers(
         "qdisc add dev eth0 root handle 1: prio\n\
          filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip sport 22 0xffff action drop\n",
@@ -529,13 +587,18 @@ fn tables_of_rules() {
     let matches = vec![Match { not: false, what: Condition::Out(DEV.into()) }];
     let rule = Rule { matches, ..Rule::default() };
     let command = NfCommand::Append("FORWARD".into(), rule.clone());
-    machine.told(&Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command })).expect("a rule");
+    machine
+        .told(&Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command }))
+        .expect("a rule");
     let tables = tidegate_plan::rule_tables(&machine.gateway);
     assert_eq!(
         tables.iter().map(|table| (table.family, table.name.as_str())).collect::<Vec<_>>(),
         [(Family::Ipv4, "mangle")]
     );
     let with_rules: Vec<_> = tables[0].chains.iter().filter(|chain| !chain.rules.is_empty()).collect();
-    assert_eq!((with_rules.len(), with_rules[0].name.as_str(), &with_rules[0].rules[0]), (1, "FORWARD", &rule));
+    assert_eq!(
+        (with_rules.len(), with_rules[0].name.as_str(), &with_rules[0].rules[0]),
+        (1, "FORWARD", &rule)
+    );
     assert!(tables[0].chains.iter().all(|chain| chain.accepts));
 }

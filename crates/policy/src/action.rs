@@ -33,7 +33,8 @@ pub struct Action {
     /// Its number among the machine's actions of its kind, from 1, by which `tc actions` names it; 0: the
     /// machine chooses the lowest that is free.
     pub index: u32,
-    /// It was written `police …` without `action` before it; the kernel remembers and tells it in other words.
+    /// It was written `police …` without `action` before it; the kernel remembers and tells it in other
+    /// words.
     pub old_style: bool,
     /// Bytes that its owner can know it by (`cookie`), at most 16 (`TC_COOKIE_MAX_SIZE`); empty without.
     pub cookie: Vec<u8>,
@@ -205,7 +206,9 @@ impl Act {
     /// The decisions that it may come to.
     pub fn controls(&self) -> Vec<Control> {
         match self {
-            Act::Gact(gact) => [gact.control].into_iter().chain(gact.random.map(|other| other.control)).collect(),
+            Act::Gact(gact) => {
+                [gact.control].into_iter().chain(gact.random.map(|other| other.control)).collect()
+            }
             Act::Police(police) => vec![police.exceed, police.conform.unwrap_or_default()],
             Act::Mirred(Mirred { control, .. })
             | Act::Skbedit(Skbedit { control, .. })
@@ -222,7 +225,8 @@ impl Act {
         }
     }
 
-    /// The device that the packet itself leaves by (not the one where it is made to arrive), if that is what it does.
+    /// The device that the packet itself leaves by (not the one where it is made to arrive), if that is what
+    /// it does.
     pub fn redirects_to(&self) -> Option<&str> {
         match self {
             Act::Mirred(Mirred { copy: false, arrives: false, to, .. }) => Some(to),

@@ -150,7 +150,8 @@ pub struct ActionDump {
     pub binds: u32,
     /// The same, and one more where it was made by itself.
     pub refs: u32,
-    /// A filter had it last by `police` without `action`: then the kernel adds its counters to each filter that has it first.
+    /// A filter had it last by `police` without `action`: then the kernel adds its counters to each filter
+    /// that has it first.
     pub counted_old: bool,
     /// It was made that way: then cards need not count for it.
     pub made_old: bool,
@@ -171,7 +172,8 @@ pub struct U32Hits {
     pub asked: u64,
     /// Packets that it matched.
     pub matched: u64,
-    /// Per key: packets for which the keys up to this one held. Per condition of basic: packets for which it held.
+    /// Per key: packets for which the keys up to this one held. Per condition of basic: packets for which it
+    /// held.
     pub keys: Vec<u64>,
     /// Packets whose mark matched; of flower, packets that came in by its device.
     pub mark: u64,

@@ -62,7 +62,8 @@ impl Errno {
     }
 }
 
-/// A refusal: the error number and, where the kernel has one, its message (without the final full stop tc adds).
+/// A refusal: the error number and, where the kernel has one, its message (without the final full stop tc
+/// adds).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcError {
     /// The kernel's error number.

@@ -87,8 +87,8 @@ pub struct MatchallParams {
 pub struct FlowKeySet(pub u32);
 
 impl FlowKeySet {
-    /// tc's names, in the order in which the keys are hashed; then those of the inside of a tunnel, which were never in Linux itself
-    /// (Siemon's patch of 2011).
+    /// tc's names, in the order in which the keys are hashed; then those of the inside of a tunnel, which
+    /// were never in Linux itself (Siemon's patch of 2011).
     pub const NAMES: [&'static str; 24] = [
         "src",
         "dst",

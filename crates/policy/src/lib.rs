@@ -2,10 +2,11 @@
 #![forbid(unsafe_code)]
 //! The typed model of everything that tc, netfilter's tables and links can be told.
 //!
-//! A configuration is a sequence of [`Op`]s, because that is what has meaning in Linux: `change` with the same words refills a token
-//! bucket, `replace` with another handle drops what was queued. Front ends (`syntax`) make operations, the `gateway` carries them out
-//! and answers with [`dump`]s, which `syntax` prints in tc's words. The values here are those that cross the netlink boundary: what tc
-//! computes in user space (ticks, size tables) is already computed.
+//! A configuration is a sequence of [`Op`]s, because that is what has meaning in Linux: `change` with the
+//! same words refills a token bucket, `replace` with another handle drops what was queued. Front ends
+//! (`syntax`) make operations, the `gateway` carries them out and answers with [`dump`]s, which `syntax`
+//! prints in tc's words. The values here are those that cross the netlink boundary: what tc computes in user
+//! space (ticks, size tables) is already computed.
 
 extern crate alloc;
 
@@ -23,15 +24,15 @@ pub mod netfilter;
 pub mod spec;
 
 pub use action::{
-    Act, Action, CardCounts, Connmark, Control, Csum, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Nat, Only,
-    PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police, RandomGact, Sample, Simple, Skbedit, Skbmod, Vlan,
-    VlanHow, VlanTag,
+    Act, Action, CardCounts, Connmark, Control, Csum, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Nat,
+    Only, PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police, RandomGact, Sample, Simple, Skbedit,
+    Skbmod, Vlan, VlanHow, VlanTag,
 };
 pub use error::{Errno, TcError};
 pub use filter::{
-    BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid, FlowerField, FlowerKey,
-    FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField,
-    U32Params, Width,
+    BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid, FlowerField,
+    FlowerKey, FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key,
+    U32Offset, U32OffsetField, U32Params, Width,
 };
 pub use kind::*;
 pub use link::{LinkKind, LinkOp, RawLink, Tunnel, TunnelMode};

@@ -73,7 +73,8 @@ pub struct Tunnel {
     pub remote: IpAddr,
     /// The outer time to live; 0: the packet's own.
     pub ttl: u8,
-    /// How many more tunnels the packet may enter, said in a header of its own (RFC 2473 section 4.1.1); in IPv6 only.
+    /// How many more tunnels the packet may enter, said in a header of its own (RFC 2473 section 4.1.1); in
+    /// IPv6 only.
     pub encap_limit: Option<u8>,
 }
 
@@ -142,7 +143,8 @@ impl LinkOp {
 }
 
 impl LinkKind {
-    /// What a device of that name most likely is, where nothing but the name is known: `ppp0`, `ifb0`, `br-lan`, `eth0.5`.
+    /// What a device of that name most likely is, where nothing but the name is known: `ppp0`, `ifb0`,
+    /// `br-lan`, `eth0.5`.
     pub fn of_name(name: &str) -> LinkKind {
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let tunnel = |mode| LinkKind::Tunnel(Tunnel::unsaid(mode));
@@ -183,8 +185,18 @@ mod tests {
             kind => format!("{kind:?}"),
         };
         let names = ["eth0", "ppp0", "ifb4eth0", "ifb1", "tunl1", "br0", "eth0.5", "lo", "wlan0", "sit1"];
-        let wanted =
-            ["Ethernet", "PointToPoint", "Ifb", "Ifb", "Ipip", "Bridge", "eth0 5", "Loopback", "Ethernet", "Sit"];
+        let wanted = [
+            "Ethernet",
+            "PointToPoint",
+            "Ifb",
+            "Ifb",
+            "Ipip",
+            "Bridge",
+            "eth0 5",
+            "Loopback",
+            "Ethernet",
+            "Sit",
+        ];
         assert_eq!(names.map(kind), wanted);
         assert_eq!(["wg0", "tun1", "wwan0"].map(kind), ["Raw(Wireguard)", "Raw(Tun)", "Raw(Wwan)"]);
     }

@@ -10,7 +10,9 @@ impl Op {
         match self {
             Op::Qdisc(op) => Some(&op.dev),
             Op::Class(op) => Some(&op.dev),
-            Op::Filter(FilterOp { dev, block: 0, .. }) | Op::Chain(ChainOp { dev, block: 0, .. }) => Some(dev),
+            Op::Filter(FilterOp { dev, block: 0, .. }) | Op::Chain(ChainOp { dev, block: 0, .. }) => {
+                Some(dev)
+            }
             Op::Filter(_) | Op::Chain(_) => None,
             Op::TxQueueLen { dev, .. } | Op::Mtu { dev, .. } | Op::Ring { dev, .. } => Some(dev),
             Op::Link(
@@ -92,7 +94,9 @@ fn of_link(op: &mut LinkOp, change: &mut dyn FnMut(&mut String)) {
                 _ => {}
             }
         }
-        LinkOp::Delete { name } | LinkOp::TxQueues { name, .. } | LinkOp::Address { name, .. } => change(name),
+        LinkOp::Delete { name } | LinkOp::TxQueues { name, .. } | LinkOp::Address { name, .. } => {
+            change(name)
+        }
         LinkOp::Rename { name, to } => {
             change(name);
             change(to);

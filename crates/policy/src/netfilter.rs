@@ -1,7 +1,7 @@
 //! Netfilter's tables as far as traffic control needs them: chains of rules that set marks and classes.
 //!
-//! iptables and nft speak of the same tables. Those of iptables have well-known names, chains and places; those that nft makes have any,
-//! and each of their base chains says itself where it stands.
+//! iptables and nft speak of the same tables. Those of iptables have well-known names, chains and places;
+//! those that nft makes have any, and each of their base chains says itself where it stands.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -61,7 +61,8 @@ pub enum Hook {
 
 impl Hook {
     /// All hooks.
-    pub const ALL: [Hook; 5] = [Hook::Prerouting, Hook::Input, Hook::Forward, Hook::Output, Hook::Postrouting];
+    pub const ALL: [Hook; 5] =
+        [Hook::Prerouting, Hook::Input, Hook::Forward, Hook::Output, Hook::Postrouting];
 
     /// nft's word.
     pub const fn name(self) -> &'static str {
@@ -97,7 +98,8 @@ impl ChainType {
     }
 }
 
-/// Where a base chain stands: at its hook those of lower priority are asked first; of equals the one made last.
+/// Where a base chain stands: at its hook those of lower priority are asked first; of equals the one made
+/// last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
     /// What it is for: filtering, translation, marking.
@@ -173,13 +175,15 @@ pub enum NfCommand {
     DeleteChain(Option<String>),
     /// `-P CHAIN ACCEPT|DROP`: true = accept.
     Policy(String, bool),
-    /// Sets packets and bytes of a chain's rule (counted from 1; 0 is the last), or without a number of its policy.
+    /// Sets packets and bytes of a chain's rule (counted from 1; 0 is the last), or without a number of its
+    /// policy.
     Counters(String, Option<usize>, u64, u64),
     /// nft's `add table`: made if it is not there, without chains.
     NewTable,
     /// nft's `delete table`.
     DeleteTable,
-    /// nft's `add chain … { type … hook … priority …; }` with its policy (true = accept); one that is there keeps its place.
+    /// nft's `add chain … { type … hook … priority …; }` with its policy (true = accept); one that is there
+    /// keeps its place.
     NewBase(String, Base, Option<bool>),
     /// nft's `add rule … handle N` and `insert rule … handle N`.
     Beside {
@@ -231,7 +235,8 @@ impl Rule {
         self.first.iter().chain(&self.target)
     }
 
-    /// Can packets of this IP version meet it? (nft's tables of both families may have rules for one of them.)
+    /// Can packets of this IP version meet it? (nft's tables of both families may have rules for one of
+    /// them.)
     pub fn is_for(&self, ipv6: bool) -> bool {
         !self.matches.iter().any(|m| matches!(m.what, Condition::Version6(v6) if (v6 == ipv6) == m.not))
     }
@@ -387,7 +392,8 @@ pub enum Target {
     Notrack(bool),
     /// Drop it and tell the sender: with what, in iptables' words.
     Reject(String),
-    /// Note it down: level 0 to 7, prefix, and what else to note (the bits of `--log-tcp-sequence` and its like).
+    /// Note it down: level 0 to 7, prefix, and what else to note (the bits of `--log-tcp-sequence` and its
+    /// like).
     Log {
         /// Syslog's level.
         level: u8,
@@ -396,8 +402,8 @@ pub enum Target {
         /// Bit 0 TCP's sequence numbers, 1 its options, 2 the IP options, 3 the user.
         flags: u8,
     },
-    /// Write the segment size into a SYN; `None`: what fits the way (`--clamp-mss-to-pmtu`). Hosts of the model fit their segments to
-    /// the way themselves, so nothing changes for them.
+    /// Write the segment size into a SYN; `None`: what fits the way (`--clamp-mss-to-pmtu`). Hosts of the
+    /// model fit their segments to the way themselves, so nothing changes for them.
     Tcpmss(Option<u16>),
     /// Back to the calling chain.
     Return,

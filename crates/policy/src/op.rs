@@ -76,7 +76,8 @@ pub struct QdiscOp {
     pub parent: Handle,
     /// Its own handle; [`Handle::NONE`] when not said.
     pub handle: Handle,
-    /// The kind's name; `None` when not said (`del`). A name tidegate does not know reaches the gateway, which refuses it as the kernel would.
+    /// The kind's name; `None` when not said (`del`). A name tidegate does not know reaches the gateway,
+    /// which refuses it as the kernel would.
     pub kind: Option<String>,
     /// Its parameters; `None` when tc sends none for this kind.
     pub params: Option<QdiscParams>,
@@ -88,7 +89,8 @@ pub struct QdiscOp {
     pub blocks: SharedBlocks,
 }
 
-/// The shared blocks of an ingress or clsact qdisc: lists of filters that several hooks have in common. 0: its own.
+/// The shared blocks of an ingress or clsact qdisc: lists of filters that several hooks have in common. 0:
+/// its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedBlocks {
     /// For what arrives (`ingress_block N`).

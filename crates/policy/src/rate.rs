@@ -85,8 +85,9 @@ pub struct SizeTable {
 }
 
 impl SizeTable {
-    /// Its entries as tc computes them, which the kernel is told and does not tell: entry i is the cost of the longest length that falls into it, at
-    /// least `mpu`, then whole cells. `None`: they do not fit with this `size_log`.
+    /// Its entries as tc computes them, which the kernel is told and does not tell: entry i is the cost of
+    /// the longest length that falls into it, at least `mpu`, then whole cells. `None`: they do not fit with
+    /// this `size_log`.
     pub fn entries(&self) -> Option<Vec<u16>> {
         let cost = |length: u64| {
             let length = length.max(self.mpu.into());

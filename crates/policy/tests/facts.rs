@@ -2,12 +2,12 @@
 
 use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{
-    Base, ChainType, Condition, Connbytes, CountDirection, CountMode, Family, Hook, Match, NfCommand, NfOp, Rule,
-    RuleChain, RuleTable,
+    Base, ChainType, Condition, Connbytes, CountDirection, CountMode, Family, Hook, Match, NfCommand, NfOp,
+    Rule, RuleChain, RuleTable,
 };
 use tidegate_policy::{
-    Act, Action, ActionsOp, ChainOp, Errno, FilterOp, FilterParams, FwParams, Indev, Kind, LinkKind, LinkLayer, LinkOp,
-    Mirred, Op, SizeTable, TcError, Verb,
+    Act, Action, ActionsOp, ChainOp, Errno, FilterOp, FilterParams, FwParams, Indev, Kind, LinkKind,
+    LinkLayer, LinkOp, Mirred, Op, SizeTable, TcError, Verb,
 };
 
 /// The priorities of the built-in chains (nft(8), "priority").
@@ -43,10 +43,19 @@ fn a_size_table_tells_costs() {
     assert_eq!(table.entries(), Some(vec![32, 64, 96, 128]));
     assert_eq!(SizeTable { mpu: 70, ..table.clone() }.entries(), Some(vec![70, 70, 96, 128]));
     assert_eq!(SizeTable { size_log: 3, ..table.clone() }.entries(), Some(vec![4, 8, 12, 16]));
-    assert_eq!(SizeTable { linklayer: LinkLayer::Atm, ..table.clone() }.entries(), Some(vec![53, 106, 106, 159]));
-    assert_eq!(SizeTable { linklayer: LinkLayer::Atm, mpu: 97, ..table.clone() }.entries(), Some(vec![159; 4]));
+    assert_eq!(
+        SizeTable { linklayer: LinkLayer::Atm, ..table.clone() }.entries(),
+        Some(vec![53, 106, 106, 159])
+    );
+    assert_eq!(
+        SizeTable { linklayer: LinkLayer::Atm, mpu: 97, ..table.clone() }.entries(),
+        Some(vec![159; 4])
+    );
     let long = SizeTable { tsize: 2, cell_log: 15, ..table.clone() };
-    assert_eq!((long.entries(), SizeTable { size_log: 1, ..long }.entries()), (None, Some(vec![16_384, 32_768])));
+    assert_eq!(
+        (long.entries(), SizeTable { size_log: 1, ..long }.entries()),
+        (None, Some(vec![16_384, 32_768]))
+    );
     assert_eq!(SizeTable { tsize: 0, ..table }.entries(), Some(Vec::new()));
 }
 
@@ -68,7 +77,8 @@ fn refusals_in_the_c_librarys_words() {
 }
 
 fn filter(block: u32) -> FilterOp {
-    let fw = FwParams { classid: Some(Handle::new(1, 2)), indev: Some(Indev::named("in")), ..FwParams::default() };
+    let fw =
+        FwParams { classid: Some(Handle::new(1, 2)), indev: Some(Indev::named("in")), ..FwParams::default() };
     let mirred = |to: &str| Mirred { to: to.into(), ..Mirred::default() };
     FilterOp {
         verb: Verb::Add,
@@ -91,12 +101,16 @@ fn operations_name_devices() {
     let rule = Rule {
         matches: vec![
             Match { not: false, what: Condition::In("i".into()) },
-            Match { not: true, what: Condition::Any(vec![Condition::Out("o".into()), Condition::Length(1, 2)]) },
+            Match {
+                not: true,
+                what: Condition::Any(vec![Condition::Out("o".into()), Condition::Length(1, 2)]),
+            },
         ],
         ..Rule::default()
     };
     let rules = |command| Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command });
-    let chain = |block| Op::Chain(ChainOp { add: true, dev: "dev".into(), block, parent: Handle::ROOT, chain: 1 });
+    let chain =
+        |block| Op::Chain(ChainOp { add: true, dev: "dev".into(), block, parent: Handle::ROOT, chain: 1 });
     let link = |op| Op::Link(op);
     let n = || String::from("n");
     let address = "192.0.2.1".parse().expect("an address");
@@ -111,7 +125,11 @@ fn operations_name_devices() {
         (Op::Ring { dev: n(), frames: 1 }, Some("n"), vec!["n"]),
         (Op::TxQueueLen { dev: n(), packets: 1 }, Some("n"), vec!["n"]),
         (link(LinkOp::Add { name: n(), kind: LinkKind::Veth { peer: "p".into() } }), None, vec!["n", "p"]),
-        (link(LinkOp::Add { name: n(), kind: LinkKind::Vlan { lower: "l".into(), id: 1 } }), None, vec!["n", "l"]),
+        (
+            link(LinkOp::Add { name: n(), kind: LinkKind::Vlan { lower: "l".into(), id: 1 } }),
+            None,
+            vec!["n", "l"],
+        ),
         (link(LinkOp::Add { name: n(), kind: LinkKind::Ifb }), None, vec!["n"]),
         (link(LinkOp::Delete { name: n() }), Some("n"), vec!["n"]),
         (link(LinkOp::Rename { name: n(), to: "t".into() }), Some("n"), vec!["n", "t"]),
@@ -173,14 +191,16 @@ fn rules_are_for_packets_of_a_version() {
         assert_eq!([false, true].map(|packet| of(v6, not).is_for(packet)), wanted, "{v6} {not}");
     }
     assert!(Rule::default().is_for(true) && Rule::default().is_for(false));
-    let chain = |accepts, rules: &[Rule]| RuleChain { name: "c".into(), base: None, accepts, rules: rules.to_vec() };
+    let chain =
+        |accepts, rules: &[Rule]| RuleChain { name: "c".into(), base: None, accepts, rules: rules.to_vec() };
     let table = |chains: Vec<RuleChain>| RuleTable { family: Family::Ipv4, name: "t".into(), chains };
     assert!(!table(vec![chain(true, &[]), chain(true, &[])]).does_anything());
     assert!(table(vec![chain(true, &[]), chain(false, &[])]).does_anything());
     assert!(table(vec![chain(true, &[Rule::default()])]).does_anything());
 }
 
-/// iptables-extensions(8), connbytes: packets, bytes or the mean packet, in either direction or both; both bounds count.
+/// iptables-extensions(8), connbytes: packets, bytes or the mean packet, in either direction or both; both
+/// bounds count.
 #[test]
 fn what_a_connection_has_carried() {
     use CountDirection::{Both, Original, Reply};
@@ -199,7 +219,8 @@ fn what_a_connection_has_carried() {
     ];
     for (mode, direction, wanted) in table {
         let holds = |from, to| Connbytes { from, to, mode, direction }.holds(packets, bytes);
-        let found = [holds(wanted, wanted), holds(wanted + 1, u64::MAX), holds(0, wanted - 1), holds(0, u64::MAX)];
+        let found =
+            [holds(wanted, wanted), holds(wanted + 1, u64::MAX), holds(0, wanted - 1), holds(0, u64::MAX)];
         assert_eq!(found, [true, false, false, true], "{mode:?} {direction:?}");
     }
     assert!(Connbytes { from: 0, to: 0, mode: Average, direction: Both }.holds([0, 0], [0, 0]));

@@ -1,4 +1,5 @@
-//! Classes changed with the words of another kind: what Linux 6.1 made of them, by the commands beside each case.
+//! Classes changed with the words of another kind: what Linux 6.1 made of them, by the commands beside each
+//! case.
 
 use tidegate_policy::{
     ClassParams, DrrClassParams, Errno, EtsClassParams, HfscClassParams, HtbClassParams, Kind, LinkLayer,
@@ -27,8 +28,8 @@ fn htb(rate: u64, ceil: u64, of: RateSpec) -> ClassParams {
     ClassParams::Htb(HtbClassParams { rate: spec(rate), ceil: spec(ceil), ..HtbClassParams::default() })
 }
 
-/// `tc qdisc add dev link0 root handle 1: KIND`, a class 1:1 of it, and `tc class change … classid 1:1` with these words;
-/// then `tc class show`. Asked of Linux 6.1 with Debian's tc on 2026-11-26.
+/// `tc qdisc add dev link0 root handle 1: KIND`, a class 1:1 of it, and `tc class change … classid 1:1` with
+/// these words; then `tc class show`. Asked of Linux 6.1 with Debian's tc on 2026-11-26.
 #[test]
 fn as_linux_reads_them() {
     let plain = RateSpec::default();
@@ -47,7 +48,11 @@ fn as_linux_reads_them() {
         // drr quantum 9: weight 9, and the longest packet again
         (Kind::Qfq, drr(Some(9)), Ok(Some(qfq(Some(9), None)))),
         // hfsc rt m1 2000 d 1000 m2 8kbit ls m1 8000bit d 2 m2 8kbit: weight 250 maxpkt 1000
-        (Kind::Qfq, hfsc(curve(250, 1000, 1000), curve(1000, 2, 1000), None), Ok(Some(qfq(Some(250), Some(1000))))),
+        (
+            Kind::Qfq,
+            hfsc(curve(250, 1000, 1000), curve(1000, 2, 1000), None),
+            Ok(Some(qfq(Some(250), Some(1000)))),
+        ),
         // htb rate 1mbit: weight 259
         (Kind::Qfq, htb(125_000, 125_000, plain), Ok(Some(qfq(Some(259), None)))),
         // htb rate 1mbit: rt m1 2072bit d 65.5ms m2 1Mbit, ul m1 8Kbit d 2ms m2 24Kbit
@@ -56,7 +61,8 @@ fn as_linux_reads_them() {
             htb(125_000, 125_000, plain),
             Ok(Some(hfsc(curve(259, 65_535, 125_000), None, curve(1000, 2000, 3000)))),
         ),
-        // htb rate 8mbit ceil 16mbit linklayer atm mpu 100: rt m1 4120bit d 6.62s m2 8Mbit, ul m1 9872bit d 1.23ms m2 9872bit
+        // htb rate 8mbit ceil 16mbit linklayer atm mpu 100: rt m1 4120bit d 6.62s m2 8Mbit, ul m1 9872bit d
+        // 1.23ms m2 9872bit
         (
             Kind::Hfsc,
             htb(1_000_000, 2_000_000, atm),
@@ -73,7 +79,10 @@ fn as_linux_reads_them() {
     }
     // What has nothing under the numbers that HTB reads is left to it.
     assert_eq!(ClassParams::Ets(EtsClassParams { quantum: Some(3000) }).read_by(Kind::Htb), Ok(None));
-    assert_eq!(hfsc(None, None, curve(1, 2, 3)).read_by(Kind::Hfsc), Ok(Some(hfsc(None, None, curve(1, 2, 3)))));
+    assert_eq!(
+        hfsc(None, None, curve(1, 2, 3)).read_by(Kind::Hfsc),
+        Ok(Some(hfsc(None, None, curve(1, 2, 3))))
+    );
     assert_eq!(drr(Some(1)).read_by(Kind::Prio), Ok(None));
     assert_eq!(drr(Some(1)).read_by(Kind::Ets).map_err(|error| error.errno), Err(Errno::Inval));
 }

@@ -1,4 +1,5 @@
-//! Names in tc, iptables and nft, numbers of the kernel's headers, and what each kind says of a packet that waits.
+//! Names in tc, iptables and nft, numbers of the kernel's headers, and what each kind says of a packet that
+//! waits.
 
 use std::sync::Arc;
 use tidegate_policy::netfilter::{ChainType, Choice, Connstate, Connstates, Family, Hook, Translator};
@@ -6,10 +7,10 @@ use tidegate_policy::spec::{
     ACTIONS, FLOWER, REFUSED_ACTIONS, REFUSED_FILTERS, Takes, action_kind, help_options, why_not,
 };
 use tidegate_policy::{
-    Act, Action, CakeAckFilter, CakeFlows, CakeFraming, CakeTins, CardCounts, Changes, Compare, Control, CustomParams,
-    FilterParams, FlowKeySet, FlowerField, FlowerKey, FlowerParams, GredParams, GredSetup, Kind, Layer, LinkKind,
-    LinkLayer, MetaId, PacketType, PeditHeader, QdiscParams, RedCurve, RedParams, Table, Ticks, Tunnel, TunnelMode,
-    Width,
+    Act, Action, CakeAckFilter, CakeFlows, CakeFraming, CakeTins, CardCounts, Changes, Compare, Control,
+    CustomParams, FilterParams, FlowKeySet, FlowerField, FlowerKey, FlowerParams, GredParams, GredSetup,
+    Kind, Layer, LinkKind, LinkLayer, MetaId, PacketType, PeditHeader, QdiscParams, RedCurve, RedParams,
+    Table, Ticks, Tunnel, TunnelMode, Width,
 };
 
 /// `TC_ACT_*` of linux/pkt_cls.h: -1 to 8 stand alone; 0x10000000 is a jump, 0x20000000 a chain.
@@ -37,11 +38,17 @@ fn decisions_have_the_kernels_numbers() {
     }
 }
 
-/// tc-cake(8), tc-actions(8), tc-pedit(8), tc-skbedit(8), tc-stab(8), tc-ematch(8), nft(8), iptables-extensions(8).
+/// tc-cake(8), tc-actions(8), tc-pedit(8), tc-skbedit(8), tc-stab(8), tc-ematch(8), nft(8),
+/// iptables-extensions(8).
 #[test]
 fn names_are_those_of_the_tools() {
-    let tins =
-        [CakeTins::Diffserv3, CakeTins::Diffserv4, CakeTins::Diffserv8, CakeTins::BestEffort, CakeTins::Precedence];
+    let tins = [
+        CakeTins::Diffserv3,
+        CakeTins::Diffserv4,
+        CakeTins::Diffserv8,
+        CakeTins::BestEffort,
+        CakeTins::Precedence,
+    ];
     assert_eq!(tins.map(CakeTins::name), ["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"]);
     let flows = [
         (CakeFlows::Blind, "flowblind"),
@@ -58,7 +65,10 @@ fn names_are_those_of_the_tools() {
     }
     let filters = [CakeAckFilter::Off, CakeAckFilter::On, CakeAckFilter::Aggressive].map(CakeAckFilter::name);
     assert_eq!(filters, ["no-ack-filter", "ack-filter", "ack-filter-aggressive"]);
-    assert_eq!([CakeFraming::None, CakeFraming::Atm, CakeFraming::Ptm].map(CakeFraming::name), ["noatm", "atm", "ptm"]);
+    assert_eq!(
+        [CakeFraming::None, CakeFraming::Atm, CakeFraming::Ptm].map(CakeFraming::name),
+        ["noatm", "atm", "ptm"]
+    );
     let card = [CardCounts::Any, CardCounts::Immediate, CardCounts::Delayed, CardCounts::Disabled];
     assert_eq!(card.map(CardCounts::name), [None, Some("immediate"), Some("delayed"), Some("disabled")]);
     let types = [PacketType::Host, PacketType::Broadcast, PacketType::Multicast, PacketType::OtherHost];
@@ -83,7 +93,10 @@ fn names_are_those_of_the_tools() {
     assert_eq!([Layer::Link, Layer::Network, Layer::Transport].map(Layer::number), [0, 1, 2]);
     assert_eq!([Family::Ipv4, Family::Ipv6, Family::Inet].map(Family::name), ["ip", "ip6", "inet"]);
     assert_eq!(Hook::ALL.map(Hook::name), ["prerouting", "input", "forward", "output", "postrouting"]);
-    assert_eq!([ChainType::Filter, ChainType::Route, ChainType::Nat].map(ChainType::name), ["filter", "route", "nat"]);
+    assert_eq!(
+        [ChainType::Filter, ChainType::Route, ChainType::Nat].map(ChainType::name),
+        ["filter", "route", "nat"]
+    );
     let translators = [
         (Translator::Source, "SNAT", "--to-source", true),
         (Translator::Destination, "DNAT", "--to-destination", false),
@@ -91,7 +104,10 @@ fn names_are_those_of_the_tools() {
         (Translator::Redirect, "REDIRECT", "--to-ports", false),
     ];
     for (translator, name, option, is_source) in translators {
-        assert_eq!((translator.name(), translator.option(), translator.is_source()), (name, option, is_source));
+        assert_eq!(
+            (translator.name(), translator.option(), translator.is_source()),
+            (name, option, is_source)
+        );
     }
     let choices = [Choice::Plain, Choice::Random, Choice::RandomFully, Choice::Persistent];
     assert_eq!(choices.map(Choice::word), ["", "random", "random-fully", "persistent"]);
@@ -113,7 +129,10 @@ fn names_of_what_meta_compares() {
 #[test]
 fn families_have_packets_of_their_versions() {
     let has = |family: Family| [false, true].map(|v6| family.has(v6));
-    assert_eq!([Family::Ipv4, Family::Ipv6, Family::Inet].map(has), [[true, false], [false, true], [true, true]]);
+    assert_eq!(
+        [Family::Ipv4, Family::Ipv6, Family::Inet].map(has),
+        [[true, false], [false, true], [true, true]]
+    );
     assert_eq!([false, true].map(Family::of), [Family::Ipv4, Family::Ipv6]);
     let states = Connstates(Connstate::New as u8 | Connstate::Related as u8);
     use Connstate::{Established, Invalid, New, Related, Untracked};
@@ -130,7 +149,8 @@ fn numbers_are_compared() {
     }
 }
 
-/// Bits of each field: RFC 791, 8200, 9293, 826, IEEE 802.1Q, and the conntrack state and mark of linux/pkt_cls.h.
+/// Bits of each field: RFC 791, 8200, 9293, 826, IEEE 802.1Q, and the conntrack state and mark of
+/// linux/pkt_cls.h.
 #[test]
 fn fields_of_flower() {
     use FlowerField as F;
@@ -186,7 +206,8 @@ fn kinds_of_filters_and_actions() {
     assert_eq!(why_not(REFUSED_FILTERS, "u32"), None);
 }
 
-/// What a device is taken for whose name alone is known; ip6tnl may enter four more tunnels (RFC 2473 section 6.6).
+/// What a device is taken for whose name alone is known; ip6tnl may enter four more tunnels (RFC 2473 section
+/// 6.6).
 #[test]
 fn devices_by_their_names() {
     let tunnels = [("gre1", TunnelMode::Gre), ("ip6tnl1", TunnelMode::Ip6tnl), ("sit0", TunnelMode::Sit)];
@@ -213,15 +234,19 @@ fn red(idle: Option<Box<tidegate_policy::IdleTable>>) -> QdiscParams {
     })
 }
 
-/// What may go before a packet that waits, by the defaults of tc's manual pages: limits of packets and bytes, quanta,
-/// and the delays that AQMs aim at.
+/// What may go before a packet that waits, by the defaults of tc's manual pages: limits of packets and bytes,
+/// quanta, and the delays that AQMs aim at.
 #[test]
 fn what_goes_before_a_packet() {
     let said = |params: QdiscParams, kind: Kind| format!("{:?}", kind.ahead(&params));
     let table = [
         (QdiscParams::Codel(Default::default()), Kind::Codel, "[Held { us: 5000, spares_frame: true }]"),
         (QdiscParams::Pie(Default::default()), Kind::Pie, "[Held { us: 15000, spares_frame: false }]"),
-        (QdiscParams::DualPi2(Default::default()), Kind::DualPi2, "[Held { us: 15000, spares_frame: false }]"),
+        (
+            QdiscParams::DualPi2(Default::default()),
+            Kind::DualPi2,
+            "[Held { us: 15000, spares_frame: false }]",
+        ),
         (
             QdiscParams::FqCodel(Default::default()),
             Kind::FqCodel,
@@ -240,8 +265,16 @@ fn what_goes_before_a_packet() {
         (QdiscParams::Fifo(Default::default()), Kind::Pfifo, "[Packets { queue: \"queue\", limit: 1000 }]"),
         (QdiscParams::Fifo(Default::default()), Kind::Bfifo, "[]"),
         (QdiscParams::Hhf(Default::default()), Kind::Hhf, "[Packets { queue: \"queue\", limit: 1000 }]"),
-        (QdiscParams::Skbprio(Default::default()), Kind::Skbprio, "[Packets { queue: \"queue\", limit: 64 }]"),
-        (QdiscParams::Htb(Default::default()), Kind::Htb, "[Unserved { queue: \"direct queue\", limit: 1000 }]"),
+        (
+            QdiscParams::Skbprio(Default::default()),
+            Kind::Skbprio,
+            "[Packets { queue: \"queue\", limit: 64 }]",
+        ),
+        (
+            QdiscParams::Htb(Default::default()),
+            Kind::Htb,
+            "[Unserved { queue: \"direct queue\", limit: 1000 }]",
+        ),
     ];
     for (params, kind, expected) in table {
         assert_eq!(said(params, kind), expected, "{kind:?}");
@@ -255,8 +288,9 @@ fn what_goes_before_a_packet() {
         let params = tidegate_policy::SfqParams { quantum: 1514, limit, depth, ..Default::default() };
         said(QdiscParams::Sfq(params), Kind::Sfq)
     };
-    let turns =
-        |limit: u32| format!("[Turns {{ quantum: 1514 }}, Packets {{ queue: \"flow's own queue\", limit: {limit} }}]");
+    let turns = |limit: u32| {
+        format!("[Turns {{ quantum: 1514 }}, Packets {{ queue: \"flow's own queue\", limit: {limit} }}]")
+    };
     assert_eq!([sfq(127, 20), sfq(10, 127), sfq(0, 127)], [turns(20), turns(10), turns(1)]);
 }
 
@@ -344,7 +378,8 @@ fn ticks_bands_and_virtual_queues() {
 
 #[test]
 fn a_qdisc_of_a_program_of_its_own() {
-    let of = |name: &str, words: &str, maker: u8| CustomParams::new(name.into(), words.into(), Arc::new(maker));
+    let of =
+        |name: &str, words: &str, maker: u8| CustomParams::new(name.into(), words.into(), Arc::new(maker));
     let one = of("mine", "limit 5", 1);
     assert_eq!((one.name(), one.words(), one.maker().downcast_ref()), ("mine", "limit 5", Some(&1_u8)));
     assert!(one == of("mine", "limit 5", 2), "the same name and words");
@@ -364,7 +399,8 @@ fn help_names_every_option() {
             help_options(options, &mut help);
             assert_eq!(help.lines().count(), options.len(), "{kind:?}");
             for (line, option) in help.lines().zip(options) {
-                let names: Vec<&str> = line.split_whitespace().next().unwrap_or_default().split('|').collect();
+                let names: Vec<&str> =
+                    line.split_whitespace().next().unwrap_or_default().split('|').collect();
                 assert!(names[0] == option.key && names[1..] == *option.aliases, "{line}");
                 assert!(line.contains(option.doc) && line.contains(option.takes.words()), "{line}");
                 let default = format!(" (default {})", option.default);
@@ -376,7 +412,8 @@ fn help_names_every_option() {
     let options = Kind::Codel.spec().qdisc.expect("codel has options");
     help_options(options, &mut help);
     assert!(help.starts_with("  limit N "), "{help}");
-    let words = [Takes::Flag, Takes::Decimal, Takes::Hex16, Takes::Size, Takes::Rate, Takes::Nanos, Takes::Percent];
+    let words =
+        [Takes::Flag, Takes::Decimal, Takes::Hex16, Takes::Size, Takes::Rate, Takes::Nanos, Takes::Percent];
     assert_eq!(words.map(Takes::words), ["", "N", "HEX", "SIZE", "RATE", "TIME", "PERCENT"]);
     let flower = FLOWER.help();
     assert!(flower.starts_with("flower: ") && flower.contains("\noptions:\n"), "{flower}");

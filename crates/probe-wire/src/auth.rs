@@ -1,12 +1,15 @@
-//! Who knows the token: each side proves it by a keyed hash (HMAC-SHA-256, RFC 2104) of what both drew. The token never travels.
+//! Who knows the token: each side proves it by a keyed hash (HMAC-SHA-256, RFC 2104) of what both drew. The
+//! token never travels.
 //!
-//! Both derive a key for the session from the token and the draws, and from it one for each use ([`SessionKey`]): every message after the
-//! handshake, every UDP packet and every sample of a flow carries a keyed hash of itself and its number. Nothing is encrypted.
+//! Both derive a key for the session from the token and the draws, and from it one for each use
+//! ([`SessionKey`]): every message after the handshake, every UDP packet and every sample of a flow carries a
+//! keyed hash of itself and its number. Nothing is encrypted.
 //!
-//! Whoever pretends to be the server sees a client's proof and can try tokens against it for as long as he likes.
-//! That is hopeless against a token that a machine drew, and only against such: [`Token::new`] refuses what has too
-//! few, too uniform or too regular characters, and [`Token::drawn`] makes a good one. A password-authenticated key
-//! exchange would allow short tokens; the libraries for it are not audited, and nobody has to remember a token.
+//! Whoever pretends to be the server sees a client's proof and can try tokens against it for as long as he
+//! likes. That is hopeless against a token that a machine drew, and only against such: [`Token::new`] refuses
+//! what has too few, too uniform or too regular characters, and [`Token::drawn`] makes a good one. A
+//! password-authenticated key exchange would allow short tokens; the libraries for it are not audited, and
+//! nobody has to remember a token.
 
 use alloc::format;
 use alloc::string::String;
@@ -23,7 +26,8 @@ pub const DRAW: usize = 32;
 /// Octets of a proof.
 pub const PROOF: usize = 32;
 
-/// Octets of the keyed hash of a message; of a UDP packet, which has little room (as SRTP's short one, RFC 3711).
+/// Octets of the keyed hash of a message; of a UDP packet, which has little room (as SRTP's short one, RFC
+/// 3711).
 pub const TAG: usize = 16;
 pub(crate) const PACKET_TAG: usize = 4;
 
@@ -46,17 +50,18 @@ pub struct Token(Vec<u8>);
 impl Token {
     /// The fewest characters of a token.
     pub const LEAST: usize = 24;
-    /// The fewest bits that it could hold, by how many and how different characters it has, repeats and sequences
-    /// left out.
+    /// The fewest bits that it could hold, by how many and how different characters it has, repeats and
+    /// sequences left out.
     pub const LEAST_BITS: usize = 96;
 
-    /// From what a file or a variable holds, spaces around it left out; `None`: it is too short, too uniform, or too
-    /// regular to be one.
+    /// From what a file or a variable holds, spaces around it left out; `None`: it is too short, too uniform,
+    /// or too regular to be one.
     ///
     /// What could be a good token is taken: whether chance made it cannot be seen.
     pub fn new(text: &str) -> Option<Token> {
         let text = text.trim();
-        (text.len() >= Token::LEAST && guess::bits(text) >= Token::LEAST_BITS).then(|| Token(text.as_bytes().to_vec()))
+        (text.len() >= Token::LEAST && guess::bits(text) >= Token::LEAST_BITS)
+            .then(|| Token(text.as_bytes().to_vec()))
     }
 
     /// The text of a token, from octets that a machine drew: 256 bits as hexadecimal digits.
@@ -271,9 +276,12 @@ mod tests {
         let verifies = |key: &SessionKey, side, octets: &[u8], tag| key.seal(side).verifies(octets, tag);
         assert!(verifies(&key, Side::Client, b"one", &first));
         assert!(!verifies(&key, Side::Client, b"one", &second), "not the first");
-        assert!(!verifies(&key, Side::Client, b"two", &first) && !verifies(&key, Side::Server, b"one", &first));
         assert!(
-            !verifies(&other, Side::Client, b"one", &first) && !verifies(&key.flow(1), Side::Client, b"one", &first)
+            !verifies(&key, Side::Client, b"two", &first) && !verifies(&key, Side::Server, b"one", &first)
+        );
+        assert!(
+            !verifies(&other, Side::Client, b"one", &first)
+                && !verifies(&key.flow(1), Side::Client, b"one", &first)
         );
     }
 

@@ -1,11 +1,11 @@
-//! How hard a token is to guess, at most: what is left of it when all that follows from what stands before is left
-//! out.
+//! How hard a token is to guess, at most: what is left of it when all that follows from what stands before is
+//! left out.
 //!
-//! Nobody can see whether chance made a text. What can be seen is what chance would not have made: a character that
-//! goes on with a repeat or a sequence (of the alphabet, of digits, of a keyboard's row; also of every second, third
-//! or fourth character), and three characters or more that stood there before. The rest counts as if drawn at random
-//! from the characters that occur. Words of a language are not known here, so a long sentence counts for more than it
-//! is worth.
+//! Nobody can see whether chance made a text. What can be seen is what chance would not have made: a
+//! character that goes on with a repeat or a sequence (of the alphabet, of digits, of a keyboard's row; also
+//! of every second, third or fourth character), and three characters or more that stood there before. The
+//! rest counts as if drawn at random from the characters that occur. Words of a language are not known here,
+//! so a long sentence counts for more than it is worth.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -16,15 +16,15 @@ const EXAMINED: usize = 1024;
 const COPY: usize = 3;
 /// The longest step of a sequence, in characters.
 const STEP: usize = 4;
-/// Characters of a sequence from which on the next one follows: of neighbours, and of those farther apart, which
-/// chance makes more often.
+/// Characters of a sequence from which on the next one follows: of neighbours, and of those farther apart,
+/// which chance makes more often.
 const NEIGHBOURS: usize = 2;
 const APART: usize = 3;
 /// Sequences that people type, round and round.
 const ORDERS: [&[u8]; 6] =
     [b"abcdefghijklmnopqrstuvwxyza", b"01234567890", b"qwertyuiop", b"qwertzuiop", b"asdfghjkl", b"zxcvbnm"];
-/// The power of the number of characters whose whole logarithm is taken, for fractions of a bit: 256 to the power of
-/// it is no overflow.
+/// The power of the number of characters whose whole logarithm is taken, for fractions of a bit: 256 to the
+/// power of it is no overflow.
 const FRACTIONS: u32 = 15;
 
 /// Bits that a text could hold at most, whole.
@@ -54,7 +54,8 @@ fn surprises(text: &[u8]) -> usize {
 
 /// How many characters from here on stood somewhere before.
 fn copied(text: &[u8], at: usize) -> usize {
-    let same = |from: usize| text[from..].iter().zip(&text[at..]).take_while(|(one, other)| one == other).count();
+    let same =
+        |from: usize| text[from..].iter().zip(&text[at..]).take_while(|(one, other)| one == other).count();
     (0..at).map(same).max().unwrap_or(0)
 }
 
@@ -70,7 +71,8 @@ fn goes_on(text: &[u8], at: usize, step: usize) -> bool {
 
 /// How a character may follow another, a bit each: the same, up a sequence, down one.
 fn relations(one: u8, next: u8) -> u8 {
-    let leads = |one: u8, next: u8| ORDERS.iter().any(|order| order.windows(2).any(|pair| pair == [one, next]));
+    let leads =
+        |one: u8, next: u8| ORDERS.iter().any(|order| order.windows(2).any(|pair| pair == [one, next]));
     u8::from(one == next) | u8::from(leads(one, next)) << 1 | u8::from(leads(next, one)) << 2
 }
 

@@ -1,6 +1,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! What the two ends of a measurement say to each other: messages over a TCP connection, packets over UDP, and the serving end's sessions.
+//! What the two ends of a measurement say to each other: messages over a TCP connection, packets over UDP,
+//! and the serving end's sessions.
 //!
 //! ```text
 //! client                                   server
@@ -16,9 +17,11 @@
 //!   Sent                            ──▶
 //!                                   ◀──    Seen…, Departed…, Told
 //! ```
-//! Everything after the handshake is sealed by keys of the session (`auth.rs`): messages, packets, flows and their samples. Before a proof was seen the server says less than it was told, so nobody can have it flood somebody else; whoever says nothing is
-//! forgotten. Nothing here has a clock, a socket or a source of chance: time, addresses and draws are arguments. All that is taken in has a
-//! bound, and what is refused has a [`Reason`] and a counter.
+//! Everything after the handshake is sealed by keys of the session (`auth.rs`): messages, packets, flows and
+//! their samples. Before a proof was seen the server says less than it was told, so nobody can have it flood
+//! somebody else; whoever says nothing is forgotten. Nothing here has a clock, a socket or a source of
+//! chance: time, addresses and draws are arguments. All that is taken in has a bound, and what is refused has
+//! a [`Reason`] and a counter.
 
 extern crate alloc;
 

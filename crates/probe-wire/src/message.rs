@@ -240,7 +240,8 @@ impl Message {
         octets
     }
 
-    /// From what follows the length, seal included. A refusal is believed without: whoever can forge it can cut the connection.
+    /// From what follows the length, seal included. A refusal is believed without: whoever can forge it can
+    /// cut the connection.
     ///
     /// # Errors
     /// It is no message, or not the next one of who has the key.
@@ -290,7 +291,11 @@ impl Message {
         let message = read(&mut reader)?;
         if message.is_first() {
             // Whoever is not known yet says more than he is told.
-            return if octets.len() == FIRST { Ok(message) } else { Err(Malformed("a first message is filled up")) };
+            return if octets.len() == FIRST {
+                Ok(message)
+            } else {
+                Err(Malformed("a first message is filled up"))
+            };
         }
         reader.end()?;
         Ok(message)
@@ -389,7 +394,12 @@ fn read(from: &mut Reader<'_>) -> Result<Message, Malformed> {
             let way = if from.u8()? == 0 { Way::Up } else { Way::Down };
             let dscp = from.u8()? & 63;
             let control = from.text(NAME)?;
-            Message::Flow { session, number, plan: FlowPlan { way, dscp, control, length_ns: from.number()? }, tag }
+            Message::Flow {
+                session,
+                number,
+                plan: FlowPlan { way, dscp, control, length_ns: from.number()? },
+                tag,
+            }
         }
         _ => return Err(Malformed("a message of no kind we know")),
     })
@@ -505,7 +515,8 @@ mod tests {
     #[test]
     fn sealed_samples_come_back_in_their_order_only() {
         let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
-        let sample = |at_ns| Sample { at_ns, acked: 2, delivery_rate: 3, cwnd: 4, srtt_us: 5, retransmissions: 6 };
+        let sample =
+            |at_ns| Sample { at_ns, acked: 2, delivery_rate: 3, cwnd: 4, srtt_us: 5, retransmissions: 6 };
         let mut sender = key.seal(Side::Server);
         let sealed = [1, 2].map(|at| sample(at).write_sealed(&mut sender));
         assert_eq!(sealed[0][..Sample::OCTETS], sample(1).write());
@@ -522,8 +533,8 @@ mod tests {
         }
     }
 
-    /// A plan of as many phases as there may be is read; one more, a packet too long or too short, and a code point of
-    /// seven bits are not.
+    /// A plan of as many phases as there may be is read; one more, a packet too long or too short, and a code
+    /// point of seven bits are not.
     #[test]
     fn streams_that_cannot_be() {
         let phase = Phase { payload: Phase::LEAST, gap_ns: 0, packets: 0, dscp: 0, rest_ns: 0 };
@@ -535,7 +546,8 @@ mod tests {
         let with = |payload, dscp| read(vec![Phase { payload, dscp, ..phase }]);
         assert!(with(Phase::MOST, 63) && with(Phase::LEAST, 0));
         assert!(!with(Phase::MOST + 1, 0) && !with(Phase::LEAST - 1, 0) && !with(Phase::LEAST, 64));
-        // A count that more octets than there are would be needed for is refused before anything is set aside for it.
+        // A count that more octets than there are would be needed for is refused before anything is set aside
+        // for it.
         let mut writer = Writer::default();
         writer.number(2);
         writer.octets(&[1; 9]);
@@ -591,8 +603,10 @@ mod tests {
 
     #[test]
     fn a_flow_is_of_one_session_and_one_plan() {
-        let (key, other) =
-            (Token::open().session_key(&[1; DRAW], &[2; DRAW]), Token::open().session_key(&[1; DRAW], &[3; DRAW]));
+        let (key, other) = (
+            Token::open().session_key(&[1; DRAW], &[2; DRAW]),
+            Token::open().session_key(&[1; DRAW], &[3; DRAW]),
+        );
         let plan = FlowPlan { way: Way::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
         let flow = Message::flow(&key, 9, 1, plan.clone());
         assert!(flow.is_flow_of(&key) && !flow.is_flow_of(&other) && !Message::Go.is_flow_of(&key));

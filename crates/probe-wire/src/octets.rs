@@ -1,4 +1,5 @@
-//! Numbers as octets: fixed ones with the most significant octet first, others in as few as they need (LEB128, signed ones in zigzag).
+//! Numbers as octets: fixed ones with the most significant octet first, others in as few as they need
+//! (LEB128, signed ones in zigzag).
 
 use alloc::string::String;
 use alloc::vec::Vec;

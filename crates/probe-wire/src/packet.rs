@@ -98,11 +98,15 @@ mod tests {
     #[test]
     fn a_header_comes_back_and_strangers_do_not() {
         for kind in [Kind::Hello, Kind::Seen, Kind::Data] {
-            let header = Header { kind, exchange: 7, session: u32::MAX - 5, number: 0x0102_0304, sent: 1 << 62 };
+            let header =
+                Header { kind, exchange: 7, session: u32::MAX - 5, number: 0x0102_0304, sent: 1 << 62 };
             let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
             let (ours, theirs) = (key.packets(Side::Client), key.packets(Side::Server));
             let octets = header.write(&ours);
-            assert_eq!((Header::read(&octets), Header::read_sealed(&octets, &ours)), (Some(header), Some(header)));
+            assert_eq!(
+                (Header::read(&octets), Header::read_sealed(&octets, &ours)),
+                (Some(header), Some(header))
+            );
             assert_eq!(Header::read_sealed(&octets, &theirs), None);
             for at in 0..Header::OCTETS {
                 let mut forged = octets;

@@ -9,8 +9,9 @@ use crate::message::Limits;
 pub struct Quotas {
     /// Connections at once, whatever they are.
     pub calls: usize,
-    /// Of them those of strangers: they have proved nothing, and are no flow of a session. One more takes the place of the stranger who
-    /// waits longest in the most crowded neighbourhood, so that strangers can only crowd out each other.
+    /// Of them those of strangers: they have proved nothing, and are no flow of a session. One more takes the
+    /// place of the stranger who waits longest in the most crowded neighbourhood, so that strangers can only
+    /// crowd out each other.
     pub strangers: usize,
     /// Connections at once from one address (of IPv6: from one /64).
     pub calls_each: usize,
@@ -26,7 +27,8 @@ pub struct Quotas {
     pub patience_ns: u64,
     /// How long a session may do nothing, ns.
     pub idle_ns: u64,
-    /// How long nothing may be heard from a client during an exchange, ns: nobody is sent a stream who is not there.
+    /// How long nothing may be heard from a client during an exchange, ns: nobody is sent a stream who is not
+    /// there.
     pub silence_ns: u64,
     /// How long a session may last, ns.
     pub longest_ns: u64,
@@ -52,7 +54,12 @@ impl Default for Quotas {
             silence_ns: 20 * SECOND,
             longest_ns: 3600 * SECOND,
             packets: 4_000_000,
-            limits: Limits { bits_per_second: 1_000_000_000, packets: 1_000_000, longest_ns: 600 * SECOND, flows: 16 },
+            limits: Limits {
+                bits_per_second: 1_000_000_000,
+                packets: 1_000_000,
+                longest_ns: 600 * SECOND,
+                flows: 16,
+            },
         }
     }
 }
@@ -112,16 +119,21 @@ impl fmt::Display for Reason {
             Reason::OutOfTurn => "that is not what is said now",
             Reason::Malformed => "that is no message of tidegate's; does another version speak?",
             Reason::Version => {
-                "the server speaks version 2 of tidegate's protocol and you another: have the same tidegate at both ends"
+                "the server speaks version 2 of tidegate's protocol and you another: have the same tidegate \
+                at both ends"
             }
             Reason::Crowded => "others needed the place before you had proved yourself; try again",
             Reason::Control => {
-                "the server does not have this congestion control loaded (sysctl net.ipv4.tcp_available_congestion_control there)"
+                "the server does not have this congestion control loaded (sysctl \
+                net.ipv4.tcp_available_congestion_control there)"
             }
             Reason::Rate => "more bits per second than the server allows a session",
             Reason::Packets => "more packets than the server allows in a stream",
             Reason::Long => "longer than the server allows",
-            Reason::NoHello => "no UDP came through from the address that connected; is its port open for UDP as well?",
+            Reason::NoHello => {
+                "no UDP came through from the address that connected; is its port open for \
+            UDP as well?"
+            }
             Reason::Memory => "the server remembers as many packets as it can; try again later",
             Reason::Secret => "no session of this address has said that",
             Reason::Flows => "more flows than the server allows a session",

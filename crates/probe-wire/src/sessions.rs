@@ -1,9 +1,10 @@
 //! The serving end: who has called, who may measure, and what of his has come so far.
 //!
-//! Each TCP connection is a [`Call`]. Who proves that he knows the token has a session, with one exchange at a time; a call may also be a
-//! flow of a session. Everything has a bound (see [`Quotas`]), everything refused a [`Reason`] and a count. Nothing is sent to an address but
-//! what the call from there asked for, and by UDP only to where the session's hello came from by UDP. Strangers have places
-//! of their own, so that they cannot keep out who has proved himself.
+//! Each TCP connection is a [`Call`]. Who proves that he knows the token has a session, with one exchange at
+//! a time; a call may also be a flow of a session. Everything has a bound (see [`Quotas`]), everything
+//! refused a [`Reason`] and a count. Nothing is sent to an address but what the call from there asked for,
+//! and by UDP only to where the session's hello came from by UDP. Strangers have places of their own, so that
+//! they cannot keep out who has proved himself.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
@@ -152,7 +153,16 @@ struct Session {
 
 impl Session {
     fn new(key: SessionKey) -> Session {
-        Session { key, used: BTreeSet::new(), at: None, exchange: 0, seen: None, quiet_ns: 0, until: 0, flows: 0 }
+        Session {
+            key,
+            used: BTreeSet::new(),
+            at: None,
+            exchange: 0,
+            seen: None,
+            quiet_ns: 0,
+            until: 0,
+            flows: 0,
+        }
     }
 }
 
@@ -176,8 +186,8 @@ impl Sessions {
         Sessions { controls, ..self }
     }
 
-    /// Somebody connects; `draw` and `number` were drawn for him. A stranger may lose his place to him: his time is
-    /// [over](Sessions::is_overdue).
+    /// Somebody connects; `draw` and `number` were drawn for him. A stranger may lose his place to him: his
+    /// time is [over](Sessions::is_overdue).
     ///
     /// # Errors
     /// He is not let in: hang up without a word.
@@ -186,7 +196,9 @@ impl Sessions {
             return Err(self.refuse(Reason::Calls));
         }
         let home = neighbourhood(canonical(from));
-        if self.calls.values().filter(|caller| neighbourhood(caller.from) == home).count() >= self.quotas.calls_each {
+        if self.calls.values().filter(|caller| neighbourhood(caller.from) == home).count()
+            >= self.quotas.calls_each
+        {
             return Err(self.refuse(Reason::CallsEach));
         }
         if self.strangers().count() >= self.quotas.strangers {
@@ -194,24 +206,35 @@ impl Sessions {
         }
         let call = Call(self.next);
         self.next += 1;
-        let caller =
-            Caller { from: canonical(from), since: now, heard: now, credit: 0, draw, number, stage: Stage::Fresh };
+        let caller = Caller {
+            from: canonical(from),
+            since: now,
+            heard: now,
+            credit: 0,
+            draw,
+            number,
+            stage: Stage::Fresh,
+        };
         self.calls.insert(call, caller);
         Ok(call)
     }
 
     fn strangers(&self) -> impl Iterator<Item = (&Call, &Caller)> {
-        self.calls.iter().filter(|(_, caller)| matches!(caller.stage, Stage::Fresh | Stage::Challenged { .. }))
+        self.calls
+            .iter()
+            .filter(|(_, caller)| matches!(caller.stage, Stage::Fresh | Stage::Challenged { .. }))
     }
 
-    /// Takes the place of the stranger who waits longest in the neighbourhood with most of them; false: there are none.
+    /// Takes the place of the stranger who waits longest in the neighbourhood with most of them; false: there
+    /// are none.
     fn crowd_out(&mut self) -> bool {
         let mut crowds: BTreeMap<IpAddr, (usize, Call)> = BTreeMap::new();
         for (call, caller) in self.strangers() {
             // Calls ascend, so the first of a neighbourhood waits longest.
             crowds.entry(neighbourhood(caller.from)).or_insert((0, *call)).0 += 1;
         }
-        let Some((_, call)) = crowds.into_values().max_by_key(|(count, call)| (*count, core::cmp::Reverse(*call)))
+        let Some((_, call)) =
+            crowds.into_values().max_by_key(|(count, call)| (*count, core::cmp::Reverse(*call)))
         else {
             return false;
         };
@@ -222,7 +245,9 @@ impl Sessions {
 
     /// Has this caller proved himself, or is he a flow of who has?
     pub fn is_known(&self, call: Call) -> bool {
-        self.calls.get(&call).is_some_and(|caller| matches!(caller.stage, Stage::Session(_) | Stage::Flow { .. }))
+        self.calls
+            .get(&call)
+            .is_some_and(|caller| matches!(caller.stage, Stage::Session(_) | Stage::Flow { .. }))
     }
 
     /// The key of a caller's session.
@@ -254,7 +279,9 @@ impl Sessions {
         let did = match (message, &caller.stage) {
             (Message::Hello { draw }, Stage::Fresh) => self.challenge(now, call, draw),
             (Message::Proof(proof), Stage::Challenged { .. }) => self.welcome(call, &proof),
-            (Message::Plan { exchange, quiet_ns }, Stage::Session(_)) => self.plan(now, call, exchange, quiet_ns),
+            (Message::Plan { exchange, quiet_ns }, Stage::Session(_)) => {
+                self.plan(now, call, exchange, quiet_ns)
+            }
             (Message::Alive { .. }, Stage::Session(_)) => Ok(Step::Nothing),
             (Message::Sent, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
                 Ok(Step::Tell { quiet_ns: *quiet_ns })
@@ -270,15 +297,23 @@ impl Sessions {
                 step
             }
             // A session may ask for something smaller.
-            Err(reason @ (Reason::Rate | Reason::Packets | Reason::Long | Reason::NoHello | Reason::Memory)) => {
-                Step::Say(Message::Refused(self.refuse(reason).to_string()))
-            }
+            Err(
+                reason @ (Reason::Rate | Reason::Packets | Reason::Long | Reason::NoHello | Reason::Memory),
+            ) => Step::Say(Message::Refused(self.refuse(reason).to_string())),
             Err(reason) => self.last(call, reason),
         }
     }
 
-    /// A UDP packet came, of this length and with this DS field, at `stamp` by the clock that outcomes speak of.
-    pub fn datagram(&mut self, now: u64, from: SocketAddr, packet: &[u8], stamp: u64, ds: Option<u8>) -> Heard {
+    /// A UDP packet came, of this length and with this DS field, at `stamp` by the clock that outcomes speak
+    /// of.
+    pub fn datagram(
+        &mut self,
+        now: u64,
+        from: SocketAddr,
+        packet: &[u8],
+        stamp: u64,
+        ds: Option<u8>,
+    ) -> Heard {
         let heard = self.packet(now, from, packet, stamp, ds);
         let count = if heard == Heard::Nothing { &mut self.counts.strays } else { &mut self.counts.packets };
         *count += 1;
@@ -324,7 +359,9 @@ impl Sessions {
         let Some(caller) = self.calls.get(&call) else { return true };
         let silent = now.saturating_sub(caller.heard);
         match &caller.stage {
-            Stage::Fresh | Stage::Challenged { .. } => now.saturating_sub(caller.since) > self.quotas.patience_ns,
+            Stage::Fresh | Stage::Challenged { .. } => {
+                now.saturating_sub(caller.since) > self.quotas.patience_ns
+            }
             Stage::Session(session) => {
                 let most = match session.seen {
                     Some(_) if now < session.until => self.quotas.silence_ns,
@@ -380,10 +417,9 @@ impl Sessions {
         let limits = self.quotas.limits;
         let proof = token.prove_with(Side::Server, &draw, &own, &Message::welcome(number, &limits));
         let key = token.session_key(&draw, &own);
-        let at_home = self
-            .by_number
-            .values()
-            .filter(|call| self.calls.get(call).is_some_and(|other| neighbourhood(other.from) == neighbourhood(home)));
+        let at_home = self.by_number.values().filter(|call| {
+            self.calls.get(call).is_some_and(|other| neighbourhood(other.from) == neighbourhood(home))
+        });
         if at_home.count() >= self.quotas.sessions_each {
             return Err(Reason::SessionsEach);
         }
@@ -521,7 +557,8 @@ impl Sessions {
     fn forget(&mut self, now: u64) {
         self.handshakes.retain(|_, used| *used > now);
         if self.handshakes.len() >= REMEMBERED
-            && let Some(soonest) = self.handshakes.iter().min_by_key(|(_, used)| **used).map(|(home, _)| *home)
+            && let Some(soonest) =
+                self.handshakes.iter().min_by_key(|(_, used)| **used).map(|(home, _)| *home)
         {
             self.handshakes.remove(&soonest);
         }
@@ -549,7 +586,8 @@ fn permitted(stream: &Stream, limits: &Limits) -> Result<(), Reason> {
     if stream.length_ns() > limits.longest_ns {
         return Err(Reason::Long);
     }
-    // Of the whole: packets close to each other are how queues are asked, and there is a bound on how many there are.
+    // Of the whole: packets close to each other are how queues are asked, and there is a bound on how many
+    // there are.
     let seconds = stream.length_ns().max(1_000_000_000) as f64 / 1e9;
     if stream.bytes() as f64 * 8.0 / seconds > limits.bits_per_second as f64 {
         return Err(Reason::Rate);
@@ -587,7 +625,10 @@ mod tests {
             sessions.hear(0, call, Message::Hello { draw: [2; DRAW] }),
             Step::Say(Message::Challenge { .. })
         ));
-        assert!(matches!(sessions.hear(0, call, Message::Proof([0; 32])), Step::Say(Message::Welcome { .. })));
+        assert!(matches!(
+            sessions.hear(0, call, Message::Proof([0; 32])),
+            Step::Say(Message::Welcome { .. })
+        ));
         call
     }
 
@@ -609,7 +650,9 @@ mod tests {
     fn streams_go_where_the_hello_came_from_and_nowhere_else() {
         let mut sessions = Sessions::new(None, Quotas::default());
         let call = welcomed(&mut sessions);
-        assert!(matches!(sessions.hear(0, call, plan(0, 5)), Step::Say(Message::Refused(why)) if why.contains("UDP")));
+        assert!(
+            matches!(sessions.hear(0, call, plan(0, 5)), Step::Say(Message::Refused(why)) if why.contains("UDP"))
+        );
         let (home, other) = (SocketAddr::new(HOME, 4000), SocketAddr::from(([203, 0, 113, 9], 4000)));
         assert_eq!(datagram(&mut sessions, other, Kind::Hello, 0), Heard::Nothing);
         assert!(matches!(datagram(&mut sessions, home, Kind::Hello, 0), Heard::Answer(_)));
@@ -646,7 +689,8 @@ mod tests {
             sessions.hang_up(call);
             matches!(step, Step::Say(_))
         };
-        let went = (0..12).filter(|n| shake(0, if n % 2 == 0 { "2001:db8::1" } else { "2001:db8::2" }, *n)).count();
+        let went =
+            (0..12).filter(|n| shake(0, if n % 2 == 0 { "2001:db8::1" } else { "2001:db8::2" }, *n)).count();
         assert_eq!(went, 10);
         assert!(shake(0, "2001:db8:0:1::1", 20) && !shake(SECOND, "2001:db8::3", 21));
         assert!(shake(2 * SECOND, "2001:db8::3", 22) && !shake(2 * SECOND, "2001:db8::3", 23));
@@ -659,11 +703,15 @@ mod tests {
         let mut sessions = Sessions::new(None, Quotas { limits, ..quotas });
         let call = welcomed(&mut sessions);
         let fast = Phase { payload: 1000, gap_ns: 1, packets: 40, ..Phase::default() };
-        let fast =
-            Message::Plan { exchange: Exchange { up: Stream::steady(fast), down: Stream::default() }, quiet_ns: 1 };
+        let fast = Message::Plan {
+            exchange: Exchange { up: Stream::steady(fast), down: Stream::default() },
+            quiet_ns: 1,
+        };
         let slow = Phase { payload: 100, gap_ns: 300 * SECOND, packets: 1, ..Phase::default() };
-        let slow =
-            Message::Plan { exchange: Exchange { up: Stream::steady(slow), down: Stream::default() }, quiet_ns: 1 };
+        let slow = Message::Plan {
+            exchange: Exchange { up: Stream::steady(slow), down: Stream::default() },
+            quiet_ns: 1,
+        };
         let cases = [
             (plan(101, 0), Reason::Packets),
             (plan(51, 0), Reason::Memory),
@@ -693,7 +741,10 @@ mod tests {
             let _ = sessions.call(60, from(1 + round as u8 % 4), [3; DRAW], 200 + round);
         }
         assert!(matches!(sessions.hear(70, honest, Message::Hello { draw: [5; DRAW] }), Step::Say(_)));
-        assert!(matches!(sessions.hear(70, honest, Message::Proof([0; 32])), Step::Say(Message::Welcome { .. })));
+        assert!(matches!(
+            sessions.hear(70, honest, Message::Proof([0; 32])),
+            Step::Say(Message::Welcome { .. })
+        ));
         assert!(sessions.calls.len() <= 9 && sessions.counts().refused[&Reason::Crowded] > 0);
     }
 
@@ -701,9 +752,12 @@ mod tests {
     fn flows_are_of_who_has_the_key_and_name_what_is_loaded() {
         let mut sessions = Sessions::new(None, Quotas::default()).with_controls(vec!["cubic".to_string()]);
         welcomed(&mut sessions);
-        let (key, other) =
-            (Token::open().session_key(&[2; DRAW], &[1; DRAW]), Token::open().session_key(&[2; DRAW], &[9; DRAW]));
-        let plan = |control: &str| FlowPlan { way: Way::Down, dscp: 0, control: control.to_string(), length_ns: 1 };
+        let (key, other) = (
+            Token::open().session_key(&[2; DRAW], &[1; DRAW]),
+            Token::open().session_key(&[2; DRAW], &[9; DRAW]),
+        );
+        let plan =
+            |control: &str| FlowPlan { way: Way::Down, dscp: 0, control: control.to_string(), length_ns: 1 };
         let mut say = |key: &SessionKey, number, control: &str| {
             let call = sessions.call(0, HOME, [1; DRAW], 1000 + number).expect("there is room");
             let step = sessions.hear(0, call, Message::flow(key, NUMBER, number, plan(control)));
@@ -735,7 +789,10 @@ mod tests {
         assert!(!sessions.is_known(stranger) && ends(&sessions, stranger, 3 + 5 * SECOND));
         assert_eq!(sessions.most(stranger), FIRST_MOST);
         let call = welcomed(&mut sessions);
-        assert_eq!((sessions.sessions(), sessions.counts().sessions, sessions.most(call)), (1, 1, MOST + TAG));
+        assert_eq!(
+            (sessions.sessions(), sessions.counts().sessions, sessions.most(call)),
+            (1, 1, MOST + TAG)
+        );
         assert!(sessions.is_known(call) && ends(&sessions, call, 20 * SECOND), "without an exchange");
         // Three packets in two seconds, and five of patience: until then it may not be silent for long.
         assert!(matches!(sessions.hear(0, call, plan(300, 0)), Step::Start(_)));
@@ -743,7 +800,8 @@ mod tests {
         sessions.end_exchange(0, call);
         assert!(matches!(sessions.hear(0, call, plan(3, 0)), Step::Start(_)));
         assert_eq!(sessions.seen(call).map(|seen| seen.all().len()), Some(3));
-        let length = Stream::steady(Phase { payload: 100, gap_ns: SECOND, packets: 3, ..Phase::default() }).length_ns();
+        let length = Stream::steady(Phase { payload: 100, gap_ns: SECOND, packets: 3, ..Phase::default() })
+            .length_ns();
         let until = length + 5 * SECOND;
         let heard = until - 7 * SECOND - 1;
         assert_eq!(sessions.hear(heard, call, Message::Alive { arrived: 0 }), Step::Nothing);
@@ -771,7 +829,8 @@ mod tests {
     #[test]
     fn limits_are_permitted_themselves() {
         let limits = Limits { packets: 10, bits_per_second: 8 * 1000, longest_ns: 10 * SECOND, flows: 2 };
-        let stream = |payload, gap_ns, packets| Stream::steady(Phase { payload, gap_ns, packets, ..Phase::default() });
+        let stream =
+            |payload, gap_ns, packets| Stream::steady(Phase { payload, gap_ns, packets, ..Phase::default() });
         let steady = stream(100, SECOND, 10);
         assert_eq!(permitted(&steady, &limits), Ok(()));
         assert_eq!(
@@ -785,14 +844,18 @@ mod tests {
         let lump = stream(100, 1, 10);
         let bits_per_second = lump.bytes() * 8;
         assert_eq!(permitted(&lump, &Limits { bits_per_second, ..limits }), Ok(()));
-        assert_eq!(permitted(&lump, &Limits { bits_per_second: bits_per_second - 1, ..limits }), Err(Reason::Rate));
+        assert_eq!(
+            permitted(&lump, &Limits { bits_per_second: bits_per_second - 1, ..limits }),
+            Err(Reason::Rate)
+        );
     }
 
     /// A token is asked for, and who does not know it is told so if he has said enough.
     #[test]
     fn who_does_not_know_the_token_has_no_session() {
         let token = || Token::new("a long enough secret, it is hoped").expect("a token");
-        let mut sessions = Sessions::new(Some(token()), Quotas { sessions: 1, sessions_each: 2, ..Quotas::default() });
+        let mut sessions =
+            Sessions::new(Some(token()), Quotas { sessions: 1, sessions_each: 2, ..Quotas::default() });
         let mut shake = |number: u32, proof: &dyn Fn() -> Proof| {
             let call = sessions.call(0, HOME, [1; DRAW], number).expect("there is room");
             let step = sessions.hear(0, call, Message::Hello { draw: [2; DRAW] });
@@ -824,7 +887,10 @@ mod tests {
         assert_eq!(datagram(&mut sessions, home, Kind::Data, 1), Heard::Noted);
         assert_eq!(datagram(&mut sessions, home, Kind::Data, 2), Heard::Nothing, "no exchange is called so");
         let Heard::Answer(answer) = datagram(&mut sessions, home, Kind::Hello, 1) else { panic!("a hello") };
-        assert_eq!(Header::read(&answer).map(|header| (header.kind, header.session)), Some((Kind::Seen, NUMBER)));
+        assert_eq!(
+            Header::read(&answer).map(|header| (header.kind, header.session)),
+            Some((Kind::Seen, NUMBER))
+        );
         assert_eq!((sessions.counts().packets, sessions.counts().strays), (2, 1));
         assert_eq!(sessions.remembered(), 5);
         assert!(sessions.end_exchange(0, call).is_some_and(|seen| seen.all().len() == 5));

@@ -1,4 +1,5 @@
-//! What the Internet may send: garbage, what was cut, mutated, replayed or said out of turn. Seeded, so that a failure comes again.
+//! What the Internet may send: garbage, what was cut, mutated, replayed or said out of turn. Seeded, so that
+//! a failure comes again.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -93,7 +94,10 @@ fn nothing_that_comes_breaks_a_decoder_or_takes_more_memory_than_it_has_octets()
             draws.mutated(&message[4..])
         };
         if let Ok(Message::Plan { exchange, .. }) = Message::decode(&octets) {
-            assert!((exchange.up.phases.len() + exchange.down.phases.len()) * 5 <= octets.len(), "round {round}");
+            assert!(
+                (exchange.up.phases.len() + exchange.down.phases.len()) * 5 <= octets.len(),
+                "round {round}"
+            );
         }
         let _ = Header::read(&octets);
         let _ = Sample::read(&octets);
@@ -153,11 +157,15 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
                 // Garbage, strangers' packets, other addresses.
                 let packet = draws.octets(60);
                 let from = SocketAddr::from(([10, 0, 0, draws.below(4) as u8], 9));
-                assert!(matches!(sessions.datagram(now, from, &packet, 0, None), Heard::Nothing), "round {round}");
+                assert!(
+                    matches!(sessions.datagram(now, from, &packet, 0, None), Heard::Nothing),
+                    "round {round}"
+                );
             }
             3 => datagram(&mut draws, &mut sessions, &mut told, now),
             _ => {
-                let Some(call) = told.keys().nth(draws.below(told.len().max(1) as u64) as usize).copied() else {
+                let Some(call) = told.keys().nth(draws.below(told.len().max(1) as u64) as usize).copied()
+                else {
                     continue;
                 };
                 let (welcome, start) = say(&mut draws, &mut sessions, &mut told, call, (now, &token));
@@ -174,7 +182,8 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
             stays
         });
         assert!(told.len() <= 12 && sessions.sessions() <= 4, "round {round}");
-        let remembered: usize = told.keys().filter_map(|call| sessions.seen(*call)).map(|seen| seen.all().len()).sum();
+        let remembered: usize =
+            told.keys().filter_map(|call| sessions.seen(*call)).map(|seen| seen.all().len()).sum();
         assert!(remembered <= 1500, "round {round}: {remembered}");
     }
     // The test is worth something only if it comes that far, and meets most of what can be refused.
@@ -257,11 +266,20 @@ fn datagram(draws: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<Call
     let from = if right { own.from } else { Some(IpAddr::from([192, 0, 2, 1])) };
     let from = SocketAddr::new(from.unwrap_or(IpAddr::from([0, 0, 0, 0])), 1000 + draws.below(3) as u16);
     let kind = if draws.below(2) == 0 { Kind::Hello } else { Kind::Data };
-    let header =
-        Header { kind, exchange: draws.below(4) as u8, session: own.session, number: draws.below(700) as u32, sent: 1 };
+    let header = Header {
+        kind,
+        exchange: draws.below(4) as u8,
+        session: own.session,
+        number: draws.below(700) as u32,
+        sent: 1,
+    };
     // Some are sealed by somebody else's key.
     let is_ours = draws.below(8) > 0;
-    let key = own.key.clone().filter(|_| is_ours).unwrap_or_else(|| Token::open().session_key(&[0; DRAW], &[0; DRAW]));
+    let key = own
+        .key
+        .clone()
+        .filter(|_| is_ours)
+        .unwrap_or_else(|| Token::open().session_key(&[0; DRAW], &[0; DRAW]));
     let packet = header.write(&key.packets(Side::Client));
     match sessions.datagram(now, from, &packet, now, Some(0)) {
         Heard::Answer(answer) => {

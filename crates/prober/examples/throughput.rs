@@ -1,4 +1,5 @@
-//! How fast a stream can be sent and received on this machine: `cargo run --release -p tidegate-prober --example throughput`.
+//! How fast a stream can be sent and received on this machine: `cargo run --release -p tidegate-prober
+//! --example throughput`.
 
 use std::net::IpAddr;
 

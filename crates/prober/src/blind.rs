@@ -15,7 +15,8 @@ use crate::names::addresses;
 use crate::sending::Sending;
 use crate::target::Target;
 
-/// Sends a stream to a host's port and expects nothing; `stop` ends it early. How many packets left this machine.
+/// Sends a stream to a host's port and expects nothing; `stop` ends it early. How many packets left this
+/// machine.
 ///
 /// # Errors
 /// The name has no address, or no socket can be had.
@@ -29,7 +30,8 @@ pub fn send_blind(target: &Target, stream: &Stream, stop: &AtomicBool) -> Result
     // Nobody looks at the seals.
     let key = Token::open().session_key(&[0; DRAW], &[0; DRAW]);
     let to = SocketAddr::new(ip, target.port);
-    let sending = Sending { clock: &Clock::begin(), socket: &socket, to, stream, session, key: &key, exchange: 0 };
+    let sending =
+        Sending { clock: &Clock::begin(), socket: &socket, to, stream, session, key: &key, exchange: 0 };
     let departures = sending.send(|| stop.load(Ordering::Relaxed));
     Ok(departures.all().flatten().count() as u64)
 }

@@ -61,8 +61,8 @@ impl Clock {
         self.epoch_ns
     }
 
-    /// When something happened that the kernel stamped `stamp_ns` since 1970 and that we see now: by the stamp, or now where there is none that can be
-    /// believed.
+    /// When something happened that the kernel stamped `stamp_ns` since 1970 and that we see now: by the
+    /// stamp, or now where there is none that can be believed.
     pub fn stamped(&mut self, stamp_ns: Option<u64>) -> u64 {
         let now = self.now();
         let wall_ns = wall();
@@ -112,7 +112,8 @@ mod tests {
     #[test]
     fn a_wall_clock_that_is_set_is_noticed_and_one_that_is_steered_is_not() {
         let mut steps = Steps::default();
-        // Both clocks in seconds; the wall clock 500 ppm fast, then set by an hour, then right again, then set back by 3 ms.
+        // Both clocks in seconds; the wall clock 500 ppm fast, then set by an hour, then right again, then
+        // set back by 3 ms.
         let looks = [
             (10 * SECOND, 10 * SECOND + 5_000_000, true),
             (11 * SECOND, 11 * SECOND + 5_500_000, true),

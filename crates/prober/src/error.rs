@@ -75,11 +75,16 @@ impl fmt::Display for Error {
             Error::NoName { host, why } => {
                 write!(
                     f,
-                    "no address is known for `{host}` ({why}): is the name right, and does this computer have a resolver (/etc/resolv.conf)?"
+                    "no address is known for `{host}` ({why}): is the name right, and does this computer \
+                    have a resolver (/etc/resolv.conf)?"
                 )
             }
             Error::NoWay { to, why } => {
-                write!(f, "there is no way to {to} ({why}): `ip route get {to}` tells what this computer would do")
+                write!(
+                    f,
+                    "there is no way to {to} ({why}): `ip route get {to}` tells what this computer \
+                would do"
+                )
             }
             Error::NotAllowed { what, remedy } => write!(f, "{what} is not allowed. {remedy}"),
             Error::Io { what, why } => write!(f, "cannot {what}: {why}"),
@@ -88,13 +93,19 @@ impl fmt::Display for Error {
                 write!(f, "nobody listens at {to}: is `tidegate serve` running there, with this port?")
             }
             Error::NoAnswer { to, why } => {
-                write!(f, "{to} does not answer ({why}): a firewall before it must let its port through, TCP and UDP")
+                write!(
+                    f,
+                    "{to} does not answer ({why}): a firewall before it must let its port through, \
+                TCP and UDP"
+                )
             }
             Error::WantsToken => f.write_str(
-                "the server wants a token: write it into a file and name that with --token, or set TIDEGATE_TOKEN",
+                "the server wants a token: write it into a file and name that with --token, or set \
+                TIDEGATE_TOKEN",
             ),
             Error::WantsNoToken => f.write_str(
-                "the server asks for no token, though there is one: it is not the one meant, or was started with --open (then leave the token out)",
+                "the server asks for no token, though there is one: it is not the one meant, or was started \
+                with --open (then leave the token out)",
             ),
             Error::Impostor => f.write_str("the server does not know the token: it is not the one meant"),
             Error::Refused(why) => write!(f, "the server refuses: {why}"),

@@ -1,6 +1,7 @@
 //! TCP flows of a session: what load is made of, with TCP's own account of each.
 //!
-//! Upwards we are the sender and ask our own kernel. Downwards the server puts what its kernel says into the front of each block it sends.
+//! Upwards we are the sender and ask our own kernel. Downwards the server puts what its kernel says into the
+//! front of each block it sends.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -40,7 +41,8 @@ pub struct Flow {
 pub struct Carried {
     /// When the connection was there, by our clock, ns.
     pub began: u64,
-    /// Payload bytes that had arrived (downwards) or were acknowledged (upwards) by each time, by our clock, ns.
+    /// Payload bytes that had arrived (downwards) or were acknowledged (upwards) by each time, by our clock,
+    /// ns.
     pub bytes: Vec<(u64, u64)>,
     /// What the sender's TCP said, with times by our clock, ns.
     pub samples: Vec<Sample>,
@@ -49,8 +51,8 @@ pub struct Carried {
 }
 
 impl Flow {
-    /// Lets one flow until `is_over`, or for as long as was planned, noting what became of it every `step_ns`. It blocks: flows at the same
-    /// time are threads of the caller's.
+    /// Lets one flow until `is_over`, or for as long as was planned, noting what became of it every
+    /// `step_ns`. It blocks: flows at the same time are threads of the caller's.
     ///
     /// # Errors
     /// It never began.
@@ -59,7 +61,8 @@ impl Flow {
         let stream = TcpStream::connect_timeout(&to, CONNECT).map_err(|why| unreachable(to, why))?;
         socket::ds_field(&stream, to.is_ipv6(), plan.dscp << 2).map_err(Error::io("set the DS field"))?;
         if !plan.control.is_empty() && plan.way == Way::Up {
-            socket::congestion_control(&stream, &plan.control).map_err(Error::io("choose the congestion control"))?;
+            socket::congestion_control(&stream, &plan.control)
+                .map_err(Error::io("choose the congestion control"))?;
         }
         let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
         let gone = |why: io::Error| Error::Gone(why.to_string());
@@ -70,15 +73,21 @@ impl Flow {
         match line.hear(FIRST_MOST, CONNECT).map_err(gone)? {
             Came::Message(Message::Go) => {}
             Came::Message(Message::Refused(why)) => return Err(Error::Refused(why)),
-            Came::Message(_) => return Err(tidegate_probe_wire::Malformed("an answer to something else").into()),
+            Came::Message(_) => {
+                return Err(tidegate_probe_wire::Malformed("an answer to something else").into());
+            }
             Came::Garbage(why) => return Err(why.into()),
             Came::Nothing => return Err(Error::Gone("it does not answer".to_owned())),
             Came::End => return Err(Error::Gone("it closed the connection".to_owned())),
         }
         let (stream, early) = line.into_parts();
         let began = self.clock.now();
-        let mut notes =
-            Notes { clock: &self.clock, step_ns, next: began, carried: Carried { began, ..Carried::default() } };
+        let mut notes = Notes {
+            clock: &self.clock,
+            step_ns,
+            next: began,
+            carried: Carried { began, ..Carried::default() },
+        };
         let until = began.saturating_add(plan.length_ns);
         let is_over = || is_over() || self.clock.now() >= until;
         let went = match plan.way {
@@ -172,7 +181,8 @@ impl Notes<'_> {
         }
     }
 
-    /// The server's times count from when its side began, which is when ours did but for the way of one message.
+    /// The server's times count from when its side began, which is when ours did but for the way of one
+    /// message.
     fn note_sample(&mut self, sample: Sample) {
         let at_ns = self.carried.began.saturating_add(sample.at_ns);
         let last = self.carried.samples.last().map_or(0, |last| last.at_ns);
@@ -209,7 +219,8 @@ impl Blocks {
             let (front, _) = octets.split_at(missing.min(octets.len()));
             self.front.extend_from_slice(front);
             if missing > 0 && self.front.len() == Sample::SEALED {
-                // A block that does not begin with one is not the server's, or its mistake; its octets count all the same.
+                // A block that does not begin with one is not the server's, or its mistake; its octets count
+                // all the same.
                 Sample::read_sealed(&self.front, seal).into_iter().for_each(&mut found);
                 self.front.clear();
             }
@@ -227,7 +238,8 @@ mod tests {
 
     #[test]
     fn samples_are_found_however_the_blocks_are_cut() {
-        let samples: Vec<Sample> = (1..5).map(|at_ns| Sample { at_ns, cwnd: 9, ..Sample::default() }).collect();
+        let samples: Vec<Sample> =
+            (1..5).map(|at_ns| Sample { at_ns, cwnd: 9, ..Sample::default() }).collect();
         let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]).flow(3);
         let (mut octets, mut seal) = (Vec::new(), key.samples());
         for sample in &samples {

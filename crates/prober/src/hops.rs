@@ -1,7 +1,7 @@
 //! Who stands on the way to a host: the gateway of the LAN, the provider's first router, and those behind it.
 //!
-//! Requests whose hop limit ends early are answered by whoever throws them away. Routers answer so only about once a second, so each is found once
-//! and then asked by its own address, if it answers that.
+//! Requests whose hop limit ends early are answered by whoever throws them away. Routers answer so only about
+//! once a second, so each is found once and then asked by its own address, if it answers that.
 
 use crate::Error;
 use crate::ping::{Pinger, Plan, Seen, USUAL_SIZE, Way};
@@ -37,22 +37,24 @@ pub struct Hop {
     pub is_host: bool,
 }
 
-/// The first `most` hops on the way to an address, in order; fewer if the host is nearer. Silent ones behind the last that answered are left out. Takes a few
-/// seconds if somebody is silent.
+/// The first `most` hops on the way to an address, in order; fewer if the host is nearer. Silent ones behind
+/// the last that answered are left out. Takes a few seconds if somebody is silent.
 ///
 /// # Errors
 /// No permission, or no way.
 pub fn find(to: IpAddr, way: Way, most: u8) -> Result<Vec<Hop>, Error> {
     let most = most.clamp(1, MOST_HOPS);
     let plans: Vec<Plan> = (1..=most).map(|distance| plan(to, way, Some(distance), TRIES)).collect();
-    let seen =
-        ask(&plans, |seen| found_host(seen, to).is_some_and(|host| seen.targets[..host].iter().all(is_answered)))?;
+    let seen = ask(&plans, |seen| {
+        found_host(seen, to).is_some_and(|host| seen.targets[..host].iter().all(is_answered))
+    })?;
     let mut hops = read(&seen, to);
     try_echo(&mut hops)?;
     Ok(hops)
 }
 
-/// A plan that asks this hop again and again: by its own address, or through the hop limit of requests to `to`, slowly. `None`: it is silent.
+/// A plan that asks this hop again and again: by its own address, or through the hop limit of requests to
+/// `to`, slowly. `None`: it is silent.
 pub fn watch(hop: &Hop, to: IpAddr, way: Way, interval: Duration) -> Option<Plan> {
     let address = hop.address?;
     let mut plan = plan(address, Way::Icmp, None, 0);
@@ -122,7 +124,8 @@ fn read(seen: &Seen, to: IpAddr) -> Vec<Hop> {
 /// Asks each by its own address.
 fn try_echo(hops: &mut [Hop]) -> Result<(), Error> {
     let known: Vec<usize> = (0..hops.len()).filter(|n| hops[*n].address.is_some()).collect();
-    let plans: Vec<Plan> = known.iter().filter_map(|n| Some(plan(hops[*n].address?, Way::Icmp, None, TRIES))).collect();
+    let plans: Vec<Plan> =
+        known.iter().filter_map(|n| Some(plan(hops[*n].address?, Way::Icmp, None, TRIES))).collect();
     if plans.is_empty() {
         return Ok(());
     }
@@ -162,9 +165,13 @@ mod tests {
     #[test]
     fn the_way_ends_at_the_host_and_silence_has_its_place() {
         let hops = read(&seen(&[Some((1, 10)), None, Some((9, 30)), Some((9, 31))]), address(9));
-        let told: Vec<_> = hops.iter().map(|hop| (hop.distance, hop.address, hop.took_ns, hop.is_host)).collect();
-        let expected =
-            [(1, Some(address(1)), Some(10), false), (2, None, None, false), (3, Some(address(9)), Some(30), true)];
+        let told: Vec<_> =
+            hops.iter().map(|hop| (hop.distance, hop.address, hop.took_ns, hop.is_host)).collect();
+        let expected = [
+            (1, Some(address(1)), Some(10), false),
+            (2, None, None, false),
+            (3, Some(address(9)), Some(30), true),
+        ];
         assert_eq!(told, expected);
         assert_eq!(read(&seen(&[Some((1, 10)), None, None]), address(9)).len(), 1);
         assert_eq!(read(&seen(&[None, None]), address(9)), []);
@@ -172,7 +179,13 @@ mod tests {
 
     #[test]
     fn whoever_answers_no_echo_is_asked_slowly_through_the_hop_limit() {
-        let hop = Hop { distance: 2, address: Some(address(2)), took_ns: None, answers_echo: false, is_host: false };
+        let hop = Hop {
+            distance: 2,
+            address: Some(address(2)),
+            took_ns: None,
+            answers_echo: false,
+            is_host: false,
+        };
         let often = Duration::from_millis(100);
         let told = |hop: &Hop| {
             let plan = watch(hop, address(9), Way::Udp(7), often)?;

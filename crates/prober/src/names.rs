@@ -33,7 +33,8 @@ impl Family {
 pub fn addresses(host: &str, family: Family) -> Result<Vec<IpAddr>, Error> {
     let no_name = |why: String| Error::NoName { host: host.to_owned(), why };
     let all = (host, 0_u16).to_socket_addrs().map_err(|error| no_name(error.to_string()))?;
-    let mut found: Vec<IpAddr> = all.map(|address| address.ip()).filter(|address| family.takes(*address)).collect();
+    let mut found: Vec<IpAddr> =
+        all.map(|address| address.ip()).filter(|address| family.takes(*address)).collect();
     found.dedup();
     match (found.is_empty(), family) {
         (false, _) => Ok(found),

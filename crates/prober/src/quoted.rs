@@ -1,4 +1,5 @@
-//! How packets looked when somebody on the way threw them away: routers quote the head of what they threw away, DS field included.
+//! How packets looked when somebody on the way threw them away: routers quote the head of what they threw
+//! away, DS field included.
 
 use crate::Error;
 use crate::hops::{MOST_HOPS, SLOWLY};
@@ -24,7 +25,8 @@ const HEAD: usize = 8;
 /// Who quoted a packet, and the DS field that it had there, in the order of the way.
 pub type Quoted = Vec<(IpAddr, u8)>;
 
-/// Sends packets with a DS field towards an address, and tells how those looked that came to an end at the first `most` hops.
+/// Sends packets with a DS field towards an address, and tells how those looked that came to an end at the
+/// first `most` hops.
 ///
 /// # Errors
 /// It is not allowed (that needs CAP_NET_RAW), or there is no way.
@@ -82,12 +84,14 @@ fn field_of(message: &[u8], to: IpAddr) -> Option<u8> {
     match to {
         IpAddr::V4(to) => {
             let packet = behind_ip(message).get(HEAD..)?;
-            let is_ours = packet.first()? >> 4 == 4 && packet.get(16..20)? == to.octets() && *packet.get(9)? == 1;
+            let is_ours =
+                packet.first()? >> 4 == 4 && packet.get(16..20)? == to.octets() && *packet.get(9)? == 1;
             (is_ours && behind_ip(packet).first() == Some(&8)).then_some(packet[1])
         }
         IpAddr::V6(to) => {
             let packet = message.get(HEAD..)?;
-            let is_ours = packet.first()? >> 4 == 6 && packet.get(24..40)? == to.octets() && *packet.get(6)? == 58;
+            let is_ours =
+                packet.first()? >> 4 == 6 && packet.get(24..40)? == to.octets() && *packet.get(6)? == 58;
             (is_ours && packet.get(40) == Some(&128)).then_some(packet[0] << 4 | packet[1] >> 4)
         }
     }
@@ -102,7 +106,8 @@ mod tests {
     /// What a router sends back for an echo request to TO with this DS field.
     fn message(field: u8) -> Vec<u8> {
         let request =
-            [&[0x45, field, 0, 28, 0, 0, 0, 0, 1, 1, 0, 0, 10, 0, 0, 1][..], &TO, &[8, 0, 0, 0, 0, 1, 0, 2]].concat();
+            [&[0x45, field, 0, 28, 0, 0, 0, 0, 1, 1, 0, 0, 10, 0, 0, 1][..], &TO, &[8, 0, 0, 0, 0, 1, 0, 2]]
+                .concat();
         [&[0x46][..], &[0; 23], &[11, 0, 0, 0, 0, 0, 0, 0], &request].concat()
     }
 
@@ -125,7 +130,8 @@ mod tests {
         let to = IpAddr::from([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]);
         let IpAddr::V6(address) = to else { return };
         let head = [0x68, 0xa0, 0, 0, 0, 8, 58, 1];
-        let message = [&[3, 0, 0, 0, 0, 0, 0, 0][..], &head, &[0; 16], &address.octets(), &[128, 0, 0, 0]].concat();
+        let message =
+            [&[3, 0, 0, 0, 0, 0, 0, 0][..], &head, &[0; 16], &address.octets(), &[128, 0, 0, 0]].concat();
         assert_eq!(field_of(&message, to), Some(0x8a));
         assert_eq!(field_of(&message[..40], to), None);
     }

@@ -1,4 +1,5 @@
-//! A stream sent on schedule: asleep until shortly before a packet is due, then looking at the clock; what is due together goes together.
+//! A stream sent on schedule: asleep until shortly before a packet is due, then looking at the clock; what is
+//! due together goes together.
 
 use std::net::SocketAddr;
 

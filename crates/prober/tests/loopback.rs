@@ -20,7 +20,8 @@ fn serve(home: &str, token: Option<Token>, quotas: Quotas) -> (Server, Target) {
 
 #[test]
 fn what_is_sent_arrives_with_its_mark_both_ways() {
-    let (server, target) = serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
+    let (server, target) =
+        serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
     let mut far = Far::connect(&target).unwrap();
     let marked = |payload, dscp| Phase { payload, gap_ns: 1_000_000, packets: 100, dscp, rest_ns: 0 };
     let up = Stream { phases: vec![marked(24, 46), marked(1452, 8)] };
@@ -31,7 +32,8 @@ fn what_is_sent_arrives_with_its_mark_both_ways() {
         assert_eq!(outcome.cut, None);
         assert_eq!((outcome.up.sent(), outcome.up.arrived()), (200, 200));
         assert_eq!((outcome.down.sent(), outcome.down.arrived()), (100, 100));
-        let marks = |phase| outcome.up.of_phase(phase).all(|(due, journey)| journey.ds == Some(due.dscp << 2));
+        let marks =
+            |phase| outcome.up.of_phase(phase).all(|(due, journey)| journey.ds == Some(due.dscp << 2));
         assert!(marks(0) && marks(1));
         assert!(outcome.down.journeys.iter().all(|journey| journey.ds == Some(34 << 2)));
         let ranks: Vec<u32> = outcome.up.journeys.iter().map(|journey| journey.rank).collect();
@@ -52,7 +54,8 @@ fn the_same_over_ipv6() {
     let mut far = Far::connect(&Target { family: Family::V6, ..target }).unwrap();
     let stream = Stream::steady(Phase { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
     let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
-    let marked = |course: &Course| course.journeys.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
+    let marked =
+        |course: &Course| course.journeys.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
     assert_eq!((outcome.cut, marked(&outcome.up), marked(&outcome.down)), (None, 50, 50));
 }
 
@@ -61,7 +64,8 @@ fn an_empty_stream_is_nothing_and_one_way_is_enough() {
     let (_server, target) = serve("127.0.0.1", None, Quotas::default());
     let mut far = Far::connect(&target).unwrap();
     let some = || Stream::steady(Phase { payload: 100, gap_ns: 100_000, packets: 50, ..Phase::default() });
-    let cases = [(some(), Stream::default()), (Stream::default(), some()), (Stream::default(), Stream::default())];
+    let cases =
+        [(some(), Stream::default()), (Stream::default(), some()), (Stream::default(), Stream::default())];
     for (up, down) in cases {
         let (ups, downs) = (up.packets(), down.packets());
         let outcome = far.carry_out(&Exchange { up, down }).unwrap();
@@ -71,7 +75,8 @@ fn an_empty_stream_is_nothing_and_one_way_is_enough() {
 
 #[test]
 fn who_does_not_know_the_token_is_refused() {
-    let (server, target) = serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
+    let (server, target) =
+        serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
     let connect = |token| Far::connect(&Target { token, ..target.clone() }).map(drop);
     assert!(matches!(connect(None), Err(Error::WantsToken)));
     assert!(

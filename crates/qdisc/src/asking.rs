@@ -27,7 +27,8 @@ pub enum Consumed {
     Led(Way),
 }
 
-/// What a list of filters decides about a packet that counts `len` bytes there, `whole` with a link header that was taken off.
+/// What a list of filters decides about a packet that counts `len` bytes there, `whole` with a link header
+/// that was taken off.
 #[inline]
 pub(crate) fn decide(
     filters: &mut FilterList,
@@ -55,7 +56,12 @@ pub(crate) fn decide(
 
 /// Asks a qdisc's filters about a packet.
 #[inline]
-pub(crate) fn classify(filters: &mut FilterList, cx: &mut Context<'_>, qdisc: Handle, pkt: &Pkt) -> ClassifyResult {
+pub(crate) fn classify(
+    filters: &mut FilterList,
+    cx: &mut Context<'_>,
+    qdisc: Handle,
+    pkt: &Pkt,
+) -> ClassifyResult {
     if filters.is_empty() {
         return ClassifyResult::Nothing;
     }
@@ -70,7 +76,8 @@ pub(crate) fn classify(filters: &mut FilterList, cx: &mut Context<'_>, qdisc: Ha
 }
 
 impl Context<'_> {
-    /// Asks the filters of the qdisc `own` about a packet. `filters` are those that came with [`Discipline::enqueue`].
+    /// Asks the filters of the qdisc `own` about a packet. `filters` are those that came with
+    /// [`Discipline::enqueue`].
     ///
     /// [`Discipline::enqueue`]: crate::Discipline::enqueue
     pub fn classify(&mut self, filters: &mut FilterList, own: QdiscState, pkt: &Pkt) -> ClassifyResult {
@@ -92,8 +99,8 @@ pub(crate) fn classify_at_class(
     answer
 }
 
-/// The class of a packet where there is no default: the one that its priority names, else the one that the filters name, if `find`
-/// knows it.
+/// The class of a packet where there is no default: the one that its priority names, else the one that the
+/// filters name, if `find` knows it.
 #[inline]
 pub(crate) fn choose_class(
     cx: &mut Context<'_>,
@@ -116,7 +123,8 @@ pub(crate) fn choose_class(
 }
 
 impl Consumed {
-    /// Carries it out in the name of the qdisc with the handle `at`: what comes back is what `enqueue` returns.
+    /// Carries it out in the name of the qdisc with the handle `at`: what comes back is what `enqueue`
+    /// returns.
     #[cold]
     pub fn carry_out(self, cx: &mut Context<'_>, at: Handle, pkt: Pkt) -> Enqueue {
         match self {

@@ -1,7 +1,7 @@
 //! What only kinds of this crate do: fast paths, and exactness in corners that nothing outside needs.
 //!
-//! Both traits are called without a table of functions. [`Batch`] is implemented by the kinds in `kind/mod.rs`'s list of
-//! them, [`BuiltIn`] by all.
+//! Both traits are called without a table of functions. [`Batch`] is implemented by the kinds in
+//! `kind/mod.rs`'s list of them, [`BuiltIn`] by all.
 
 use crate::context::{Context, Device};
 use crate::discipline::{Discipline, Peek, QdiscState};
@@ -44,12 +44,13 @@ pub(crate) struct ParentQdisc<'a> {
 
 /// Kinds whose packets travel in batches where nothing but the obvious can happen to them.
 pub(crate) trait Batch: Discipline {
-    /// Takes a packet of `len` bytes where that is plain: the class is obvious, there is room in its queue, and no packet is dropped,
-    /// marked or refused for it. Otherwise gives it back, with nothing done.
+    /// Takes a packet of `len` bytes where that is plain: the class is obvious, there is room in its queue,
+    /// and no packet is dropped, marked or refused for it. Otherwise gives it back, with nothing done.
     fn enqueue_plain(&mut self, pool: &mut Pool, at: ParentQdisc<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt>;
 
-    /// The child that a packet will be handed to, as far as that shows at a glance. Taking in a batch goes down the tree with all its
-    /// packets at once first, so that they wait for their cache lines together; nothing depends on the result but time.
+    /// The child that a packet will be handed to, as far as that shows at a glance. Taking in a batch goes
+    /// down the tree with all its packets at once first, so that they wait for their cache lines together;
+    /// nothing depends on the result but time.
     fn child_hint(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node>;
 
     /// Loads what the next packets to leave will need, `depth` steps down from here: see [`Node::prefetch`].
@@ -57,15 +58,22 @@ pub(crate) trait Batch: Discipline {
         let _ = (pool, depth, room);
     }
 
-    /// Gives several packets in a row, at least one, appended to `out`: those that as many calls of [`Discipline::dequeue`] at this
-    /// moment would give, with the same effects, and without dropping any on the way. `false`: it does not know how, or cannot be sure;
-    /// then nothing has happened.
-    fn dequeue_run(&mut self, cx: &mut Context<'_>, own: QdiscState, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool;
+    /// Gives several packets in a row, at least one, appended to `out`: those that as many calls of
+    /// [`Discipline::dequeue`] at this moment would give, with the same effects, and without dropping any on
+    /// the way. `false`: it does not know how, or cannot be sure; then nothing has happened.
+    fn dequeue_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        budget: &mut Budget,
+        out: &mut Vec<Pkt>,
+    ) -> bool;
 }
 
 /// What a kind of this crate may do beside [`Discipline`].
 pub(crate) trait BuiltIn {
-    /// Kinds that can look at their next packet without taking it do so; `None` means that the Node must take it and hold it.
+    /// Kinds that can look at their next packet without taking it do so; `None` means that the Node must take
+    /// it and hold it.
     fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
         let _ = cx;
         None
@@ -76,13 +84,15 @@ pub(crate) trait BuiltIn {
         None
     }
 
-    /// Runs the maintenance that was due up to `now`, when the state was as it is. A kind that has such runs it at the beginning of
-    /// every call; the Node asks for it where it does something behind the kind's back.
+    /// Runs the maintenance that was due up to `now`, when the state was as it is. A kind that has such runs
+    /// it at the beginning of every call; the Node asks for it where it does something behind the kind's
+    /// back.
     fn catch_up(&mut self, now: Time, own: QdiscState) {
         let _ = (now, own);
     }
 
-    /// The device's transmit queue has another length; for the kinds that take their size from it at any time. Nothing waits.
+    /// The device's transmit queue has another length; for the kinds that take their size from it at any
+    /// time. Nothing waits.
     fn resize(&mut self, device: Device) {
         let _ = device;
     }

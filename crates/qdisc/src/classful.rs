@@ -11,10 +11,12 @@ use tidegate_packet::{Handle, Time};
 use tidegate_policy::dump::ClassDump;
 use tidegate_policy::{ClassOp, Errno, Kind, TcError};
 
-/// A qdisc with classes: those that commands make, bands, one below a shaper, or flows that only show in a listing.
+/// A qdisc with classes: those that commands make, bands, one below a shaper, or flows that only show in a
+/// listing.
 ///
-/// A class may carry a child, a [`Node`] that the qdisc owns ([`Node::hidden`] makes one). All packets of a child come and go through
-/// its qdisc, which hands them on by [`Node::enqueue`] and [`Node::dequeue`]; the counts of both stay right by themselves.
+/// A class may carry a child, a [`Node`] that the qdisc owns ([`Node::hidden`] makes one). All packets of a
+/// child come and go through its qdisc, which hands them on by [`Node::enqueue`] and [`Node::dequeue`]; the
+/// counts of both stay right by themselves.
 pub trait Classful {
     /// Whether this class exists.
     fn has_class(&self, class: Handle) -> bool {
@@ -80,7 +82,8 @@ pub trait Classful {
 
 /// Classes below classes, with filters of their own: HTB's and HFSC's.
 pub trait InnerClasses: Classful {
-    /// Whether a filter in the list of `holder` (the qdisc or a class) that leads to `class` holds it, so that it cannot be deleted.
+    /// Whether a filter in the list of `holder` (the qdisc or a class) that leads to `class` holds it, so
+    /// that it cannot be deleted.
     fn may_hold(&self, holder: Handle, class: Handle) -> bool {
         let _ = holder;
         self.has_class(class)
@@ -97,13 +100,14 @@ pub trait InnerClasses: Classful {
         self.child(class)
     }
 
-    /// A qdisc made for `class` was refused: it says that its class is empty before it goes, though what is attached there may have packets.
+    /// A qdisc made for `class` was refused: it says that its class is empty before it goes, though what is
+    /// attached there may have packets.
     fn child_refused(&mut self, cx: &mut Context<'_>, class: Handle) {
         self.child_emptied(cx, class);
     }
 
-    /// A qdisc is made for `class`, of a kind that reports, whenever it takes its options, what they left no room for: nothing then, but
-    /// the class hears that its child is empty, before the qdisc is attached and even if it never will be. A leaf's own child is about to
-    /// go, so that this shows on inner classes only.
+    /// A qdisc is made for `class`, of a kind that reports, whenever it takes its options, what they left no
+    /// room for: nothing then, but the class hears that its child is empty, before the qdisc is attached and
+    /// even if it never will be. A leaf's own child is about to go, so that this shows on inner classes only.
     fn child_made(&mut self, class: Handle);
 }

@@ -11,11 +11,12 @@ use tidegate_classify::{FilterList, Owner, Shared, Told};
 use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
-    ChainOp, ClassOp, Classes, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, Reports, SharedBlocks, TcError,
-    Verb,
+    ChainOp, ClassOp, Classes, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, Reports, SharedBlocks,
+    TcError, Verb,
 };
 
-const CANNOT_MOVE: TcError = TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
+const CANNOT_MOVE: TcError =
+    TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
 
 /// How deep a tree may be.
 pub(crate) const MAX_DEPTH: u32 = 8;
@@ -25,11 +26,18 @@ impl Shaper {
     ///
     /// # Errors
     /// As the kernel refuses, in its words. Nothing has changed then.
-    pub fn qdisc_op(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+    pub fn qdisc_op(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &QdiscOp,
+    ) -> Result<(), TcError> {
         self.configure(|shaper| shaper.do_qdisc(now, pool, draws, op))
     }
 
-    /// What all operations have in common: timers may be others afterwards, and packets lost are freed in the kernel's order.
+    /// What all operations have in common: timers may be others afterwards, and packets lost are freed in the
+    /// kernel's order.
     pub(crate) fn configure<R>(&mut self, operation: impl FnOnce(&mut Shaper) -> R) -> R {
         self.note_pending_timers();
         let mark = self.events.mark();
@@ -39,8 +47,15 @@ impl Shaper {
         result
     }
 
-    /// Linux stops the device while its hooks come or go: what waits in its tree is lost without being counted.
-    fn do_ingress(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+    /// Linux stops the device while its hooks come or go: what waits in its tree is lost without being
+    /// counted.
+    fn do_ingress(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &QdiscOp,
+    ) -> Result<(), TcError> {
         let before = self.ingress.is_there();
         if matches!(op.verb, Verb::Add | Verb::Replace) && self.has_qdisc(ingress::HANDLE) {
             return Err(CANNOT_MOVE);
@@ -62,7 +77,13 @@ impl Shaper {
         root.purge(&mut cx);
     }
 
-    fn do_qdisc(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+    fn do_qdisc(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &QdiscOp,
+    ) -> Result<(), TcError> {
         if op.parent == Handle::INGRESS {
             return self.do_ingress(now, pool, draws, op);
         }
@@ -83,7 +104,10 @@ impl Shaper {
             let there = there.filter(|(handle, _)| !handle.is_none());
             if self.must_create(op, there)? {
                 if op.verb == Verb::Link || op.verb == Verb::Change && there.is_none() {
-                    return Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"));
+                    return Err(TcError::new(
+                        Errno::NoEnt,
+                        "Qdisc not found. To create specify NLM_F_CREATE flag",
+                    ));
                 }
                 return self.create(now, pool, draws, op);
             }
@@ -103,7 +127,8 @@ impl Shaper {
     fn must_create(&mut self, op: &QdiscOp, there: Option<(Handle, Kind)>) -> Result<bool, TcError> {
         let replaces = matches!(op.verb, Verb::Replace | Verb::Link);
         if op.handle.is_none() {
-            let other_kind = there.is_some_and(|(_, kind)| op.kind.as_deref().is_some_and(|name| name != kind.name()));
+            let other_kind =
+                there.is_some_and(|(_, kind)| op.kind.as_deref().is_some_and(|name| name != kind.name()));
             // Whatever names another kind makes a new qdisc, even `add` and `change` (6.1).
             return Ok(there.is_none() || op.verb != Verb::Link && other_kind);
         }
@@ -128,7 +153,8 @@ impl Shaper {
         })
     }
 
-    /// What hangs on a parent: `None` if there is no such qdisc, `Some(None)` if the class is not there or takes nothing.
+    /// What hangs on a parent: `None` if there is no such qdisc, `Some(None)` if the class is not there or
+    /// takes nothing.
     fn hangs_on(&mut self, parent: Handle) -> Option<Option<(Handle, Kind)>> {
         if parent == Handle::ROOT {
             return Some(Some((self.root.handle(), self.root.kind())));
@@ -138,11 +164,19 @@ impl Shaper {
         Some(child.and_then(|child| child.there_mut()).map(|child| (child.handle(), child.kind())))
     }
 
-    fn delete(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+    fn delete(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &QdiscOp,
+    ) -> Result<(), TcError> {
         const NO_CLASS: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified classid");
-        const NOT_THERE: TcError = TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device");
+        const NOT_THERE: TcError =
+            TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device");
         let (handle, kind) = if op.parent.is_none() {
-            const NO_HANDLE: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified handle");
+            const NO_HANDLE: TcError =
+                TcError::new(Errno::NoEnt, "Failed to find qdisc with specified handle");
             if op.handle == ingress::HANDLE && self.ingress.is_there() {
                 return Err(TcError::new(Errno::Inval, "Classid cannot be zero"));
             }
@@ -199,7 +233,13 @@ impl Shaper {
         .unwrap_or(Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc")))
     }
 
-    fn create(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+    fn create(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &QdiscOp,
+    ) -> Result<(), TcError> {
         let kind = match &op.params {
             Some(QdiscParams::Custom(_)) => Some(Kind::Custom),
             _ => op.kind.as_deref().and_then(Kind::from_name),
@@ -235,10 +275,14 @@ impl Shaper {
     fn check_copies(&mut self, op: &QdiscOp, own: Option<Handle>) -> Result<(), TcError> {
         let Some(QdiscParams::Netem(params)) = &op.params else { return Ok(()) };
         let copies = params.duplicate > 0;
-        let other =
-            |node: &mut Node| Some(node.handle()) != own && node.as_netem().is_some_and(|theirs| theirs || copies);
+        let other = |node: &mut Node| {
+            Some(node.handle()) != own && node.as_netem().is_some_and(|theirs| theirs || copies)
+        };
         if self.find(other).is_some() {
-            return Err(TcError::new(Errno::Inval, "netem: cannot mix duplicating netems with other netems in tree"));
+            return Err(TcError::new(
+                Errno::Inval,
+                "netem: cannot mix duplicating netems with other netems in tree",
+            ));
         }
         Ok(())
     }
@@ -353,7 +397,13 @@ impl Shaper {
         self.configure(|shaper| shaper.do_filter(now, pool, draws, op))
     }
 
-    fn do_filter(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &FilterOp) -> Result<(), TcError> {
+    fn do_filter(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &FilterOp,
+    ) -> Result<(), TcError> {
         if self.is_hook(op.parent) {
             let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
             return ingress.filter_op(&mut cx, op);
@@ -382,7 +432,13 @@ impl Shaper {
     ///
     /// # Errors
     /// As the kernel refuses.
-    pub fn chain_op(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &ChainOp) -> Result<(), TcError> {
+    pub fn chain_op(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &ChainOp,
+    ) -> Result<(), TcError> {
         if op.parent.is_none() && self.root.handle().is_none() {
             return Err(TcError::new(Errno::Inval, "Qdisc not classful"));
         }
@@ -463,8 +519,8 @@ impl Shaper {
         self.filters_there(now, dev, parent, true)
     }
 
-    /// The filters that packets are shown at a qdisc or class. The listing has more: u32 shows the tables that other lists of the
-    /// qdisc have at the same preference.
+    /// The filters that packets are shown at a qdisc or class. The listing has more: u32 shows the tables
+    /// that other lists of the qdisc have at the same preference.
     ///
     /// # Errors
     /// When there is no such parent.
@@ -472,7 +528,13 @@ impl Shaper {
         self.filters_there(now, dev, parent, false)
     }
 
-    fn filters_there(&mut self, now: Time, dev: &str, parent: Handle, all: bool) -> Result<Vec<FilterDump>, TcError> {
+    fn filters_there(
+        &mut self,
+        now: Time,
+        dev: &str,
+        parent: Handle,
+        all: bool,
+    ) -> Result<Vec<FilterDump>, TcError> {
         // They are looked at while the tree is walked.
         let shared = core::mem::take(&mut self.shared);
         let out = self.told_filters(&shared, now, dev, parent, all);
@@ -523,8 +585,8 @@ impl Shaper {
         self.classes_until(dev, now, |_| false)
     }
 
-    /// The classes that `tc class show` lists: SFB cannot tell of its class, nor netem of one without a child, and with
-    /// that Linux ends the whole listing. The classes behind are there all the same.
+    /// The classes that `tc class show` lists: SFB cannot tell of its class, nor netem of one without a
+    /// child, and with that Linux ends the whole listing. The classes behind are there all the same.
     pub fn list_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
         self.classes_until(dev, now, |node| node.kind() == Kind::Sfb || node.is_bare_netem())
     }
@@ -591,7 +653,8 @@ impl Shaper {
 }
 
 impl Node {
-    /// Has something done with the filter list of the qdisc itself or of a class, while the tables of u32 are with that list.
+    /// Has something done with the filter list of the qdisc itself or of a class, while the tables of u32 are
+    /// with that list.
     fn with_filters<R>(
         &mut self,
         parent: Handle,
@@ -613,8 +676,12 @@ impl Node {
     /// The filter list of the qdisc itself (minor 0) or of one of its classes.
     fn filters_of(&mut self, parent: Handle) -> Result<&mut FilterList, TcError> {
         match self.kind().filters() {
-            Filters::None | Filters::OfDevice => return Err(TcError::new(Errno::Inval, "Qdisc not classful")),
-            Filters::Unsupported => return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks")),
+            Filters::None | Filters::OfDevice => {
+                return Err(TcError::new(Errno::Inval, "Qdisc not classful"));
+            }
+            Filters::Unsupported => {
+                return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks"));
+            }
             Filters::OfQdisc | Filters::OfClassesToo => {}
         }
         if parent.minor() == 0 {

@@ -29,12 +29,14 @@ pub struct Device {
 /// Behaviours that a stock Linux 6.1 with its tc does not show. All are off unless somebody asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// The module parameter `htb_hysteresis`: classes of HTB change their mode less often, and are less exact.
+    /// The module parameter `htb_hysteresis`: classes of HTB change their mode less often, and are less
+    /// exact.
     pub htb_hysteresis: bool,
-    /// A RED told to be adaptive adapts. Since iproute2 5.7 tc says so in a way in which the kernel only notes it down.
+    /// A RED told to be adaptive adapts. Since iproute2 5.7 tc says so in a way in which the kernel only
+    /// notes it down.
     pub adaptive_red: bool,
-    /// No packet skips an empty pfifo_fast while the device has room: it shows only where the transmit queue has no places at all, and
-    /// the recorded kernels were told so.
+    /// No packet skips an empty pfifo_fast while the device has room: it shows only where the transmit queue
+    /// has no places at all, and the recorded kernels were told so.
     pub no_bypass: bool,
 }
 
@@ -87,13 +89,15 @@ pub struct Context<'a> {
     pub(crate) events: &'a mut EventRing,
     /// A packet that a filter led away, and where it goes.
     pub(crate) led: &'a mut Option<(Pkt, Way)>,
-    /// A second copy of a packet, and the qdisc that made it: to be offered at the root before the original goes on.
+    /// A second copy of a packet, and the qdisc that made it: to be offered at the root before the original
+    /// goes on.
     pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
     pub(crate) lost: Lost,
     /// Packets that vanished from a qdisc whose ancestors were not told.
     pub(crate) vanished: Lost,
-    /// What must still be added to the bytes lost before the ancestors hear of them: see [`Context::drop_instead`].
+    /// What must still be added to the bytes lost before the ancestors hear of them: see
+    /// [`Context::drop_instead`].
     pub(crate) misheard: u64,
     /// The group that packets purged now belong to.
     pub(crate) purge_group: u16,
@@ -126,15 +130,16 @@ impl Context<'_> {
         self.pool.release(pkt);
     }
 
-    /// Loses a packet that waited, in a qdisc which then says of the arrival, `len` bytes long, that it was not taken. Its ancestors believe that:
-    /// they count the arrival's bytes as lost and not this packet's, so that their backlog is off from then on, as in Linux.
+    /// Loses a packet that waited, in a qdisc which then says of the arrival, `len` bytes long, that it was
+    /// not taken. Its ancestors believe that: they count the arrival's bytes as lost and not this packet's,
+    /// so that their backlog is off from then on, as in Linux.
     pub(crate) fn drop_instead(&mut self, at: Handle, pkt: Pkt, why: Why, len: u32) {
         self.misheard = u64::from(len).wrapping_sub(u64::from(self.pool.meta(&pkt).len));
         self.drop(at, pkt, why);
     }
 
-    /// Loses a packet that nobody counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself learns that it no longer waits;
-    /// to its ancestors it waits for ever, as in Linux.
+    /// Loses a packet that nobody counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself
+    /// learns that it no longer waits; to its ancestors it waits for ever, as in Linux.
     pub(crate) fn vanish(&mut self, at: Handle, pkt: Pkt) {
         self.vanished.packets += 1;
         self.vanished.bytes += u64::from(self.pool.meta(&pkt).len);
@@ -168,7 +173,8 @@ impl Context<'_> {
         });
     }
 
-    /// Has a second copy of a packet offered at the root; then the qdisc `at` that set the original aside is told to go on.
+    /// Has a second copy of a packet offered at the root; then the qdisc `at` that set the original aside is
+    /// told to go on.
     pub(crate) fn copy(&mut self, at: Handle, copy: Pkt) {
         debug_assert!(self.copied.is_none(), "a copy is not copied again");
         *self.copied = Some((copy, at));
@@ -190,7 +196,8 @@ impl Context<'_> {
         self.purge_group = self.purge_group.saturating_add(1);
     }
 
-    /// Arms the qdisc's watchdog for `at`, instead of what it was armed for: the root will be polled then, or at once if that has passed.
+    /// Arms the qdisc's watchdog for `at`, instead of what it was armed for: the root will be polled then, or
+    /// at once if that has passed.
     pub fn wake(&mut self, own: QdiscState, at: Time) {
         self.watchdogs.arm(own.watchdog, at.max(self.now));
     }
@@ -205,7 +212,8 @@ pub enum Why {
     Overflow,
     /// CoDel's law.
     Codel,
-    /// The law of another AQM: that of RED, CHOKe, SFB and PIE, which judge arrivals, or of a qdisc made outside.
+    /// The law of another AQM: that of RED, CHOKe, SFB and PIE, which judge arrivals, or of a qdisc made
+    /// outside.
     Early,
     /// Longer than the bucket can ever hold.
     TooLong,
@@ -217,13 +225,15 @@ pub enum Why {
     Netfilter,
     /// The same at the last hook, where the packet is the outgoing device's already.
     NetfilterLeaving,
-    /// The queue it waited in was taken away, emptied or made smaller; packets of one group are freed together.
+    /// The queue it waited in was taken away, emptied or made smaller; packets of one group are freed
+    /// together.
     Purged(u16),
     /// The same, of a packet that is freed at once: one held back for a peek, or one of a pfifo_fast.
     PurgedAtOnce,
     /// An acknowledgement that later ones of its connection make needless.
     Superseded,
-    /// Purged from among netem's packets that overtook others: what records drops in a kernel takes these for no packet of the device.
+    /// Purged from among netem's packets that overtook others: what records drops in a kernel takes these for
+    /// no packet of the device.
     PurgedUnseen,
     /// Its flow's new bucket was full after the hash key changed.
     Rehash,
@@ -253,7 +263,8 @@ pub struct Event {
 pub enum What {
     /// A packet was lost.
     Drop(Why),
-    /// A filter led a packet away to another device. (The kernel sends a copy there and frees the packet that was enqueued.)
+    /// A filter led a packet away to another device. (The kernel sends a copy there and frees the packet that
+    /// was enqueued.)
     Led,
 }
 
@@ -284,8 +295,9 @@ impl EventRing {
         self.events.len()
     }
 
-    /// Turns what came since `mark` round: the kernel strings packets refused in one call onto a list, and frees the last first. What
-    /// CoDel's law takes, where something is taken out only to be looked at, it frees at once.
+    /// Turns what came since `mark` round: the kernel strings packets refused in one call onto a list, and
+    /// frees the last first. What CoDel's law takes, where something is taken out only to be looked at, it
+    /// frees at once.
     #[inline]
     pub(crate) fn reverse_from(&mut self, mark: usize) {
         // Most calls refuse nothing.
@@ -303,8 +315,8 @@ impl EventRing {
         since[at_once..].reverse();
     }
 
-    /// Brings losses of an operation into the order in which the kernel frees them: what was held for a peek at once, then what it
-    /// put off, group by group, the last group first.
+    /// Brings losses of an operation into the order in which the kernel frees them: what was held for a peek
+    /// at once, then what it put off, group by group, the last group first.
     pub(crate) fn settle_purged(&mut self, mark: usize) {
         if let Some(since) = self.events.get_mut(mark..) {
             since.sort_by_key(|event| match event.what {

@@ -13,8 +13,8 @@ use tidegate_policy::{CustomParams, Errno, QdiscParams, TcError};
 
 /// A kind of qdisc that a program brings along: its parameters, and how one with these is made.
 ///
-/// A value of it goes into [`custom`], and that into a `QdiscOp`, which any gateway carries out: simulated or live, below other qdiscs
-/// or above them.
+/// A value of it goes into [`custom`], and that into a `QdiscOp`, which any gateway carries out: simulated or
+/// live, below other qdiscs or above them.
 ///
 /// ```
 /// use tidegate_classify::FilterList;
@@ -80,8 +80,8 @@ pub trait CustomKind: Any + Send + Sync {
     /// Its name: one word, as in `tc qdisc show`.
     fn name(&self) -> &str;
 
-    /// Its parameters in words, as they stand after the name in `tc qdisc show`: `limit 100`. Two values with the same name and words
-    /// are taken for the same.
+    /// Its parameters in words, as they stand after the name in `tc qdisc show`: `limit 100`. Two values with
+    /// the same name and words are taken for the same.
     fn words(&self) -> String;
 
     /// Makes the qdisc.
@@ -115,7 +115,11 @@ fn erased(params: &CustomParams) -> Option<&Erased> {
 pub(crate) struct Custom(pub(crate) Box<dyn Discipline>);
 
 impl Custom {
-    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&CustomParams>) -> Result<Custom, TcError> {
+    pub(crate) fn new(
+        cx: &mut Context<'_>,
+        handle: Handle,
+        params: Option<&CustomParams>,
+    ) -> Result<Custom, TcError> {
         let kind = params.and_then(erased).ok_or(TcError::bare(Errno::Inval))?;
         kind.0.make(cx, handle).map(Custom)
     }

@@ -62,8 +62,8 @@ pub enum Trimmed {
     Nothing,
 }
 
-/// The state of a qdisc that its discipline may need: limits read these, not a private list, because a packet held back for a peek
-/// still counts.
+/// The state of a qdisc that its discipline may need: limits read these, not a private list, because a packet
+/// held back for a peek still counts.
 #[derive(Clone, Copy, Debug)]
 pub struct QdiscState {
     /// Its handle.
@@ -85,35 +85,50 @@ pub trait Visit {
 /// The policy of one kind of qdisc: its law, without counting.
 ///
 /// A [`Node`] runs it and keeps packets in = sent + dropped + waiting. So a discipline
-/// - returns a packet or keeps it, and drops one by [`Context::drop`] only (a [`Pkt`] that goes out of scope is a bug, and
-///   panics);
+/// - returns a packet or keeps it, and drops one by [`Context::drop`] only (a [`Pkt`] that goes out of scope
+///   is a bug, and panics);
 /// - takes limits from [`QdiscState`], in which a packet that a parent peeked at still counts;
 /// - says [`Dequeue::Throttled`] when something waits and may not go, after [`Context::wake`];
-/// - takes the time, randomness and the pool from [`Context`] and from nowhere else: the same seed must give the same bytes.
+/// - takes the time, randomness and the pool from [`Context`] and from nowhere else: the same seed must give
+///   the same bytes.
 ///
-/// Implement it outside this crate and put it into a tree by [`custom`](crate::custom); the `custom-qdisc` example crate does.
+/// Implement it outside this crate and put it into a tree by [`custom`](crate::custom); the `custom-qdisc`
+/// example crate does.
 pub trait Discipline: Send {
     /// Takes a packet. `filters` are those of the qdisc: see [`Context::classify`].
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue;
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue;
 
     /// Gives the next packet. Never called while a packet is held back for a peek.
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue;
 
-    /// Takes new parameters; `None`: those of a command without options. What they leave no room for is then taken by
-    /// [`Discipline::trim`].
+    /// Takes new parameters; `None`: those of a command without options. What they leave no room for is then
+    /// taken by [`Discipline::trim`].
     ///
     /// # Errors
-    /// Kinds without a change operation refuse; others refuse what the kernel would. Nothing has changed then.
-    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError>;
+    /// Kinds without a change operation refuse; others refuse what the kernel would. Nothing has changed
+    /// then.
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError>;
 
-    /// If more waits than the parameters allow, the packet to drop for it: `held`, the one that was held for a peek, goes first. Called
-    /// after a change, until there is none.
+    /// If more waits than the parameters allow, the packet to drop for it: `held`, the one that was held for
+    /// a peek, goes first. Called after a change, until there is none.
     fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
         let _ = (cx, own, held);
         Trimmed::Nothing
     }
 
-    /// Drops every packet, children's included ([`Context::purge`], [`Node::purge`]), and begins again as if new.
+    /// Drops every packet, children's included ([`Context::purge`], [`Node::purge`]), and begins again as if
+    /// new.
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState);
 
     /// The parameters in force, as a dump brings them.
@@ -125,7 +140,8 @@ pub trait Discipline: Send {
         Xstats::None
     }
 
-    /// Adds to what the Node counted: `overlimits`, `requeues`, further drops, or a backlog that the kernel's own kind miscounts.
+    /// Adds to what the Node counted: `overlimits`, `requeues`, further drops, or a backlog that the kernel's
+    /// own kind miscounts.
     fn amend_stats(&self, stats: &mut QueueStats) {
         let _ = stats;
     }
@@ -161,6 +177,7 @@ pub trait Rehash {
         Some(self.rehash_due()).filter(|timer| timer.at > due.at).unwrap_or(Timer::NEVER)
     }
 
-    /// Changes the hash key that was due at `due`, and arms the next change. `filtered`: the qdisc has filters.
+    /// Changes the hash key that was due at `due`, and arms the next change. `filtered`: the qdisc has
+    /// filters.
     fn rehash(&mut self, cx: &mut Context<'_>, own: QdiscState, due: Timer, filtered: bool);
 }

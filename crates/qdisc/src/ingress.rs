@@ -1,4 +1,5 @@
-//! ingress and clsact: filters on what arrives at a device, and on what leaves it before its tree. They queue nothing.
+//! ingress and clsact: filters on what arrives at a device, and on what leaves it before its tree. They queue
+//! nothing.
 
 use crate::asking;
 use crate::context::{Context, Why};
@@ -40,8 +41,10 @@ struct Hook {
 
 /// The refusal of a block that no hook has.
 pub const NO_BLOCK: TcError = TcError::new(Errno::Inval, "Block of given index was not found");
-const SHARED: TcError =
-    TcError::new(Errno::Inval, "This filter block is shared. Please use the block index to manipulate the filters");
+const SHARED: TcError = TcError::new(
+    Errno::Inval,
+    "This filter block is shared. Please use the block index to manipulate the filters",
+);
 const NO_INGRESS_BLOCK: TcError = TcError::new(Errno::OpNotSupp, "Ingress block sharing is not supported");
 const NO_EGRESS_BLOCK: TcError = TcError::new(Errno::OpNotSupp, "Egress block sharing is not supported");
 
@@ -101,7 +104,8 @@ impl Ingress {
         SharedBlocks { ingress: self.arriving.block, egress: self.leaving.block }
     }
 
-    /// Has something done with a hook while the tables of u32, which both have in common, are with it: those who arrive keep them.
+    /// Has something done with a hook while the tables of u32, which both have in common, are with it: those
+    /// who arrive keep them.
     fn with_hook<R>(&mut self, holder: Handle, does: impl FnOnce(&mut Hook) -> R) -> R {
         if self.hook(holder).block != 0 {
             return does(self.hook_mut(holder));
@@ -164,7 +168,9 @@ impl Ingress {
                 blocks.join(op.blocks.egress);
                 Ok(())
             }
-            (Verb::Add | Verb::Replace, None) => Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown")),
+            (Verb::Add | Verb::Replace, None) => {
+                Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"))
+            }
         }
     }
 
@@ -251,7 +257,12 @@ impl Ingress {
     }
 
     pub(crate) fn dump(&self, dev: &str) -> Option<QdiscDump> {
-        let stats = QueueStats { bytes: self.bytes, packets: self.packets, drops: self.drops, ..QueueStats::default() };
+        let stats = QueueStats {
+            bytes: self.bytes,
+            packets: self.packets,
+            drops: self.drops,
+            ..QueueStats::default()
+        };
         Some(QdiscDump {
             dev: dev.into(),
             kind: self.kind?,

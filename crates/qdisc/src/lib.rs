@@ -2,9 +2,10 @@
 #![forbid(unsafe_code)]
 //! The queueing disciplines, packet-exact with Linux.
 //!
-//! A [`Shaper`] is the root of one device's egress: packets are [offered](Shaper::offer), [polled](Shaper::poll) out, and
-//! [timeouts](Shaper::timeout) say when to poll again. Inside is a tree of [`Node`]s. A `Node` does the counting that every qdisc has
-//! in common and runs one [`Discipline`]; a discipline owns its children. Time, randomness and packets come in through [`Context`].
+//! A [`Shaper`] is the root of one device's egress: packets are [offered](Shaper::offer),
+//! [polled](Shaper::poll) out, and [timeouts](Shaper::timeout) say when to poll again. Inside is a tree of
+//! [`Node`]s. A `Node` does the counting that every qdisc has in common and runs one [`Discipline`]; a
+//! discipline owns its children. Time, randomness and packets come in through [`Context`].
 
 extern crate alloc;
 

@@ -13,7 +13,9 @@ use core::hint::black_box;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
-use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SharedBlocks, SizeTable, TcError};
+use tidegate_policy::{
+    ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SharedBlocks, SizeTable, TcError,
+};
 
 /// Counters of a qdisc, wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +37,8 @@ impl Stats {
         self.bytes += u64::from(len);
     }
 
-    /// So many bytes no longer wait. The sum may fall below zero, above a qdisc that told less than the truth ([`Context::drop_instead`]).
+    /// So many bytes no longer wait. The sum may fall below zero, above a qdisc that told less than the truth
+    /// ([`Context::drop_instead`]).
     #[inline]
     fn gone(&mut self, bytes: u64) {
         self.backlog = self.backlog.wrapping_sub(bytes);
@@ -44,9 +47,11 @@ impl Stats {
 
 /// One qdisc.
 ///
-/// Conservation: packets taken in = sent + dropped + waiting; bytes likewise. Both hold after every call, whatever happened below.
+/// Conservation: packets taken in = sent + dropped + waiting; bytes likewise. Both hold after every call,
+/// whatever happened below.
 ///
-/// Two lines of the cache, of which most packets need the first only: a tree of thousands of leaves is as fast as it is small.
+/// Two lines of the cache, of which most packets need the first only: a tree of thousands of leaves is as
+/// fast as it is small.
 #[repr(C, align(64))]
 pub struct Node {
     body: Body,
@@ -103,8 +108,8 @@ impl Node {
         Ok(node)
     }
 
-    /// A qdisc that nobody asked for, with the parameters of a command without options: it has no handle and no dump shows it. Classes
-    /// begin with one. `kind` is that of a fifo.
+    /// A qdisc that nobody asked for, with the parameters of a command without options: it has no handle and
+    /// no dump shows it. Classes begin with one. `kind` is that of a fifo.
     pub fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> Node {
         Node::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
     }
@@ -119,7 +124,8 @@ impl Node {
         Node::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
     }
 
-    /// What stands where a qdisc may hang and none does. (An `Option` would have its mark in the line that packets do not need.)
+    /// What stands where a qdisc may hang and none does. (An `Option` would have its mark in the line that
+    /// packets do not need.)
     pub(crate) fn absent() -> Node {
         Node::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
     }
@@ -241,7 +247,8 @@ impl Node {
     /// What the qdisc or one of its classes has sent.
     fn sent(&self, of: Handle) -> Option<Sent> {
         if of == self.handle && self.kind == Kind::PfifoFast && self.parent != Handle::ROOT {
-            // Linux moves its counters when it is attached below a class, and its estimator goes on reading the place where they were.
+            // Linux moves its counters when it is attached below a class, and its estimator goes on reading
+            // the place where they were.
             return Some(Sent::default());
         }
         if of == self.handle {
@@ -291,7 +298,12 @@ impl Node {
     }
 
     fn own(&self) -> QdiscState {
-        QdiscState { handle: self.handle, qlen: self.stats.qlen, backlog: self.stats.backlog, watchdog: self.watchdog }
+        QdiscState {
+            handle: self.handle,
+            qlen: self.stats.qlen,
+            backlog: self.stats.backlog,
+            watchdog: self.watchdog,
+        }
     }
 
     /// Hands it a packet, which waits here or below, goes elsewhere, or is dropped and counted.
@@ -398,12 +410,13 @@ impl Node {
         result
     }
 
-    /// In builds with debug assertions: a qdisc counts no fewer packets than wait in its children. (It may count more,
-    /// and other bytes, as in Linux: [`Context::vanish`], [`Context::drop_instead`].) Often at first, later seldom: it takes as
-    /// long as there are children.
+    /// In builds with debug assertions: a qdisc counts no fewer packets than wait in its children. (It may
+    /// count more, and other bytes, as in Linux: [`Context::vanish`], [`Context::drop_instead`].) Often at
+    /// first, later seldom: it takes as long as there are children.
     #[inline]
     fn check(&mut self) {
-        if cfg!(debug_assertions) && (self.stats.packets < OFTEN || self.stats.packets.is_multiple_of(SELDOM)) {
+        if cfg!(debug_assertions) && (self.stats.packets < OFTEN || self.stats.packets.is_multiple_of(SELDOM))
+        {
             self.check_children();
         }
     }
@@ -418,7 +431,12 @@ impl Node {
         let mut sum = Sum(0);
         self.visit(&mut sum);
         let (all, below) = (self.stats.qlen, sum.0);
-        debug_assert!(all >= below, "{all} packets wait in {:?} {}, {below} in its children", self.kind, self.handle);
+        debug_assert!(
+            all >= below,
+            "{all} packets wait in {:?} {}, {below} in its children",
+            self.kind,
+            self.handle
+        );
     }
 
     /// One step of a packet's way down, loading what taking it in will need: see [`crate::batch::Batch`].
@@ -433,8 +451,8 @@ impl Node {
         }
     }
 
-    /// Loads what the next packets to leave will need, `depth` steps down from here: first this, then what lies behind it, so that
-    /// each step finds what it walks over and waits for all that is new at once.
+    /// Loads what the next packets to leave will need, `depth` steps down from here: first this, then what
+    /// lies behind it, so that each step finds what it walks over and waits for all that is new at once.
     #[inline]
     pub(crate) fn prefetch(&self, pool: &mut Pool, depth: u32, room: u32) {
         match &self.body {
@@ -447,7 +465,12 @@ impl Node {
     }
 
     /// Takes several packets out in a row: see [`crate::batch::Batch`].
-    pub(crate) fn dequeue_run(&mut self, cx: &mut Context<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+    pub(crate) fn dequeue_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        budget: &mut Budget,
+        out: &mut Vec<Pkt>,
+    ) -> bool {
         if budget.is_spent() || self.stats.qlen == 0 || self.is_measured() {
             return false;
         }
@@ -468,7 +491,8 @@ impl Node {
                 }
             }
         }
-        let (packets, bytes) = ((before.packets - budget.packets) as u32, (before.bytes - budget.bytes) as u64);
+        let (packets, bytes) =
+            ((before.packets - budget.packets) as u32, (before.bytes - budget.bytes) as u64);
         self.stats.qlen -= packets;
         self.stats.gone(bytes);
         self.stats.packets += u64::from(packets);
@@ -548,8 +572,13 @@ impl Node {
         }
     }
 
-    /// Takes new parameters, and loses what they leave no room for: a held packet first, then as the kind gives them up.
-    pub(crate) fn change(&mut self, cx: &mut Context<'_>, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    /// Takes new parameters, and loses what they leave no room for: a held packet first, then as the kind
+    /// gives them up.
+    pub(crate) fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let before = cx.lost;
         let own = self.own();
         let result = self.body.get_mut().change(cx, own, params);
@@ -581,8 +610,9 @@ impl Node {
         result
     }
 
-    /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow: they are told what it counted as
-    /// waiting, which need not be what was there (`Context::drop_instead`, `Context::vanish`).
+    /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow: they
+    /// are told what it counted as waiting, which need not be what was there (`Context::drop_instead`,
+    /// `Context::vanish`).
     pub fn purge(&mut self, cx: &mut Context<'_>) {
         let (before, own) = (cx.lost, self.own());
         self.body.get_mut().purge(cx, own);
@@ -600,8 +630,8 @@ impl Node {
         self.stats.backlog = 0;
     }
 
-    /// The device's transmit queue has another length: what waits is lost without being counted, and the root takes the new size if it is of
-    /// a kind that does.
+    /// The device's transmit queue has another length: what waits is lost without being counted, and the root
+    /// takes the new size if it is of a kind that does.
     pub(crate) fn resize(&mut self, cx: &mut Context<'_>) {
         self.purge(cx);
         self.body.resize(cx.device);
@@ -616,8 +646,8 @@ impl Node {
         self.end(cx);
     }
 
-    /// Ends it once it was purged. Linux resets whatever it ends, and with it all that hangs below, once more: nothing is left to lose,
-    /// but a kind that draws when it is reset draws again.
+    /// Ends it once it was purged. Linux resets whatever it ends, and with it all that hangs below, once
+    /// more: nothing is left to lose, but a kind that draws when it is reset draws again.
     pub(crate) fn end(mut self, cx: &mut Context<'_>) {
         struct End<'c, 'd>(&'c mut Context<'d>);
         impl Visit for End<'_, '_> {
@@ -650,8 +680,8 @@ impl Node {
         found
     }
 
-    /// A qdisc is made for `class`: see [`crate::classful::InnerClasses`]. If it is refused, what is attached there stays, and the class is silent though it
-    /// may have packets: until the next one comes.
+    /// A qdisc is made for `class`: see [`crate::classful::InnerClasses`]. If it is refused, what is attached
+    /// there stays, and the class is silent though it may have packets: until the next one comes.
     pub(crate) fn child_made(&mut self, cx: &mut Context<'_>, class: Handle, accepted: bool) {
         if let Some(inner) = self.inner_classes_mut() {
             inner.child_made(class);
@@ -665,9 +695,14 @@ impl Node {
         }
     }
 
-    /// Puts `new` where the child of `class` is attached and ends what is attached there. `None` brings back the kind's default. A class that
-    /// takes no child (an inner one of HTB) refuses.
-    pub(crate) fn graft(&mut self, cx: &mut Context<'_>, class: Handle, new: Option<Node>) -> Result<(), TcError> {
+    /// Puts `new` where the child of `class` is attached and ends what is attached there. `None` brings back
+    /// the kind's default. A class that takes no child (an inner one of HTB) refuses.
+    pub(crate) fn graft(
+        &mut self,
+        cx: &mut Context<'_>,
+        class: Handle,
+        new: Option<Node>,
+    ) -> Result<(), TcError> {
         let before = cx.lost;
         let new = match new {
             Some(node) => node,
@@ -696,7 +731,8 @@ impl Node {
         let exists = self.has_class(op.classid);
         match &op.params {
             Some(params)
-                if params.kind().is_some_and(|kind| kind != self.kind()) && (exists || self.kind() != Kind::Ets) =>
+                if params.kind().is_some_and(|kind| kind != self.kind())
+                    && (exists || self.kind() != Kind::Ets) =>
             {
                 let params = params.read_by(self.kind())?;
                 self.own_class_op(cx, &ClassOp { params, ..op.clone() })
@@ -794,7 +830,8 @@ impl Node {
             if let Some(rehash) = self.body.get_mut().as_rehash_mut() {
                 rehash.rehash(cx, own, due, filtered);
             }
-            // What finds no room in its new bucket is lost to the qdiscs above, but not counted here, as in Linux.
+            // What finds no room in its new bucket is lost to the qdiscs above, but not counted here, as in
+            // Linux.
             self.stats.drops = self.stats.drops.wrapping_sub(cx.lost.since(before).packets);
         } else {
             self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.draw.random());

@@ -55,9 +55,9 @@ pub struct Spot {
 
 /// The egress of one device, and the filters on what arrives there.
 ///
-/// The driver's contract: [`Shaper::offer`] each packet; after every offer (refused ones too) and whenever [`Shaper::timeout`] has come,
-/// [`Shaper::poll`] until it gives nothing, unless the link is busy, then when it is free again. The timeout may change with every
-/// call; nothing else changes it.
+/// The driver's contract: [`Shaper::offer`] each packet; after every offer (refused ones too) and whenever
+/// [`Shaper::timeout`] has come, [`Shaper::poll`] until it gives nothing, unless the link is busy, then when
+/// it is free again. The timeout may change with every call; nothing else changes it.
 pub struct Shaper {
     device: Device,
     pub(crate) root: Node,
@@ -70,8 +70,8 @@ pub struct Shaper {
     pub(crate) perturb_known: Option<Timer>,
     wheel: Wheel,
     late_timers: bool,
-    /// Packets that the root had sent when it was last found to have nothing to send; of devices with several transmit
-    /// queues.
+    /// Packets that the root had sent when it was last found to have nothing to send; of devices with several
+    /// transmit queues.
     sent_at_end: u64,
     pub(crate) ingress: Box<Ingress>,
     led: Option<(Pkt, Way)>,
@@ -132,7 +132,8 @@ impl Shaper {
         self.device = device;
     }
 
-    /// The device's transmit queue gets another length. As in 6.1 the whole tree is emptied for that, unless the length is what it was.
+    /// The device's transmit queue gets another length. As in 6.1 the whole tree is emptied for that, unless
+    /// the length is what it was.
     pub fn set_queue_len(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, packets: u32) {
         if packets == self.device.tx_queue_len {
             return;
@@ -196,7 +197,8 @@ impl Shaper {
         self.led.take()
     }
 
-    /// Lends it the machine's actions, or takes them back: it gets what is given, and what it had is in its place.
+    /// Lends it the machine's actions, or takes them back: it gets what is given, and what it had is in its
+    /// place.
     #[inline]
     pub fn swap_shared(&mut self, shared: &mut Box<Shared>) {
         core::mem::swap(&mut self.shared, shared);
@@ -227,8 +229,9 @@ impl Shaper {
         offer_to(root, &mut cx, ways, pkt)
     }
 
-    /// Offers packets for sending, in order, as [`Shaper::offer`] would one by one, and tells of each what its sender learns and
-    /// where it was led. For many at once this is quicker: they wait for memory together.
+    /// Offers packets for sending, in order, as [`Shaper::offer`] would one by one, and tells of each what
+    /// its sender learns and where it was led. For many at once this is quicker: they wait for memory
+    /// together.
     pub fn offer_batch(
         &mut self,
         now: Time,
@@ -270,10 +273,12 @@ impl Shaper {
         }
     }
 
-    /// On devices with several transmit queues Linux looks behind each packet for more that go into its queue, so that
-    /// at the end of a run the tree is asked once more in vain; disciplines that shape count that.
+    /// On devices with several transmit queues Linux looks behind each packet for more that go into its
+    /// queue, so that at the end of a run the tree is asked once more in vain; disciplines that shape count
+    /// that.
     ///
-    /// Few devices have several. Inlined, this cost every poll 19 instructions, for a second context on the stack.
+    /// Few devices have several. Inlined, this cost every poll 19 instructions, for a second context on the
+    /// stack.
     #[cold]
     #[inline(never)]
     fn ask_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
@@ -288,8 +293,16 @@ impl Shaper {
         }
     }
 
-    /// Takes up to `room` packets to send, in order, as [`Shaper::poll`] would one by one; they are appended to `out`.
-    pub fn poll_batch(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, room: usize, out: &mut Vec<Pkt>) {
+    /// Takes up to `room` packets to send, in order, as [`Shaper::poll`] would one by one; they are appended
+    /// to `out`.
+    pub fn poll_batch(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        room: usize,
+        out: &mut Vec<Pkt>,
+    ) {
         let (root, mut cx) = self.enter(now, pool, draws);
         let mut budget = Budget { packets: room, bytes: i64::MAX };
         while budget.packets > 0 {
@@ -336,8 +349,8 @@ impl Shaper {
         self.on(now, pool, draws, handle, |node, cx| node.perturb(cx, due));
     }
 
-    /// Hash keys change when the driver says so, perhaps late, as on a machine that sleeps; `never_turned` while no maintenance timer
-    /// has run since the machine started.
+    /// Hash keys change when the driver says so, perhaps late, as on a machine that sleeps; `never_turned`
+    /// while no maintenance timer has run since the machine started.
     pub fn late_timers(&mut self, never_turned: bool) {
         self.late_timers = true;
         self.wheel.set_never_turned(never_turned);
@@ -369,7 +382,8 @@ impl Shaper {
         self.events.drain()
     }
 
-    /// Loses a packet that something outside the tree refused (a rule of netfilter), so that it is counted like any other.
+    /// Loses a packet that something outside the tree refused (a rule of netfilter), so that it is counted
+    /// like any other.
     pub fn refuse(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt, why: Why) {
         let (_, mut cx) = self.enter(now, pool, draws);
         cx.drop(Handle::NONE, pkt, why);
@@ -462,7 +476,11 @@ impl Shaper {
             return None;
         }
         let way = self.ways.to(&mut self.root, handle);
-        debug_assert_eq!(way.is_some(), self.find(|node| node.handle() == handle).is_some(), "every qdisc has its way");
+        debug_assert_eq!(
+            way.is_some(),
+            self.find(|node| node.handle() == handle).is_some(),
+            "every qdisc has its way"
+        );
         ways::follow(&mut self.root, way?.classes())
     }
 
@@ -501,7 +519,8 @@ fn offer_to(root: &mut Node, cx: &mut Context<'_>, ways: &Ways, pkt: Pkt) -> Off
     }
 }
 
-/// Offers the second copy of a packet that netem made, as long as it is, and has the original go on after that.
+/// Offers the second copy of a packet that netem made, as long as it is, and has the original go on after
+/// that.
 #[cold]
 fn offer_copy(root: &mut Node, cx: &mut Context<'_>, ways: &Ways) {
     let Some((copy, at)) = cx.copied.take() else { return };
@@ -511,7 +530,8 @@ fn offer_copy(root: &mut Node, cx: &mut Context<'_>, ways: &Ways) {
     }
 }
 
-/// Goes down the tree with up to [`BATCH`] packets at once, a line of each at a time, so that all wait for their next lines together.
+/// Goes down the tree with up to [`BATCH`] packets at once, a line of each at a time, so that all wait for
+/// their next lines together.
 fn touch_ways(root: &Node, pool: &mut Pool, packets: &[Pkt]) {
     let mut at = [Some(root); BATCH];
     for _ in 0..MAX_DEPTH {

@@ -1,4 +1,5 @@
-//! A RED told to be adaptive adapts only where that is switched on: a stock kernel with today's tc notes it down.
+//! A RED told to be adaptive adapts only where that is switched on: a stock kernel with today's tc notes it
+//! down.
 
 use tidegate_packet::{Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{QdiscOp, QdiscParams, RedCurve, RedParams, SharedBlocks, Verb};
@@ -9,7 +10,15 @@ fn after_ten_seconds(switches: Switches) -> u64 {
     let (mut pool, mut draws) = (Pool::new(100), Seeded::new(1));
     let mut shaper = Shaper::new(Device { switches, ..Device::default() }, EventRing::new(0));
     let curve = RedCurve { min: 5_000, max: 50_000, wlog: 1, plog: 0, scell_log: 10, max_p: u32::MAX / 50 };
-    let red = RedParams { limit: 200_000, curve, idle: None, ecn: true, harddrop: false, adaptive: true, nodrop: true };
+    let red = RedParams {
+        limit: 200_000,
+        curve,
+        idle: None,
+        ecn: true,
+        harddrop: false,
+        adaptive: true,
+        nodrop: true,
+    };
     let op = QdiscOp {
         verb: Verb::Add,
         dev: "eth0".into(),

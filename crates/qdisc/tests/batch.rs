@@ -1,4 +1,5 @@
-//! Packets offered and polled in batches meet the same fate as one by one: two machines, one of each, must never differ.
+//! Packets offered and polled in batches meet the same fate as one by one: two machines, one of each, must
+//! never differ.
 
 use std::fmt::Write as _;
 use tidegate_packet::{Handle, Head, Mark, Meta, Pkt, Pool, Rate, Seeded, Span, Time};
@@ -80,7 +81,8 @@ impl Machine {
         let mut packets: Vec<Pkt> = metas.iter().map(|meta| insert(meta, &mut self.pool)).collect();
         let mut told: Vec<Offer> = Vec::new();
         if self.batched {
-            self.shaper.offer_batch(now, &mut self.pool, &mut self.draws, &mut packets, |offer, _| told.push(offer));
+            self.shaper
+                .offer_batch(now, &mut self.pool, &mut self.draws, &mut packets, |offer, _| told.push(offer));
         } else {
             for pkt in packets {
                 told.push(self.shaper.offer(now, &mut self.pool, &mut self.draws, pkt));
@@ -131,7 +133,9 @@ impl Pair {
         let handle = Handle::new(self.next, 0);
         self.next += 1;
         let estimator = (self.below(8) == 0).then_some(Estimator { interval_log: 0, ewma_log: 2 });
-        self.machines.iter_mut().for_each(|machine| machine.qdisc(parent, handle, kind, params.clone(), estimator));
+        self.machines
+            .iter_mut()
+            .for_each(|machine| machine.qdisc(parent, handle, kind, params.clone(), estimator));
         handle
     }
 
@@ -175,7 +179,8 @@ impl Pair {
 
     fn grow_htb(&mut self, parent: Handle, depth: u64) {
         let default = 1 + self.below(20) as u32;
-        let handle = self.qdisc(parent, "htb", Some(QdiscParams::Htb(HtbParams { default, ..HtbParams::default() })));
+        let handle =
+            self.qdisc(parent, "htb", Some(QdiscParams::Htb(HtbParams { default, ..HtbParams::default() })));
         if self.below(2) == 0 {
             self.machines.iter_mut().for_each(|machine| machine.filter(handle));
         }
@@ -258,7 +263,9 @@ impl Pair {
         }
         let at = self.below(self.leaves.len() as u64) as usize;
         let leaf = self.leaves.swap_remove(at);
-        self.machines.iter_mut().for_each(|machine| machine.class(now, Verb::Delete, Handle::NONE, leaf, None));
+        self.machines
+            .iter_mut()
+            .for_each(|machine| machine.class(now, Verb::Delete, Handle::NONE, leaf, None));
     }
 }
 

@@ -1,4 +1,5 @@
-//! No packet costs an allocation: once every flow was seen and every table has its size, the engine only moves what it has.
+//! No packet costs an allocation: once every flow was seen and every table has its size, the engine only
+//! moves what it has.
 
 #[path = "../benches/engine/rig.rs"]
 mod rig;

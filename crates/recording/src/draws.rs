@@ -90,7 +90,8 @@ impl RecordedDraws {
             Some(row) => {
                 self.taken += 1;
                 if row.width != width && self.trouble.is_none() {
-                    self.trouble = Some(DrawsError::Width { number: self.taken, recorded: row.width, asked: width });
+                    self.trouble =
+                        Some(DrawsError::Width { number: self.taken, recorded: row.width, asked: width });
                 }
                 row.value
             }

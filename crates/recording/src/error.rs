@@ -46,7 +46,8 @@ impl Error for RecordingError {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DrawsError {
-    /// A draw of another width was asked for. A width is in bits; 65 is a word of a key, 0 a draw below a bound.
+    /// A draw of another width was asked for. A width is in bits; 65 is a word of a key, 0 a draw below a
+    /// bound.
     Width {
         /// Which draw, from 1.
         number: usize,

@@ -22,8 +22,9 @@ pub struct Arrival {
 impl Arrival {
     pub(crate) fn parse(columns: &[&str], line: &str) -> Parsed<Arrival> {
         let fields: Vec<&str> = line.split(',').collect();
-        let field =
-            |name: &str| columns.iter().position(|c| *c == name).and_then(|at| fields.get(at)).map_or("", |f| f.trim());
+        let field = |name: &str| {
+            columns.iter().position(|c| *c == name).and_then(|at| fields.get(at)).map_or("", |f| f.trim())
+        };
         let number = |name: &str| -> Parsed<u32> {
             match field(name) {
                 "" => Ok(0),
@@ -45,7 +46,8 @@ impl Arrival {
             ),
             hex => octets(hex)?,
         };
-        let address = |name: &str| field(name).parse::<IpAddr>().because(|| format!("{name} `{}`", field(name)));
+        let address =
+            |name: &str| field(name).parse::<IpAddr>().because(|| format!("{name} `{}`", field(name)));
         let network_len = size.saturating_sub(Head::ETHERNET as u32).min(65_535) as u16;
         let (kind, mut packet) = match (address("src")?, address("dst")?) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
@@ -75,17 +77,21 @@ impl Arrival {
             let len = (packet.len() - begin) as u16;
             packet[begin + 4..begin + 6].copy_from_slice(&len.to_be_bytes());
         }
-        // The injector repeats the identification at the very end of each frame that has room for it and whose octets are not given.
+        // The injector repeats the identification at the very end of each frame that has room for it and
+        // whose octets are not given.
         let end = packet.len().checked_sub(4).filter(|at| *at >= headers && field("payload").is_empty());
         if let Some(at) = end {
             packet[at..].copy_from_slice(&id.to_be_bytes());
         }
         let mut head = Head::from_network(kind, &packet);
         head.set_addresses(DESTINATION, SOURCE);
-        if matches!(protocol, proto::TCP | proto::UDP | proto::ICMP | proto::ICMPV6) && field("payload").is_empty() {
+        if matches!(protocol, proto::TCP | proto::UDP | proto::ICMP | proto::ICMPV6)
+            && field("payload").is_empty()
+        {
             head.fill_sums();
         } else {
-            // Octets that are given stay as they are, and so do those of protocols that the injector does not know.
+            // Octets that are given stay as they are, and so do those of protocols that the injector does not
+            // know.
             head.set_summed();
             head.sum_header();
         }

@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
 //! The files of a recorded run of a real kernel: `link`, `schedule.csv`, `draws.csv`, and lines of shell.
 //!
-//! Times are nanoseconds from the recording's zero, which is [`EPOCH`] on the machine's clock; [`at`] and [`ns`]
-//! convert. Pure: no clock, no IO, no global state.
+//! Times are nanoseconds from the recording's zero, which is [`EPOCH`] on the machine's clock; [`at`] and
+//! [`ns`] convert. Pure: no clock, no IO, no global state.
 
 mod because;
 mod draws;

@@ -15,8 +15,8 @@ pub type Plain = (Vec<String>, Redirects);
 /// A letter, and the quote that it stands in.
 pub type Letter = (char, Option<char>);
 
-/// A line in pieces: what stands between `;`, without comments. The end of a quote is a NUL in it, which makes a word
-/// even of nothing. `None`: a quote is not closed.
+/// A line in pieces: what stands between `;`, without comments. The end of a quote is a NUL in it, which
+/// makes a word even of nothing. `None`: a quote is not closed.
 pub fn pieces(line: &str) -> Option<Vec<Vec<Letter>>> {
     let (mut all, mut piece, mut open) = (Vec::new(), Vec::<Letter>::new(), None);
     for letter in line.chars() {

@@ -27,7 +27,8 @@ fn sum(octets: &[u8]) -> u32 {
     (sum >> 16) + (sum & 0xffff)
 }
 
-const COLUMNS: &str = "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark,flow,flags,seq,ack,prio,payload";
+const COLUMNS: &str =
+    "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark,flow,flags,seq,ack,prio,payload";
 
 #[test]
 fn a_datagram_is_made_of_its_row() {
@@ -55,7 +56,8 @@ fn a_datagram_is_made_of_its_row() {
 #[test]
 fn each_protocol_has_its_header() {
     let of = |row: &str| arrival(COLUMNS, row).head.network().to_vec();
-    // TCP: ports, sequence and acknowledgement numbers, five words, flags (ACK where none are said), window 65535.
+    // TCP: ports, sequence and acknowledgement numbers, five words, flags (ACK where none are said), window
+    // 65535.
     let header = |flags: u8| [0, 9, 0, 80, 0, 0, 0, 5, 0, 0, 1, 0, 0x50, flags, 0xff, 0xff];
     let flags = [
         ("", 0x10),
@@ -76,7 +78,8 @@ fn each_protocol_has_its_header() {
         assert_eq!((n[9], &n[20..36]), (6, &header(wanted)[..]), "{said}");
         assert_eq!(sum(&[&n[12..20], &[0, 6, 0, 46], &n[20..]].concat()) % 0xffff, 0, "{said}");
     }
-    // An echo request: type 8 (RFC 792) or 128 (RFC 4443), the identifier in the port's place, the sequence number is the id.
+    // An echo request: type 8 (RFC 792) or 128 (RFC 4443), the identifier in the port's place, the sequence
+    // number is the id.
     let n = of("0,258,80,10.0.0.1,10.9.0.2,icmp,9,0,0,0,,,,,,");
     assert_eq!((n[9], &n[20..22], &n[24..28], sum(&n[20..])), (1, &[8, 0][..], &[0, 9, 1, 2][..], 0xffff));
     let n = of("0,258,80,fd00::1,fd00::2,icmp6,9,0,0,0,,,,,,");
@@ -110,7 +113,10 @@ fn what_is_not_said_is_nothing() {
     // 28 octets have no room for an id behind the header, 32 have.
     assert_eq!(packet.head.network()[24..26], [0, 8]);
     let packet = arrival("time_ns,id,size,src,dst,proto,sport,dport", "0,7,46,10.0.0.1,10.9.0.2,udp,1,2");
-    assert_eq!((&packet.head.network()[24..26], &packet.head.network()[28..]), (&[0, 12][..], &[0, 0, 0, 7][..]));
+    assert_eq!(
+        (&packet.head.network()[24..26], &packet.head.network()[28..]),
+        (&[0, 12][..], &[0, 0, 0, 7][..])
+    );
     for (said, wanted) in [("", 0), ("6", 6), ("1:", 0x1_0000), (":2", 2), ("ffff:10", 0xffff_0010)] {
         let packet = arrival(COLUMNS, &format!("0,1,80,10.0.0.1,10.9.0.2,udp,1,2,0,0,,,,,{said},"));
         assert_eq!(packet.meta.priority, wanted, "{said}");
@@ -119,7 +125,8 @@ fn what_is_not_said_is_nothing() {
 
 #[test]
 fn rows_happen_in_the_order_of_the_file() {
-    let schedule = "time_ns,id,size,src,dst,proto\n5,1,80,10.0.0.1,10.0.0.2,udp\n3,!,tc qdisc show\n\n9,!,true\n";
+    let schedule =
+        "time_ns,id,size,src,dst,proto\n5,1,80,10.0.0.1,10.0.0.2,udp\n3,!,tc qdisc show\n\n9,!,true\n";
     let recording = Recording::parse(&texts("8000000 0 1500 100 forward", schedule), 1).expect("it is right");
     assert_eq!(recording.rows.iter().map(|row| row.time).collect::<Vec<_>>(), [5, 5, 9]);
     assert!(matches!(&recording.rows[1].what, RowKind::Command(line) if line == "tc qdisc show"));
@@ -151,7 +158,8 @@ fn what_cannot_be_read_is_told_with_its_place() {
         (
             LINK,
             "0,1,80,10.0.0.1,10.0.0.2,udp,,abc",
-            "schedule.csv:2: `0,1,80,10.0.0.1,10.0.0.2,udp,,abc`: payload `abc` is not pairs of hexadecimal digits",
+            "schedule.csv:2: `0,1,80,10.0.0.1,10.0.0.2,udp,,abc`: payload `abc` is not pairs of hexadecimal \
+            digits",
         ),
     ];
     for (link, rows, wanted) in table {
@@ -165,7 +173,8 @@ fn what_cannot_be_read_is_told_with_its_place() {
 
 #[test]
 fn draws_are_taken_in_their_order() {
-    let text = "time_ns,width,value,where\n0,32,7,fq\n1,16,8,x\n2,64,9,x\n3,0,10,x\n\n4,65,11,sfq_perturbation\n";
+    let text =
+        "time_ns,width,value,where\n0,32,7,fq\n1,16,8,x\n2,64,9,x\n3,0,10,x\n\n4,65,11,sfq_perturbation\n";
     let mut draws = RecordedDraws::parse(text, 128).expect("it is right");
     assert_eq!((draws.u32(), draws.u16(), draws.u64()), (7, 8, 9));
     assert_eq!((draws.next_by_timer(), draws.made_up()), (None, false));
@@ -224,7 +233,8 @@ fn lines_are_words_and_where_their_output_goes() {
     ];
     for (line, wanted) in table {
         let piece = pieces(line).expect("quotes are closed").remove(0);
-        let wanted = wanted.map(|(words, to)| Some((words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(), to)));
+        let wanted =
+            wanted.map(|(words, to)| Some((words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(), to)));
         assert_eq!(plain(&piece, 3), wanted, "{line}");
     }
     assert_eq!(
@@ -236,5 +246,8 @@ fn lines_are_words_and_where_their_output_goes() {
         ["", "  ", "# a"].map(|line| plain(&pieces(line).expect("closed")[0], 0)),
         [Some(None), Some(None), Some(None)]
     );
-    assert_eq!(["tc >", "echo $", "{ a"].map(|line| plain(&pieces(line).expect("closed")[0], 0)), [None, None, None]);
+    assert_eq!(
+        ["tc >", "echo $", "{ a"].map(|line| plain(&pieces(line).expect("closed")[0], 0)),
+        [None, None, None]
+    );
 }

@@ -65,8 +65,8 @@ impl<R: Read> CaptureReader<R> {
         CaptureReader { from, parser: Parser::new(), buffer: Vec::new(), used: 0 }
     }
 
-    /// Shows each packet to `show`, with the bytes read so far. What comes back is where and why reading ended before
-    /// the capture did.
+    /// Shows each packet to `show`, with the bytes read so far. What comes back is where and why reading
+    /// ended before the capture did.
     ///
     /// # Errors
     /// It cannot be read, is no capture, or `show` fails.

@@ -1,8 +1,8 @@
-//! Recorded runs of a real kernel, held against the engine below every command: no process, no sandbox, no file but the
-//! recordings themselves.
+//! Recorded runs of a real kernel, held against the engine below every command: no process, no sandbox, no
+//! file but the recordings themselves.
 //!
-//! What a recording's commands need of a shell beyond plain lines stands by name in the command line's own test, which
-//! runs all of them.
+//! What a recording's commands need of a shell beyond plain lines stands by name in the command line's own
+//! test, which runs all of them.
 
 use tidegate_archives::{Files, first_line, identical, recordings, without_place};
 use tidegate_replay::recorded::{
@@ -60,8 +60,9 @@ fn difference(files: &Files, done: &ReplayedRun, commands: &PlainCommands) -> Op
         ("filters.txt", Some(&done.filters)),
         ("snap.txt", snapshot.as_ref()),
     ];
-    let differs =
-        |(name, ours): (&str, Option<&String>)| first_line(name, files.get(name)?, ours.map_or("", String::as_str));
+    let differs = |(name, ours): (&str, Option<&String>)| {
+        first_line(name, files.get(name)?, ours.map_or("", String::as_str))
+    };
     let drops = files.get("drops.csv").map_or("", String::as_str);
     let dropped = || first_line("drops.csv", &without_place(drops), &without_place(&done.drops));
     ours.into_iter().find_map(differs).or_else(dropped)

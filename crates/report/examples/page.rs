@@ -1,4 +1,5 @@
-//! The page of a trial that was kept as JSON: `cargo run -p tidegate-report --example page < trial.json > trial.html`.
+//! The page of a trial that was kept as JSON: `cargo run -p tidegate-report --example page < trial.json >
+//! trial.html`.
 
 use std::io::{Read, Write};
 

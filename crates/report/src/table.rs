@@ -1,4 +1,5 @@
-//! Tables for terminals: columns aligned by what a terminal shows, not by bytes; no colour, so a pipe gets the same.
+//! Tables for terminals: columns aligned by what a terminal shows, not by bytes; no colour, so a pipe gets
+//! the same.
 
 use std::fmt;
 
@@ -12,7 +13,8 @@ pub enum Align {
     Right,
 }
 
-/// A table with a head, rows and rules between groups of rows. `Display` writes it, each line ended, none with trailing blanks.
+/// A table with a head, rows and rules between groups of rows. `Display` writes it, each line ended, none
+/// with trailing blanks.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     head: Vec<String>,
@@ -107,7 +109,8 @@ pub(crate) fn clean(cell: String) -> String {
     tidegate_text::line(&cell).into()
 }
 
-/// Columns that a terminal gives a text: none for combining marks, two for the wide blocks of East Asian scripts and emoji.
+/// Columns that a terminal gives a text: none for combining marks, two for the wide blocks of East Asian
+/// scripts and emoji.
 pub(crate) fn width(text: &str) -> usize {
     text.chars()
         .map(|c| match c as u32 {
@@ -130,7 +133,8 @@ mod tests {
 
     #[test]
     fn columns_align_by_what_is_shown() {
-        let mut table = Table::new([("Last", Align::Left), ("Mittel", Align::Right), ("größte", Align::Right)]);
+        let mut table =
+            Table::new([("Last", Align::Left), ("Mittel", Align::Right), ("größte", Align::Right)]);
         table.row(["leer", "16.3 ms", "73 ms"]).row(["Übertragung", "721 ms"]).rule();
         table.row(["網路", "1 µs", "2", "too many"]).row(["bad\x1b[2J\n", "", "x"]);
         let expected = "\

@@ -1,4 +1,5 @@
-//! A trial on a terminal: figures of the ping, of what people wait for, of the classes; then what it comes to.
+//! A trial on a terminal: figures of the ping, of what people wait for, of the classes; then what it comes
+//! to.
 
 use crate::table::{Align, Table, clean, width};
 use std::fmt::Write as _;
@@ -21,7 +22,8 @@ pub fn text(trial: &Trial) -> String {
         let _ = writeln!(out, "What people wait for, without → with the policy, in ms:\n\n{waits}");
     }
     if let Some(run) = classes_at_work(trial, &pairs).filter(|run| !run.classes.is_empty()) {
-        let _ = writeln!(out, "With the policy, load {} ({}):\n\n{}", run.load, run.title, classes(trial, run));
+        let _ =
+            writeln!(out, "With the policy, load {} ({}):\n\n{}", run.load, run.title, classes(trial, run));
     }
     for sentence in &trial.verdict {
         wrapped(&mut out, "", sentence);
@@ -35,9 +37,11 @@ pub fn text(trial: &Trial) -> String {
 
 fn head(out: &mut String, trial: &Trial) {
     let LinkFacts { up_bits, down_bits, rtt_ns, up_buffer_bytes, down_buffer_bytes } = trial.link;
-    let drained = |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
+    let drained =
+        |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
     let sentence = format!(
-        "{} on {}: {} up, {} down, {} round trip; the modem buffers {} ({} of uplink), the provider {} ({} of downlink).",
+        "{} on {}: {} up, {} down, {} round trip; the modem buffers {} ({} of uplink), the provider {} ({} \
+        of downlink).",
         trial.script,
         trial.device,
         rate(up_bits as f64),
@@ -55,7 +59,8 @@ fn head(out: &mut String, trial: &Trial) {
 /// Each load without and with: the main probe's figures and what was carried.
 fn main_table(pairs: &[Pair<'_>]) -> Table {
     use Align::{Left, Right};
-    let probe = pairs.iter().find_map(main_probe).and_then(|id| pairs.iter().find_map(|pair| pair.probe(id).any()));
+    let probe =
+        pairs.iter().find_map(main_probe).and_then(|id| pairs.iter().find_map(|pair| pair.probe(id).any()));
     let mean = probe.map_or_else(|| "mean".to_owned(), |probe| format!("{} mean", probe.title));
     let mut table = Table::new([
         ("load".to_owned(), Left),
@@ -89,7 +94,9 @@ fn main_table(pairs: &[Pair<'_>]) -> Table {
 fn spread(figures: &Pings) -> Vec<String> {
     let mut cells = match figures.rtt.summary() {
         Some(s) => [s.mean, s.p50, s.p95, s.p99, s.max].map(milliseconds).to_vec(),
-        None => vec![unanswered(figures).to_owned(), String::new(), String::new(), String::new(), String::new()],
+        None => {
+            vec![unanswered(figures).to_owned(), String::new(), String::new(), String::new(), String::new()]
+        }
     };
     cells.push(if figures.asked() > 0 { percent(figures.loss()) } else { String::new() });
     cells
@@ -103,7 +110,8 @@ pub(crate) fn unanswered(figures: &Pings) -> &'static str {
 /// The other probes, without → with.
 fn waits(pairs: &[Pair<'_>]) -> Table {
     use Align::{Left, Right};
-    let columns = [("load", Left), ("what", Left), ("median", Right), ("95th percentile", Right), ("lost", Right)];
+    let columns =
+        [("load", Left), ("what", Left), ("median", Right), ("95th percentile", Right), ("lost", Right)];
     let mut table = Table::new(columns);
     for pair in pairs {
         let ids = pair.probe_ids();
@@ -121,7 +129,8 @@ fn waits(pairs: &[Pair<'_>]) -> Table {
                 table.row([load, what, "none began".to_owned(), String::new(), String::new()]);
                 continue;
             }
-            let ms = |p: f64| arrow(asked.both(|f| f.rtt.percentile(p)), |ns| milliseconds(ns).replace(" ms", ""));
+            let ms =
+                |p: f64| arrow(asked.both(|f| f.rtt.percentile(p)), |ns| milliseconds(ns).replace(" ms", ""));
             let lost = arrow(asked.both(|f| Some(f.loss())), |loss| percent(loss).replace(" %", ""));
             table.row([load, what, ms(50.0), ms(95.0), format!("{lost} %")]);
         }

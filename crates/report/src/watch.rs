@@ -22,14 +22,29 @@ struct Column {
 /// All of them, from left to right.
 const COLUMNS: [Column; 12] = [
     Column { head: "bit/s", width: 7, dispensable: 0, cell: |of| compact(of.bps) },
-    Column { head: "share", width: 6, dispensable: 3, cell: |of| of.share.map_or_else(nothing, whole_percent) },
+    Column {
+        head: "share",
+        width: 6,
+        dispensable: 3,
+        cell: |of| of.share.map_or_else(nothing, whole_percent),
+    },
     Column { head: "backlog", width: 8, dispensable: 2, cell: |of| compact(of.backlog as f64) },
     Column { head: "p50", width: 8, dispensable: 1, cell: |of| of.p50_ns.map_or_else(nothing, short_span) },
     Column { head: "p99", width: 8, dispensable: 0, cell: |of| of.p99_ns.map_or_else(nothing, short_span) },
-    Column { head: "oldest", width: 8, dispensable: 1, cell: |of| of.oldest_ns.map_or_else(nothing, short_span) },
+    Column {
+        head: "oldest",
+        width: 8,
+        dispensable: 1,
+        cell: |of| of.oldest_ns.map_or_else(nothing, short_span),
+    },
     Column { head: "drop/s", width: 7, dispensable: 1, cell: |of| few(of.drops) },
     Column { head: "mark/s", width: 7, dispensable: 4, cell: |of| of.marks.map_or_else(nothing, few) },
-    Column { head: "borrow", width: 7, dispensable: 5, cell: |of| of.borrowed.map_or_else(nothing, whole_percent) },
+    Column {
+        head: "borrow",
+        width: 7,
+        dispensable: 5,
+        cell: |of| of.borrowed.map_or_else(nothing, whole_percent),
+    },
     Column { head: "packet/s", width: 9, dispensable: 6, cell: |of| compact(of.pps) },
     Column { head: "rate", width: 7, dispensable: 7, cell: |of| of.rate_bps.map_or_else(nothing, compact) },
     Column { head: "ceil", width: 7, dispensable: 8, cell: |of| of.ceil_bps.map_or_else(nothing, compact) },

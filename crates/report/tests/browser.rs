@@ -1,4 +1,5 @@
-//! The page in a browser: what is drawn, at a telephone's and a desk's width, light and dark, with scripts and without.
+//! The page in a browser: what is drawn, at a telephone's and a desk's width, light and dark, with scripts
+//! and without.
 
 #[path = "common/browser.rs"]
 mod browser;
@@ -28,7 +29,8 @@ fn as_people_see_it() {
         let found = look(&browser, name, page, width, dark);
         assert_eq!(complaints(&found), Vec::<String>::new(), "{name}");
         let scripted = name != "phone-quiet";
-        let facts = ["width", "dark", "panels", "panels_at_first", "probes_at_first", "after_choice", "read_out"];
+        let facts =
+            ["width", "dark", "panels", "panels_at_first", "probes_at_first", "after_choice", "read_out"];
         let shown: Vec<String> = facts.iter().map(|fact| format!("{fact} {}", found[fact])).collect();
         let expected = [
             format!("width {width}"),
@@ -43,11 +45,16 @@ fn as_people_see_it() {
             format!("after_choice {}", if scripted { "[\"load-1\",\"load-1-1\"]" } else { "[]" }),
             format!(
                 "read_out {}",
-                if scripted { "\"32–33 s · without: median 1400 ms · longest 1413 ms · lost 0\"" } else { "\"\"" }
+                if scripted {
+                    "\"32–33 s · without: median 1400 ms · longest 1413 ms · lost 0\""
+                } else {
+                    "\"\""
+                }
             ),
         ];
         assert_eq!(shown, expected, "{name}");
-        // Five probes twice, a stack, two buffers, six cards for each of three loads; the idle one has as many; overview, tree, way.
+        // Five probes twice, a stack, two buffers, six cards for each of three loads; the idle one has as
+        // many; overview, tree, way.
         let least = 4 * (10 + 1 + 2 + 6) + 3;
         assert!(found["figures"].as_u64() >= Some(least), "{name}: {} figures", found["figures"]);
     }

@@ -1,8 +1,8 @@
-//! A control group for all processes of one sandbox, which bounds their memory with the kernel's own for them: pages,
-//! files in memory, pipes, socket buffers, links.
+//! A control group for all processes of one sandbox, which bounds their memory with the kernel's own for
+//! them: pages, files in memory, pipes, socket buffers, links.
 //!
-//! Made beside the caller's group or below it, where the caller may do so: as root, or where systemd has delegated a
-//! subtree to the user. Elsewhere there is none, and the caller counts.
+//! Made beside the caller's group or below it, where the caller may do so: as root, or where systemd has
+//! delegated a subtree to the user. Elsewhere there is none, and the caller counts.
 
 use std::fs;
 use std::io;
@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use crate::mounts::unescape;
 
-/// What the names of our groups begin with; the number of the process that made it, when that was started, and a
-/// count follow: in other process namespaces there are other processes of the same number.
+/// What the names of our groups begin with; the number of the process that made it, when that was started,
+/// and a count follow: in other process namespaces there are other processes of the same number.
 const PREFIX: &str = "tidegate-";
-/// A group without processes that is older than this was left by a caller that was killed; a younger one may be about
-/// to be used.
+/// A group without processes that is older than this was left by a caller that was killed; a younger one may
+/// be about to be used.
 const LEFT_AFTER: Duration = Duration::from_secs(10);
 /// The kernel charges a huge page at once, bytes: a limit is reached that is nearer than that.
 const LARGEST_CHARGE: u64 = 4 << 20;
@@ -56,7 +56,8 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes a group whose processes may hold so many bytes of memory together; `None` where we can make none.
+    /// Makes a group whose processes may hold so many bytes of memory together; `None` where we can make
+    /// none.
     pub(crate) fn create(max_memory: u64) -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -93,8 +94,8 @@ impl Cgroup {
         }
     }
 
-    /// Moves a process, and with it those that it will start, into the group. The kernel takes 5 to 13 ms for it: it
-    /// waits until every processor has passed a quiet point.
+    /// Moves a process, and with it those that it will start, into the group. The kernel takes 5 to 13 ms for
+    /// it: it waits until every processor has passed a quiet point.
     pub(crate) fn take(&self, pid: u32) -> io::Result<()> {
         fs::write(self.dir.join("cgroup.procs"), pid.to_string())
     }
@@ -134,8 +135,8 @@ impl Drop for Cgroup {
     }
 }
 
-/// Makes a directory of a name that is still free. One that is taken is that of a caller with our number in another
-/// process namespace, started in the same clock tick.
+/// Makes a directory of a name that is still free. One that is taken is that of a caller with our number in
+/// another process namespace, started in the same clock tick.
 fn make_dir(parent: &Path) -> Option<PathBuf> {
     for _ in 0..NAMES {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -189,7 +190,8 @@ fn own_group(own: &str, mounts: &str) -> Option<(Version, PathBuf, PathBuf)> {
         }
     }
     // A controller is in one hierarchy only: where version 1 has it, version 2 has not.
-    let (version, path) = first.map(|path| (Version::One, path)).or(second.map(|path| (Version::Two, path)))?;
+    let (version, path) =
+        first.map(|path| (Version::One, path)).or(second.map(|path| (Version::Two, path)))?;
     let (root, mount) = mounts.lines().find_map(|line| hierarchy(line, version))?;
     let path = Path::new(path).strip_prefix(root).ok()?;
     let inside = path.components().all(|component| matches!(component, Component::Normal(_)));
@@ -256,7 +258,8 @@ mod tests {
     fn a_name_that_is_taken_is_passed_over() {
         let parent = std::env::temp_dir().join(format!("tidegate-names-{}", std::process::id()));
         let names = |from: u32| {
-            (from..from + NAMES).map(|number| format!("{PREFIX}{}-{}-{number}", std::process::id(), started()))
+            (from..from + NAMES)
+                .map(|number| format!("{PREFIX}{}-{}-{number}", std::process::id(), started()))
         };
         let next = MADE.load(Ordering::Relaxed);
         for name in names(next).take(2) {

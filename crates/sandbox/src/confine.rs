@@ -1,14 +1,14 @@
 //! What the first process gives up before it runs a program, for itself and for all that it starts.
 //!
-//! Order matters: limits and files under `/proc` first, then `no_new_privs`, which landlock and seccomp ask for, then
-//! capabilities; seccomp last, because it refuses the calls that the others need.
+//! Order matters: limits and files under `/proc` first, then `no_new_privs`, which landlock and seccomp ask
+//! for, then capabilities; seccomp last, because it refuses the calls that the others need.
 
 use std::io;
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetError, Scope,
+    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, Scope,
 };
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -60,7 +60,10 @@ pub(crate) fn confine(spec: &Spec, visible: &Visible) -> Result<(), SandboxError
     )?;
     step("restrict files (landlock)", restrict_files(visible).map_err(io::Error::other))?;
     let filter = syscalls::filter().map_err(io::Error::other);
-    step("make the system call filter", filter.and_then(|filter| syscalls::apply(&filter).map_err(io::Error::other)))
+    step(
+        "make the system call filter",
+        filter.and_then(|filter| syscalls::apply(&filter).map_err(io::Error::other)),
+    )
 }
 
 fn limit(spec: &Spec) -> io::Result<()> {
@@ -77,17 +80,19 @@ fn limit(spec: &Spec) -> io::Result<()> {
         rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
     if spec.max_processes > 0 {
-        // The kernel does not hold the host's root to it; see also the highest process number, and the caller's count.
+        // The kernel does not hold the host's root to it; see also the highest process number, and the
+        // caller's count.
         let most = Some(u64::from(spec.max_processes) + OWN_PROCESSES);
         let _ = rustix::process::setrlimit(Resource::Nproc, Rlimit { current: most, maximum: most });
     }
     Ok(())
 }
 
-/// Keeps the capabilities of [`KEPT`], and CAP_NET_ADMIN, which changes the links and settings of the network namespace: in a
-/// user namespace for programs too, because the kernel asks for it before it lets settings be written (of the host's root it
-/// does not). The host's own CAP_NET_ADMIN makes the kernel load modules, so what this process starts cannot have that: the
-/// bounding set lacks it. In a user namespace the ways to such modules are closed by the system call filter.
+/// Keeps the capabilities of [`KEPT`], and CAP_NET_ADMIN, which changes the links and settings of the network
+/// namespace: in a user namespace for programs too, because the kernel asks for it before it lets settings be
+/// written (of the host's root it does not). The host's own CAP_NET_ADMIN makes the kernel load modules, so
+/// what this process starts cannot have that: the bounding set lacks it. In a user namespace the ways to such
+/// modules are closed by the system call filter.
 fn shed_capabilities() -> io::Result<()> {
     let kept = if is_hosts_root()? { KEPT } else { KEPT.union(CapabilitySet::NET_ADMIN) };
     for capability in CapabilitySet::all().difference(kept).iter() {
@@ -98,20 +103,22 @@ fn shed_capabilities() -> io::Result<()> {
         }
     }
     rustix::thread::clear_ambient_capability_set()?;
-    let ours = rustix::thread::capabilities(None)?.permitted.intersection(KEPT.union(CapabilitySet::NET_ADMIN));
+    let ours =
+        rustix::thread::capabilities(None)?.permitted.intersection(KEPT.union(CapabilitySet::NET_ADMIN));
     let sets = CapabilitySets { effective: ours, permitted: ours, inheritable: CapabilitySet::empty() };
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
 /// Are we the host's own root, without a user namespace of ours?
 fn is_hosts_root() -> io::Result<bool> {
-    // The first namespace maps all users to themselves. So does one made for root whose users stand for themselves: there too the
-    // kernel lets settings be written without the capability.
+    // The first namespace maps all users to themselves. So does one made for root whose users stand for
+    // themselves: there too the kernel lets settings be written without the capability.
     let map = std::fs::read_to_string("/proc/self/uid_map")?;
     Ok(map.split_whitespace().collect::<Vec<_>>() == ["0", "0", "4294967295"])
 }
 
-/// Lets programs write only what is the sandbox's own, and signal only what is inside, as far as the kernel has landlock.
+/// Lets programs write only what is the sandbox's own, and signal only what is inside, as far as the kernel
+/// has landlock.
 fn restrict_files(visible: &Visible) -> Result<(), RulesetError> {
     let abi = ABI::V6;
     let read = AccessFs::from_read(abi);

@@ -8,7 +8,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
 };
 
 use crate::error::SandboxError;
@@ -158,7 +159,10 @@ impl<Socket: AsFd> Control<Socket> {
             bytes.push(0);
         }
         if bytes.len() > MAX_WORDS {
-            return Err(io::Error::other(format!("a command line of {} bytes: {MAX_WORDS} is the limit", bytes.len())));
+            return Err(io::Error::other(format!(
+                "a command line of {} bytes: {MAX_WORDS} is the limit",
+                bytes.len()
+            )));
         }
         bytes.chunks(MAX_MESSAGE - 1).try_for_each(|piece| self.send(&Message::Words(piece.to_vec())))
     }

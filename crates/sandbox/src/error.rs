@@ -12,7 +12,8 @@ pub struct SandboxError {
     pub step: String,
     /// What went wrong.
     pub reason: String,
-    /// True when the kernel or an administrator forbids it to us: another user, or another setting, may succeed.
+    /// True when the kernel or an administrator forbids it to us: another user, or another setting, may
+    /// succeed.
     pub forbidden: bool,
 }
 

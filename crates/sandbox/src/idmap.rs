@@ -1,9 +1,9 @@
 //! Who the sandbox's root is outside.
 //!
-//! An ordinary user is root inside and nobody else. Root becomes a spare range of users, so that a process that got out
-//! would own nothing; the host's files are then shown to that range through identity-mapped mounts (Linux 5.12, overlays
-//! over them 5.19). Where a file system cannot do that, root's users stand for themselves, which the kernel confines by
-//! the user namespace alone.
+//! An ordinary user is root inside and nobody else. Root becomes a spare range of users, so that a process
+//! that got out would own nothing; the host's files are then shown to that range through identity-mapped
+//! mounts (Linux 5.12, overlays over them 5.19). Where a file system cannot do that, root's users stand for
+//! themselves, which the kernel confines by the user namespace alone.
 
 use std::fs::{self, File};
 use std::io;
@@ -76,13 +76,11 @@ pub(crate) fn send_mounts(control: &Control, pid: u32, users: Users, spec: &Spec
         let needed = needed_points(spec, &points);
         for point in &points {
             match mapped_mount(point, &namespace) {
-                Ok(mount) => {
-                    control.send_with(&Message::Mount(point.clone()), Some(std::os::fd::AsFd::as_fd(&mount)))?
-                }
+                Ok(mount) => control
+                    .send_with(&Message::Mount(point.clone()), Some(std::os::fd::AsFd::as_fd(&mount)))?,
                 Err(error) if needed.contains(&point) => return Err(error),
-                Err(_) => {
-                    control.send(&Message::Note(format!("{} of the host is not visible inside", point.display())))?
-                }
+                Err(_) => control
+                    .send(&Message::Note(format!("{} of the host is not visible inside", point.display())))?,
             }
         }
     }
@@ -100,7 +98,9 @@ fn mapped_points() -> io::Result<Vec<PathBuf>> {
 
 /// Those that hold what the sandbox cannot do without.
 fn needed_points<'a>(spec: &Spec, points: &'a [PathBuf]) -> Vec<&'a PathBuf> {
-    let paths = [Path::new("/"), &spec.cwd, &spec.executable].into_iter().chain(spec.keep.iter().map(PathBuf::as_path));
+    let paths = [Path::new("/"), &spec.cwd, &spec.executable]
+        .into_iter()
+        .chain(spec.keep.iter().map(PathBuf::as_path));
     paths.filter_map(|path| points.iter().rfind(|point| path.starts_with(point))).collect()
 }
 
@@ -118,7 +118,8 @@ mod tests {
     #[test]
     fn the_mount_that_holds_a_path_is_the_innermost() {
         let points: Vec<PathBuf> = ["/", "/home", "/home/a", "/srv"].iter().map(PathBuf::from).collect();
-        let spec = Spec { cwd: "/home/a/x".into(), executable: "/usr/bin/tidegate".into(), ..Spec::default() };
+        let spec =
+            Spec { cwd: "/home/a/x".into(), executable: "/usr/bin/tidegate".into(), ..Spec::default() };
         let needed: Vec<String> =
             needed_points(&spec, &points).iter().map(|point| point.display().to_string()).collect();
         assert_eq!(needed, ["/", "/home/a", "/"]);

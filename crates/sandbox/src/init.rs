@@ -1,5 +1,5 @@
-//! The first process inside: builds the file system and the links, opens the listener, gives up what it does not need,
-//! runs programs and reaps them.
+//! The first process inside: builds the file system and the links, opens the listener, gives up what it does
+//! not need, runs programs and reaps them.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Stdin};
@@ -23,8 +23,8 @@ use crate::{confine, links, root, settings};
 
 /// How often adopted processes that have ended are looked for while a program runs.
 const REAP_EVERY: Duration = Duration::from_millis(100);
-/// How often, and how far apart, processes that outlive their program are looked at before they are reported: what read
-/// the program's output (`exec > >(logger)`) ends with it.
+/// How often, and how far apart, processes that outlive their program are looked at before they are reported:
+/// what read the program's output (`exec > >(logger)`) ends with it.
 const LINGER_ROUNDS: usize = 50;
 const LINGER: Duration = Duration::from_millis(5);
 /// The largest command line that is gathered, bytes.
@@ -59,11 +59,16 @@ fn prepare(control: &Control<Stdin>, spec: &Spec, own_users: bool) -> Result<Opt
     let missing = links::create_all(usable, &spec.links);
     if !missing.is_empty() {
         let names = missing.join(", ");
-        note(format!("no kernel link without loading a module: {names} exist as files in /sys and /proc/sys only"));
-        settings::stand_in(&missing).map_err(|error| SandboxError::new("stand in for settings of links", error))?;
+        note(format!(
+            "no kernel link without loading a module: {names} exist as files in /sys and /proc/sys only"
+        ));
+        settings::stand_in(&missing)
+            .map_err(|error| SandboxError::new("stand in for settings of links", error))?;
     }
-    let listener = TcpListener::bind(ADDRESS).map_err(|error| SandboxError::new("open the listener inside", error))?;
-    std::env::set_current_dir(&spec.cwd).map_err(|error| SandboxError::new("enter the working directory", error))?;
+    let listener =
+        TcpListener::bind(ADDRESS).map_err(|error| SandboxError::new("open the listener inside", error))?;
+    std::env::set_current_dir(&spec.cwd)
+        .map_err(|error| SandboxError::new("enter the working directory", error))?;
     confine::confine(spec, &visible)?;
     control
         .send_with(&Message::Listening, Some(listener.as_fd()))
@@ -119,7 +124,8 @@ impl Init<'_> {
                 self.control.send(&Message::LinkDone(done.err().map(|error| error.to_string())))
             }
             Message::Open(path) => {
-                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+                let flags =
+                    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
                 match rustix::fs::open(&path, flags, Mode::empty()) {
                     Ok(file) => self.control.send_with(&Message::Opened, Some(file.as_fd())),
                     Err(_) => self.control.send(&Message::Opened),
@@ -131,7 +137,8 @@ impl Init<'_> {
 
     fn start(&self, words: &[OsString]) -> Result<Pid, SandboxError> {
         let failed = |error| SandboxError::new("start the program", error);
-        let (program, words) = words.split_first().ok_or_else(|| failed(io::Error::other("no program given")))?;
+        let (program, words) =
+            words.split_first().ok_or_else(|| failed(io::Error::other("no program given")))?;
         let mut command = Command::new(program);
         if self.spec.private {
             // All else was taken away before the first stage.
@@ -145,7 +152,10 @@ impl Init<'_> {
             .process_group(0)
             .spawn()
             .map_err(|error| SandboxError::new(&format!("start {}", Path::new(program).display()), error))?;
-        i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| failed(io::Error::other("no process")))
+        i32::try_from(child.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or_else(|| failed(io::Error::other("no process")))
     }
 
     /// Answers the caller and reaps, ours or adopted, until `main` ends.

@@ -1,16 +1,16 @@
 #![forbid(unsafe_code)]
 //! Runs programs nobody has read yet where they can harm nothing. The one place in tidegate that confines.
 //!
-//! Three processes of the same executable stand in a row, because a namespace must be entered by a process with a
-//! single thread and a process namespace begins with the next child:
+//! Three processes of the same executable stand in a row, because a namespace must be entered by a process
+//! with a single thread and a process namespace begins with the next child:
 //!
 //! ```text
 //! caller ── Sandbox::start ──▶ outer: new session, namespaces ──▶ init (process 1): root, links, confine ──▶ program
 //!    ▲                                                              │
 //!    └──────────────── control socket: listener, notes, exit codes ─┘
 //! ```
-//! When one of them dies, the kernel kills those to its right, and with the last one every mount and link is gone.
-//! The executable must call [`stage`] first thing in `main`.
+//! When one of them dies, the kernel kills those to its right, and with the last one every mount and link is
+//! gone. The executable must call [`stage`] first thing in `main`.
 //!
 //! What is closed, by whom (the threat model is in `docs/security.md`, each line is tried in
 //! `crates/cli/tests/attacks.rs`):
@@ -74,7 +74,8 @@ struct Readme;
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// How long the set-up may take.
 const SETUP_LIMIT: Duration = Duration::from_secs(20);
-/// What is kept of the environment where it is hidden; the home directory is to be known, so that it can be hidden.
+/// What is kept of the environment where it is hidden; the home directory is to be known, so that it can be
+/// hidden.
 const PUBLIC: [&str; 7] = ["PATH", "LANG", "LC_ALL", "TERM", "TZ", "SHELL", "HOME"];
 /// The most reports that are kept while an answer is awaited.
 const MAX_REPORTS: usize = 4096;
@@ -113,7 +114,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Sets up the sandbox; nothing runs in it yet. Output and errors of all its programs come through the two pipes.
+    /// Sets up the sandbox; nothing runs in it yet. Output and errors of all its programs come through the
+    /// two pipes.
     ///
     /// # Errors
     /// The step that failed.
@@ -135,7 +137,8 @@ impl Sandbox {
             command.envs(PUBLIC.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         }
         tidegate_sys::process::die_with_parent(&mut command);
-        let mut child = command.spawn().map_err(|error| SandboxError::new("start the sandbox process", error))?;
+        let mut child =
+            command.spawn().map_err(|error| SandboxError::new("start the sandbox process", error))?;
         // The command still holds the other end of the control socket: with it open we would not see its end.
         drop(command);
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
@@ -154,7 +157,8 @@ impl Sandbox {
         }
     }
 
-    /// Runs a program, its words given, the program's name first; [`Sandbox::report`] says how it ended. One at a time.
+    /// Runs a program, its words given, the program's name first; [`Sandbox::report`] says how it ended. One
+    /// at a time.
     ///
     /// # Errors
     /// The sandbox is gone, or the words are too long.
@@ -198,7 +202,8 @@ impl Sandbox {
         }
     }
 
-    /// Opens a regular file as the first process inside sees it, for reading; symbolic links are not followed.
+    /// Opens a regular file as the first process inside sees it, for reading; symbolic links are not
+    /// followed.
     ///
     /// # Errors
     /// There is no such file, or the sandbox is gone.
@@ -279,8 +284,8 @@ pub fn stage() {
     std::process::exit(code);
 }
 
-/// The caller's side of the set-up: the listener, and what could not be provided. No program inside runs before this
-/// returns, so none is ever outside the control group.
+/// The caller's side of the set-up: the listener, and what could not be provided. No program inside runs
+/// before this returns, so none is ever outside the control group.
 fn set_up(
     control: &Control,
     outer: u32,
@@ -303,7 +308,8 @@ fn set_up(
     })
 }
 
-/// Answers the stages until the listener has come and the first process inside is known, which `tell` passes on.
+/// Answers the stages until the listener has come and the first process inside is known, which `tell` passes
+/// on.
 fn handshake(
     control: &Control,
     outer: u32,
@@ -342,7 +348,8 @@ fn handshake(
                 started = true;
             }
             Message::Listening => {
-                let arrived = fd.ok_or_else(|| SandboxError::new(STEP, io::Error::other("no listener came")))?;
+                let arrived =
+                    fd.ok_or_else(|| SandboxError::new(STEP, io::Error::other("no listener came")))?;
                 listener = Some(TcpListener::from(arrived));
             }
             _ => break,

@@ -1,7 +1,7 @@
 //! Network links inside: made and changed by the first process, never by a program.
 //!
-//! Creating a link of a kind makes the kernel load that kind's module, into the host. So only kinds are used that the
-//! kernel already has; where it has none, the link exists in `/sys` and `/proc/sys` alone.
+//! Creating a link of a kind makes the kernel load that kind's module, into the host. So only kinds are used
+//! that the kernel already has; where it has none, the link exists in `/sys` and `/proc/sys` alone.
 
 use std::fs;
 use std::io;
@@ -106,7 +106,8 @@ const TXQLEN: u32 = 1000;
 /// Creates a link of a kind, or of the first kind that can stand for it.
 fn create(links: &mut Links, name: &str, kind: &str, txqlen: u32) -> io::Result<()> {
     let kinds = std::iter::once(kind).chain(STAND_INS).filter(|kind| is_there(kind));
-    let none = Err(io::Error::new(io::ErrorKind::Unsupported, "no kind of link without loading a kernel module"));
+    let none =
+        Err(io::Error::new(io::ErrorKind::Unsupported, "no kind of link without loading a kernel module"));
     kinds.fold(none, |made, kind| made.or_else(|_| links.create(name, kind, txqlen)))
 }
 
@@ -122,7 +123,8 @@ fn is_there(kind: &str) -> bool {
 /// Does the kernel's list of what is built into it name the kind?
 fn is_built_in(kind: &str) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let list = fs::read_to_string(format!("/lib/modules/{}/modules.builtin", release.trim())).unwrap_or_default();
+    let list =
+        fs::read_to_string(format!("/lib/modules/{}/modules.builtin", release.trim())).unwrap_or_default();
     list.lines().any(|line| line.rsplit('/').next().and_then(|file| file.strip_suffix(".ko")) == Some(kind))
 }
 

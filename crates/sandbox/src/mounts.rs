@@ -28,7 +28,13 @@ pub(crate) fn written(at: &Path) -> io::Result<()> {
 
 fn in_memory(at: &Path, options: &str) -> io::Result<()> {
     let options = CString::new(options)?;
-    Ok(rustix::mount::mount("tidegate", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?)
+    Ok(rustix::mount::mount(
+        "tidegate",
+        at,
+        "tmpfs",
+        MountFlags::NOSUID | MountFlags::NODEV,
+        Some(options.as_c_str()),
+    )?)
 }
 
 /// Binds one mount, without those below it, read-only.
@@ -60,7 +66,8 @@ pub(crate) fn read_only(at: &Path) -> io::Result<()> {
     }
     for (point, flags) in mount_points()? {
         if point.starts_with(at) {
-            let flags = flags | MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+            let flags =
+                flags | MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
             rustix::mount::mount_remount(&point, flags, "")?;
         }
     }
@@ -70,7 +77,8 @@ pub(crate) fn read_only(at: &Path) -> io::Result<()> {
 /// All mount points of this namespace, sorted, with the flags that a remount must repeat.
 pub(crate) fn mount_points() -> io::Result<Vec<(PathBuf, MountFlags)>> {
     // Inside the new root `/proc` is not there at first.
-    let table = fs::read("/proc/self/mountinfo").or_else(|_| fs::read(format!("{OLD}/proc/self/mountinfo")))?;
+    let table =
+        fs::read("/proc/self/mountinfo").or_else(|_| fs::read(format!("{OLD}/proc/self/mountinfo")))?;
     let mut points: Vec<(PathBuf, MountFlags)> = table
         .split(|byte| *byte == b'\n')
         .filter_map(|line| {

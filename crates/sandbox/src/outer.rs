@@ -1,5 +1,5 @@
-//! The first stage: leaves the caller's session, keyring and descriptors behind, enters the namespaces, starts the
-//! second.
+//! The first stage: leaves the caller's session, keyring and descriptors behind, enters the namespaces,
+//! starts the second.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Stdin};
@@ -33,7 +33,8 @@ pub(crate) fn run(mut words: impl Iterator<Item = OsString>) -> i32 {
 
 fn enter(control: &Control<Stdin>, user_namespace: bool, words: &[OsString]) -> Result<Child, SandboxError> {
     let step = |name: &str, result: io::Result<()>| result.map_err(|error| SandboxError::new(name, error));
-    // A session of its own has no terminal, so there is none to type into, and no process group of the caller's.
+    // A session of its own has no terminal, so there is none to type into, and no process group of the
+    // caller's.
     step("begin a session", rustix::process::setsid().map(drop).map_err(Into::into))?;
     step("close what was inherited", tidegate_sys::confine::close_on_exec_from(3))?;
     step("begin a session keyring", tidegate_sys::confine::new_session_keyring())?;

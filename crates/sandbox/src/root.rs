@@ -1,9 +1,11 @@
-//! The file system inside: the host's, under a layer in memory that holds the tools and takes what is written.
+//! The file system inside: the host's, under a layer in memory that holds the tools and takes what is
+//! written.
 //!
-//! Each directory at the top of the host's tree is covered by an overlay whose upper layer is in memory and already holds
-//! the tools; so is each file system mounted below. Where overlays cannot be had, a directory is bound read-only, and the
-//! directories of the tools are rebuilt in memory with each entry bound in its place. `/proc`, `/sys`, `/dev` and `/run`
-//! are new. Nothing of the host's is visible through a mount that can be written, its metadata included.
+//! Each directory at the top of the host's tree is covered by an overlay whose upper layer is in memory and
+//! already holds the tools; so is each file system mounted below. Where overlays cannot be had, a directory
+//! is bound read-only, and the directories of the tools are rebuilt in memory with each entry bound in its
+//! place. `/proc`, `/sys`, `/dev` and `/run` are new. Nothing of the host's is visible through a mount that
+//! can be written, its metadata included.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -88,7 +90,8 @@ fn new_root() -> io::Result<()> {
     written(Path::new(UPPER))
 }
 
-/// Puts the host's mounts, as our users see them, over the host's tree; where there is nothing to map none come.
+/// Puts the host's mounts, as our users see them, over the host's tree; where there is nothing to map none
+/// come.
 fn take_mounts(control: &Control<Stdin>) -> io::Result<()> {
     control.send(&Message::WantMounts)?;
     for _ in 0..MAX_MOUNTS {
@@ -118,7 +121,8 @@ fn memory(at: &Path) -> io::Result<()> {
     Ok(rustix::mount::mount_bind(fresh("mem")?, at)?)
 }
 
-/// A new directory in that memory; it has a number for a name, because names of the host's cannot all be mount options.
+/// A new directory in that memory; it has a number for a name, because names of the host's cannot all be
+/// mount options.
 fn fresh(kind: &str) -> io::Result<PathBuf> {
     let all = Path::new(UPPER).join(kind);
     fs::create_dir_all(&all)?;
@@ -232,8 +236,12 @@ impl Root<'_> {
             everybody_writes(dir)?;
         }
         self.covered.rebuilt.insert(dir.to_owned());
-        let mut kept: Vec<&PathBuf> =
-            self.spec.keep.iter().filter(|kept| kept.starts_with(dir) && *kept != dir && host(kept).exists()).collect();
+        let mut kept: Vec<&PathBuf> = self
+            .spec
+            .keep
+            .iter()
+            .filter(|kept| kept.starts_with(dir) && *kept != dir && host(kept).exists())
+            .collect();
         kept.sort();
         let mut last: Option<&Path> = None;
         for path in kept {
@@ -289,7 +297,8 @@ impl Root<'_> {
         }
         let from = plainly_named(from)?;
         let (upper, work) = (fresh("up")?, fresh("work")?);
-        // Directories of the upper layer belong to us, so an ordinary user may create files where scripts like to.
+        // Directories of the upper layer belong to us, so an ordinary user may create files where scripts
+        // like to.
         for dir in ["/etc", "/var/log", "/var/lib", "/var/lock", "/var/run", "/var/tmp"] {
             if let Ok(below) = Path::new(dir).strip_prefix(to)
                 && fs::symlink_metadata(host(Path::new(dir))).is_ok_and(|found| found.is_dir())
@@ -305,17 +314,21 @@ impl Root<'_> {
         if to == Path::new(TMP) {
             everybody_writes(&upper)?;
         }
-        let options = format!("lowerdir={},upperdir={},workdir={}", from.display(), upper.display(), work.display());
-        // Without attributes of its own on the upper layer an overlay cannot take directories of the host away.
+        let options =
+            format!("lowerdir={},upperdir={},workdir={}", from.display(), upper.display(), work.display());
+        // Without attributes of its own on the upper layer an overlay cannot take directories of the host
+        // away.
         let attributes = CString::new(format!("{options},userxattr"))?;
         let plain = CString::new(options)?;
         let flags = MountFlags::NODEV | MountFlags::NOSUID;
-        let mount = |options: &CString| rustix::mount::mount("overlay", to, "overlay", flags, Some(options.as_c_str()));
+        let mount = |options: &CString| {
+            rustix::mount::mount("overlay", to, "overlay", flags, Some(options.as_c_str()))
+        };
         Ok(mount(&attributes).or_else(|_| mount(&plain))?)
     }
 
-    /// An overlay shows one file system: what the host has mounted below comes back under overlays of its own, never as it
-    /// is: it may hold sockets and pipes.
+    /// An overlay shows one file system: what the host has mounted below comes back under overlays of its
+    /// own, never as it is: it may hold sockets and pipes.
     fn bring_mounts(&mut self, mounts: &Mounts, from: &Path) {
         for (point, _) in mounts.iter().filter(|(point, _)| point != from && point.starts_with(from)) {
             let Ok(inside) = point.strip_prefix(OLD) else { continue };
@@ -326,9 +339,10 @@ impl Root<'_> {
             } else if found.is_dir() && to.is_dir() {
                 match self.overlay(point, &to) {
                     Ok(()) => drop(self.covered.overlays.insert(to)),
-                    Err(_) => {
-                        (self.note)(format!("{} is empty inside: this kernel makes no overlay of it", to.display()))
-                    }
+                    Err(_) => (self.note)(format!(
+                        "{} is empty inside: this kernel makes no overlay of it",
+                        to.display()
+                    )),
                 }
             }
         }
@@ -356,7 +370,10 @@ impl Root<'_> {
                 if self.overlay(&host(dir), dir).is_ok() {
                     self.covered.overlays.insert(dir.clone());
                 } else {
-                    (self.note)(format!("{} is empty inside: this kernel makes no overlay of it", dir.display()));
+                    (self.note)(format!(
+                        "{} is empty inside: this kernel makes no overlay of it",
+                        dir.display()
+                    ));
                 }
             } else if hidden {
                 (self.note)(format!("{} of the host is not visible inside", dir.display()));
@@ -368,8 +385,12 @@ impl Root<'_> {
     /// Puts the tools where no overlay did.
     fn rebuild_tool_dirs(&mut self) -> io::Result<()> {
         let overlays = &self.covered.overlays;
-        let mut dirs: Vec<&PathBuf> =
-            self.spec.tool_dirs.iter().filter(|dir| !overlays.iter().any(|top| dir.starts_with(top))).collect();
+        let mut dirs: Vec<&PathBuf> = self
+            .spec
+            .tool_dirs
+            .iter()
+            .filter(|dir| !overlays.iter().any(|top| dir.starts_with(top)))
+            .collect();
         dirs.sort();
         let mut rebuilt: BTreeSet<PathBuf> = self.covered.rebuilt.clone();
         rebuilt.insert("/".into());
@@ -414,7 +435,8 @@ impl Root<'_> {
         }
         for (path, text) in &self.spec.files {
             let put = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
-            // Where the kernel has no such directory there is nothing to write to, and no script that looks there.
+            // Where the kernel has no such directory there is nothing to write to, and no script that looks
+            // there.
             if let Err(error) = put
                 && self.spec.memory.iter().any(|dir| dir.is_dir() && path.starts_with(dir))
             {
@@ -453,8 +475,8 @@ fn limit_proc(spec: &Spec, own_users: bool) -> io::Result<()> {
         // Numbers up to 300 are given out once only, when the namespace is young.
         let _ = fs::write("/proc/sys/kernel/pid_max", (spec.max_processes + 300).to_string());
     }
-    // No user namespace within this one, and few of what counts against the user outside as well. The caller's own
-    // user namespace is not ours to limit.
+    // No user namespace within this one, and few of what counts against the user outside as well. The
+    // caller's own user namespace is not ours to limit.
     for (name, most) in if own_users { USER_LIMITS } else { &[] } {
         let _ = fs::write(Path::new("/proc/sys/user").join(name), most);
     }
@@ -483,10 +505,12 @@ const USER_LIMITS: &[(&str, &str)] =
 const MASKED: [&str; 9] =
     ["acpi", "kallsyms", "kcore", "key-users", "keys", "latency_stats", "sched_debug", "scsi", "timer_list"];
 
-/// Since Linux 6.14 each process namespace has a highest process number of its own; before, there was one for the machine.
+/// Since Linux 6.14 each process namespace has a highest process number of its own; before, there was one for
+/// the machine.
 fn pid_max_is_ours() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    let mut numbers =
+        release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
     (numbers.next(), numbers.next()) >= (Some(6), Some(14))
 }
 

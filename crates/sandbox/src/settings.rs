@@ -1,7 +1,8 @@
 //! Settings of network links for which the kernel makes no link: files in memory stand in for them.
 //!
-//! Scripts write to `/proc/sys/net/ipv4/conf/eth0/rp_filter` and the like. Where no kind of link can be made without
-//! loading a module, those directories do not exist; here they get the kernel's defaults, and keep what is written.
+//! Scripts write to `/proc/sys/net/ipv4/conf/eth0/rp_filter` and the like. Where no kind of link can be made
+//! without loading a module, those directories do not exist; here they get the kernel's defaults, and keep
+//! what is written.
 
 use std::fs;
 use std::io;
@@ -30,9 +31,12 @@ pub(crate) fn stand_in(missing: &[&str]) -> io::Result<()> {
         for entry in fs::read_dir(dir)?.flatten().take(MAX_LINKS) {
             links.push((entry.file_name().into(), settings(&entry.path())?));
         }
-        let default = links.iter().find(|(name, _)| name == Path::new(DEFAULT)).map(|(_, settings)| settings.clone());
-        let missing =
-            missing.iter().take(MAX_LINKS).map(|name| (PathBuf::from(name), default.clone().unwrap_or_default()));
+        let default =
+            links.iter().find(|(name, _)| name == Path::new(DEFAULT)).map(|(_, settings)| settings.clone());
+        let missing = missing
+            .iter()
+            .take(MAX_LINKS)
+            .map(|name| (PathBuf::from(name), default.clone().unwrap_or_default()));
         links.extend(missing.collect::<Vec<_>>());
         mounts::frame(dir)?;
         for (name, settings) in links {

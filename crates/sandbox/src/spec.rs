@@ -6,7 +6,8 @@ use std::path::PathBuf;
 /// Which user namespace the program gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Users {
-    /// A new one in which root is a spare range of users outside, as far as its file systems can be mapped: needs root.
+    /// A new one in which root is a spare range of users outside, as far as its file systems can be mapped:
+    /// needs root.
     Spare,
     /// A new one in which users stand for themselves, or just for the caller.
     Namespace,
@@ -28,19 +29,21 @@ pub struct Spec {
     /// Directories that hold these names, whether the host has them (the names, the directories) or not.
     /// Absolute, free of symbolic links.
     pub tool_dirs: Vec<PathBuf>,
-    /// Directories and files that must stay visible even under `/tmp`, `/run` or `/dev`, which are new inside, and under home
-    /// directories where those are hidden.
+    /// Directories and files that must stay visible even under `/tmp`, `/run` or `/dev`, which are new
+    /// inside, and under home directories where those are hidden.
     pub keep: Vec<PathBuf>,
-    /// Directories of `/sys` in memory, so that [`Spec::files`] can be put there. Those that the kernel lacks are left out.
+    /// Directories of `/sys` in memory, so that [`Spec::files`] can be put there. Those that the kernel lacks
+    /// are left out.
     pub memory: Vec<PathBuf>,
     /// Files in those directories: absolute path, content.
     pub files: Vec<(PathBuf, String)>,
     /// Files whose content is reported after each program, see [`crate::watch::read`].
     pub watched: Vec<String>,
-    /// Processes that may exist at once inside, where the kernel can hold to that: it refuses further ones. 0: no such limit.
+    /// Processes that may exist at once inside, where the kernel can hold to that: it refuses further ones.
+    /// 0: no such limit.
     pub max_processes: u32,
-    /// Bytes of memory that all inside may take together, the kernel's for them included, where a control group can
-    /// be made that holds them to it. 0: no such limit.
+    /// Bytes of memory that all inside may take together, the kernel's for them included, where a control
+    /// group can be made that holds them to it. 0: no such limit.
     pub max_memory: u64,
     /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
     pub no_overlay: bool,
@@ -98,7 +101,8 @@ impl Spec {
         let tools: Option<Vec<String>> = texts(list()?);
         let (tool_dirs, keep, memory) = (paths(list()?), paths(list()?), paths(list()?));
         let pairs = list()?;
-        let files = pairs.chunks_exact(2).map(|pair| Some((PathBuf::from(&pair[0]), pair[1].to_str()?.to_owned())));
+        let files =
+            pairs.chunks_exact(2).map(|pair| Some((PathBuf::from(&pair[0]), pair[1].to_str()?.to_owned())));
         let files: Option<Vec<_>> = files.collect();
         let watched: Option<Vec<String>> = texts(list()?);
         Some(Self {

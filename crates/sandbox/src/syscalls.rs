@@ -1,11 +1,11 @@
-//! The system calls that a program inside may make: an allow list. Everything else fails as if the kernel lacked it
-//! (ENOSYS), so that libraries take their older ways.
+//! The system calls that a program inside may make: an allow list. Everything else fails as if the kernel
+//! lacked it (ENOSYS), so that libraries take their older ways.
 //!
 //! On the list is what shells, awk, sed, perl and python need to compute, to read and write files, and to run
-//! programs. Not on it, among others: mounts, namespaces, `setns`, keys, BPF, performance events, io_uring, file
-//! handles, ptrace, userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind but TCP,
-//! UDP, pings and connected pairs (so the host's Unix sockets, its hypervisor and its crypto interface stay out of
-//! reach).
+//! programs. Not on it, among others: mounts, namespaces, `setns`, keys, BPF, performance events, io_uring,
+//! file handles, ptrace, userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind
+//! but TCP, UDP, pings and connected pairs (so the host's Unix sockets, its hypervisor and its crypto
+//! interface stay out of reach).
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,22 @@ use seccompiler::{
     SeccompCondition as Condition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-/// Flags of `clone(2)` that make namespaces (CLONE_NEWTIME is only for `clone3`, which is refused as a whole).
+/// Flags of `clone(2)` that make namespaces (CLONE_NEWTIME is only for `clone3`, which is refused as a
+/// whole).
 const NEW_NAMESPACES: u64 = 0x7e02_0000;
-/// Terminal controls: type for others (TIOCSTI), the console's (TIOCLINUX), take a terminal (TIOCSCTTY), take the console's
-/// output (TIOCCONS). And requests at which the kernel loads a module: for frame relay (SIOCADDDLCI, SIOCDELDLCI), VLANs
-/// (SIOCGIFVLAN, SIOCSIFVLAN) and bridges (SIOCGIFBR, SIOCSIFBR, SIOCBRADDBR, SIOCBRDELBR).
+/// Terminal controls: type for others (TIOCSTI), the console's (TIOCLINUX), take a terminal (TIOCSCTTY), take
+/// the console's output (TIOCCONS). And requests at which the kernel loads a module: for frame relay
+/// (SIOCADDDLCI, SIOCDELDLCI), VLANs (SIOCGIFVLAN, SIOCSIFVLAN) and bridges (SIOCGIFBR, SIOCSIFBR,
+/// SIOCBRADDBR, SIOCBRDELBR).
 const REFUSED_IOCTLS: [u64; 12] =
     [0x5412, 0x541c, 0x540e, 0x541d, 0x8980, 0x8981, 0x8982, 0x8983, 0x8940, 0x8941, 0x89a0, 0x89a1];
 /// Commands of `fcntl(2)` by which a program makes others wait or be told: F_SETLEASE, F_NOTIFY.
 const REFUSED_FCNTLS: [u64; 2] = [1024, 1026];
-/// Options of sockets that take memory of the whole machine's budget for BPF: SO_ATTACH_FILTER, SO_ATTACH_BPF,
-/// SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF.
+/// Options of sockets that take memory of the whole machine's budget for BPF: SO_ATTACH_FILTER,
+/// SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF.
 const FILTER_OPTIONS: [u64; 4] = [26, 50, 51, 52];
-/// Families of sockets, and their kinds with protocols: TCP, UDP and pings. Others make the kernel load modules, or lead out
-/// of the network namespace.
+/// Families of sockets, and their kinds with protocols: TCP, UDP and pings. Others make the kernel load
+/// modules, or lead out of the network namespace.
 const FAMILIES: [u64; 2] = [libc::AF_INET as u64, libc::AF_INET6 as u64];
 const SOCKETS: [(u64, u64); 6] = [(1, 0), (2, 0), (1, 6), (2, 17), (2, 1), (2, 58)];
 /// Kinds of pairs: those that are connected for good. Datagrams could be sent to another socket, by its path.
@@ -82,20 +84,22 @@ pub(crate) fn filter() -> Result<BpfProgram, BackendError> {
         rules.insert(widened(call), socket_options()?);
     }
     // The usual execution domain, and the question which it is.
-    let domains = vec![SeccompRule::new(vec![equal(0, 0)?])?, SeccompRule::new(vec![equal(0, 0xffff_ffff)?])?];
+    let domains =
+        vec![SeccompRule::new(vec![equal(0, 0)?])?, SeccompRule::new(vec![equal(0, 0xffff_ffff)?])?];
     rules.insert(widened(libc::SYS_personality), domains);
     let refuse = SeccompAction::Errno(libc::ENOSYS as u32);
     SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?.try_into()
 }
 
-/// Options of sockets but filters, and those by which tables of iptables are read and written: their modules are
-/// loaded for it.
+/// Options of sockets but filters, and those by which tables of iptables are read and written: their modules
+/// are loaded for it.
 fn socket_options() -> Result<Vec<SeccompRule>, BackendError> {
     let not = |argument, value| Condition::new(argument, Width::Dword, Op::Ne, value);
     let (ip, ipv6) = (libc::IPPROTO_IP as u64, libc::IPPROTO_IPV6 as u64);
     let is = |level| Condition::new(1, Width::Dword, Op::Eq, level);
     let socket = libc::SOL_SOCKET as u64;
-    let filters: Result<Vec<Condition>, BackendError> = FILTER_OPTIONS.iter().map(|option| not(2, *option)).collect();
+    let filters: Result<Vec<Condition>, BackendError> =
+        FILTER_OPTIONS.iter().map(|option| not(2, *option)).collect();
     let below = Condition::new(2, Width::Dword, Op::Lt, FIRST_TABLE_OPTION)?;
     let tables: Result<Vec<Condition>, BackendError> =
         IPV6_TABLE_OPTIONS.iter().map(|option| not(2, *option)).collect();

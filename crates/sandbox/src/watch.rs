@@ -10,9 +10,11 @@ use rustix::fs::{Mode, OFlags};
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 256;
 
-/// The files that the patterns name, with their content (at most 256 bytes, ends trimmed), in the order of the names.
+/// The files that the patterns name, with their content (at most 256 bytes, ends trimmed), in the order of
+/// the names.
 ///
-/// A pattern is an absolute path in which one part may be `*`: any entry of that directory. What cannot be read is left out.
+/// A pattern is an absolute path in which one part may be `*`: any entry of that directory. What cannot be
+/// read is left out.
 #[must_use]
 pub fn read(patterns: &[String]) -> Vec<(String, String)> {
     let paths = patterns.iter().flat_map(|pattern| match pattern.split_once("/*/") {

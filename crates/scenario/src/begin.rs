@@ -8,8 +8,8 @@ use tidegate_packet::header::proto;
 use tidegate_packet::{Span, Time};
 use tidegate_sim::world::Way;
 use tidegate_sim::{
-    Arrivals, Ecn, Ends, FlowId, FlowSpec, Machines, Net, ProbeId, ProbeSpec, SourceId, SourceSpec, Transaction,
-    TransactionId, TransactionSpec,
+    Arrivals, Ecn, Ends, FlowId, FlowSpec, Machines, Net, ProbeId, ProbeSpec, SourceId, SourceSpec,
+    Transaction, TransactionId, TransactionSpec,
 };
 
 /// A largest network packet where no link says otherwise.
@@ -42,7 +42,12 @@ pub(crate) struct Talk {
 
 impl Talk {
     /// Of an item; `None`: there is no way.
-    pub(crate) fn of(scenario: &Scenario, laid: &mut LaidOut, item: &TrafficItem, sport: u16) -> Option<Talk> {
+    pub(crate) fn of(
+        scenario: &Scenario,
+        laid: &mut LaidOut,
+        item: &TrafficItem,
+        sport: u16,
+    ) -> Option<Talk> {
         let (there, back) = (laid.world.way(item.from, item.to)?, laid.world.way(item.to, item.from)?);
         let src = lay::address(scenario, laid, item.from, there.first);
         let dst = lay::address(scenario, laid, item.to, there.last);
@@ -129,7 +134,11 @@ impl Talk {
             dsfield: item.dsfield,
             mss: self.mss,
             initial_window: own.initial_window.unwrap_or(usual.initial_window),
-            receive_window: tcp.or(receiver.tcp).receive_window.or(own.receive_window).unwrap_or(usual.receive_window),
+            receive_window: tcp
+                .or(receiver.tcp)
+                .receive_window
+                .or(own.receive_window)
+                .unwrap_or(usual.receive_window),
             delayed_ack: tcp.or(receiver.tcp).delayed_ack.unwrap_or(usual.delayed_ack),
             send_buffer: own.send_buffer.unwrap_or(usual.send_buffer),
             small_queues: own.small_queues.unwrap_or(usual.small_queues),

@@ -2,7 +2,9 @@
 
 use crate::judge;
 use crate::lay::START;
-use crate::model::{BufferSize, LinkDirection, LinkEnd, NodeRole, Scenario, ScenarioLink, TrafficItem, TrafficKind};
+use crate::model::{
+    BufferSize, LinkDirection, LinkEnd, NodeRole, Scenario, ScenarioLink, TrafficItem, TrafficKind,
+};
 use crate::prepare::Prepared;
 use crate::run::{LinkReadings, ScenarioRun, TrafficDriver};
 use crate::series::ClassReadings;
@@ -53,7 +55,8 @@ fn notes(scenario: &Scenario, prepared: &Prepared) -> Vec<String> {
     let all = scenario.policies.iter().flat_map(|policy| &policy.at).chain(&scenario.at);
     let late = all.filter(|at| at.time > scenario.end()).count();
     if late > 0 {
-        notes.push(format!("{late} entries of the timeline come after the end of the run and did not happen"));
+        notes
+            .push(format!("{late} entries of the timeline come after the end of the run and did not happen"));
     }
     notes
 }
@@ -64,14 +67,16 @@ fn unreliable(of: &doc::Experiment) -> Vec<String> {
     let Some(worst) = of.runs.iter().filter_map(late).max_by_key(|late| late.p99) else { return Vec::new() };
     let span = tidegate_measure::numbers::span;
     let mut notes = vec![format!(
-        "this machine gave packets out {} late in the middle of the worst run, {} at the 99th percentile, {} at most",
+        "this machine gave packets out {} late in the middle of the worst run, {} at the 99th percentile, \
+        {} at most",
         span(worst.median),
         span(worst.p99),
         span(worst.most)
     )];
     for run in of.runs.iter().filter(|run| late(run).is_some_and(|late| !late.is_believed())) {
         notes.push(format!(
-            "{}/{} #{} is unreliable: the machine was busy with other things; --realtime or --busy may help, or a machine with less to do",
+            "{}/{} #{} is unreliable: the machine was busy with other things; --realtime or --busy may \
+            help, or a machine with less to do",
             run.policy,
             run.load,
             run.repeat + 1
@@ -119,13 +124,12 @@ fn cable(scenario: &Scenario, of: &ScenarioLink) -> doc::Cable {
 fn in_words(line: &LinkDirection) -> String {
     let mut words = Vec::new();
     words.extend(line.rate.map(|rate| tidegate_measure::numbers::rate(rate as f64)));
-    words.extend(
-        line.trace
-            .as_ref()
-            .map(|trace| format!("recorded, {} on average", tidegate_measure::numbers::rate(trace.mean_rate() as f64))),
-    );
+    words.extend(line.trace.as_ref().map(|trace| {
+        format!("recorded, {} on average", tidegate_measure::numbers::rate(trace.mean_rate() as f64))
+    }));
     words.extend(line.packet_rate.filter(|rate| *rate > 0).map(|rate| format!("{rate} packets/s at most")));
-    words.extend(line.delay.filter(|delay| delay.0 > 0).map(|delay| tidegate_measure::numbers::span(delay.0)));
+    words
+        .extend(line.delay.filter(|delay| delay.0 > 0).map(|delay| tidegate_measure::numbers::span(delay.0)));
     words.extend(line.buffer.map(|buffer| match buffer {
         BufferSize::Bytes(bytes) => format!("buffer {}", tidegate_measure::numbers::size(bytes)),
         BufferSize::Packets(packets) => format!("buffer {packets} packets"),
@@ -198,8 +202,11 @@ pub fn run<T: TrafficDriver>(mut run: ScenarioRun<'_, T>, seed: u64) -> doc::Run
 
 /// Packets over the slowest link that has a rate, and events.
 fn work<T>(run: &ScenarioRun<'_, T>) -> (u64, u64) {
-    let slowest =
-        run.links.iter().filter(|link| link.has_rate()).min_by_key(|link| link.capacity.iter().max().copied());
+    let slowest = run
+        .links
+        .iter()
+        .filter(|link| link.has_rate())
+        .min_by_key(|link| link.capacity.iter().max().copied());
     let net = &run.laid.world.net;
     let packets = slowest.map_or(0, |link| {
         run.laid.world.links(link.cable, link.up).into_iter().map(|id| net.link_stats(id).sent).sum()
@@ -236,7 +243,13 @@ pub fn piece_id(item: &TrafficItem, number: u32) -> String {
 type Answers = Vec<(u64, Option<u64>)>;
 
 /// A probe as a load names it, and what it found.
-pub fn probe(scenario: &Scenario, item: &TrafficItem, number: u32, unit: &str, answers: Answers) -> doc::Probe {
+pub fn probe(
+    scenario: &Scenario,
+    item: &TrafficItem,
+    number: u32,
+    unit: &str,
+    answers: Answers,
+) -> doc::Probe {
     doc::Probe {
         id: piece_id(item, number),
         title: item.title.clone(),
@@ -249,7 +262,8 @@ pub fn probe(scenario: &Scenario, item: &TrafficItem, number: u32, unit: &str, a
     }
 }
 
-/// The probes of an errand, from what took how long until everything, the first and the first paint: of a page three, else one.
+/// The probes of an errand, from what took how long until everything, the first and the first paint: of a
+/// page three, else one.
 pub fn errand_probes(
     item: &TrafficItem,
     base: &dyn Fn(&str, Answers) -> doc::Probe,
@@ -274,7 +288,11 @@ pub fn errand_probes(
 }
 
 /// Payload bytes and packets that arrived in each step of a run, from when each arrived.
-pub fn per_step<T>(arrived: impl Iterator<Item = u64>, payload: u64, run: &ScenarioRun<'_, T>) -> (Vec<u64>, Vec<u32>) {
+pub fn per_step<T>(
+    arrived: impl Iterator<Item = u64>,
+    payload: u64,
+    run: &ScenarioRun<'_, T>,
+) -> (Vec<u64>, Vec<u32>) {
     let steps = run.links.first().map_or(0, |link| link.sent.len());
     let (mut bytes, mut packets) = (vec![0; steps], vec![0; steps]);
     for at in arrived {

@@ -24,11 +24,12 @@ enum Due<'s> {
     Asked(&'s MachineCommand),
 }
 
-/// Does a run from its beginning to its end, or until it is stopped; `asked`: what happens beside what the scenario
-/// says.
+/// Does a run from its beginning to its end, or until it is stopped; `asked`: what happens beside what the
+/// scenario says.
 ///
 /// # Errors
-/// What a machine refuses of a policy (one that was prepared is not refused), and what keeps the traffic from going on.
+/// What a machine refuses of a policy (one that was prepared is not refused), and what keeps the traffic from
+/// going on.
 pub fn run<T: TrafficDriver>(
     scenario: &Scenario,
     prepared: &Prepared,
@@ -148,7 +149,8 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
         let scenario = self.scenario;
         let (from, to) = scenario.window();
         let steps = to.div_ceil(self.step.0);
-        let mut all: Vec<(Time, Due<'s>)> = (1..=steps).map(|n| (START + Span(n * self.step.0), Due::Step)).collect();
+        let mut all: Vec<(Time, Due<'s>)> =
+            (1..=steps).map(|n| (START + Span(n * self.step.0), Due::Step)).collect();
         all.push((START + Span(from), Due::WindowBegins));
         all.push((START + Span(to), Due::WindowEnds));
         let policy = &scenario.policies[self.case.policy].at;
@@ -190,7 +192,8 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
             self.courses.read_device(&name, &qdiscs, &classes, Roots::All);
             let root = qdiscs.iter().find(|qdisc| qdisc.parent == Handle::ROOT);
             let (cable, up) = self.scenario.wire(device).unzip();
-            let course = self.links.iter_mut().find(|course| Some(course.cable) == cable && Some(course.up) == up);
+            let course =
+                self.links.iter_mut().find(|course| Some(course.cable) == cable && Some(course.up) == up);
             if let Some((course, root)) = course.zip(root) {
                 course.behind(&root.stats);
             }
@@ -258,8 +261,12 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
         for (cable, of) in self.scenario.cables.iter().enumerate() {
             for (up, end) in [(true, of.ends.first()), (false, of.ends.last())] {
                 let Some((end, device)) = end.and_then(|end| Some((end, end.device?))) else { continue };
-                let Some(number) = self.laid.nodes.iter().position(|node| *node == end.node) else { continue };
-                let (Some(had), Some(has)) = (before[number].get(device), now[number].get(device)) else { continue };
+                let Some(number) = self.laid.nodes.iter().position(|node| *node == end.node) else {
+                    continue;
+                };
+                let (Some(had), Some(has)) = (before[number].get(device), now[number].get(device)) else {
+                    continue;
+                };
                 if had != has {
                     for link in self.laid.world.links(cable, up) {
                         self.laid.world.net.change_link(link, LinkChange::Ring(*has));
@@ -276,7 +283,8 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
         let role = from.map_or(NodeRole::Relay, |end| self.scenario.nodes[end.node].role);
         let mut changes = Vec::new();
         changes.extend(line.rate.map(|rate| LinkChange::Rate(Some(rate))));
-        changes.extend(line.packet_rate.map(|rate| LinkChange::PacketRate(Some(rate).filter(|rate| *rate > 0))));
+        changes
+            .extend(line.packet_rate.map(|rate| LinkChange::PacketRate(Some(rate).filter(|rate| *rate > 0))));
         changes.extend(line.delay.map(LinkChange::Delay));
         changes.extend(line.ring.map(LinkChange::Ring));
         changes.extend(line.bql.map(|bytes| LinkChange::QueueLimit(Some(bytes))));

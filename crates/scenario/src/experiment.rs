@@ -31,8 +31,8 @@ pub fn can_be_simulated(scenario: &Scenario) -> Result<(), Diagnostic> {
     match scenario.cases.iter().flat_map(|(_, load)| &scenario.loads[*load].programs).next() {
         None => Ok(()),
         Some(program) => {
-            let how =
-                "`tidegate lab` runs them on real hosts; for the rest of the file: `--load NAME` of a load without";
+            let how = "`tidegate lab` runs them on real hosts; for the rest of the file: `--load NAME` of a \
+            load without";
             Err(Diagnostic::new(program.at.clone(), "simulated hosts run no programs", how))
         }
     }
@@ -56,7 +56,8 @@ pub fn simulate_case(
 /// processors does the same from the parts, with [`simulate_case`] on each: runs share nothing that changes.
 ///
 /// # Errors
-/// What a machine refuses, a program that would have to run, or a figure that nothing measures; each with its place.
+/// What a machine refuses, a program that would have to run, or a figure that nothing measures; each with its
+/// place.
 pub fn simulate(scenario: &mut Scenario, files: &dyn Files) -> Result<Experiment, RunError> {
     let prepared = prepare(scenario, files)?;
     can_be_simulated(scenario)?;

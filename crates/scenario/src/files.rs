@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tidegate_packet::Dissector;
 use tidegate_policy::{Op, Table};
 
-/// Provides the files that a scenario names. This crate opens none itself: a program that has a file system reads them
-/// there, a page in a browser takes them from memory.
+/// Provides the files that a scenario names. This crate opens none itself: a program that has a file system
+/// reads them there, a page in a browser takes them from memory.
 ///
 /// ```
 /// use std::path::Path;

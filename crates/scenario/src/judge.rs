@@ -14,7 +14,8 @@ pub(crate) fn comparisons(scenario: &Scenario, experiment: &Experiment) -> Vec<C
 /// # Errors
 /// Its place, and what can be asked for.
 pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnostic> {
-    let asked = scenario.expect.iter().flat_map(|expected| std::iter::once(&expected.figure).chain(&expected.over));
+    let asked =
+        scenario.expect.iter().flat_map(|expected| std::iter::once(&expected.figure).chain(&expected.over));
     for asked in asked {
         for run in runs(scenario, experiment, asked) {
             if let Err(NoSuchFigure::Unknown { known }) = of_run(run, asked) {
@@ -25,7 +26,9 @@ pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnos
                 let mut things: Vec<&str> = groups.collect();
                 things.dedup();
                 let remedy = match near.as_slice() {
-                    [] => format!("what is measured is {} (each with .mean, .p95, .rate …)", things.join(", ")),
+                    [] => {
+                        format!("what is measured is {} (each with .mean, .p95, .rate …)", things.join(", "))
+                    }
                     near => format!("there are {}", near.join(", ")),
                 };
                 let why = format!("nothing is measured that is called `{}`", asked.name);

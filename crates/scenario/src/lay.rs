@@ -31,7 +31,12 @@ pub struct LaidOut {
 ///
 /// # Errors
 /// What a machine refuses; policies that were prepared are not.
-pub fn lay(scenario: &Scenario, prepared: &Prepared, policy: usize, seed: u64) -> Result<LaidOut, Diagnostic> {
+pub fn lay(
+    scenario: &Scenario,
+    prepared: &Prepared,
+    policy: usize,
+    seed: u64,
+) -> Result<LaidOut, Diagnostic> {
     let mut laid_machines = Vec::new();
     for setup in prepared.setups[policy].iter().filter(|setup| scenario.kernel != Some(setup.node)) {
         laid_machines.push((setup.node, prepare::machine(scenario, setup)?));
@@ -54,8 +59,9 @@ pub fn lay(scenario: &Scenario, prepared: &Prepared, policy: usize, seed: u64) -
         };
         let up = line(&cable.up, own.map(|(_, up, _)| up));
         let down = line(&cable.down, own.map(|(.., down)| down));
-        let role =
-            |end: Option<&crate::model::LinkEnd>| end.map_or(NodeRole::Relay, |end| scenario.nodes[end.node].role);
+        let role = |end: Option<&crate::model::LinkEnd>| {
+            end.map_or(NodeRole::Relay, |end| scenario.nodes[end.node].role)
+        };
         let roles = [role(cable.ends.first()), role(cable.ends.last())];
         let placed = cable.ends.iter().map(|end| scenario.end_in_network(*end));
         let ends: Vec<End> = placed.map(|end| End { node: end.node, device: end.device }).collect();
@@ -110,7 +116,8 @@ fn device_ids(node: &ScenarioNode, gateway: &Gateway) -> Vec<DeviceId> {
 
 /// A direction of a link as the network knows it.
 fn direction(line: &LinkDirection, role: NodeRole, ring: Option<u32>) -> Direction {
-    // A device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame, unless somebody says so.
+    // A device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame,
+    // unless somebody says so.
     let asked = ring.filter(|ring| *ring != DeviceSpec::default().ring);
     Direction {
         bits_per_second: line.rate,
@@ -138,7 +145,8 @@ pub fn limit(line: &LinkDirection, role: NodeRole) -> Limit {
     }
 }
 
-/// The address that a node has in a conversation, as far as it is known: of a machine that of the device the way leads by.
+/// The address that a node has in a conversation, as far as it is known: of a machine that of the device the
+/// way leads by.
 pub fn address(scenario: &Scenario, laid: &mut LaidOut, node: usize, end: Option<End>) -> IpAddr {
     let of = &scenario.nodes[node];
     let number = laid.nodes.iter().position(|known| *known == node);

@@ -1,14 +1,15 @@
 #![forbid(unsafe_code)]
-//! Experiments that a file describes: policies compared under loads, between hosts and machines, in virtual time.
+//! Experiments that a file describes: policies compared under loads, between hosts and machines, in virtual
+//! time.
 //!
 //! ```text
 //! text ──▶ parse ──▶ Scenario ──▶ prepare (policies loaded, each tried once)
 //!                      └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ judge
 //! ```
 //!
-//! Pure: no files, clock, processes or output. What a scenario names beside its own text comes through [`Files`]; who
-//! carries its traffic is a [`run::TrafficDriver`], simulated hosts ([`Simulated`]) or real ones (`tidegate-lab`). The
-//! same text and seed give the same document to the byte.
+//! Pure: no files, clock, processes or output. What a scenario names beside its own text comes through
+//! [`Files`]; who carries its traffic is a [`run::TrafficDriver`], simulated hosts ([`Simulated`]) or real
+//! ones (`tidegate-lab`). The same text and seed give the same document to the byte.
 //!
 //! ```
 //! use std::path::Path;

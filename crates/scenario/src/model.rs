@@ -1,5 +1,5 @@
-//! What a scenario's file says, understood: who is there, what joins them, what goes on, what is compared, what is
-//! expected.
+//! What a scenario's file says, understood: who is there, what joins them, what goes on, what is compared,
+//! what is expected.
 
 use crate::transactions::PageShape;
 use std::net::IpAddr;
@@ -64,14 +64,18 @@ impl Scenario {
     /// Where in the network a cable ends.
     pub fn end_in_network(&self, end: LinkEnd) -> LinkEnd {
         match end.device {
-            Some(device) if self.kernel == Some(end.node) => LinkEnd { node: self.port(device), device: None },
+            Some(device) if self.kernel == Some(end.node) => {
+                LinkEnd { node: self.port(device), device: None }
+            }
             _ => end,
         }
     }
 
     /// A device of the kernel's machine as documents call it.
     pub fn device_name(&self, device: usize) -> String {
-        let name = |node: usize| format!("{}:{}", self.nodes[node].name, self.nodes[node].machine.devices[device].name);
+        let name = |node: usize| {
+            format!("{}:{}", self.nodes[node].name, self.nodes[node].machine.devices[device].name)
+        };
         self.kernel.map(name).unwrap_or_default()
     }
 
@@ -182,8 +186,8 @@ impl TcpOptions {
         self.control.unwrap_or(CongestionControl::Cubic)
     }
 
-    /// What data packets say in their ECN field, where the receiver does not refuse it: what was asked for, or what the
-    /// congestion control needs.
+    /// What data packets say in their ECN field, where the receiver does not refuse it: what was asked for,
+    /// or what the congestion control needs.
     pub fn ecn(&self) -> Ecn {
         self.ecn.unwrap_or(match self.control() {
             CongestionControl::Dctcp => Ecn::Ect0,

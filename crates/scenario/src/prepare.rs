@@ -1,4 +1,5 @@
-//! What the machines are told before packets flow: policies taken in once, and carried out anew for every run.
+//! What the machines are told before packets flow: policies taken in once, and carried out anew for every
+//! run.
 
 use crate::files::{Files, PolicyCommands, PolicyEnd, PolicyFile};
 use crate::model::{
@@ -72,7 +73,8 @@ fn setup(
 ) -> Result<MachinePlan, Diagnostic> {
     let of = &scenario.nodes[node];
     let distributions = files.distributions();
-    let mut setup = MachinePlan { node, commands: of.machine.setup.clone(), distributions, ..MachinePlan::default() };
+    let mut setup =
+        MachinePlan { node, commands: of.machine.setup.clone(), distributions, ..MachinePlan::default() };
     setup.told = setup.commands.iter().map(MachineCommand::line).collect();
     match source {
         None => {}
@@ -115,7 +117,10 @@ fn load(
         .policy(&file)
         .map_err(|error| wrong(error.to_string(), "name a script, or a file that `tidegate check` reads"))?;
     if loaded.ended == PolicyEnd::Cut {
-        return Err(wrong(format!("{} did not come to its end", path.display()), "`tidegate run` shows what it does"));
+        return Err(wrong(
+            format!("{} did not come to its end", path.display()),
+            "`tidegate run` shows what it does",
+        ));
     }
     Ok(loaded)
 }
@@ -132,10 +137,12 @@ fn ended_well(loaded: &PolicyCommands, path: &Path, at: &TextRange) -> Result<()
     Ok(())
 }
 
-/// The devices of a machine, the one that leads out first, where that is known: scripts find it by the default route.
+/// The devices of a machine, the one that leads out first, where that is known: scripts find it by the
+/// default route.
 fn outside_first(node: &ScenarioNode) -> impl Iterator<Item = &ScenarioDevice> {
     let named = |word: &str| node.machine.devices.iter().any(|device| device.name == word);
-    let mut words = node.machine.setup.iter().filter(|command| command.words.iter().any(|word| word == "MASQUERADE"));
+    let mut words =
+        node.machine.setup.iter().filter(|command| command.words.iter().any(|word| word == "MASQUERADE"));
     let outside = words.next().and_then(|command| command.words.iter().find(|word| named(word)));
     let is = move |device: &&ScenarioDevice| Some(&device.name) == outside;
     let devices = &node.machine.devices;
@@ -162,7 +169,8 @@ fn known_devices(node: &ScenarioNode, ops: &[Op], at: &TextRange) -> Result<(), 
             }
             Op::Link(_) | Op::Netfilter(_) | Op::Actions(_) => continue,
         };
-        let there = node.machine.devices.iter().any(|device| device.name == *named) || made.contains(&named.as_str());
+        let there =
+            node.machine.devices.iter().any(|device| device.name == *named) || made.contains(&named.as_str());
         if !there && LinkKind::of_name(named) != LinkKind::Ifb {
             return Err(Diagnostic::new(
                 at.clone(),
@@ -179,8 +187,8 @@ fn remedy(node: &ScenarioNode, missing: &str) -> String {
     let names: Vec<&str> = node.machine.devices.iter().map(|device| device.name.as_str()).collect();
     let on = names.first().copied().unwrap_or("eth0");
     format!(
-        "it has {}; put a link into another one (`between = [\"{}:{missing}\", …]`), or say under `[machines.{}]` what it is: \
-         `devices = {{ {missing} = {{ on = \"{on}\" }} }}`",
+        "it has {}; put a link into another one (`between = [\"{}:{missing}\", …]`), or say under \
+        `[machines.{}]` what it is: `devices = {{ {missing} = {{ on = \"{on}\" }} }}`",
         names.join(", "),
         node.name,
         node.name
@@ -242,8 +250,10 @@ fn bare(
         }
     }
     for device in &of.machine.devices {
-        let ids =
-            machine.gateway.device(&device.name).zip(device.on.as_ref().and_then(|on| machine.gateway.device(on)));
+        let ids = machine
+            .gateway
+            .device(&device.name)
+            .zip(device.on.as_ref().and_then(|on| machine.gateway.device(on)));
         if let Some((upper, lower)) = ids {
             machine.gateway.stack(upper, lower, encap(&device.kind));
         }
@@ -267,7 +277,8 @@ fn encap(kind: &LinkKind) -> Encap {
 fn ring(scenario: &Scenario, node: usize, device: &str) -> Option<u32> {
     scenario.cables.iter().find_map(|cable| {
         let at = cable.ends.iter().position(|end| {
-            end.node == node && end.device.is_some_and(|d| scenario.nodes[node].machine.devices[d].name == device)
+            end.node == node
+                && end.device.is_some_and(|d| scenario.nodes[node].machine.devices[d].name == device)
         })?;
         if at + 1 == cable.ends.len() { cable.down.ring } else { cable.up.ring }
     })
@@ -303,8 +314,8 @@ pub fn refused(node: &ScenarioNode, command: &MachineCommand, reply: &Reply) -> 
     Diagnostic::new(command.at.clone(), format!("{}: {reason}", node.name), remedy)
 }
 
-/// Scripts of the timeline, taken in: each becomes the commands it issues. What is refused on a machine that nobody has told anything may
-/// well be right in the middle of a run, so that is told there.
+/// Scripts of the timeline, taken in: each becomes the commands it issues. What is refused on a machine that
+/// nobody has told anything may well be right in the middle of a run, so that is told there.
 fn unfold(scenario: &mut Scenario, files: &dyn Files) -> Result<(), Diagnostic> {
     let nodes = scenario.nodes.clone();
     let lists = scenario.policies.iter_mut().map(|policy| &mut policy.at).chain([&mut scenario.at]);

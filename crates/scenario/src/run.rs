@@ -117,7 +117,8 @@ pub trait TrafficDriver: Sized {
     /// Payload bytes acknowledged so far, of each piece; 0 where nothing is acknowledged.
     fn acked(&mut self, laid: &LaidOut) -> Vec<u64>;
 
-    /// What stands on devices of the machine that is outside of the network's model, each by its number there.
+    /// What stands on devices of the machine that is outside of the network's model, each by its number
+    /// there.
     fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         Vec::new()
     }
@@ -211,7 +212,8 @@ impl LinkReadings {
                 let links = world.links(cable, up);
                 let own = scenario.policies[policy].links.iter().find(|(of, ..)| *of == cable);
                 let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
-                let rate = own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
+                let rate =
+                    own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
                 let counted = rate == 0 || line.trace.is_some();
                 all.push(LinkReadings { cable, up, links, rate, counted, ..LinkReadings::default() });
             }
@@ -239,17 +241,19 @@ impl LinkReadings {
         // What has a rate tells by its time what it carried, framing included; elsewhere frames are counted.
         let so_far = if self.counted { bytes.saturating_sub(backlog) } else { busy };
         let new = so_far.saturating_sub(self.last.0);
-        let carried = if self.counted { new } else { (u128::from(new) * u128::from(self.rate) / 8_000_000_000) as u64 };
+        let carried =
+            if self.counted { new } else { (u128::from(new) * u128::from(self.rate) / 8_000_000_000) as u64 };
         self.sent.push(carried);
-        self.capacity
-            .push((u128::from(self.rate) * u128::from(step.0) / 8_000_000_000) as u64 * self.links.len() as u64);
+        self.capacity.push(
+            (u128::from(self.rate) * u128::from(step.0) / 8_000_000_000) as u64 * self.links.len() as u64,
+        );
         self.backlog.push(backlog);
         self.dropped.push(dropped.saturating_sub(self.last.1) as u32);
         self.last = (so_far, dropped);
     }
 
-    /// What was lost in the step that was just read at a root that is not in the network's model. What waits there is
-    /// its classes'.
+    /// What was lost in the step that was just read at a root that is not in the network's model. What waits
+    /// there is its classes'.
     pub(crate) fn behind(&mut self, root: &QueueStats) {
         let lost = root.drops.saturating_sub(self.root_drops);
         self.root_drops = root.drops;

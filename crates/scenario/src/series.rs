@@ -59,7 +59,8 @@ pub fn counts(class: &ClassDump) -> bool {
 /// Classes without classes below them, on the class itself or on the qdisc that hangs there.
 pub fn is_leaf(class: &ClassDump, all: &[ClassDump]) -> bool {
     let major = (!class.leaf.is_none()).then(|| class.leaf.major());
-    !all.iter().any(|other| other.parent == class.classid || Some(other.classid.major()) == major && counts(other))
+    !all.iter()
+        .any(|other| other.parent == class.classid || Some(other.classid.major()) == major && counts(other))
 }
 
 impl ClassRecorder {
@@ -81,7 +82,8 @@ impl ClassRecorder {
     /// The same of one device, from what stands on it.
     pub fn read_device(&mut self, name: &str, qdiscs: &[QdiscDump], classes: &[ClassDump], roots: Roots) {
         let mut any = false;
-        let hung: BTreeMap<Handle, u32> = qdiscs.iter().map(|qdisc| (qdisc.parent, qdisc.stats.drops)).collect();
+        let hung: BTreeMap<Handle, u32> =
+            qdiscs.iter().map(|qdisc| (qdisc.parent, qdisc.stats.drops)).collect();
         for class in classes.iter().filter(|class| counts(class)) {
             let Some(mut stats) = class.stats else { continue };
             let tokens = match class.xstats {
@@ -93,7 +95,8 @@ impl ClassRecorder {
             if class.kind == Kind::Hfsc && !leaf {
                 continue;
             }
-            // A class counts what its queue refused, the queue itself also what it dropped later, as CoDel does.
+            // A class counts what its queue refused, the queue itself also what it dropped later, as CoDel
+            // does.
             if let Some(drops) = hung.get(&class.classid).filter(|_| leaf) {
                 stats.drops = *drops;
             }
@@ -121,7 +124,13 @@ impl ClassRecorder {
         self.courses
     }
 
-    fn note(&mut self, (device, id): (&str, Handle), leaf: bool, stats: &QueueStats, tokens: Option<(i32, i32)>) {
+    fn note(
+        &mut self,
+        (device, id): (&str, Handle),
+        leaf: bool,
+        stats: &QueueStats,
+        tokens: Option<(i32, i32)>,
+    ) {
         let steps = self.steps;
         let at = *self.places.entry((device.to_owned(), id)).or_insert_with(|| {
             let mut course = ClassReadings { device: device.to_owned(), id, ..ClassReadings::default() };

@@ -91,7 +91,9 @@ fn begin_item(run: &mut ScenarioRun<'_, Simulated>, number: usize, item: &Traffi
 fn transfer(run: &ScenarioRun<'_, Simulated>, at: usize, piece: &Piece) -> doc::Transfer {
     let scenario = run.scenario;
     let item = &scenario.loads[run.case.load].items[piece.item];
-    let TrafficKind::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
+    let TrafficKind::Tcp { tcp, record, count, bytes, .. } = &item.what else {
+        return doc::Transfer::default();
+    };
     let net = &run.laid.world.net;
     let flow = if let Going::Flow(flow) = piece.going { Some(flow) } else { None };
     let stats = flow.map(|flow| net.flow_stats(flow)).unwrap_or_default();
@@ -153,7 +155,8 @@ fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::Probe> {
         }
         Going::Source(source) => {
             let journeys = net.source_stats(source).journeys;
-            let answers = journeys.iter().map(|journey| (since(journey.sent), journey.took.map(|took| took.0)));
+            let answers =
+                journeys.iter().map(|journey| (since(journey.sent), journey.took.map(|took| took.0)));
             let mut probe = base("one way", answers.collect());
             let payload = if let TrafficKind::Udp { payload, .. } = item.what { payload } else { 0 };
             let arrived = journeys.iter().filter_map(|journey| Some(since(journey.sent + journey.took?)));

@@ -29,7 +29,8 @@ fn turn(client: bool, bytes: u32, think: Span) -> Turn {
     Turn { client, bytes, think }
 }
 
-/// An SSH login by key: versions, key exchange, authentication, a terminal, the prompt (RFC 4253, 4252, 4254; sizes as OpenSSH's).
+/// An SSH login by key: versions, key exchange, authentication, a terminal, the prompt (RFC 4253, 4252, 4254;
+/// sizes as OpenSSH's).
 pub fn login() -> Transaction {
     let ms = Span::millis;
     let dialogue = vec![
@@ -90,7 +91,8 @@ pub fn page() -> Transaction {
 pub fn page_like(shape: PageShape) -> Transaction {
     let PageShape { document, objects, object, connections, think, tls } = shape;
     let over = |i: u32| (objects + connections - 1 - i) / connections;
-    let parts = (0..connections).map(|i| vec![object; over(i) as usize]).filter(|parts| !parts.is_empty()).collect();
+    let parts =
+        (0..connections).map(|i| vec![object; over(i) as usize]).filter(|parts| !parts.is_empty()).collect();
     // With nothing known of what it shows first, the document is what it shows.
     Transaction { paint: 0, ..page_of(tls, (document, think), parts, Span(think.0 / 4)) }
 }

@@ -6,7 +6,8 @@ use tidegate_scenario::{NoFiles, RunError, parse, simulate};
 /// Does everything hold that the scenario expects? And does it expect anything?
 fn holds(name: &str, text: &str) {
     let path = Path::new(name);
-    let mut scenario = parse(path, text, &NoFiles).unwrap_or_else(|wrong| panic!("{}", wrong.shown(path, text)));
+    let mut scenario =
+        parse(path, text, &NoFiles).unwrap_or_else(|wrong| panic!("{}", wrong.shown(path, text)));
     let experiment = simulate(&mut scenario, &NoFiles).unwrap_or_else(|error| panic!("{error}"));
     let required: Vec<_> = experiment.comparisons.iter().filter(|one| one.gated).collect();
     assert!(!required.is_empty(), "{name} expects nothing");
@@ -38,10 +39,13 @@ fn a_packet_comes_to_the_next_machine_as_a_stranger() {
          second = [{}]\n\
          [[traffic]]\nudp = 'a -> server'\nevery = '100ms'\nid = 'marked'\n\
          [[traffic]]\nping = 'a -> server'\nevery = '100ms'\n\
-         [[expect]]\nwhat = 'the mark on the machine that gave it'\nfigure = 'class first:eth1 1:1.packets'\nwithin = [49, 50]\n\
-         [[expect]]\nwhat = 'and on the next one'\nfigure = 'class second:eth1 1:1.packets'\nwithin = [0, 0]\n\
+         [[expect]]\nwhat = 'the mark on the machine that gave it'\nfigure = 'class first:eth1 \
+         1:1.packets'\nwithin = [49, 50]\n\
+         [[expect]]\nwhat = 'and on the next one'\nfigure = 'class second:eth1 1:1.packets'\nwithin = [0, \
+         0]\n\
          [[expect]]\nfigure = 'class second:eth1 1:3.packets'\nwithin = [49, 50]\n\
-         [[expect]]\nwhat = 'the DS field on the next one'\nfigure = 'class second:eth1 1:2.packets'\nwithin = [49, 50]\n\
+         [[expect]]\nwhat = 'the DS field on the next one'\nfigure = 'class second:eth1 \
+         1:2.packets'\nwithin = [49, 50]\n\
          [[expect]]\nfigure = 'ping.loss'\nbelow = 0.0\n",
         classes(tos),
         classes(tos),
@@ -71,7 +75,8 @@ tun0 = { on = 'eth0', tunnel = 'ipip', local = '198.51.100.9', remote = '192.0.2
 [policies.count]
 gateway = ['tc qdisc add dev tun0 root handle 5: tbf rate 5mbit burst 20k latency 1s']
 middle = ['tc qdisc add dev eth1 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2',
-  'tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip protocol 4 0xff match ip dst 198.51.100.9/32 flowid 1:1']
+  'tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip protocol 4 0xff match ip dst \
+  198.51.100.9/32 flowid 1:1']
 [[traffic]]
 ping = 'a -> server'
 every = '100ms'
@@ -212,8 +217,10 @@ within = ['10ms', '10.2ms']
 #[test]
 fn a_login_comes_before_a_copy() {
     let text = format!(
-        "{LINE}[loads.copies]\ntraffic = [{{ scp = 'a -> server', bytes = '100kB' }}, {{ tcp = 'a -> server', bytes = '100kB', id = 'bare' }}]\n\
-         [[expect]]\nwhat = 'seven turns, and what both sides think'\nfigure = 'scp.time'\nover = 'bare.time of none/copies'\nabove = 1.3\n"
+        "{LINE}[loads.copies]\ntraffic = [{{ scp = 'a -> server', bytes = '100kB' }}, \
+        {{ tcp = 'a -> server', bytes = '100kB', id = 'bare' }}]\n\
+         [[expect]]\nwhat = 'seven turns, and what both sides think'\nfigure = 'scp.time'\nover = \
+         'bare.time of none/copies'\nabove = 1.3\n"
     );
     holds("sim-scp", &text);
 }
@@ -222,8 +229,10 @@ fn a_login_comes_before_a_copy() {
 #[test]
 fn machines_are_hosts_too() {
     let text = format!(
-        "{LINE}[policies.none]\n[policies.rules]\ngateway = ['iptables -A OUTPUT -p tcp --dport 5001 -j DROP', 'iptables -A INPUT -p icmp -s 198.51.100.0/24 -j DROP']\n\
-         [loads.own]\ntraffic = [{{ tcp = 'gateway -> server' }}, {{ ping = 'server -> gateway', id = 'in', every = '100ms' }}]\n\
+        "{LINE}[policies.none]\n[policies.rules]\ngateway = ['iptables -A OUTPUT -p tcp --dport 5001 -j \
+        DROP', 'iptables -A INPUT -p icmp -s 198.51.100.0/24 -j DROP']\n\
+         [loads.own]\ntraffic = [{{ tcp = 'gateway -> server' }}, \
+         {{ ping = 'server -> gateway', id = 'in', every = '100ms' }}]\n\
          [[expect]]\nfigure = 'upload.rate'\nof = 'none/own'\nabove = '1.5mbit'\n\
          [[expect]]\nfigure = 'in.loss'\nof = 'none/own'\nbelow = '10%'\n\
          [[expect]]\nfigure = 'upload.rate'\nof = 'rules/own'\nwithin = [0, 0]\n\
@@ -236,11 +245,17 @@ fn machines_are_hosts_too() {
 #[test]
 fn what_cannot_be_has_its_place_and_a_remedy() {
     let rows = [
-        ("[policies.x]\ngateway = ['tc qdisc add dev eth7 root pfifo']\n", "gateway: Cannot find device \"eth7\""),
+        (
+            "[policies.x]\ngateway = ['tc qdisc add dev eth7 root pfifo']\n",
+            "gateway: Cannot find device \"eth7\"",
+        ),
         ("[policies.x]\ngateway = ['tc qdisc add dev eth1 root tbf rate fast']\n", "gateway: "),
         ("[policies.x]\nserver = ['tc qdisc add dev eth1 root pfifo']\n", "no machine is called `server`"),
         ("[[expect]]\nfigure = 'pnig.mean'\n", "nothing is measured that is called `pnig.mean`"),
-        ("[[traffic]]\nudp = 'a -> server'\n[[programs]]\non = 'a'\nrun = 'true'\n", "simulated hosts run no programs"),
+        (
+            "[[traffic]]\nudp = 'a -> server'\n[[programs]]\non = 'a'\nrun = 'true'\n",
+            "simulated hosts run no programs",
+        ),
     ];
     for (more, reason) in rows {
         let text = format!("{LINE}{more}");
@@ -275,7 +290,9 @@ fn a_policy_may_first_clear_away_what_is_not_there() {
 #[test]
 fn the_same_text_and_seed_give_the_same_document() {
     let loads = "[loads.busy]\ntraffic = [{ tcp = 'a -> server', count = 2 }, { tcp = 'a <- server' }]\n";
-    let text = format!("repeats = 2\n{LINE}[policies.fq]\ngateway = ['tc qdisc add dev eth1 root fq_codel']\n{loads}");
+    let text = format!(
+        "repeats = 2\n{LINE}[policies.fq]\ngateway = ['tc qdisc add dev eth1 root fq_codel']\n{loads}"
+    );
     let run = |text: &str| {
         let mut scenario = parse(Path::new("x.toml"), text, &NoFiles).expect("a scenario");
         simulate(&mut scenario, &NoFiles).expect("it runs")

@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use tidegate_replay::ReadCaptureError;
 
-/// Why something could not be measured. `{}` shows the outermost message, [`std::error::Error::source`] leads to its
-/// causes.
+/// Why something could not be measured. `{}` shows the outermost message, [`std::error::Error::source`] leads
+/// to its causes.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

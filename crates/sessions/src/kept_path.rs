@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use tidegate_measure::stream::{Course, Exchange, Journey, Outcome, Path, Stream};
 use tidegate_prober::{Error, Far, Target};
 
-/// A far end. Once an exchange was cut, or the far end is gone after one that was carried out, those that follow send nothing and say why:
-/// whoever estimates then ends by himself with what he has.
+/// A far end. Once an exchange was cut, or the far end is gone after one that was carried out, those that
+/// follow send nothing and say why: whoever estimates then ends by himself with what he has.
 pub struct KeptPath {
     far: Far,
     cut: Option<String>,

@@ -9,10 +9,10 @@
 //! | [`loss`] | what is lost each way; also from captures of both sides | `tidegate serve` |
 //! | [`doctor`] | what keeps this computer from shaping as it was told | nothing |
 //!
-//! [`simulated`] carries out a scenario's file on all processors, and [`predict`](mod@predict) tries a policy on a line
-//! as it was measured. [`KeptPath`] is a server whose results are kept when it breaks off, for the estimators of
-//! `tidegate-measure`. Nothing is printed here, and nothing reads the command line; a flag that the caller sets ends a
-//! measurement early.
+//! [`simulated`] carries out a scenario's file on all processors, and [`predict`](mod@predict) tries a policy
+//! on a line as it was measured. [`KeptPath`] is a server whose results are kept when it breaks off, for the
+//! estimators of `tidegate-measure`. Nothing is printed here, and nothing reads the command line; a flag that
+//! the caller sets ends a measurement early.
 
 pub mod doctor;
 mod error;

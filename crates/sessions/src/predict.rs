@@ -77,8 +77,8 @@ pub enum TriedPolicy<'p> {
 /// What a policy's text is called where a file's name stands.
 const NAMELESS: &str = "/policy.toml";
 
-/// Tries a policy for the device `dev` on the line under each load. What was not measured of the line is taken to be
-/// like what was: its other direction four times as fast up, or a quarter down.
+/// Tries a policy for the device `dev` on the line under each load. What was not measured of the line is
+/// taken to be like what was: its other direction four times as fast up, or a quarter down.
 ///
 /// # Errors
 /// No rate is known, the policy does not fit a home's gateway with that device, or it was stopped.
@@ -126,7 +126,13 @@ pub fn predict(
     all.ok_or_else(|| Error::Invalid("the simulator told nothing".to_owned()))
 }
 
-fn scenario((up, down): (Way, Way), trip: f64, policy: &Path, dev: &str, loads: &[Traffic]) -> Result<String> {
+fn scenario(
+    (up, down): (Way, Way),
+    trip: f64,
+    policy: &Path,
+    dev: &str,
+    loads: &[Traffic],
+) -> Result<String> {
     // A string of JSON is one of TOML.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let policy = policy.to_str().ok_or_else(|| Error::Invalid("the policy's path is no text".to_owned()))?;
@@ -134,8 +140,10 @@ fn scenario((up, down): (Way, Way), trip: f64, policy: &Path, dev: &str, loads: 
     let frames = |way: Way| tc_rate((way.bits * AS_FRAMES) as u64);
     let lan = if dev == "eth1" { "eth0" } else { "eth1" };
     let mut text = format!(
-        "warm-up = \"4s\"\nduration = \"12s\"\n[home]\nhosts = [\"a\"]\nwan = {}\nlan = \"{lan}\"\nup = \"{}\"\ndown = \"{}\"\n\
-         rtt = \"{}ns\"\nbuffer = \"{}\"\ndown-buffer = \"{}\"\n[policies.without]\n[policies.with]\ngateway = {policy}\n",
+        "warm-up = \"4s\"\nduration = \"12s\"\n[home]\nhosts = [\"a\"]\nwan = {}\nlan = \"{lan}\"\nup \
+        = \"{}\"\ndown = \"{}\"\n\
+         rtt = \"{}ns\"\nbuffer = \"{}\"\ndown-buffer \
+         = \"{}\"\n[policies.without]\n[policies.with]\ngateway = {policy}\n",
         quoted(dev),
         frames(up),
         frames(down),
@@ -177,7 +185,8 @@ mod tests {
             let line = Line { up: Some(Way { bits: 4e6, full: Some(0.3) }), down: None, round_trip: 0.02 };
             let load = Traffic { name: "tcp_4up".into(), up: 4, down: 0 };
             let stop = std::sync::atomic::AtomicBool::new(false);
-            let watch = ExperimentWatch { stop: &stop, begin: &|_, _| {}, seconds: &|_| {}, observer: &|| None };
+            let watch =
+                ExperimentWatch { stop: &stop, begin: &|_, _| {}, seconds: &|_| {}, observer: &|| None };
             let said = predict(&line, TriedPolicy::File(&file), dev, &[load], &watch);
             let _ = std::fs::remove_file(&file);
             let said = said.unwrap_or_else(|error| panic!("{dev}: {error}"));

@@ -18,14 +18,16 @@ pub struct Route {
 
 /// All of them that are in use.
 pub fn all() -> Vec<Route> {
-    let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+    let read =
+        |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
     let (v4, v6) = (read("route"), read("ipv6_route"));
     v4.lines().skip(1).take(MOST).filter_map(ipv4).chain(v6.lines().take(MOST).filter_map(ipv6)).collect()
 }
 
 /// The devices of default routes, the best first.
 pub fn defaults(routes: &[Route]) -> Vec<String> {
-    let mut found: Vec<&Route> = routes.iter().filter(|route| route.prefix == 0 && route.device != "lo").collect();
+    let mut found: Vec<&Route> =
+        routes.iter().filter(|route| route.prefix == 0 && route.device != "lo").collect();
     found.sort_by_key(|route| route.metric);
     let mut names: Vec<String> = Vec::new();
     for route in found {
@@ -72,7 +74,8 @@ fn ipv4(line: &str) -> Option<Route> {
     is_up.then(|| Route { to, prefix: mask.leading_ones() as u8, metric, device: words[0].to_owned() })
 }
 
-/// Network, its prefix, source, its prefix, next hop, metric, two counts, flags, device; all in hexadecimal digits.
+/// Network, its prefix, source, its prefix, next hop, metric, two counts, flags, device; all in hexadecimal
+/// digits.
 fn ipv6(line: &str) -> Option<Route> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let number = |at: usize| u32::from_str_radix(words.get(at)?, 16).ok();
@@ -96,10 +99,13 @@ mod tests {
             "eth2 000200C0 00000000 0000 0 0 0 00FFFFFF 0 0 0",
         ];
         let v6 = [
-            "20010db8000000000000000000000000 20 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003 eth3",
-            "00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200201 lo",
+            "20010db8000000000000000000000000 20 00000000000000000000000000000000 00 \
+            fe800000000000000000000000000001 00000400 00000001 00000000 00000003 eth3",
+            "00000000000000000000000000000000 00 00000000000000000000000000000000 00 \
+            00000000000000000000000000000000 ffffffff 00000001 00000000 00200201 lo",
         ];
-        let routes: Vec<Route> = v4.into_iter().filter_map(ipv4).chain(v6.into_iter().filter_map(ipv6)).collect();
+        let routes: Vec<Route> =
+            v4.into_iter().filter_map(ipv4).chain(v6.into_iter().filter_map(ipv6)).collect();
         let leads = |to: &str| device(&routes, to.parse().expect("an address"));
         assert_eq!(leads("192.168.1.9").as_deref(), Some("eth1"));
         assert_eq!(leads("203.0.113.9").as_deref(), Some("ppp0"));

@@ -1,5 +1,5 @@
-//! A scenario's experiment in virtual time, with the file system and all processors: what `tidegate_scenario` does with
-//! files of its caller's and one run after the other.
+//! A scenario's experiment in virtual time, with the file system and all processors: what `tidegate_scenario`
+//! does with files of its caller's and one run after the other.
 
 use crate::error::Error;
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use tidegate_scenario::prepare::{Prepared, prepare};
 use tidegate_scenario::run::{ExperimentWatch, RunError, RunWatch};
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_scenario::{
-    FileError, Files, PolicyCommands, PolicyEnd, PolicyFile, can_be_simulated, cases, document, link_seconds, parse,
-    simulate_case,
+    FileError, Files, PolicyCommands, PolicyEnd, PolicyFile, can_be_simulated, cases, document, link_seconds,
+    parse, simulate_case,
 };
 use tidegate_sys::input_file;
 
@@ -38,7 +38,8 @@ impl Files for ScenarioFiles {
 
     fn policy(&self, file: &PolicyFile) -> Result<PolicyCommands, FileError> {
         let options = options(file, self.sandbox);
-        let loaded = tidegate_loader::read(std::slice::from_ref(&file.path), &options).map_err(FileError::new)?;
+        let loaded =
+            tidegate_loader::read(std::slice::from_ref(&file.path), &options).map_err(FileError::new)?;
         Ok(commands(&loaded))
     }
 
@@ -106,13 +107,13 @@ fn commands(loaded: &LoadedPolicy) -> PolicyCommands {
     }
 }
 
-/// Does all runs of a scenario in virtual time, as many at once as there are processors. The same scenario gives the
-/// same runs, however many that are; by policy, then by load, then by repeat. After `stop` what was done by then, one
-/// run at least.
+/// Does all runs of a scenario in virtual time, as many at once as there are processors. The same scenario
+/// gives the same runs, however many that are; by policy, then by load, then by repeat. After `stop` what was
+/// done by then, one run at least.
 ///
 /// # Errors
-/// A program that would have to run, or what a machine refuses of a policy ([`RunError::Scenario`]); an observer that
-/// fails ([`RunError::Outside`]).
+/// A program that would have to run, or what a machine refuses of a policy ([`RunError::Scenario`]); an
+/// observer that fails ([`RunError::Outside`]).
 pub fn carry_out(
     scenario: &Scenario,
     prepared: &Prepared,
@@ -133,7 +134,8 @@ pub fn carry_out(
                 break;
             }
             let mut observer = (watch.observer)();
-            let observer = observer.as_mut().map(|one| one.as_mut() as &mut dyn tidegate_scenario::run::RunObserver);
+            let observer =
+                observer.as_mut().map(|one| one.as_mut() as &mut dyn tidegate_scenario::run::RunObserver);
             let of_run = RunWatch { stop: watch.stop, seconds: watch.seconds, observer };
             let result = simulate_case(scenario, prepared, *case, asked, of_run);
             if let Ok(mut results) = results.lock() {
@@ -154,8 +156,8 @@ pub fn carry_out(
 /// A scenario's text, carried out in virtual time. `name` stands for its file in what is said of errors.
 ///
 /// # Errors
-/// In words, with the place in the text: what is wrong with it, what a machine refuses of a policy, or a program that
-/// would have to run; or an observer that fails.
+/// In words, with the place in the text: what is wrong with it, what a machine refuses of a policy, or a
+/// program that would have to run; or an observer that fails.
 ///
 /// ```
 /// use std::path::Path;

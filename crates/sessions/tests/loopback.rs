@@ -64,18 +64,24 @@ fn a_test_becomes_a_document() {
 #[test]
 fn a_server_that_is_not_there_is_an_error_of_sockets() {
     // No one listens at a port that was just given back.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
-    let error = measurement(target(port, None)).carry_out(&STOP, &|_, _| Box::new(())).expect_err("nobody is there");
+    let port =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let error =
+        measurement(target(port, None)).carry_out(&STOP, &|_, _| Box::new(())).expect_err("nobody is there");
     assert!(matches!(error.field(), Some(tidegate_prober::Error::NoAnswer { .. })), "{error:?}");
 }
 
 #[test]
 fn a_computer_is_not_asked_for_a_device_that_it_does_not_have() {
-    let options = |dev, seconds| DoctorOptions { dev, seconds, host: None, again: String::new(), stop: || &STOP };
+    let options =
+        |dev, seconds| DoctorOptions { dev, seconds, host: None, again: String::new(), stop: || &STOP };
     let refused = |options: DoctorOptions<'_>| match diagnose(&options) {
         Err(Error::Invalid(words)) => words,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused(options(Some("nowhere0"), 0.1)), "there is no device `nowhere0`; `ip link` lists them");
+    assert_eq!(
+        refused(options(Some("nowhere0"), 0.1)),
+        "there is no device `nowhere0`; `ip link` lists them"
+    );
     assert_eq!(refused(options(None, 0.0)), "--seconds is from 0.1 to 3600");
 }

@@ -4,11 +4,12 @@ use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
 use tidegate_syntax::batch::{self, Line};
 
-/// The most bytes that all lines of one batch may print: each can ask for everything that the others have made.
+/// The most bytes that all lines of one batch may print: each can ask for everything that the others have
+/// made.
 const MAX_PRINTED: usize = 64 << 20;
 
-/// Carries out the lines of a batch; `one` carries out a command and says whether the tool ends with it, with its own
-/// code.
+/// Carries out the lines of a batch; `one` carries out a command and says whether the tool ends with it, with
+/// its own code.
 pub(super) fn run(
     shim: &mut ToolShim<'_>,
     tool: &str,
@@ -21,9 +22,13 @@ pub(super) fn run(
     for line in batch::lines(&text) {
         let (number, (reply, ends)) = match &line {
             Ok(line) => match beyond(shim, all.stdout.len() + all.stderr.len()) {
-                Some(why) => {
-                    (0, (Reply::error(1, format!("tidegate: {why} at line {} of the batch\n", line.number)), true))
-                }
+                Some(why) => (
+                    0,
+                    (
+                        Reply::error(1, format!("tidegate: {why} at line {} of the batch\n", line.number)),
+                        true,
+                    ),
+                ),
                 None => (line.number, one(shim, line)),
             },
             Err(refusal) => (0, (refused(shim, tool, refusal.clone()), true)),
@@ -72,7 +77,8 @@ mod tests {
         let (mut pool, mut draws) = (Pool::new(16), Seeded::new(1));
         let mut machine = Machine::new(["eth0"], DeviceSpec::default());
         let mut shim = machine.shim(&mut pool, &mut draws);
-        let batch = b"qdisc add dev eth0 root handle 1: htb\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n";
+        let batch = b"qdisc add dev eth0 root handle 1: htb\nclass add dev eth0 parent 1: classid 1:1 htb \
+        rate 1mbit\n";
         shim.is_over = Some(Box::new(|| false));
         assert_eq!(shim.tc(&words("-batch -"), Some(batch)), Reply::ok());
         shim.is_over = Some(Box::new(|| true));
@@ -86,14 +92,18 @@ mod tests {
         let (mut pool, mut draws) = (Pool::new(16), Seeded::new(1));
         let mut machine = Machine::new(["eth0"], DeviceSpec::default());
         let mut shim = machine.shim(&mut pool, &mut draws);
-        let make: String =
-            (2..2002).map(|n| format!("class add dev eth0 parent 1: classid 1:{n:x} htb rate 1mbit\n")).collect();
+        let make: String = (2..2002)
+            .map(|n| format!("class add dev eth0 parent 1: classid 1:{n:x} htb rate 1mbit\n"))
+            .collect();
         let make = format!("qdisc add dev eth0 root handle 1: htb\n{make}");
         assert_eq!(shim.tc(&words("-batch -"), Some(make.as_bytes())).code, 0);
         let show = "class show dev eth0\n".repeat(2000);
         let reply = shim.tc(&words("-batch -"), Some(show.as_bytes()));
         assert_eq!(reply.code, 1);
-        assert!(String::from_utf8_lossy(&reply.stderr).starts_with("tidegate: more than 64 MiB of output at line "));
+        assert!(
+            String::from_utf8_lossy(&reply.stderr)
+                .starts_with("tidegate: more than 64 MiB of output at line ")
+        );
         assert!(reply.stdout.len() < MAX_PRINTED + (1 << 20));
     }
 }

@@ -16,8 +16,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Did it ask for something to go that was not there, by what the tool said? Scripts that first undo what an earlier run
-    /// left do so.
+    /// Did it ask for something to go that was not there, by what the tool said? Scripts that first undo what
+    /// an earlier run left do so.
     #[must_use]
     pub fn deletes_nothing(&self, stderr: &str) -> bool {
         const ABSENT: [&str; 5] = [
@@ -44,7 +44,8 @@ impl Call {
             matches!(word.as_str(), "del" | "delete" | "down" | "flush" | "-D" | "-X" | "-F")
                 || short && !word.is_empty() && "delete".starts_with(word.as_str())
         });
-        let unloads = self.tool == "rmmod" || self.tool == "modprobe" && self.args.iter().any(|word| word == "-r");
+        let unloads =
+            self.tool == "rmmod" || self.tool == "modprobe" && self.args.iter().any(|word| word == "-r");
         if unloads && stderr.contains("is not currently loaded") {
             return true;
         }
@@ -100,15 +101,15 @@ pub trait Answer {
         let _ = is_over;
     }
 
-    /// The files under `/sys/class/net` and `/sys/module` with which the sandbox begins, given the devices that the
-    /// script names.
+    /// The files under `/sys/class/net` and `/sys/module` with which the sandbox begins, given the devices
+    /// that the script names.
     fn world(&mut self, devices: &[String]) -> Vec<(PathBuf, String)> {
         let _ = devices;
         Vec::new()
     }
 
-    /// What stands in files that scripts write to instead of calling a tool: before each call, and when the script has
-    /// ended.
+    /// What stands in files that scripts write to instead of calling a tool: before each call, and when the
+    /// script has ended.
     fn told(&mut self, files: &[(String, String)]) {
         let _ = files;
     }
@@ -208,15 +209,30 @@ mod tests {
             ("tc", "filter del dev eth0 parent 1:", "Error: Parent Qdisc doesn't exists.", true),
             ("tc", "filter add dev eth0 parent 1: matchall", "Error: Parent Qdisc doesn't exists.", false),
             ("tc", "class del dev eth0 classid 1:1", "RTNETLINK answers: No such file or directory", true),
-            ("tc", "class add dev eth0 classid 1:1 drr", "RTNETLINK answers: No such file or directory", false),
+            (
+                "tc",
+                "class add dev eth0 classid 1:1 drr",
+                "RTNETLINK answers: No such file or directory",
+                false,
+            ),
             // There is a qdisc, with another handle: the machine is not as the script wants it.
             ("tc", "qdisc del dev eth0 root handle 2:", "Error: Invalid handle.", false),
             ("tc", "class del dev eth0 classid 1:1", "RTNETLINK answers: Device or resource busy", false),
             ("ip", "route del 10.0.0.0/24", "RTNETLINK answers: No such process", true),
             ("ip", "link set ifb0 down", "Cannot find device \"ifb0\"", true),
             ("ip", "link set ifb0 up", "Cannot find device \"ifb0\"", false),
-            ("nft", "delete table inet qos", "Error: Could not process rule: No such file or directory", true),
-            ("nft", "add rule inet qos x accept", "Error: Could not process rule: No such file or directory", false),
+            (
+                "nft",
+                "delete table inet qos",
+                "Error: Could not process rule: No such file or directory",
+                true,
+            ),
+            (
+                "nft",
+                "add rule inet qos x accept",
+                "Error: Could not process rule: No such file or directory",
+                false,
+            ),
             ("iptables", "-t mangle -D PREROUTING 1", "iptables: Index of deletion too big.", true),
             ("modprobe", "-r ifb", "modprobe: ERROR: Module ifb is not currently loaded", true),
         ];

@@ -47,10 +47,12 @@ fn qdisc(op: &QdiscOp, gateway: &Gateway) -> Option<String> {
         }
         QdiscParams::Codel(params) => too_patient(params.target_us, params.interval_us),
         QdiscParams::FqCodel(params) => too_patient(params.target_us, params.interval_us),
-        QdiscParams::Red(params) | QdiscParams::Choke(params) if params.limit <= params.curve.max => Some(format!(
-            "limit {} is not above max {}: the queue is full before every packet is marked",
-            params.limit, params.curve.max
-        )),
+        QdiscParams::Red(params) | QdiscParams::Choke(params) if params.limit <= params.curve.max => {
+            Some(format!(
+                "limit {} is not above max {}: the queue is full before every packet is marked",
+                params.limit, params.curve.max
+            ))
+        }
         _ => None,
     }
 }
@@ -58,18 +60,23 @@ fn qdisc(op: &QdiscOp, gateway: &Gateway) -> Option<String> {
 fn too_patient(target_us: Option<u32>, interval_us: Option<u32>) -> Option<String> {
     let (target, interval) = (target_us?, interval_us.unwrap_or(100_000));
     (target >= interval).then(|| {
-        format!("target ({target} us) is not below interval ({interval} us): a queue is accepted for longer than it is watched")
+        format!(
+            "target ({target} us) is not below interval ({interval} us): a queue is accepted for longer \
+        than it is watched"
+        )
     })
 }
 
 fn class(op: &ClassOp, gateway: &Gateway, made: &Made) -> Option<String> {
     match op.params.as_ref()? {
         ClassParams::Htb(params) => htb(op, params, gateway, made),
-        ClassParams::Hfsc(HfscClassParams { ls: Some(ls), ul: Some(ul), .. }) if ul.m2 < ls.m2 => Some(format!(
-            "ul {} is below ls {}: the class never gets its share",
-            rate(Rate(ul.m2.into())),
-            rate(Rate(ls.m2.into()))
-        )),
+        ClassParams::Hfsc(HfscClassParams { ls: Some(ls), ul: Some(ul), .. }) if ul.m2 < ls.m2 => {
+            Some(format!(
+                "ul {} is below ls {}: the class never gets its share",
+                rate(Rate(ul.m2.into())),
+                rate(Rate(ls.m2.into()))
+            ))
+        }
         _ => None,
     }
 }
@@ -83,8 +90,9 @@ fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, made: &Made) ->
             rate(sure.rate)
         ));
     }
-    let orphan =
-        op.parent != Handle::ROOT && op.parent.minor() != 0 && !made.contains(&(op.dev.clone(), op.parent.minor()));
+    let orphan = op.parent != Handle::ROOT
+        && op.parent.minor() != 0
+        && !made.contains(&(op.dev.clone(), op.parent.minor()));
     if orphan {
         let (parent, dev) = (op.parent, &op.dev);
         return Some(format!(
@@ -97,6 +105,9 @@ fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, made: &Made) ->
     let least = bytes(sure, buffer.span().0).min(bytes(ceil, cbuffer.span().0));
     // What tc takes by itself is a frame and a half of headers; far below, the rate is missed.
     (least < frame / 2).then(|| {
-        format!("burst or cburst is {least} bytes, less than half a frame ({frame}): give about rate / 250 bytes, at least {frame}")
+        format!(
+            "burst or cburst is {least} bytes, less than half a frame ({frame}): give about rate / 250 \
+        bytes, at least {frame}"
+        )
     })
 }

@@ -12,7 +12,8 @@ const RING_MAX: u32 = 4096;
 const ABSENT: &str = "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n";
 const UNSUPPORTED: &str = "netlink error: Operation not supported\n";
 
-/// The features that scripts turn off: ethtool's short name, the long one, and whether it is on from the start.
+/// The features that scripts turn off: ethtool's short name, the long one, and whether it is on from the
+/// start.
 const FEATURES: [(&str, &str, bool); 13] = [
     ("rx", "rx-checksumming", true),
     ("tx", "tx-checksumming", true),
@@ -48,7 +49,10 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
         _ => {}
     }
     let Some((dev, changes)) = rest.split_first() else {
-        return Reply::error(1, "ethtool: bad command line argument(s)\nFor more information run ethtool -h\n");
+        return Reply::error(
+            1,
+            "ethtool: bad command line argument(s)\nFor more information run ethtool -h\n",
+        );
     };
     if matches!(option, "-K" | "-G" | "-C" | "-A" | "-s" | "-L") {
         shim.machine.grow_one(dev);
@@ -67,11 +71,16 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
         "-a" | "--show-pause" => Reply::text(pairs(shim, dev, "Pause parameters for", &PAUSE)),
         "-c" | "--show-coalesce" => {
             let head = "Adaptive RX: off  TX: off\n";
-            Reply::text(pairs(shim, dev, "Coalesce parameters for", &COALESCE).replacen('\n', &format!("\n{head}"), 1))
+            Reply::text(pairs(shim, dev, "Coalesce parameters for", &COALESCE).replacen(
+                '\n',
+                &format!("\n{head}"),
+                1,
+            ))
         }
         "-l" | "--show-channels" => Reply::text(channels(dev)),
         "-S" | "--statistics" => Reply::error(94, "no stats available\n"),
-        "-A" | "--pause" | "-C" | "--coalesce" | "-s" | "--change" | "-L" | "--set-channels" | "-r" | "-p" => {
+        "-A" | "--pause" | "-C" | "--coalesce" | "-s" | "--change" | "-L" | "--set-channels" | "-r"
+        | "-p" => {
             keep(shim, dev, changes);
             shim.did("ethtool", words);
             Reply::ok()
@@ -96,9 +105,12 @@ fn settings(shim: &ToolShim<'_>, dev: &str, spec: &DeviceSpec) -> String {
     let virtual_link = link.is_some_and(|link| !matches!(link.kind, LinkKind::Ethernet));
     let modes = if virtual_link { "Not reported".to_owned() } else { format!("{speed}baseT/Full") };
     format!(
-        "Settings for {dev}:\n\tSupported ports: [ TP ]\n\tSupported link modes:   {modes}\n\tSupported pause frame use: No\n\
-         \tSupports auto-negotiation: Yes\n\tSupported FEC modes: Not reported\n\tAdvertised link modes:  {modes}\n\
-         \tAdvertised pause frame use: No\n\tAdvertised auto-negotiation: Yes\n\tAdvertised FEC modes: Not reported\n\
+        "Settings for {dev}:\n\tSupported ports: [ TP ]\n\tSupported link modes:   {modes}\n\tSupported \
+        pause frame use: No\n\
+         \tSupports auto-negotiation: Yes\n\tSupported FEC modes: Not reported\n\tAdvertised link modes:  \
+         {modes}\n\
+         \tAdvertised pause frame use: No\n\tAdvertised auto-negotiation: Yes\n\tAdvertised FEC modes: Not \
+         reported\n\
          \tSpeed: {speed}Mb/s\n\tDuplex: Full\n\tAuto-negotiation: on\n\tPort: Twisted Pair\n\tPHYAD: 0\n\
          \tTransceiver: internal\n\tMDI-X: Unknown\n\tLink detected: {detected}\n"
     )
@@ -144,8 +156,9 @@ fn change_features(shim: &mut ToolShim<'_>, dev: &str, changes: &[String], words
         let known = FEATURES.iter().find(|(short, long, _)| pair[0] == *short || pair[0] == *long);
         // Drivers have many more features; a name of their pattern is believed.
         let key = known.map(|(short, _, _)| (*short).to_owned());
-        let key = key
-            .or_else(|| ["tx-", "rx-", "hw-", "l2-"].iter().any(|p| pair[0].starts_with(p)).then(|| pair[0].clone()));
+        let key = key.or_else(|| {
+            ["tx-", "rx-", "hw-", "l2-"].iter().any(|p| pair[0].starts_with(p)).then(|| pair[0].clone())
+        });
         let Some(key) = key else {
             return Reply::error(
                 92,
@@ -180,8 +193,10 @@ fn has_rings(shim: &ToolShim<'_>, dev: &str) -> bool {
 fn rings(shim: &ToolShim<'_>, dev: &str, spec: &DeviceSpec) -> String {
     let rx = tuned(shim, dev, "ring-rx", "256");
     format!(
-        "Ring parameters for {dev}:\nPre-set maximums:\nRX:\t\t{RING_MAX}\nRX Mini:\tn/a\nRX Jumbo:\tn/a\nTX:\t\t{RING_MAX}\n\
-         Current hardware settings:\nRX:\t\t{rx}\nRX Mini:\tn/a\nRX Jumbo:\tn/a\nTX:\t\t{}\nRX Buf Len:\t\tn/a\n\
+        "Ring parameters for {dev}:\nPre-set maximums:\nRX:\t\t{RING_MAX}\nRX Mini:\tn/a\nRX \
+        Jumbo:\tn/a\nTX:\t\t{RING_MAX}\n\
+         Current hardware settings:\nRX:\t\t{rx}\nRX Mini:\tn/a\nRX Jumbo:\tn/a\nTX:\t\t{}\nRX Buf \
+         Len:\t\tn/a\n\
          CQE Size:\t\tn/a\nTX Push:\toff\n",
         spec.ring
     )
@@ -206,7 +221,10 @@ fn change_rings(shim: &mut ToolShim<'_>, dev: &str, changes: &[String], words: &
                 keep(shim, dev, &[format!("ring-{}", pair[0]), frames.to_string()]);
                 continue;
             }
-            _ => Reply::error(1, "ethtool: bad command line argument(s)\nFor more information run ethtool -h\n"),
+            _ => Reply::error(
+                1,
+                "ethtool: bad command line argument(s)\nFor more information run ethtool -h\n",
+            ),
         };
         return reply;
     }

@@ -7,12 +7,16 @@ use tidegate_policy::{ClassOp, Classes, Errno, FilterOp, FilterParams, Kind, Op,
 /// A sentence or two for the writer of the script; `None` where the kernel's words say all.
 pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option<String> {
     match op {
-        Op::Qdisc(op) if says(error, "Specified class not found") => Some(no_class(machine, &op.dev, op.parent)),
+        Op::Qdisc(op) if says(error, "Specified class not found") => {
+            Some(no_class(machine, &op.dev, op.parent))
+        }
         Op::Qdisc(op) => {
-            let inner =
-                error.errno == Errno::Inval && error.message.is_none() && has_below(machine, &op.dev, op.parent);
-            let on_inner =
-                || format!("Class {} has classes below it; a qdisc hangs on one of those, a leaf.", op.parent);
+            let inner = error.errno == Errno::Inval
+                && error.message.is_none()
+                && has_below(machine, &op.dev, op.parent);
+            let on_inner = || {
+                format!("Class {} has classes below it; a qdisc hangs on one of those, a leaf.", op.parent)
+            };
             if inner { Some(on_inner()) } else { qdisc(op, error) }
         }
         Op::Class(op) => {
@@ -34,7 +38,9 @@ fn says(error: &TcError, words: &str) -> bool {
 
 fn no_qdisc(dev: &str, handle: Handle) -> String {
     let handle = handle.qdisc();
-    format!("There is no qdisc {handle} on {dev}; add it first: tc qdisc add dev {dev} root handle {handle} KIND.")
+    format!(
+        "There is no qdisc {handle} on {dev}; add it first: tc qdisc add dev {dev} root handle {handle} KIND."
+    )
 }
 
 /// Does a qdisc stand on a device?
@@ -51,7 +57,8 @@ fn has_below(machine: &mut Machine, dev: &str, class: Handle) -> bool {
     class.minor() != 0 && classes.iter().any(|one| one.parent == class)
 }
 
-/// A class that a qdisc was to hang on is not there: some kinds' classes are made by hand, others' come with them.
+/// A class that a qdisc was to hang on is not there: some kinds' classes are made by hand, others' come with
+/// them.
 fn no_class(machine: &mut Machine, dev: &str, class: Handle) -> String {
     let (now, gateway) = (machine.now, &mut machine.gateway);
     let device = gateway.device(dev);
@@ -60,19 +67,23 @@ fn no_class(machine: &mut Machine, dev: &str, class: Handle) -> String {
     let kind = qdiscs.find(|qdisc| qdisc.handle == class.qdisc()).map(|qdisc| qdisc.kind);
     let Some(kind) = kind.filter(|kind| kind.spec().classes != Classes::Made) else {
         return format!(
-            "There is no class {class} on {dev}; make it first, or correct the number (class numbers are hexadecimal)."
+            "There is no class {class} on {dev}; make it first, or correct the number (class numbers are \
+            hexadecimal)."
         );
     };
-    let takes_bands = kind.spec().qdisc.is_some_and(|options| options.iter().any(|option| option.key == "bands"));
+    let takes_bands =
+        kind.spec().qdisc.is_some_and(|options| options.iter().any(|option| option.key == "bands"));
     let more = if takes_bands { ", or give it more bands" } else { "" };
-    let own: Vec<Handle> = classes.iter().map(|one| one.classid).filter(|id| id.qdisc() == class.qdisc()).collect();
+    let own: Vec<Handle> =
+        classes.iter().map(|one| one.classid).filter(|id| id.qdisc() == class.qdisc()).collect();
     let has = match own[..] {
         [] => "has no class".to_owned(),
         [only] => format!("has the class {only} only"),
         [first, .., last] => format!("has the classes {first} to {last}"),
     };
     format!(
-        "There is no class {class} on {dev}: the {} {} {has}. Correct the number (class numbers are hexadecimal){more}.",
+        "There is no class {class} on {dev}: the {} {} {has}. Correct the number (class numbers are \
+        hexadecimal){more}.",
         kind.name(),
         class.qdisc()
     )
@@ -97,7 +108,8 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     }
     if says(error, "Exclusivity flag") || says(error, "NLM_F_REPLACE needed") {
         return Some(format!(
-            "Something stands there already; delete it first (tc qdisc del dev {dev} …) or write replace instead of add."
+            "Something stands there already; delete it first (tc qdisc del dev {dev} …) or write replace \
+            instead of add."
         ));
     }
     if says(error, "Cannot move an existing qdisc") {
@@ -112,7 +124,10 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
                 "A qdisc of another kind has the handle {} there; leave the handle out, or name another.",
                 op.handle
             ),
-            _ => "A qdisc of another kind stands there; replace instead of change puts this one in its place.".into(),
+            _ => {
+                "A qdisc of another kind stands there; replace instead of change puts this one in its place."
+                    .into()
+            }
         });
     }
     if says(error, "Change operation") {
@@ -120,18 +135,22 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     }
     if error.errno == Errno::OpNotSupp && op.kind.as_deref() == Some(Kind::Multiq.name()) {
         return Some(format!(
-            "multiq has a band for each transmit queue, and {dev} has one queue. Make the device with several, as cards have them: ip \
-             link add {dev} numtxqueues 4 type dummy."
+            "multiq has a band for each transmit queue, and {dev} has one queue. Make the device with \
+            several, as cards have them: ip link add {dev} numtxqueues 4 type dummy."
         ));
     }
     if error.errno == Errno::Inval && op.verb != Verb::Delete && error.message.is_none() {
-        return Some(format!("{} does not take these values together; see its options' ranges.", op.kind.as_deref()?));
+        return Some(format!(
+            "{} does not take these values together; see its options' ranges.",
+            op.kind.as_deref()?
+        ));
     }
     None
 }
 
 fn nothing_to_delete() -> String {
-    "Nothing is configured there, so there is nothing to delete; where that is no mistake, add 2>/dev/null or || true."
+    "Nothing is configured there, so there is nothing to delete; where that is no mistake, add 2>/dev/null \
+    or || true."
         .to_owned()
 }
 
@@ -142,17 +161,19 @@ fn class(op: &ClassOp, error: &TcError) -> Option<String> {
             Some(no_qdisc(dev, if id.major() == 0 { op.parent } else { id }))
         }
         Errno::NoEnt => Some(format!("There is no class {id} on {dev}.")),
-        Errno::Exist => {
-            Some(format!("There is a class {id} on {dev} already; write change or replace, or choose another number."))
-        }
+        Errno::Exist => Some(format!(
+            "There is a class {id} on {dev} already; write change or replace, or choose another number."
+        )),
         Errno::Busy => Some(format!("Class {id} has children, or a filter leads to it; delete those first.")),
-        Errno::Inval if op.parent != Handle::ROOT && !op.parent.is_none() && id.qdisc() != op.parent.qdisc() => {
+        Errno::Inval
+            if op.parent != Handle::ROOT && !op.parent.is_none() && id.qdisc() != op.parent.qdisc() =>
+        {
             Some(format!("A class and its parent belong to one qdisc: {id} cannot hang on {}.", op.parent))
         }
         Errno::Inval => Some("The qdisc takes no class with these values.".into()),
-        Errno::OpNotSupp => {
-            Some("The classes of this qdisc come and go with it; they are not made or deleted by hand.".into())
-        }
+        Errno::OpNotSupp => Some(
+            "The classes of this qdisc come and go with it; they are not made or deleted by hand.".into(),
+        ),
         _ => None,
     }
 }
@@ -164,18 +185,27 @@ fn filter(op: &FilterOp, error: &TcError) -> Option<String> {
         return Some(nothing_to_delete());
     }
     if says(error, "Parent Qdisc") {
-        let parent =
-            if op.parent.is_none() { "a root qdisc".to_owned() } else { format!("a qdisc {}", op.parent.qdisc()) };
+        let parent = if op.parent.is_none() {
+            "a root qdisc".to_owned()
+        } else {
+            format!("a qdisc {}", op.parent.qdisc())
+        };
         return Some(format!("{dev} has not {parent} for the filter to hang on; add that first."));
     }
     if says(error, "Specified class doesn't exist") {
         return Some(format!("There is no class {} on {dev} for the filter to hang on.", op.parent));
     }
     if says(error, "kind does not match") {
-        return Some(format!("Preference {} is taken by filters of another kind; choose another prio.", op.pref));
+        return Some(format!(
+            "Preference {} is taken by filters of another kind; choose another prio.",
+            op.pref
+        ));
     }
     if says(error, "priority/protocol not found") && op.verb != Verb::Delete {
-        return Some(format!("Preference {} is taken by filters for another protocol; choose another prio.", op.pref));
+        return Some(format!(
+            "Preference {} is taken by filters for another protocol; choose another prio.",
+            op.pref
+        ));
     }
     if says(error, "already exists") {
         return Some("There is such a filter already; write replace, or another handle.".into());
@@ -197,10 +227,13 @@ fn unsaid_of_filter(op: &FilterOp, errno: Errno) -> Option<String> {
         (FilterParams::Flow(flow), Errno::Inval) if flow.keys.0 == 0 => {
             "A flow filter needs keys: flow hash keys src,dst divisor 16."
         }
-        (FilterParams::Flow(_), Errno::OpNotSupp) => "flow map takes one key and no perturb; flow hash takes several.",
+        (FilterParams::Flow(_), Errno::OpNotSupp) => {
+            "flow map takes one key and no perturb; flow hash takes several."
+        }
         (FilterParams::Flow(_), Errno::Range) => "rshift is from 0 to 31.",
         (FilterParams::Fw(_), Errno::Inval) if op.handle == 0 => {
-            "A fw filter that names a class or does something needs the mark it asks for as its handle: handle 6 fw classid 1:10."
+            "A fw filter that names a class or does something needs the mark it asks for as its handle: \
+            handle 6 fw classid 1:10."
         }
         (FilterParams::Fw(_), Errno::Inval) => {
             "All fw filters of one preference have one mask; choose another prio for another mask."
@@ -239,7 +272,10 @@ mod tests {
         }
         let reply = tc(line);
         let text = String::from_utf8_lossy(&reply.stderr).into_owned();
-        assert!(["RTNETLINK answers: ", "Error: "].iter().any(|words| text.starts_with(words)), "{line}: {text}");
+        assert!(
+            ["RTNETLINK answers: ", "Error: "].iter().any(|words| text.starts_with(words)),
+            "{line}: {text}"
+        );
         text.lines().last().unwrap_or_default().to_owned()
     }
 
@@ -259,17 +295,20 @@ mod tests {
             (
                 "prio",
                 "1:4",
-                "There is no class 1:4 on eth0: the prio 1: has the classes 1:1 to 1:3. Correct the number (class numbers are hexadecimal), or give it more bands.",
+                "There is no class 1:4 on eth0: the prio 1: has the classes 1:1 to 1:3. Correct the number \
+                (class numbers are hexadecimal), or give it more bands.",
             ),
             (
                 "ets bands 1",
                 "1:2",
-                "There is no class 1:2 on eth0: the ets 1: has the class 1:1 only. Correct the number (class numbers are hexadecimal), or give it more bands.",
+                "There is no class 1:2 on eth0: the ets 1: has the class 1:1 only. Correct the number \
+                (class numbers are hexadecimal), or give it more bands.",
             ),
             (
                 "htb",
                 "1:4",
-                "There is no class 1:4 on eth0; make it first, or correct the number (class numbers are hexadecimal).",
+                "There is no class 1:4 on eth0; make it first, or correct the number (class numbers are \
+                hexadecimal).",
             ),
         ];
         for (kind, class, wanted) in table {
@@ -330,7 +369,10 @@ mod tests {
         let words = ["qdisc", "add", "dev", "eth0", "root", "multiq"].map(String::from);
         let reply = machine.shim(&mut pool, &mut draws).tc(&words, None);
         let text = String::from_utf8_lossy(&reply.stderr).into_owned();
-        assert!(text.contains("multiq has a band for each transmit queue, and eth0 has one queue."), "{text}");
+        assert!(
+            text.contains("multiq has a band for each transmit queue, and eth0 has one queue."),
+            "{text}"
+        );
         assert!(text.contains("numtxqueues 4"), "{text}");
     }
 
@@ -342,14 +384,18 @@ mod tests {
                 "1 flow hash keys src divisor 2",
                 "tc: A flow filter needs a handle, before its kind: handle 1 flow hash keys src divisor 16.",
             ),
-            ("1 handle 1 flow hash divisor 2", "tc: A flow filter needs keys: flow hash keys src,dst divisor 16."),
+            (
+                "1 handle 1 flow hash divisor 2",
+                "tc: A flow filter needs keys: flow hash keys src,dst divisor 16.",
+            ),
             (
                 "2 handle 2/0xff fw flowid 1:1",
                 "tc: All fw filters of one preference have one mask; choose another prio for another mask.",
             ),
             (
                 "4 fw flowid 1:1",
-                "tc: A fw filter that names a class or does something needs the mark it asks for as its handle: handle 6 fw classid 1:10.",
+                "tc: A fw filter that names a class or does something needs the mark it asks for as its \
+                handle: handle 6 fw classid 1:10.",
             ),
             (
                 "3 matchall flowid 1:1",

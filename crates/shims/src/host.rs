@@ -107,7 +107,8 @@ impl Host {
         self.gone.insert(name.to_owned());
     }
 
-    /// All routes: those to the networks of the links that are up, and those set by hand; default routes first, as ip lists them.
+    /// All routes: those to the networks of the links that are up, and those set by hand; default routes
+    /// first, as ip lists them.
     pub(super) fn all_routes(&self, gateway: &Gateway) -> Vec<Route> {
         let mut routes: Vec<Route> = self.routes.clone();
         for (name, link) in self.links.iter().filter(|(_, link)| link.up) {
@@ -131,8 +132,9 @@ impl Host {
     /// The route that a packet to `address` takes: the longest prefix, then the lowest metric.
     pub(super) fn route_to(&self, gateway: &Gateway, address: IpAddr) -> Option<Route> {
         let routes = self.all_routes(gateway).into_iter();
-        let fitting = routes
-            .filter(|route| route.to.0.is_ipv4() == address.is_ipv4() && network(address, route.to.1) == route.to.0);
+        let fitting = routes.filter(|route| {
+            route.to.0.is_ipv4() == address.is_ipv4() && network(address, route.to.1) == route.to.0
+        });
         fitting.min_by_key(|route| (u8::MAX - route.to.1, route.metric))
     }
 }
@@ -189,15 +191,23 @@ pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(
     if let Some(speed) = spec.speed_mbit {
         files.extend([("speed", speed.to_string()), ("duplex", "full".into())]);
     }
-    for counter in
-        ["rx_bytes", "rx_packets", "rx_dropped", "rx_errors", "tx_bytes", "tx_packets", "tx_dropped", "tx_errors"]
-    {
+    for counter in [
+        "rx_bytes",
+        "rx_packets",
+        "rx_dropped",
+        "rx_errors",
+        "tx_bytes",
+        "tx_packets",
+        "tx_dropped",
+        "tx_errors",
+    ] {
         files.push((counter, "0".into()));
     }
-    let place = |file: &str| match file.starts_with("rx_") || file.starts_with("tx_") && file != "tx_queue_len" {
-        true => format!("{NET}/{name}/statistics/{file}"),
-        false => format!("{NET}/{name}/{file}"),
-    };
+    let place =
+        |file: &str| match file.starts_with("rx_") || file.starts_with("tx_") && file != "tx_queue_len" {
+            true => format!("{NET}/{name}/statistics/{file}"),
+            false => format!("{NET}/{name}/{file}"),
+        };
     let mut all: Vec<_> =
         files.into_iter().map(|(file, text)| (PathBuf::from(place(file)), format!("{text}\n"))).collect();
     for (file, text) in QUEUES {
@@ -235,8 +245,11 @@ pub(super) fn module_files(name: &str) -> Vec<(PathBuf, String)> {
         "ifb" => &[("numifbs", "2")],
         _ => &[],
     };
-    files
-        .extend(parameters.iter().map(|(file, text)| (format!("{dir}/parameters/{file}").into(), format!("{text}\n"))));
+    files.extend(
+        parameters
+            .iter()
+            .map(|(file, text)| (format!("{dir}/parameters/{file}").into(), format!("{text}\n"))),
+    );
     files
 }
 
@@ -259,8 +272,10 @@ mod tests {
             scope_link: false,
             kernel: false,
         };
-        host.routes = vec![route("0.0.0.0", 0, "eth0"), route("10.0.0.0", 8, "a"), route("10.1.0.0", 16, "b")];
-        let by = |to: &str| host.route_to(&gateway, to.parse().expect("an address")).and_then(|route| route.dev);
+        host.routes =
+            vec![route("0.0.0.0", 0, "eth0"), route("10.0.0.0", 8, "a"), route("10.1.0.0", 16, "b")];
+        let by =
+            |to: &str| host.route_to(&gateway, to.parse().expect("an address")).and_then(|route| route.dev);
         let table = ["10.1.2.3", "10.9.9.9", "192.0.2.1", "2001:db8::1"].map(|to| by(to).unwrap_or_default());
         assert_eq!(table, ["b", "a", "eth0", ""]);
     }

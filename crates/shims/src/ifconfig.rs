@@ -85,8 +85,9 @@ fn next_setting(words: &mut std::slice::Iter<'_, String>) -> Result<Option<Setti
         "mtu" => Setting::Mtu(number(value()?, "SIOCSIFMTU")?),
         "netmask" => {
             let text = value()?;
-            let mask =
-                text.parse::<Ipv4Addr>().map_err(|_| Reply::error(1, format!("{text}: Unknown host\n{hint}")))?;
+            let mask = text
+                .parse::<Ipv4Addr>()
+                .map_err(|_| Reply::error(1, format!("{text}: Unknown host\n{hint}")))?;
             Setting::Mask(u32::from(mask).leading_ones() as u8)
         }
         "hw" => {
@@ -98,12 +99,13 @@ fn next_setting(words: &mut std::slice::Iter<'_, String>) -> Result<Option<Setti
             value()?;
             Setting::Nothing
         }
-        "arp" | "-arp" | "promisc" | "-promisc" | "allmulti" | "-allmulti" | "multicast" | "-multicast" | "inet"
-        | "add" | "-broadcast" | "dynamic" | "-dynamic" => Setting::Nothing,
+        "arp" | "-arp" | "promisc" | "-promisc" | "allmulti" | "-allmulti" | "multicast" | "-multicast"
+        | "inet" | "add" | "-broadcast" | "dynamic" | "-dynamic" => Setting::Nothing,
         text => {
             let (text, bits) = text.split_once('/').unwrap_or((text, ""));
             let address = text.parse();
-            let address = address.map_err(|_| Reply::error(1, format!("{text}: Host name lookup failure\n{hint}")))?;
+            let address =
+                address.map_err(|_| Reply::error(1, format!("{text}: Host name lookup failure\n{hint}")))?;
             Setting::Address(address, bits.parse().ok().filter(|bits| *bits <= 32))
         }
     }))
@@ -137,7 +139,10 @@ fn change(shim: &mut ToolShim<'_>, dev: &str, words: &[String]) -> Result<(), Re
             }
             Setting::Nothing => continue,
         };
-        note(shim, &["link", "set", "dev", dev, key, &value.map_or(String::new(), |value| value.to_string())]);
+        note(
+            shim,
+            &["link", "set", "dev", dev, key, &value.map_or(String::new(), |value| value.to_string())],
+        );
     }
     let Some(address) = address else { return Ok(()) };
     assign(shim, dev, address, mask)?;
@@ -150,7 +155,8 @@ fn change(shim: &mut ToolShim<'_>, dev: &str, words: &[String]) -> Result<(), Re
 
 /// Notes what was done, in ip's words.
 fn note(shim: &mut ToolShim<'_>, words: &[&str]) {
-    let words: Vec<String> = words.iter().filter(|word| !word.is_empty()).map(|word| (*word).to_owned()).collect();
+    let words: Vec<String> =
+        words.iter().filter(|word| !word.is_empty()).map(|word| (*word).to_owned()).collect();
     shim.did("ip", &words);
 }
 
@@ -191,7 +197,8 @@ fn text(link: &ShownLink) -> String {
         (0x80, "NOARP"),
         (0x1000, "MULTICAST"),
     ];
-    let names: Vec<&str> = NAMES.into_iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| name).collect();
+    let names: Vec<&str> =
+        NAMES.into_iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| name).collect();
     let mut out = format!("{}: flags={flags}<{}>  mtu {}\n", link.name, names.join(","), link.mtu);
     for shown in &link.addresses {
         out.push_str(&match shown.address {
@@ -223,23 +230,30 @@ fn text(link: &ShownLink) -> String {
         LinkKind::Loopback => format!("        loop  txqueuelen {queue}  (Local Loopback)\n"),
         LinkKind::PointToPoint => format!("        ppp  txqueuelen {queue}  (Point-to-Point Protocol)\n"),
         LinkKind::Raw(_) => {
-            format!("        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  (UNSPEC)\n")
+            format!(
+                "        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  \
+            (UNSPEC)\n"
+            )
         }
         LinkKind::Tunnel(tunnel) => match tunnel.mode {
             TunnelMode::Ipip => format!("        tunnel   txqueuelen {queue}  (IPIP Tunnel)\n"),
             TunnelMode::Sit => format!("        sit  txqueuelen {queue}  (IPv6-in-IPv4)\n"),
             TunnelMode::Gre => format!(
-                "        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  (UNSPEC)\n"
+                "        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  \
+                (UNSPEC)\n"
             ),
             TunnelMode::Ip6tnl => format!(
-                "        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  (UNSPEC)\n"
+                "        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  \
+                (UNSPEC)\n"
             ),
             TunnelMode::Gretap => format!("        ether {mac}  txqueuelen {queue}  (Ethernet)\n"),
         },
         _ => format!("        ether {mac}  txqueuelen {queue}  (Ethernet)\n"),
     });
     let (bytes, packets) = link.sent;
-    out.push_str("        RX packets 0  bytes 0 (0.0 B)\n        RX errors 0  dropped 0  overruns 0  frame 0\n");
+    out.push_str(
+        "        RX packets 0  bytes 0 (0.0 B)\n        RX errors 0  dropped 0  overruns 0  frame 0\n",
+    );
     out.push_str(&format!("        TX packets {packets}  bytes {bytes} ({})\n", human(bytes)));
     out.push_str("        TX errors 0  dropped 0 overruns 0  carrier 0  collisions 0\n\n");
     out
@@ -259,7 +273,8 @@ fn human(bytes: u64) -> String {
 
 /// `ifconfig -s`.
 fn table(links: &[ShownLink]) -> String {
-    let mut out = String::from("Iface      MTU    RX-OK RX-ERR RX-DRP RX-OVR    TX-OK TX-ERR TX-DRP TX-OVR Flg\n");
+    let mut out =
+        String::from("Iface      MTU    RX-OK RX-ERR RX-DRP RX-OVR    TX-OK TX-ERR TX-DRP TX-OVR Flg\n");
     for link in links {
         let letters = match (&link.kind, link.up) {
             (LinkKind::Loopback, _) => "LRU",

@@ -5,9 +5,12 @@ use crate::shim::{ToolShim, refused};
 use tidegate_classify::netfilter::{Chain, Table};
 use tidegate_policy::Op;
 use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Target};
-use tidegate_syntax::iptables::{self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable};
+use tidegate_syntax::iptables::{
+    self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable,
+};
 
-/// The call of one of these tools; `lines` gets the line of each operation that a -restore did, 0 for what clears the way.
+/// The call of one of these tools; `lines` gets the line of each operation that a -restore did, 0 for what
+/// clears the way.
 pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize>) -> Reply {
     let tool = call.tool.as_str();
     if tool.ends_with("-restore") {
@@ -44,7 +47,8 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize
                 Some(name) => vec![gateway.table(ipv6, name)],
                 None => gateway.tables(ipv6),
             };
-            let texts = tables.iter().map(|table| iptables::save(table.name(), &listed(table), ipv6, counters));
+            let texts =
+                tables.iter().map(|table| iptables::save(table.name(), &listed(table), ipv6, counters));
             Reply::text(texts.collect::<String>())
         }
         IptCommand::Version => Reply::text(format!("{tool} {}\n", iptables::VERSION)),
@@ -60,7 +64,10 @@ fn restore(shim: &mut ToolShim<'_>, tool: &str, call: &Call, done: &mut Vec<usiz
     let text = String::from_utf8_lossy(call.stdin.as_deref().unwrap_or_default());
     let chains = text.lines().filter(|line| line.starts_with(':')).count();
     if chains > MAX_CHAINS {
-        return Reply::error(1, format!("tidegate: {chains} chains in one call, {MAX_CHAINS} is the limit\n"));
+        return Reply::error(
+            1,
+            format!("tidegate: {chains} chains in one call, {MAX_CHAINS} is the limit\n"),
+        );
     }
     let restore = match iptables::restore(tool, &call.args, &text) {
         Ok(restore) => restore,
@@ -77,7 +84,11 @@ fn restore(shim: &mut ToolShim<'_>, tool: &str, call: &Call, done: &mut Vec<usiz
             Err((at, error)) => {
                 let why = error.message.as_deref().unwrap_or(error.errno.text());
                 if why.ends_with("does not exist") {
-                    return refused(shim, tool, iptables::blamed(iptables::complain(tool, why), table.commit));
+                    return refused(
+                        shim,
+                        tool,
+                        iptables::blamed(iptables::complain(tool, why), table.commit),
+                    );
                 }
                 let line = lines.get(at).copied().unwrap_or_default();
                 return Reply::error(1, format!("{tool}: line {line} failed: {why}.\n"));
@@ -96,7 +107,9 @@ fn lowered(there: &Table, restore: &Restore, table: &RestoredTable) -> Vec<(usiz
     let mut known: Vec<&str> = there.chains().iter().map(|chain| chain.name.as_str()).collect();
     let mut ops = Vec::new();
     if restore.flush {
-        ops.extend([NfCommand::Flush(None), NfCommand::DeleteChain(None), NfCommand::Zero(None)].map(|c| (0, op(c))));
+        ops.extend(
+            [NfCommand::Flush(None), NfCommand::DeleteChain(None), NfCommand::Zero(None)].map(|c| (0, op(c))),
+        );
         let dropping = there.chains().iter().filter(|chain| chain.policy == Some(false));
         ops.extend(dropping.map(|chain| (0, op(NfCommand::Policy(chain.name.clone(), true)))));
         known.retain(|name| there.chains().iter().any(|chain| chain.name == *name && chain.policy.is_some()));
@@ -139,7 +152,9 @@ fn holds(shim: &mut ToolShim<'_>, op: &NfOp) -> bool {
 fn listed(table: &Table) -> Vec<ListedChain> {
     let calls = |name: &str| {
         let rules = table.chains().iter().flat_map(|c| &c.rules);
-        rules.filter(|r| matches!(&r.rule.target, Some(Target::Jump(to) | Target::Goto(to)) if to == name)).count()
+        rules
+            .filter(|r| matches!(&r.rule.target, Some(Target::Jump(to) | Target::Goto(to)) if to == name))
+            .count()
     };
     let chain = |c: &Chain| ListedChain {
         name: c.name.clone(),

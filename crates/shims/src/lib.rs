@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
 //! The tools that a script calls, answered from the model machine as the real ones would answer.
 //!
-//! A [`Machine`] is what scripts configure; a [`ToolShim`] is its `tc`, `ip`, `iptables`, `nft`, `sysctl` and company
-//! for as long as a command runs. Nothing here reads a clock, a file or the network.
+//! A [`Machine`] is what scripts configure; a [`ToolShim`] is its `tc`, `ip`, `iptables`, `nft`, `sysctl` and
+//! company for as long as a command runs. Nothing here reads a clock, a file or the network.
 //!
 //! ```
 //! use tidegate_gateway::DeviceSpec;
@@ -132,7 +132,8 @@ fn unknown(tool: &str) -> Reply {
     Reply::error(
         1,
         format!(
-            "{tool}: tidegate does not play this tool yet; what the command would have done is missing from the policy\n"
+            "{tool}: tidegate does not play this tool yet; what the command would have done is missing from \
+            the policy\n"
         ),
     )
 }

@@ -21,7 +21,8 @@ pub struct Machine {
     pub now: Time,
     /// What was carried out, in order.
     pub log: Vec<Op>,
-    /// The classes that operations were about, by device and minor number: looked up for each class with a parent.
+    /// The classes that operations were about, by device and minor number: looked up for each class with a
+    /// parent.
     pub(super) classes_made: BTreeSet<(String, u16)>,
     /// The commands that did it, one at a time: batches and -restore files taken apart.
     pub carried: Vec<Carried>,
@@ -29,7 +30,8 @@ pub struct Machine {
     pub kernel_log: Vec<String>,
     /// Do the kernel's warnings come back to whoever gave the command, as since Linux 6.3?
     pub warns: bool,
-    /// A script is being taken in: devices that a command names come into being, and refusals are explained after the tool's own words.
+    /// A script is being taken in: devices that a command names come into being, and refusals are explained
+    /// after the tool's own words.
     pub grows: bool,
     /// netem's distributions that are read from files, by name; those that can be computed need none.
     pub distributions: Arc<BTreeMap<String, Table>>,
@@ -67,8 +69,8 @@ impl Machine {
         }
     }
 
-    /// The machine of the recorded runs: two ifb; `link0`, and three more like it; where it forwards, `in1`, to which packets come, and the other
-    /// end of that cable. Half of them are down at first.
+    /// The machine of the recorded runs: two ifb; `link0`, and three more like it; where it forwards, `in1`,
+    /// to which packets come, and the other end of that cable. Half of them are down at first.
     pub fn recorded(spec: DeviceSpec, forwards: bool) -> Machine {
         let mut machine = Machine::new([], spec);
         // The recordings are a 6.1's.
@@ -110,8 +112,10 @@ impl Machine {
 
     /// What the front ends need to know.
     pub(super) fn env(&self) -> Env {
-        let device =
-            |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
+        let device = |id| Device {
+            name: self.gateway.name(id).to_owned(),
+            speed_mbit: self.gateway.spec(id).speed_mbit,
+        };
         Env {
             devices: Some(self.gateway.devices().map(device).collect()),
             tunnel_keys: self.gateway.dissector() == Dissector::Legacy,
@@ -119,8 +123,8 @@ impl Machine {
         }
     }
 
-    /// Where devices come into being, those that a command names do: an Ethernet card or a modem may be there without having been
-    /// mentioned, what is made by hand may not.
+    /// Where devices come into being, those that a command names do: an Ethernet card or a modem may be there
+    /// without having been mentioned, what is made by hand may not.
     pub(super) fn grow(&mut self, words: &[String]) {
         if !self.grows {
             return;
@@ -133,10 +137,18 @@ impl Machine {
     /// As [`Machine::grow`], for a name that stands by itself.
     pub(super) fn grow_one(&mut self, name: &str) {
         let kind = LinkKind::of_name(name);
-        let natural =
-            matches!(kind, LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Loopback);
-        let fits = !name.is_empty() && name.len() <= 15 && !name.contains(['/', ' ', '"']) && !no_device_name(name);
-        if self.grows && natural && fits && !self.host.gone.contains(name) && self.gateway.device(name).is_none() {
+        let natural = matches!(
+            kind,
+            LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Loopback
+        );
+        let fits =
+            !name.is_empty() && name.len() <= 15 && !name.contains(['/', ' ', '"']) && !no_device_name(name);
+        if self.grows
+            && natural
+            && fits
+            && !self.host.gone.contains(name)
+            && self.gateway.device(name).is_none()
+        {
             self.gateway.add_device(name, DeviceSpec::of(&kind));
             self.host.assumed.insert(name.to_owned());
         }
@@ -213,7 +225,12 @@ mod tests {
     fn call(line: &str, stdin: Option<&str>) -> Call {
         let mut words = line.split(' ').map(String::from);
         let tool = words.next().unwrap_or_default();
-        Call { tool, args: words.collect(), stdin: stdin.map(|text| text.as_bytes().to_vec()), cwd: "/".into() }
+        Call {
+            tool,
+            args: words.collect(),
+            stdin: stdin.map(|text| text.as_bytes().to_vec()),
+            cwd: "/".into(),
+        }
     }
 
     /// A machine on which these calls were made; what did not succeed is named.
@@ -243,7 +260,9 @@ mod tests {
             call("tc -s qdisc add dev eth0 root handle 1: htb default 3", None),
             call(
                 "tc -batch -",
-                Some("class add dev eth0 parent 1: classid 1:3 htb rate 1mbit\nqdisc add dev eth0 parent 1:3 sfq\n"),
+                Some(
+                    "class add dev eth0 parent 1: classid 1:3 htb rate 1mbit\nqdisc add dev eth0 parent 1:3 sfq\n",
+                ),
             ),
             call("tc filter add dev eth0 parent 1: protocol ip u32 match ip tos 8 0xff flowid 1:3", None),
             call("ip link add name ifb4eth0 type ifb", None),
@@ -257,7 +276,10 @@ mod tests {
             call("ifconfig eth0 192.0.2.77 netmask 255.255.255.128", None),
             call("ethtool -G eth0 tx 64", None),
             call("iptables -t mangle -N QOS", None),
-            call("iptables -w 5 -t mangle -A QOS ! -s 10.0.0.0/8 -p tcp --dport 22 -j MARK --set-mark 3", None),
+            call(
+                "iptables -w 5 -t mangle -A QOS ! -s 10.0.0.0/8 -p tcp --dport 22 -j MARK --set-mark 3",
+                None,
+            ),
             call("ip6tables -t mangle -A OUTPUT -j MARK --set-mark 1", None),
             call("ip link del in0", None),
             call("tc qdisc del dev eth0 root", None),
@@ -267,7 +289,12 @@ mod tests {
         let again: Vec<Call> = first
             .carried
             .iter()
-            .map(|one| Call { tool: one.words[0].clone(), args: one.words[1..].to_vec(), stdin: None, cwd: "/".into() })
+            .map(|one| Call {
+                tool: one.words[0].clone(),
+                args: one.words[1..].to_vec(),
+                stdin: None,
+                cwd: "/".into(),
+            })
             .collect();
         let (second, failed) = made(&again);
         assert_eq!(failed, [""; 0]);
@@ -277,11 +304,16 @@ mod tests {
 
     #[test]
     fn a_rule_becomes_words_again() {
-        let (machine, _) =
-            made(&[call("iptables -t mangle -I OUTPUT 1 ! -o eth0 -p udp -m length --length 0:99 -j RETURN", None)]);
+        let (machine, _) = made(&[call(
+            "iptables -t mangle -I OUTPUT 1 ! -o eth0 -p udp -m length --length 0:99 -j RETURN",
+            None,
+        )]);
         let (tool, args) = machine.log.iter().find_map(iptables_words).expect("a rule");
         let (again, failed) = made(&[Call { tool: tool.into(), args, stdin: None, cwd: "/".into() }]);
         assert_eq!((failed.len(), again.log), (0, machine.log));
-        assert_eq!(split_quoted("-m comment --comment \"a b\" -j X"), ["-m", "comment", "--comment", "a b", "-j", "X"]);
+        assert_eq!(
+            split_quoted("-m comment --comment \"a b\" -j X"),
+            ["-m", "comment", "--comment", "a b", "-j", "X"]
+        );
     }
 }

@@ -83,9 +83,10 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, tool: &str, words: &[String]) -> R
         "modprobe" if !known => {
             Reply::error(1, format!("modprobe: FATAL: Module {name} not found in directory {PLACE}\n"))
         }
-        "insmod" if !known => {
-            Reply::error(1, format!("insmod: ERROR: could not load module {name}: No such file or directory\n"))
-        }
+        "insmod" if !known => Reply::error(
+            1,
+            format!("insmod: ERROR: could not load module {name}: No such file or directory\n"),
+        ),
         "insmod" if shim.machine.host.modules.contains(&module) => {
             Reply::error(1, format!("insmod: ERROR: could not insert module {name}: File exists\n"))
         }
@@ -109,7 +110,8 @@ fn load(shim: &mut ToolShim<'_>, module: &str, parameters: &[&String]) {
     if !shim.machine.host.modules.insert(module.to_owned()) {
         return;
     }
-    let parameter = |name: &str| parameters.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    let parameter =
+        |name: &str| parameters.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     let hysteresis = parameter("htb_hysteresis").filter(|_| module == "sch_htb");
     if let Some(value) = hysteresis {
         shim.machine.gateway.switch(|switches| switches.htb_hysteresis = value != "0");
@@ -119,7 +121,8 @@ fn load(shim: &mut ToolShim<'_>, module: &str, parameters: &[&String]) {
             Some(value) if path.ends_with("htb_hysteresis") => format!("{value}\n"),
             _ => text,
         };
-        shim.effects.push(Effect::File(FileChange::Write { path: path.to_string_lossy().into_owned(), text }));
+        shim.effects
+            .push(Effect::File(FileChange::Write { path: path.to_string_lossy().into_owned(), text }));
     }
     if module == "ifb" {
         let count = parameter("numifbs").and_then(|count| count.parse().ok());

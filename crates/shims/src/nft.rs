@@ -38,7 +38,10 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call) -> Reply {
     let (text, file) = match &options.file {
         Some(name) => {
             let name = if name == "-" { "/dev/stdin" } else { name };
-            (String::from_utf8_lossy(call.stdin.as_deref().unwrap_or_default()).into_owned(), Some(name.to_owned()))
+            (
+                String::from_utf8_lossy(call.stdin.as_deref().unwrap_or_default()).into_owned(),
+                Some(name.to_owned()),
+            )
         }
         None if options.words.is_empty() => return Reply::error(1, "nft: no command specified\n"),
         None => (options.words.join(" "), None),
@@ -59,7 +62,11 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call) -> Reply {
             Ok(Outcome::Listed(text)) => listed.push_str(&text),
             Err((span, what)) => {
                 shim.machine.gateway.revert(before);
-                return refused(shim, "nft", explained(command, nft::complaint(&text, file.as_deref(), span, &what)));
+                return refused(
+                    shim,
+                    "nft",
+                    explained(command, nft::complaint(&text, file.as_deref(), span, &what)),
+                );
             }
         }
     }
@@ -100,11 +107,13 @@ fn options(args: &[String]) -> Result<Options, Reply> {
                 'v' | 'V' => return Err(Reply::text(format!("{}\n", nft::VERSION))),
                 'h' => {
                     let usage = "Usage: nft [-a] [-c] [-e] [-n] [-s] [-f FILE] [COMMAND]\n\
-                                 tidegate plays tables, chains and rules; `tidegate policy help` knows a shorter way.\n";
+                                 tidegate plays tables, chains and rules; `tidegate policy help` knows a \
+                                 shorter way.\n";
                     return Err(Reply::text(usage));
                 }
                 'j' => {
-                    let why = "nft: tidegate does not write or read nft's JSON in this version; leave -j out\n";
+                    let why =
+                        "nft: tidegate does not write or read nft's JSON in this version; leave -j out\n";
                     return Err(Reply::error(1, why));
                 }
                 _ => return Err(Reply::error(1, format!("nft: unrecognized option '{arg}'\n"))),
@@ -159,7 +168,8 @@ fn carry_out(shim: &mut ToolShim<'_>, command: &Command, style: Style) -> Result
         Ask::AtIndex { op, index } => {
             let mut op = op.clone();
             if let NfCommand::Beside { chain, handle, .. } = &mut op.command {
-                let found = chain_of(shim, op.family, &op.table, chain).and_then(|chain| chain.rules.get(*index));
+                let found =
+                    chain_of(shim, op.family, &op.table, chain).and_then(|chain| chain.rules.get(*index));
                 let missing = (command.chain, could_not(&TcError::bare(Errno::NoEnt)));
                 *handle = found.map(|rule| rule.handle).ok_or(missing)?;
             }
@@ -229,7 +239,8 @@ fn blamed(shim: &ToolShim<'_>, command: &Command, op: &NfOp, error: &TcError) ->
         return (command.table, if looked_up { error.errno.text().to_owned() } else { what });
     }
     let leads = op.command.rule().is_some_and(|_| command.leads_to.is_some());
-    let missing = chain_name(&op.command).is_some_and(|name| chain_of(shim, op.family, &op.table, name).is_none());
+    let missing =
+        chain_name(&op.command).is_some_and(|name| chain_of(shim, op.family, &op.table, name).is_none());
     match (&op.command, missing) {
         (_, true) | (NfCommand::DeleteChain(_) | NfCommand::DeleteHandle(..) | NfCommand::NewBase(..), _) => {
             (command.chain, what)
@@ -259,7 +270,9 @@ fn explained(command: &Command, refusal: Refusal) -> Refusal {
     let text = refusal.stderr.clone();
     let remedy = if text.contains("No such file") {
         format!(
-            "Look what there is with `nft -a list ruleset`; make a table with `nft add table {family} {table}`, a chain in it with `nft add chain {family} {table} NAME`. A table without family is of ip."
+            "Look what there is with `nft -a list ruleset`; make a table with `nft add table {family} \
+            {table}`, a chain in it with `nft add chain {family} {table} NAME`. A table without family is \
+            of ip."
         )
     } else if text.contains("File exists") {
         "It is there already; write add, which is content with that, or delete it first.".to_owned()
@@ -304,8 +317,11 @@ fn list(shim: &ToolShim<'_>, command: &Command, listing: &Listing, style: Style)
             None => return missing(command.table),
         },
         Scope::Chain(name, chain) => {
-            let Some(table) = tables.iter().find(|table| table.name == *name) else { return missing(command.table) };
-            let chains: Vec<ShownChain> = table.chains.iter().filter(|one| one.name == *chain).cloned().collect();
+            let Some(table) = tables.iter().find(|table| table.name == *name) else {
+                return missing(command.table);
+            };
+            let chains: Vec<ShownChain> =
+                table.chains.iter().filter(|one| one.name == *chain).cloned().collect();
             if chains.is_empty() {
                 return missing(command.chain);
             }
@@ -320,7 +336,11 @@ fn shown(tables: &[Table]) -> Vec<Shown> {
         name: chain.name.clone(),
         handle: chain.handle,
         base: chain.base.map(|base| (base, chain.policy.unwrap_or(true))),
-        rules: chain.rules.iter().map(|one| (one.rule.clone(), one.handle, (one.packets, one.bytes))).collect(),
+        rules: chain
+            .rules
+            .iter()
+            .map(|one| (one.rule.clone(), one.handle, (one.packets, one.bytes)))
+            .collect(),
     };
     let table = |(at, table): (usize, &Table)| {
         let used = |chain: &&Chain| table.is_free() || !chain.rules.is_empty() || chain.policy != Some(true);

@@ -70,7 +70,11 @@ pub(crate) fn refused(shim: &ToolShim<'_>, tool: &str, refusal: Refusal) -> Repl
     let mut text = refusal.stderr;
     let missing = text.starts_with("Cannot find device");
     let remedy = refusal.remedy.or_else(|| {
-        missing.then(|| "There is no such device on this machine; make it first (ip link add … type …, modprobe ifb), or correct the name.".into())
+        missing.then(|| {
+            "There is no such device on this machine; make it first (ip link add … type …, \
+        modprobe ifb), or correct the name."
+                .into()
+        })
     });
     if let Some(remedy) = remedy.filter(|_| shim.machine.grows) {
         text.push_str(&format!("{tool}: {remedy}\n"));

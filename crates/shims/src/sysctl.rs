@@ -1,4 +1,5 @@
-//! sysctl (procps 4), answered: settings of the sandbox's own kernel where it has them, and a memory for the rest.
+//! sysctl (procps 4), answered: settings of the sandbox's own kernel where it has them, and a memory for the
+//! rest.
 
 use crate::call::{Effect, FileChange, Reply};
 use crate::shim::ToolShim;
@@ -129,7 +130,8 @@ fn one(shim: &mut ToolShim<'_>, word: &str, manner: Manner, reply: &mut Reply) {
                 Some(file) => value.clone_into(file),
                 None => drop(host.settings.insert(path.clone(), value.to_owned())),
             }
-            shim.effects.push(Effect::File(FileChange::Write { path: path.clone(), text: format!("{value}\n") }));
+            shim.effects
+                .push(Effect::File(FileChange::Write { path: path.clone(), text: format!("{value}\n") }));
             if !manner.quiet {
                 say(&path, value, manner, reply);
             }
@@ -138,7 +140,8 @@ fn one(shim: &mut ToolShim<'_>, word: &str, manner: Manner, reply: &mut Reply) {
 }
 
 fn say(path: &str, value: &str, manner: Manner, reply: &mut Reply) {
-    let key = path.trim_start_matches("/proc/sys/").replace('.', "\u{0}").replace('/', ".").replace('\u{0}', "/");
+    let key =
+        path.trim_start_matches("/proc/sys/").replace('.', "\u{0}").replace('/', ".").replace('\u{0}', "/");
     let line = match manner {
         Manner { values: true, .. } => format!("{value}\n"),
         Manner { names: true, .. } => format!("{key}\n"),
@@ -156,8 +159,9 @@ fn value_of(shim: &ToolShim<'_>, path: &str) -> Option<String> {
     };
     // Some settings of a device are there for each.
     let device = || {
-        let rest =
-            path.strip_prefix("/proc/sys/net/ipv4/conf/").or_else(|| path.strip_prefix("/proc/sys/net/ipv6/conf/"));
+        let rest = path
+            .strip_prefix("/proc/sys/net/ipv4/conf/")
+            .or_else(|| path.strip_prefix("/proc/sys/net/ipv6/conf/"));
         let (name, _) = rest?.split_once('/')?;
         let there = ["all", "default", "lo"].contains(&name) || shim.machine.gateway.device(name).is_some();
         there.then(|| "0".to_owned())
@@ -172,8 +176,8 @@ fn known(shim: &ToolShim<'_>) -> Vec<(String, String)> {
     all.into_iter().collect()
 }
 
-/// The file of a setting named on sysctl's command line: `net.ipv4.ip_forward`, `net.ipv4.ip_forward=1`, with slashes
-/// too.
+/// The file of a setting named on sysctl's command line: `net.ipv4.ip_forward`, `net.ipv4.ip_forward=1`, with
+/// slashes too.
 ///
 /// With the dot as separator a slash stands for a dot in a name (`eth0/1`), and the other way round.
 #[must_use]

@@ -47,7 +47,9 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply
                     shim.machine.kernel_log.push(warning);
                 }
                 let machine = &*shim.machine;
-                if let Some(doubt) = doubt(&op, &machine.gateway, &machine.classes_made).filter(|_| machine.grows) {
+                if let Some(doubt) =
+                    doubt(&op, &machine.gateway, &machine.classes_made).filter(|_| machine.grows)
+                {
                     reply.stderr.extend(format!("tidegate: warning: {doubt}\n").into_bytes());
                 }
                 reply
@@ -72,7 +74,8 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply
 }
 
 /// What there is instead of events.
-const MONITOR: &str = "tidegate: tc monitor prints no events here; it waits until it is killed or the script ends\n";
+const MONITOR: &str =
+    "tidegate: tc monitor prints no events here; it waits until it is killed or the script ends\n";
 
 fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
     let machine = &mut *shim.machine;
@@ -86,7 +89,8 @@ fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Repl
             let links = &machine.host.links;
             let mut dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
             // A device that was never up has none but what it was given.
-            dumps.retain(|dump| !dump.handle.is_none() || links.get(&dump.dev).is_none_or(|link| link.was_up));
+            dumps
+                .retain(|dump| !dump.handle.is_none() || links.get(&dump.dev).is_none_or(|link| link.was_up));
             tc::show_qdiscs(&dumps, what, flags)
         }
         Object::Class => {
@@ -121,7 +125,9 @@ fn get_filter(shim: &mut ToolShim<'_>, get: &GetFilter, flags: &tc::ShowFlags) -
     let (now, gateway) = (shim.machine.now, &mut shim.machine.gateway);
     let dumps = match gateway.device(&get.dev) {
         _ if get.block != 0 => gateway.block_filters(now, get.block),
-        Some(device) if gateway.block_at(device, get.parent) != 0 => Err(TcError::new(Errno::Inval, IN_BLOCK)),
+        Some(device) if gateway.block_at(device, get.parent) != 0 => {
+            Err(TcError::new(Errno::Inval, IN_BLOCK))
+        }
         Some(device) => gateway.filters(now, device, get.parent),
         None => Ok(Vec::new()),
     };
@@ -151,12 +157,16 @@ fn show_chains(shim: &mut ToolShim<'_>, what: &ShowChains, flags: &tc::ShowFlags
     };
     match (found, what.only) {
         (None, _) => Reply::ok(),
-        (Some(Ok((holder, chains))), None) => Reply::text(tc::show_chains(&chains, holder, block, what, flags)),
+        (Some(Ok((holder, chains))), None) => {
+            Reply::text(tc::show_chains(&chains, holder, block, what, flags))
+        }
         (Some(Err(_)), None) => Reply::text(tc::show_chains(&[], what.parent, block, what, flags)),
         (Some(Ok((holder, chains))), Some(only)) if chains.contains(&only) => {
             Reply::text(tc::show_chains(&[only], holder, block, what, flags))
         }
-        (Some(Ok(_)), Some(_)) => not_answered(&TcError::new(Errno::Inval, "Cannot find specified filter chain")),
+        (Some(Ok(_)), Some(_)) => {
+            not_answered(&TcError::new(Errno::Inval, "Cannot find specified filter chain"))
+        }
         (Some(Err(error)), Some(_)) => not_answered(&error),
     }
 }
@@ -180,7 +190,8 @@ fn show_actions(shim: &mut ToolShim<'_>, what: &ShowActions, flags: &tc::ShowFla
 const ENDLESS: &str = "tidegate: tc monitor in a batch would wait for ever: leave it out\n";
 
 fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], flags: tc::ShowFlags, force: bool) -> Reply {
-    // One line follows the other at once: too soon for the kernel to have released what a deleted filter held.
+    // One line follows the other at once: too soon for the kernel to have released what a deleted filter
+    // held.
     let deferred = shim.machine.gateway.defer_releases(true);
     let reply = batch::run(shim, "tc", text, force, |shim, line| {
         shim.line = Some(line.number);

@@ -1,6 +1,7 @@
 //! The names of the tools.
 
-/// The tools that a machine has: the names under which a captured script finds us, and the commands of scenarios.
+/// The tools that a machine has: the names under which a captured script finds us, and the commands of
+/// scenarios.
 pub const TOOLS: [&str; 43] = [
     "tc",
     "ip",
@@ -31,8 +32,8 @@ pub const TOOLS: [&str; 43] = [
     "ethtool",
     "sysctl",
     "nft",
-    // What follows is not played: each call is refused by name, because doing it elsewhere or not at all would go
-    // unnoticed.
+    // What follows is not played: each call is refused by name, because doing it elsewhere or not at all
+    // would go unnoticed.
     "ipset",
     "conntrack",
     "arptables",

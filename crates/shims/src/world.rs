@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use tidegate_gateway::{DeviceSpec, World};
 use tidegate_policy::{LinkKind, LinkOp, Op, TcError, TunnelMode};
 
-/// The network of the first device, which leads out: RFC 5737's first documentation network, the gateway at its first address.
+/// The network of the first device, which leads out: RFC 5737's first documentation network, the gateway at
+/// its first address.
 const OUTSIDE: [u8; 4] = [192, 0, 2, 2];
 const PROVIDER: [u8; 4] = [192, 0, 2, 1];
 
@@ -31,8 +32,8 @@ impl ToolShim<'_> {
 
 /// The machine before the script: its devices are there and have addresses; the files that tell of them.
 ///
-/// The first device that can lead out has 192.0.2.2/24 and the default route by 192.0.2.1, the others 192.168.1.1/24 and so on: enough
-/// for scripts that look for the device of the default route.
+/// The first device that can lead out has 192.0.2.2/24 and the default route by 192.0.2.1, the others
+/// 192.168.1.1/24 and so on: enough for scripts that look for the device of the default route.
 pub(super) fn begin(shim: &mut ToolShim<'_>, devices: &[String]) -> Vec<(PathBuf, String)> {
     for name in devices {
         shim.machine.gateway.add_device(name, DeviceSpec::of(&LinkKind::of_name(name)));
@@ -87,16 +88,26 @@ fn give_addresses(shim: &mut ToolShim<'_>) {
         .map(|(name, link)| (link.kind == LinkKind::Bridge, link.index, name.clone()))
         .collect();
     names.sort();
-    if let Some(modem) = names.iter().position(|(_, _, name)| name.starts_with("ppp") || name.starts_with("wan")) {
+    if let Some(modem) =
+        names.iter().position(|(_, _, name)| name.starts_with("ppp") || name.starts_with("wan"))
+    {
         names[..=modem].rotate_right(1);
     }
     for (number, (_, _, name)) in (0_u8..=254).zip(names) {
         let address = if number == 0 { OUTSIDE } else { [192, 168, number, 1] };
-        let op =
-            Op::Link(LinkOp::Address { name: name.clone(), add: true, address: IpAddr::from(address), prefix: 24 });
+        let op = Op::Link(LinkOp::Address {
+            name: name.clone(),
+            add: true,
+            address: IpAddr::from(address),
+            prefix: 24,
+        });
         let world = World { now: shim.machine.now, pool: shim.pool, draws: shim.draws };
         // One that has an address keeps it.
-        let bare = shim.machine.gateway.device(&name).is_some_and(|id| shim.machine.gateway.addresses(id).is_empty());
+        let bare = shim
+            .machine
+            .gateway
+            .device(&name)
+            .is_some_and(|id| shim.machine.gateway.addresses(id).is_empty());
         if bare && shim.machine.gateway.apply(world, &op).is_ok() && number == 0 {
             shim.machine.host.routes.push(tidegate_syntax::ip::Route {
                 to: (IpAddr::from([0, 0, 0, 0]), 0),
@@ -139,7 +150,8 @@ pub(super) fn follow(shim: &mut ToolShim<'_>, op: &Op) {
             }
             shim.machine.host.gone.insert(name.clone());
             shim.machine.host.gone.remove(to);
-            for route in shim.machine.host.routes.iter_mut().filter(|route| route.dev.as_ref() == Some(name)) {
+            for route in shim.machine.host.routes.iter_mut().filter(|route| route.dev.as_ref() == Some(name))
+            {
                 route.dev = Some(to.clone());
             }
             let (from, to_dir) = (format!("{NET}/{name}"), format!("{NET}/{to}"));
@@ -155,7 +167,9 @@ pub(super) fn follow(shim: &mut ToolShim<'_>, op: &Op) {
 fn appear(shim: &mut ToolShim<'_>, name: &str, kind: &LinkKind) {
     shim.machine.host.add(name, kind.clone(), false);
     let (host, gateway) = (&shim.machine.host, &shim.machine.gateway);
-    let Some((link, spec)) = host.links.get(name).zip(gateway.device(name).map(|id| gateway.spec(id))) else { return };
+    let Some((link, spec)) = host.links.get(name).zip(gateway.device(name).map(|id| gateway.spec(id))) else {
+        return;
+    };
     let files = host::files_of(name, link, &spec);
     let kind = match kind {
         LinkKind::Dummy => "dummy",
@@ -216,7 +230,8 @@ pub(super) fn told(shim: &mut ToolShim<'_>, files: &[(String, String)]) {
         if before.as_ref().is_none_or(|before| before == text) {
             continue;
         }
-        let Some((dev, file)) = path.strip_prefix(NET).and_then(|rest| rest.trim_start_matches('/').split_once('/'))
+        let Some((dev, file)) =
+            path.strip_prefix(NET).and_then(|rest| rest.trim_start_matches('/').split_once('/'))
         else {
             if path.ends_with("/htb_hysteresis") {
                 shim.machine.gateway.switch(|switches| switches.htb_hysteresis = text.trim() != "0");
@@ -228,7 +243,9 @@ pub(super) fn told(shim: &mut ToolShim<'_>, files: &[(String, String)]) {
             ("tx_queue_len", Ok(packets)) => Op::TxQueueLen { dev: dev.clone(), packets },
             ("mtu", Ok(bytes)) => Op::Mtu { dev: dev.clone(), bytes },
             _ => {
-                shim.machine.kernel_log.push(format!("{dev}: {file}: `{text}` is no number; nothing was changed"));
+                shim.machine
+                    .kernel_log
+                    .push(format!("{dev}: {file}: `{text}` is no number; nothing was changed"));
                 continue;
             }
         };

@@ -1,12 +1,14 @@
 //! What the simulator answers to a question about TCP, in files: `tcp_answers DIR…`.
 //!
-//! A folder holds `setup` (`RATE ECN SECONDS`), `script.tc` (the qdiscs of device b0, and the delays of the two return
-//! hops) and `flows` (`START CONTROL SECONDS NAME`), as the recorded runs of `tests/data` do. Each flow's record is
-//! written to `ours/NAME.csv`: time in ms, acknowledged bytes, window, smoothed round trip in µs and retransmissions
-//! each 100 ms. It stands beside what a real Linux answered to the same question (`cargo xtask tcp-fuzz`).
+//! A folder holds `setup` (`RATE ECN SECONDS`), `script.tc` (the qdiscs of device b0, and the delays of the
+//! two return hops) and `flows` (`START CONTROL SECONDS NAME`), as the recorded runs of `tests/data` do. Each
+//! flow's record is written to `ours/NAME.csv`: time in ms, acknowledged bytes, window, smoothed round trip
+//! in µs and retransmissions each 100 ms. It stands beside what a real Linux answered to the same question
+//! (`cargo xtask tcp-fuzz`).
 //!
-//! After `--packets` every folder gets `ours/packets.csv` too: when each packet came to wait before b0, when it left or
-//! was lost, its source port and its sequence number; what the oracle's `packets.csv` tells of those that left.
+//! After `--packets` every folder gets `ours/packets.csv` too: when each packet came to wait before b0, when
+//! it left or was lost, its source port and its sequence number; what the oracle's `packets.csv` tells of
+//! those that left.
 
 // A program of files, beside the room that has none.
 #![allow(clippy::disallowed_methods)]
@@ -110,8 +112,9 @@ fn stays(stays: impl Iterator<Item = Stay>) -> String {
         let head = stay.head.network();
         // IPv4 without options, then TCP.
         let at = 20;
-        let number =
-            |at: usize, bytes: usize| head[at..at + bytes].iter().fold(0_u32, |n, byte| n << 8 | u32::from(*byte));
+        let number = |at: usize, bytes: usize| {
+            head[at..at + bytes].iter().fold(0_u32, |n, byte| n << 8 | u32::from(*byte))
+        };
         let fate = if stay.fate == Fate::Sent { "sent" } else { "lost" };
         text += &format!("{},{},{},{},", stay.came.0, stay.ended.0, number(at, 2), number(at + 4, 4));
         text += &format!("{:x},{},{},{fate}\n", number(at + 13, 1), stay.len, stay.dsfield);
@@ -121,8 +124,11 @@ fn stays(stays: impl Iterator<Item = Stay>) -> String {
 
 /// The delay that the script gives a return hop, in ns.
 fn hop_delay(script: &str, hop: &str) -> Result<u64, String> {
-    let Some(line) = script.lines().find(|line| line.contains(&format!("dev {hop} "))) else { return Ok(HOP.0) };
-    let word = line.split_once(" delay ").and_then(|(_, rest)| rest.split_whitespace().next()).unwrap_or_default();
+    let Some(line) = script.lines().find(|line| line.contains(&format!("dev {hop} "))) else {
+        return Ok(HOP.0);
+    };
+    let word =
+        line.split_once(" delay ").and_then(|(_, rest)| rest.split_whitespace().next()).unwrap_or_default();
     let us = word.strip_suffix("us").and_then(|number| number.parse::<u64>().ok());
     us.map(|us| us * 1000).ok_or(format!("{line}: a delay in us is missing"))
 }

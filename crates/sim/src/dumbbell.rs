@@ -27,7 +27,8 @@ pub struct DumbbellSpec {
     pub ecn: Ecn,
     /// Each packet of a host is held up by between 0 and this, uniformly.
     pub jitter: Span,
-    /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; else a drop-tail queue.
+    /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; else a
+    /// drop-tail queue.
     pub queue: Option<Limit>,
     /// When the flows end.
     pub end: Time,
@@ -54,7 +55,8 @@ pub fn dumbbell<M: Machine>(net: &mut Net<M>, spec: &DumbbellSpec) -> Dumbbell {
     });
     let returning = net.link(LinkSpec::drop_tail(spec.bits_per_second, far, Limit::None));
     let paths = |net: &mut Net<M>| {
-        let [from, to, answer, home] = [spec.jitter, Span(0), spec.jitter, Span(0)].map(|j| net.link(access.jitter(j)));
+        let [from, to, answer, home] =
+            [spec.jitter, Span(0), spec.jitter, Span(0)].map(|j| net.link(access.jitter(j)));
         (net.path(&[from, bottleneck, to]), net.path(&[answer, returning, home]))
     };
     let ends = |i: u32| {

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use tidegate_packet::Time;
 
-/// What an event is about. Each kind has few entries per index in the queue, so the queue's length is bounded by
-/// the number of links, flows, probes and transactions under way.
+/// What an event is about. Each kind has few entries per index in the queue, so the queue's length is bounded
+/// by the number of links, flows, probes and transactions under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -30,8 +30,8 @@ pub(crate) enum Kind {
     Transaction = 9,
     /// A sender's pacer lets the next segment go.
     Pace = 10,
-    /// A flow's application writes again: after everything else that happens in that instant, as a process runs when
-    /// the packets are dealt with.
+    /// A flow's application writes again: after everything else that happens in that instant, as a process
+    /// runs when the packets are dealt with.
     Write = 11,
 }
 
@@ -50,15 +50,17 @@ const KINDS: [Kind; 12] = [
     Kind::Write,
 ];
 
-/// Bits of a key that hold the index of link, flow or probe; four more hold the kind, the rest the order of scheduling.
+/// Bits of a key that hold the index of link, flow or probe; four more hold the kind, the rest the order of
+/// scheduling.
 const INDEX_BITS: u32 = 20;
 /// How many links, flows, probes of each sort there can be.
 pub(crate) const MAX_INDEX: usize = 1 << INDEX_BITS;
 
-/// A heap keyed by (time, order of scheduling): equal times run first come, first served, so a run repeats exactly.
+/// A heap keyed by (time, order of scheduling): equal times run first come, first served, so a run repeats
+/// exactly.
 ///
-/// Four children per node, as in what is small and hot the depth is what costs. A popped root is only marked: most events
-/// schedule another at once, which then takes the root's place with one sift instead of two.
+/// Four children per node, as in what is small and hot the depth is what costs. A popped root is only marked:
+/// most events schedule another at once, which then takes the root's place with one sift instead of two.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     /// Time in the upper half, then order, kind and index.

@@ -1,4 +1,5 @@
-//! Packets of somebody outside: real hosts at the edge of the network. They are put in, cross it like all others, and are given out.
+//! Packets of somebody outside: real hosts at the edge of the network. They are put in, cross it like all
+//! others, and are given out.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -2,8 +2,9 @@
 #![forbid(unsafe_code)]
 //! Links, hosts and their TCP in virtual time.
 //!
-//! A [`Net`] holds one [`Machine`], the thing under test, and around it links, TCP flows, pings and open-loop sources. It has
-//! no clock, no IO and no randomness but its seed: the same calls give the same run, to the byte.
+//! A [`Net`] holds one [`Machine`], the thing under test, and around it links, TCP flows, pings and open-loop
+//! sources. It has no clock, no IO and no randomness but its seed: the same calls give the same run, to the
+//! byte.
 
 extern crate alloc;
 
@@ -34,7 +35,8 @@ pub use home::{
     Bulk, Datagrams, Errand, FlowResult, Home, HomeResult, HomeSpec, Local, Outcome, Parties, Ping, Traffic,
 };
 pub use link::{
-    Cells, FarEnd, Framing, Impairment, LinkChange, LinkId, LinkSpec, LinkStats, Loss, Reorder, Trace, Waiting,
+    Cells, FarEnd, Framing, Impairment, LinkChange, LinkId, LinkSpec, LinkStats, Loss, Reorder, Trace,
+    Waiting,
 };
 pub use machine::{Bands, DropTail, Limit, Loss as Lost, Machine, NoMachine, Offer, Origin, Port, Received};
 pub use machines::Machines;

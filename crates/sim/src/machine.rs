@@ -1,4 +1,5 @@
-//! The machine in the middle: whatever queues packets under a policy. The simulator knows it only through [`Machine`].
+//! The machine in the middle: whatever queues packets under a policy. The simulator knows it only through
+//! [`Machine`].
 
 use alloc::vec::Vec;
 use tidegate_gateway::Why;
@@ -62,7 +63,8 @@ pub trait Machine {
     fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> Offer;
     /// The next packet for the wire at `port`, if the policy lets one go now.
     fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt>;
-    /// When `port` wants to be polled again without an offer; may change with every call to the other functions.
+    /// When `port` wants to be polled again without an offer; may change with every call to the other
+    /// functions.
     fn timeout(&mut self, port: Port) -> Option<Time>;
     /// That time has come. True if `port` must be polled now.
     fn handle_timeout(&mut self, _pool: &mut Pool, _now: Time, _port: Port) -> bool {
@@ -123,10 +125,12 @@ impl Limit {
     }
 }
 
-/// One drop-tail port, optionally behind a token bucket: the simplest machine, and the yardstick of the tests.
+/// One drop-tail port, optionally behind a token bucket: the simplest machine, and the yardstick of the
+/// tests.
 ///
-/// The bucket is HTB's with one class: a packet may go while the tokens are not negative, and is charged afterwards; so the
-/// first `burst` bytes leave at once and packets are not held for their own transmission time.
+/// The bucket is HTB's with one class: a packet may go while the tokens are not negative, and is charged
+/// afterwards; so the first `burst` bytes leave at once and packets are not held for their own transmission
+/// time.
 #[derive(Debug)]
 pub struct DropTail {
     queue: Fifo,
@@ -147,7 +151,17 @@ impl DropTail {
     /// A queue that gives out what it has whenever it is asked.
     pub fn new(limit: Limit) -> DropTail {
         let (queue, updated) = (Fifo::new(), Time(0));
-        DropTail { queue, limit, rate: None, burst_ns: 0, tokens_ns: 0, updated, dropped: 0, sent: 0, sent_bytes: 0 }
+        DropTail {
+            queue,
+            limit,
+            rate: None,
+            burst_ns: 0,
+            tokens_ns: 0,
+            updated,
+            dropped: 0,
+            sent: 0,
+            sent_bytes: 0,
+        }
     }
 
     /// The same behind a token bucket of `burst` bytes.
@@ -200,8 +214,8 @@ impl Machine for DropTail {
     }
 }
 
-/// Several drop-tail bands; a lower band goes first, a packet in transmission is never interrupted. The band is the
-/// packet's [`Meta::priority`].
+/// Several drop-tail bands; a lower band goes first, a packet in transmission is never interrupted. The band
+/// is the packet's [`Meta::priority`].
 #[derive(Debug, Default)]
 pub struct Bands {
     bands: Vec<Fifo>,

@@ -5,8 +5,8 @@ use crate::machine::{Loss, Machine, Offer, Origin, Port, Received};
 use alloc::vec::Vec;
 use tidegate_packet::{Pkt, Pool, Time};
 
-/// Machines that meet in one network: each has its own connections, marks and randomness, and what comes from another one comes as
-/// from a stranger.
+/// Machines that meet in one network: each has its own connections, marks and randomness, and what comes from
+/// another one comes as from a stranger.
 ///
 /// Their ports are numbered through: first those of the first machine, then those of the second.
 #[derive(Default)]
@@ -70,10 +70,12 @@ impl Machines {
         Some((home, Port(port.0 - self.first[home])))
     }
 
-    /// Where a packet comes from, as the machine of `port` sees it: what another machine's port is, it does not know.
+    /// Where a packet comes from, as the machine of `port` sees it: what another machine's port is, it does
+    /// not know.
     fn origin_at(&self, port: Port, origin: Origin) -> Origin {
-        let own =
-            |from: Port| self.place(from).filter(|(home, _)| Some(*home) == self.place(port).map(|(home, _)| home));
+        let own = |from: Port| {
+            self.place(from).filter(|(home, _)| Some(*home) == self.place(port).map(|(home, _)| home))
+        };
         match origin {
             Origin::Port(from) => own(from).map_or(Origin::Outside, |(_, from)| Origin::Port(from)),
             Origin::Above(from) => own(from).map_or(Origin::Outside, |(_, from)| Origin::Above(from)),

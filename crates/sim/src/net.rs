@@ -1,4 +1,5 @@
-//! The world: links, flows, probes, and the loop that runs them. What each kind of traffic does in it is a file in `net/`.
+//! The world: links, flows, probes, and the loop that runs them. What each kind of traffic does in it is a
+//! file in `net/`.
 
 mod changes;
 mod flows;
@@ -19,7 +20,8 @@ use crate::transaction::Running;
 use alloc::vec::Vec;
 use tidegate_packet::{Pkt, Pool, Seeded, Span, Time};
 
-/// Packets that may exist at once, everywhere: far beyond any home link, and a bound on memory (some 250 bytes each).
+/// Packets that may exist at once, everywhere: far beyond any home link, and a bound on memory (some 250
+/// bytes each).
 const MAX_PACKETS: usize = 1 << 22;
 
 /// The end of a route.
@@ -87,7 +89,8 @@ impl<M: Machine> Net<M> {
     /// With more than a million links.
     pub fn link(&mut self, spec: LinkSpec) -> LinkId {
         assert!(self.links.len() < MAX_INDEX, "a million links at most");
-        if matches!((spec.waiting, spec.far_end), (Waiting::Port { port, .. }, FarEnd::Port(to)) if port == to) {
+        if matches!((spec.waiting, spec.far_end), (Waiting::Port { port, .. }, FarEnd::Port(to)) if port == to)
+        {
             self.returning.push(self.links.len());
         }
         self.links.push(Link::new(spec));
@@ -199,7 +202,8 @@ impl<M: Machine> Net<M> {
         };
     }
 
-    /// A packet comes to a port of the machine; it may have to wait at a device that gives back what it is given.
+    /// A packet comes to a port of the machine; it may have to wait at a device that gives back what it is
+    /// given.
     fn receive(&mut self, port: Port, pkt: Pkt) -> Received {
         self.stay_begins(&pkt);
         let received = self.machine.receive(&mut self.pool, self.now, port, pkt);
@@ -384,7 +388,8 @@ impl<M: Machine> Net<M> {
     /// A copy that leaves where its packet was not to go is for whoever listens there: nobody here.
     fn see_if_it_strays(&mut self, pkt: &Pkt, at: usize) {
         let cargo = &mut self.cargo[pkt.slot()];
-        if cargo.copy && cargo.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32) {
+        if cargo.copy && cargo.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32)
+        {
             (cargo.role, cargo.route) = (Role::Stray, NOWHERE);
         }
     }
@@ -470,8 +475,8 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    /// Does something to the machine in the middle of a run (an operation, a reset), then lets its devices go on: what `f`
-    /// lost is booked to the first of them.
+    /// Does something to the machine in the middle of a run (an operation, a reset), then lets its devices go
+    /// on: what `f` lost is booked to the first of them.
     pub fn with_machine<R>(&mut self, f: impl FnOnce(&mut M, &mut Pool, Time) -> R) -> R {
         let result = f(&mut self.machine, &mut self.pool, self.now);
         for at in 0..self.links.len() {

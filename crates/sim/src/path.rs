@@ -4,8 +4,8 @@
 //! here ── machine (policers, shapers, if there is one) ── line (rate, framing, buffer, loss) ── far
 //!                                  others' traffic joins ──┘                          └── and leaves
 //! ```
-//! *Invariant.* It is a [`stream::Path`](tidegate_measure::stream::Path): an estimator cannot tell it from a real one. The network goes on
-//! between two exchanges: buckets fill, others send.
+//! *Invariant.* It is a [`stream::Path`](tidegate_measure::stream::Path): an estimator cannot tell it from a
+//! real one. The network goes on between two exchanges: buckets fill, others send.
 
 use crate::link::{Impairment, LinkChange};
 use crate::probe::{Arrivals, SourceSpec};
@@ -86,7 +86,8 @@ pub struct PathSpec {
     pub up: OneWay,
     /// From the far end to here.
     pub down: OneWay,
-    /// A machine between here and the line: configured, its device towards here, and the one towards the line.
+    /// A machine between here and the line: configured, its device towards here, and the one towards the
+    /// line.
     pub machine: Option<(Gateway, [DeviceId; 2])>,
     /// What the far clock shows more at the beginning, ns.
     pub offset_ns: i64,
@@ -144,13 +145,16 @@ impl VirtualPath {
             cable([(NEIGHBOUR, None), (MODEM, None)], inside(Span(0)), inside(Span(0))),
             cable([(EXCHANGE, None), (OTHERS, None)], inside(Span(0)), inside(Span(0))),
         ]);
-        let machines = machine.map(|(gateway, devices)| Station { node: MACHINE, gateway, devices: devices.to_vec() });
+        let machines =
+            machine.map(|(gateway, devices)| Station { node: MACHINE, gateway, devices: devices.to_vec() });
         let machines = machines.into_iter().collect();
         let hosts = alloc::vec![false; NODES];
-        let mut world = World::new(Layout { nodes: NODES, cables, machines, host_jitter: Span(0), hosts, seed }, START);
+        let mut world =
+            World::new(Layout { nodes: NODES, cables, machines, host_jitter: Span(0), hosts, seed }, START);
         // The layout joins everybody with everybody.
         let nowhere = world.net.path(&[]);
-        let mut way = |from, to| world.way(from, to).unwrap_or(Way { path: nowhere, first: None, last: None });
+        let mut way =
+            |from, to| world.way(from, to).unwrap_or(Way { path: nowhere, first: None, last: None });
         let ways = [way(HERE, FAR), way(FAR, HERE)];
         let others = [way(NEIGHBOUR, OTHERS), way(OTHERS, NEIGHBOUR)];
         for ((one, is_up), others) in [(up, true), (down, false)].into_iter().zip(others) {

@@ -65,7 +65,8 @@ pub enum Arrivals {
     Poisson(Span),
     /// At this interval.
     Every(Span),
-    /// At this interval in the long run, each packet late by something between 0 and `late`: a program that sleeps between packets.
+    /// At this interval in the long run, each packet late by something between 0 and `late`: a program that
+    /// sleeps between packets.
     Around {
         /// The interval.
         every: Span,

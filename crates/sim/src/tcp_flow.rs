@@ -41,7 +41,8 @@ pub struct FlowSpec {
     pub start: Time,
     /// When the application stops writing.
     pub stop: Time,
-    /// What it has written by then is still sent, as by a socket that is closed; else only what is under way is.
+    /// What it has written by then is still sent, as by a socket that is closed; else only what is under way
+    /// is.
     pub drains: bool,
     /// How many bytes are sent; `None`: without end.
     pub bytes: Option<u64>,
@@ -52,8 +53,8 @@ pub struct FlowSpec {
     /// The receiver's window in bytes: at least twice the bandwidth-delay product, or it limits the flow.
     pub receive_window: u64,
     /// The memory of the sender's socket for what is not acknowledged, in bytes as Linux counts them
-    /// (`net.ipv4.tcp_wmem`): a segment of 1448 takes 2728. It limits the flow as the receiver's window does; the
-    /// application writes again when a third of it is free.
+    /// (`net.ipv4.tcp_wmem`): a segment of 1448 takes 2728. It limits the flow as the receiver's window does;
+    /// the application writes again when a third of it is free.
     pub send_buffer: u64,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
@@ -61,16 +62,16 @@ pub struct FlowSpec {
     pub ecn: Ecn,
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
-    /// The sender is the machine itself: it notices what its own queue refuses, and holds back while that queue is full of
-    /// its packets (see `small_queues`).
+    /// The sender is the machine itself: it notices what its own queue refuses, and holds back while that
+    /// queue is full of its packets (see `small_queues`).
     pub local: bool,
-    /// A local sender holds back while two of its packets, or a millisecond's worth, wait in its own queue. Without that it
-    /// fills the queue, as hosts did before 2012.
+    /// A local sender holds back while two of its packets, or a millisecond's worth, wait in its own queue.
+    /// Without that it fills the queue, as hosts did before 2012.
     pub small_queues: bool,
     /// Segments are spread over the round trip, as Linux does below `fq`: BBR always does.
     pub pacing: bool,
-    /// The receiver opens the connection, and the sender answers: a download. What the receiver asks for goes with the
-    /// acknowledgement that ends the handshake. [`FlowSpec::ends`] are the sender's all the same.
+    /// The receiver opens the connection, and the sender answers: a download. What the receiver asks for goes
+    /// with the acknowledgement that ends the handshake. [`FlowSpec::ends`] are the sender's all the same.
     pub called: bool,
 }
 

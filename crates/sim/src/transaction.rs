@@ -1,8 +1,9 @@
-//! Transactions: what people wait for. A look-up over UDP, then a dialogue over TCP, then perhaps more of them side by side.
+//! Transactions: what people wait for. A look-up over UDP, then a dialogue over TCP, then perhaps more of
+//! them side by side.
 //!
-//! A DNS query is a look-up alone; an SSH login a dialogue of a few turns; a page a look-up, the document, and what the document
-//! names, over several connections at once. Each begins at a fixed interval whether or not the one before has ended, and is given
-//! up after a patience.
+//! A DNS query is a look-up alone; an SSH login a dialogue of a few turns; a page a look-up, the document,
+//! and what the document names, over several connections at once. Each begins at a fixed interval whether or
+//! not the one before has ended, and is given up after a patience.
 
 use crate::cargo::PathId;
 use crate::tcp::cc::CongestionControl;
@@ -163,7 +164,8 @@ impl Running {
 
     /// Takes what is due from the agenda, the earliest first.
     pub(crate) fn due(&mut self, now: Time) -> Option<Todo> {
-        let at = (0..self.agenda.len()).filter(|&i| self.agenda[i].0 <= now).min_by_key(|&i| self.agenda[i].0)?;
+        let at =
+            (0..self.agenda.len()).filter(|&i| self.agenda[i].0 <= now).min_by_key(|&i| self.agenda[i].0)?;
         Some(self.agenda.remove(at).1)
     }
 

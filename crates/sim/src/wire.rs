@@ -23,7 +23,12 @@ impl Ends {
     pub const fn v4(src: [u8; 4], sport: u16, dst: [u8; 4], dport: u16) -> Ends {
         let [a, b, c, d] = src;
         let [e, f, g, h] = dst;
-        Ends { src: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), dst: IpAddr::V4(Ipv4Addr::new(e, f, g, h)), sport, dport }
+        Ends {
+            src: IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
+            dst: IpAddr::V4(Ipv4Addr::new(e, f, g, h)),
+            sport,
+            dport,
+        }
     }
 
     /// The same, seen from the other side.
@@ -36,7 +41,8 @@ impl Ends {
         self.src.is_ipv6()
     }
 
-    /// The ends as a packet that arrived shows them: a router may have rewritten them on the way. `None` if that cannot be read.
+    /// The ends as a packet that arrived shows them: a router may have rewritten them on the way. `None` if
+    /// that cannot be read.
     pub fn seen(head: &Head) -> Option<Ends> {
         if let Some(inner) = encap::of_pppoe(head) {
             return Ends::seen(&inner);
@@ -44,7 +50,8 @@ impl Ends {
         let bytes = head.network();
         let v6 = bytes.first()? >> 4 == 6;
         let (src, dst, rest): (IpAddr, IpAddr, _) = if v6 {
-            let address = |at: usize| Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes.get(at..at + 16)?).ok()?));
+            let address =
+                |at: usize| Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes.get(at..at + 16)?).ok()?));
             (address(8)?.into(), address(24)?.into(), bytes.get(40..)?)
         } else {
             let address = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(at..at + 4)?).ok()?));
@@ -204,7 +211,9 @@ impl Template {
                 }
             }
             proto::UDP => bytes[at + 4..at + 6].copy_from_slice(&payload.to_be_bytes()),
-            proto::ICMP | proto::ICMPV6 => bytes[at + 6..at + 8].copy_from_slice(&(fields.seq as u16).to_be_bytes()),
+            proto::ICMP | proto::ICMPV6 => {
+                bytes[at + 6..at + 8].copy_from_slice(&(fields.seq as u16).to_be_bytes())
+            }
             _ => {}
         }
         let kind = if v6 { ethertype::IPV6 } else { ethertype::IPV4 };

@@ -1,7 +1,8 @@
 //! `tc -batch`: a file of commands, one per line.
 //!
-//! As in iproute2: `#` begins a comment wherever it stands, a backslash at the end of a line joins the next, and a word may stand
-//! whole in single or double quotes. There is no escaping. Options such as `-s` are not allowed inside.
+//! As in iproute2: `#` begins a comment wherever it stands, a backslash at the end of a line joins the next,
+//! and a word may stand whole in single or double quotes. There is no escaping. Options such as `-s` are not
+//! allowed inside.
 
 use crate::Refusal;
 
@@ -14,7 +15,8 @@ pub struct Line {
     pub args: Vec<String>,
 }
 
-/// The commands of a batch file; empty lines are left out. A line with an open quote is a refusal in its place, after which tc stops.
+/// The commands of a batch file; empty lines are left out. A line with an open quote is a refusal in its
+/// place, after which tc stops.
 pub fn lines(text: &str) -> Vec<Result<Line, Refusal>> {
     let mut commands = Vec::new();
     let mut joined = String::new();
@@ -31,7 +33,9 @@ pub fn lines(text: &str) -> Vec<Result<Line, Refusal>> {
             Some(args) => commands.push(Ok(Line { number: index + 1, args })),
             None => {
                 let refusal = Refusal::new(1, "Unterminated quoted string");
-                commands.push(Err(refusal.remedy(format!("Line {} opens a quote and does not close it.", index + 1))));
+                commands.push(Err(
+                    refusal.remedy(format!("Line {} opens a quote and does not close it.", index + 1))
+                ));
                 break;
             }
         }
@@ -73,7 +77,8 @@ mod tests {
 
     #[test]
     fn lines_are_split_as_tc_splits_them() {
-        let text = "# head\nqdisc add dev 'a b' # tail\n\nclass add \\\n  dev lo\\\n# joined by nothing\nfoo l\"o\"#x\nqdisc \"open\n";
+        let text = "# head\nqdisc add dev 'a b' # tail\n\nclass add \\\n  dev lo\\\n# joined by \
+        nothing\nfoo l\"o\"#x\nqdisc \"open\n";
         let table: Vec<_> = lines(text)
             .into_iter()
             .map(|line| line.map(|line| (line.number, line.args.join("|"))).map_err(|_| ()))
@@ -89,8 +94,11 @@ mod tests {
 
     #[test]
     fn words_that_tc_dies_of() {
-        let table =
-            [Refusal::wrong("10000:", "invalid qdisc ID"), Refusal::incomplete(), Refusal::new(1, "What is \"x\"?")];
+        let table = [
+            Refusal::wrong("10000:", "invalid qdisc ID"),
+            Refusal::incomplete(),
+            Refusal::new(1, "What is \"x\"?"),
+        ];
         assert_eq!(table.map(|refusal| ends_all(&refusal)), [true, true, false]);
     }
 }

@@ -1,9 +1,10 @@
-//! The distributions that netem's delays may follow, by their definition: quantiles in steps of 1/4096, 8192 to a standard deviation.
+//! The distributions that netem's delays may follow, by their definition: quantiles in steps of 1/4096, 8192
+//! to a standard deviation.
 //!
-//! iproute2 ships them as files of numbers, which are not part of this project; a test holds ours against the files where those are
-//! installed. The definitions were found from the numbers' own form:
-//! - normal: the greatest point of a grid of 1/20,000 standard deviations, counted up from -10, at which the distribution rounded to
-//!   1/16,384 has not passed the quantile yet;
+//! iproute2 ships them as files of numbers, which are not part of this project; a test holds ours against the
+//! files where those are installed. The definitions were found from the numbers' own form:
+//! - normal: the greatest point of a grid of 1/20,000 standard deviations, counted up from -10, at which the
+//!   distribution rounded to 1/16,384 has not passed the quantile yet;
 //! - pareto: of the exponent 3, whose mean is 3/2; the variance, 3/4, stands where the deviation should;
 //! - paretonormal: three parts of pareto and one of normal.
 
@@ -82,7 +83,8 @@ mod tests {
                 continue;
             };
             let lines = text.lines().filter(|line| !line.starts_with('#'));
-            let theirs: Vec<i16> = lines.flat_map(str::split_whitespace).filter_map(|word| word.parse().ok()).collect();
+            let theirs: Vec<i16> =
+                lines.flat_map(str::split_whitespace).filter_map(|word| word.parse().ok()).collect();
             let ours = values(name);
             let differ: Vec<_> =
                 (0..4096).filter(|n| ours[*n] != theirs[*n]).map(|n| (n, ours[n], theirs[n])).collect();

@@ -1,5 +1,5 @@
-//! JSON as tc writes it: keys in order, and its own way of laying out `-pretty`. Where tc 6.1 writes what is none (`{default 10 }`), or
-//! one key twice, this is JSON all the same.
+//! JSON as tc writes it: keys in order, and its own way of laying out `-pretty`. Where tc 6.1 writes what is
+//! none (`{default 10 }`), or one key twice, this is JSON all the same.
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,10 @@
 #![forbid(unsafe_code)]
 //! What people write, understood; and what the machine holds, in their words again.
 //!
-//! [`tc`] reads tc's command line into operations and prints dumps as tc does; [`batch`] reads `tc -batch` files; [`iptables`] reads
-//! and lists rules, one by one and as `-restore` and `-save` have them, [`nft`] those of nft; [`ip`] reads links, addresses, routes and tunnels;
-//! [`short`] compiles the short policy to commands of theirs. Nothing here
-//! touches the machine: what tc would look up comes in as [`Env`].
+//! [`tc`] reads tc's command line into operations and prints dumps as tc does; [`batch`] reads `tc -batch`
+//! files; [`iptables`] reads and lists rules, one by one and as `-restore` and `-save` have them, [`nft`]
+//! those of nft; [`ip`] reads links, addresses, routes and tunnels; [`short`] compiles the short policy to
+//! commands of theirs. Nothing here touches the machine: what tc would look up comes in as [`Env`].
 
 pub mod batch;
 pub mod ip;
@@ -33,7 +33,8 @@ struct Readme;
 pub struct Env {
     /// The devices there are. `None`: any name is taken for a device (a script is only being read).
     pub devices: Option<Vec<Device>>,
-    /// The machine knows flow's keys of a tunnel's inside, as Siemon's patched kernels did; Linux itself never has.
+    /// The machine knows flow's keys of a tunnel's inside, as Siemon's patched kernels did; Linux itself
+    /// never has.
     pub tunnel_keys: bool,
     /// Distributions for netem that the machine has as files, by name.
     pub tables: std::sync::Arc<std::collections::BTreeMap<String, tidegate_policy::Table>>,

@@ -3,8 +3,8 @@
 /// Longer words are not compared.
 const LONGEST: usize = 64;
 
-/// The known word that is nearest to one, whatever its case; `None` where none is near: at most one letter away, or
-/// two of a word of at least five.
+/// The known word that is nearest to one, whatever its case; `None` where none is near: at most one letter
+/// away, or two of a word of at least five.
 ///
 /// ```
 /// assert_eq!(tidegate_syntax::nearest("fqcodel", ["fq", "fq_codel"]), Some("fq_codel"));

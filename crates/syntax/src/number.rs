@@ -1,7 +1,7 @@
 //! Numbers as C's library reads and prints them: tc's notation is `strtoul`, `strtod` and `%g`.
 
-/// The longest floating-point number that `text` begins with, and what follows it. As `strtod`: blanks, a sign, decimals, an exponent,
-/// `0x` for hexadecimal whole numbers, `inf` and `nan`.
+/// The longest floating-point number that `text` begins with, and what follows it. As `strtod`: blanks, a
+/// sign, decimals, an exponent, `0x` for hexadecimal whole numbers, `inf` and `nan`.
 pub(crate) fn float_prefix(text: &str) -> Option<(f64, &str)> {
     let trimmed = text.trim_start();
     let (negative, body) = match trimmed.as_bytes().first()? {
@@ -45,7 +45,8 @@ pub(crate) fn float_prefix(text: &str) -> Option<(f64, &str)> {
     Some((sign * value, &body[end..]))
 }
 
-/// A whole number that is all of `text`, as `strtoul` with this base: 0 takes `0x` for hexadecimal and a leading 0 for octal.
+/// A whole number that is all of `text`, as `strtoul` with this base: 0 takes `0x` for hexadecimal and a
+/// leading 0 for octal.
 pub(crate) fn whole(text: &str, base: u32) -> Option<u64> {
     let body = text.trim_start();
     let body = body.strip_prefix('+').unwrap_or(body);
@@ -134,7 +135,8 @@ mod tests {
 
     #[test]
     fn floats() {
-        let table = ["1.5mbit", "-1", "1e3", "1e", "0x10k", ".5", "5.", ".", "", "inf", "+2x", "e3"].map(float_prefix);
+        let table = ["1.5mbit", "-1", "1e3", "1e", "0x10k", ".5", "5.", ".", "", "inf", "+2x", "e3"]
+            .map(float_prefix);
         let wanted = [
             Some((1.5, "mbit")),
             Some((-1.0, "")),
@@ -169,8 +171,21 @@ mod tests {
             whole("0x", 0),
             whole("99999999999999999999", 0),
         ];
-        let wanted =
-            [Some(10), Some(16), Some(8), None, Some(10), None, Some(16), Some(255), None, None, Some(0), None, None];
+        let wanted = [
+            Some(10),
+            Some(16),
+            Some(8),
+            None,
+            Some(10),
+            None,
+            Some(16),
+            Some(255),
+            None,
+            None,
+            Some(0),
+            None,
+            None,
+        ];
         assert_eq!(table, wanted);
         assert_eq!([i32_in("-5", 10), i32_in("--5", 10), i32_in("5k", 0)], [Some(-5), None, None]);
     }

@@ -7,8 +7,8 @@ use tidegate_policy::{RateSpec, Ticks};
 /// psched ticks in a microsecond.
 const TICKS_PER_US: f64 = 15.625;
 
-/// A rate in tc's notation: `500kbit`, `1.5mbit`, `64kbps` (kilobytes), `1Mibit`; without a unit, bits per second.
-/// Negative rates are refused (tc 6.1 takes them for enormous ones).
+/// A rate in tc's notation: `500kbit`, `1.5mbit`, `64kbps` (kilobytes), `1Mibit`; without a unit, bits per
+/// second. Negative rates are refused (tc 6.1 takes them for enormous ones).
 pub fn parse_rate(text: &str) -> Option<Rate> {
     const PREFIXES: [(&str, f64); 9] = [
         ("", 1.0),
@@ -206,7 +206,8 @@ pub fn print_nanos(ns: i64) -> String {
     }
 }
 
-/// How long `bytes` take at `rate`, in the ticks tc sends: whole microseconds first, both steps wrapping at 32 bits.
+/// How long `bytes` take at `rate`, in the ticks tc sends: whole microseconds first, both steps wrapping at
+/// 32 bits.
 pub fn ticks_of(rate: Rate, bytes: u32) -> Ticks {
     if rate.0 == 0 {
         return Ticks(0);
@@ -231,8 +232,14 @@ pub(crate) fn default_burst(rate: Rate, mtu: u32) -> u32 {
     (rate.0 as f64 / TIMER_HZ + f64::from(mtu)) as i64 as u32
 }
 
-/// TBF's limit for a longest wait: what leaves in that time, and the bucket; the tighter of the two buckets counts.
-pub(crate) fn limit_of_latency(rate: &RateSpec, burst: u32, peak: Option<(&RateSpec, u32)>, latency_us: u32) -> u32 {
+/// TBF's limit for a longest wait: what leaves in that time, and the bucket; the tighter of the two buckets
+/// counts.
+pub(crate) fn limit_of_latency(
+    rate: &RateSpec,
+    burst: u32,
+    peak: Option<(&RateSpec, u32)>,
+    latency_us: u32,
+) -> u32 {
     let limit = |rate: Rate, burst: u32| rate.0 as f64 * f64::from(latency_us) / 1e6 + f64::from(burst);
     let mut bytes = limit(rate.rate, burst);
     if let Some((peak, mtu)) = peak {
@@ -249,8 +256,8 @@ mod tests {
     #[test]
     fn v_u1_rates() {
         let table = [
-            "1mbit", "1Mibit", "1kbps", "1KiBps", "8bit", "1m", "100", "-1mbit", "1.5mbit", "1e6", "0x10000", ".5mbit",
-            "1mbi", "1 mbit", "infbit", "+1MBIT", "1tbps",
+            "1mbit", "1Mibit", "1kbps", "1KiBps", "8bit", "1m", "100", "-1mbit", "1.5mbit", "1e6", "0x10000",
+            ".5mbit", "1mbi", "1 mbit", "infbit", "+1MBIT", "1tbps",
         ]
         .map(|text| parse_rate(text).map(|rate| rate.0));
         let wanted = [
@@ -279,8 +286,8 @@ mod tests {
     #[test]
     fn v_u2_printed_sizes() {
         let table = [
-            10240, 2048, 10258, 33554432, 15503360, 5000000, 2047, 2056, 1048570, 1048577, 10486000, 1073741824,
-            1073745920, 4294859921,
+            10240, 2048, 10258, 33554432, 15503360, 5000000, 2047, 2056, 1048570, 1048577, 10486000,
+            1073741824, 1073745920, 4294859921,
         ]
         .map(print_size);
         let wanted = [
@@ -311,19 +318,44 @@ mod tests {
 
     #[test]
     fn printed_rates() {
-        let rates = [125000, 312500, 15875, 95703, 1048576, 134217728, 1024, 12, 125_000_000_000, 0].map(Rate);
+        let rates =
+            [125000, 312500, 15875, 95703, 1048576, 134217728, 1024, 12, 125_000_000_000, 0].map(Rate);
         let table = rates.map(|rate| print_rate(rate, false));
-        let wanted =
-            ["1Mbit", "2500Kbit", "127Kbit", "765624bit", "8388Kbit", "1073Mbit", "8192bit", "96bit", "1Tbit", "0bit"];
+        let wanted = [
+            "1Mbit",
+            "2500Kbit",
+            "127Kbit",
+            "765624bit",
+            "8388Kbit",
+            "1073Mbit",
+            "8192bit",
+            "96bit",
+            "1Tbit",
+            "0bit",
+        ];
         assert_eq!(table, wanted);
-        assert_eq!([print_rate(Rate(125000), true), print_rate(Rate(250000), true)], ["1000000bit", "1953Kibit"]);
+        assert_eq!(
+            [print_rate(Rate(125000), true), print_rate(Rate(250000), true)],
+            ["1000000bit", "1953Kibit"]
+        );
     }
 
     #[test]
     fn sizes_and_times() {
-        let sizes = ["10k", "1.5k", "1kbit", "2KB", "1e3", "0x10", "4g", "-1", "1kbyte", "20000b"].map(parse_size);
-        let wanted =
-            [Some(10240), Some(1536), Some(128), Some(2048), Some(1000), Some(16), None, None, None, Some(20000)];
+        let sizes =
+            ["10k", "1.5k", "1kbit", "2KB", "1e3", "0x10", "4g", "-1", "1kbyte", "20000b"].map(parse_size);
+        let wanted = [
+            Some(10240),
+            Some(1536),
+            Some(128),
+            Some(2048),
+            Some(1000),
+            Some(16),
+            None,
+            None,
+            None,
+            Some(20000),
+        ];
         assert_eq!(sizes, wanted);
         assert_eq!(
             ["10k/8", "10k/7", "10k/0", "10k/x", "10k"].map(parse_size_cell),
@@ -338,19 +370,27 @@ mod tests {
     /// Bursts in ticks and back, as tc 6.1 showed them.
     #[test]
     fn bursts() {
-        let cases = [(25000, 1500), (103000, 1500), (128000, 1500), (125_000_000, 1600), (125, 614400), (1, 1600)];
+        let cases =
+            [(25000, 1500), (103000, 1500), (128000, 1500), (125_000_000, 1600), (125, 614400), (1, 1600)];
         let table = cases.map(|(rate, bytes)| {
             let ticks = ticks_of(Rate(rate), bytes);
             (ticks.0, bytes_of(Rate(rate), ticks))
         });
-        let wanted =
-            [(937500, 1500), (227546, 1499), (183093, 1499), (187, 1375), (1101201408, 8809), (3525163520, 225)];
+        let wanted = [
+            (937500, 1500),
+            (227546, 1499),
+            (183093, 1499),
+            (187, 1375),
+            (1101201408, 8809),
+            (3525163520, 225),
+        ];
         assert_eq!(table, wanted);
     }
 
     #[test]
     fn ids() {
-        let classes = ["1:10", "1:", ":5", "root", "none", "5", "1:1x", "1:1:", ":", "1:-1", "1:10000", "ffff:fff1"];
+        let classes =
+            ["1:10", "1:", ":5", "root", "none", "5", "1:1x", "1:1:", ":", "1:-1", "1:10000", "ffff:fff1"];
         let wanted = [
             Some(0x10010),
             Some(0x10000),

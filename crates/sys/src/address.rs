@@ -93,7 +93,10 @@ mod tests {
             let address: SocketAddr = text.parse().expect(text);
             assert_eq!(Address::new(address).get(), Some(address));
         }
-        assert_eq!((Address::NONE.get(), Address::new("192.0.2.7:53".parse().expect("one")).len()), (None, 16));
+        assert_eq!(
+            (Address::NONE.get(), Address::new("192.0.2.7:53".parse().expect("one")).len()),
+            (None, 16)
+        );
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! ```text
 //! we ── start ──▶ outer: unshare ──▶ inner (process 1 of its namespace): goes on as the program, `apart` now
 //! ```
-//! When any of them dies, the kernel kills those to its right, and with the last one every namespace and device is gone.
-//! The executable must call [`stage`] first thing in `main`.
+//! When any of them dies, the kernel kills those to its right, and with the last one every namespace and
+//! device is gone. The executable must call [`stage`] first thing in `main`.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -47,8 +47,8 @@ pub fn run(words: &[OsString]) -> io::Result<Ended> {
     Ok(if code == REFUSED { Ended::Refused } else { Ended::Code(u8::try_from(code & 0xff).unwrap_or(1)) })
 }
 
-/// Plays the outer stage if that is what this process was started for, and never returns then. True: this process is the one apart,
-/// and its first word has been taken for that.
+/// Plays the outer stage if that is what this process was started for, and never returns then. True: this
+/// process is the one apart, and its first word has been taken for that.
 ///
 /// Must be called before any thread is started.
 #[must_use]
@@ -74,7 +74,8 @@ pub fn stage() -> bool {
 fn enter() -> Result<i32, (&'static str, io::Error)> {
     let least = UnshareFlags::NEWNS | UnshareFlags::NEWNET;
     let rest = least | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
-    // Root needs no users of its own, unless he may less than his name says; a small kernel may lack some namespaces.
+    // Root needs no users of its own, unless he may less than his name says; a small kernel may lack some
+    // namespaces.
     let root = rustix::process::geteuid().is_root();
     if !(root && unshare(rest).or_else(|_| unshare(least)).is_ok()) {
         become_root().map_err(|error| ("create a user namespace", error))?;

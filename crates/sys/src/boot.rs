@@ -16,7 +16,8 @@ pub fn id() -> io::Result<String> {
     Ok(std::fs::read_to_string(BOOT_ID)?.trim().to_owned())
 }
 
-/// How long the machine has been up, time asleep included (`CLOCK_BOOTTIME`): no change of the wall clock alters it, and all processes agree on it.
+/// How long the machine has been up, time asleep included (`CLOCK_BOOTTIME`): no change of the wall clock
+/// alters it, and all processes agree on it.
 #[must_use]
 pub fn uptime() -> Duration {
     let now = rustix::time::clock_gettime(ClockId::Boottime);

@@ -1,7 +1,9 @@
-//! Small BPF programs for tc's hooks: put together as instructions, loaded, and attached such that they go with whoever attached them.
+//! Small BPF programs for tc's hooks: put together as instructions, loaded, and attached such that they go
+//! with whoever attached them.
 //!
-//! What hangs in a hook jumps through a [`Jump`] table, which the kernel empties at once when its last descriptor is closed: what is left then lets
-//! everything pass. A *link* of a program (Linux 6.6) goes with its descriptor too, but the kernel takes its time for each.
+//! What hangs in a hook jumps through a [`Jump`] table, which the kernel empties at once when its last
+//! descriptor is closed: what is left then lets everything pass. A *link* of a program (Linux 6.6) goes with
+//! its descriptor too, but the kernel takes its time for each.
 
 use std::io;
 use std::marker::PhantomData;
@@ -23,7 +25,8 @@ const ATTRIBUTES: usize = 128;
 /// Room for what the verifier says.
 const WORDS: usize = 1 << 16;
 
-/// A register of the machine. R0 holds results, R1 to R5 arguments, R6 to R9 survive calls, R10 is the end of the stack.
+/// A register of the machine. R0 holds results, R1 to R5 arguments, R6 to R9 survive calls, R10 is the end of
+/// the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reg(pub u8);
 
@@ -137,11 +140,12 @@ impl<'a> Attributes<'a> {
     }
 
     /// # Safety
-    /// Addresses among the attributes must be of what is long enough for the command, and given with `writes` where it
-    /// writes.
+    /// Addresses among the attributes must be of what is long enough for the command, and given with `writes`
+    /// where it writes.
     unsafe fn call(&self, command: c_int) -> io::Result<c_int> {
         let (attributes, length) = (self.0.as_ptr(), ATTRIBUTES as c_uint);
-        // SAFETY: the attributes are 128 bytes of ours, which the kernel reads; what they point to is the caller's promise.
+        // SAFETY: the attributes are 128 bytes of ours, which the kernel reads; what they point to is the
+        // caller's promise.
         let result: c_long = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, length) };
         match c_int::try_from(result) {
             Ok(number) if number >= 0 => Ok(number),
@@ -167,7 +171,8 @@ impl Program {
     /// Loads a program.
     ///
     /// # Errors
-    /// The kernel has no BPF, does not let us, or its verifier does not like the program; then with the verifier's words.
+    /// The kernel has no BPF, does not let us, or its verifier does not like the program; then with the
+    /// verifier's words.
     pub fn load(instructions: &[Instruction]) -> io::Result<Program> {
         // The verifier writes all it thinks when asked to, which is only worth having once it has refused.
         match load(instructions, &mut []) {
@@ -175,14 +180,18 @@ impl Program {
                 let mut words = vec![0; WORDS];
                 load(instructions, &mut words).map_err(|error| {
                     let end = words.iter().position(|octet| *octet == 0).unwrap_or(WORDS);
-                    io::Error::new(error.kind(), format!("{error}: {}", String::from_utf8_lossy(&words[..end]).trim()))
+                    io::Error::new(
+                        error.kind(),
+                        format!("{error}: {}", String::from_utf8_lossy(&words[..end]).trim()),
+                    )
                 })
             }
             loaded => loaded,
         }
     }
 
-    /// Runs it for every packet that a device sends (`egress`), or receives, until the link is dropped, or whoever holds it dies.
+    /// Runs it for every packet that a device sends (`egress`), or receives, until the link is dropped, or
+    /// whoever holds it dies.
     ///
     /// # Errors
     /// `InvalidInput` before Linux 6.6; what the kernel says.
@@ -210,8 +219,8 @@ fn load(instructions: &[Instruction], words: &mut [u8]) -> io::Result<Program> {
         let size = u32::try_from(words.len()).map_err(io::Error::other)?;
         attributes = attributes.word(24, 1).word(28, size).writes(32, words);
     }
-    // SAFETY: the instructions are `count` times eight bytes, the license ends with a zero, and `words`, which the verifier
-    // writes to, is borrowed mutably with its length given.
+    // SAFETY: the instructions are `count` times eight bytes, the license ends with a zero, and `words`,
+    // which the verifier writes to, is borrowed mutably with its length given.
     unsafe { attributes.open(PROG_LOAD) }.map(Program)
 }
 
@@ -236,13 +245,15 @@ impl Jump {
     /// # Errors
     /// What the kernel says.
     pub fn new(places: u32) -> io::Result<Jump> {
-        let attributes = Attributes::new().word(0, MAP_TYPE_PROG_ARRAY).word(4, 4).word(8, 4).word(12, places);
+        let attributes =
+            Attributes::new().word(0, MAP_TYPE_PROG_ARRAY).word(4, 4).word(8, 4).word(12, places);
         // SAFETY: no addresses among them, and this command answers with a descriptor.
         unsafe { attributes.open(MAP_CREATE) }.map(Jump)
     }
 
-    /// When this process is killed, the table is closed before `after` is. The kernel takes the descriptors of a dead process in the order of their numbers, but
-    /// puts off what there is to do for each, and does what was put off last first.
+    /// When this process is killed, the table is closed before `after` is. The kernel takes the descriptors
+    /// of a dead process in the order of their numbers, but puts off what there is to do for each, and does
+    /// what was put off last first.
     ///
     /// # Errors
     /// There are no more descriptors.
@@ -273,7 +284,8 @@ mod tests {
     #[test]
     fn instructions_are_as_the_kernel_takes_them() {
         assert_eq!(Instruction::set(Reg(0), -1).0, [0xb7, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
-        let (registers, [o0, o1]) = if cfg!(target_endian = "little") { (0x62, [8, 0]) } else { (0x26, [0, 8]) };
+        let (registers, [o0, o1]) =
+            if cfg!(target_endian = "little") { (0x62, [8, 0]) } else { (0x26, [0, 8]) };
         assert_eq!(Instruction::load(Reg(2), Reg(6), 8).0, [0x61, registers, o0, o1, 0, 0, 0, 0]);
         assert_eq!(Instruction::skip_unless(Reg(0), 0, 3).0[2..4], 3_i16.to_ne_bytes());
     }

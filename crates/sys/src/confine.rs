@@ -1,4 +1,5 @@
-//! What a process gives up before it runs something nobody has read: namespaces, descriptors, keys, writable mounts.
+//! What a process gives up before it runs something nobody has read: namespaces, descriptors, keys, writable
+//! mounts.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -29,16 +30,24 @@ pub fn close_on_exec_from(first: RawFd) -> io::Result<()> {
     let from = libc::c_uint::try_from(first).map_err(io::Error::other)?;
     // SAFETY: no descriptor is closed now, and no memory is passed.
     let done = unsafe {
-        libc::syscall(libc::SYS_close_range, from, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_uint)
+        libc::syscall(
+            libc::SYS_close_range,
+            from,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC as libc::c_uint,
+        )
     };
     if done == 0 {
         return Ok(());
     }
     // Before Linux 5.11.
     for entry in std::fs::read_dir("/proc/self/fd")? {
-        let Some(fd) = entry?.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok()) else { continue };
+        let Some(fd) = entry?.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok()) else {
+            continue;
+        };
         if fd >= first {
-            // SAFETY: the descriptor was open a moment ago, and one that is not is an error that changes nothing.
+            // SAFETY: the descriptor was open a moment ago, and one that is not is an error that changes
+            // nothing.
             let fd = unsafe { BorrowedFd::borrow_raw(fd) };
             let _ = rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC);
         }
@@ -52,7 +61,8 @@ pub fn close_on_exec_from(first: RawFd) -> io::Result<()> {
 /// What `keyctl(2)` reports.
 pub fn new_session_keyring() -> io::Result<()> {
     // SAFETY: a null name asks for an anonymous keyring; no memory is passed.
-    let ring = unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, std::ptr::null::<libc::c_char>()) };
+    let ring =
+        unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, std::ptr::null::<libc::c_char>()) };
     match ring {
         -1 => match io::Error::last_os_error() {
             error if error.raw_os_error() == Some(libc::ENOSYS) => Ok(()),
@@ -101,8 +111,8 @@ pub fn mount_idmapped(mount: &impl AsFd, user_namespace: &impl AsFd) -> io::Resu
 
 fn set_attributes(mount: BorrowedFd<'_>, flags: libc::c_int, attributes: &MountAttributes) -> io::Result<()> {
     let flags = libc::AT_EMPTY_PATH | flags;
-    // SAFETY: the path is an empty string with its closing zero; the kernel reads as many bytes of `attributes` as are
-    // said, which is its size, and both live until the call returns.
+    // SAFETY: the path is an empty string with its closing zero; the kernel reads as many bytes of
+    // `attributes` as are said, which is its size, and both live until the call returns.
     let done = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

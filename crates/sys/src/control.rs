@@ -71,7 +71,9 @@ fn each(mut bytes: &[u8]) -> impl Iterator<Item = (c_int, c_int, &[u8])> {
 pub(crate) fn time_ns(value: &[u8], count: usize) -> Option<u64> {
     let fields = 2 * count;
     let number = |at: usize| match value.len() {
-        length if length == fields * 8 => Some(u64::from_ne_bytes(value.get(at * 8..at * 8 + 8)?.try_into().ok()?)),
+        length if length == fields * 8 => {
+            Some(u64::from_ne_bytes(value.get(at * 8..at * 8 + 8)?.try_into().ok()?))
+        }
         length if length == fields * 4 => {
             Some(u32::from_ne_bytes(value.get(at * 4..at * 4 + 4)?.try_into().ok()?).into())
         }

@@ -1,4 +1,5 @@
-//! UDP, many packets at a time: each with its own DS field on the way out, with the kernel's stamp and the DS field it came with on the way in.
+//! UDP, many packets at a time: each with its own DS field on the way out, with the kernel's stamp and the DS
+//! field it came with on the way in.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -79,7 +80,8 @@ impl Default for Room {
 }
 
 impl Datagrams {
-    /// A socket of an address's family only (one of IPv6 takes no packets of IPv4), which is asked for stamps and DS fields.
+    /// A socket of an address's family only (one of IPv6 takes no packets of IPv4), which is asked for stamps
+    /// and DS fields.
     ///
     /// # Errors
     /// What the kernel says: the port is taken, the family is not there.
@@ -111,11 +113,12 @@ impl Datagrams {
         self.socket.local_addr()
     }
 
-    /// Sends packets, as many as [`BATCH`] of them, without waiting; `went` is told the place of each that went. The others found no room, or
-    /// there is no way to where they go.
+    /// Sends packets, as many as [`BATCH`] of them, without waiting; `went` is told the place of each that
+    /// went. The others found no room, or there is no way to where they go.
     pub fn send(&self, packets: &[Outgoing<'_>], mut went: impl FnMut(usize)) {
         let packets = &packets[..packets.len().min(BATCH)];
-        let (level, kind) = if self.v6 { (libc::SOL_IPV6, libc::IPV6_TCLASS) } else { (libc::SOL_IP, libc::IP_TOS) };
+        let (level, kind) =
+            if self.v6 { (libc::SOL_IPV6, libc::IPV6_TCLASS) } else { (libc::SOL_IP, libc::IP_TOS) };
         let mut pieces = [[IoSlice::new(&[])]; BATCH];
         let mut addresses = [Address::NONE; BATCH];
         let mut marks = [Number::new(level, kind, 0); BATCH];
@@ -137,7 +140,8 @@ impl Datagrams {
                     done += sent;
                 }
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::INTR) => {}
-                // An earlier packet's error is told at the next one, too: each is tried alone, and those that fail are left.
+                // An earlier packet's error is told at the next one, too: each is tried alone, and those that
+                // fail are left.
                 _ => done += 1,
             }
         }
@@ -172,7 +176,8 @@ impl Datagrams {
         let mut pieces: Vec<_> = room.octets.iter_mut().map(|octets| [IoSliceMut::new(octets)]).collect();
         let beside = room.addresses.iter_mut().zip(&mut room.beside);
         let message = |(pieces, (address, control))| InMessage::new(pieces).from(address).with(control);
-        let mut messages: Vec<_> = pieces.iter_mut().map(|pieces| &mut pieces[..]).zip(beside).map(message).collect();
+        let mut messages: Vec<_> =
+            pieces.iter_mut().map(|pieces| &mut pieces[..]).zip(beside).map(message).collect();
         let count = messages::receive(&self.socket, &mut messages)?;
         let mut lengths = [(0, 0); BATCH];
         for (length, message) in lengths.iter_mut().zip(&messages[..count]) {
@@ -207,11 +212,14 @@ impl Beside {
     fn take(&mut self, level: i32, kind: i32, value: &[u8]) {
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => self.stamp = control::time_ns(value, 1),
-            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => self.lost = value.try_into().ok().map(u32::from_ne_bytes),
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                self.lost = value.try_into().ok().map(u32::from_ne_bytes)
+            }
             // Of IPv4 it is one octet, of IPv6 a number of which all but the lowest octet is nothing.
             (libc::SOL_IP, libc::IP_TOS) => self.ds = value.first().copied(),
             (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
-                self.ds = value.try_into().ok().map(i32::from_ne_bytes).and_then(|value| u8::try_from(value).ok());
+                self.ds =
+                    value.try_into().ok().map(i32::from_ne_bytes).and_then(|value| u8::try_from(value).ok());
             }
             _ => {}
         }

@@ -20,15 +20,22 @@ const MOST: usize = 256;
 /// # Errors
 /// There is no such device, or it tells nothing.
 pub fn features(device: &str) -> io::Result<Vec<String>> {
-    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let socket =
+        rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let names = names(&socket, device)?;
     let blocks = names.len().div_ceil(32);
-    // The command, how many blocks there is room for, and of each block four words: which can be had, were asked for, are on, never change.
+    // The command, how many blocks there is room for, and of each block four words: which can be had, were
+    // asked for, are on, never change.
     let mut words = vec![0_u32; 2 + 4 * blocks];
     (words[0], words[1]) = (GET_FEATURES, blocks as u32);
     ask(&socket, device, &mut words)?;
     let is_on = |n: usize| words.get(2 + 4 * (n / 32) + 2).is_some_and(|block| block & (1 << (n % 32)) != 0);
-    Ok(names.into_iter().enumerate().filter(|(n, name)| is_on(*n) && !name.is_empty()).map(|(_, name)| name).collect())
+    Ok(names
+        .into_iter()
+        .enumerate()
+        .filter(|(n, name)| is_on(*n) && !name.is_empty())
+        .map(|(_, name)| name)
+        .collect())
 }
 
 /// What the kernel calls features, in the order of their numbers.
@@ -58,9 +65,10 @@ fn names(socket: &OwnedFd, device: &str) -> io::Result<Vec<String>> {
 fn ask(socket: &OwnedFd, device: &str, words: &mut [u32]) -> io::Result<()> {
     let mut request = crate::ifreq::request(device)?;
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-    // SAFETY: the request holds a name that ends in zero, and points to `words`, which is borrowed mutably until the call
-    // returns and begins with a question that says how much room there is.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
+    // SAFETY: the request holds a name that ends in zero, and points to `words`, which is borrowed mutably
+    // until the call returns and begins with a question that says how much room there is.
+    let result =
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

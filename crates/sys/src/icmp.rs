@@ -30,7 +30,8 @@ impl Icmp {
     /// One that needs no privilege, or else a raw one.
     ///
     /// # Errors
-    /// `PermissionDenied`: neither is allowed; otherwise there is no way to him, or the kernel has no such sockets.
+    /// `PermissionDenied`: neither is allowed; otherwise there is no way to him, or the kernel has no such
+    /// sockets.
     pub fn open(to: IpAddr) -> io::Result<Icmp> {
         let made = match made(to, SocketType::DGRAM) {
             Err(Errno::ACCESS | Errno::PERM | Errno::PROTONOSUPPORT) => {
@@ -44,8 +45,8 @@ impl Icmp {
         Ok(made)
     }
 
-    /// Does it see the answers to everybody's requests? Then messages carry the identifier that the sender chose, and over IPv4 arrive with the IP header and
-    /// need their checksum.
+    /// Does it see the answers to everybody's requests? Then messages carry the identifier that the sender
+    /// chose, and over IPv4 arrive with the IP header and need their checksum.
     #[must_use]
     pub fn is_raw(&self) -> bool {
         self.raw
@@ -58,8 +59,8 @@ impl AsFd for Icmp {
     }
 }
 
-/// A socket that hears the errors which others send back for anything this computer sent, as whole messages: over IPv4 with the IP header, over IPv6
-/// without.
+/// A socket that hears the errors which others send back for anything this computer sent, as whole messages:
+/// over IPv4 with the IP header, over IPv6 without.
 #[derive(Debug)]
 pub struct Errors {
     socket: OwnedFd,

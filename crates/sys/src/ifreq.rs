@@ -18,7 +18,10 @@ const _: () = assert!(size_of::<ifreq>() == NAME + 2 * size_of::<usize>() + 8);
 /// The name is empty, longer than a device's can be, or holds a zero.
 pub(crate) fn request(name: &str) -> io::Result<ifreq> {
     if name.is_empty() || name.len() > MAX_NAME || name.contains('\0') {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` cannot be the name of a device")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("`{name}` cannot be the name of a device"),
+        ));
     }
     // SAFETY: an `ifreq` holds numbers and raw pointers only; zero and null are values of those.
     let mut request: ifreq = unsafe { std::mem::zeroed() };
@@ -40,7 +43,8 @@ pub(crate) fn with_flags(name: &str, flags: c_int) -> io::Result<ifreq> {
 
 /// The name in a request, up to its closing zero.
 pub(crate) fn name(request: &ifreq) -> String {
-    let bytes: Vec<u8> = request.ifr_name.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0).collect();
+    let bytes: Vec<u8> =
+        request.ifr_name.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -1,8 +1,9 @@
 //! Files that this program reads for its user, and may come from strangers: bounded in size and in time.
 //!
-//! A regular file is read up to a limit. A named pipe could make a command wait for ever and a device could feed it for ever, so both
-//! are refused. What the caller handed over as an open descriptor (standard input, `<(command)` of a shell, which is `/dev/fd/N`) is
-//! read, for [`PIPE_LIMIT`] at most unless a person types it.
+//! A regular file is read up to a limit. A named pipe could make a command wait for ever and a device could
+//! feed it for ever, so both are refused. What the caller handed over as an open descriptor (standard input,
+//! `<(command)` of a shell, which is `/dev/fd/N`) is read, for [`PIPE_LIMIT`] at most unless a person types
+//! it.
 //!
 //! Which files were read is noted ([`note`], [`was_read`]), so that no result is written over one of them.
 
@@ -29,7 +30,8 @@ const MAX_NOTED: usize = 1 << 16;
 /// The regular files that this process has read, by their absolute paths without symbolic links.
 static NOTED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Notes that a file was read, or is read by a program that this process runs. [`open`] and [`read`] do it themselves.
+/// Notes that a file was read, or is read by a program that this process runs. [`open`] and [`read`] do it
+/// themselves.
 pub fn note(path: &Path) {
     let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
     let Ok(real) = fs::canonicalize(path) else { return };
@@ -41,8 +43,8 @@ pub fn note(path: &Path) {
     }
 }
 
-/// The file that was read and that writing to `path` would replace: under the same name, or through symbolic links, hard
-/// links, `..`, an open descriptor. `None`: no such file was read.
+/// The file that was read and that writing to `path` would replace: under the same name, or through symbolic
+/// links, hard links, `..`, an open descriptor. `None`: no such file was read.
 pub fn was_read(path: &Path) -> Option<PathBuf> {
     let real = fs::canonicalize(path).ok()?;
     let noted = NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -66,12 +68,14 @@ pub fn is_handed_over(path: &Path) -> bool {
 /// What a path leads to.
 ///
 /// # Errors
-/// It cannot be looked at. Of kind [`io::ErrorKind::InvalidInput`], with the remedy: its symbolic links lead in a circle.
+/// It cannot be looked at. Of kind [`io::ErrorKind::InvalidInput`], with the remedy: its symbolic links lead
+/// in a circle.
 pub fn metadata(path: &Path) -> io::Result<fs::Metadata> {
     fs::metadata(path).map_err(|error| match error.raw_os_error() {
-        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
-            io::Error::new(io::ErrorKind::InvalidInput, "its symbolic links lead in a circle; name the file itself")
-        }
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "its symbolic links lead in a circle; name the file itself",
+        ),
         _ => error,
     })
 }
@@ -79,7 +83,8 @@ pub fn metadata(path: &Path) -> io::Result<fs::Metadata> {
 /// Opens a file for reading.
 ///
 /// # Errors
-/// It cannot be opened. Of kind [`io::ErrorKind::InvalidInput`], with the remedy: it is a directory, a named pipe or a device.
+/// It cannot be opened. Of kind [`io::ErrorKind::InvalidInput`], with the remedy: it is a directory, a named
+/// pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     if path == Path::new("-") {
         note(path);
@@ -119,7 +124,8 @@ fn suitable(found: &fs::Metadata, handed_over: bool, path: &Path) -> io::Result<
 /// Reads a file of `most` bytes at most.
 ///
 /// # Errors
-/// See [`open`]; besides, of kind [`io::ErrorKind::FileTooLarge`] or [`io::ErrorKind::TimedOut`], it is longer or took longer.
+/// See [`open`]; besides, of kind [`io::ErrorKind::FileTooLarge`] or [`io::ErrorKind::TimedOut`], it is
+/// longer or took longer.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let is_patient = file.metadata()?.is_file() || file.is_terminal();
@@ -212,11 +218,17 @@ mod tests {
         assert!(names.iter().all(|name| was_read(&at(name)).is_none()), "nothing was read yet");
         read(&at("sub/link"), 9).expect("read");
         let real = fs::canonicalize(at("input")).expect("there");
-        assert_eq!(names.map(|name| was_read(&at(name))), [const { None }; 4].map(|_: Option<()>| Some(real.clone())));
+        assert_eq!(
+            names.map(|name| was_read(&at(name))),
+            [const { None }; 4].map(|_: Option<()>| Some(real.clone()))
+        );
         assert_eq!(["other", "hard-too", "none"].map(|name| was_read(&at(name))), [const { None }; 3]);
         let opened = File::open(at("input")).expect("open");
         assert_eq!(was_read(Path::new(&format!("/dev/fd/{}", opened.as_raw_fd()))), Some(real));
-        assert_eq!([Path::new("/dev/null"), &at("sub")].map(|path| (note(path), was_read(path)).1), [None, None]);
+        assert_eq!(
+            [Path::new("/dev/null"), &at("sub")].map(|path| (note(path), was_read(path)).1),
+            [None, None]
+        );
         fs::remove_dir_all(dir).expect("removed");
     }
 
@@ -225,8 +237,11 @@ mod tests {
         let (reader, mut writer) = io::pipe().expect("a pipe");
         let path = format!("/dev/fd/{}", reader.as_raw_fd());
         writer.write_all(b"through").expect("written");
-        let half =
-            drain(File::from(std::os::fd::OwnedFd::from(reader.try_clone().expect("a pipe"))), 9, Some(Duration::ZERO));
+        let half = drain(
+            File::from(std::os::fd::OwnedFd::from(reader.try_clone().expect("a pipe"))),
+            9,
+            Some(Duration::ZERO),
+        );
         assert_eq!(half.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
         drop(writer);
         assert_eq!(read(Path::new(&path), 7).expect("read"), b"through");

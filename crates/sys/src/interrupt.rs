@@ -63,7 +63,8 @@ fn exchange(number: c_int, action: &sigaction) -> io::Result<sigaction> {
 /// # Errors
 /// No pipe can be had, or somebody has it already.
 pub fn bell() -> io::Result<OwnedFd> {
-    let (heard, bell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
+    let (heard, bell) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
     BELL.set(bell).map_err(|_| io::Error::other("somebody waits for the end already"))?;
     for number in [SIGINT, SIGTERM] {
         install(number, ring, true)?;

@@ -19,7 +19,9 @@ compile_error!("tidegate-sys is written for glibc and musl; uClibc and Android a
 )))]
 compile_error!("tidegate-sys was not checked on this architecture; add it here once its assertions hold");
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "32"))]
-compile_error!("tidegate-sys does not support x32, whose system calls mix 32-bit pointers and 64-bit numbers");
+compile_error!(
+    "tidegate-sys does not support x32, whose system calls mix 32-bit pointers and 64-bit numbers"
+);
 
 mod address;
 pub mod apart;

@@ -141,7 +141,11 @@ pub(crate) fn receive(socket: &impl AsFd, messages: &mut [InMessage<'_>]) -> io:
 ///
 /// # Errors
 /// What recvmsg(2) reports.
-pub(crate) fn receive_one(socket: &impl AsFd, message: &mut InMessage<'_>, flags: c_int) -> io::Result<usize> {
+pub(crate) fn receive_one(
+    socket: &impl AsFd,
+    message: &mut InMessage<'_>,
+    flags: c_int,
+) -> io::Result<usize> {
     let flags = libc::MSG_DONTWAIT | flags;
     // SAFETY: the header's room is borrowed mutably for as long as `message` is, with lengths as given.
     let received = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message.0.msg_hdr, flags) };

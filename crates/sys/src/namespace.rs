@@ -1,8 +1,9 @@
 //! Which network namespace the calling thread is in.
 //!
-//! The number that `/proc/PID/ns/net` shows (an inode of the kernel's one nsfs, so its device says nothing more) is
-//! given to another namespace once the first is gone. The namespace's cookie is given once only until the machine
-//! restarts; `SO_NETNS_COOKIE` reads it from a socket of that namespace (Linux 5.14; socket(7) does not have it yet).
+//! The number that `/proc/PID/ns/net` shows (an inode of the kernel's one nsfs, so its device says nothing
+//! more) is given to another namespace once the first is gone. The namespace's cookie is given once only
+//! until the machine restarts; `SO_NETNS_COOKIE` reads it from a socket of that namespace (Linux 5.14;
+//! socket(7) does not have it yet).
 
 use std::fmt;
 use std::io;
@@ -90,7 +91,9 @@ mod tests {
                 Ok(one) => one,
                 Err(error) => return println!("SKIPPED: no network namespace can be made here ({error})"),
             };
-            let Some(cookie) = one.cookie else { return println!("SKIPPED: this kernel has no SO_NETNS_COOKIE") };
+            let Some(cookie) = one.cookie else {
+                return println!("SKIPPED: this kernel has no SO_NETNS_COOKIE");
+            };
             assert!(seen.iter().all(|other| other.cookie != Some(cookie)), "{one} {seen:?}");
             if let Some(other) = seen.iter().find(|other| other.inode == one.inode) {
                 assert_ne!(*other, one);

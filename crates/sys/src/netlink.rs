@@ -1,13 +1,14 @@
-//! Links through rtnetlink (RFC 3549): create one, change it, delete it, give it an address and the way to everybody.
+//! Links through rtnetlink (RFC 3549): create one, change it, delete it, give it an address and the way to
+//! everybody.
 
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use tidegate_netlink_wire::attribute::{put, put_head};
 use tidegate_netlink_wire::numbers::{
-    IFF_UP, IFLA_ADDRESS, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, LINK_HEAD,
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ERROR, NLMSG_HEAD, RTM_DELLINK, RTM_NEWADDR, RTM_NEWLINK,
-    RTM_NEWROUTE,
+    IFF_UP, IFLA_ADDRESS, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN,
+    LINK_HEAD, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ERROR, NLMSG_HEAD, RTM_DELLINK,
+    RTM_NEWADDR, RTM_NEWLINK, RTM_NEWROUTE,
 };
 
 use rustix::net::netlink::SocketAddrNetlink;
@@ -31,7 +32,8 @@ const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_PRIORITY: u16 = 6;
-/// The main routing table, a route that an administrator set, to somebody who is reached directly, for one receiver.
+/// The main routing table, a route that an administrator set, to somebody who is reached directly, for one
+/// receiver.
 const ROUTE: [u8; 4] = [254, 3, 253, 1];
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
@@ -64,11 +66,13 @@ impl Links {
     /// # Errors
     /// What `socket(2)` reports.
     pub fn open() -> io::Result<Self> {
-        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        let socket =
+            rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Creates a link of `kind` (`dummy`, `ifb`, …) with a transmit queue of `txqlen` packets, and brings it up.
+    /// Creates a link of `kind` (`dummy`, `ifb`, …) with a transmit queue of `txqlen` packets, and brings it
+    /// up.
     ///
     /// # Errors
     /// `InvalidInput` for a name the kernel cannot hold; otherwise the kernel's answer.
@@ -91,7 +95,8 @@ impl Links {
         STAND_INS.iter().fold(first, |made, other| made.or_else(|_| self.create(name, other, txqlen)))
     }
 
-    /// Creates two links of Ethernet that are each other's wire, the second in another network namespace (a descriptor of it), and brings up the first.
+    /// Creates two links of Ethernet that are each other's wire, the second in another network namespace (a
+    /// descriptor of it), and brings up the first.
     ///
     /// # Errors
     /// As for [`Links::create`].
@@ -178,8 +183,8 @@ impl Links {
         self.request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
-    /// Everybody of the address's family whom no other route leads to is reached over this link. Another such route stays where it is, behind this
-    /// one, and is used again when this link is gone.
+    /// Everybody of the address's family whom no other route leads to is reached over this link. Another such
+    /// route stays where it is, behind this one, and is used again when this link is gone.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -226,7 +231,14 @@ impl Links {
         self.request(RTM_NEWLINK, 0, &body)
     }
 
-    fn ask(&mut self, kind: u16, flags: u16, index: u32, up: Option<bool>, attributes: &[u8]) -> io::Result<()> {
+    fn ask(
+        &mut self,
+        kind: u16,
+        flags: u16,
+        index: u32,
+        up: Option<bool>,
+        attributes: &[u8],
+    ) -> io::Result<()> {
         let mut body = vec![0; 4];
         body.extend(index.to_ne_bytes());
         // The flags, and which of them are meant.
@@ -253,7 +265,9 @@ impl Links {
         let code = buffer.get(16..20).map(|b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
         match (kind, code) {
             (Some(NLMSG_ERROR), Some(0)) if length >= 20 => Ok(()),
-            (Some(NLMSG_ERROR), Some(code)) if length >= 20 => Err(io::Error::from_raw_os_error(code.saturating_neg())),
+            (Some(NLMSG_ERROR), Some(code)) if length >= 20 => {
+                Err(io::Error::from_raw_os_error(code.saturating_neg()))
+            }
             _ => Err(io::Error::other("the kernel's answer is no acknowledgement")),
         }
     }
@@ -269,7 +283,10 @@ fn octets(address: IpAddr) -> (u8, Vec<u8>) {
 
 fn name_attribute(to: &mut Vec<u8>, name: &str) -> io::Result<()> {
     if name.is_empty() || name.len() > MAX_NAME || name.contains(['/', '\0']) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` cannot be the name of a link")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("`{name}` cannot be the name of a link"),
+        ));
     }
     let mut zero_ended = name.as_bytes().to_vec();
     zero_ended.push(0);

@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tidegate_netlink_wire::attribute::each;
 use tidegate_netlink_wire::numbers::{
-    IFF_UP, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, LINK_HEAD, RTM_DELLINK,
-    RTM_GETLINK, RTM_NEWLINK,
+    IFF_UP, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, LINK_HEAD,
+    RTM_DELLINK, RTM_GETLINK, RTM_NEWLINK,
 };
 
 use rustix::io::Errno;
@@ -170,14 +170,18 @@ mod tests {
             let mut bulletin = Bulletin::open().expect("netlink");
             let mut links = Links::open().expect("netlink");
             links.create("one0", "ifb", 7).expect("an ifb");
-            let change = crate::netlink::Change { name: Some("two0".into()), mtu: Some(1400), ..Default::default() };
+            let change =
+                crate::netlink::Change { name: Some("two0".into()), mtu: Some(1400), ..Default::default() };
             links.change("one0", &change).expect("a new name");
             links.delete("two0").expect("it goes");
             bulletin.read().expect("news")
         });
         let news = news.expect("the place");
         let News::Is(first) = &news[0] else { panic!("{news:?}") };
-        assert_eq!((first.name.as_str(), first.kind.as_str(), first.txqlen, first.up), ("one0", "ifb", 7, true));
+        assert_eq!(
+            (first.name.as_str(), first.kind.as_str(), first.txqlen, first.up),
+            ("one0", "ifb", 7, true)
+        );
         assert!(
             news.iter().any(|news| matches!(news, News::Is(link) if link.name == "two0" && link.mtu == 1400)),
             "{news:?}"

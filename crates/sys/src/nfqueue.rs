@@ -1,4 +1,5 @@
-//! Netfilter's queues: packets that wait in the kernel for a program's verdict, of which the program sees the front.
+//! Netfilter's queues: packets that wait in the kernel for a program's verdict, of which the program sees the
+//! front.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -104,12 +105,22 @@ impl Queues {
     /// What the kernel says: it has no netfilter, say.
     pub fn open() -> io::Result<Queues> {
         let protocol = Some(netlink::NETFILTER);
-        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+        let socket = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            protocol,
+        )?;
         // Packets that found no room are counted; reads shall not fail for them.
         sockopt::set(&socket, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)?;
         // Without CAP_NET_ADMIN it is as much as anybody may have.
         let _ = sockopt::receive_buffer(&socket, ROOM);
-        Ok(Queues { socket, sequence: 0, room: vec![[0; MESSAGE]; BATCH], verdicts: Vec::with_capacity(FULL) })
+        Ok(Queues {
+            socket,
+            sequence: 0,
+            room: vec![[0; MESSAGE]; BATCH],
+            verdicts: Vec::with_capacity(FULL),
+        })
     }
 
     /// Takes a queue: it must be nobody else's.
@@ -141,8 +152,8 @@ impl Queues {
         self.ask(queue, &body)
     }
 
-    /// Sends a message about a queue. Packets may come before its acknowledgement, so that is read with them: refusals of it are told by `receive`,
-    /// unless it is there at once, as it is unless many packets wait.
+    /// Sends a message about a queue. Packets may come before its acknowledgement, so that is read with them:
+    /// refusals of it are told by `receive`, unless it is there at once, as it is unless many packets wait.
     fn ask(&mut self, queue: u16, attributes: &[u8]) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let mut octets = Vec::new();
@@ -166,7 +177,8 @@ impl Queues {
         Ok(())
     }
 
-    /// Tells of packets that wait, at most so many, and of verdicts that came too late (`None`). How many messages there were.
+    /// Tells of packets that wait, at most so many, and of verdicts that came too late (`None`). How many
+    /// messages there were.
     ///
     /// # Errors
     /// What the kernel says; packets lost before they came here are no error.
@@ -190,7 +202,8 @@ impl Queues {
     /// Reads messages into the room for them; how long each is.
     fn read(&mut self, most: usize) -> io::Result<[usize; BATCH]> {
         let mut room = self.room.iter_mut();
-        let mut pieces: [_; BATCH] = std::array::from_fn(|_| [IoSliceMut::new(room.next().map_or(&mut [], |row| row))]);
+        let mut pieces: [_; BATCH] =
+            std::array::from_fn(|_| [IoSliceMut::new(room.next().map_or(&mut [], |row| row))]);
         let mut each = pieces.iter_mut();
         let mut messages: [_; BATCH] =
             std::array::from_fn(|_| InMessage::new(each.next().map_or(&mut [], |pieces| &mut pieces[..])));
@@ -211,7 +224,8 @@ impl Queues {
         Ok(lengths)
     }
 
-    /// A packet goes on (with another mark, if there is one), or is lost. Verdicts are sent with [`Queues::flush`], or when there are many.
+    /// A packet goes on (with another mark, if there is one), or is lost. Verdicts are sent with
+    /// [`Queues::flush`], or when there are many.
     ///
     /// # Errors
     /// What the kernel says.
@@ -248,7 +262,8 @@ impl AsFd for Queues {
     }
 }
 
-/// Packets lost before they came to a program, in these queues of the calling thread's namespace; 0 where nobody can say.
+/// Packets lost before they came to a program, in these queues of the calling thread's namespace; 0 where
+/// nobody can say.
 #[must_use]
 pub fn lost_before(queues: &[u16]) -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();

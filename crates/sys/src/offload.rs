@@ -1,4 +1,5 @@
-//! What the kernel puts before a packet that is not finished: a super-packet not yet cut, a checksum not yet computed (the head of virtio-net).
+//! What the kernel puts before a packet that is not finished: a super-packet not yet cut, a checksum not yet
+//! computed (the head of virtio-net).
 
 /// Octets of it.
 pub const OCTETS: usize = 10;
@@ -26,7 +27,8 @@ impl Offload {
         Offload(octets.get(..OCTETS).and_then(|head| head.try_into().ok()).unwrap_or_default())
     }
 
-    /// How many packets a packet of `len` octets stands for; `front` are its first ones, its headers at least.
+    /// How many packets a packet of `len` octets stands for; `front` are its first ones, its headers at
+    /// least.
     #[must_use]
     pub fn segments(&self, front: &[u8], len: u32) -> u32 {
         let size = u32::from(self.number(SEGMENT));
@@ -36,8 +38,9 @@ impl Offload {
         len.saturating_sub(self.headers(front)).div_ceil(size).max(1)
     }
 
-    /// Octets that every segment has again: up to the transport header's end. What the kernel says of that may be more: it is what it has at
-    /// hand in one piece. The checksum, which a super-packet never has yet, begins where the transport header does.
+    /// Octets that every segment has again: up to the transport header's end. What the kernel says of that
+    /// may be more: it is what it has at hand in one piece. The checksum, which a super-packet never has yet,
+    /// begins where the transport header does.
     fn headers(&self, front: &[u8]) -> u32 {
         if self.0[0] & NEEDS_CHECKSUM == 0 {
             return self.number(HEADERS).into();
@@ -61,7 +64,8 @@ impl Offload {
     #[must_use]
     pub fn with(mut self, octets: u16) -> Offload {
         for at in [HEADERS, CHECKSUM_START] {
-            let meant = at == HEADERS && self.0[KIND] != 0 || at == CHECKSUM_START && self.0[0] & NEEDS_CHECKSUM != 0;
+            let meant =
+                at == HEADERS && self.0[KIND] != 0 || at == CHECKSUM_START && self.0[0] & NEEDS_CHECKSUM != 0;
             if meant {
                 let number = self.number(at).saturating_add(octets);
                 self.0[at..at + 2].copy_from_slice(&number.to_ne_bytes());

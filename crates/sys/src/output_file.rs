@@ -1,12 +1,14 @@
 //! Files that this program writes for its user: whole or not at all, and never where somebody else pointed.
 //!
-//! A path may lead through directories that others can write (`/tmp`). Whoever may write there can plant a symbolic link, and the next
-//! `-o /tmp/report.html` of root overwrites what the link names. So a path is walked component by component, as with
-//! `fs.protected_symlinks=1`: a link in a directory that others can write is followed only if it is our own. The file itself is written
-//! beside its place, under a name nobody could know (`O_EXCL|O_NOFOLLOW`), and renamed once it is on the disk.
+//! A path may lead through directories that others can write (`/tmp`). Whoever may write there can plant a
+//! symbolic link, and the next `-o /tmp/report.html` of root overwrites what the link names. So a path is
+//! walked component by component, as with `fs.protected_symlinks=1`: a link in a directory that others can
+//! write is followed only if it is our own. The file itself is written beside its place, under a name nobody
+//! could know (`O_EXCL|O_NOFOLLOW`), and renamed once it is on the disk.
 //!
-//! What is no regular file (`/dev/null`, `/dev/stdout`, `>(command)`, a named pipe that somebody reads) is opened and written to. A
-//! directory, a block device, a socket and a named pipe that nobody reads are refused.
+//! What is no regular file (`/dev/null`, `/dev/stdout`, `>(command)`, a named pipe that somebody reads) is
+//! opened and written to. A directory, a block device, a socket and a named pipe that nobody reads are
+//! refused.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -18,8 +20,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fcntl_getfl, fcntl_setfl, fstat, fstatfs,
-    fsync, openat, readlinkat, renameat, statat, unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fcntl_getfl, fcntl_setfl, fstat,
+    fstatfs, fsync, openat, readlinkat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -52,21 +54,23 @@ struct Pending {
 /// Writes a whole file.
 ///
 /// # Errors
-/// It cannot be written, or its path leads over a link that somebody else may have planted. What stood there before stays then.
+/// It cannot be written, or its path leads over a link that somebody else may have planted. What stood there
+/// before stays then.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OutputFile::create(path)?;
     file.write_all(bytes)?;
     file.commit()
 }
 
-/// Removes the temporary files that processes left that died while they wrote this file. Only for a file that nobody
-/// else writes now.
+/// Removes the temporary files that processes left that died while they wrote this file. Only for a file that
+/// nobody else writes now.
 pub fn remove_unfinished(path: &Path) {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
     let front = front(name);
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let found = entry.file_name();
-        let random = found.as_bytes().strip_prefix(front.as_bytes()).and_then(|rest| rest.strip_suffix(TEMPORARY));
+        let random =
+            found.as_bytes().strip_prefix(front.as_bytes()).and_then(|rest| rest.strip_suffix(TEMPORARY));
         if random.is_some_and(|random| random.len() == RANDOM && random.iter().all(u8::is_ascii_hexdigit)) {
             // What cannot be removed is in nobody's way.
             let _ = std::fs::remove_file(entry.path());
@@ -75,8 +79,8 @@ pub fn remove_unfinished(path: &Path) {
 }
 
 impl OutputFile {
-    /// Begins a file that appears under its name once it is [committed](OutputFile::commit). One that stands there keeps its mode,
-    /// and its owner where root writes and others cannot have made it.
+    /// Begins a file that appears under its name once it is [committed](OutputFile::commit). One that stands
+    /// there keeps its mode, and its owner where root writes and others cannot have made it.
     ///
     /// # Errors
     /// See [`write()`].
@@ -101,8 +105,10 @@ impl OutputFile {
         let Some(pending) = &self.pending else { return Ok(()) };
         fsync(&self.file)?;
         renameat(&pending.dir, &pending.temporary, &pending.dir, &pending.name)?;
-        // A file system that cannot write directories out keeps its names in another way. `dir` is open for looking only (O_PATH).
-        if let Ok(dir) = openat(&pending.dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        // A file system that cannot write directories out keeps its names in another way. `dir` is open for
+        // looking only (O_PATH).
+        if let Ok(dir) =
+            openat(&pending.dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         {
             let _ = fsync(dir);
         }
@@ -220,7 +226,8 @@ impl Place {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let is_link = found.is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
+            let is_link =
+                found.is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
             let in_proc = is_link && fstatfs(&dir)?.f_type as i64 == PROC;
             match found {
                 Some(link) if is_link && !in_proc => {
@@ -355,7 +362,8 @@ mod tests {
 
     fn names(dir: &Path) -> Vec<String> {
         let entries = fs::read_dir(dir).expect("readable").flatten();
-        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }
@@ -442,7 +450,10 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
         for attempt in [OutputFile::create, OutputFile::create_growing] {
             let error = attempt(&pipe).expect_err("nobody reads it").to_string();
-            assert_eq!(error, "refused: it is a named pipe that nobody reads; start its reader first, or name a file");
+            assert_eq!(
+                error,
+                "refused: it is a named pipe that nobody reads; start its reader first, or name a file"
+            );
             let error = attempt(&socket).expect_err("a socket").to_string();
             assert_eq!(error, "refused: it is a socket; name a file");
         }

@@ -41,12 +41,14 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Opens the way. With `bypass` past the device's disciplines and filters; without, like anybody's frames.
+    /// Opens the way. With `bypass` past the device's disciplines and filters; without, like anybody's
+    /// frames.
     ///
     /// # Errors
     /// What the kernel says; it needs CAP_NET_RAW.
     pub fn open(device: u32, bypass: bool) -> io::Result<Sender> {
-        let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        let socket =
+            rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         // Each frame says in front what is unfinished of it.
         sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
         if bypass {
@@ -66,7 +68,11 @@ impl Sender {
     ///
     /// # Errors
     /// The device is gone or down. Frames that `went` was not told of have not gone.
-    pub fn send<'a>(&self, frames: &mut dyn Iterator<Item = Frame<'a>>, went: &mut dyn FnMut(bool)) -> io::Result<()> {
+    pub fn send<'a>(
+        &self,
+        frames: &mut dyn Iterator<Item = Frame<'a>>,
+        went: &mut dyn FnMut(bool),
+    ) -> io::Result<()> {
         let mut batch: [Option<Frame<'a>>; BATCH] = [None; BATCH];
         loop {
             let mut count = 0;
@@ -119,10 +125,13 @@ impl Sender {
     }
 }
 
-/// Whether a frame did not go for want of room, or because the driver does not take such a frame; anything else is an error.
+/// Whether a frame did not go for want of room, or because the driver does not take such a frame; anything
+/// else is an error.
 fn no_room(error: io::Error) -> io::Result<()> {
     match Errno::from_io_error(&error) {
-        Some(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::INTR | Errno::INVAL | Errno::MSGSIZE) => Ok(()),
+        Some(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::INTR | Errno::INVAL | Errno::MSGSIZE) => {
+            Ok(())
+        }
         _ => Err(error),
     }
 }

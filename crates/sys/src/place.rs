@@ -1,7 +1,8 @@
 //! A place in the network: a network namespace of its own, and a thread that lives in it.
 //!
-//! What that thread does, the threads and programs it starts, and the sockets they open belong to the namespace. It ends when nobody
-//! holds it any more: the place was dropped, and its threads and programs are gone.
+//! What that thread does, the threads and programs it starts, and the sockets they open belong to the
+//! namespace. It ends when nobody holds it any more: the place was dropped, and its threads and programs are
+//! gone.
 
 use std::fmt;
 use std::io;

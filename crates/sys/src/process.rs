@@ -25,7 +25,9 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
     // SAFETY: the closure runs between fork and exec and makes one system call that is async-signal-safe;
     // it allocates nothing and touches no lock.
     unsafe {
-        command.pre_exec(|| rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into))
+        command.pre_exec(|| {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into)
+        })
     }
 }
 
@@ -113,8 +115,8 @@ fn signal_tree(root: u32, signal: Signal) {
     pids.into_iter().for_each(|pid| signal_one(pid, signal));
 }
 
-/// Puts this process before others, where we may, until the value is dropped: it must still get its turn when a thousand others want
-/// theirs.
+/// Puts this process before others, where we may, until the value is dropped: it must still get its turn when
+/// a thousand others want theirs.
 #[derive(Debug)]
 pub struct Urgent {
     before: Option<i32>,
@@ -170,7 +172,8 @@ pub fn parent() -> u32 {
 /// Every process with its parent.
 fn parents() -> impl Iterator<Item = (u32, u32)> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).take(MAX_PROCESSES);
+    let pids =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).take(MAX_PROCESSES);
     pids.filter_map(|pid| Some((pid, parent_of(pid)?)))
 }
 
@@ -180,8 +183,8 @@ pub fn parent_of(pid: u32) -> Option<u32> {
     stat(pid)?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The letter that stands for what a process does (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped, `Z` has
-/// ended and nobody has asked how; `None`: it is gone.
+/// The letter that stands for what a process does (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped,
+/// `Z` has ended and nobody has asked how; `None`: it is gone.
 #[must_use]
 pub fn state_of(pid: u32) -> Option<char> {
     stat(pid)?.trim_start().chars().next()

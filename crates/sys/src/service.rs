@@ -1,5 +1,5 @@
-//! What a program needs that runs in the background: to be alone, to outlive the terminal, to say that it is ready, to know who asks, and to
-//! give up what it needs no more.
+//! What a program needs that runs in the background: to be alone, to outlive the terminal, to say that it is
+//! ready, to know who asks, and to give up what it needs no more.
 
 use std::env;
 use std::ffi::OsStr;
@@ -18,7 +18,8 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 const NOTIFY: &str = "NOTIFY_SOCKET";
 
 /// What [`keep_only_network`] keeps.
-const NEEDED: CapabilitySet = CapabilitySet::NET_ADMIN.union(CapabilitySet::NET_RAW).union(CapabilitySet::BPF);
+const NEEDED: CapabilitySet =
+    CapabilitySet::NET_ADMIN.union(CapabilitySet::NET_RAW).union(CapabilitySet::BPF);
 
 /// Who is at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,8 @@ impl Alone {
 
 /// Makes the command's process leader of a session of its own: the terminal's end is not its end.
 pub fn detached(command: &mut Command) -> &mut Command {
-    // SAFETY: the closure runs between fork and exec and makes one system call that is async-signal-safe; it allocates nothing and touches no lock.
+    // SAFETY: the closure runs between fork and exec and makes one system call that is async-signal-safe; it
+    // allocates nothing and touches no lock.
     unsafe { command.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into)) }
 }
 
@@ -78,9 +80,9 @@ pub fn notify(state: &str) -> io::Result<()> {
     UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address).map(drop)
 }
 
-/// Gives up every privilege of the calling thread and of those it starts, but for what a shaper goes on to need when its device comes back: to set up
-/// networks, to send raw frames and to load the programs that lead packets to it (and, `realtime`, to go before others). Programs that are run from now on
-/// get none back.
+/// Gives up every privilege of the calling thread and of those it starts, but for what a shaper goes on to
+/// need when its device comes back: to set up networks, to send raw frames and to load the programs that lead
+/// packets to it (and, `realtime`, to go before others). Programs that are run from now on get none back.
 ///
 /// # Errors
 /// The kernel does not allow it.

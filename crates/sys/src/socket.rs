@@ -1,4 +1,5 @@
-//! What the standard library's sockets lack: TCP's own account of a connection, its congestion control, echo requests.
+//! What the standard library's sockets lack: TCP's own account of a connection, its congestion control, echo
+//! requests.
 
 use std::io;
 use std::mem::offset_of;
@@ -7,7 +8,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use libc::c_int;
-use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_ipv6_v6only, set_socket_reuseaddr, set_tcp_congestion};
+use rustix::net::sockopt::{
+    set_ip_tos, set_ipv6_tclass, set_ipv6_v6only, set_socket_reuseaddr, set_tcp_congestion,
+};
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto};
 
 use crate::sockopt;
@@ -35,10 +38,12 @@ struct KernelTcpInfo {
 }
 
 const _: () = assert!(offset_of!(KernelTcpInfo, rtt) == 68 && offset_of!(KernelTcpInfo, snd_cwnd) == 80);
-const _: () = assert!(offset_of!(KernelTcpInfo, total_retrans) == 100 && offset_of!(KernelTcpInfo, bytes_acked) == 120);
+const _: () =
+    assert!(offset_of!(KernelTcpInfo, total_retrans) == 100 && offset_of!(KernelTcpInfo, bytes_acked) == 120);
 const _: () = assert!(offset_of!(KernelTcpInfo, delivery_rate) == 160 && TCP_INFO_BYTES == 168);
 const _: () = assert!(offset_of!(libc::tcp_info, tcpi_rtt) == offset_of!(KernelTcpInfo, rtt));
-const _: () = assert!(offset_of!(libc::tcp_info, tcpi_total_retrans) == offset_of!(KernelTcpInfo, total_retrans));
+const _: () =
+    assert!(offset_of!(libc::tcp_info, tcpi_total_retrans) == offset_of!(KernelTcpInfo, total_retrans));
 
 /// What TCP knows of a connection (`tcp_info` of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +79,8 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Lets no more than so many octets of a TCP socket wait to be sent for the first time: what is written is on its way soon.
+/// Lets no more than so many octets of a TCP socket wait to be sent for the first time: what is written is on
+/// its way soon.
 ///
 /// # Errors
 /// It is no TCP socket.
@@ -143,7 +149,8 @@ impl Echo {
             IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP),
             IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6),
         };
-        let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(protocol))?;
+        let socket =
+            rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(protocol))?;
         rustix::net::connect(&socket, &SocketAddr::new(to, 0))?;
         Ok(Echo { socket, v6: to.is_ipv6() })
     }

@@ -73,7 +73,10 @@ mod tests {
         for value in [1, 0] {
             set(&socket, libc::SOL_SOCKET, libc::SO_BROADCAST, value).expect("an option of every socket");
             let mut read = [0xff_u8; 4];
-            assert_eq!(get(&socket, libc::SOL_SOCKET, libc::SO_BROADCAST, &mut read).expect("it is readable"), 4);
+            assert_eq!(
+                get(&socket, libc::SOL_SOCKET, libc::SO_BROADCAST, &mut read).expect("it is readable"),
+                4
+            );
             assert_eq!(c_int::from_ne_bytes(read), value);
         }
     }

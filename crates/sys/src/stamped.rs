@@ -1,5 +1,5 @@
-//! Datagrams with what the kernel knows of them: when they came and when they left, their hop limit and DS field, and errors that others sent
-//! back for them.
+//! Datagrams with what the kernel knows of them: when they came and when they left, their hop limit and DS
+//! field, and errors that others sent back for them.
 
 use std::io::{self, IoSliceMut};
 use std::mem::offset_of;
@@ -25,8 +25,10 @@ const EXTENDED: usize = size_of::<sock_extended_err>();
 const CONTROL: usize = 512;
 
 const _: () = assert!(EXTENDED == 16 && offset_of!(sock_extended_err, ee_errno) == 0);
-const _: () = assert!(offset_of!(sock_extended_err, ee_origin) == 4 && offset_of!(sock_extended_err, ee_type) == 5);
-const _: () = assert!(offset_of!(sock_extended_err, ee_code) == 6 && offset_of!(sock_extended_err, ee_data) == 12);
+const _: () =
+    assert!(offset_of!(sock_extended_err, ee_origin) == 4 && offset_of!(sock_extended_err, ee_type) == 5);
+const _: () =
+    assert!(offset_of!(sock_extended_err, ee_code) == 6 && offset_of!(sock_extended_err, ee_data) == 12);
 
 /// A datagram that came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,14 +74,19 @@ pub struct Notice {
     pub stamp_ns: Option<u64>,
 }
 
-/// Has the kernel note when datagrams come, their hop limit and DS field, and keep the errors that come back. With `departures` it also tells when
-/// each one that is sent reaches the driver, numbered anew from 0; false: it cannot.
+/// Has the kernel note when datagrams come, their hop limit and DS field, and keep the errors that come back.
+/// With `departures` it also tells when each one that is sent reaches the driver, numbered anew from 0;
+/// false: it cannot.
 ///
 /// # Errors
 /// It is no socket for datagrams.
 pub fn note(socket: &impl AsFd, v6: bool, departures: bool) -> io::Result<bool> {
     let options = match v6 {
-        false => [(libc::SOL_IP, libc::IP_RECVERR), (libc::SOL_IP, libc::IP_RECVTTL), (libc::SOL_IP, libc::IP_RECVTOS)],
+        false => [
+            (libc::SOL_IP, libc::IP_RECVERR),
+            (libc::SOL_IP, libc::IP_RECVTTL),
+            (libc::SOL_IP, libc::IP_RECVTOS),
+        ],
         true => [
             (libc::SOL_IPV6, libc::IPV6_RECVERR),
             (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
@@ -98,7 +105,8 @@ pub fn note(socket: &impl AsFd, v6: bool, departures: bool) -> io::Result<bool> 
 /// # Errors
 /// What the kernel says.
 pub fn hop_limit(socket: &impl AsFd, v6: bool, hops: u8) -> io::Result<()> {
-    let (level, name) = if v6 { (libc::SOL_IPV6, libc::IPV6_UNICAST_HOPS) } else { (libc::SOL_IP, libc::IP_TTL) };
+    let (level, name) =
+        if v6 { (libc::SOL_IPV6, libc::IPV6_UNICAST_HOPS) } else { (libc::SOL_IP, libc::IP_TTL) };
     sockopt::set(socket, level, name, hops.into())
 }
 
@@ -174,7 +182,9 @@ fn take(socket: &impl AsFd, buffer: &mut [u8], queue: c_int) -> io::Result<Optio
     let control_len = message.control_len();
     match received {
         Ok(octets) => Ok(Some(Read { octets, control_len, ..read })),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -236,6 +246,9 @@ mod tests {
         let mut buffer = [0; 64];
         let told = notice(&near, &mut buffer).expect("it is open").expect("it was refused");
         let by = Some(IpAddr::from([127, 0, 0, 1]));
-        assert_eq!((told.about, &buffer[..told.octets]), (About::Icmp { kind: 3, code: 3, by }, &b"whoever"[..]));
+        assert_eq!(
+            (told.about, &buffer[..told.octets]),
+            (About::Icmp { kind: 3, code: 3, by }, &b"whoever"[..])
+        );
     }
 }

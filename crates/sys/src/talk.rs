@@ -1,4 +1,5 @@
-//! A conversation with the kernel over rtnetlink: messages whose octets others make, acknowledged one by one, and dumps.
+//! A conversation with the kernel over rtnetlink: messages whose octets others make, acknowledged one by one,
+//! and dumps.
 
 use std::fmt;
 use std::io;
@@ -73,7 +74,12 @@ impl Talk {
     }
 
     fn over(protocol: Option<rustix::net::Protocol>) -> io::Result<Talk> {
-        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+        let socket = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            protocol,
+        )?;
         // Acknowledgements bring the head of the message only, and the kernel's words.
         for option in [libc::NETLINK_CAP_ACK, libc::NETLINK_EXT_ACK] {
             // A kernel that cannot do this (before 4.12) answers with numbers alone.
@@ -82,8 +88,8 @@ impl Talk {
         Ok(Talk { socket, sequence: 0, buffer: vec![0; ANSWER] })
     }
 
-    /// Sends a message that asks to be acknowledged, and waits until it is: what follows a refusal is not sent before somebody has
-    /// decided so.
+    /// Sends a message that asks to be acknowledged, and waits until it is: what follows a refusal is not
+    /// sent before somebody has decided so.
     ///
     /// # Errors
     /// The socket's; within, the kernel's refusal.
@@ -99,9 +105,10 @@ impl Talk {
         }
     }
 
-    /// Sends messages in one piece. One of them asks to be acknowledged and says by that that the kernel came to its end; of the others only
-    /// refusals come back, beside the place of the refused. Whether what follows a refusal was done all the same is the kernel's affair:
-    /// netfilter's batches are undone, traffic control's messages are not.
+    /// Sends messages in one piece. One of them asks to be acknowledged and says by that that the kernel came
+    /// to its end; of the others only refusals come back, beside the place of the refused. Whether what
+    /// follows a refusal was done all the same is the kernel's affair: netfilter's batches are undone,
+    /// traffic control's messages are not.
     ///
     /// # Errors
     /// The socket's, or the kernel did not come to the end of them.
@@ -129,7 +136,8 @@ impl Talk {
             };
             for answer in messages(&self.buffer[..length.min(ANSWER)]) {
                 let at = answer.sequence.wrapping_sub(first) as usize;
-                if answer.kind != NLMSG_ERROR || answer.sequence.wrapping_sub(first) > self.sequence.wrapping_sub(first)
+                if answer.kind != NLMSG_ERROR
+                    || answer.sequence.wrapping_sub(first) > self.sequence.wrapping_sub(first)
                 {
                     continue;
                 }
@@ -242,7 +250,10 @@ pub(crate) fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
 
 /// What an acknowledgement says; `None`: it was done.
 fn refusal(answer: &Answer<'_>) -> Option<Refused> {
-    let code = answer.body.get(..4).map(|octets| i32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]))?;
+    let code = answer
+        .body
+        .get(..4)
+        .map(|octets| i32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]))?;
     if code == 0 {
         return None;
     }

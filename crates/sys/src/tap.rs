@@ -1,4 +1,5 @@
-//! A TAP or TUN device whose packets may be unfinished: super-packets stay whole, checksums uncomputed, and each says so (see [`crate::offload`]).
+//! A TAP or TUN device whose packets may be unfinished: super-packets stay whole, checksums uncomputed, and
+//! each says so (see [`crate::offload`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -40,7 +41,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Makes a device in the network namespace of the calling thread; `%d` in its name becomes the first number that is free.
+    /// Makes a device in the network namespace of the calling thread; `%d` in its name becomes the first
+    /// number that is free.
     ///
     /// # Errors
     /// `NotFound` where the kernel has no such devices, `PermissionDenied` where we may not make them here.
@@ -80,7 +82,8 @@ impl Tap {
         Ok(unsafe { ioctl(&self.fd, IntegerSetter::<SET_OFFLOAD>::new_usize(what as usize)) }?)
     }
 
-    /// The next packet that was sent by the device, its offload head first; what no room is left for is cut off. `None`: there is none now.
+    /// The next packet that was sent by the device, its offload head first; what no room is left for is cut
+    /// off. `None`: there is none now.
     ///
     /// # Errors
     /// The device is gone, or down.
@@ -92,7 +95,8 @@ impl Tap {
         }
     }
 
-    /// Lets a packet arrive there, its offload head first; false: no room, or the kernel takes it for no packet.
+    /// Lets a packet arrive there, its offload head first; false: no room, or the kernel takes it for no
+    /// packet.
     ///
     /// # Errors
     /// The device is gone, or down.

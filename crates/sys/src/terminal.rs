@@ -10,7 +10,8 @@ pub fn size(terminal: &impl AsFd) -> Option<(usize, usize)> {
     (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col.into(), size.ws_row.into()))
 }
 
-/// A terminal that hands over each key at once and does not show it, until this goes. Ctrl-C stays what it is.
+/// A terminal that hands over each key at once and does not show it, until this goes. Ctrl-C stays what it
+/// is.
 pub struct Keys<F: AsFd> {
     terminal: F,
     before: Termios,

@@ -1,5 +1,5 @@
-//! TUN devices: what a namespace sends out by one comes here as IP packets, and what is written here arrives there. TAP devices are the same
-//! with frames of Ethernet on their side of the door.
+//! TUN devices: what a namespace sends out by one comes here as IP packets, and what is written here arrives
+//! there. TAP devices are the same with frames of Ethernet on their side of the door.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -33,8 +33,8 @@ impl Turn {
         Turn::default()
     }
 
-    /// Goes before all usual programs (SCHED_FIFO) and those of a lower priority (1 to 99; the kernel's own threads mostly have 50). What
-    /// it starts does not.
+    /// Goes before all usual programs (SCHED_FIFO) and those of a lower priority (1 to 99; the kernel's own
+    /// threads mostly have 50). What it starts does not.
     ///
     /// # Errors
     /// Neither `CAP_SYS_NICE` nor a limit of real-time priorities that allows it.
@@ -75,7 +75,8 @@ impl Drop for Turn {
 fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
     // By number: musl's own sched_setscheduler() does nothing but fail.
     // SAFETY: the kernel reads one number, the priority, which outlives the call; 0 is the calling thread.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0 as c_int, policy, &raw const priority) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0 as c_int, policy, &raw const priority) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

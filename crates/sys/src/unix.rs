@@ -11,7 +11,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 /// How often it is tried while the queue of those who wait to be accepted is full.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Connects to the socket at a path. `connect(2)` blocks for as long as the owner of the socket accepts nobody and its queue is full; this gives up after `patience`.
+/// Connects to the socket at a path. `connect(2)` blocks for as long as the owner of the socket accepts
+/// nobody and its queue is full; this gives up after `patience`.
 ///
 /// # Errors
 /// What `socket(2)` and `connect(2)` report; [`io::ErrorKind::TimedOut`].
@@ -45,11 +46,15 @@ mod tests {
         let listener = UnixListener::bind(&path).expect("a socket");
         assert!(connect(&path, Duration::ZERO).is_ok());
         // The queue has an end.
-        let waiting: Vec<_> = std::iter::from_fn(|| connect(&path, Duration::ZERO).ok()).take(100_000).collect();
+        let waiting: Vec<_> =
+            std::iter::from_fn(|| connect(&path, Duration::ZERO).ok()).take(100_000).collect();
         let full = connect(&path, Duration::ZERO).expect_err("the queue is full");
         assert_eq!(full.kind(), io::ErrorKind::TimedOut, "after {}", waiting.len());
         drop(listener);
-        assert_eq!(connect(&path, Duration::ZERO).expect_err("gone").kind(), io::ErrorKind::ConnectionRefused);
+        assert_eq!(
+            connect(&path, Duration::ZERO).expect_err("gone").kind(),
+            io::ErrorKind::ConnectionRefused
+        );
         std::fs::remove_file(&path).expect("it is there");
     }
 }

@@ -41,7 +41,8 @@ impl Waiter {
         Ok(epoll::add(&self.set, fd, EventData::new_u64(number), EventFlags::IN)?)
     }
 
-    /// Waits until one of them can be read or was closed at its other end, or a time has passed (`None`: however long it takes). The numbers of those.
+    /// Waits until one of them can be read or was closed at its other end, or a time has passed (`None`:
+    /// however long it takes). The numbers of those.
     ///
     /// # Errors
     /// What `epoll_wait(2)` reports, except interruptions, which count as nothing ready.

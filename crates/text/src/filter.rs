@@ -8,7 +8,8 @@ use core::fmt::Write as _;
 /// The longest character of UTF-8, in bytes.
 const MAX_CHAR: usize = 4;
 
-/// Makes a stream of foreign bytes visible: what [`lines`] does to text, and bytes that are not UTF-8 as `\xff`.
+/// Makes a stream of foreign bytes visible: what [`lines`] does to text, and bytes that are not UTF-8 as
+/// `\xff`.
 ///
 /// Holds back at most three bytes, the begin of a character that the next piece may complete.
 #[derive(Debug, Default)]
@@ -81,7 +82,11 @@ mod tests {
 
     #[test]
     fn where_a_stream_is_cut_makes_no_difference() {
-        let stream = "a\x1b[2Jb\u{202e}é網\u{1f600}\n".as_bytes().iter().copied().chain([0xff, 0xc3, 0x28, 0xe2, 0x80]);
+        let stream = "a\x1b[2Jb\u{202e}é網\u{1f600}\n"
+            .as_bytes()
+            .iter()
+            .copied()
+            .chain([0xff, 0xc3, 0x28, 0xe2, 0x80]);
         let stream: Vec<u8> = stream.collect();
         let whole = Filter::whole(&stream);
         assert_eq!(whole, "a\\x1b[2Jb\\u{202e}é網\u{1f600}\n\\xff\\xc3(\\xe2\\x80");

@@ -2,12 +2,13 @@
 #![forbid(unsafe_code)]
 //! Foreign text, safe to print.
 //!
-//! Scripts, file names, result files, device names and servers choose bytes that end on somebody's terminal. A terminal takes some of
-//! them as commands (ESC, CSI, OSC: ECMA-48), and some characters make text look different from what it is (bidirectional overrides,
-//! zero-width characters: Unicode TR 36 and 39, CVE-2021-42574). Here they become visible: `\x1b`, `\u{202e}`.
+//! Scripts, file names, result files, device names and servers choose bytes that end on somebody's terminal.
+//! A terminal takes some of them as commands (ESC, CSI, OSC: ECMA-48), and some characters make text look
+//! different from what it is (bidirectional overrides, zero-width characters: Unicode TR 36 and 39,
+//! CVE-2021-42574). Here they become visible: `\x1b`, `\u{202e}`.
 //!
-//! [`line()`] and [`lines`] are for text, [`json`] for a document in JSON (it stays the same document), [`Filter`] for bytes that come
-//! piece by piece.
+//! [`line()`] and [`lines`] are for text, [`json`] for a document in JSON (it stays the same document),
+//! [`Filter`] for bytes that come piece by piece.
 //!
 //! Pure: no clock, no IO, no global state.
 

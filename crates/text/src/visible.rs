@@ -3,7 +3,8 @@
 use alloc::string::String;
 use core::fmt::{self, Display};
 
-/// Foreign text of one line: control characters, newline and tab among them, and invisible characters as escapes.
+/// Foreign text of one line: control characters, newline and tab among them, and invisible characters as
+/// escapes.
 pub fn line(text: &str) -> Visible<'_> {
     Visible { text, breaks: false, form: Form::Text }
 }
@@ -13,8 +14,8 @@ pub fn lines(text: &str) -> Visible<'_> {
     Visible { text, breaks: true, form: Form::Text }
 }
 
-/// A document in JSON: characters that a terminal could take as commands stand as `\u001b`, which a JSON parser reads as the same
-/// characters. In valid JSON they occur only inside strings.
+/// A document in JSON: characters that a terminal could take as commands stand as `\u001b`, which a JSON
+/// parser reads as the same characters. In valid JSON they occur only inside strings.
 pub fn json(text: &str) -> Visible<'_> {
     Visible { text, breaks: true, form: Form::Json }
 }
@@ -77,9 +78,10 @@ impl From<Visible<'_>> for String {
     }
 }
 
-/// True for characters that a terminal shows and does not obey; false for C0, DEL, C1, and Unicode's invisible format characters
-/// (bidirectional controls, zero-width characters, line and paragraph separators, fillers, annotations, tags). The joiners U+200C and
-/// U+200D are invisible too. Variation selectors and combining marks pass: they belong to the character before them.
+/// True for characters that a terminal shows and does not obey; false for C0, DEL, C1, and Unicode's
+/// invisible format characters (bidirectional controls, zero-width characters, line and paragraph separators,
+/// fillers, annotations, tags). The joiners U+200C and U+200D are invisible too. Variation selectors and
+/// combining marks pass: they belong to the character before them.
 pub fn is_visible(letter: char) -> bool {
     !matches!(letter as u32,
         0x00..=0x1f | 0x7f..=0x9f
@@ -148,7 +150,12 @@ mod tests {
     fn nothing_printed_is_obeyed_whatever_comes_in() {
         let every: String = ('\0'..=char::MAX).collect();
         assert!(line(&every).to_string().chars().all(is_visible));
-        assert!(json(&every).to_string().chars().all(|letter| matches!(letter, '\n' | '\t') || is_visible(letter)));
+        assert!(
+            json(&every)
+                .to_string()
+                .chars()
+                .all(|letter| matches!(letter, '\n' | '\t') || is_visible(letter))
+        );
         let ascii = |letter: &char| matches!(letter, ' '..='~');
         assert!(every.chars().filter(ascii).all(is_visible), "ASCII that prints is printed");
     }

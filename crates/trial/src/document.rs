@@ -102,8 +102,12 @@ fn direct_packets(trial: &Trial<'_>, run: &Run) -> u64 {
 fn probe(trial: &Trial<'_>, item: &Item, outcome: &Outcome) -> doc::Probe {
     let answers = match outcome {
         Outcome::Ping(echoes) => echoes.iter().map(|e| (since(e.sent), e.rtt.map(|rtt| rtt.0))).collect(),
-        Outcome::Datagrams(journeys) => journeys.iter().map(|j| (since(j.sent), j.took.map(|took| took.0))).collect(),
-        Outcome::Transaction(goes) => goes.iter().map(|go| (since(go.began), go.all.map(|all| all.0))).collect(),
+        Outcome::Datagrams(journeys) => {
+            journeys.iter().map(|j| (since(j.sent), j.took.map(|took| took.0))).collect()
+        }
+        Outcome::Transaction(goes) => {
+            goes.iter().map(|go| (since(go.began), go.all.map(|all| all.0))).collect()
+        }
         Outcome::Bulk(_) => Vec::new(),
     };
     doc::Probe {
@@ -115,8 +119,16 @@ fn probe(trial: &Trial<'_>, item: &Item, outcome: &Outcome) -> doc::Probe {
     }
 }
 
-fn flow(trial: &Trial<'_>, run: &Run, item: &Item, up: bool, outcome: &Outcome, progress: &[u64]) -> doc::Flow {
-    let mut flow = doc::Flow { title: item.title.clone(), up, class: trial.class_of(item), ..doc::Flow::default() };
+fn flow(
+    trial: &Trial<'_>,
+    run: &Run,
+    item: &Item,
+    up: bool,
+    outcome: &Outcome,
+    progress: &[u64],
+) -> doc::Flow {
+    let mut flow =
+        doc::Flow { title: item.title.clone(), up, class: trial.class_of(item), ..doc::Flow::default() };
     match outcome {
         Outcome::Bulk(result) => {
             flow.bytes = result.acked;
@@ -151,10 +163,12 @@ fn flow(trial: &Trial<'_>, run: &Run, item: &Item, up: bool, outcome: &Outcome, 
 
 fn series(trial: &Trial<'_>, run: &Run, course: &ClassReadings) -> doc::ClassSeries {
     let place = DeviceClass { device: course.device.clone(), class: course.id };
-    let leaf = match run.trees.classes.iter().find(|class| class.classid == course.id && class.dev == course.device) {
-        Some(class) => is_leaf(class, &run.trees.classes),
-        None => true,
-    };
+    let leaf =
+        match run.trees.classes.iter().find(|class| class.classid == course.id && class.dev == course.device)
+        {
+            Some(class) => is_leaf(class, &run.trees.classes),
+            None => true,
+        };
     doc::ClassSeries {
         id: place.label(trial.policy),
         title: trial.title_of(&place),
@@ -219,8 +233,11 @@ fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &m
     }
     if tops.is_empty() && nodes.len() < MOST_NODES {
         // Kinds with one class that has no counters of its own, as tbf: what hangs there hangs on the qdisc.
-        let inside = |q: &&QdiscDump| q.dev == of.dev && q.parent != Handle::ROOT && q.parent.major() == major;
-        for inner in run.trees.qdiscs.iter().filter(inside).filter(|q| !q.handle.is_none() && q.handle != of.handle) {
+        let inside =
+            |q: &&QdiscDump| q.dev == of.dev && q.parent != Handle::ROOT && q.parent.major() == major;
+        for inner in
+            run.trees.qdiscs.iter().filter(inside).filter(|q| !q.handle.is_none() && q.handle != of.handle)
+        {
             qdisc(trial, run, inner, of.handle.to_string(), nodes);
         }
     }
@@ -270,8 +287,11 @@ fn subtree(
     for below in by_id(children) {
         subtree(trial, run, below, id.clone(), nodes, depth - 1);
     }
-    for leaf in
-        run.trees.qdiscs.iter().filter(|q| q.dev == class.dev && q.parent == class.classid && !q.handle.is_none())
+    for leaf in run
+        .trees
+        .qdiscs
+        .iter()
+        .filter(|q| q.dev == class.dev && q.parent == class.classid && !q.handle.is_none())
     {
         qdisc(trial, run, leaf, id.clone(), nodes);
     }
@@ -284,7 +304,8 @@ fn qdisc_options(of: &QdiscDump) -> String {
 }
 
 fn class_options(of: &ClassDump) -> String {
-    let line = tc::show_classes(std::slice::from_ref(of), &ShowWhat::of(Object::Class), &ShowFlags::default());
+    let line =
+        tc::show_classes(std::slice::from_ref(of), &ShowWhat::of(Object::Class), &ShowFlags::default());
     after_words(&line, &["root", "parent", "leaf"])
 }
 

@@ -1,4 +1,5 @@
-//! Where packets are lost with the policy: in its classes, at its filters, in the buffers of modem and provider.
+//! Where packets are lost with the policy: in its classes, at its filters, in the buffers of modem and
+//! provider.
 
 use crate::home::Run;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +14,13 @@ use tidegate_syntax::units::print_rate;
 pub(crate) fn outside_classes(run: &Run) -> Vec<FilterDrops> {
     let mut found = Vec::new();
     let mut by_filters: BTreeMap<(&str, u16), u64> = BTreeMap::new();
-    let hooks: BTreeSet<(&str, u16)> =
-        run.trees.qdiscs.iter().filter(|q| q.kind.is_hook()).map(|q| (q.dev.as_str(), q.handle.major())).collect();
+    let hooks: BTreeSet<(&str, u16)> = run
+        .trees
+        .qdiscs
+        .iter()
+        .filter(|q| q.kind.is_hook())
+        .map(|q| (q.dev.as_str(), q.handle.major()))
+        .collect();
     for dump in &run.trees.filters {
         let FilterEntry::Filter { actions, .. } = &dump.entry else { continue };
         for action in actions.iter().filter(|action| action.drops > 0) {
@@ -26,14 +32,17 @@ pub(crate) fn outside_classes(run: &Run) -> Vec<FilterDrops> {
         }
     }
     for qdisc in run.trees.qdiscs.iter().filter(|q| !q.handle.is_none() && !q.kind.is_hook()) {
-        let own = |class: &&ClassDump| class.dev == qdisc.dev && class.classid.qdisc() == qdisc.handle && counts(class);
+        let own = |class: &&ClassDump| {
+            class.dev == qdisc.dev && class.classid.qdisc() == qdisc.handle && counts(class)
+        };
         let classes: Vec<&ClassDump> = run.trees.classes.iter().filter(own).collect();
         if classes.is_empty() {
             continue;
         }
         // What a class's queue dropped, the qdisc counts too, and all above it.
         let hung = |class: Handle| run.trees.qdiscs.iter().find(|q| q.dev == qdisc.dev && q.parent == class);
-        let leaves = classes.iter().filter(|class| !classes.iter().any(|other| other.parent == class.classid));
+        let leaves =
+            classes.iter().filter(|class| !classes.iter().any(|other| other.parent == class.classid));
         let in_leaves = leaves.map(|leaf| match (hung(leaf.classid), &leaf.stats) {
             (Some(queue), _) => u64::from(queue.stats.drops),
             (None, Some(stats)) => u64::from(stats.drops),
@@ -42,7 +51,12 @@ pub(crate) fn outside_classes(run: &Run) -> Vec<FilterDrops> {
         let by_filters = by_filters.get(&(qdisc.dev.as_str(), qdisc.handle.major())).copied().unwrap_or(0);
         let dropped = u64::from(qdisc.stats.drops).saturating_sub(in_leaves.sum::<u64>() + by_filters);
         if dropped > 0 {
-            let title = format!("{} {} on {}, which had no class for them", qdisc.kind.name(), qdisc.handle, qdisc.dev);
+            let title = format!(
+                "{} {} on {}, which had no class for them",
+                qdisc.kind.name(),
+                qdisc.handle,
+                qdisc.dev
+            );
             found.push(FilterDrops { title, dropped });
         }
     }
@@ -51,7 +65,8 @@ pub(crate) fn outside_classes(run: &Run) -> Vec<FilterDrops> {
 
 /// `the policer at 8Mbit of the u32 filter of preference 10 at 1: of eth0`.
 fn title(dump: &FilterDump, act: &Act) -> String {
-    let filter = format!("the {} filter of preference {} at {} of {}", dump.kind, dump.pref, dump.parent, dump.dev);
+    let filter =
+        format!("the {} filter of preference {} at {} of {}", dump.kind, dump.pref, dump.parent, dump.dev);
     match act {
         Act::Police(police) => {
             let rate = police.rate.as_ref().map(|spec| format!(" at {}", print_rate(spec.rate, false)));
@@ -69,7 +84,9 @@ pub(crate) fn sentence(run: &Measured) -> Option<String> {
     let leaves = run.classes.iter().filter(|class| class.leaf);
     places.extend(leaves.map(|class| (sum(&class.dropped), format!("in class {}", class.id))));
     places.extend(run.filter_drops.iter().map(|drops| (drops.dropped, format!("by {}", drops.title))));
-    places.extend(run.buffers.iter().map(|buffer| (buffer.dropped, format!("in the {}'s buffer", buffer.title))));
+    places.extend(
+        run.buffers.iter().map(|buffer| (buffer.dropped, format!("in the {}'s buffer", buffer.title))),
+    );
     places.retain(|(dropped, _)| *dropped > 0);
     places.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     if !lossy || places.is_empty() {
@@ -79,7 +96,11 @@ pub(crate) fn sentence(run: &Measured) -> Option<String> {
         places.iter().take(MOST_PLACES).map(|(dropped, place)| format!("{dropped} {place}")).collect();
     let others: u64 = places.iter().skip(MOST_PLACES).map(|(dropped, _)| dropped).sum();
     let others = if others > 0 { format!(", {others} elsewhere") } else { String::new() };
-    Some(format!("Packets dropped under {} with the policy, warm-up included: {}{others}.", run.title, told.join(", ")))
+    Some(format!(
+        "Packets dropped under {} with the policy, warm-up included: {}{others}.",
+        run.title,
+        told.join(", ")
+    ))
 }
 
 /// A loss above this share is worth a word.
@@ -94,13 +115,18 @@ mod tests {
 
     fn run(lost: usize) -> Measured {
         let answers = (0..100).map(|n| (n, (n as usize >= lost).then_some(1_000_000))).collect();
-        let class = |id: &str, leaf, dropped| ClassSeries { id: id.into(), leaf, dropped, ..ClassSeries::default() };
+        let class =
+            |id: &str, leaf, dropped| ClassSeries { id: id.into(), leaf, dropped, ..ClassSeries::default() };
         Measured {
             title: "1 upload".into(),
             window: (0, 100),
             step_ns: 1,
             probes: vec![Probe { answers, ..Probe::default() }],
-            classes: vec![class("1:1", false, vec![9]), class("1:10", true, vec![3, 4]), class("1:20", true, vec![0])],
+            classes: vec![
+                class("1:1", false, vec![9]),
+                class("1:10", true, vec![3, 4]),
+                class("1:20", true, vec![0]),
+            ],
             buffers: vec![BufferSeries { title: "modem".into(), dropped: 2, ..BufferSeries::default() }],
             filter_drops: vec![FilterDrops { title: "the policer at 8Mbit of F".into(), dropped: 40 }],
             ..Measured::default()
@@ -110,8 +136,8 @@ mod tests {
     #[test]
     fn places_are_named_where_something_is_not_answered() {
         assert_eq!(sentence(&run(2)), None);
-        let told = "Packets dropped under 1 upload with the policy, warm-up included: 40 by the policer at 8Mbit of F, 7 in class \
-                    1:10, 2 in the modem's buffer.";
+        let told = "Packets dropped under 1 upload with the policy, warm-up included: 40 by the policer at \
+        8Mbit of F, 7 in class 1:10, 2 in the modem's buffer.";
         assert_eq!(sentence(&run(3)).as_deref(), Some(told));
     }
 }

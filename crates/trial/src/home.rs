@@ -133,8 +133,8 @@ pub(crate) fn seconds(options: &TrialSettings, load: &Load) -> u64 {
     (setting.warm_up + setting.duration).0.div_ceil(1_000_000_000)
 }
 
-/// The devices whose queues a policy governs: the one before the modem or what stands on it, what is beneath, those that give back,
-/// the LAN's.
+/// The devices whose queues a policy governs: the one before the modem or what stands on it, what is beneath,
+/// those that give back, the LAN's.
 fn governed(gateway: &Gateway, policy: &TrialPolicy) -> Vec<DeviceId> {
     let names = [Some(&policy.wan), policy.beneath.as_ref(), Some(&policy.lan)].into_iter().flatten();
     names.chain(&policy.returning).filter_map(|name| gateway.device(name)).collect()
@@ -158,7 +158,8 @@ pub(crate) fn build(
     let beneath = policy.beneath.as_deref().map(&mut port);
     let returning = policy.returning.iter().map(|name| port(name)).collect();
     policy.stack(&mut machine.gateway);
-    // The device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame, unless the script says so.
+    // The device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame,
+    // unless the script says so.
     let asked_ring = policy.asked_ring(&machine.gateway, with_policy);
     let mtu = ids.first().map_or(1500, |id| machine.gateway.spec(*id).mtu).min(1500);
     let governed = governed(&machine.gateway, policy);
@@ -254,7 +255,8 @@ pub(crate) fn run(
         }
         if with_policy {
             let gateway = &mut home.net.machine.gateway;
-            let named: Vec<(String, DeviceId)> = devices.iter().map(|id| (gateway.name(*id).to_owned(), *id)).collect();
+            let named: Vec<(String, DeviceId)> =
+                devices.iter().map(|id| (gateway.name(*id).to_owned(), *id)).collect();
             let named = named.iter().map(|(name, id)| (name.as_str(), *id));
             courses.read(gateway, named, Roots::Configured, at);
             courses.end_step();

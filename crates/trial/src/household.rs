@@ -1,8 +1,8 @@
 //! Which addresses the computers of a trial have.
 //!
-//! Scripts are mostly written for 192.168.1.0/24, and there the computers stand. A policy that tells hosts apart by other
-//! addresses would take all of them for strangers, and be said to do nothing, or to let nothing through; so they get the
-//! addresses that it names.
+//! Scripts are mostly written for 192.168.1.0/24, and there the computers stand. A policy that tells hosts
+//! apart by other addresses would take all of them for strangers, and be said to do nothing, or to let
+//! nothing through; so they get the addresses that it names.
 
 use crate::loads::{Item, Load};
 use crate::policy::TrialPolicy;
@@ -94,8 +94,8 @@ impl Household {
     pub(crate) fn note(&self) -> Option<String> {
         let [busy, people, ..] = self.addresses.as_slice() else { return None };
         Some(format!(
-            "the policy names hosts by address, so the computers here have such addresses: transfers are {busy}'s, calls, \
-             look-ups, logins and web pages {people}'s"
+            "the policy names hosts by address, so the computers here have such addresses: transfers are \
+            {busy}'s, calls, look-ups, logins and web pages {people}'s"
         ))
     }
 }
@@ -156,8 +156,8 @@ fn ends(dump: &FilterDump) -> [Option<Net>; 2] {
     ends
 }
 
-/// The network of the local host that a rule asks for: its source, unless packets come from the modem; its destination,
-/// unless they go there.
+/// The network of the local host that a rule asks for: its source, unless packets come from the modem; its
+/// destination, unless they go there.
 fn of_rule(rule: &Rule, wan: &str) -> impl Iterator<Item = Net> {
     let plain = || rule.matches.iter().filter(|asked| !asked.not).map(|asked| &asked.what);
     let arrives = plain().any(|what| matches!(what, Condition::In(name) if name == wan));
@@ -221,8 +221,9 @@ mod tests {
 
     #[test]
     fn computers_have_the_addresses_that_filters_name() {
-        let filter =
-            |what: &str| format!("{ROOT}tc filter add dev eth0 parent 1: protocol ip prio 1 {what} flowid 1:1");
+        let filter = |what: &str| {
+            format!("{ROOT}tc filter add dev eth0 parent 1: protocol ip prio 1 {what} flowid 1:1")
+        };
         let rows = [
             ("u32 match ip src 10.0.0.8", vec!["10.0.0.8", "10.0.0.2", "10.0.0.3", "10.0.0.4"]),
             ("u32 match ip src 172.16.4.0/22", vec!["172.16.4.2", "172.16.4.3", "172.16.4.4", "172.16.4.5"]),
@@ -262,7 +263,8 @@ mod tests {
         }
         let download = format!(
             "{ROOT}tc qdisc add dev eth0 ingress
-             tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip dst 10.5.0.3 police rate 1mbit burst 10k drop"
+             tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip dst 10.5.0.3 police rate \
+             1mbit burst 10k drop"
         );
         assert_eq!(addresses(&download)[0], "10.5.0.3");
         let on_the_lan = format!(

@@ -64,8 +64,8 @@ const DOWNLOAD_PORTS: [u16; 3] = [443, 80, 443];
 /// DS fields of rrul's four classes: best effort, background (CS1), video (CS5), voice (EF).
 const RRUL: [(&str, u8); 4] = [("BE", 0), ("BK", 0x20), ("CS5", 0xa0), ("EF", 0xb8)];
 
-/// The loads of a trial: those asked for, else four, of which the uploads come from the gateway itself when the policy is about what
-/// that serves.
+/// The loads of a trial: those asked for, else four, of which the uploads come from the gateway itself when
+/// the policy is about what that serves.
 pub(crate) fn loads(options: &TrialSettings, policy: &TrialPolicy) -> Vec<Load> {
     let names: &[TrialLoad] = match options.load.as_slice() {
         [] => &[TrialLoad::Empty, TrialLoad::Up, TrialLoad::Down, TrialLoad::Both],
@@ -96,11 +96,17 @@ fn load(name: TrialLoad, options: &TrialSettings, policy: &TrialPolicy) -> Load 
         }
         TrialLoad::Server => {
             let n = n.unwrap_or(2);
-            (format!("{} from the gateway", count(n, "transfer")), served(n, policy.server_port().unwrap_or(80)))
+            (
+                format!("{} from the gateway", count(n, "transfer")),
+                served(n, policy.server_port().unwrap_or(80)),
+            )
         }
         TrialLoad::Hosts => {
             let ours = uploads(1).into_iter().map(|item| of(OTHER, "upload of the other computer", item));
-            ("4 uploads of one computer, 1 of another".to_owned(), uploads(4).into_iter().chain(ours).collect())
+            (
+                "4 uploads of one computer, 1 of another".to_owned(),
+                uploads(4).into_iter().chain(ours).collect(),
+            )
         }
         TrialLoad::Tcp1up => ("1 upload".to_owned(), up(1)),
         TrialLoad::Tcp1down => ("1 download".to_owned(), downloads(1)),
@@ -145,7 +151,11 @@ pub(crate) fn workload(workload: &Workload, options: &TrialSettings, policy: &Tr
             let mut titles = Vec::new();
             for (number, transfers) in (0..).zip(several) {
                 items.extend(of_host(number, *transfers, policy));
-                let whose = if transfers.host == 'a' { String::new() } else { format!(" of host {}", transfers.host) };
+                let whose = if transfers.host == 'a' {
+                    String::new()
+                } else {
+                    format!(" of host {}", transfers.host)
+                };
                 let what = if transfers.up { "upload" } else { "download" };
                 titles.push(format!("{}{whose}", count(transfers.count, what)));
             }
@@ -203,7 +213,12 @@ fn downloads(n: u16) -> Vec<Item> {
         let port = DOWNLOAD_PORTS[usize::from(i) % DOWNLOAD_PORTS.len()];
         let parties = Parties::new(BUSY, 45000 + i, port);
         let bulk = Bulk { parties, start: begins(i), ..Bulk::new(false, 0) };
-        Item::new(format!("down-{}", i + 1), format!("download {} (tcp {port})", i + 1), "", Traffic::Bulk(bulk))
+        Item::new(
+            format!("down-{}", i + 1),
+            format!("download {} (tcp {port})", i + 1),
+            "",
+            Traffic::Bulk(bulk),
+        )
     };
     (0..n).map(item).collect()
 }
@@ -220,7 +235,12 @@ fn served(n: u16, port: u16) -> Vec<Item> {
     let item = |i: u16| {
         let parties = Parties::new(Local::Gateway, port, 40000 + i);
         let bulk = Bulk { parties, start: begins(i), ..Bulk::new(true, 0) };
-        Item::new(format!("up-{}", i + 1), format!("visitor {} of port {port}", i + 1), "", Traffic::Bulk(bulk))
+        Item::new(
+            format!("up-{}", i + 1),
+            format!("visitor {} of port {port}", i + 1),
+            "",
+            Traffic::Bulk(bulk),
+        )
     };
     (0..n).map(item).collect()
 }
@@ -280,7 +300,9 @@ fn probe(name: TrialProbe, options: &TrialSettings) -> Vec<Item> {
             vec![Item::new("ping", "ping", "round trip", Traffic::Ping(Ping::every(PING_INTERVAL)))]
         }
         TrialProbe::Voip => call(options),
-        TrialProbe::Dns => vec![Item::new("dns", "DNS look-up", "until the answer", errand(30000, dns(), 300))],
+        TrialProbe::Dns => {
+            vec![Item::new("dns", "DNS look-up", "until the answer", errand(30000, dns(), 300))]
+        }
         TrialProbe::Ssh => {
             let mut item = Item::new("ssh", "SSH login", "until the prompt", errand(32000, login(), 1100));
             item.parties().dsfield = SSH_DSFIELD;
@@ -296,13 +318,15 @@ const SSH_DSFIELD: u8 = 0x48;
 /// EF, as telephones mark speech.
 const VOICE_DSFIELD: u8 = 0xb8;
 
-/// A call: speech both ways each 20 ms, G.711 where it takes no more than a quarter of either direction, else G.729; none where
-/// even that is too much.
+/// A call: speech both ways each 20 ms, G.711 where it takes no more than a quarter of either direction, else
+/// G.729; none where even that is too much.
 fn call(options: &TrialSettings) -> Vec<Item> {
     let slower = options.up.as_bits().min(options.down.as_bits());
     let codecs = [(160, "G.711"), (20, "G.729")];
     let fits = |payload: u32| u64::from(14 + 20 + 8 + 12 + payload) * 8 * 50 <= slower / 4;
-    let Some((payload, codec)) = codecs.into_iter().find(|(payload, _)| fits(*payload)) else { return vec![] };
+    let Some((payload, codec)) = codecs.into_iter().find(|(payload, _)| fits(*payload)) else {
+        return vec![];
+    };
     let speech = |up: bool| {
         Traffic::Datagrams(Datagrams {
             parties: Parties { dsfield: VOICE_DSFIELD, ..Parties::new(PEOPLE, 16384, 16384) },
@@ -376,7 +400,8 @@ mod tests {
         trial.simulate(&|| ());
         let document = trial.document();
         for name in load {
-            let runs: Vec<_> = document.runs.iter().filter(|run| run.load == name.id() && !run.witnesses).collect();
+            let runs: Vec<_> =
+                document.runs.iter().filter(|run| run.load == name.id() && !run.witnesses).collect();
             assert_eq!(runs.len(), 2, "{}: without the policy and with it", name.id());
             for run in runs {
                 let idle: Vec<&str> =

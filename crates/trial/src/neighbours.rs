@@ -1,6 +1,6 @@
-//! What becomes of ARP and of IPv6's neighbour discovery. The hosts of a trial know one another's addresses, so its
-//! own traffic does not show it: a policy that drops these would be praised for a link that dies. So they are sent
-//! through the policy's machine, alone.
+//! What becomes of ARP and of IPv6's neighbour discovery. The hosts of a trial know one another's addresses,
+//! so its own traffic does not show it: a policy that drops these would be praised for a link that dies. So
+//! they are sent through the policy's machine, alone.
 
 use crate::policy::TrialPolicy;
 use std::net::{IpAddr, Ipv6Addr};
@@ -28,15 +28,17 @@ pub(crate) fn sentences(policy: &TrialPolicy, ipv6: bool) -> Vec<String> {
         if kind.has_no_neighbours() {
             continue;
         }
-        let asks =
-            [("ARP requests", arp(), Route::Direct), ("IPv6's neighbour solicitations", solicitation(), Route::Local)];
+        let asks = [
+            ("ARP requests", arp(), Route::Direct),
+            ("IPv6's neighbour solicitations", solicitation(), Route::Local),
+        ];
         for (what, packet, route) in asks.into_iter().take(if ipv6 { 2 } else { 1 }) {
             let ways = [("leave by", Course::Leaves(id, route)), ("arrive at", Course::Arrives(id))];
             for (how, course) in ways {
                 let Some(loss) = always_dropped(&mut prober, &packet, course) else { continue };
                 told.push(format!(
-                    "{what} that {how} {device} are dropped {}: on a real link no host behind {device} stays reachable. What \
-                     follows is of hosts that know one another's addresses.",
+                    "{what} that {how} {device} are dropped {}: on a real link no host behind {device} \
+                    stays reachable. What follows is of hosts that know one another's addresses.",
                     by_whom(&reading, &mut prober, &loss)
                 ));
                 break;
@@ -78,7 +80,9 @@ fn by_whom(reading: &Reading, prober: &mut Prober, loss: &Loss) -> String {
     let kind = reading.qdiscs.iter().find(here).map(|q| q.kind);
     match (loss.why, kind) {
         (Why::Policy, None) => format!("by a filter on {device}"),
-        (Why::Policy, Some(kind)) if kind.is_hook() => format!("by a filter of the {} on {device}", kind.name()),
+        (Why::Policy, Some(kind)) if kind.is_hook() => {
+            format!("by a filter of the {} on {device}", kind.name())
+        }
         (Why::Policy, Some(kind)) => format!("by a filter at {} {} on {device}", kind.name(), loss.at),
         (Why::Unclassified, Some(kind)) => {
             let default = if kind == Kind::Hfsc { ", having no default" } else { "" };
@@ -98,11 +102,14 @@ mod tests {
     #[test]
     fn who_drops_arp_is_named_and_where() {
         let told = |script: &str| sentences(&policy(script), false);
-        let drr = "tc qdisc add dev eth0 root handle 1: drr\ntc class add dev eth0 parent 1: classid 1:1 drr\n";
-        let rest = ": on a real link no host behind eth0 stays reachable. What follows is of hosts that know one another's addresses.";
+        let drr =
+            "tc qdisc add dev eth0 root handle 1: drr\ntc class add dev eth0 parent 1: classid 1:1 drr\n";
+        let rest = ": on a real link no host behind eth0 stays reachable. What follows is of hosts that \
+        know one another's addresses.";
         let by = |who: &str| vec![format!("ARP requests that leave by eth0 are dropped by {who}{rest}")];
         assert_eq!(told(drr), by("drr 1: on eth0, which has no class for them"));
-        let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc\ntc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 1mbit\n";
+        let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc\ntc class add dev eth0 parent 1: classid 1:1 \
+        hfsc sc rate 1mbit\n";
         assert_eq!(told(hfsc), by("hfsc 1: on eth0, which has no class for them, having no default"));
         let filter = "tc qdisc add dev eth0 root handle 1: prio\n\
                       tc filter add dev eth0 parent 1: protocol all prio 1 u32 match u32 0 0 action drop\n";
@@ -110,7 +117,10 @@ mod tests {
         let arriving = "tc qdisc add dev eth0 root pfifo\ntc qdisc add dev eth0 handle ffff: ingress\n\
                         tc filter add dev eth0 parent ffff: protocol all prio 1 matchall action drop\n";
         let arrive = told(arriving);
-        assert!(arrive[0].starts_with("ARP requests that arrive at eth0 are dropped by a filter"), "{arrive:?}");
+        assert!(
+            arrive[0].starts_with("ARP requests that arrive at eth0 are dropped by a filter"),
+            "{arrive:?}"
+        );
         for fine in [
             "tc qdisc add dev eth0 root handle 1: htb\n",
             "tc qdisc add dev eth0 root pfifo\ntc qdisc add dev eth0 handle ffff: ingress\n\

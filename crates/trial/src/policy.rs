@@ -59,7 +59,8 @@ pub struct Configured {
 pub enum PolicyError {
     /// Packets are redirected to this device, which is down.
     Down(String),
-    /// No device is configured that leads to the modem; but packets that arrive at these, if any, are redirected.
+    /// No device is configured that leads to the modem; but packets that arrive at these, if any, are
+    /// redirected.
     Nothing(Vec<String>),
     /// These devices are configured, and no one said which leads to the modem.
     Several(Vec<String>),
@@ -70,17 +71,17 @@ impl fmt::Display for PolicyError {
         match self {
             PolicyError::Down(name) => write!(
                 f,
-                "packets are redirected to {name}, which is down, and so dropped: nothing would come through. Set it up in the \
-                 script: ip link set dev {name} up"
+                "packets are redirected to {name}, which is down, and so dropped: nothing would come \
+                through. Set it up in the script: ip link set dev {name} up"
             ),
             PolicyError::Nothing(given) if given.is_empty() => {
                 write!(f, "it hangs no qdisc at the root of any device, so there is nothing to try")
             }
             PolicyError::Nothing(given) => write!(
                 f,
-                "it hangs a qdisc at the root of {} only: what passes there comes from another device, by `action mirred egress \
-                 redirect`, and goes back to it. Give that device a qdisc or a filter in the script, or name the one that leads \
-                 to the modem with --dev",
+                "it hangs a qdisc at the root of {} only: what passes there comes from another device, by \
+                `action mirred egress redirect`, and goes back to it. Give that device a qdisc or a filter \
+                in the script, or name the one that leads to the modem with --dev",
                 given.join(", ")
             ),
             PolicyError::Several(several) => write!(
@@ -99,7 +100,9 @@ impl TrialPolicy {
     pub(crate) fn server_port(&self) -> Option<u16> {
         self.ops.iter().find_map(|op| {
             let Op::Netfilter(nf) = op else { return None };
-            let (NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule)) = &nf.command else { return None };
+            let (NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule)) = &nf.command else {
+                return None;
+            };
             if !chain.eq_ignore_ascii_case("output") {
                 return None;
             }
@@ -123,7 +126,8 @@ impl TrialPolicy {
         self.ops.iter().any(translates)
     }
 
-    /// No policy, on a machine with these devices: `wan` leads to the modem, or stands on `beneath`, which does.
+    /// No policy, on a machine with these devices: `wan` leads to the modem, or stands on `beneath`, which
+    /// does.
     pub fn none(wan: String, beneath: Option<String>, lan: String) -> TrialPolicy {
         let devices = [&wan, &lan].into_iter().chain(&beneath).cloned().collect();
         TrialPolicy { devices, wan, beneath, lan, ..TrialPolicy::default() }
@@ -140,7 +144,8 @@ impl TrialPolicy {
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(seed));
             let mut shim = machine.shim(&mut pool, &mut draws);
             for op in &self.ops {
-                // It was carried out once, so it will be again; were it refused, the table of classes would show it.
+                // It was carried out once, so it will be again; were it refused, the table of classes would
+                // show it.
                 let _ = shim.apply(op.clone());
             }
         }
@@ -152,7 +157,9 @@ impl TrialPolicy {
     /// The ends of veths that the policy makes: were one of them there, the other could not be made.
     fn pairs(&self) -> BTreeSet<&str> {
         let ends = self.ops.iter().filter_map(|op| match op {
-            Op::Link(LinkOp::Add { name, kind: LinkKind::Veth { peer } }) => Some([name.as_str(), peer.as_str()]),
+            Op::Link(LinkOp::Add { name, kind: LinkKind::Veth { peer } }) => {
+                Some([name.as_str(), peer.as_str()])
+            }
             _ => None,
         });
         ends.flatten().collect()
@@ -170,7 +177,12 @@ impl TrialPolicy {
             sources: Vec::new(),
             steps: Vec::new(),
             ops: self.ops.clone(),
-            devices: self.devices.iter().filter(|name| !self.pairs().contains(name.as_str())).map(spec).collect(),
+            devices: self
+                .devices
+                .iter()
+                .filter(|name| !self.pairs().contains(name.as_str()))
+                .map(spec)
+                .collect(),
             down: Vec::new(),
             dissector: self.dissector,
             kernel_log: Vec::new(),
@@ -202,8 +214,8 @@ impl TrialPolicy {
 }
 
 impl TrialPolicy {
-    /// What was configured, with the devices that lead to the modem and to the LAN; `dev` leads to the modem, or the
-    /// upper one of `over`, which stands on the lower, if that was said.
+    /// What was configured, with the devices that lead to the modem and to the LAN; `dev` leads to the modem,
+    /// or the upper one of `over`, which stands on the lower, if that was said.
     ///
     /// # Errors
     /// When no one says, and several devices are configured or none.
@@ -221,17 +233,20 @@ impl TrialPolicy {
             (None, None) => match said {
                 Some(wan) => wan,
                 // What a script made to try something out, and took away again, is not there any more.
-                None => match wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))? {
-                    name if is_lan(&name) => {
-                        notes.push(format!(
-                        "{name} is taken for the device towards the LAN, by its name, so that downloads leave by it; --dev {name} takes it \
-                         for the one that leads to the modem"
+                None => {
+                    match wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))?
+                    {
+                        name if is_lan(&name) => {
+                            notes.push(format!(
+                        "{name} is taken for the device towards the LAN, by its name, so that downloads \
+                        leave by it; --dev {name} takes it for the one that leads to the modem"
                     ));
-                        towards = Some(name);
-                        UNNAMED_WAN.to_owned()
+                            towards = Some(name);
+                            UNNAMED_WAN.to_owned()
+                        }
+                        name => name,
                     }
-                    name => name,
-                },
+                }
             },
         };
         let beneath = over.map(|(_, lower)| lower.clone());
@@ -253,7 +268,8 @@ impl TrialPolicy {
             };
             devices.iter().find(fits).cloned()
         };
-        // Rules see packets come from a bridge, not from its ports; but what a port shapes must be in the way.
+        // Rules see packets come from a bridge, not from its ports; but what a port shapes must be in the
+        // way.
         let lan = towards
             .or_else(|| other(DeviceKind::Ethernet, true))
             .or_else(|| other(DeviceKind::Bridge, false))
@@ -292,16 +308,19 @@ fn has_root_qdisc(ops: &[Op], name: &str) -> bool {
 
 /// Does a device's name say that it leads to the LAN: a bridge, or OpenWrt's `lan1`?
 fn is_lan(name: &str) -> bool {
-    LinkKind::of_name(name) == LinkKind::Bridge || ["lan", "br-"].iter().any(|prefix| name.starts_with(prefix))
+    LinkKind::of_name(name) == LinkKind::Bridge
+        || ["lan", "br-"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Refuses a policy that redirects packets to a device which is down: the kernel drops them, all of them.
 fn refuse_dead_redirects(machine: &Machine) -> Result<(), PolicyError> {
     let down: Vec<&str> = machine.host.down().collect();
     let mut targets = machine.log.iter().filter_map(|op| match op {
-        Op::Filter(filter) => {
-            filter.actions.iter().filter_map(|action| action.act.redirects_to()).find(|name| down.contains(name))
-        }
+        Op::Filter(filter) => filter
+            .actions
+            .iter()
+            .filter_map(|action| action.act.redirects_to())
+            .find(|name| down.contains(name)),
         _ => None,
     });
     match targets.next() {
@@ -310,12 +329,14 @@ fn refuse_dead_redirects(machine: &Machine) -> Result<(), PolicyError> {
     }
 }
 
-/// The device on whose root the script hangs a qdisc, those that give back (ifb) not counted; where there is none, the
-/// one whose arriving packets it governs.
+/// The device on whose root the script hangs a qdisc, those that give back (ifb) not counted; where there is
+/// none, the one whose arriving packets it governs.
 fn wan_of(ops: &[Op], gives_back: impl Fn(&str) -> bool) -> Result<String, PolicyError> {
     let at = |hook: &dyn Fn(Handle) -> bool| {
         let hung = ops.iter().filter_map(|op| match op {
-            Op::Qdisc(q) if q.verb != Verb::Delete && hook(q.parent) && !gives_back(&q.dev) => Some(q.dev.as_str()),
+            Op::Qdisc(q) if q.verb != Verb::Delete && hook(q.parent) && !gives_back(&q.dev) => {
+                Some(q.dev.as_str())
+            }
             _ => None,
         });
         let mut names: Vec<&str> = hung.collect();

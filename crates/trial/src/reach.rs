@@ -1,9 +1,10 @@
-//! Which class each conversation takes: asked of the policy's own machine, by letting the conversation happen on a fast link.
+//! Which class each conversation takes: asked of the policy's own machine, by letting the conversation happen
+//! on a fast link.
 //!
-//! For classes that nothing reached, the policy's rules and filters are inverted: what each asks of a packet is made into
-//! a conversation and tried. What then reaches the class is a witness. Where none does, a packet out of the exact set of those that come
-//! to the class is made into a conversation; and where that set is empty, nothing is tried, and the class is named with what is known of
-//! why.
+//! For classes that nothing reached, the policy's rules and filters are inverted: what each asks of a packet
+//! is made into a conversation and tried. What then reaches the class is a witness. Where none does, a packet
+//! out of the exact set of those that come to the class is made into a conversation; and where that set is
+//! empty, nothing is tried, and the class is named with what is known of why.
 
 use crate::home::{self, InstalledTrees};
 use crate::policy::TrialPolicy;
@@ -32,7 +33,11 @@ pub struct DeviceClass {
 impl DeviceClass {
     /// As a report shows it: the device only where it is not the one before the modem.
     pub(crate) fn label(&self, policy: &TrialPolicy) -> String {
-        if self.device == policy.wan { self.class.to_string() } else { format!("{} {}", self.device, self.class) }
+        if self.device == policy.wan {
+            self.class.to_string()
+        } else {
+            format!("{} {}", self.device, self.class)
+        }
     }
 }
 
@@ -115,7 +120,9 @@ pub(crate) fn fill(policy: &TrialPolicy, trees: &InstalledTrees, taken: &[Device
     let mut filled = Filled { found, ..Filled::default() };
     for place in missing {
         match arrivals.get(&place) {
-            Some(Arrival::Nobody) => drop(filled.unreachable.insert(place.clone(), reason(policy, trees, &place))),
+            Some(Arrival::Nobody) => {
+                drop(filled.unreachable.insert(place.clone(), reason(policy, trees, &place)))
+            }
             // Another host's packets may come there.
             Some(Arrival::Hashed) => {}
             _ if hashed => {}
@@ -171,18 +178,24 @@ fn reason(
     let unmet = leading.iter().find_map(|dump| unmet_mark(policy, dump));
     match unmet {
         _ if named && policy.uses().comes_unmarked(&place.device) => format!(
-            "rules name it, but netfilter's rules see packets only after the ingress filters have redirected them to {}",
+            "rules name it, but netfilter's rules see packets only after the ingress filters have \
+            redirected them to {}",
             place.device
         ),
-        _ if named => "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned(),
+        _ if named => {
+            "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned()
+        }
         _ if on_leaf && !leading.is_empty() => {
-            "what leads to it hangs on a class without classes below it, whose filters are never asked".to_owned()
+            "what leads to it hangs on a class without classes below it, whose filters are never asked"
+                .to_owned()
         }
         Some(unmet) => unmet,
         None if !leading.is_empty() && leading.iter().all(|dump| policy.uses().is_taken(dump)) => {
             "the filters before take all packets that fit those which lead to it".to_owned()
         }
-        None if leading.is_empty() => "no filter leads to it, and no packet has a priority that would".to_owned(),
+        None if leading.is_empty() => {
+            "no filter leads to it, and no packet has a priority that would".to_owned()
+        }
         None => "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned(),
     }
 }
@@ -193,7 +206,8 @@ fn is_leaf_list(dump: &FilterDump, classes: &[ClassDump]) -> bool {
     on.is_some_and(|class| class.classid.minor() != 0 && is_leaf(class, classes))
 }
 
-/// Why no packet has the mark that a filter asks for when it comes there; `None`: one may, or it asks for none.
+/// Why no packet has the mark that a filter asks for when it comes there; `None`: one may, or it asks for
+/// none.
 fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry else { return None };
     let uses = policy.uses();
@@ -203,8 +217,8 @@ fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
         Some(format!("{asks}, which no rule sets"))
     } else if uses.comes_unmarked(&dump.dev) {
         Some(format!(
-            "{asks}, which netfilter's rules set only after the ingress filters have redirected the packets to {}: none \
-             of them has the mark there",
+            "{asks}, which netfilter's rules set only after the ingress filters have redirected the packets \
+            to {}: none of them has the mark there",
             dump.dev
         ))
     } else if writers.iter().all(|writer| !writer.fits_protocol(dump)) {
@@ -217,8 +231,8 @@ fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
     }
 }
 
-/// The class that a filter leads to, among those of the qdisc it hangs on or below. What filters of arriving packets
-/// name is no class of the device's root, though it may be called the same.
+/// The class that a filter leads to, among those of the qdisc it hangs on or below. What filters of arriving
+/// packets name is no class of the device's root, though it may be called the same.
 pub(crate) fn classid(dump: &FilterDump) -> Option<Handle> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     params.classid().filter(|class| class.major() == dump.parent.major())
@@ -311,7 +325,8 @@ impl Sketch {
         for m in rule.matches.iter().filter(|m| !m.not) {
             sketch.take(&m.what);
         }
-        sketch.v6 |= [sketch.source, sketch.destination].into_iter().flatten().any(|address| address.is_ipv6());
+        sketch.v6 |=
+            [sketch.source, sketch.destination].into_iter().flatten().any(|address| address.is_ipv6());
         sketch
     }
 
@@ -383,7 +398,8 @@ impl Sketch {
     /// Takes in a key of flower, if it is of a field we know.
     fn take_key(&mut self, key: &FlowerKey) {
         let address = |v6: bool| {
-            let host = if key.mask.leading_ones() == 128 || !v6 && key.mask as u32 == u32::MAX { 0 } else { 9 };
+            let host =
+                if key.mask.leading_ones() == 128 || !v6 && key.mask as u32 == u32::MAX { 0 } else { 9 };
             let value = key.value | host;
             Some(if v6 { Ipv6Addr::from(value).into() } else { Ipv4Addr::from(value as u32).into() })
         };
@@ -489,19 +505,25 @@ impl TrialPolicy {
         (!what.is_empty()).then(|| what.join("; "))
     }
 
-    /// What a class is for: what its writer called it, or from what leads packets to it, the words of the filters that
-    /// get any.
+    /// What a class is for: what its writer called it, or from what leads packets to it, the words of the
+    /// filters that get any.
     pub fn title_of(&self, place: &DeviceClass, filters: &[FilterDump]) -> Option<String> {
         self.title_below(place, filters, &mut Vec::new())
     }
 
     /// The same, below classes that are being told of already: filters may lead in a circle.
-    fn title_below(&self, place: &DeviceClass, filters: &[FilterDump], told_of: &mut Vec<Handle>) -> Option<String> {
+    fn title_below(
+        &self,
+        place: &DeviceClass,
+        filters: &[FilterDump],
+        told_of: &mut Vec<Handle>,
+    ) -> Option<String> {
         if let Some(name) = self.names.get(&(place.device.clone(), place.class)) {
             return Some(name.clone());
         }
         let mut words: Vec<String> = Vec::new();
-        let here = filters.iter().filter(|dump| dump.dev == place.device && classid(dump) == Some(place.class));
+        let here =
+            filters.iter().filter(|dump| dump.dev == place.device && classid(dump) == Some(place.class));
         for dump in here.filter(|dump| !self.uses().is_idle(dump)) {
             let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };
             let told = match params {
@@ -511,7 +533,8 @@ impl TrialPolicy {
                 _ => words::filter(dump, None).unwrap_or_default(),
             };
             // Others had their part before.
-            let told = if self.uses().is_partial(dump) { words::what_is_left(told, dump.protocol) } else { told };
+            let told =
+                if self.uses().is_partial(dump) { words::what_is_left(told, dump.protocol) } else { told };
             // What comes to an inner class's filters was led there by others.
             let inner = DeviceClass { class: dump.parent, ..place.clone() };
             let circle = inner == *place || told_of.contains(&inner.class);
@@ -555,7 +578,9 @@ impl TrialPolicy {
                 Some(QdiscParams::Htb(htb)) if htb.default != 0 => {
                     Some(Handle::new(q.handle.major(), htb.default as u16))
                 }
-                Some(QdiscParams::Hfsc(hfsc)) if hfsc.default != 0 => Some(Handle::new(q.handle.major(), hfsc.default)),
+                Some(QdiscParams::Hfsc(hfsc)) if hfsc.default != 0 => {
+                    Some(Handle::new(q.handle.major(), hfsc.default))
+                }
                 _ => None,
             },
             _ => None,
@@ -625,18 +650,20 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
             ),
             (
                 why(&format!(
-                    "{fw}iptables -t mangle -A FORWARD -p tcp -j MARK --set-mark 3\niptables -t mangle -A FORWARD -j MARK \
-                     --set-mark 4"
+                    "{fw}iptables -t mangle -A FORWARD -p tcp -j MARK --set-mark 3\niptables -t mangle -A \
+                    FORWARD -j MARK --set-mark 4"
                 )),
                 "its filter asks for mark 3, which no packet has any more when it comes to a queue",
             ),
             (
                 why("tc filter add dev eth0 parent 1: protocol all prio 1 matchall flowid 1:10\n\
-                     tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 22 0xffff flowid 1:20"),
+                     tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 22 0xffff \
+                     flowid 1:20"),
                 "the filters before take all packets that fit those which lead to it",
             ),
             (
-                why("tc filter add dev eth0 parent 1:10 protocol ip prio 2 u32 match ip dport 22 0xffff flowid 1:20"),
+                why("tc filter add dev eth0 parent 1:10 protocol ip prio 2 u32 match ip dport 22 0xffff \
+                    flowid 1:20"),
                 "what leads to it hangs on a class without classes below it, whose filters are never asked",
             ),
         ];
@@ -663,25 +690,30 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
         assert_eq!(title, None);
         assert_eq!(
             why,
-            "its filter asks for mark 3, which netfilter's rules set only after the ingress filters have redirected the packets \
-             to ifb0: none of them has the mark there"
+            "its filter asks for mark 3, which netfilter's rules set only after the ingress filters have \
+            redirected the packets to ifb0: none of them has the mark there"
         );
-        let named =
-            rest.replace("-A PREROUTING -p tcp -j MARK --set-mark 3", "-A FORWARD -p tcp -j CLASSIFY --set-class 1:20");
+        let named = rest.replace(
+            "-A PREROUTING -p tcp -j MARK --set-mark 3",
+            "-A FORWARD -p tcp -j CLASSIFY --set-class 1:20",
+        );
         let (why, _) = said(
-            &named.replace("tc filter add dev ifb0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:20\n", ""),
+            &named
+                .replace("tc filter add dev ifb0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:20\n", ""),
             "ifb0",
         );
         assert_eq!(
             why,
-            "rules name it, but netfilter's rules see packets only after the ingress filters have redirected them to ifb0"
+            "rules name it, but netfilter's rules see packets only after the ingress filters have \
+            redirected them to ifb0"
         );
     }
 
     /// `ip link add` makes both ends of a veth: on a machine that is made again, as on the first.
     #[test]
     fn a_veth_that_the_policy_makes_has_its_qdisc() {
-        let script = "ip link add veth1 type veth peer name pveth1\ntc qdisc add dev veth1 root tbf rate 5mbit burst 4k limit 9k\n";
+        let script = "ip link add veth1 type veth peer name pveth1\ntc qdisc add dev veth1 root tbf rate \
+        5mbit burst 4k limit 9k\n";
         let mut policy = policy(script);
         policy.wan = "veth1".to_owned();
         assert!(home::trees(&policy, 1).qdiscs.iter().any(|qdisc| qdisc.kind.name() == "tbf"));
@@ -691,7 +723,9 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
     #[test]
     fn titles_of_inner_classes_end_where_lists_share_tables_or_lead_in_a_circle() {
         let filter = |parent: &str, what: &str, to: &str| {
-            format!("tc filter add dev eth0 parent {parent} protocol ip prio 1 u32 match ip {what} flowid {to}\n")
+            format!(
+                "tc filter add dev eth0 parent {parent} protocol ip prio 1 u32 match ip {what} flowid {to}\n"
+            )
         };
         let tree = "tc qdisc add dev eth0 root handle 1: htb\n\
             tc class add dev eth0 parent 1: classid 1:10 htb rate 2mbit\n\
@@ -717,13 +751,15 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
             policy.title_of(&place("eth0", minor), &home::trees(&policy, 1).filters)
         };
         let behind = "tc filter add dev eth0 parent 1: protocol all prio 1 u32 match u32 0 0 flowid 1:10\n\
-                      tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 22 0xffff flowid 1:10\n";
+                      tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 22 0xffff \
+                      flowid 1:10\n";
         assert_eq!(title(behind, 0x10).as_deref(), Some("everything"));
         // Nothing is left for the default.
         assert_eq!(title(behind, 0x30), None);
         assert_eq!(title("", 0x30).as_deref(), Some("everything else"));
         // What others take first is not in "everything".
-        let before = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:20\n\
+        let before = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff \
+        flowid 1:20\n\
                       tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match u32 0 0 flowid 1:10\n";
         assert_eq!(title(before, 0x10).as_deref(), Some("other IPv4"));
         // What comes in here and leaves here is seldom, and titles nothing where others come.

@@ -21,7 +21,8 @@ pub struct TrialSettings {
     pub duration: Span,
     /// The cable from the gateway to the modem.
     pub cable: Rate,
-    /// Frames that the device before the modem takes ahead of what it sends; `None`: what the policy says, else 1.
+    /// Frames that the device before the modem takes ahead of what it sends; `None`: what the policy says,
+    /// else 1.
     pub ring: Option<u32>,
     /// The byte queue limit (BQL) of that device, in bytes.
     pub bql: Option<u32>,
@@ -40,8 +41,8 @@ pub struct TrialSettings {
 }
 
 impl TrialSettings {
-    /// A link of these rates; all else as `tidegate try` has it where no one says otherwise: a round trip of 30 ms, a
-    /// modem that holds 1.5 s, each load measured for a minute.
+    /// A link of these rates; all else as `tidegate try` has it where no one says otherwise: a round trip of
+    /// 30 ms, a modem that holds 1.5 s, each load measured for a minute.
     pub fn new(script: impl Into<String>, up: Rate, down: Rate) -> TrialSettings {
         TrialSettings {
             script: script.into(),
@@ -64,8 +65,8 @@ impl TrialSettings {
     }
 }
 
-/// An enum whose variants people name: one row each, `Variant "name" "what it is"`. The second text is the variant's
-/// documentation and its line in help.
+/// An enum whose variants people name: one row each, `Variant "name" "what it is"`. The second text is the
+/// variant's documentation and its line in help.
 macro_rules! named {
     ($(#[$about:meta])* $name:ident { $($variant:ident $id:literal $doc:literal,)* }) => {
         $(#[$about])*

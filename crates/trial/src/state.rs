@@ -53,8 +53,9 @@ impl<'o> Trial<'o> {
         }
     }
 
-    /// The classes that nothing of this trial left through, and for which no conversation was found. Where a class is
-    /// for connections that have carried much, a long transfer comes there, though none was found beforehand.
+    /// The classes that nothing of this trial left through, and for which no conversation was found. Where a
+    /// class is for connections that have carried much, a long transfer comes there, though none was found
+    /// beforehand.
     pub(crate) fn empty_note(&self) -> Option<String> {
         let sent = |place: &DeviceClass| {
             let courses = self.runs.iter().flat_map(|run| &run.courses);
@@ -65,7 +66,8 @@ impl<'o> Trial<'o> {
         let names: Vec<String> = empty.map(|place| place.label(self.policy)).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "nothing of this trial leaves through {}: no conversation was found that does, though packets may",
+                "nothing of this trial leaves through {}: no conversation was found that does, though \
+                packets may",
                 names.join(", ")
             )
         })
@@ -76,7 +78,8 @@ impl<'o> Trial<'o> {
         let loads = self.loads.iter().flat_map(|load| &load.items);
         for item in self.probes.iter().chain(loads) {
             if !self.taken.contains_key(&item.title) {
-                self.taken.insert(item.title.clone(), reach::ask(self.policy, &item.traffic, self.options.seed));
+                self.taken
+                    .insert(item.title.clone(), reach::ask(self.policy, &item.traffic, self.options.seed));
             }
         }
     }
@@ -93,7 +96,8 @@ impl<'o> Trial<'o> {
             return words;
         }
         let takes = |places: &Vec<DeviceClass>| places.first() == Some(place);
-        let titles: Vec<&str> = self.taken.iter().filter(|(_, p)| takes(p)).map(|(title, _)| title.as_str()).collect();
+        let titles: Vec<&str> =
+            self.taken.iter().filter(|(_, p)| takes(p)).map(|(title, _)| title.as_str()).collect();
         titles.join(", ")
     }
 }

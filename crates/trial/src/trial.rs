@@ -58,7 +58,14 @@ impl Trial<'_> {
             let items: Vec<Item> = self.probes.iter().chain(&load.items).cloned().collect();
             for with_policy in [false, true] {
                 let items = items.clone();
-                self.runs.push(home::run(self.options, self.policy, (index, load), items, with_policy, second));
+                self.runs.push(home::run(
+                    self.options,
+                    self.policy,
+                    (index, load),
+                    items,
+                    with_policy,
+                    second,
+                ));
             }
         }
         if let Some(load) = every_class {
@@ -69,11 +76,12 @@ impl Trial<'_> {
         }
     }
 
-    /// The last load that sends, with the conversations for the classes that it leaves empty; none where it leaves
-    /// none, or where loads were asked for by name. A run of its own: what is sent for their sake must not change
-    /// what the loads are said to do.
+    /// The last load that sends, with the conversations for the classes that it leaves empty; none where it
+    /// leaves none, or where loads were asked for by name. A run of its own: what is sent for their sake must
+    /// not change what the loads are said to do.
     fn every_class(&self) -> Option<Load> {
-        let busiest = self.loads.iter().rfind(|load| load.items.iter().any(|item| item.transfer() == Some(true)));
+        let busiest =
+            self.loads.iter().rfind(|load| load.items.iter().any(|item| item.transfer() == Some(true)));
         let load = busiest.filter(|_| self.options.load.is_empty() && !self.extras.is_empty())?;
         Some(Load {
             id: "every class".to_owned(),
@@ -91,7 +99,8 @@ impl Trial<'_> {
         document
     }
 
-    /// What the machine answered to what it was asked after the last load with the policy; see [`TrialSettings::show`].
+    /// What the machine answered to what it was asked after the last load with the policy; see
+    /// [`TrialSettings::show`].
     pub fn shown(&self) -> &str {
         let last = self.runs.iter().rfind(|run| run.with_policy && !run.witnesses);
         last.map_or("", |run| run.shown.as_str())

@@ -27,7 +27,8 @@ pub(super) fn sentences(trial: &Trial) -> Vec<String> {
 fn loads(trial: &Trial) -> impl Iterator<Item = (&Run, &Run)> {
     let without = trial.runs.iter().filter(|run| !run.policy && !run.flows.is_empty());
     without.filter_map(|run| {
-        let with = trial.runs.iter().find(|other| other.policy && !other.witnesses && other.load == run.load)?;
+        let with =
+            trial.runs.iter().find(|other| other.policy && !other.witnesses && other.load == run.load)?;
         Some((run, with))
     })
 }
@@ -42,14 +43,20 @@ fn held(trial: &Trial) -> Vec<String> {
             true => measured.clone(),
             false => format!("{} {measured}", plug.device),
         };
-        let here =
-            || trial.runs.iter().filter(|run| run.policy).flat_map(|run| &run.classes).filter(|class| class.id == id);
+        let here = || {
+            trial
+                .runs
+                .iter()
+                .filter(|run| run.policy)
+                .flat_map(|run| &run.classes)
+                .filter(|class| class.id == id)
+        };
         let waiting = here().flat_map(|class| &class.qlen).max().copied().unwrap_or(0);
         let sent: u64 = here().flat_map(|class| &class.sent).sum();
         if waiting > 0 && sent == 0 {
             told.push(format!(
-                "The plug {} on {} holds all that comes to it, and sends nothing until it is released (tc qdisc change dev {} … plug \
-                 release_indefinite): up to {waiting} packets waited there.",
+                "The plug {} on {} holds all that comes to it, and sends nothing until it is released (tc \
+                qdisc change dev {} … plug release_indefinite): up to {waiting} packets waited there.",
                 plug.id, plug.device, plug.device
             ));
         }
@@ -67,8 +74,8 @@ fn figure(run: &Run) -> Option<u64> {
     speaker(run)?.figures(run.window).rtt.percentile(95.0)
 }
 
-/// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and a full
-/// frame each way.
+/// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and
+/// a full frame each way.
 fn idle(trial: &Trial) -> u64 {
     let measured = trial.runs.iter().find(|run| !run.policy && run.flows.is_empty()).and_then(figure);
     let frame = |bits: u64| FULL_FRAME * 8_000_000_000 / bits.max(1);
@@ -85,12 +92,15 @@ fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
     let name = &probe.title;
     let asked = probe.figures(with.window);
     let lost = asked.loss();
-    let lose =
-        |word: &str| if lost > 0.02 { format!("; {word} {} of them are lost", percent(lost)) } else { String::new() };
+    let lose = |word: &str| {
+        if lost > 0.02 { format!("; {word} {} of them are lost", percent(lost)) } else { String::new() }
+    };
     let (and, but) = (lose("and"), lose("but"));
     let (before, after) = match (figure(without), figure(with)) {
         (Some(before), Some(after)) => (before, after),
-        (_, None) if asked.lost == 0 => return format!("Under {load} no {name} was sent while it was measured."),
+        (_, None) if asked.lost == 0 => {
+            return format!("Under {load} no {name} was sent while it was measured.");
+        }
         (before, None) => {
             let without = match before {
                 Some(before) => format!("; without it 95 % take at most {}", milliseconds(before)),
@@ -109,16 +119,24 @@ fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
     let ratio = before as f64 / after.max(1) as f64;
     if ratio >= 1.2 {
         format!(
-            "Under {load} the policy cuts the {name}'s 95th percentile from {from} to {to} ({ratio:.1} times shorter){but}."
+            "Under {load} the policy cuts the {name}'s 95th percentile from {from} to {to} ({ratio:.1} \
+            times shorter){but}."
         )
     } else if ratio <= 0.83 {
-        format!("Under {load} the policy makes the {name} worse: its 95th percentile is {to} instead of {from}{and}.")
+        format!(
+            "Under {load} the policy makes the {name} worse: its 95th percentile is {to} instead of \
+            {from}{and}."
+        )
     } else if before > 2 * idle(trial) {
         format!(
-            "Under {load} the policy does not help: the {name}'s 95th percentile is {to} with it, {from} without{and}."
+            "Under {load} the policy does not help: the {name}'s 95th percentile is {to} with it, {from} \
+            without{and}."
         )
     } else {
-        format!("{load} does not disturb the {name}: its 95th percentile is {to} with the policy, {from} without{but}.")
+        format!(
+            "{load} does not disturb the {name}: its 95th percentile is {to} with the policy, {from} \
+            without{but}."
+        )
     }
 }
 
@@ -143,22 +161,30 @@ fn people(without: &Run, with: &Run) -> Option<String> {
     (!told.is_empty()).then(|| format!("Typically: {}.", told.join("; ")))
 }
 
-/// Where packets still wait with the policy, and what to do about it: in a queue of its own, at the modem, at the
-/// provider.
+/// Where packets still wait with the policy, and what to do about it: in a queue of its own, at the modem, at
+/// the provider.
 fn remainder(trial: &Trial, with: &Run) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(own_queues(trial, with));
     if let Some(ns) = waits(with, "modem", trial.link.up_bits) {
-        sentences.push(format!("The modem still holds {} of packets{}", milliseconds(ns), why_modem(trial, with)));
+        sentences.push(format!(
+            "The modem still holds {} of packets{}",
+            milliseconds(ns),
+            why_modem(trial, with)
+        ));
     }
     if let Some(ns) = waits(with, "provider", trial.link.down_bits) {
         let elsewhere = trial.tree.iter().any(|node| node.device != trial.device);
         let remedy = match elsewhere {
             true => ".",
-            false => ": holding downloads below the link's rate, on an ifb, shortens that (examples/download.sh).",
+            false => {
+                ": holding downloads below the link's rate, on an ifb, shortens that (examples/download.sh)."
+            }
         };
-        sentences
-            .push(format!("At the provider, on the way towards you, {} of packets wait{remedy}", milliseconds(ns)));
+        sentences.push(format!(
+            "At the provider, on the way towards you, {} of packets wait{remedy}",
+            milliseconds(ns)
+        ));
     }
     sentences
 }
@@ -181,14 +207,16 @@ fn window_start(run: &Run) -> usize {
     (run.window.0 / run.step_ns.max(1)) as usize
 }
 
-/// The policy's own queues that probes and transfers stand in, where they are FIFOs: there a packet waits for all that
-/// is before it. The first probe's comes first.
+/// The policy's own queues that probes and transfers stand in, where they are FIFOs: there a packet waits for
+/// all that is before it. The first probe's comes first.
 fn own_queues(trial: &Trial, with: &Run) -> Vec<String> {
     // A root without classes is the only queue there is.
-    let root = with.classes.first().filter(|class| class.leaf && with.classes.len() == 1).map(|class| &class.id);
+    let root =
+        with.classes.first().filter(|class| class.leaf && with.classes.len() == 1).map(|class| &class.id);
     let mut queues: Vec<(&String, Vec<&str>, u64)> = Vec::new();
     let probes = speaker(with).into_iter().chain(&with.probes).map(|p| (&p.title, &p.class, NOTICED_NS));
-    // A transfer fills its own queue as a matter of course: what others would wait there is told where it is long.
+    // A transfer fills its own queue as a matter of course: what others would wait there is told where it is
+    // long.
     let flows = with.flows.iter().map(|flow| (&flow.title, &flow.class, LONG_NS));
     for (title, class, least) in probes.chain(flows) {
         let Some(id) = class.as_ref().or(root) else { continue };
@@ -198,7 +226,8 @@ fn own_queues(trial: &Trial, with: &Run) -> Vec<String> {
             None => queues.push((id, vec![title], least)),
         }
     }
-    let told = queues.into_iter().filter_map(|(id, titles, least)| own_queue(trial, with, id, &titles, least));
+    let told =
+        queues.into_iter().filter_map(|(id, titles, least)| own_queue(trial, with, id, &titles, least));
     told.take(MOST_NAMED).collect()
 }
 
@@ -219,8 +248,8 @@ fn own_queue(trial: &Trial, with: &Run, id: &str, titles: &[&str], least: u64) -
     };
     (ns > least && bytes > NOTICED_BYTES).then(|| {
         format!(
-            "{who} {wait} in the policy's own queue {}{}: {packets} packets, {}, in {fifo}; a queue that keeps itself short, as fq_codel \
-             does, belongs there.",
+            "{who} {wait} in the policy's own queue {}{}: {packets} packets, {}, in {fifo}; a queue that \
+            keeps itself short, as fq_codel does, belongs there.",
             class.id,
             match class.title.is_empty() || class.title.len() > LONG_TITLE {
                 true => String::new(),
@@ -255,7 +284,8 @@ const FIFOS: [&str; 2] = ["pfifo", "bfifo"];
 /// Why packets wait in the modem although there is a policy, as far as it can be told, and what to do.
 fn why_modem(trial: &Trial, with: &Run) -> String {
     let own: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == trial.device).collect();
-    let through: u64 = own_leaves(with).flat_map(|class| &class.packets).map(|&packets| u64::from(packets)).sum();
+    let through: u64 =
+        own_leaves(with).flat_map(|class| &class.packets).map(|&packets| u64::from(packets)).sum();
     if with.direct_packets * DIRECT_SHARE > through {
         let past = format!(
             ": {} packets were sent past all classes of {}, at the device's full rate,",
@@ -263,17 +293,19 @@ fn why_modem(trial: &Trial, with: &Run) -> String {
         );
         // With a default class it is a filter or rule that names htb itself.
         return match has_default(&own) {
-            true => format!("{past} because a filter or rule leads them to htb itself, and to none of its classes."),
+            true => format!(
+                "{past} because a filter or rule leads them to htb itself, and to none of its classes."
+            ),
             false => format!(
-                "{past} because no filter leads them to a leaf class and htb has no default class that would take them. \
-                 Make such a class, and name it as htb's default."
+                "{past} because no filter leads them to a leaf class and htb has no default class that \
+                would take them. Make such a class, and name it as htb's default."
             ),
         };
     }
     if !own.iter().any(|node| keeps_rate(node) || node.rate_bits.is_some()) {
         return format!(
-            ": nothing in the policy holds {} to a rate below the link's, so the queue is there, where the policy cannot order it. Put \
-             a shaper (htb, hfsc, tbf, cake with bandwidth) at its root.",
+            ": nothing in the policy holds {} to a rate below the link's, so the queue is there, where the \
+            policy cannot order it. Put a shaper (htb, hfsc, tbf, cake with bandwidth) at its root.",
             trial.device
         );
     }
@@ -288,7 +320,8 @@ fn why_modem(trial: &Trial, with: &Run) -> String {
     match most(&own) {
         Some((id, bits)) if bits >= link => {
             let (bits, carried) = (rate(bits as f64), rate(link as f64));
-            let too_much = format!(": {id} may send {bits}, the link carries {carried}. Give it a rate below that");
+            let too_much =
+                format!(": {id} may send {bits}, the link carries {carried}. Give it a rate below that");
             match promised {
                 Some(promised) if promised >= link => format!(
                     "{too_much}, and the classes below it rates that fit in it (they add up to {}).",
@@ -298,16 +331,22 @@ fn why_modem(trial: &Trial, with: &Run) -> String {
             }
         }
         // That more leaves than it may send shows that they do.
-        Some((id, bits)) if fills && sent > bits as f64 * MORE && promised.is_some_and(|promised| promised > bits) => {
+        Some((id, bits))
+            if fills && sent > bits as f64 * MORE && promised.is_some_and(|promised| promised > bits) =>
+        {
             format!(
-                ": the rates of the classes below {id} add up to {}, and htb sends these even where {id} may send {}. Give \
-             them rates that fit in it.",
+                ": the rates of the classes below {id} add up to {}, and htb sends these even where {id} \
+                may send {}. Give them rates that fit in it.",
                 rate(promised.unwrap_or(0) as f64),
                 rate(bits as f64)
             )
         }
         _ if fills => {
-            format!(": the policy sends {}, the link carries {}. Give it a lower rate.", rate(sent), rate(link as f64))
+            format!(
+                ": the policy sends {}, the link carries {}. Give it a lower rate.",
+                rate(sent),
+                rate(link as f64)
+            )
         }
         _ => format!(
             ", though the policy sends {} and the link carries {}: why is not known.",
@@ -342,7 +381,8 @@ fn unheld(own: &[&TreeNode], with: &Run) -> Vec<String> {
         let mut at = node(id);
         for _ in 0..DEEPEST {
             let Some(here) = at else { break };
-            let shaper_below = own.iter().any(|below| !below.is_class && below.parent == here.id && holds(below));
+            let shaper_below =
+                own.iter().any(|below| !below.is_class && below.parent == here.id && holds(below));
             if holds(here) || here.is_class && shaper_below {
                 return true;
             }
@@ -429,15 +469,16 @@ struct Carried<'t> {
 /// What transfers carry, each way, under the first load that transfers in that direction only.
 fn carried(trial: &Trial) -> Vec<Carried<'_>> {
     let each = [(true, "up"), (false, "down")].into_iter().filter_map(|(up, word)| {
-        let rates = |run: &Run| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
+        let rates =
+            |run: &Run| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
         let (run, with) = loads(trial).find(|(without, _)| without.flows.iter().all(|flow| flow.up == up))?;
         Some(Carried { run, word, without: rates(run), with: rates(with) })
     });
     each.filter(|one| one.without > 0.0).collect()
 }
 
-/// What the transfers pay, each way, under the first load that transfers in that direction only; "alone" where the
-/// sentences before are about another load.
+/// What the transfers pay, each way, under the first load that transfers in that direction only; "alone"
+/// where the sentences before are about another load.
 fn cost(trial: &Trial, hardest: Option<&str>) -> Vec<String> {
     let mut sentences = Vec::new();
     for Carried { run: without, word, without: a, with: b } in carried(trial) {
@@ -453,17 +494,27 @@ fn cost(trial: &Trial, hardest: Option<&str>) -> Vec<String> {
         };
         let carry = if without.flows.len() == 1 { "carries" } else { "carry" };
         let alone = if hardest == Some(without.load.as_str()) { "" } else { "Alone, " };
-        sentences.push(format!("{alone}{} {carry} {how} {word}: {} instead of {}.", without.title, rate(b), rate(a)));
+        sentences.push(format!(
+            "{alone}{} {carry} {how} {word}: {} instead of {}.",
+            without.title,
+            rate(b),
+            rate(a)
+        ));
     }
     sentences
 }
 
 /// The classes nothing was found for: each with its reason, or, of many, their names.
 fn unreached(trial: &Trial) -> Vec<String> {
-    let unreached: Vec<_> = trial.tree.iter().filter_map(|node| Some((node, node.unreachable.as_ref()?))).collect();
+    let unreached: Vec<_> =
+        trial.tree.iter().filter_map(|node| Some((node, node.unreachable.as_ref()?))).collect();
     if unreached.len() > MOST_NAMED {
         let names: Vec<&str> = unreached.iter().map(|(node, _)| node.id.as_str()).collect();
-        return vec![format!("No packet was found that reaches any of {} classes: {}.", names.len(), names.join(", "))];
+        return vec![format!(
+            "No packet was found that reaches any of {} classes: {}.",
+            names.len(),
+            names.join(", ")
+        )];
     }
     let told = unreached.iter().map(|(node, why)| {
         let name = if node.title.is_empty() { String::new() } else { format!(" ({})", node.title) };
@@ -487,8 +538,11 @@ mod tests {
     fn run(load: &str, policy: bool, rtt_ms: Option<u64>, mbit: u64) -> Run {
         let answers = (0..100).map(|n| (n * STEP, rtt_ms.map(|ms| ms * MS))).collect();
         let flow = Flow { title: "upload 1".into(), up: true, bytes: mbit * 1_250_000, ..Flow::default() };
-        let buffer =
-            |title: &str| BufferSeries { title: title.into(), backlog: vec![0; 100], ..BufferSeries::default() };
+        let buffer = |title: &str| BufferSeries {
+            title: title.into(),
+            backlog: vec![0; 100],
+            ..BufferSeries::default()
+        };
         Run {
             load: load.into(),
             title: if load == "empty" { "nothing".into() } else { "1 upload".into() },
@@ -522,7 +576,12 @@ mod tests {
         };
         Trial {
             device: "eth0".into(),
-            link: LinkFacts { up_bits: 10_000_000, down_bits: 50_000_000, rtt_ns: 30 * MS, ..LinkFacts::default() },
+            link: LinkFacts {
+                up_bits: 10_000_000,
+                down_bits: 50_000_000,
+                rtt_ns: 30 * MS,
+                ..LinkFacts::default()
+            },
             tree: vec![
                 node("1:", "", "htb", None),
                 node("1:1", "1:", "htb", Some(top)),
@@ -555,13 +614,18 @@ mod tests {
     #[test]
     fn without_an_idle_run_a_slow_ping_is_not_said_to_be_undisturbed() {
         let told = |before, after| {
-            sentences(&trial(vec![run("up", false, before, 9), run("up", true, after, 9)], 9_000_000, "fq_codel"))
-                .remove(0)
+            sentences(&trial(
+                vec![run("up", false, before, 9), run("up", true, after, 9)],
+                9_000_000,
+                "fq_codel",
+            ))
+            .remove(0)
         };
         assert!(told(Some(1528), Some(1500)).starts_with("Under 1 upload the policy does not help"));
         assert!(told(Some(36), Some(34)).starts_with("1 upload does not disturb the ping"));
         assert!(
-            told(Some(1528), Some(40)).contains("cuts the ping's 95th percentile from 1528 ms to 40.0 ms (38.2 times")
+            told(Some(1528), Some(40))
+                .contains("cuts the ping's 95th percentile from 1528 ms to 40.0 ms (38.2 times")
         );
         assert!(told(Some(40), Some(1528)).contains("makes the ping worse"));
         assert_eq!(
@@ -579,7 +643,11 @@ mod tests {
             });
             sentences(&trial(vec![run("up", false, Some(before), 9), with], 9_000_000, "fq_codel")).remove(0)
         };
-        assert!(lossy(40, 1528).ends_with("instead of 40.0 ms; and 33.0 % of them are lost."), "{}", lossy(40, 1528));
+        assert!(
+            lossy(40, 1528).ends_with("instead of 40.0 ms; and 33.0 % of them are lost."),
+            "{}",
+            lossy(40, 1528)
+        );
         assert!(lossy(1528, 40).ends_with("times shorter); but 33.0 % of them are lost."));
     }
 
@@ -609,7 +677,10 @@ mod tests {
             ))
         };
         let stopped = told(0);
-        assert_eq!(stopped[0], "With the policy 1 upload carries as good as nothing: 0 bit/s instead of 9.00 Mbit/s.");
+        assert_eq!(
+            stopped[0],
+            "With the policy 1 upload carries as good as nothing: 0 bit/s instead of 9.00 Mbit/s."
+        );
         assert!(!stopped[1..].iter().any(|said| said.contains("% less up")), "{stopped:?}");
         assert!(told(1)[0].starts_with("Under 1 upload the policy cuts"));
     }
@@ -630,7 +701,8 @@ mod tests {
 
     #[test]
     fn where_nothing_was_asked_nothing_is_said_of_it() {
-        let silent = |policy| with(run("up", policy, Some(30), 9), |run| run.window = (200 * STEP, 300 * STEP));
+        let silent =
+            |policy| with(run("up", policy, Some(30), 9), |run| run.window = (200 * STEP, 300 * STEP));
         let told = sentences(&trial(vec![silent(false), silent(true)], 9_000_000, "fq_codel"));
         assert_eq!(told[0], "Under 1 upload no ping was sent while it was measured.");
     }
@@ -642,7 +714,9 @@ mod tests {
         runs.push(with(run("up", true, Some(2000), 10), |run| run.witnesses = true));
         assert_eq!(sentences(&trial(runs, 9_000_000, "fq_codel")), without);
         assert!(
-            without.iter().any(|said| said.contains("carries 89 % less up: 1.00 Mbit/s instead of 9.00 Mbit/s")),
+            without
+                .iter()
+                .any(|said| said.contains("carries 89 % less up: 1.00 Mbit/s instead of 9.00 Mbit/s")),
             "{without:?}"
         );
     }
@@ -653,7 +727,8 @@ mod tests {
             let shaped = with(run("up", true, Some(900), 9), |run| run.classes.push(class(packets)));
             sentences(&trial(vec![run("up", false, Some(900), 9), shaped], 9_000_000, kind)).join("\n")
         };
-        let said = "The ping and upload 1 wait in the policy's own queue 1:10: 1000 packets, 1.3 s, in pfifo ";
+        let said =
+            "The ping and upload 1 wait in the policy's own queue 1:10: 1000 packets, 1.3 s, in pfifo ";
         assert!(told("pfifo", 1000).contains(said), "{}", told("pfifo", 1000));
         // In a fair queue the ping need not wait for the others' packets.
         assert!(!told("sfq", 1000).contains("own queue") && !told("pfifo", 2).contains("own queue"));
@@ -667,7 +742,11 @@ mod tests {
             });
             sentences(&trial(vec![run("up", false, Some(900), 9), shaped], 9_000_000, "plug")).join("\n")
         };
-        assert!(told(0, 33).starts_with("The plug 10: on eth0 holds all that comes to it"), "{}", told(0, 33));
+        assert!(
+            told(0, 33).starts_with("The plug 10: on eth0 holds all that comes to it"),
+            "{}",
+            told(0, 33)
+        );
         assert!(told(0, 33).contains("up to 33 packets waited there"));
         // It lets packets through, or none came.
         assert!(!told(1514, 33).contains("plug") && !told(0, 0).contains("plug"));
@@ -689,14 +768,13 @@ mod tests {
     fn packets_at_the_modem_are_explained_by_what_the_policy_is() {
         assert_eq!(
             at_the_modem(9_000_000, |_| (), |_| ()),
-            "The modem still holds 1000 ms of packets, though the policy sends 9.00 Mbit/s and the link carries 10.0 \
-             Mbit/s: why is not known."
+            "The modem still holds 1000 ms of packets, though the policy sends 9.00 Mbit/s and the link \
+            carries 10.0 Mbit/s: why is not known."
         );
         let full = |run: &mut Run| run.classes[0].sent = vec![125_000; 100];
-        assert!(
-            at_the_modem(9_000_000, full, |_| ())
-                .ends_with(": the policy sends 10.0 Mbit/s, the link carries 10.0 Mbit/s. Give it a lower rate."),
-        );
+        assert!(at_the_modem(9_000_000, full, |_| ()).ends_with(
+            ": the policy sends 10.0 Mbit/s, the link carries 10.0 Mbit/s. Give it a lower rate."
+        ),);
         let another = |trial: &mut Trial| {
             let mut other = trial.tree[2].clone();
             (other.id, other.rate_bits) = ("1:20".into(), Some(5_000_000));
@@ -704,14 +782,15 @@ mod tests {
         };
         assert!(
             at_the_modem(9_000_000, full, another).contains(
-                "the rates of the classes below class 1:1 add up to 14.0 Mbit/s, and htb sends these even where class \
-                 1:1 may send 9.00 Mbit/s"
+                "the rates of the classes below class 1:1 add up to 14.0 Mbit/s, and htb sends these even \
+                where class 1:1 may send 9.00 Mbit/s"
             ),
             "{}",
             at_the_modem(9_000_000, full, another)
         );
         assert!(at_the_modem(12_000_000, full, another).ends_with(
-            "Give it a rate below that, and the classes below it rates that fit in it (they add up to 17.0 Mbit/s)."
+            "Give it a rate below that, and the classes below it rates that fit in it (they add up to 17.0 \
+            Mbit/s)."
         ));
         // A band of prio beside one with a shaper.
         let bands = |trial: &mut Trial| {
@@ -764,12 +843,18 @@ mod tests {
     #[test]
     fn the_providers_queue_is_told_with_a_remedy_only_where_the_policy_stands_on_one_device() {
         let told = |device: &str| {
-            let late = with(run("down", true, Some(300), 9), |run| run.buffers[1].backlog = vec![1_250_000; 100]);
+            let late =
+                with(run("down", true, Some(300), 9), |run| run.buffers[1].backlog = vec![1_250_000; 100]);
             let mut trial = trial(vec![run("down", false, Some(300), 9), late], 9_000_000, "fq_codel");
             trial.tree.push(TreeNode { device: device.into(), kind: "htb".into(), ..TreeNode::default() });
             sentences(&trial).join("\n")
         };
-        assert!(told("eth0").contains("At the provider, on the way towards you, 200 ms of packets wait: holding"));
-        assert!(told("ifb0").contains("200 ms of packets wait.") && !told("ifb0").contains("examples/download.sh"));
+        assert!(
+            told("eth0").contains("At the provider, on the way towards you, 200 ms of packets wait: holding")
+        );
+        assert!(
+            told("ifb0").contains("200 ms of packets wait.")
+                && !told("ifb0").contains("examples/download.sh")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Whether a policy governs IPv6 as it governs IPv4: generators of policies and old scripts often write filters for
-//! `protocol ip` only, and what these hold to a rate passes freely over the other version.
+//! Whether a policy governs IPv6 as it governs IPv4: generators of policies and old scripts often write
+//! filters for `protocol ip` only, and what these hold to a rate passes freely over the other version.
 
 use crate::home::{self, GLANCE};
 use crate::loads;
@@ -15,8 +15,9 @@ use tidegate_sim::Traffic;
 /// One version carries so many times what the other does, before it is worth a word.
 const NOTICED: u64 = 2;
 
-/// A note for each direction in which one transfer over IPv6 carries much more or much less than over IPv4. Nothing
-/// is said where no filter makes a difference: chance alone may make one of such short transfers faster.
+/// A note for each direction in which one transfer over IPv6 carries much more or much less than over IPv4.
+/// Nothing is said where no filter makes a difference: chance alone may make one of such short transfers
+/// faster.
 pub(crate) fn notes(trial: &Trial<'_>) -> Vec<String> {
     if trial.options.ipv6 || !treated_apart(trial) {
         return Vec::new();
@@ -35,8 +36,8 @@ pub(crate) fn notes(trial: &Trial<'_>) -> Vec<String> {
         };
         let bits = |bytes| rate(bits_per_second(bytes, GLANCE.0));
         Some(format!(
-            "one {word} over IPv6 carries {how} than one over IPv4, {} instead of {}: the policy does not treat \
-             them alike. What is shown is of IPv4; --ipv6 tries IPv6.",
+            "one {word} over IPv6 carries {how} than one over IPv4, {} instead of {}: the policy does not \
+            treat them alike. What is shown is of IPv4; --ipv6 tries IPv6.",
             bits(v6),
             bits(v4)
         ))
@@ -44,8 +45,8 @@ pub(crate) fn notes(trial: &Trial<'_>) -> Vec<String> {
     told.collect()
 }
 
-/// Does a conversation over IPv6 take other classes than the same one over IPv4, or is there a filter for one of them
-/// where packets arrive?
+/// Does a conversation over IPv6 take other classes than the same one over IPv4, or is there a filter for one
+/// of them where packets arrive?
 fn treated_apart(trial: &Trial<'_>) -> bool {
     let on_arrival = trial.trees.filters.iter().any(|filter| {
         let here = filter.parent.major() == Handle::INGRESS.major();

@@ -6,8 +6,8 @@ use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, Co
 use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, U32Key, U32Params};
 use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat};
 
-/// What a rule asks of a packet, interfaces left out; `connection`: it marks whole connections, so that only the first packet need
-/// fit.
+/// What a rule asks of a packet, interfaces left out; `connection`: it marks whole connections, so that only
+/// the first packet need fit.
 pub(super) fn rule(rule: &Rule, connection: bool) -> String {
     let asked = rule.matches.iter().filter(|m| !(connection && matches!(m.what, Condition::TcpFlags(..))));
     let words: Vec<String> = asked.filter_map(condition).collect();
@@ -39,7 +39,8 @@ pub(super) fn what_is_left(told: String, protocol: u16) -> String {
         _ => return told,
     };
     let all = everything(protocol);
-    let part = |part: &str| if part == "everything" || part == all { left.to_owned() } else { part.to_owned() };
+    let part =
+        |part: &str| if part == "everything" || part == all { left.to_owned() } else { part.to_owned() };
     told.split("; ").map(part).collect::<Vec<_>>().join("; ")
 }
 
@@ -62,7 +63,9 @@ fn condition(m: &Match) -> Option<String> {
         Condition::Dscp(dscp) => format!("DSCP {}", dscp_name(*dscp)),
         Condition::Tos(value, mask) => tos(*value, *mask),
         Condition::Connmark(value, mask) => format!("of connections marked {}", masked(*value, *mask)),
-        Condition::Connstate(states) | Condition::State(states) => format!("of {} connections", state_names(*states)),
+        Condition::Connstate(states) | Condition::State(states) => {
+            format!("of {} connections", state_names(*states))
+        }
         Condition::Connbytes(asked) => carried(asked),
         Condition::IcmpType(kind, _) => format!("type {kind}"),
         Condition::Comment(_) => return None,
@@ -125,7 +128,8 @@ fn network(net: &[u8; 16], bits: u8) -> String {
 }
 
 fn ports(ranges: &[(u16, u16)]) -> String {
-    let range = |&(low, high): &(u16, u16)| if low == high { low.to_string() } else { format!("{low}-{high}") };
+    let range =
+        |&(low, high): &(u16, u16)| if low == high { low.to_string() } else { format!("{low}-{high}") };
     ranges.iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
@@ -133,7 +137,8 @@ const FLAGS: [&str; 6] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG"];
 
 /// Flags that must be set; of those that must not, nothing is said.
 fn flags(mask: u8, comp: u8) -> String {
-    let names = FLAGS.iter().enumerate().filter(|(bit, _)| comp & mask & 1 << bit != 0).map(|(_, name)| *name);
+    let names =
+        FLAGS.iter().enumerate().filter(|(bit, _)| comp & mask & 1 << bit != 0).map(|(_, name)| *name);
     let names: Vec<&str> = names.collect();
     if names.is_empty() { "without flags".into() } else { names.join("+") }
 }
@@ -151,7 +156,9 @@ pub(super) fn dscp_name(dscp: u8) -> String {
     match dscp {
         46 => "EF".into(),
         dscp if dscp & 7 == 0 => format!("CS{}", dscp >> 3),
-        dscp if dscp & 1 == 0 && (1..=4).contains(&(dscp >> 3)) => format!("AF{}{}", dscp >> 3, dscp >> 1 & 3),
+        dscp if dscp & 1 == 0 && (1..=4).contains(&(dscp >> 3)) => {
+            format!("AF{}{}", dscp >> 3, dscp >> 1 & 3)
+        }
         dscp => dscp.to_string(),
     }
 }
@@ -203,7 +210,8 @@ pub(super) fn everything(protocol: u16) -> String {
 /// What a u32 filter of a protocol asks, in words where they are known.
 pub(super) fn keys(params: &U32Params, protocol: u16) -> String {
     let v6 = protocol == ethertype::IPV6;
-    let mut words: Vec<String> = params.keys.iter().filter_map(|k| if v6 { key6(k) } else { key(k) }).collect();
+    let mut words: Vec<String> =
+        params.keys.iter().filter_map(|k| if v6 { key6(k) } else { key(k) }).collect();
     if let Some((value, mask)) = params.mark {
         words.push(format!("mark {}", masked(value, mask)));
     }
@@ -289,7 +297,10 @@ mod tests {
             all(vec![], false),
             all(vec![asks(Condition::Out("eth0".into())), asks(Condition::Protocol(17))], false),
             all(vec![tcp(), asks(Condition::DestinationPorts(vec![(80, 80), (8000, 8100)]))], false),
-            all(vec![tcp(), asks(Condition::TcpFlags(2, 2)), asks(Condition::DestinationPort((22, 22)))], true),
+            all(
+                vec![tcp(), asks(Condition::TcpFlags(2, 2)), asks(Condition::DestinationPort((22, 22)))],
+                true,
+            ),
             all(vec![tcp(), asks(Condition::TcpFlags(0x3f, 0x10)), asks(Condition::Length(40, 64))], false),
             all(vec![Match { not: true, what: Condition::Dscp(8) }, asks(Condition::Tos(0x10, 0x1c))], false),
         ];
@@ -323,7 +334,10 @@ mod tests {
     fn keys_in_words() {
         let one = |value, mask, offset, offset_mask| {
             keys(
-                &U32Params { keys: vec![U32Key { value, mask, offset, offset_mask }], ..U32Params::default() },
+                &U32Params {
+                    keys: vec![U32Key { value, mask, offset, offset_mask }],
+                    ..U32Params::default()
+                },
                 ethertype::IPV4,
             )
         };

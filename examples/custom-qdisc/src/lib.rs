@@ -95,7 +95,13 @@ impl Bands {
 }
 
 impl Discipline for Bands {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         if own.qlen >= self.params.limit {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
@@ -122,7 +128,12 @@ impl Discipline for Bands {
         Dequeue::Empty
     }
 
-    fn change(&mut self, _: &mut Context<'_>, _: QdiscState, to: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _: &mut Context<'_>,
+        _: QdiscState,
+        to: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let params = to.and_then(custom_params::<Deadline>).ok_or(TcError::bare(Errno::Inval))?;
         params.check()?;
         self.params = *params;

@@ -113,7 +113,8 @@ mod tests {
         let one = |line: u32| {
             let span = json!({"start": {"line": line, "column": 3}, "end": {"line": line, "column": 4}});
             json!({
-                "file": "a.rs", "span": span, "replacement": "-", "name": format!("a.rs:{line}:3: replace + with - in f"),
+                "file": "a.rs", "span": span, "replacement": "-", "name": format!("a.rs:{line}:3: replace + \
+                with - in f"),
                 "function": {"span": {"start": {"line": 1, "column": 1}, "end": {"line": 9, "column": 2}}},
             })
         };

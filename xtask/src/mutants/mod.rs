@@ -1,12 +1,13 @@
 //! `cargo xtask mutants CRATE`: which small changes of a crate do its own tests notice?
 //!
-//! `cargo-mutants` lists the changes. It builds the crate again for each; a crate of some thousand changes would take days.
-//! Here every function is written into a scratch copy once for each of its changes, behind a switch that a variable of
-//! the environment sets: one build, and then a test run per change. A first run records which test reaches which
-//! function; a change is tried only with the tests that reach it, and one that none reaches is missed without a run.
+//! `cargo-mutants` lists the changes. It builds the crate again for each; a crate of some thousand changes
+//! would take days. Here every function is written into a scratch copy once for each of its changes, behind a
+//! switch that a variable of the environment sets: one build, and then a test run per change. A first run
+//! records which test reaches which function; a change is tried only with the tests that reach it, and one
+//! that none reaches is missed without a run.
 //!
-//! What does not compile is dropped. So is what cannot be switched: changes outside functions, and in functions whose
-//! copies would have different types (`impl Trait`). Tests in documents are not run.
+//! What does not compile is dropped. So is what cannot be switched: changes outside functions, and in
+//! functions whose copies would have different types (`impl Trait`). Tests in documents are not run.
 
 mod list;
 mod rewrite;
@@ -29,7 +30,8 @@ const USAGE: &str = "usage: cargo xtask mutants CRATE [OPTIONS]   (CRATE without
   --file TEXT         only the changes in files whose path contains TEXT
   --jobs N            test processes at a time (2)
 Needs `cargo install cargo-mutants --version 27.1.0 --locked`.
-Prints the figures and the changes that were missed, and writes every change's outcome to target/mutants/CRATE.tsv.";
+Prints the figures and the changes that were missed, and writes every change's outcome to \
+target/mutants/CRATE.tsv.";
 
 /// A build holds at most this many bytes of changed functions; compilers want memory in proportion.
 const MAX_BYTES: usize = 4_000_000;
@@ -121,7 +123,8 @@ fn measure(root: &Path, options: &Options) -> Result<String, String> {
         println!("build {}: {} changes", part + 1, batch.len());
         let built = scratch.build(&batch)?;
         outcomes.extend(built.dropped);
-        let left: Vec<&Mutant> = batch.iter().filter(|mutant| !outcomes.contains_key(&mutant.number)).collect();
+        let left: Vec<&Mutant> =
+            batch.iter().filter(|mutant| !outcomes.contains_key(&mutant.number)).collect();
         outcomes.extend(trial::try_all(&built.programs, &left, &built.functions, options.jobs)?);
         // A long run shows what it has so far.
         write_outcomes(root, &options.name, &chosen, &outcomes)?;
@@ -129,8 +132,8 @@ fn measure(root: &Path, options: &Options) -> Result<String, String> {
     Ok(report(&options.name, all.len(), &chosen, &outcomes))
 }
 
-/// Parts that one build can hold. Compilers want time by the square of a function's size, so a large function's changes
-/// are spread over several builds.
+/// Parts that one build can hold. Compilers want time by the square of a function's size, so a large
+/// function's changes are spread over several builds.
 fn batches(root: &Path, chosen: Vec<Mutant>) -> Result<Vec<Vec<Mutant>>, String> {
     let mut lines: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut batches: Vec<Batch> = Vec::new();
@@ -159,7 +162,12 @@ fn batches(root: &Path, chosen: Vec<Mutant>) -> Result<Vec<Vec<Mutant>>, String>
     Ok(batches.into_iter().map(|batch| batch.mutants).collect())
 }
 
-fn write_outcomes(root: &Path, name: &str, chosen: &[Mutant], outcomes: &BTreeMap<u32, Outcome>) -> Result<(), String> {
+fn write_outcomes(
+    root: &Path,
+    name: &str,
+    chosen: &[Mutant],
+    outcomes: &BTreeMap<u32, Outcome>,
+) -> Result<(), String> {
     let mut text = String::new();
     for mutant in chosen {
         if let Some(outcome) = outcomes.get(&mutant.number) {
@@ -185,9 +193,9 @@ fn report(name: &str, listed: usize, chosen: &[Mutant], outcomes: &BTreeMap<u32,
     let (low, high) = wilson(caught + timeouts, tried);
     let _ = write!(
         text,
-        "{name}: {listed} listed, {} chosen, {} do not compile, {} cannot be switched, {tried} tried: {} caught \
-         ({timeouts} of them by running too long), {missed} missed, {unreached} reached by no test: {:.1} % \
-         ({:.0} to {:.0})",
+        "{name}: {listed} listed, {} chosen, {} do not compile, {} cannot be switched, {tried} tried: {} \
+        caught ({timeouts} of them by running too long), {missed} missed, {unreached} reached by no test: \
+        {:.1} % ({:.0} to {:.0})",
         chosen.len(),
         count(Outcome::NoBuild),
         count(Outcome::NoSwitch),
@@ -230,10 +238,15 @@ mod tests {
     fn options_are_read() {
         let read = |line: &str| options(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         let options = read("sim --sample 250 --seed 2 --jobs 1").ok().unwrap();
-        assert_eq!((options.name.as_str(), options.sample, options.seed, options.jobs), ("sim", Some(250), 2, 1));
-        for (line, problem) in
-            [("", "no crate"), ("sim --seed", "--seed needs a value"), ("sim --sample x", "--sample: cannot read x")]
-        {
+        assert_eq!(
+            (options.name.as_str(), options.sample, options.seed, options.jobs),
+            ("sim", Some(250), 2, 1)
+        );
+        for (line, problem) in [
+            ("", "no crate"),
+            ("sim --seed", "--seed needs a value"),
+            ("sim --sample x", "--sample: cannot read x"),
+        ] {
             assert_eq!(read(line).err().as_deref(), Some(problem), "{line}");
         }
     }

@@ -1,7 +1,7 @@
 //! A file of a crate with its changes in it, each behind the switch.
 //!
-//! `fn f() -> u8 { 1 + 2 }` with one change becomes
-//! `fn f() -> u8 { match ::tidegate_mutant_switch::on(0) { 7 => { 1 - 2 } _ => { 1 + 2 } } }`, with line breaks between.
+//! `fn f() -> u8 { 1 + 2 }` with one change becomes `fn f() -> u8 { match ::tidegate_mutant_switch::on(0) { 7
+//! => { 1 - 2 } _ => { 1 + 2 } } }`, with line breaks between.
 
 use super::list::{Mutant, Place, Span};
 use crate::walls::code_only;
@@ -219,7 +219,9 @@ _ => {
 ";
         assert_eq!(rewritten.text, wanted);
         let line = |needle: &str| wanted.lines().position(|line| line == needle).unwrap() + 1;
-        let of = |number| rewritten.arms.iter().find(|arm| arm.mutants == [number] && !arm.is_original).unwrap().lines;
+        let of = |number| {
+            rewritten.arms.iter().find(|arm| arm.mutants == [number] && !arm.is_original).unwrap().lines
+        };
         assert!((of(7).0..=of(7).1).contains(&line("    1 - g()")));
         assert_eq!(of(8), (line(" 0 "), line(" 0 ")));
         assert_eq!((rewritten.functions, rewritten.outside, next), (vec![(7, 4), (8, 5)], vec![9], 6));

@@ -139,7 +139,8 @@ impl Scratch {
 
     /// What cargo says of a build of the tests.
     fn cargo(&self) -> Result<String, String> {
-        let package = if self.name == "cli" { "tidegate".to_owned() } else { format!("tidegate-{}", self.name) };
+        let package =
+            if self.name == "cli" { "tidegate".to_owned() } else { format!("tidegate-{}", self.name) };
         let output = Command::new("cargo")
             .args([
                 "test",
@@ -193,7 +194,8 @@ fn drop_by_errors(
             None => strangers.push(message["message"]["rendered"].as_str().unwrap_or("?").to_owned()),
         }
     }
-    // The original is at fault only where nothing else is: copies of other types, which cannot stand beside it.
+    // The original is at fault only where nothing else is: copies of other types, which cannot stand beside
+    // it.
     if dropped.len() == before {
         for arm in originals {
             dropped.extend(arm.mutants.iter().map(|number| (*number, Outcome::NoSwitch)));
@@ -267,7 +269,10 @@ mod tests {
             let messages: Vec<String> = errors.iter().map(Value::to_string).collect();
             let mut dropped = BTreeMap::new();
             let strangers = drop_by_errors(&messages.join("\n"), &arms, &mut dropped);
-            (dropped.into_iter().map(|(number, why)| (number, why.word())).collect::<Vec<_>>(), strangers.len())
+            (
+                dropped.into_iter().map(|(number, why)| (number, why.word())).collect::<Vec<_>>(),
+                strangers.len(),
+            )
         };
         assert_eq!(read(&[error("a.rs", 3), error("a.rs", 8)]), (vec![(7, "no-build"), (9, "no-build")], 0));
         assert_eq!(read(&[error("a.rs", 3), error("a.rs", 6)]), (vec![(7, "no-build")], 0));

@@ -97,11 +97,17 @@ pub(super) fn try_all(
             scope.spawn(|| {
                 while let Some(mutant) = queue.lock().ok().and_then(|mut queue| queue.next()) {
                     let function = functions.get(&mutant.number).copied();
-                    let outcome = function.map_or(Outcome::NoSwitch, |function| try_one(&suites, mutant, function));
+                    let outcome =
+                        function.map_or(Outcome::NoSwitch, |function| try_one(&suites, mutant, function));
                     let Ok(mut outcomes) = outcomes.lock() else { return };
                     outcomes.push((mutant.number, outcome));
                     if outcomes.len() % 250 == 0 {
-                        println!("  {} of {} tried, {} s", outcomes.len(), mutants.len(), begun.elapsed().as_secs());
+                        println!(
+                            "  {} of {} tried, {} s",
+                            outcomes.len(),
+                            mutants.len(),
+                            begun.elapsed().as_secs()
+                        );
                     }
                 }
             });
@@ -139,8 +145,14 @@ fn suite(program: &Program) -> Result<Suite<'_>, String> {
     let text = String::from_utf8_lossy(&listed.stdout).into_owned();
     let names: Vec<&str> = text.lines().filter_map(|line| line.strip_suffix(": test")).collect();
     let limit = Duration::from_secs(600);
-    if !names.is_empty() && run(program, &names, &[("TIDEGATE_MUTANT", &NO_CHANGE.to_string())], limit) != Some(true) {
-        return Err(format!("tests of {} fail without a change: {}", program.name, program.executable.display()));
+    if !names.is_empty()
+        && run(program, &names, &[("TIDEGATE_MUTANT", &NO_CHANGE.to_string())], limit) != Some(true)
+    {
+        return Err(format!(
+            "tests of {} fail without a change: {}",
+            program.name,
+            program.executable.display()
+        ));
     }
     let file = program.executable.with_extension("reached");
     let tests = names.into_iter().map(|name| test(program, name, &file, limit)).collect();

@@ -17,9 +17,14 @@ pub(crate) struct Oracle {
 impl Oracle {
     /// From the environment; the error says what to set.
     pub(crate) fn from_environment() -> Result<Self, String> {
-        let ask = std::env::var_os("ORACLE").ok_or("ORACLE is not set: give the path of the oracle's `ask` script")?;
+        let ask = std::env::var_os("ORACLE")
+            .ok_or("ORACLE is not set: give the path of the oracle's `ask` script")?;
         let ask = PathBuf::from(ask);
-        if ask.is_file() { Ok(Self { ask, core: 0 }) } else { Err(format!("ORACLE={}: no such file", ask.display())) }
+        if ask.is_file() {
+            Ok(Self { ask, core: 0 })
+        } else {
+            Err(format!("ORACLE={}: no such file", ask.display()))
+        }
     }
 
     /// The same on another core, so that two questions do not wait for each other.
@@ -29,8 +34,8 @@ impl Oracle {
 
     /// Asks about each folder; an answer is written beside the question.
     ///
-    /// While the kernel reads it, a plain script is one `tc -batch`: the same operations in half the time, as every process in
-    /// there is dear. The folder has its own script again afterwards.
+    /// While the kernel reads it, a plain script is one `tc -batch`: the same operations in half the time, as
+    /// every process in there is dear. The folder has its own script again afterwards.
     pub(crate) fn ask(&self, dirs: &[PathBuf]) -> io::Result<()> {
         let mut plain = Vec::new();
         for dir in dirs {
@@ -95,7 +100,8 @@ pub(crate) fn answered(dir: &Path) -> bool {
     statistics && dir.join("egress.csv").is_file()
 }
 
-/// Whether the setting up failed there: nearly always the generator's fault, and the rest of the case is empty.
+/// Whether the setting up failed there: nearly always the generator's fault, and the rest of the case is
+/// empty.
 pub(crate) fn script_failed(dir: &Path) -> bool {
     std::fs::read_to_string(dir.join("script.out")).is_ok_and(|text| text.contains("script failed:"))
 }

@@ -4,8 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The columns of the packets in every schedule; where the last one is missing the transport header is made from the others.
-pub(crate) const COLUMNS: &str = "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark,prio,flags,seq,ack,payload";
+/// The columns of the packets in every schedule; where the last one is missing the transport header is made
+/// from the others.
+pub(crate) const COLUMNS: &str =
+    "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark,prio,flags,seq,ack,payload";
 
 /// A line of the schedule: a packet, or a command (`!,tc …`).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -53,7 +53,9 @@ impl fmt::Display for Difference {
 pub(crate) fn folders(theirs: &Path, ours: &Path) -> Option<Difference> {
     FILES.iter().find_map(|file| {
         let read = |dir: &Path| {
-            fs::read(dir.join(file)).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
+            fs::read(dir.join(file))
+                .map(|text| String::from_utf8_lossy(&text).into_owned())
+                .unwrap_or_default()
         };
         texts(file, &read(theirs), &read(ours))
     })
@@ -147,7 +149,11 @@ fn words(left: &str, right: &str) -> String {
     let before = if at == 0 { String::new() } else { format!("{} ", without_numbers(theirs[at - 1])) };
     let name = |word: Option<&&str>| word.map_or("nothing".to_owned(), |word| without_numbers(word));
     let (left_word, right_word) = (name(theirs.get(at)), name(ours.get(at)));
-    if left_word == right_word { format!("{before}{left_word}") } else { format!("{before}{left_word} / {right_word}") }
+    if left_word == right_word {
+        format!("{before}{left_word}")
+    } else {
+        format!("{before}{left_word} / {right_word}")
+    }
 }
 
 /// Every run of digits (and hexadecimal figures behind one) becomes `N`.
@@ -155,8 +161,8 @@ fn without_numbers(text: &str) -> String {
     let mut shape = String::new();
     let mut in_number = false;
     for letter in text.chars() {
-        let part =
-            letter.is_ascii_digit() || (in_number && (letter.is_ascii_hexdigit() || letter == 'x' || letter == '.'));
+        let part = letter.is_ascii_digit()
+            || (in_number && (letter.is_ascii_hexdigit() || letter == 'x' || letter == '.'));
         if part && !in_number {
             shape.push('N');
         } else if !part {

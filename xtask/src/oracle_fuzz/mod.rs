@@ -1,8 +1,10 @@
-//! `cargo xtask oracle-fuzz`: random trees and traffic, a real kernel against our engine, differences shrunk to the smallest case.
+//! `cargo xtask oracle-fuzz`: random trees and traffic, a real kernel against our engine, differences shrunk
+//! to the smallest case.
 //!
-//! The rooms: `generate` makes a case of a seed and a number; `ask` gets the kernel's answer; `replay` gets ours; `compare` finds
-//! the first difference and its sort; `shrink` makes the case small; `report` counts and keeps. A later kind of qdisc is a row in
-//! `generate::KINDS` and its function; nothing else here knows one kind from another.
+//! The rooms: `generate` makes a case of a seed and a number; `ask` gets the kernel's answer; `replay` gets
+//! ours; `compare` finds the first difference and its sort; `shrink` makes the case small; `report` counts
+//! and keeps. A later kind of qdisc is a row in `generate::KINDS` and its function; nothing else here knows
+//! one kind from another.
 
 pub(crate) mod ask;
 mod case;
@@ -28,9 +30,11 @@ use replay::Engine;
 use report::{Kept, Tally};
 
 const USAGE: &str = "usage: ORACLE=…/ask cargo xtask oracle-fuzz [options]
-  --hours H        until so much time is spent in all, resumed runs included   --cases N    until so many cases are compared
+  --hours H        until so much time is spent in all, resumed runs included   --cases N    until so many \
+  cases are compared
   --seed S         the search (default 1)           --only KIND    every case has this qdisc
-  --tidegate PATH  default target/release/tidegate  --keep DIR     minimal cases and state (default target/oracle-fuzz)
+  --tidegate PATH  default target/release/tidegate  --keep DIR     minimal cases and state (default \
+  target/oracle-fuzz)
   --batch N        cases per question (default 32)  --askers N     kernels at once (default 1)
   --json           the summary for programs         --fresh        forget an earlier run
   --questions N    per shrinking (default 160)      --self-check   the kernel against itself
@@ -105,7 +109,8 @@ fn options(root: &Path, words: &[String]) -> Result<Options, String> {
                 let name = value()?;
                 let kind = generate::KINDS.iter().find(|kind| kind.name == *name);
                 let names: Vec<&str> = generate::KINDS.iter().map(|kind| kind.name).collect();
-                options.only = Some(kind.ok_or_else(|| format!("--only {name}: not one of {}", names.join(" ")))?.name);
+                options.only =
+                    Some(kind.ok_or_else(|| format!("--only {name}: not one of {}", names.join(" ")))?.name);
             }
             "--json" => options.json = true,
             "--fresh" => options.fresh = true,
@@ -168,7 +173,10 @@ fn fuzz(options: &Options) -> Result<ExitCode, String> {
 
 fn program(path: &Path) -> Result<PathBuf, String> {
     fs::canonicalize(path).map_err(|e| {
-        format!("{}: {e}; build it with `cargo build --release -p tidegate`, or say --tidegate PATH", path.display())
+        format!(
+            "{}: {e}; build it with `cargo build --release -p tidegate`, or say --tidegate PATH",
+            path.display()
+        )
     })
 }
 
@@ -192,8 +200,12 @@ fn search(
             ask_ahead(options, oracle, work.to_owned(), first)
         })
         .collect();
-    let shrinker =
-        Bench { oracle: oracle.on_core(cores - 1), engine, dir: work.join("shrink"), questions: options.questions };
+    let shrinker = Bench {
+        oracle: oracle.on_core(cores - 1),
+        engine,
+        dir: work.join("shrink"),
+        questions: options.questions,
+    };
     for asker in asking.iter().cycle() {
         let Ok(batch) = asker.recv() else { break };
         let batch = batch?;
@@ -231,9 +243,15 @@ fn search(
 }
 
 /// A thread that makes batches and asks about them, one ahead of the comparison. It ends when nobody listens.
-fn ask_ahead(options: &Options, oracle: Oracle, work: PathBuf, first: u64) -> mpsc::Receiver<io::Result<Batch>> {
+fn ask_ahead(
+    options: &Options,
+    oracle: Oracle,
+    work: PathBuf,
+    first: u64,
+) -> mpsc::Receiver<io::Result<Batch>> {
     let (give, take) = mpsc::sync_channel(1);
-    let (seed, only, size, step) = (options.seed, options.only, options.batch, options.batch * options.askers);
+    let (seed, only, size, step) =
+        (options.seed, options.only, options.batch, options.batch * options.askers);
     thread::spawn(move || {
         let mut first = first;
         loop {
@@ -279,7 +297,8 @@ impl Bench<'_> {
         })
     }
 
-    /// Asks about a case in the shrinker's own folder; none also when the kernel does not answer, or (unless `failed`) its script fails.
+    /// Asks about a case in the shrinker's own folder; none also when the kernel does not answer, or (unless
+    /// `failed`) its script fails.
     fn question(&self, case: &Case, failed: bool) -> io::Result<Option<Difference>> {
         let _ = fs::remove_dir_all(&self.dir);
         case.write(&self.dir)?;
@@ -330,7 +349,8 @@ fn shrink_and_keep(
     if let Some(e) = trouble {
         return Err(e);
     }
-    // The folder that is kept holds the kernel's answer and ours to the small case; if it does not repeat, the large one.
+    // The folder that is kept holds the kernel's answer and ours to the small case; if it does not repeat,
+    // the large one.
     let name = format!("{}-{}-{number}", slug(&found.group()), tally.seed);
     let place = keep.join(&name);
     let (small, told) = match bench.question(&small, failed)? {
@@ -368,7 +388,8 @@ fn check(oracle: &Oracle, engine: &Engine, dirs: &[PathBuf]) -> Result<ExitCode,
         let copy = work.join(at.to_string());
         fs::create_dir_all(&copy).map_err(at_fault)?;
         for name in ["link", "script.tc", "schedule.csv"] {
-            fs::copy(dir.join(name), copy.join(name)).map_err(|e| format!("{}: {e}", dir.join(name).display()))?;
+            fs::copy(dir.join(name), copy.join(name))
+                .map_err(|e| format!("{}: {e}", dir.join(name).display()))?;
         }
         oracle.ask(std::slice::from_ref(&copy)).map_err(at_fault)?;
         let bench = Bench { oracle: oracle.clone(), engine, dir: copy.clone(), questions: 0 };
@@ -412,7 +433,11 @@ mod tests {
         let engine = Engine::Itself(oracle.clone());
         let bench = Bench { oracle, engine: &engine, dir: dir.clone(), questions: 0 };
         for number in 0..3 {
-            assert_eq!(bench.question(&generate::case(1, number, None), true).unwrap(), None, "case {number}");
+            assert_eq!(
+                bench.question(&generate::case(1, number, None), true).unwrap(),
+                None,
+                "case {number}"
+            );
         }
         let _ = fs::remove_dir_all(dir);
     }

@@ -63,7 +63,8 @@ impl Tally {
     pub(crate) fn deserves(&self, difference: &Difference, kinds: &[String], most: usize) -> bool {
         let Some(group) = self.groups.get(&difference.group()) else { return true };
         // A minimal case made only of kinds that are here too is probably the same mistake.
-        let explained = group.kept.iter().filter(|kept| kept.kinds.iter().all(|kind| kinds.contains(kind))).count();
+        let explained =
+            group.kept.iter().filter(|kept| kept.kinds.iter().all(|kind| kinds.contains(kind))).count();
         explained < most && group.kept.len() < most * 4
     }
 
@@ -117,7 +118,10 @@ impl Tally {
             text.push_str(&format!("{:6} × {name}\n", group.count));
             for kept in &group.kept {
                 let kinds = kept.kinds.join(" ");
-                text.push_str(&format!("         {} ({kinds}; {} lines, {} rows)\n", kept.dir, kept.lines, kept.rows));
+                text.push_str(&format!(
+                    "         {} ({kinds}; {} lines, {} rows)\n",
+                    kept.dir, kept.lines, kept.rows
+                ));
             }
         }
         text
@@ -164,8 +168,14 @@ impl Tally {
             failed_scripts: number(&value["failed_scripts"]),
             differing: number(&value["differing"]),
             seconds: value["seconds"].as_f64().unwrap_or(0.0),
-            kinds: members(&value["kinds"]).iter().map(|(name, value)| (name.clone(), number(value))).collect(),
-            groups: members(&value["groups"]).iter().map(|(name, value)| (name.clone(), group(value))).collect(),
+            kinds: members(&value["kinds"])
+                .iter()
+                .map(|(name, value)| (name.clone(), number(value)))
+                .collect(),
+            groups: members(&value["groups"])
+                .iter()
+                .map(|(name, value)| (name.clone(), group(value)))
+                .collect(),
         }
     }
 }

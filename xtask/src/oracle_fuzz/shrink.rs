@@ -53,7 +53,10 @@ fn branches(best: &mut Case, judge: &mut Judge<'_>) {
     let mut names: Vec<String> = best.script.iter().filter_map(|line| name(line)).collect();
     // Every filter list is a branch too.
     names.extend(
-        best.script.iter().filter(|line| line.starts_with("tc filter")).filter_map(|line| after(line, "parent")),
+        best.script
+            .iter()
+            .filter(|line| line.starts_with("tc filter"))
+            .filter_map(|line| after(line, "parent")),
     );
     names.dedup();
     let mut sets: Vec<(usize, bool, String)> = names
@@ -94,7 +97,8 @@ fn after(line: &str, word: &str) -> Option<String> {
 /// The lines that make `top` and all that hangs on it; or only the filters that ask at it.
 fn below(script: &[String], top: &str, filters: bool) -> Vec<String> {
     if filters {
-        let at_top = |line: &&String| line.starts_with("tc filter") && after(line, "parent").as_deref() == Some(top);
+        let at_top =
+            |line: &&String| line.starts_with("tc filter") && after(line, "parent").as_deref() == Some(top);
         return script.iter().filter(at_top).cloned().collect();
     }
     let mut names = vec![top.to_owned()];
@@ -106,7 +110,8 @@ fn below(script: &[String], top: &str, filters: bool) -> Vec<String> {
             && ["classid", "flowid", "baseclass"]
                 .iter()
                 .any(|word| after(line, word).is_some_and(|id| names.contains(&id)));
-        // Classes of a qdisc `13:` whose line names another class as the parent are reached through that class.
+        // Classes of a qdisc `13:` whose line names another class as the parent are reached through that
+        // class.
         if own || hangs || result {
             gone.push(line.clone());
             names.extend(name(line));
@@ -162,7 +167,8 @@ fn rows(best: &mut Case, judge: &mut Judge<'_>) {
 
 fn script(best: &mut Case, judge: &mut Judge<'_>) {
     let base = best.clone();
-    best.script = pieces(&base.script, |script| judge.accepts(&Case { script: script.to_vec(), ..base.clone() }));
+    best.script =
+        pieces(&base.script, |script| judge.accepts(&Case { script: script.to_vec(), ..base.clone() }));
 }
 
 /// Removes parts of commands in the middle (`a; b`), and the words of what is left.
@@ -176,7 +182,8 @@ fn commands(best: &mut Case, judge: &mut Judge<'_>) {
         };
         let parts: Vec<&str> = text.split("; ").collect();
         let base = best.clone();
-        let parts = pieces(&parts, |parts| !parts.is_empty() && judge.accepts(&with(&base, &parts.join("; "))));
+        let parts =
+            pieces(&parts, |parts| !parts.is_empty() && judge.accepts(&with(&base, &parts.join("; "))));
         *best = with(best, &parts.join("; "));
         for part in 0..parts.len() {
             if !parts[part].starts_with("tc ") || parts[part].contains(" show ") {
@@ -319,7 +326,8 @@ mod tests {
         let small = shrink(&case, 5000, &mut |case| {
             asked += 1;
             let packets = case.rows.iter().filter(|row| row.command().is_none()).count();
-            let changed = case.rows.iter().any(|row| row.command().is_some_and(|text| text.contains("burst 9k")));
+            let changed =
+                case.rows.iter().any(|row| row.command().is_some_and(|text| text.contains("burst 9k")));
             packets >= 3 && changed && case.script.iter().any(|line| line.contains("tbf"))
         });
         assert_eq!(small.rows.len(), 4);

@@ -35,8 +35,8 @@ fn figures(rows: &[[f64; 3]], until: f64) -> Option<Figures> {
     Some(Figures { rate: last[1] * 8e-3 / last[0], trip: trips[trips.len() / 2] })
 }
 
-/// A flow in the kernel's run and in ours, over the time that both lasted; none if the kernel's connection did not come
-/// about.
+/// A flow in the kernel's run and in ours, over the time that both lasted; none if the kernel's connection
+/// did not come about.
 pub(crate) fn both(dir: &Path, name: &str) -> Option<[Figures; 2]> {
     let file = format!("{name}.csv");
     let theirs = rows(&dir.join(&file))?;
@@ -89,7 +89,8 @@ impl Flow {
         self.bias(of).abs()
     }
 
-    /// How far the kernel's two means lie from one another, if it was asked twice as often: what chance alone does.
+    /// How far the kernel's two means lie from one another, if it was asked twice as often: what chance alone
+    /// does.
     pub(crate) fn chance(&self, of: fn(&Figures) -> f64) -> Option<f64> {
         let mean = |sum: f64, n: usize| sum / n as f64;
         let before = mean(self.runs.iter().map(|run| of(&run[0])).sum(), self.runs.len());
@@ -100,7 +101,8 @@ impl Flow {
     /// From the least to the greatest that the kernel found, in parts of their mean.
     pub(crate) fn spread(&self, of: fn(&Figures) -> f64) -> f64 {
         let found = || self.runs.iter().map(|[theirs, _]| of(theirs));
-        let (least, most) = found().fold((f64::MAX, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let (least, most) =
+            found().fold((f64::MAX, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
         (most - least) * self.runs.len() as f64 / found().sum::<f64>()
     }
 }
@@ -125,7 +127,8 @@ mod tests {
         let again = vec![at(1.0), at(2.0), at(2.4)];
         let flow = Flow { discipline: "pfifo", name: "1".into(), calm: true, runs, again, first: true };
         let round = |value: f64| (value * 1000.0).round() / 1000.0;
-        let found = [flow.error(|f| f.rate), flow.error_of_means(|f| f.rate), flow.spread(|f| f.rate)].map(round);
+        let found =
+            [flow.error(|f| f.rate), flow.error_of_means(|f| f.rate), flow.spread(|f| f.rate)].map(round);
         assert_eq!((found, flow.spread(|f| f.trip)), ([0.1, 0.0, 1.0], 0.0));
         assert_eq!(flow.chance(|f| f.rate).map(round), Some(0.1));
         assert_eq!([0.0, 0.5, 0.9].map(|p| quantile(&mut [4.0, 1.0, 2.0, 3.0, 5.0], p)), [1.0, 3.0, 5.0]);

@@ -23,7 +23,8 @@ struct Flow {
     seconds: u64,
 }
 
-/// How long the first flow lasts, in seconds; the others end two seconds earlier, so that they may be shifted.
+/// How long the first flow lasts, in seconds; the others end two seconds earlier, so that they may be
+/// shifted.
 const SECONDS: u64 = 20;
 /// The latest start.
 const LATEST: u64 = 8;
@@ -42,8 +43,16 @@ struct Kind {
 
 const KINDS: [Kind; 14] = [
     Kind { name: "pfifo, shallow", ecn: false, words: |rng, _| format!("pfifo limit {}", rng.range(4, 30)) },
-    Kind { name: "pfifo, deep", ecn: false, words: |rng, _| format!("pfifo limit {}", rng.log_range(64, 1000)) },
-    Kind { name: "bfifo", ecn: false, words: |rng, _| format!("bfifo limit {}", rng.log_range(8_000, 400_000)) },
+    Kind {
+        name: "pfifo, deep",
+        ecn: false,
+        words: |rng, _| format!("pfifo limit {}", rng.log_range(64, 1000)),
+    },
+    Kind {
+        name: "bfifo",
+        ecn: false,
+        words: |rng, _| format!("bfifo limit {}", rng.log_range(8_000, 400_000)),
+    },
     Kind { name: "codel", ecn: false, words: |_, _| "codel".into() },
     Kind { name: "codel, ECN", ecn: true, words: |_, _| "codel ecn".into() },
     Kind { name: "fq_codel", ecn: false, words: |_, _| "fq_codel".into() },
@@ -62,7 +71,9 @@ fn red(rng: &mut Rng, kbit: u64) -> String {
     let min = (kbit * rng.range(10, 40) / 8).max(6_000);
     let (max, limit) = (min * 3, min * 12);
     let burst = (2 * min + max) / 3000 + 1;
-    format!("red limit {limit} min {min} max {max} avpkt 1000 burst {burst} probability 0.02 bandwidth {kbit}kbit")
+    format!(
+        "red limit {limit} min {min} max {max} avpkt 1000 burst {burst} probability 0.02 bandwidth {kbit}kbit"
+    )
 }
 
 fn tbf(rng: &mut Rng, kbit: u64) -> String {
@@ -75,8 +86,8 @@ fn cake(rng: &mut Rng, kbit: u64) -> String {
     format!("cake bandwidth {kbit}kbit {tins}")
 }
 
-/// The question of this number, shifted: each flow but the first starts up to two seconds later. From the third shift
-/// on these starts come again, and only the delay goes on growing.
+/// The question of this number, shifted: each flow but the first starts up to two seconds later. From the
+/// third shift on these starts come again, and only the delay goes on growing.
 pub(crate) fn question(seed: u64, number: u64, shift: u64) -> Question {
     let mut rng = Rng::of_case(seed, number);
     let kind = &KINDS[(number % KINDS.len() as u64) as usize];
@@ -137,7 +148,9 @@ impl Question {
 
     /// Whether this question already stands in a folder.
     pub(crate) fn stands_in(&self, dir: &Path) -> bool {
-        self.files().iter().all(|(name, text)| fs::read_to_string(dir.join(name)).is_ok_and(|found| found == *text))
+        self.files()
+            .iter()
+            .all(|(name, text)| fs::read_to_string(dir.join(name)).is_ok_and(|found| found == *text))
     }
 
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {

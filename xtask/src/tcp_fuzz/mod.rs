@@ -1,10 +1,11 @@
 //! `cargo xtask tcp-fuzz`: random runs of real Linux TCP against the simulator's, flow by flow.
 //!
-//! `generate` makes a question of a seed and a number, `oracle_fuzz::ask` gets the kernel's answer, the example
-//! `tcp_answers` of the simulator ours; `figures` says how far apart they are. Each question is asked three times, the
-//! later flows shifted by a second or two and the delay by a tenth of a millisecond: where the kernel's own answers
-//! then lie far apart, for any flow of a run, the run is chaotic, and says nothing about a single simulated answer.
-//! Answers are kept, so that the simulator can be changed and compared again.
+//! `generate` makes a question of a seed and a number, `oracle_fuzz::ask` gets the kernel's answer, the
+//! example `tcp_answers` of the simulator ours; `figures` says how far apart they are. Each question is asked
+//! three times, the later flows shifted by a second or two and the delay by a tenth of a millisecond: where
+//! the kernel's own answers then lie far apart, for any flow of a run, the run is chaotic, and says nothing
+//! about a single simulated answer. Answers are kept, so that the simulator can be changed and compared
+//! again.
 
 mod figures;
 mod generate;
@@ -29,15 +30,16 @@ const USAGE: &str = "usage: ORACLE=…/ask cargo xtask tcp-fuzz [options]
   --worst N      show so many flows that are furthest off (default 12)
   --only TEXT    disciplines whose name begins so
   --cores N      so many kernels answer at a time (default 1)
-  --chance       ask three times more, the delay a little further on: how far one mean of three lies from another, in
+  --chance       ask three times more, the delay a little further on: how far one mean of three lies from \
+  another, in
                  Linux itself, which no simulator can undercut
   --page         write docs/tcp-fuzz.md or, without TIDEGATE_BLESS, hold it against this table
 exit: 0 compared, 1 the page differs, 2 cannot run";
 
 /// How often a question is asked: as it is, and shifted.
 const SHIFTS: u64 = 3;
-/// A run is calm where the kernel's answers to the shifted questions lie within so much of one another, for each of its
-/// flows.
+/// A run is calm where the kernel's answers to the shifted questions lie within so much of one another, for
+/// each of its flows.
 const CALM: f64 = 0.10;
 /// Windows are bounded by the memory of the kernel that is asked: with so much, by 4 MB and 6 MB.
 const MEMORY: &str = "1G";
@@ -65,7 +67,12 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
         let table = table(&options, &flows);
         print!("{table}{}", worst(&flows, options.worst));
         Ok(if options.page {
-            told::settle(&root.join("docs/tcp-fuzz.md"), &page(&table), "tcp-fuzz", &format!("{} flows", flows.len()))
+            told::settle(
+                &root.join("docs/tcp-fuzz.md"),
+                &page(&table),
+                "tcp-fuzz",
+                &format!("{} flows", flows.len()),
+            )
         } else {
             ExitCode::SUCCESS
         })
@@ -117,7 +124,8 @@ struct Asked {
 
 /// The questions of all seeds, with where they stand.
 fn asked(options: &Options) -> Vec<Asked> {
-    let numbers = (1..).zip(&options.runs).flat_map(|(seed, &runs)| (0..runs).map(move |number| (seed, number)));
+    let numbers =
+        (1..).zip(&options.runs).flat_map(|(seed, &runs)| (0..runs).map(move |number| (seed, number)));
     let all = numbers.map(|(seed, number)| {
         let name = format!("s{seed}-{number}");
         let one = |shift| (question(seed, number, shift), options.keep.join(format!("{name}-{shift}")));
@@ -159,13 +167,19 @@ fn ask(all: &[&(Question, PathBuf)], cores: usize) -> Result<(), String> {
             let part = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(part) = part else { return Ok(()) };
             ask_part(&oracle, part)?;
-            eprintln!("asked {} of {}", asked.fetch_add(part.len(), Ordering::Relaxed) + part.len(), missing.len());
+            eprintln!(
+                "asked {} of {}",
+                asked.fetch_add(part.len(), Ordering::Relaxed) + part.len(),
+                missing.len()
+            );
         }
     };
     let work = &work;
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..cores).map(|core| scope.spawn(move || work(core))).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| Err("a thread panicked".into())))
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|_| Err("a thread panicked".into())))
     })
 }
 
@@ -197,7 +211,8 @@ fn answered(dir: &Path) -> bool {
 fn flows(asked: &Asked) -> Vec<Flow> {
     // A shift moves all later flows alike, so their order and names stay.
     let names: Vec<&str> = asked.questions[0].0.names().collect();
-    let runs = |name: &str| asked.questions.iter().map(|(_, dir)| both(dir, name)).collect::<Option<Vec<_>>>();
+    let runs =
+        |name: &str| asked.questions.iter().map(|(_, dir)| both(dir, name)).collect::<Option<Vec<_>>>();
     let mut found = Vec::new();
     let again = |name: &str| asked.again.iter().map(|(_, dir)| theirs(dir, name)).collect::<Option<Vec<_>>>();
     for (at, name) in names.iter().enumerate() {
@@ -240,9 +255,11 @@ fn chance(flows: &[&Flow], of: fn(&Figures) -> f64) -> String {
     errors(&known, |flow| flow.chance(of).unwrap_or_default())
 }
 
-/// The median of the later flows' signed error, in per cent: far from nought, they get too much here or too little.
+/// The median of the later flows' signed error, in per cent: far from nought, they get too much here or too
+/// little.
 fn late(flows: &[&Flow]) -> String {
-    let mut found: Vec<f64> = flows.iter().filter(|flow| !flow.first).map(|flow| 100.0 * flow.bias(rate)).collect();
+    let mut found: Vec<f64> =
+        flows.iter().filter(|flow| !flow.first).map(|flow| 100.0 * flow.bias(rate)).collect();
     if found.is_empty() { "–".into() } else { format!("{:+.1}", quantile(&mut found, 0.5)) }
 }
 
@@ -302,13 +319,20 @@ fn worst(flows: &[Flow], count: usize) -> String {
 
 /// What the page says before the table.
 const INTRODUCTION: &str = "# Random TCP beside real Linux\n\n\
-Each question is a random rate (1 to 50 Mbit/s), two random delays, a queueing discipline and one to six flows of CUBIC, Reno and BBR \
-with staggered\nstarts, for 20 s. A real Linux 6.1 in virtual time answers it, and the simulator; of each flow the rate that was \
-acknowledged and the median of the\nsmoothed round trip are compared. Every question is asked three times, the later flows shifted by a \
-second or two: a run is calm where Linux's own\nthree answers lie within 10 % of one another for each flow. In the others flows share a \
-queue by chance, so their single answers say little; the\nmeans of three are compared. How much of their difference is chance \
-shows beside it: Linux was asked all of it again, with the delay 0.3 ms longer,\nand one mean of three is compared with the other. \
-A simulator that were Linux would differ by that. \"Late flows, signed\" is the median of\nthe error of all flows but each run's \
+Each question is a random rate (1 to 50 Mbit/s), two random delays, a queueing discipline and one to six \
+flows of CUBIC, Reno and BBR \
+with staggered\nstarts, for 20 s. A real Linux 6.1 in virtual time answers it, and the simulator; of each \
+flow the rate that was \
+acknowledged and the median of the\nsmoothed round trip are compared. Every question is asked three times, \
+the later flows shifted by a \
+second or two: a run is calm where Linux's own\nthree answers lie within 10 % of one another for each flow. \
+In the others flows share a \
+queue by chance, so their single answers say little; the\nmeans of three are compared. How much of their \
+difference is chance \
+shows beside it: Linux was asked all of it again, with the delay 0.3 ms longer,\nand one mean of three is \
+compared with the other. \
+A simulator that were Linux would differ by that. \"Late flows, signed\" is the median of\nthe error of all \
+flows but each run's \
 first, with its sign. How to run it: ORACLE names the program that asks \
 Linux, `cargo xtask tcp-fuzz --help` says the rest.\n\n";
 

@@ -1,5 +1,5 @@
-//! An experiment as JSON, and back. Member names are those of the structs, units included; docs/results.md describes
-//! them.
+//! An experiment as JSON, and back. Member names are those of the structs, units included; docs/results.md
+//! describes them.
 
 use crate::json::{ReadError, document, text};
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ pub fn to_json(experiment: &Experiment) -> String {
 ///
 /// # Errors
 ///
-/// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the error names
-/// the place.
+/// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the
+/// error names the place.
 pub fn from_json(text: &str) -> Result<Experiment, ReadError> {
     document(text, FORM, ORIGIN)
 }

@@ -1,5 +1,5 @@
-//! Runs as files that flent opens (`.flent.gz`, version 4): each run is one of flent's tests, its series have the names that flent's
-//! plots ask for. Rates are in Mbit/s, delays in ms.
+//! Runs as files that flent opens (`.flent.gz`, version 4): each run is one of flent's tests, its series have
+//! the names that flent's plots ask for. Rates are in Mbit/s, delays in ms.
 
 use super::names::{file_name, joined};
 use super::show::title;
@@ -15,7 +15,8 @@ use tidegate_measure::{Jitter, jain};
 const VERSION: u64 = 4;
 /// Between values, in ns: what flent's own tests use.
 const STEP: u64 = 200_000_000;
-/// When every run began, in seconds of Unix time: virtual time has no date, and the same run gives the same file.
+/// When every run began, in seconds of Unix time: virtual time has no date, and the same run gives the same
+/// file.
 const BEGAN: u64 = 946_684_800;
 const BEGAN_TEXT: &str = "2000-01-01T00:00:00.000000Z";
 
@@ -75,14 +76,21 @@ fn document(experiment: &Experiment, run: &Run) -> Value {
     })
 }
 
-fn metadata(experiment: &Experiment, run: &Run, sides: &Sides<'_>, test: &str, facts: Map<String, Value>) -> Value {
+fn metadata(
+    experiment: &Experiment,
+    run: &Run,
+    sides: &Sides<'_>,
+    test: &str,
+    facts: Map<String, Value>,
+) -> Value {
     let policy = experiment.policies.iter().find(|policy| policy.name == run.policy);
     let policy = policy.map_or(run.policy.as_str(), |policy| title(&policy.title, &policy.name));
     let load = experiment.loads.iter().find(|load| load.name == run.load);
     let load = load.map_or(run.load.as_str(), |load| title(&load.title, &load.name));
     let seconds = run.window.1.saturating_sub(run.window.0) as f64 / 1e9;
     let date = experiment.began_ns.map_or_else(|| BEGAN_TEXT.to_owned(), |ns| date(ns / 1_000_000_000));
-    let streams = |up: bool| run.transfers.iter().filter(|transfer| sides.is_up(transfer) == up).count().to_string();
+    let streams =
+        |up: bool| run.transfers.iter().filter(|transfer| sides.is_up(transfer) == up).count().to_string();
     json!({
         "NAME": test,
         "TITLE": format!("{policy}, {load}, seed {}", run.seed),
@@ -116,13 +124,17 @@ impl<'e> Sides<'e> {
         let asked = run.probes.first().map(|probe| (probe.from.as_str(), probe.to.as_str()));
         let sent = run.transfers.first().map(|transfer| (transfer.from.as_str(), transfer.to.as_str()));
         let (near, far) = asked.or(sent).unwrap_or(("localhost", "localhost"));
-        let slowest =
-            |link: &&tidegate_measure::experiment::Cable| link.there_bits.into_iter().chain(link.back_bits).min();
+        let slowest = |link: &&tidegate_measure::experiment::Cable| {
+            link.there_bits.into_iter().chain(link.back_bits).min()
+        };
         let narrow = experiment.links.iter().filter(|link| slowest(link).is_some()).min_by_key(slowest);
         let mut users = BTreeSet::from([near]);
         loop {
             let known = users.len();
-            for link in experiment.links.iter().filter(|link| narrow.is_none_or(|narrow| !std::ptr::eq(narrow, *link)))
+            for link in experiment
+                .links
+                .iter()
+                .filter(|link| narrow.is_none_or(|narrow| !std::ptr::eq(narrow, *link)))
             {
                 for (from, to) in joined(link) {
                     if users.contains(from) || users.contains(to) {
@@ -174,7 +186,8 @@ fn unix(run: &Run, at: u64) -> f64 {
     BEGAN as f64 + at.saturating_sub(run.window.0) as f64 / 1e9
 }
 
-/// Seconds since 1970 as flent writes dates. (Days to a date: Hinnant, "chrono-compatible low-level date algorithms".)
+/// Seconds since 1970 as flent writes dates. (Days to a date: Hinnant, "chrono-compatible low-level date
+/// algorithms".)
 fn date(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -183,7 +196,8 @@ fn date(seconds: u64) -> String {
     // Counted from March, so that the day that comes and goes is the last one.
     let month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, year) = if month < 10 { (month + 3, year + era * 400) } else { (month - 9, year + era * 400 + 1) };
+    let (month, year) =
+        if month < 10 { (month + 3, year + era * 400) } else { (month - 9, year + era * 400 + 1) };
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.000000Z")
 }
@@ -206,7 +220,8 @@ fn transfers(run: &Run, sides: &Sides<'_>, test: &str) -> Vec<Series> {
         run.transfers.iter().partition(|transfer| transfer.id.starts_with("flood"));
     all.extend(floods.into_iter().map(|flood| transfer(run, flood, "UDP upload".to_owned())));
     for (up, stem) in [(true, "TCP upload"), (false, "TCP download")] {
-        let own: Vec<&Transfer> = flows.iter().copied().filter(|transfer| sides.is_up(transfer) == up).collect();
+        let own: Vec<&Transfer> =
+            flows.iter().copied().filter(|transfer| sides.is_up(transfer) == up).collect();
         let named = |n: usize, transfer: &Transfer| match test {
             "rrul" => format!("{stem} {}", mark(transfer.dscp, n)),
             "rrul_be" if n == 0 => format!("{stem} BE"),
@@ -215,7 +230,8 @@ fn transfers(run: &Run, sides: &Sides<'_>, test: &str) -> Vec<Series> {
             _ if own.len() == 1 => stem.to_owned(),
             _ => format!("{stem}::{}", n + 1),
         };
-        let series: Vec<Series> = own.iter().enumerate().map(|(n, t)| transfer(run, t, named(n, t))).collect();
+        let series: Vec<Series> =
+            own.iter().enumerate().map(|(n, t)| transfer(run, t, named(n, t))).collect();
         if !series.is_empty() {
             let values: Vec<&Vec<Option<f64>>> = series.iter().map(|one| &one.values).collect();
             let count = values.len() as f64;
@@ -224,7 +240,8 @@ fn transfers(run: &Run, sides: &Sides<'_>, test: &str) -> Vec<Series> {
             let fairness = together(&values, jain);
             totals.push(sum.clone());
             let added = [("sum", "Mbits/s", sum), ("avg", "Mbits/s", average), ("fairness", "", fairness)];
-            let added = added.into_iter().map(|(what, unit, values)| made(format!("{stem} {what}"), unit, values));
+            let added =
+                added.into_iter().map(|(what, unit, values)| made(format!("{stem} {what}"), unit, values));
             all.extend(series);
             all.extend(added);
         }
@@ -267,7 +284,8 @@ fn transfer(run: &Run, transfer: &Transfer, name: String) -> Series {
     let value = |n: u64| {
         let from = run.window.0 + n * STEP;
         let to = (from + STEP).min(run.window.1.min(ended));
-        let running = from < to && transfer.finished.is_none_or(|finished| finished > from) && transfer.began < to;
+        let running =
+            from < to && transfer.finished.is_none_or(|finished| finished > from) && transfer.began < to;
         running.then(|| carried(from, to) * 8.0 / ((to - from) as f64 / 1e9) / 1e6)
     };
     let raw = transfer.series.iter().enumerate().filter_map(|(n, bytes)| {
@@ -287,7 +305,8 @@ fn transfer(run: &Run, transfer: &Transfer, name: String) -> Series {
         measured.then_some(sample)
     });
     let mean = transfer.rate(run.window) / 1e6;
-    let facts = [("MEAN_VALUE", json!(mean)), ("CONG_CONTROL", json!(transfer.control)), ("ID", json!(transfer.id))];
+    let facts =
+        [("MEAN_VALUE", json!(mean)), ("CONG_CONTROL", json!(transfer.control)), ("ID", json!(transfer.id))];
     Series {
         name,
         unit: "Mbits/s",
@@ -303,7 +322,11 @@ fn probes(run: &Run, test: &str) -> Vec<Series> {
     for probe in &run.probes {
         if probe.id.starts_with("voip") {
             let direction = all.iter().any(|series| series.name == "VoIP::delay");
-            all.extend(voip(run, probe, if direction { format!("VoIP {}", probe.id) } else { "VoIP".to_owned() }));
+            all.extend(voip(
+                run,
+                probe,
+                if direction { format!("VoIP {}", probe.id) } else { "VoIP".to_owned() },
+            ));
             continue;
         }
         let series = answers(run, probe, probe_name(probe, test, &all));

@@ -23,7 +23,8 @@ pub struct Told {
     pub verdict: &'static str,
 }
 
-/// Puts a comparison in words, with as many digits as tell what was found from its bounds and from what was published.
+/// Puts a comparison in words, with as many digits as tell what was found from its bounds and from what was
+/// published.
 pub fn told(c: &Comparison) -> Told {
     let (low, high) = c.within;
     let bounds = [low, high].into_iter().filter(|bound| bound.is_finite());
@@ -73,7 +74,15 @@ mod tests {
 
     fn comparison(figure: &str, unit: &str, found: f64, within: (f64, f64)) -> Told {
         let (figure, unit) = (figure.to_owned(), unit.to_owned());
-        told(&Comparison { figure, unit, found: Some(found), within, held: true, gated: true, ..Comparison::default() })
+        told(&Comparison {
+            figure,
+            unit,
+            found: Some(found),
+            within,
+            held: true,
+            gated: true,
+            ..Comparison::default()
+        })
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! What links could carry, as mahimahi's files have it (Netravali et al., USENIX ATC 2015): a line for each 1,500 bytes, with the
-//! millisecond from the beginning. A scenario reads them back (`trace = "…"`), and so does `mm-link`.
+//! What links could carry, as mahimahi's files have it (Netravali et al., USENIX ATC 2015): a line for each
+//! 1,500 bytes, with the millisecond from the beginning. A scenario reads them back (`trace = "…"`), and so
+//! does `mm-link`.
 
 use super::names::file_name;
 use std::fmt::Write as _;
@@ -9,7 +10,8 @@ use tidegate_measure::experiment::Experiment;
 const OPPORTUNITY: u64 = 1500;
 const MILLISECOND: u64 = 1_000_000;
 
-/// The files of an experiment: of each case's first repeat each direction of each link that has a rate; name and content.
+/// The files of an experiment: of each case's first repeat each direction of each link that has a rate; name
+/// and content.
 pub fn mahimahi_files(experiment: &Experiment) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for run in experiment.runs.iter().filter(|run| run.repeat == 0) {
@@ -17,7 +19,10 @@ pub fn mahimahi_files(experiment: &Experiment) -> Vec<(String, String)> {
             let way = if link.up { "up" } else { "down" };
             let text = opportunities(&link.capacity, run.step_ns);
             if !text.is_empty() {
-                files.push((file_name(&format!("{}-{}-{}-{way}", run.load, run.policy, link.link)) + ".trace", text));
+                files.push((
+                    file_name(&format!("{}-{}-{}-{way}", run.load, run.policy, link.link)) + ".trace",
+                    text,
+                ));
             }
         }
     }

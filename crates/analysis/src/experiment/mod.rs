@@ -1,5 +1,5 @@
-//! An experiment ([`tidegate_measure::experiment::Experiment`]): its figures as tables and series, its comparisons, its
-//! document and those of other programs (flent, mahimahi).
+//! An experiment ([`tidegate_measure::experiment::Experiment`]): its figures as tables and series, its
+//! comparisons, its document and those of other programs (flent, mahimahi).
 
 mod compare;
 mod document;
@@ -19,7 +19,7 @@ pub use held::{Told, in_words, told};
 pub use mahimahi::mahimahi_files;
 pub use names::{file_name, joined};
 pub use show::{
-    Happened, Moment, Shown, Under, answers, called, distinct, end_of, happened, label, probe, spread, title, typical,
-    written,
+    Happened, Moment, Shown, Under, answers, called, distinct, end_of, happened, label, probe, spread, title,
+    typical, written,
 };
 pub use unflent::from_flent;

@@ -12,7 +12,8 @@ const MOST_COLUMNS: usize = 12;
 /// A row for each span of time until the last run ends.
 fn table(caption: &str, names: Vec<String>, end: u64, cells: impl Fn((u64, u64)) -> Vec<String>) -> Data {
     let head = std::iter::once("time".to_owned()).chain(names).take(MOST_COLUMNS + 1).collect();
-    let row = |of: (u64, u64)| std::iter::once(span_title(of)).chain(cells(of)).take(MOST_COLUMNS + 1).collect();
+    let row =
+        |of: (u64, u64)| std::iter::once(span_title(of)).chain(cells(of)).take(MOST_COLUMNS + 1).collect();
     Data { caption: caption.to_owned(), head, rows: spans(end).into_iter().map(row).collect() }
 }
 
@@ -43,14 +44,16 @@ fn told(pings: &Pings) -> String {
 /// The median answer, and how many were lost.
 pub fn answers(shown: &[Shown<'_>], id: &str) -> Data {
     let asked: Vec<&Shown<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
-    let cells = |of| asked.iter().filter_map(|one| probe(one, id)).map(|probe| told(&probe.figures(of))).collect();
+    let cells =
+        |of| asked.iter().filter_map(|one| probe(one, id)).map(|probe| told(&probe.figures(of))).collect();
     table("Median answer and losses", titles(&asked), last_end(shown), cells)
 }
 
 /// Some percentiles, from the top down.
 pub fn percentiles(shown: &[Shown<'_>], id: &str) -> Data {
     let asked: Vec<&Shown<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
-    let all: Vec<Pings> = asked.iter().filter_map(|one| Some(probe(one, id)?.figures(one.run.window))).collect();
+    let all: Vec<Pings> =
+        asked.iter().filter_map(|one| Some(probe(one, id)?.figures(one.run.window))).collect();
     let row = |p: u32| {
         let cell = |pings: &Pings| pings.rtt.percentile(f64::from(p)).map_or("–".to_owned(), milliseconds);
         std::iter::once(format!("{p} %")).chain(all.iter().map(cell)).take(MOST_COLUMNS + 1).collect()

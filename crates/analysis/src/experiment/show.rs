@@ -1,5 +1,5 @@
-//! What all views of an experiment share: which run stands for a case, how figures are written, who looks how, what
-//! happened when.
+//! What all views of an experiment share: which run stands for a case, how figures are written, who looks
+//! how, what happened when.
 
 use tidegate_measure::experiment::{Case, Event, Experiment, Load, Probe, Run, Spread, figure, group_of};
 use tidegate_measure::numbers::{USUAL, percent_in, plain_in, rate_in, size_in, span_in};
@@ -37,7 +37,13 @@ impl<'e> Under<'e> {
 
     /// The ids of all probes, in order.
     pub fn probes(&self) -> Vec<&'e str> {
-        distinct(self.cases.iter().flat_map(|(_, case)| case.runs.iter()).flat_map(|run| &run.probes).map(|p| &*p.id))
+        distinct(
+            self.cases
+                .iter()
+                .flat_map(|(_, case)| case.runs.iter())
+                .flat_map(|run| &run.probes)
+                .map(|p| &*p.id),
+        )
     }
 
     /// The groups of transfers, in order.
@@ -90,8 +96,8 @@ pub fn distinct<'t>(names: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
     known
 }
 
-/// The repeat in the middle, by the mean answer of the first probe (or, without probes, what the first transfer
-/// carried).
+/// The repeat in the middle, by the mean answer of the first probe (or, without probes, what the first
+/// transfer carried).
 pub fn typical<'e>(case: &Case<'e>) -> &'e Run {
     let by = |run: &Run| {
         let probe = run.probes.first().map(|probe| format!("{}.mean", probe.id));
@@ -135,7 +141,8 @@ pub fn end_of(run: &Run) -> u64 {
     let series = series.chain(run.queues.iter().map(|queue| queue.backlog.len()));
     let series = series.chain(run.classes.iter().map(|class| class.sent.len()));
     let steps = series.max().unwrap_or(0) as u64 * run.step_ns;
-    let asked = run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
+    let asked =
+        run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
     steps.max(asked).max(run.window.1).max(1)
 }
 
@@ -162,7 +169,11 @@ pub fn called(probe: &Probe) -> String {
 /// A probe's answers in all repeats of a case.
 pub fn answers(case: &Case<'_>, id: &str) -> Vec<u64> {
     let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run, probe)));
-    probes.filter(|(_, p)| p.id == id).flat_map(|(run, p)| p.within(run.window)).filter_map(|(_, took)| took).collect()
+    probes
+        .filter(|(_, p)| p.id == id)
+        .flat_map(|(run, p)| p.within(run.window))
+        .filter_map(|(_, took)| took)
+        .collect()
 }
 
 /// What happened in some runs, in order of time: when, what, and to which policies if not to all.
@@ -201,8 +212,10 @@ pub fn happened<'e>(shown: &[Shown<'e>]) -> Happened<'e> {
             _ => marks.push((event.at as f64, n + 1, n + 1)),
         }
     }
-    let number =
-        |first: usize, last: usize| if first == last { first.to_string() } else { format!("{first}–{last}") };
-    let moments = marks.into_iter().map(|(at, first, last)| Moment { at, number: number(first, last) }).collect();
+    let number = |first: usize, last: usize| {
+        if first == last { first.to_string() } else { format!("{first}–{last}") }
+    };
+    let moments =
+        marks.into_iter().map(|(at, first, last)| Moment { at, number: number(first, last) }).collect();
     Happened { moments, events }
 }

@@ -1,4 +1,5 @@
-//! All figures of an experiment as tables: rows by load and policy, each figure the median over repeats with the least and the most.
+//! All figures of an experiment as tables: rows by load and policy, each figure the median over repeats with
+//! the least and the most.
 
 use super::held::{Told, told};
 use super::show::{Under, called, distinct, spread, title};
@@ -38,14 +39,21 @@ const TRANSFERS: [Column; 6] = [
     ("lost", "lost"),
     ("fairness", "fairness"),
 ];
-const LINKS: [Column; 5] =
-    [("carried", "rate"), ("used", "utilisation"), ("fullest", "peak"), ("mean wait", "delay"), ("dropped", "drops")];
-const CLASSES: [Column; 4] = [("sent", "rate"), ("fullest", "peak"), ("most packets", "queue"), ("dropped", "drops")];
+const LINKS: [Column; 5] = [
+    ("carried", "rate"),
+    ("used", "utilisation"),
+    ("fullest", "peak"),
+    ("mean wait", "delay"),
+    ("dropped", "drops"),
+];
+const CLASSES: [Column; 4] =
+    [("sent", "rate"), ("fullest", "peak"), ("most packets", "queue"), ("dropped", "drops")];
 
 /// A table for each kind of thing.
 pub fn tables(experiment: &Experiment) -> Vec<Data> {
     let loads = Under::all(experiment);
-    let probes = |case: &Case<'_>| things(case, |run| run.probes.iter().map(|p| (p.id.clone(), called(p))).collect());
+    let probes =
+        |case: &Case<'_>| things(case, |run| run.probes.iter().map(|p| (p.id.clone(), called(p))).collect());
     let groups = |case: &Case<'_>| {
         let all = |run: &tidegate_measure::experiment::Run| {
             let groups = run.transfers.iter().map(|t| tidegate_measure::experiment::group_of(&t.id));
@@ -58,7 +66,10 @@ pub fn tables(experiment: &Experiment) -> Vec<Data> {
         things(case, |run| {
             let link = |q: &tidegate_measure::experiment::LinkSeries| {
                 let name = format!("{} {}", q.link, way(q.up));
-                (format!("link {name}"), if q.title.is_empty() { name } else { format!("{name}, {}", q.title) })
+                (
+                    format!("link {name}"),
+                    if q.title.is_empty() { name } else { format!("{name}, {}", q.title) },
+                )
             };
             run.queues.iter().filter(|q| q.sent.iter().any(|&bytes| bytes > 0)).map(link).collect()
         })
@@ -109,7 +120,8 @@ fn table(
     for under in loads {
         for (_, case) in &under.cases {
             for (id, name) in things(case) {
-                let cells: Vec<String> = columns.iter().map(|(_, statistic)| cell(case, &id, statistic)).collect();
+                let cells: Vec<String> =
+                    columns.iter().map(|(_, statistic)| cell(case, &id, statistic)).collect();
                 // Where nothing of this kind was recorded there is no row.
                 if cells.iter().any(|cell| cell != NOTHING) {
                     let policy = title(&case.policy.title, &case.policy.name).to_owned();

@@ -1,7 +1,9 @@
-//! A file of flent's (`.flent.gz`, version 4) as an experiment of one run, so that old baselines can be compared with new results.
+//! A file of flent's (`.flent.gz`, version 4) as an experiment of one run, so that old baselines can be
+//! compared with new results.
 //!
-//! Pings become probes (`Ping (ms) UDP EF`: `udp-ef`), from each answer where the file has them, else from the values per step; what
-//! was lost shows in the numbers of the answers. TCP series become transfers (`upload-1`), in the order of their names.
+//! Pings become probes (`Ping (ms) UDP EF`: `udp-ef`), from each answer where the file has them, else from
+//! the values per step; what was lost shows in the numbers of the answers. TCP series become transfers
+//! (`upload-1`), in the order of their names.
 
 use crate::json::{At, Read, ReadError, plain_document};
 use flate2::read::GzDecoder;
@@ -35,7 +37,8 @@ fn unpacked(packed: &[u8], most: u64) -> Read<String> {
     let read = GzDecoder::new(packed).take(most + 1).read_to_string(&mut text);
     if text.len() as u64 > most || read.as_ref().is_ok_and(|length| *length as u64 > most) {
         let what = format!(
-            "unpacks to more than {} MiB, which no result of flent's has; if it is one, `zcat FILE | wc -c` shows how long it is",
+            "unpacks to more than {} MiB, which no result of flent's has; if it is one, `zcat FILE | wc -c` \
+            shows how long it is",
             most >> 20
         );
         return Err(wrong(what));
@@ -93,7 +96,15 @@ fn run(at: &At<'_>, test: &str, (here, there): (&str, &str)) -> Read<Run> {
             let answers = answers(&at.at("raw_values"), name)?.unwrap_or(each);
             let ends = [here.to_owned(), there.to_owned()];
             let [from, to] = ends;
-            run.probes.push(Probe { id, title, unit: unit.to_owned(), from, to, answers, ..Probe::default() });
+            run.probes.push(Probe {
+                id,
+                title,
+                unit: unit.to_owned(),
+                from,
+                to,
+                answers,
+                ..Probe::default()
+            });
         } else if let Some(group) = group_of(name) {
             let number = counts.entry(group).or_default();
             *number += 1;
@@ -140,7 +151,8 @@ fn group_of(name: &str) -> Option<&'static str> {
 /// When each was asked, and how long its answer took.
 type Answers = Vec<(u64, Option<u64>)>;
 
-/// Each answer of a series, if the file has them: when it was asked, counted from the first, and how long it took.
+/// Each answer of a series, if the file has them: when it was asked, counted from the first, and how long it
+/// took.
 fn answers(raw: &At<'_>, name: &str) -> Read<Option<Answers>> {
     let Ok(all) = raw.object() else { return Ok(None) };
     if all.get(name).and_then(Value::as_array).is_none_or(Vec::is_empty) {

@@ -1,5 +1,5 @@
-//! Documents of other programs, whose members' names are data: each value knows its place, and what is wrong is told
-//! with it.
+//! Documents of other programs, whose members' names are data: each value knows its place, and what is wrong
+//! is told with it.
 
 use super::error::{MAX_VALUES, ReadError, reason, values};
 use serde_json::{Map, Value};
@@ -11,11 +11,17 @@ pub(crate) type Read<T> = Result<T, ReadError>;
 /// # Errors
 ///
 /// It is no JSON, or `read` finds something wrong.
-pub(crate) fn plain_document<T>(text: &str, origin: &'static str, read: impl Fn(&At<'_>) -> Read<T>) -> Read<T> {
+pub(crate) fn plain_document<T>(
+    text: &str,
+    origin: &'static str,
+    read: impl Fn(&At<'_>) -> Read<T>,
+) -> Read<T> {
     if values(text) > MAX_VALUES {
         return Err(ReadError {
             place: "the document".to_owned(),
-            what: format!("more than {MAX_VALUES} values; fewer repeats, or a shorter run, make a smaller one"),
+            what: format!(
+                "more than {MAX_VALUES} values; fewer repeats, or a shorter run, make a smaller one"
+            ),
             origin,
         });
     }
@@ -68,7 +74,8 @@ impl<'v> At<'v> {
 
     pub(crate) fn list<T>(&self, read: impl Fn(&At<'v>) -> Read<T>) -> Read<Vec<T>> {
         let items = self.value.as_array().ok_or_else(|| self.expected("a list"))?;
-        let item = |(n, value)| read(&At { value, place: format!("{}[{n}]", self.place), origin: self.origin });
+        let item =
+            |(n, value)| read(&At { value, place: format!("{}[{n}]", self.place), origin: self.origin });
         items.iter().enumerate().map(item).collect()
     }
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The most values (numbers, texts, lists, members) of a document: each takes some 30 to 150 bytes once it is read, in
-/// the file as few as two. The longest scenario here (choke-sweep) writes more than four million.
+/// The most values (numbers, texts, lists, members) of a document: each takes some 30 to 150 bytes once it is
+/// read, in the file as few as two. The longest scenario here (choke-sweep) writes more than four million.
 pub(super) const MAX_VALUES: usize = 16_000_000;
 
 /// Why a text is no document of tidegate.
@@ -13,7 +13,8 @@ pub struct ReadError {
     pub place: String,
     /// What is wrong there.
     pub what: String,
-    /// What the document should be, and who writes such: ``a trial is written by `tidegate try SCRIPT --json` ``.
+    /// What the document should be, and who writes such: ``a trial is written by `tidegate try SCRIPT --json`
+    /// ``.
     pub origin: &'static str,
 }
 
@@ -25,7 +26,8 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// How many values a text in JSON has at most: what begins one stands behind `[`, `{`, `,` or `:` outside strings.
+/// How many values a text in JSON has at most: what begins one stands behind `[`, `{`, `,` or `:` outside
+/// strings.
 pub(super) fn values(text: &str) -> usize {
     let (mut count, mut inside, mut escaped) = (1, false, false);
     for byte in text.bytes() {

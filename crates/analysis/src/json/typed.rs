@@ -35,7 +35,8 @@ pub(crate) fn document<T: DeserializeOwned>(
 ) -> Result<T, ReadError> {
     let wrong = |place: String, what: String| ReadError { place, what, origin };
     if values(text) > MAX_VALUES {
-        let what = format!("more than {MAX_VALUES} values; fewer repeats, or a shorter run, make a smaller one");
+        let what =
+            format!("more than {MAX_VALUES} values; fewer repeats, or a shorter run, make a smaller one");
         return Err(wrong("the document".to_owned(), what));
     }
     let no_json = |error: &serde_json::Error| {
@@ -51,7 +52,9 @@ pub(crate) fn document<T: DeserializeOwned>(
             let what = format!("form {number}, where this version reads form {}", form.1);
             return Err(wrong(form.0.to_owned(), what));
         }
-        Found::Other(value) => return Err(wrong(form.0.to_owned(), format!("{WHOLE} expected, found {value}"))),
+        Found::Other(value) => {
+            return Err(wrong(form.0.to_owned(), format!("{WHOLE} expected, found {value}")));
+        }
         Found::Missing => return Err(wrong(form.0.to_owned(), "missing".to_owned())),
         Found::NoObject(found) => {
             return Err(wrong("the document".to_owned(), format!("an object expected, found {found}")));
@@ -81,8 +84,10 @@ fn in_words(place: String, what: &str) -> (String, String) {
         return (place, "a pair expected, found a longer list".to_owned());
     }
     let kinds = ["invalid type: ", "invalid value: ", "invalid length "];
-    let Some((found, expected)) =
-        kinds.iter().find_map(|kind| what.strip_prefix(kind)).and_then(|rest| rest.rsplit_once(", expected "))
+    let Some((found, expected)) = kinds
+        .iter()
+        .find_map(|kind| what.strip_prefix(kind))
+        .and_then(|rest| rest.rsplit_once(", expected "))
     else {
         return (place, what.to_owned());
     };
@@ -190,7 +195,9 @@ impl<'de> Visitor<'de> for Form {
 }
 
 /// A member that must be there, though it may be `null`.
-pub(crate) fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+pub(crate) fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
     Option::deserialize(from)
 }
 
@@ -216,7 +223,8 @@ mod tests {
 
     #[test]
     fn what_serde_says_is_said_as_people_say_it() {
-        let good = r#"{"pair": [1, null], "text": "a", "real": 1, "truth": true, "list": [-1], "maybe": null}"#;
+        let good =
+            r#"{"pair": [1, null], "text": "a", "real": 1, "truth": true, "list": [-1], "maybe": null}"#;
         let read = |inner: &str| {
             document::<Whole>(&format!(r#"{{"form": 1, "inner": [{inner}]}}"#), ("form", 1), "origin")
                 .map_err(|error| format!("{}: {}", error.place, error.what))
@@ -224,17 +232,33 @@ mod tests {
         assert!(read(good).is_ok());
         let cases = [
             (r#""pair": [1, null]"#, r#""pair": [1]"#, "inner[0].pair: a pair expected, found a list of 1"),
-            (r#""pair": [1, null]"#, r#""pair": [1, 2, 3]"#, "inner[0].pair: a pair expected, found a longer list"),
+            (
+                r#""pair": [1, null]"#,
+                r#""pair": [1, 2, 3]"#,
+                "inner[0].pair: a pair expected, found a longer list",
+            ),
             (r#""pair": [1, null]"#, r#""pair": 7"#, "inner[0].pair: a pair expected, found 7"),
             (r#"[1, null]"#, r#"[1, 300]"#, "inner[0].pair[1]: a number of at most 255 expected, found 300"),
-            (r#"[1, null]"#, r#"[1.5, 3]"#, "inner[0].pair[0]: a whole number of at least 0 expected, found 1.5"),
+            (
+                r#"[1, null]"#,
+                r#"[1.5, 3]"#,
+                "inner[0].pair[0]: a whole number of at least 0 expected, found 1.5",
+            ),
             (r#""text": "a""#, r#""text": null"#, "inner[0].text: a text expected, found null"),
-            (r#""real": 1"#, r#""real": "x, expected y""#, "inner[0].real: a number expected, found \"x, expected y\""),
+            (
+                r#""real": 1"#,
+                r#""real": "x, expected y""#,
+                "inner[0].real: a number expected, found \"x, expected y\"",
+            ),
             (r#""truth": true"#, r#""truth": 1"#, "inner[0].truth: true or false expected, found 1"),
             (r#""list": [-1]"#, r#""list": {}"#, "inner[0].list: a list expected, found an object"),
             (r#""list": [-1]"#, r#""list": ["x"]"#, "inner[0].list[0]: a whole number expected, found \"x\""),
             (r#", "maybe": null"#, "", "inner[0].maybe: missing"),
-            (r#""maybe": null"#, r#""maybe": -1"#, "inner[0].maybe: a whole number of at least 0 expected, found -1"),
+            (
+                r#""maybe": null"#,
+                r#""maybe": -1"#,
+                "inner[0].maybe: a whole number of at least 0 expected, found -1",
+            ),
             (r#""truth": true"#, r#""truth": true, "truth": true"#, "inner[0].truth: it stands there twice"),
         ];
         for (what, instead, expected) in cases {

@@ -1,5 +1,5 @@
-//! What pings showed as JSON, and back. Member names are those of the structs, units included; docs/measure.md
-//! describes them.
+//! What pings showed as JSON, and back. Member names are those of the structs, units included;
+//! docs/measure.md describes them.
 
 use crate::json::{ReadError, document, required, text};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -85,8 +85,8 @@ pub fn to_json(pinged: &Pinged) -> String {
 /// Reads what [`to_json`] wrote. Members it does not know are passed over.
 ///
 /// # Errors
-/// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the error names
-/// the place.
+/// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the
+/// error names the place.
 pub fn from_json(text: &str) -> Result<Pinged, ReadError> {
     let read: Document = document(text, FORM, ORIGIN)?;
     let targets = read.targets.into_iter().enumerate().map(|(number, one)| target(number, one));
@@ -102,7 +102,8 @@ pub fn from_json(text: &str) -> Result<Pinged, ReadError> {
 
 fn written(target: &Target) -> OneTarget {
     let is_here = target.asked.iter().any(|asked| asked.here_ns.is_some());
-    let fault = |fault: &Fault| OneFault { by: fault.by.clone(), what: fault.what.clone(), count: fault.count };
+    let fault =
+        |fault: &Fault| OneFault { by: fault.by.clone(), what: fault.what.clone(), count: fault.count };
     OneTarget {
         id: target.id.clone(),
         host: target.host.clone(),
@@ -132,7 +133,11 @@ fn target(number: usize, read: OneTarget) -> Result<Target, ReadError> {
         let what = format!("{} values expected, as many as answers", read.answers.len());
         return Err(ReadError { place: format!("targets[{number}].here_ns"), what, origin: ORIGIN });
     }
-    let asked = |((sent_ns, took_ns), here_ns): ((u64, Option<u64>), Option<u64>)| Asked { sent_ns, took_ns, here_ns };
+    let asked = |((sent_ns, took_ns), here_ns): ((u64, Option<u64>), Option<u64>)| Asked {
+        sent_ns,
+        took_ns,
+        here_ns,
+    };
     let fault = |fault: OneFault| Fault { by: fault.by, what: fault.what, count: fault.count };
     Ok(Target {
         id: read.id,

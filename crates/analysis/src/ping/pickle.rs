@@ -1,8 +1,8 @@
-//! Python's pickles, as far as they hold plain data: numbers, texts, lists, tuples, dictionaries. Nothing is ever carried out: what would make an object
-//! becomes [`Value::Other`].
+//! Python's pickles, as far as they hold plain data: numbers, texts, lists, tuples, dictionaries. Nothing is
+//! ever carried out: what would make an object becomes [`Value::Other`].
 //!
-//! A pickle is a program for a machine with a stack. Values stand in one list and name each other by their places, since a list may be filled after it was put
-//! into another.
+//! A pickle is a program for a machine with a stack. Values stand in one list and name each other by their
+//! places, since a list may be filled after it was put into another.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +37,14 @@ impl Pickle {
     /// # Errors
     /// Where and why it is none.
     pub(super) fn read(octets: &[u8]) -> Result<Pickle, String> {
-        let mut machine =
-            Machine { octets, at: 0, values: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: BTreeMap::new() };
+        let mut machine = Machine {
+            octets,
+            at: 0,
+            values: Vec::new(),
+            stack: Vec::new(),
+            marks: Vec::new(),
+            memo: BTreeMap::new(),
+        };
         let root = machine.run().map_err(|what| format!("octet {}: {what}", machine.at))?;
         Ok(Pickle { values: machine.values, root })
     }
@@ -188,7 +194,8 @@ impl Machine<'_> {
             b'd' => Value::Map(pairs(&self.since_mark()?)),
             b'l' | b't' => Value::List(self.since_mark()?),
             few => {
-                let from = self.stack.len().checked_sub(usize::from(few - 0x84)).ok_or("nothing there to take")?;
+                let from =
+                    self.stack.len().checked_sub(usize::from(few - 0x84)).ok_or("nothing there to take")?;
                 Value::List(self.stack.split_off(from))
             }
         };
@@ -265,7 +272,11 @@ impl Machine<'_> {
 
     fn top(&self) -> Result<usize, String> {
         let lowest = self.marks.last().copied().unwrap_or(0);
-        self.stack.get(lowest..).and_then(<[usize]>::last).copied().ok_or_else(|| "nothing there to take".to_owned())
+        self.stack
+            .get(lowest..)
+            .and_then(<[usize]>::last)
+            .copied()
+            .ok_or_else(|| "nothing there to take".to_owned())
     }
 
     fn since_mark(&mut self) -> Result<Vec<usize>, String> {
@@ -307,12 +318,14 @@ fn pairs(items: &[usize]) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// Each command as Python's own `pickletools.dis` names it; what `pickle.loads` makes of it stands beside it.
+    /// Each command as Python's own `pickletools.dis` names it; what `pickle.loads` makes of it stands beside
+    /// it.
     #[test]
     fn commands_of_pythons_pickletools() {
         fn shown(pickle: &Pickle, value: &Value) -> String {
-            let all =
-                |places: &[usize]| places.iter().map(|place| shown(pickle, pickle.at(*place))).collect::<Vec<_>>();
+            let all = |places: &[usize]| {
+                places.iter().map(|place| shown(pickle, pickle.at(*place))).collect::<Vec<_>>()
+            };
             match value {
                 Value::Number(number) => number.to_string(),
                 Value::Text(text) => format!("'{text}'"),
@@ -380,7 +393,8 @@ mod tests {
             ("an object that is a list", b"ca\nb\n)R(K\x01K\x02e.", "?"),
         ];
         for (name, octets, expected) in cases {
-            let read = Pickle::read(octets).map_or_else(|error| error, |pickle| shown(&pickle, pickle.root()));
+            let read =
+                Pickle::read(octets).map_or_else(|error| error, |pickle| shown(&pickle, pickle.root()));
             assert_eq!(read, expected, "{name}");
         }
         let refused: [(&[u8], &str); 8] = [
@@ -401,7 +415,10 @@ mod tests {
     #[test]
     fn numbers_that_are_written_as_texts() {
         let number = |text: &str| Pickle::number(&Value::Text(text.to_owned()));
-        assert_eq!([number(" 2.5 "), number("12%"), number("inf"), number("x")], [Some(2.5), Some(12.0), None, None]);
+        assert_eq!(
+            [number(" 2.5 "), number("12%"), number("inf"), number("x")],
+            [Some(2.5), Some(12.0), None, None]
+        );
         assert_eq!([Value::Number(f64::NAN), Value::Other].map(|value| Pickle::number(&value)), [None, None]);
     }
 

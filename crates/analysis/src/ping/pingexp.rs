@@ -16,7 +16,8 @@ const MOST: f64 = 1e15;
 /// The year 2286.
 const MOST_SECONDS: f64 = 1e10;
 
-/// Reads a data file of ping-exp's. It has no times of sending: they are taken to be the interval's multiples, as ping-exp draws them.
+/// Reads a data file of ping-exp's. It has no times of sending: they are taken to be the interval's
+/// multiples, as ping-exp draws them.
 ///
 /// # Errors
 /// It is no pickle, or holds something else.
@@ -24,10 +25,12 @@ pub fn from_pingexp(octets: &[u8]) -> Result<Pinged, ReadError> {
     let wrong = |place: &str, what: String| ReadError { place: place.to_owned(), what, origin: ORIGIN };
     let pickle = Pickle::read(octets).map_err(|what| wrong("the pickle", what))?;
     let root = pickle.root();
-    let experiments = pickle.member(root, "experiments").ok_or_else(|| wrong("experiments", "missing".to_owned()))?;
+    let experiments =
+        pickle.member(root, "experiments").ok_or_else(|| wrong("experiments", "missing".to_owned()))?;
     let number = |name: &str| pickle.member(root, name).and_then(Pickle::number);
     let interval = number("ping_interval").filter(|seconds| *seconds > 0.0).unwrap_or(USUAL_INTERVAL);
-    let targets = pickle.members(experiments).into_iter().map(|(id, one)| target(&pickle, id, one, interval * SECOND));
+    let targets =
+        pickle.members(experiments).into_iter().map(|(id, one)| target(&pickle, id, one, interval * SECOND));
     let targets: Vec<Target> = targets.collect();
     if targets.is_empty() {
         return Err(wrong("experiments", "there are none".to_owned()));
@@ -35,10 +38,14 @@ pub fn from_pingexp(octets: &[u8]) -> Result<Pinged, ReadError> {
     Ok(Pinged {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: "pingexp.py".to_owned(),
-        began_ns: number("start-time").filter(|seconds| (0.0..MOST_SECONDS).contains(seconds)).map_or(0, nanoseconds),
+        began_ns: number("start-time")
+            .filter(|seconds| (0.0..MOST_SECONDS).contains(seconds))
+            .map_or(0, nanoseconds),
         partial: None,
         targets,
-        notes: vec!["from a file of ping-exp's: when requests were sent is reckoned from their numbers".to_owned()],
+        notes: vec![
+            "from a file of ping-exp's: when requests were sent is reckoned from their numbers".to_owned(),
+        ],
     })
 }
 
@@ -54,7 +61,8 @@ fn target(pickle: &Pickle, id: &str, one: &Value, interval_ns: f64) -> Target {
     };
     let listed = |name: &str| pickle.member(one, name).map(|list| pickle.list(list)).unwrap_or_default();
     let believed = |number: f64| (0.0..MOST).contains(&number);
-    let sent = |sequence: f64| Some((sequence * interval_ns) as u64).filter(|_| believed(sequence * interval_ns));
+    let sent =
+        |sequence: f64| Some((sequence * interval_ns) as u64).filter(|_| believed(sequence * interval_ns));
     let mut asked: Vec<Asked> = Vec::new();
     for response in listed("responses") {
         let figures: Vec<Option<f64>> = pickle.list(response).into_iter().map(Pickle::number).collect();
@@ -67,7 +75,8 @@ fn target(pickle: &Pickle, id: &str, one: &Value, interval_ns: f64) -> Target {
     let losses = listed("losses").into_iter().filter_map(Pickle::number).filter_map(sent);
     asked.extend(losses.map(|sent_ns| Asked { sent_ns, ..Asked::default() }));
     asked.sort_by_key(|asked| asked.sent_ns);
-    let ds_field = pickle.member(one, "qos").and_then(Pickle::number).filter(|field| (0.0..256.0).contains(field));
+    let ds_field =
+        pickle.member(one, "qos").and_then(Pickle::number).filter(|field| (0.0..256.0).contains(field));
     Target {
         id: id.to_owned(),
         host: text("host"),

@@ -1,5 +1,5 @@
-//! What policies would have done with a capture ([`tidegate_measure::replayed::Replayed`]): figures as tables, its
-//! document.
+//! What policies would have done with a capture ([`tidegate_measure::replayed::Replayed`]): figures as
+//! tables, its document.
 
 pub mod tables;
 mod write;

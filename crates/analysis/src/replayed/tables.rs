@@ -22,7 +22,8 @@ pub fn inward_matters(replayed: &Replayed) -> bool {
 
 /// A table of all policies: what goes out, and what comes in.
 pub fn overview(replayed: &Replayed, inward: bool) -> Data {
-    let mut head = ["policy", "sent", "lost", "marked", "median", "p95", "p99", "longest"].map(str::to_owned).to_vec();
+    let mut head =
+        ["policy", "sent", "lost", "marked", "median", "p95", "p99", "longest"].map(str::to_owned).to_vec();
     let first = replayed.policies.first().filter(|_| replayed.policies.len() > 1);
     head.extend(first.map(|first| format!("p95 to {}", first.name)));
     let row = |one: &Outcome| {
@@ -44,7 +45,9 @@ pub fn of_way(outcome: &Outcome, inward: bool) -> &Fates {
 /// How many times as long the 95th percentile is: `× 0.12`.
 fn times(first: &Fates, other: &Fates) -> String {
     match (first.waited, other.waited) {
-        (Some(a), Some(b)) if a.p95 > 0 && a != b => format!("× {}", significant(b.p95 as f64 / a.p95 as f64, 3)),
+        (Some(a), Some(b)) if a.p95 > 0 && a != b => {
+            format!("× {}", significant(b.p95 as f64 / a.p95 as f64, 3))
+        }
         _ => "–".to_owned(),
     }
 }
@@ -75,8 +78,10 @@ pub fn wait(ns: u64) -> String {
 
 /// A policy's classes.
 pub fn classes(replayed: &Replayed, outcome: &Outcome) -> Data {
-    let head =
-        ["class", "queue", "packets", "share", "rate", "lost", "marked", "median", "p95", "p99", "longest", "for"];
+    let head = [
+        "class", "queue", "packets", "share", "rate", "lost", "marked", "median", "p95", "p99", "longest",
+        "for",
+    ];
     let all: u64 = outcome.out.bytes + outcome.inward.bytes;
     let row = |class: &Class| {
         let fates = &class.fates;
@@ -102,7 +107,9 @@ pub fn classes(replayed: &Replayed, outcome: &Outcome) -> Data {
 
 /// Columns that say nothing are left out.
 fn without_empty(data: Data) -> Data {
-    let says = |at: usize| data.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty() && cell != "–"));
+    let says = |at: usize| {
+        data.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty() && cell != "–"))
+    };
     let kept: Vec<usize> = (0..data.head.len()).filter(|at| says(*at) || *at < 3).collect();
     let pick = |row: &Vec<String>| kept.iter().filter_map(|at| row.get(*at).cloned()).collect::<Vec<_>>();
     Data { caption: data.caption.clone(), head: pick(&data.head), rows: data.rows.iter().map(pick).collect() }
@@ -131,7 +138,12 @@ pub fn losses(replayed: &Replayed) -> Data {
         }
         let waiting = one.out.waiting + one.inward.waiting;
         if waiting > 0 {
-            rows.push(vec![one.name.clone(), String::new(), "still waits in the end".to_owned(), waiting.to_string()]);
+            rows.push(vec![
+                one.name.clone(),
+                String::new(),
+                "still waits in the end".to_owned(),
+                waiting.to_string(),
+            ]);
         }
     }
     Data {
@@ -150,7 +162,9 @@ pub fn flows(replayed: &Replayed) -> Data {
     let rows = first.iter().enumerate().map(|(at, flow)| {
         let of = || replayed.policies.iter().filter_map(|one| one.flows.get(at));
         let mut row = vec![flow.name.clone(), flow.fates.packets.to_string(), size(flow.fates.bytes)];
-        row.extend(of().map(|flow| flow.fates.waited.map_or_else(|| "–".to_owned(), |summary| wait(summary.p95))));
+        row.extend(
+            of().map(|flow| flow.fates.waited.map_or_else(|| "–".to_owned(), |summary| wait(summary.p95))),
+        );
         row.extend(of().map(|flow| lost(&flow.fates)));
         row
     });

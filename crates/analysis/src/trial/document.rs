@@ -16,8 +16,8 @@ pub fn to_json(trial: &Trial) -> String {
 ///
 /// # Errors
 ///
-/// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the error names
-/// the place.
+/// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the
+/// error names the place.
 pub fn from_json(text: &str) -> Result<Trial, ReadError> {
     document(text, FORM, ORIGIN)
 }

@@ -30,12 +30,16 @@ impl<'t> Pair<'t> {
 
     /// Those there are, each with the word for it.
     pub fn each(&self) -> impl Iterator<Item = (&'static str, &'t Run)> {
-        [("without", self.without), ("with", self.with)].into_iter().filter_map(|(word, run)| Some((word, run?)))
+        [("without", self.without), ("with", self.with)]
+            .into_iter()
+            .filter_map(|(word, run)| Some((word, run?)))
     }
 
     /// A probe in both runs, by its id.
     pub fn probe(&self, id: &str) -> Asked<'t> {
-        let of = |run: Option<&'t Run>| run.and_then(|run| run.probes.iter().find(|p| p.id == id).map(|p| (run, p)));
+        let of = |run: Option<&'t Run>| {
+            run.and_then(|run| run.probes.iter().find(|p| p.id == id).map(|p| (run, p)))
+        };
         Asked { without: of(self.without), with: of(self.with) }
     }
 
@@ -92,7 +96,8 @@ pub fn main_probe<'t>(pair: &Pair<'t>) -> Option<&'t str> {
     ids.iter().find(|id| **id == "ping").or(ids.first()).copied()
 }
 
-/// The load that hurts most without the policy: where the main probe's 95th percentile is longest, or it is lost altogether.
+/// The load that hurts most without the policy: where the main probe's 95th percentile is longest, or it is
+/// lost altogether.
 pub fn hardest<'t>(pairs: &[Pair<'t>]) -> Option<Pair<'t>> {
     let pain = |pair: &Pair<'_>| {
         let asked = main_probe(pair).map(|id| pair.probe(id));
@@ -103,8 +108,8 @@ pub fn hardest<'t>(pairs: &[Pair<'t>]) -> Option<Pair<'t>> {
     pairs.iter().max_by_key(|pair| pain(pair)).copied()
 }
 
-/// The run in which the classes are seen at work: the one in which something was sent for each of them, else that of
-/// the load that hurts most.
+/// The run in which the classes are seen at work: the one in which something was sent for each of them, else
+/// that of the load that hurts most.
 pub fn classes_at_work<'t>(trial: &'t Trial, pairs: &[Pair<'t>]) -> Option<&'t Run> {
     every_class(trial).or_else(|| hardest(pairs)?.with)
 }
@@ -116,7 +121,8 @@ pub fn every_class(trial: &Trial) -> Option<&Run> {
 
 /// Payload bits per second of all transfers one way; `None` where there are none.
 pub fn goodput(run: &Run, up: bool) -> Option<f64> {
-    let rates: Vec<f64> = run.flows.iter().filter(|flow| flow.up == up).map(|flow| flow.rate(run.window)).collect();
+    let rates: Vec<f64> =
+        run.flows.iter().filter(|flow| flow.up == up).map(|flow| flow.rate(run.window)).collect();
     (!rates.is_empty()).then(|| rates.iter().sum())
 }
 

@@ -99,8 +99,10 @@ pub fn courses(before: &Snapshot, now: &Snapshot) -> Vec<Course> {
 /// What the tree on the device lets through at most, in bits per second.
 pub(super) fn shaped(device: &Device) -> Option<f64> {
     let root = device.qdiscs.iter().find(|qdisc| qdisc.parent.is_none())?;
-    let tops =
-        device.classes.iter().filter(|class| class.parent.is_none() && major(&class.handle) == major(&root.handle));
+    let tops = device
+        .classes
+        .iter()
+        .filter(|class| class.parent.is_none() && major(&class.handle) == major(&root.handle));
     let ceilings: Option<Vec<f64>> = tops.map(|class| class.ceil_bps).collect();
     let in_all = ceilings.filter(|ceilings| !ceilings.is_empty()).map(|ceilings| ceilings.iter().sum());
     root.shaped_bps.or(in_all)
@@ -160,8 +162,9 @@ impl Tree<'_> {
         let of = [self.now.link_bps, shaped(self.now)].into_iter().flatten().reduce(f64::min);
         // What hangs on the device: its root first, then ingress.
         let (roots, hooks) = self.now.qdiscs.iter().partition::<Vec<_>, _>(|qdisc| qdisc.parent.is_none());
-        let hooks =
-            hooks.into_iter().filter(|qdisc| qdisc.parent.as_deref().is_some_and(|on| on.starts_with("ffff:fff")));
+        let hooks = hooks
+            .into_iter()
+            .filter(|qdisc| qdisc.parent.as_deref().is_some_and(|on| on.starts_with("ffff:fff")));
         for qdisc in roots.into_iter().chain(hooks) {
             let node = self.qdisc(qdisc, 0);
             self.lay(&node, String::new(), "", of, &mut rows);
@@ -230,9 +233,11 @@ impl Tree<'_> {
     }
 
     fn class(&self, class: &Class, depth: usize) -> Node {
-        let below = self.now.classes.iter().filter(|other| other.parent.as_deref() == Some(class.handle.as_str()));
+        let below =
+            self.now.classes.iter().filter(|other| other.parent.as_deref() == Some(class.handle.as_str()));
         let mut children = self.in_order(below, depth);
-        let held = self.now.qdiscs.iter().find(|qdisc| qdisc.parent.as_deref() == Some(class.handle.as_str()));
+        let held =
+            self.now.qdiscs.iter().find(|qdisc| qdisc.parent.as_deref() == Some(class.handle.as_str()));
         children.extend(held.into_iter().flat_map(|qdisc| self.classes_of(qdisc, depth)));
         Node {
             id: class.handle.clone(),
@@ -244,8 +249,8 @@ impl Tree<'_> {
         }
     }
 
-    /// What a class counts: what leaves by itself, what it loses and keeps by the qdisc in it, which knows it all; of classes
-    /// between others that is what those below have.
+    /// What a class counts: what leaves by itself, what it loses and keeps by the qdisc in it, which knows it
+    /// all; of classes between others that is what those below have.
     fn sums(&self, class: &Class, held: Option<&Qdisc>, children: &[Node]) -> Sums {
         let earlier = self.before.classes.iter().find(|earlier| earlier.handle == class.handle);
         let inside = held.map(|qdisc| self.counted_by(qdisc));
@@ -256,8 +261,13 @@ impl Tree<'_> {
             (None, None) => Sums::default(),
         };
         if let Some(inside) = inside {
-            sums =
-                Sums { drops: inside.drops, backlog: inside.backlog, qlen: inside.qlen, marks: inside.marks, ..sums };
+            sums = Sums {
+                drops: inside.drops,
+                backlog: inside.backlog,
+                qlen: inside.qlen,
+                marks: inside.marks,
+                ..sums
+            };
         } else if !children.is_empty() {
             sums.drops = children.iter().map(|child| child.sums.drops).sum();
             sums.backlog = children.iter().map(|child| child.sums.backlog).sum();
@@ -274,7 +284,10 @@ impl Tree<'_> {
         let earlier = self.before.qdiscs.iter().find(same);
         let marks_before = earlier.and_then(|earlier| earlier.marks).unwrap_or(0);
         let counts_before = earlier.map(|earlier| earlier.counts).unwrap_or_default();
-        Sums { marks: qdisc.marks.map(|marks| grown(marks, marks_before)), ..counted(qdisc.counts, counts_before) }
+        Sums {
+            marks: qdisc.marks.map(|marks| grown(marks, marks_before)),
+            ..counted(qdisc.counts, counts_before)
+        }
     }
 
     /// Adds what was seen of packets, here and below; where somebody looked, that tells of marks too.
@@ -318,7 +331,8 @@ fn counted(now: Counts, before: Counts) -> Sums {
 /// What was noted in between, by bucket.
 fn noted(now: &Seen, before: &Seen) -> BTreeMap<u64, u64> {
     let earlier: BTreeMap<u64, u64> = before.sojourn.iter().copied().collect();
-    let buckets = now.sojourn.iter().map(|&(end, count)| (end, grown(count, earlier.get(&end).copied().unwrap_or(0))));
+    let buckets =
+        now.sojourn.iter().map(|&(end, count)| (end, grown(count, earlier.get(&end).copied().unwrap_or(0))));
     buckets.filter(|&(_, count)| count > 0).collect()
 }
 

@@ -1,11 +1,12 @@
-//! Snapshots as Prometheus reads them (its text format 0.0.4). Of qdiscs on a device node_exporter's figures stand there under its names;
-//! ours tell of all qdiscs, classes, cake's tins, and how long packets waited.
+//! Snapshots as Prometheus reads them (its text format 0.0.4). Of qdiscs on a device node_exporter's figures
+//! stand there under its names; ours tell of all qdiscs, classes, cake's tins, and how long packets waited.
 
 use super::course::shaped;
 use super::snapshot::{Class, Counts, Device, Qdisc, Seen, Snapshot, Tin};
 use std::fmt::Write;
 
-/// The buckets of waits that are told: each ends at a power of two of ns, from 8 µs on, as those of snapshots do at every eighth.
+/// The buckets of waits that are told: each ends at a power of two of ns, from 8 µs on, as those of snapshots
+/// do at every eighth.
 const BUCKETS: std::ops::RangeInclusive<u32> = 13..=36;
 
 /// Names of labels and what they say.
@@ -19,7 +20,8 @@ struct Family {
     samples: String,
 }
 
-/// All families, in the order in which they were first told of: the format wants the figures of one name together.
+/// All families, in the order in which they were first told of: the format wants the figures of one name
+/// together.
 #[derive(Default)]
 struct Families(Vec<Family>);
 
@@ -86,7 +88,8 @@ pub struct Policy {
     pub restarts: Option<u64>,
 }
 
-/// Snapshots in Prometheus' text format, and how the policies are; `netns` names the network namespace, `version` whoever tells.
+/// Snapshots in Prometheus' text format, and how the policies are; `netns` names the network namespace,
+/// `version` whoever tells.
 pub fn exposition<'s>(
     snapshots: impl IntoIterator<Item = &'s Snapshot>,
     policies: &[Policy],
@@ -110,11 +113,21 @@ pub fn exposition<'s>(
             }
             if fate == "late" {
                 let help = "Times that packets left later than the engine makes up for.";
-                families.counter("tidegate_engine_late_total", help, &[("netns", netns), ("device", first)], *value);
+                families.counter(
+                    "tidegate_engine_late_total",
+                    help,
+                    &[("netns", netns), ("device", first)],
+                    *value,
+                );
                 continue;
             }
             let labels = [("netns", netns), ("device", first), ("fate", fate.as_str())];
-            families.counter("tidegate_engine_packets_total", "What became of packets at the door.", &labels, *value);
+            families.counter(
+                "tidegate_engine_packets_total",
+                "What became of packets at the door.",
+                &labels,
+                *value,
+            );
         }
     }
     let mut text = String::new();
@@ -129,7 +142,8 @@ fn of_policy(families: &mut Families, policy: &Policy, netns: &str) {
     let mut flag = |name: &str, help, is: bool| families.gauge(name, help, &labels, u8::from(is));
     flag(
         "tidegate_up",
-        "Is the policy at work: its device is there, its daemon answers, and the kernel has not drifted from it?",
+        "Is the policy at work: its device is there, its daemon answers, and the kernel has not drifted \
+        from it?",
         policy.up,
     );
     flag("tidegate_trouble", "Is anything wrong with the policy (see tidegate status)?", policy.trouble);
@@ -139,7 +153,12 @@ fn of_policy(families: &mut Families, policy: &Policy, netns: &str) {
         families.gauge("tidegate_revert_seconds", help, &labels, seconds);
     }
     if let Some(restarts) = policy.restarts {
-        families.counter("tidegate_restarts_total", "Times that the daemon was started again.", &labels, restarts);
+        families.counter(
+            "tidegate_restarts_total",
+            "Times that the daemon was started again.",
+            &labels,
+            restarts,
+        );
     }
 }
 
@@ -169,7 +188,12 @@ fn of_device(families: &mut Families, device: &Device, netns: &str) {
         // What a device of that kind is given to send is what arrived elsewhere.
         let direction = if device.name.starts_with("ifb") { "ingress" } else { "egress" };
         let labels = [("netns", netns), ("device", device.name.as_str()), ("dir", direction)];
-        families.gauge("tidegate_shaper_rate_bits_per_second", "What the policy lets through at most.", &labels, rate);
+        families.gauge(
+            "tidegate_shaper_rate_bits_per_second",
+            "What the policy lets through at most.",
+            &labels,
+            rate,
+        );
     }
 }
 
@@ -203,7 +227,12 @@ fn of_tin(families: &mut Families, labels: &Labels<'_>, tin: &Tin) {
     counter("ack_drops", "Acknowledgements left out.", tin.ack_drops);
     families.gauge("tidegate_cake_tin_backlog", "Bytes that wait.", labels, tin.backlog);
     let seconds = tin.delay_us as f64 / 1e6;
-    families.gauge("tidegate_cake_tin_delay_seconds", "What packets waited on average lately.", labels, seconds);
+    families.gauge(
+        "tidegate_cake_tin_delay_seconds",
+        "What packets waited on average lately.",
+        labels,
+        seconds,
+    );
 }
 
 fn of_class(families: &mut Families, device: &Device, class: &Class, netns: &str) {
@@ -233,7 +262,12 @@ fn of_class(families: &mut Families, device: &Device, class: &Class, netns: &str
 
 fn of_waits(families: &mut Families, device: &str, seen: &Seen, netns: &str) {
     let labels = [("netns", netns), ("device", device), ("classid", seen.class.as_str())];
-    families.counter("tidegate_marks_total", "Packets that left with a new mark (RFC 3168).", &labels, seen.marked);
+    families.counter(
+        "tidegate_marks_total",
+        "Packets that left with a new mark (RFC 3168).",
+        &labels,
+        seen.marked,
+    );
     families.counter("tidegate_lost_total", "Packets lost.", &labels, seen.lost);
     let oldest = seen.oldest_ns.unwrap_or(0) as f64 / 1e9;
     families.gauge(
@@ -244,8 +278,9 @@ fn of_waits(families: &mut Families, device: &str, seen: &Seen, netns: &str) {
     );
     let help = "How long packets waited until they left.";
     let family = families.family("tidegate_sojourn_seconds", "histogram", help);
-    let up_to =
-        |end: u64| seen.sojourn.iter().filter(|(longest, _)| *longest <= end).map(|(_, count)| count).sum::<u64>();
+    let up_to = |end: u64| {
+        seen.sojourn.iter().filter(|(longest, _)| *longest <= end).map(|(_, count)| count).sum::<u64>()
+    };
     for power in BUCKETS {
         // A bucket ends one nanosecond before the next begins, which no float of seconds would show.
         let end = (1_u64 << power) - 1;

@@ -135,7 +135,8 @@ pub struct Seen {
     /// Packets lost.
     #[serde(default)]
     pub lost: u64,
-    /// How long packets waited: pairs of the longest time that counts for a bucket, in ns, and how many there were.
+    /// How long packets waited: pairs of the longest time that counts for a bucket, in ns, and how many there
+    /// were.
     #[serde(default, rename = "sojourn_ns")]
     pub sojourn: Vec<(u64, u64)>,
     /// All these times added up, in ns, where that is told.
@@ -147,10 +148,12 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// All waits added up, in ns; where that is not told, by the ends of their buckets, which is at most an eighth too much.
+    /// All waits added up, in ns; where that is not told, by the ends of their buckets, which is at most an
+    /// eighth too much.
     pub fn waited_ns(&self) -> u64 {
-        let by_ends =
-            || self.sojourn.iter().map(|(end, count)| end.saturating_mul(*count)).fold(0, u64::saturating_add);
+        let by_ends = || {
+            self.sojourn.iter().map(|(end, count)| end.saturating_mul(*count)).fold(0, u64::saturating_add)
+        };
         self.sojourn_sum_ns.unwrap_or_else(by_ends)
     }
 }
@@ -167,7 +170,11 @@ impl Snapshot {
             epoch_ns: read.epoch_ns,
             backend: read.backend,
             door: read.door,
-            counts: read.counts.into_iter().filter_map(|(name, value)| Some((name, value.as_u64()?))).collect(),
+            counts: read
+                .counts
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value.as_u64()?)))
+                .collect(),
             devices: read.devices.into_iter().map(device).collect(),
         })
     }

@@ -21,7 +21,8 @@ fn repeated() -> Experiment {
 fn sides(change: impl FnOnce(&mut Experiment)) -> [Side; 2] {
     let mut other = repeated();
     change(&mut other);
-    [("before", repeated()), ("after", other)].map(|(label, experiment)| Side { label: label.into(), experiment })
+    [("before", repeated()), ("after", other)]
+        .map(|(label, experiment)| Side { label: label.into(), experiment })
 }
 
 /// A row's changes: `figure of policy/load: change`.
@@ -57,12 +58,20 @@ fn slower_than_chance_explains() {
     });
     let found = changes(&sides);
     let of = |figure: &str| {
-        found.iter().find_map(|change| change.strip_prefix(&format!("{figure} of fair/upload: "))).expect(figure)
+        found
+            .iter()
+            .find_map(|change| change.strip_prefix(&format!("{figure} of fair/upload: ")))
+            .expect(figure)
     };
     assert_eq!(of("dest1.median"), "Some(100.0) Some(true)");
     assert_eq!(of("dest2.loss"), "Some(10.7) Some(true)", "in points");
     assert_eq!(of("upload.rate"), "Some(0.0) Some(false)", "within the spread");
-    assert!(found.iter().filter(|change| !change.contains("fair/upload")).all(|change| change.contains("Some(0.0)")));
+    assert!(
+        found
+            .iter()
+            .filter(|change| !change.contains("fair/upload"))
+            .all(|change| change.contains("Some(0.0)"))
+    );
 }
 
 #[test]
@@ -79,10 +88,12 @@ fn what_is_not_alike_is_said() {
     });
     let comparing = Comparing::new(&sides);
     let expected = [
-        "These are different scenarios: before is “A 4M/768k line <and> two targets” and after is “Another line”.",
+        "These are different scenarios: before is “A 4M/768k line <and> two targets” and after is “Another \
+        line”.",
         "The policy tbf is in before only.",
         "The load both is in before only.",
-        "The link dsl is another: in before 768 kbit/s, 8 ms, buffer 64 kB and back 4 Mbit/s, 8 ms, buffer 64 kB and in after 1 Mbit/s and back 4 Mbit/s, 8 ms, buffer 64 kB.",
+        "The link dsl is another: in before 768 kbit/s, 8 ms, buffer 64 kB and back 4 Mbit/s, 8 ms, buffer \
+        64 kB and in after 1 Mbit/s and back 4 Mbit/s, 8 ms, buffer 64 kB.",
         "The policy fair has other commands in each.",
         "They were measured for different times: 30.0 s in before and 10.0 s in after.",
         "after has one repeat of each case, so how much figures vary is not known.",

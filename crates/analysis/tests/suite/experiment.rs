@@ -18,12 +18,18 @@ fn json_refusals_name_the_place() {
     let cases = [
         ("{}", "tidegate_experiment: missing"),
         ("{\"tidegate_experiment\": 2}", "tidegate_experiment: form 2, where this version reads form 1"),
-        (&written.replacen("\"step_ns\": 100000000", "\"step_ns\": 0", 1), "runs[0].step_ns: a step of no length"),
+        (
+            &written.replacen("\"step_ns\": 100000000", "\"step_ns\": 0", 1),
+            "runs[0].step_ns: a step of no length",
+        ),
         (
             &written.replacen("\"dscp\": 0", "\"dscp\": 300", 1),
             "runs[0].probes[0].dscp: a number of at most 255 expected, found 300",
         ),
-        (&written.replacen("[0.15,0.22]", "[0.15]", 1), "comparisons[0].within: a pair expected, found a list of 1"),
+        (
+            &written.replacen("[0.15,0.22]", "[0.15]", 1),
+            "comparisons[0].within: a pair expected, found a list of 1",
+        ),
         (
             &written.replacen("\"gated\": true", "\"gated\": 1", 1),
             "comparisons[1].gated: true or false expected, found 1",

@@ -2,7 +2,8 @@
 
 use tidegate_analysis::data::{Data, capital, end_of, span_title, spans, steps_of};
 use tidegate_analysis::trial::{
-    ClassFigures, classes_at_work, every_class, goodput, hardest, label, main_probe, node, pairs, part, window_steps,
+    ClassFigures, classes_at_work, every_class, goodput, hardest, label, main_probe, node, pairs, part,
+    window_steps,
 };
 use tidegate_measure::trial::{BufferSeries, ClassSeries, Flow, Probe, Run, TreeNode, Trial};
 
@@ -47,7 +48,11 @@ fn pairs_of_runs() {
     assert_eq!(words, ["without", "with"]);
     assert_eq!(pairs[1].each().map(|(word, _)| word).collect::<Vec<_>>(), ["with"]);
     assert_eq!(pairs[0].probe_ids(), ["dns", "ping", "call"]);
-    assert_eq!([main_probe(&pairs[0]), main_probe(&pairs[1])], [Some("ping"), Some("dns")], "the ping, or the first");
+    assert_eq!(
+        [main_probe(&pairs[0]), main_probe(&pairs[1])],
+        [Some("ping"), Some("dns")],
+        "the ping, or the first"
+    );
     let asked = pairs[0].probe("ping");
     assert_eq!(asked.both(|figures| figures.rtt.max()), [Some(200 * MS), Some(20 * MS)]);
     assert_eq!(pairs[0].probe("dns").both(|figures| figures.rtt.max()), [Some(MS), None]);
@@ -61,7 +66,8 @@ fn pairs_of_runs() {
     assert_eq!(classes_at_work(&trial, &pairs).map(|run| run.load.as_str()), Some("all"));
 }
 
-/// Where the ping's 95th percentile is longest; a ping that is lost is the longest of all; without flows nothing hurts.
+/// Where the ping's 95th percentile is longest; a ping that is lost is the longest of all; without flows
+/// nothing hurts.
 #[test]
 fn the_load_that_hurts_most() {
     let of = |loads: &[(&str, Option<u64>, usize)]| {
@@ -96,7 +102,11 @@ fn the_load_that_hurts_most() {
 fn a_class_while_measured() {
     let run = run("up", true, &[], 0);
     assert_eq!(window_steps(&run), 2..12);
-    assert_eq!(window_steps(&Run { window: (250 * MS, 1_150 * MS), ..run.clone() }), 2..12, "steps begun count");
+    assert_eq!(
+        window_steps(&Run { window: (250 * MS, 1_150 * MS), ..run.clone() }),
+        2..12,
+        "steps begun count"
+    );
     let class = ClassSeries {
         sent: vec![1_000; 20],
         dropped: vec![2; 20],
@@ -105,7 +115,8 @@ fn a_class_while_measured() {
         ..ClassSeries::default()
     };
     let figures = ClassFigures::new(&run, &class);
-    let expected = ClassFigures { sent: 10_000, rate: 80_000.0, dropped: 20, peak_packets: 11, peak_bytes: 1_100 };
+    let expected =
+        ClassFigures { sent: 10_000, rate: 80_000.0, dropped: 20, peak_packets: 11, peak_bytes: 1_100 };
     assert_eq!(figures, expected);
     assert_eq!(ClassFigures::new(&run, &ClassSeries::default()), ClassFigures::default());
     let parts = [2..4, 3..9, 7..9, 5..5].map(|range| part(&[0, 1, 2, 3, 4], range).to_vec());
@@ -114,7 +125,8 @@ fn a_class_while_measured() {
 
 #[test]
 fn names_of_classes() {
-    let tree = |device: &str, id: &str| TreeNode { device: device.into(), id: id.into(), ..TreeNode::default() };
+    let tree =
+        |device: &str, id: &str| TreeNode { device: device.into(), id: id.into(), ..TreeNode::default() };
     let trial = Trial {
         device: "eth0".into(),
         tree: vec![tree("eth0", "1:10"), tree("ifb0", "1:10"), tree("ifb0", "2:1")],

@@ -23,7 +23,9 @@ fn what_flent_reads_is_read_back() {
         let found = &back.runs[0];
         assert_eq!(found.transfers.len(), run.transfers.len(), "{name}");
         // Payload of each step is rounded to whole bytes; a window may begin within a step.
-        for (transfer, back) in run.transfers.iter().filter(|one| one.id.starts_with("upload")).zip(&found.transfers) {
+        for (transfer, back) in
+            run.transfers.iter().filter(|one| one.id.starts_with("upload")).zip(&found.transfers)
+        {
             let share = back.bytes as f64 / transfer.bytes.max(1) as f64;
             assert!((share - 1.0).abs() < 0.02, "{name}: {} {share}", transfer.id);
         }
@@ -31,7 +33,8 @@ fn what_flent_reads_is_read_back() {
         let (figures, back) = (probe.figures(run.window), back.figures(found.window));
         // What was lost after the last answer has no number to show it.
         assert!(figures.lost.abs_diff(back.lost) <= 1, "{name}: {} {}", figures.lost, back.lost);
-        let medians = [figures.rtt.percentile(50.0), back.rtt.percentile(50.0)].map(Option::unwrap_or_default);
+        let medians =
+            [figures.rtt.percentile(50.0), back.rtt.percentile(50.0)].map(Option::unwrap_or_default);
         assert!(medians[0].abs_diff(medians[1]) < 1_000_000, "{name}: {medians:?}");
     }
     let wrong = from_flent(b"no file of flent's").expect_err("it is none");
@@ -46,13 +49,25 @@ fn flent_files_have_what_flent_asks_for() {
     let both = of("both-none-0.flent.gz");
     let metadata = &both["metadata"];
     assert_eq!(
-        [&both["version"], &metadata["NAME"], &metadata["LOCAL_HOST"], &metadata["HOST"], &metadata["LENGTH"]],
+        [
+            &both["version"],
+            &metadata["NAME"],
+            &metadata["LOCAL_HOST"],
+            &metadata["HOST"],
+            &metadata["LENGTH"]
+        ],
         [&Value::from(4), &"rrul_be".into(), &"a".into(), &"dest1".into(), &30.into()]
     );
     let steps = both["x_values"].as_array().expect("a list").len();
     let names: Vec<&String> = both["results"].as_object().expect("an object").keys().collect();
-    let expected =
-        ["TCP upload BE", "TCP upload BE2", "TCP download BE3", "TCP totals", "Ping (ms) ICMP", "Ping (ms) avg"];
+    let expected = [
+        "TCP upload BE",
+        "TCP upload BE2",
+        "TCP download BE3",
+        "TCP totals",
+        "Ping (ms) ICMP",
+        "Ping (ms) avg",
+    ];
     for name in expected {
         assert!(names.iter().any(|known| *known == name), "{name}: {names:?}");
         assert_eq!(both["results"][name].as_array().expect(name).len(), steps, "{name}");
@@ -110,7 +125,10 @@ fn rrul() -> Value {
 fn a_file_that_flent_wrote() {
     const MS: u64 = 1_000_000;
     let of = from_flent(&packed(&rrul())).expect("it is one");
-    assert_eq!((of.title.as_str(), of.version.as_str(), of.execution.as_str()), ("rrul: before", "2.1.1", "flent"));
+    assert_eq!(
+        (of.title.as_str(), of.version.as_str(), of.execution.as_str()),
+        ("rrul: before", "2.1.1", "flent")
+    );
     let nodes: Vec<&str> = of.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(
         (nodes, of.links[0].to.as_str(), of.loads[0].test.as_deref()),
@@ -126,12 +144,18 @@ fn a_file_that_flent_wrote() {
     // Values per step where there is nothing better; else each answer, and what is missing by its number.
     assert_eq!(run.probes[0].answers, [(0, Some(10 * MS)), (1_000 * MS, Some(12 * MS))]);
     let each = [(0, Some(20)), (200, Some(21)), (800, None), (800, None), (800, Some(30))];
-    let found: Vec<(u64, Option<u64>)> =
-        run.probes[1].answers.iter().map(|(sent, took)| (sent.div_ceil(MS), took.map(|took| took / MS))).collect();
+    let found: Vec<(u64, Option<u64>)> = run.probes[1]
+        .answers
+        .iter()
+        .map(|(sent, took)| (sent.div_ceil(MS), took.map(|took| took / MS)))
+        .collect();
     assert_eq!(found, each);
     // Mbit/s over half a second, in bytes.
-    let flows: Vec<(&str, &str, &[u64], u64)> =
-        run.transfers.iter().map(|t| (t.id.as_str(), t.from.as_str(), t.series.as_slice(), t.bytes)).collect();
+    let flows: Vec<(&str, &str, &[u64], u64)> = run
+        .transfers
+        .iter()
+        .map(|t| (t.id.as_str(), t.from.as_str(), t.series.as_slice(), t.bytes))
+        .collect();
     let expected: [(&str, &str, &[u64], u64); 2] = [
         ("upload-1", "here", &[500_000, 250_000, 0], 750_000),
         ("download-1", "there", &[1_000_000, 0, 500_000], 1_500_000),
@@ -170,5 +194,8 @@ fn files_of_flents_that_say_less_or_nonsense() {
     }
     let answers: Vec<Value> = (0..12).map(|n| json!({"seq": n * 100_001, "t": n, "val": 1.0})).collect();
     let error = with("/raw_values/Ping (ms) UDP EF", json!(answers)).expect_err("too many").to_string();
-    assert!(error.starts_with("raw_values.Ping (ms) UDP EF: more than 1000000 answers are missing"), "{error}");
+    assert!(
+        error.starts_with("raw_values.Ping (ms) UDP EF: more than 1000000 answers are missing"),
+        "{error}"
+    );
 }

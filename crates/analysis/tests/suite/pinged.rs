@@ -15,8 +15,16 @@ fn what_is_written_is_read_back() {
             "[[9000000000000,20000000]",
             "targets[0].answers: requests are in the order in which they were sent",
         ),
-        ("\"size\": 200", "\"size\": 70000", "targets[0].size: a number of at most 65535 expected, found 70000"),
-        ("\"tidegate_ping\": 1", "\"tidegate_ping\": 2", "tidegate_ping: form 2, where this version reads form 1"),
+        (
+            "\"size\": 200",
+            "\"size\": 70000",
+            "targets[0].size: a number of at most 65535 expected, found 70000",
+        ),
+        (
+            "\"tidegate_ping\": 1",
+            "\"tidegate_ping\": 2",
+            "tidegate_ping: form 2, where this version reads form 1",
+        ),
     ];
     for (from, to, expected) in wrong {
         assert!(written.contains(from), "{from} in {written}");
@@ -37,7 +45,10 @@ fn files_of_ping_exp_are_read_by_any_protocol() {
         let pinged = from_pingexp(octets).expect("it is one");
         assert_eq!((pinged.began_ns, pinged.targets.len()), (1_300_000_000_250_000_000, 2));
         let [one, other] = &pinged.targets[..] else { panic!("two targets") };
-        assert_eq!((one.id.as_str(), one.host.as_str(), one.ds_field, other.ds_field), ("dest1", "192.0.2.1", 16, 184));
+        assert_eq!(
+            (one.id.as_str(), one.host.as_str(), one.ds_field, other.ds_field),
+            ("dest1", "192.0.2.1", 16, 184)
+        );
         let asked: Vec<_> = one.asked.iter().map(|asked| (asked.sent_ns / MS, asked.took_ns)).collect();
         let expected = [(200, Some(12_500_000)), (400, Some(900_000)), (600, None), (800, Some(130_000_000))];
         assert_eq!(asked, expected);

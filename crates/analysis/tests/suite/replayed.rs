@@ -34,9 +34,17 @@ fn outcome(name: &str, p95: u64) -> Outcome {
         inward: fates(10, &[], &[0; 10]),
         classes: vec![
             class("1:10", "calls", fates(20, &[], &[0])),
-            class("1:20", "all that nobody asks for by name, and what else there is", fates(80, &dropped, &[p95])),
+            class(
+                "1:20",
+                "all that nobody asks for by name, and what else there is",
+                fates(80, &dropped, &[p95]),
+            ),
         ],
-        flows: vec![Flow { name: "a > b".into(), class: "1:20".into(), fates: fates(50, &[("tail", 5)], &[p95]) }],
+        flows: vec![Flow {
+            name: "a > b".into(),
+            class: "1:20".into(),
+            fates: fates(50, &[("tail", 5)], &[p95]),
+        }],
     }
 }
 
@@ -81,10 +89,11 @@ fn tables() {
             // Nothing was marked: there is no such column. Of 110,000 bytes 20,000 and 80,000.
             classes(&of, &of.policies[1]),
             vec![
-                "Classes of fair: class | queue | packets | share | rate | lost | median | p95 | p99 | longest | for",
+                "Classes of fair: class | queue | packets | share | rate | lost | median | p95 | p99 | \
+                longest | for",
                 "eth0 1:10 | pfifo | 20 | 18.2 % | 160 kbit/s | – | 0 | 0 | 0 | 0 | calls",
-                "eth0 1:20 | pfifo | 80 | 72.7 % | 560 kbit/s | 10 (12.5 %) | 50.0 ms | 50.0 ms | 50.0 ms | 50.0 ms | \
-                 all that nobody asks for by name, and what e…",
+                "eth0 1:20 | pfifo | 80 | 72.7 % | 560 kbit/s | 10 (12.5 %) | 50.0 ms | 50.0 ms | 50.0 ms | \
+                50.0 ms | all that nobody asks for by name, and what e…",
             ],
         ),
         (
@@ -143,13 +152,19 @@ fn the_document() {
     assert_eq!((&of["capture"]["packets"], of["policies"].as_array().map(Vec::len)), (&json!(110), Some(2)));
     let out = &of["policies"][1]["out"];
     assert_eq!(out["waited"]["p95_ns"], json!(50 * MS));
-    assert_eq!((&out["dropped"], &out["marked"], &out["waiting"]), (&json!({"tail": 10}), &json!(3), &json!(2)));
+    assert_eq!(
+        (&out["dropped"], &out["marked"], &out["waiting"]),
+        (&json!({"tail": 10}), &json!(3), &json!(2))
+    );
     assert_eq!(
         (&out["percentiles_ns"][0], &out["percentiles_ns"][20]),
         (&json!([0.0, 50 * MS]), &json!([100.0, 50 * MS]))
     );
     let class = &of["policies"][0]["classes"][1];
-    assert_eq!((&class["id"], &class["way"], &class["packets"]), (&json!("1:20"), &json!("out"), &json!([1, 2])));
+    assert_eq!(
+        (&class["id"], &class["way"], &class["packets"]),
+        (&json!("1:20"), &json!("out"), &json!([1, 2]))
+    );
     let flow = &of["policies"][0]["flows"][0];
     assert_eq!((&flow["name"], &flow["fates"]["sent"]), (&json!("a > b"), &json!(45)));
     assert!(text.contains("\n      \"out\": {\n        \"packets\": 100,\n"), "objects are indented: {text}");

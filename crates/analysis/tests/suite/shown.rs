@@ -1,7 +1,9 @@
-//! How figures and comparisons are written: signs, units, what stands for several repeats, and what is said of results
-//! that are not alike.
+//! How figures and comparisons are written: signs, units, what stands for several repeats, and what is said
+//! of results that are not alike.
 
-use tidegate_analysis::experiment::{Change, Comparing, Shown, Side, Under, answers, called, label, spread, written};
+use tidegate_analysis::experiment::{
+    Change, Comparing, Shown, Side, Under, answers, called, label, spread, written,
+};
 use tidegate_measure::experiment::{Experiment, Load, Policy, Probe, Run, Spread, Transfer};
 
 const MS: u64 = 1_000_000;
@@ -64,17 +66,23 @@ fn changes_are_shown_with_their_sign_and_what_is_known_of_them() {
     }
 }
 
-/// Of five values beside five others that all lie above, 2 of 252 ways are as far apart; of three beside three, 2 of 20,
-/// which is more than 1 in 20 whatever they are.
+/// Of five values beside five others that all lie above, 2 of 252 ways are as far apart; of three beside
+/// three, 2 of 20, which is more than 1 in 20 whatever they are.
 #[test]
 fn the_legend_says_what_can_be_known() {
-    let legend = |before: &[u64], after: &[u64]| Comparing::new(&sides([repeats(before), repeats(after)])).legend();
+    let legend =
+        |before: &[u64], after: &[u64]| Comparing::new(&sides([repeats(before), repeats(after)])).legend();
     let (low, high) = ([10, 11, 12, 13, 14], [20, 21, 22, 23, 24]);
     let test = "exact permutation test of 3 figures, Benjamini and Hochberg's correction";
-    let significant = format!("* significant: of changes so marked 1 in 20 at most is expected to be chance ({test})");
+    let significant =
+        format!("* significant: of changes so marked 1 in 20 at most is expected to be chance ({test})");
     assert_eq!(legend(&low, &high), [significant]);
-    assert_eq!(legend(&low, &[10, 11, 12, 13, 15]), [format!("No change is significant ({test}, error rate 1 in 20)")]);
-    let few = "With so few repeats no change can be told from chance: take 5 or more of each result (--repeats)";
+    assert_eq!(
+        legend(&low, &[10, 11, 12, 13, 15]),
+        [format!("No change is significant ({test}, error rate 1 in 20)")]
+    );
+    let few =
+        "With so few repeats no change can be told from chance: take 5 or more of each result (--repeats)";
     assert_eq!(legend(&low[..3], &high[..3]), [few]);
     assert_eq!(legend(&low[..1], &high[..1]), ["? one repeat only: how much it varies is not known"]);
     let both = sides([repeats(&low), repeats(&high)]);
@@ -120,7 +128,8 @@ fn cases_and_names_that_only_some_results_have() {
     assert_eq!(many(10), ["The policies p0, p1, p2, p3, p4, p5, p6, p7 and 2 more are in before only."]);
 }
 
-/// The repeat in the middle stands for a case; of an even number the lower one; what was not answered waited longest.
+/// The repeat in the middle stands for a case; of an even number the lower one; what was not answered waited
+/// longest.
 #[test]
 fn one_repeat_stands_for_a_case() {
     let typical = |all: &[Option<u64>]| {

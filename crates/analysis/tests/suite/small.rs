@@ -1,4 +1,5 @@
-//! Results so small that every figure can be worked out by hand: one run of two seconds, and what is made of it.
+//! Results so small that every figure can be worked out by hand: one run of two seconds, and what is made of
+//! it.
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
@@ -71,7 +72,8 @@ fn run() -> Run {
         dropped: vec![1; 20],
         ..ClassSeries::default()
     };
-    let event = |at: u64, what: &str| Event { at: at * MS, on: "gw".into(), what: what.into(), ..Event::default() };
+    let event =
+        |at: u64, what: &str| Event { at: at * MS, on: "gw".into(), what: what.into(), ..Event::default() };
     Run {
         policy: "fair".into(),
         load: "up".into(),
@@ -80,7 +82,11 @@ fn run() -> Run {
         step_ns: STEP,
         probes: vec![ping()],
         transfers: vec![upload(), download()],
-        classes: vec![class("1:1", false, 30_000, 0), class("1:10", true, 25_000, 100), class("1:20", true, 0, 0)],
+        classes: vec![
+            class("1:1", false, 30_000, 0),
+            class("1:10", true, 25_000, 100),
+            class("1:20", true, 0, 0),
+        ],
         queues: vec![LinkSeries {
             link: "dsl".into(),
             up: true,
@@ -150,14 +156,17 @@ fn a_file_of_flents() {
     let download = [values(&[0.2, 0.4, 0.4, 0.4, 0.4, 0.4])].concat();
     let download = [vec![Value::Null; 2], download, vec![Value::Null; 3]].concat();
     assert_eq!(of["results"]["TCP download BE"], json!(download));
-    assert_eq!(of["results"]["TCP upload BE"], json!([values(&[2.0; 5]), values(&[1.0; 5]), nothing()].concat()));
-    let pings = [values(&[10.0, 20.0, 30.0]), nothing(), values(&[50.0, 60.0, 70.0, 80.0, 90.0, 100.0]), nothing()];
+    assert_eq!(
+        of["results"]["TCP upload BE"],
+        json!([values(&[2.0; 5]), values(&[1.0; 5]), nothing()].concat())
+    );
+    let pings =
+        [values(&[10.0, 20.0, 30.0]), nothing(), values(&[50.0, 60.0, 70.0, 80.0, 90.0, 100.0]), nothing()];
     assert_eq!(of["results"]["Ping (ms) ICMP"], json!(pings.concat()));
     assert_eq!(of["results"]["TCP totals"][3], json!(2.4));
     assert_eq!(of["x_values"], json!([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0]));
     // 2000-01-01 in seconds; a step's bytes are there at its end, an answer when it came.
-    let sample =
-        json!({"t": 946_684_800.1, "val": 2.0, "dur": 0.1, "tcp_cwnd": 10, "tcp_rtt": 40.0, "tcp_delivery_rate": 1.0});
+    let sample = json!({"t": 946_684_800.1, "val": 2.0, "dur": 0.1, "tcp_cwnd": 10, "tcp_rtt": 40.0, "tcp_delivery_rate": 1.0});
     assert_eq!(of["raw_values"]["TCP upload BE"][0], sample);
     assert_eq!(of["raw_values"]["TCP upload BE"].as_array().map(Vec::len), Some(20));
     assert_eq!(of["raw_values"]["Ping (ms) ICMP"][3], json!({"seq": 5, "t": 946_684_800.85, "val": 50.0}));
@@ -211,7 +220,10 @@ fn names_of_series_in_flents_files() {
             format!("TCP upload BE, TCP upload BE2, {up}, TCP download BE, {down}, TCP totals"),
         ),
         (
-            of(&[("upload-1", 46), ("upload-2", 8), ("upload-3", 40), ("upload-4", 0), ("upload-5", 0)], Some("rrul")),
+            of(
+                &[("upload-1", 46), ("upload-2", 8), ("upload-3", 40), ("upload-4", 0), ("upload-5", 0)],
+                Some("rrul"),
+            ),
             "rrul",
             format!("TCP upload EF, TCP upload BK, TCP upload CS5, TCP upload BE, {up}, TCP totals"),
         ),
@@ -246,7 +258,8 @@ fn names_of_series_in_flents_files() {
         (
             asked(&[("voip-up", ""), ("voip-down", "")]),
             "voip",
-            "VoIP::delay, VoIP::jitter, VoIP::loss, VoIP voip-down::delay, VoIP voip-down::jitter, VoIP voip-down::loss",
+            "VoIP::delay, VoIP::jitter, VoIP::loss, VoIP voip-down::delay, VoIP voip-down::jitter, VoIP \
+            voip-down::loss",
         ),
         (asked(&[("ping-up", "one way")]), "ping", "ping-up OWD"),
     ];
@@ -255,7 +268,8 @@ fn names_of_series_in_flents_files() {
     }
 }
 
-/// Of a call flent has the delay, the jitter as RFC 3550 (section 6.4.1) works it out, and the share that was lost.
+/// Of a call flent has the delay, the jitter as RFC 3550 (section 6.4.1) works it out, and the share that was
+/// lost.
 #[test]
 fn a_call_in_flents_file() {
     let mut experiment = experiment();
@@ -346,7 +360,10 @@ fn series_as_tables() {
             series::classes(&shown[0], "gw:eth0", "waiting"),
             vec!["Most bytes waiting: time | 1:10", "0–1 s | 900 B", "1–2 s | 1.90 kB"],
         ),
-        (series::windows(&shown[0]), vec!["Largest window in segments: time | upload-1", "0–1 s | 19", "1–2 s | 29"]),
+        (
+            series::windows(&shown[0]),
+            vec!["Largest window in segments: time | upload-1", "0–1 s | 19", "1–2 s | 29"],
+        ),
     ];
     for (data, expected) in cases {
         assert_eq!(lines(&data), expected);
@@ -359,7 +376,8 @@ fn events_of_runs() {
     let experiment = experiment();
     let shown: Vec<Shown<'_>> = Under::all(&experiment)[0].typical();
     let found = happened(&shown);
-    let events: Vec<(&str, usize)> = found.events.iter().map(|(event, of)| (event.what.as_str(), of.len())).collect();
+    let events: Vec<(&str, usize)> =
+        found.events.iter().map(|(event, of)| (event.what.as_str(), of.len())).collect();
     assert_eq!(events, [("first", 0), ("second", 0), ("third", 0)], "of all runs");
     let marks: Vec<(f64, &str)> =
         found.moments.iter().map(|moment| (moment.at / 1e9, moment.number.as_str())).collect();
@@ -369,12 +387,15 @@ fn events_of_runs() {
 #[test]
 fn every_figure_as_a_table() {
     let all: Vec<String> = tables::tables(&experiment()).iter().flat_map(lines).collect();
-    // 2 Mbit/s for a second and then one; a mean of 9,500 bytes waits where 500,000 go in a second; 1 of 10 is lost,
-    // between which shares that lies: Wilson's interval.
+    // 2 Mbit/s for a second and then one; a mean of 9,500 bytes waits where 500,000 go in a second; 1 of 10
+    // is lost, between which shares that lies: Wilson's interval.
     let expected = [
-        "Answers, while measured: load | policy | asked | mean | median | 95 % | 99 % | longest | mdev | jitter | lost | 95 % sure | asked",
-        "1 upload | HTB | ping to b, round trip | 56.7 ms | 60.0 ms | 100 ms | 100 ms | 100 ms | 29.8 ms | 4.49 ms | 10.0 % | 1.8 % – 40.4 % | 10",
-        "Transfers: load | policy | transfers | payload per second | share of all | until its end | sent again | lost | fairness",
+        "Answers, while measured: load | policy | asked | mean | median | 95 % | 99 % | longest | mdev | \
+        jitter | lost | 95 % sure | asked",
+        "1 upload | HTB | ping to b, round trip | 56.7 ms | 60.0 ms | 100 ms | 100 ms | 100 ms | 29.8 ms | \
+        4.49 ms | 10.0 % | 1.8 % – 40.4 % | 10",
+        "Transfers: load | policy | transfers | payload per second | share of all | until its end | sent \
+        again | lost | fairness",
         "1 upload | HTB | Upload | 1.50 Mbit/s | 88.2 % | – | 3 | 2 | 1",
         "1 upload | HTB | Download | 200 kbit/s | 11.8 % | 1.00 s | 0 | 0 | 1",
         "Links, while measured: load | policy | link | carried | used | fullest | mean wait | dropped",

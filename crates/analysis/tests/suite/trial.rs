@@ -22,8 +22,14 @@ fn json_refusals_name_the_place() {
         ("[]", "the document: an object expected, found a list of 0"),
         ("{}", "tidegate_trial: missing"),
         ("{\"tidegate_trial\": 7}", "tidegate_trial: form 7, where this version reads form 1"),
-        (&written.replacen("\"seed\": 1", "\"seed\": -1", 1), "seed: a whole number of at least 0 expected, found -1"),
-        (&written.replacen("\"step_ns\": 100000000", "\"step_ns\": 0", 1), "runs[0].step_ns: a step of no length"),
+        (
+            &written.replacen("\"seed\": 1", "\"seed\": -1", 1),
+            "seed: a whole number of at least 0 expected, found -1",
+        ),
+        (
+            &written.replacen("\"step_ns\": 100000000", "\"step_ns\": 0", 1),
+            "runs[0].step_ns: a step of no length",
+        ),
         (
             &written.replacen("[3000000,31", "[true,31", 1),
             "runs[0].probes[0].answers[0][0]: a whole number of at least 0 expected, found true",

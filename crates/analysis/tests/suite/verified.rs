@@ -17,8 +17,10 @@ fn experiment(rounds: &[[(u64, u64); 2]]) -> Experiment {
         transfers: vec![Transfer { id: "upload-1".into(), bytes, ..Transfer::default() }],
         ..Run::default()
     };
-    let runs =
-        rounds.iter().enumerate().flat_map(|(n, [before, after])| [run("before", n, *before), run("after", n, *after)]);
+    let runs = rounds
+        .iter()
+        .enumerate()
+        .flat_map(|(n, [before, after])| [run("before", n, *before), run("after", n, *after)]);
     let policy = |name: &str| Policy { name: name.into(), ..Policy::default() };
     Experiment {
         policies: vec![policy("before"), policy("after")],
@@ -37,8 +39,8 @@ fn told(experiment: &Experiment) -> Vec<String> {
     rows(experiment).iter().map(row).collect()
 }
 
-/// Student's t of two degrees of freedom is 4.303: differences of −80, −90 and −100 ms are −90 ± 24.8 ms, as their
-/// standard deviation is 10 ms.
+/// Student's t of two degrees of freedom is 4.303: differences of −80, −90 and −100 ms are −90 ± 24.8 ms, as
+/// their standard deviation is 10 ms.
 #[test]
 fn three_rounds() {
     let of = experiment(&[
@@ -68,9 +70,11 @@ fn three_rounds() {
 
 #[test]
 fn verdicts() {
-    let said =
-        |rounds: &[[(u64, u64); 2]]| -> Vec<Said> { rows(&experiment(rounds)).iter().map(|row| row.said()).collect() };
-    let [better, worse, costs, same, unsure] = [Said::Better, Said::Worse, Said::Costs, Said::Same, Said::Unsure];
+    let said = |rounds: &[[(u64, u64); 2]]| -> Vec<Said> {
+        rows(&experiment(rounds)).iter().map(|row| row.said()).collect()
+    };
+    let [better, worse, costs, same, unsure] =
+        [Said::Better, Said::Worse, Said::Costs, Said::Same, Said::Unsure];
     type Rounds = [[(u64, u64); 2]];
     let cases: [(&Rounds, [Said; 4]); 5] = [
         (&[[(10, 9), (20, 9)], [(10, 9), (21, 9)]], [worse, worse, same, same]),
@@ -86,7 +90,9 @@ fn verdicts() {
     let one = told(&experiment(&[[(10, 125_000), (15, 250_000)]]));
     assert_eq!(one[0], "ping.median: 10.0 ms → 15.0 ms, +5.00 ms: not sure");
     assert_eq!(one[3], "upload.rate: 1.00 Mbit/s → 2.00 Mbit/s, +1.00 Mbit/s: not sure");
-    let [_, worse] = &told(&experiment(&[[(10, 1), (20, 1)], [(10, 1), (21, 1)]]))[..2] else { panic!("two rows") };
+    let [_, worse] = &told(&experiment(&[[(10, 1), (20, 1)], [(10, 1), (21, 1)]]))[..2] else {
+        panic!("two rows")
+    };
     assert_eq!(worse, "ping.p95: 10.0 ms → 20.5 ms, +10.5 ms (+4.15 ms to +16.9 ms): worse");
 }
 
@@ -96,7 +102,8 @@ fn rounds_that_lack_something() {
     let mut of = experiment(&[[(100, 9), (20, 9)], [(100, 9), (20, 9)], [(100, 9), (20, 9)]]);
     of.runs.remove(5);
     of.runs[0].probes[0].answers[0].1 = None;
-    let rounds: Vec<(String, usize)> = rows(&of).into_iter().map(|row| (row.figure, row.paired.rounds)).collect();
+    let rounds: Vec<(String, usize)> =
+        rows(&of).into_iter().map(|row| (row.figure, row.paired.rounds)).collect();
     let expected = [("ping.median", 1), ("ping.p95", 1), ("ping.loss", 2), ("upload.rate", 2)];
     assert_eq!(rounds, expected.map(|(name, count)| (name.to_owned(), count)));
     of.policies.truncate(1);
@@ -115,7 +122,8 @@ fn ways_stand_with_what_is_asked() {
             run.probes.push(Probe { there: Vec::new(), ..probe });
         }
     }
-    let names: Vec<String> = told(&of).into_iter().filter(|row| row.contains(".p95") || row.contains("-p95")).collect();
+    let names: Vec<String> =
+        told(&of).into_iter().filter(|row| row.contains(".p95") || row.contains("-p95")).collect();
     let expected = [
         "ping.p95: 100 ms → 20.0 ms, −80.0 ms: better",
         "ping.there-p95: 25.0 ms → 5.00 ms, −20.0 ms: better",

@@ -7,15 +7,20 @@ use tidegate_analysis::watch::{Figures, Policy, Row, courses, exposition, line};
 /// A policy that was put there anew begins to count anew.
 #[test]
 fn counters_that_were_set_back_count_from_nothing() {
-    let [before, now] = [(10, 100, 1000), (11, 50, 20)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
+    let [before, now] =
+        [(10, 100, 1000), (11, 50, 20)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
     let course = &courses(&before, &now)[0];
     let rates: Vec<_> = course.rows.iter().map(|row| (row.id.as_str(), row.figures.pps)).collect();
-    assert_eq!(rates, [("htb 1:", 70.0), ("1:1", 70.0), ("1:10", 50.0), ("1:20", 20.0), ("clsact ffff:", 0.0)]);
+    assert_eq!(
+        rates,
+        [("htb 1:", 70.0), ("1:1", 70.0), ("1:10", 50.0), ("1:20", 20.0), ("clsact ffff:", 0.0)]
+    );
 }
 
 #[test]
 fn a_line_of_json_says_the_same() {
-    let [before, now] = [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
+    let [before, now] =
+        [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
     let line = line(&courses(&before, &now)[0]);
     let expected = json!({"class": "1:20", "qdisc": "fq_codel 20:", "bps": 400_000.0, "pps": 50.0, "share": 0.4,
         "backlog_bytes": 5000, "backlog_packets": 5, "sojourn_p50_ns": 1_048_575, "sojourn_p99_ns": 67_108_863,
@@ -53,7 +58,8 @@ fn prometheus_reads_it() {
         "tidegate_class_packets_total{netns=\"net-1\",device=\"eth0\",handle=\"1:\",parent=\"1:1\",kind=\"htb\",classid=\"1:20\"} 1000\n",
         "tidegate_class_borrowed_total{netns=\"net-1\",device=\"eth0\",handle=\"1:\",parent=\"1:1\",kind=\"htb\",classid=\"1:20\"} 500\n",
         "tidegate_sojourn_seconds_bucket{netns=\"net-1\",device=\"eth0\",classid=\"1:20\",le=\"0.001048576\"} 980\n",
-        "tidegate_sojourn_seconds_bucket{netns=\"net-1\",device=\"eth0\",classid=\"1:20\",le=\"+Inf\"} 1000\n",
+        "tidegate_sojourn_seconds_bucket{netns=\"net-1\",device=\"eth0\",classid=\"1:20\",le=\"+Inf\"} \
+        1000\n",
         "tidegate_sojourn_seconds_count{netns=\"net-1\",device=\"eth0\",classid=\"1:20\"} 1000\n",
         "tidegate_shaper_rate_bits_per_second{netns=\"net-1\",device=\"eth0\",dir=\"egress\"} 1000000\n",
         "tidegate_engine_packets_total{netns=\"net-1\",device=\"eth0\",fate=\"taken\"} 1100\n",
@@ -67,7 +73,10 @@ fn prometheus_reads_it() {
             None if line.starts_with("# HELP ") => {}
             None => {
                 let (name, value) = line.rsplit_once(' ').expect("a name and a value");
-                assert!(name.starts_with(family) && value.parse::<f64>().is_ok(), "{line} is none of {family}");
+                assert!(
+                    name.starts_with(family) && value.parse::<f64>().is_ok(),
+                    "{line} is none of {family}"
+                );
             }
         }
     }
@@ -84,7 +93,8 @@ fn rows(before: &Value, now: &Value) -> Vec<String> {
     let row = |row: &Row| {
         let Figures { bps, pps, backlog, qlen, drops, marks, borrowed, share, .. } = row.figures;
         let holds = row.holds.as_deref().map_or(String::new(), |holds| format!(" {holds}"));
-        let some = |name: &str, value: Option<f64>| value.map_or(String::new(), |value| format!(" {name} {value}"));
+        let some =
+            |name: &str, value: Option<f64>| value.map_or(String::new(), |value| format!(" {name} {value}"));
         format!(
             "{}{}{holds}: {bps} bit/s, {pps} packets, {backlog} bytes in {qlen} wait, {drops} lost{}{}{}",
             row.branch,
@@ -106,8 +116,8 @@ fn with(mut document: Value, member: &str, value: Value) -> Value {
     document
 }
 
-/// prio counts nothing in its classes: what the qdisc in each counts stands for it. What a band keeps and loses is its
-/// qdisc's, and what a class between others keeps and loses is the sum of those below.
+/// prio counts nothing in its classes: what the qdisc in each counts stands for it. What a band keeps and
+/// loses is its qdisc's, and what a class between others keeps and loses is the sum of those below.
 #[test]
 fn classes_that_count_nothing() {
     let qdisc = |kind: &str, handle: &str, parent: Option<&str>, count: u64| {
@@ -118,7 +128,9 @@ fn classes_that_count_nothing() {
     let class = |kind: &str, handle: &str, parent: Option<&str>, packets: Option<u64>| {
         let counts = json!({"class": kind, "kind": kind, "handle": handle});
         let counts = parent.map_or(counts.clone(), |parent| with(counts, "parent", json!(parent)));
-        packets.map_or(counts.clone(), |n| with(counts, "stats", json!({"bytes": n * 100, "packets": n, "drops": 9})))
+        packets.map_or(counts.clone(), |n| {
+            with(counts, "stats", json!({"bytes": n * 100, "packets": n, "drops": 9}))
+        })
     };
     let of = |count: u64| {
         document(
@@ -155,8 +167,8 @@ fn classes_that_count_nothing() {
     assert_eq!(courses(&read(&of(100)), &read(&gone)), [], "a device that is in one of them only");
 }
 
-/// What half of the packets, and 99 of 100, did not wait longer than: the end of the bucket in which that many are
-/// complete, of those that left between the two snapshots.
+/// What half of the packets, and 99 of 100, did not wait longer than: the end of the bucket in which that
+/// many are complete, of those that left between the two snapshots.
 #[test]
 fn waits_by_buckets() {
     let of = |at: u64, buckets: Value| {
@@ -184,7 +196,8 @@ fn waits_by_buckets() {
     }
 }
 
-/// The most that a device lets through: what its root says, or the ceilings of its classes at the top, if each has one.
+/// The most that a device lets through: what its root says, or the ceilings of its classes at the top, if
+/// each has one.
 #[test]
 fn what_is_let_through() {
     let class = |handle: &str, parent: Option<&str>, ceil: Option<u64>| {
@@ -210,7 +223,8 @@ fn what_is_let_through() {
     }
 }
 
-/// cake's tins, and what Prometheus must not mistake: quotes and backslashes in labels (its text format 0.0.4).
+/// cake's tins, and what Prometheus must not mistake: quotes and backslashes in labels (its text format
+/// 0.0.4).
 #[test]
 fn prometheus_reads_tins_and_odd_names() {
     let tin = json!({"sent_bytes": 1000, "sent_packets": 10, "drops": 2, "ecn_mark": 3, "ack_drops": 4,

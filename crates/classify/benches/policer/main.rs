@@ -1,7 +1,8 @@
-//! The policer's speed: a random one of many for each packet, one rate, one bucket, one packet in eight too much.
+//! The policer's speed: a random one of many for each packet, one rate, one bucket, one packet in eight too
+//! much.
 //!
-//! `cargo bench -p tidegate-classify --bench policer -- --peers` runs DPDK's `rte_meter` beside it, in turns, on the same processor.
-//! Time is an argument on both sides.
+//! `cargo bench -p tidegate-classify --bench policer -- --peers` runs DPDK's `rte_meter` beside it, in turns,
+//! on the same processor. Time is an argument on both sides.
 
 // A benchmark reads the clock and runs its peer.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -45,7 +46,14 @@ impl Rig {
         for _ in 0..count {
             policers.add(&params, Time(0));
         }
-        Rig { policers, count, now: 0, step: (EVERY * 1024.0 / f64::from(count)) as u64, random: 12_345, passed: 0 }
+        Rig {
+            policers,
+            count,
+            now: 0,
+            step: (EVERY * 1024.0 / f64::from(count)) as u64,
+            random: 12_345,
+            passed: 0,
+        }
     }
 
     /// A good piece (one in twenty is better) and the median one, ns per packet.
@@ -99,8 +107,12 @@ impl Peer {
     }
 
     fn start(program: &PathBuf, meters: u32) -> Option<Peer> {
-        let mut child =
-            Command::new(program).arg(meters.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let mut child = Command::new(program)
+            .arg(meters.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .ok()?;
         let answers = BufReader::new(child.stdout.take()?);
         Some(Peer { child, answers })
     }
@@ -161,7 +173,9 @@ fn main() {
         }
         None => None,
     };
-    println!("ns per packet, medians of {ROUNDS} rounds; passed; with the peer: its ns, and its time divided by ours");
+    println!(
+        "ns per packet, medians of {ROUNDS} rounds; passed; with the peer: its ns, and its time divided by ours"
+    );
     println!(
         "{:>8} {:>10} {:>10} {:>10} {:>12} {:>12}",
         "policers", "tidegate", "passed", "rte_meter", "ratio, good", "median"

@@ -1,6 +1,7 @@
 //! Actions that ask what connection tracking knows of a packet.
 //!
-//! A packet that has not passed netfilter's hooks yet (it has just arrived) is looked up by its own addresses; nothing is begun for it.
+//! A packet that has not passed netfilter's hooks yet (it has just arrived) is looked up by its own
+//! addresses; nothing is begun for it.
 
 use crate::conntrack::Conntrack;
 use tidegate_packet::{Mark, Pkt, Pool, Time};

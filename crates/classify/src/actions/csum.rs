@@ -32,7 +32,7 @@ fn is_asked(csum: &Csum, head: &Head, transport: Transport) -> bool {
         proto::UDP => Csum::UDP,
         _ => return false,
     };
-    let left_out =
-        transport.protocol == proto::UDP && head.network().get(transport.at + 6..transport.at + 8) == Some(&[0, 0]);
+    let left_out = transport.protocol == proto::UDP
+        && head.network().get(transport.at + 6..transport.at + 8) == Some(&[0, 0]);
     csum.sums & bit != 0 && !left_out
 }

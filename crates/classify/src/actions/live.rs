@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
-    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod, TcError,
-    Vlan, VlanHow,
+    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod,
+    TcError, Vlan, VlanHow,
 };
 
 /// How often one packet may be led to another device in one go.
@@ -80,7 +80,9 @@ impl Live {
         check(action)?;
         match (&mut self.action.act, &action.act) {
             // A change that says nothing of another decision leaves the one there is.
-            (Act::Gact(old), Act::Gact(new)) => *old = Gact { control: new.control, random: new.random.or(old.random) },
+            (Act::Gact(old), Act::Gact(new)) => {
+                *old = Gact { control: new.control, random: new.random.or(old.random) }
+            }
             (old, new) => *old = new.clone(),
         }
         self.take_labels(action);
@@ -151,7 +153,9 @@ impl Live {
                 self.overlimits += u32::from(found);
                 control
             }
-            Act::Ctinfo(info) => connection::ctinfo(*info, &mut self.ctinfo, doors.connections, pool, pkt, meter.now),
+            Act::Ctinfo(info) => {
+                connection::ctinfo(*info, &mut self.ctinfo, doors.connections, pool, pkt, meter.now)
+            }
             Act::Mirred(mirred) => {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
                 return mirror(mirred, pool, pkt, doors);
@@ -199,8 +203,8 @@ impl Live {
     }
 }
 
-/// How old something is: the difference of two timer ticks, not of two times. (The tick of a machine with 1000 of them a second; slower
-/// ones differ in hundredths of a second that nobody is told.)
+/// How old something is: the difference of two timer ticks, not of two times. (The tick of a machine with
+/// 1000 of them a second; slower ones differ in hundredths of a second that nobody is told.)
 fn age(since: Time, now: Time) -> u64 {
     const TICK: u64 = 1_000_000;
     (now.0 / TICK).saturating_sub(since.0 / TICK) * TICK
@@ -259,9 +263,10 @@ fn check_police(police: &Police) -> Result<(), TcError> {
         return Err(TcError::bare(Errno::Inval));
     }
     match (police.rate.is_some(), police.packets > 0, police.packets_burst > 0) {
-        (_, true, false) | (_, false, true) => {
-            Err(TcError::new(Errno::Inval, "Both or neither packet-per-second burst and rate must be provided"))
-        }
+        (_, true, false) | (_, false, true) => Err(TcError::new(
+            Errno::Inval,
+            "Both or neither packet-per-second burst and rate must be provided",
+        )),
         (true, true, _) => Err(TcError::new(
             Errno::Inval,
             "packet-per-second and byte-per-second rate limits not allowed in same action",

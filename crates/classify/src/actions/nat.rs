@@ -6,7 +6,8 @@ use tidegate_policy::{Control, Nat};
 
 /// Where IPv4's source stands; its destination follows.
 const SOURCE: usize = 12;
-/// ICMP messages that hold the packet they are about: unreachable, source quench, redirect, time exceeded, parameter problem.
+/// ICMP messages that hold the packet they are about: unreachable, source quench, redirect, time exceeded,
+/// parameter problem.
 const ABOUT_ANOTHER: [u8; 5] = [3, 4, 5, 11, 12];
 /// Octets of ICMP's header before that packet.
 const ICMP_HEADER: usize = 8;
@@ -18,7 +19,10 @@ pub(super) fn carry_out(nat: &Nat, pool: &mut Pool, pkt: &Pkt) -> Control {
         return Control::Drop;
     }
     // Behind two tags the kernel does not find the header.
-    if pool.head(pkt).tags().len() > 1 || pool.head(pkt).network().len() < 20 || !concerns(nat, pool.head(pkt)) {
+    if pool.head(pkt).tags().len() > 1
+        || pool.head(pkt).network().len() < 20
+        || !concerns(nat, pool.head(pkt))
+    {
         return nat.control;
     }
     pool.rewrite(pkt, |head| translate(nat, head));
@@ -44,7 +48,8 @@ fn address(head: &Head, at: usize) -> u32 {
 
 /// What an address becomes, if it is one of those looked for.
 fn translated(nat: &Nat, address: u32) -> Option<u32> {
-    ((address ^ nat.old.to_bits()) & nat.mask == 0).then(|| nat.new.to_bits() & nat.mask | address & !nat.mask)
+    ((address ^ nat.old.to_bits()) & nat.mask == 0)
+        .then(|| nat.new.to_bits() & nat.mask | address & !nat.mask)
 }
 
 fn translate(nat: &Nat, head: &mut Head) {

@@ -7,7 +7,8 @@ use tidegate_policy::{Control, Pedit, PeditHeader, PeditKey};
 /// Octets before a frame that may be written, and are not sent.
 const ROOM_BEFORE: i64 = 2;
 
-/// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were; no listing tells.
+/// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were; no
+/// listing tells.
 pub(super) fn carry_out(pedit: &Pedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     // Where a device's frames have no link header, more is kept than is left of them without one.
     let len = i64::from(pool.meta(pkt).frame_len) - Head::ETHERNET as i64;
@@ -36,8 +37,8 @@ fn rewrite(key: &PeditKey, head: &mut Head, len: i64) -> Option<()> {
     Some(())
 }
 
-/// Where a header begins, from the network header on. What follows the network header is looked for by that header: IPv4's tells where,
-/// IPv6's must say that it is the one that is meant.
+/// Where a header begins, from the network header on. What follows the network header is looked for by that
+/// header: IPv4's tells where, IPv6's must say that it is the one that is meant.
 fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
     let meant = match header {
         PeditHeader::Network | PeditHeader::Ipv4 | PeditHeader::Ipv6 => return Some(0),
@@ -68,11 +69,13 @@ fn octet(head: &Head, at: i64, len: i64) -> Option<u8> {
 
 /// Writes a word at `place`, counted from the room before the frame. Octets that are not kept are left out.
 ///
-/// Sums are made as the kernel of a little-endian machine makes them: what a field's first octet carries goes into its second.
+/// Sums are made as the kernel of a little-endian machine makes them: what a field's first octet carries goes
+/// into its second.
 fn write(key: &PeditKey, head: &mut Head, place: usize) {
     let frame = head.frame_mut();
     let index = |octet: usize| (place + octet).checked_sub(ROOM_BEFORE as usize);
-    let old: [u8; 4] = core::array::from_fn(|octet| index(octet).and_then(|at| frame.get(at)).copied().unwrap_or(0));
+    let old: [u8; 4] =
+        core::array::from_fn(|octet| index(octet).and_then(|at| frame.get(at)).copied().unwrap_or(0));
     let new = changed(key, old);
     for (octet, new) in new.into_iter().enumerate() {
         if let Some(place) = index(octet).and_then(|at| frame.get_mut(at)) {

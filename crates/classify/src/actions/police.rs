@@ -1,13 +1,16 @@
 //! Policers: buckets of time, as Linux's `police` fills and empties them (reference 11.7).
 //!
-//! Each bucket holds time at its rate. What a packet costs is taken from all of them together or, where one is too empty, from none.
+//! Each bucket holds time at its rate. What a packet costs is taken from all of them together or, where one
+//! is too empty, from none.
 //!
-//! Linux notes what is in a bucket and when that was so. Both together are one number here: the time at which the bucket would have been
-//! empty, had it been filled at its rate up to what it holds now. Now less that time is what is in it, up to its size; the arithmetic is the same
-//! to the nanosecond, because nothing is ever taken that is not there.
+//! Linux notes what is in a bucket and when that was so. Both together are one number here: the time at which
+//! the bucket would have been empty, had it been filled at its rate up to what it holds now. Now less that
+//! time is what is in it, up to its size; the arithmetic is the same to the nanosecond, because nothing is
+//! ever taken that is not there.
 //!
-//! What a packet changes is kept apart from what it only reads, the number of a profile that all share who were told the same. With tens of
-//! thousands of policers the memory that packets walk over is what they cost.
+//! What a packet changes is kept apart from what it only reads, the number of a profile that all share who
+//! were told the same. With tens of thousands of policers the memory that packets walk over is what they
+//! cost.
 
 use crate::cost::{Cost, Price};
 use crate::query::Meter;
@@ -44,7 +47,8 @@ struct Peak {
 /// What a policer was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Profile {
-    /// The longest packet whose price is its bytes times the rate and nothing else, 0: there are none. So most are told by one comparison.
+    /// The longest packet whose price is its bytes times the rate and nothing else, 0: there are none. So
+    /// most are told by one comparison.
     plain_up_to: u32,
     /// The longest packet that may pass.
     mtu: u32,
@@ -221,8 +225,8 @@ mod tests {
         assert_eq!(seen, [true, false, true, false, true]);
     }
 
-    /// Packets keep the distance of the peak rate even while the bucket of the rate could pay for them, and an idle time
-    /// fills the peak's bucket with one packet's worth, no more.
+    /// Packets keep the distance of the peak rate even while the bucket of the rate could pay for them, and
+    /// an idle time fills the peak's bucket with one packet's worth, no more.
     #[test]
     fn a_peak_rate_keeps_packets_apart() {
         let mut all = Policers::default();
@@ -234,8 +238,8 @@ mod tests {
         assert_eq!(seen, [true, false, true, true, false, true]);
     }
 
-    /// The peak's bucket is filled for no longer than the other one holds: with 24 ms for a packet and 12 ms of burst no
-    /// second packet ever passes (so recorded of Linux 6.1, `burst 1500 peakrate 500kbit`).
+    /// The peak's bucket is filled for no longer than the other one holds: with 24 ms for a packet and 12 ms
+    /// of burst no second packet ever passes (so recorded of Linux 6.1, `burst 1500 peakrate 500kbit`).
     #[test]
     fn a_peak_bucket_fills_for_no_longer_than_the_other() {
         let mut all = Policers::default();
@@ -270,7 +274,8 @@ mod tests {
             draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             now += (draw >> 33) as i64 % 20_000_000;
             let len = 60 + (draw >> 20) as u32 % 1400;
-            let left = ((now - since).min(profile.burst) + tokens).min(profile.burst) - profile.rate.ns(len) as i64;
+            let left =
+                ((now - since).min(profile.burst) + tokens).min(profile.burst) - profile.rate.ns(len) as i64;
             if left >= 0 {
                 (since, tokens) = (now, left);
             }

@@ -82,7 +82,8 @@ impl Actions {
         self.asks_connections
     }
 
-    /// Lends the machine's connections to the actions, or takes them back: they get what is given, and what they had is in its place.
+    /// Lends the machine's connections to the actions, or takes them back: they get what is given, and what
+    /// they had is in its place.
     pub fn swap_connections(&mut self, connections: &mut Conntrack) {
         core::mem::swap(&mut self.connections, connections);
     }
@@ -230,14 +231,14 @@ impl Actions {
         }
     }
 
-    /// Must references and binds be counted again? The kernel releases what a deleted filter held a little later (an
-    /// RCU grace period), so a command at the same instant still finds it: `deferred`.
+    /// Must references and binds be counted again? The kernel releases what a deleted filter held a little
+    /// later (an RCU grace period), so a command at the same instant still finds it: `deferred`.
     pub fn must_count(&self, now: Time, deferred: bool) -> bool {
         self.stale.is_some_and(|gone| !deferred || gone < now)
     }
 
-    /// Counts again: `show` calls what it is given with the places that each filter there is has. Actions that none has are removed. Filters of
-    /// shared blocks count too: [`crate::Shared::count`].
+    /// Counts again: `show` calls what it is given with the places that each filter there is has. Actions
+    /// that none has are removed. Filters of shared blocks count too: [`crate::Shared::count`].
     pub fn count(&mut self, show: impl FnOnce(&mut dyn FnMut(&[u32]))) {
         let mut binds = vec![0; self.slots.len()];
         let mut count = |places: &[u32]| places.iter().for_each(|place| binds[*place as usize] += 1);
@@ -281,7 +282,13 @@ impl Actions {
         Ok(soft.then(|| "act_api: Failed to setup tc actions for offload.".into()))
     }
 
-    fn set_one(&mut self, verb: Verb, action: &Action, made: &mut Vec<u32>, now: Time) -> Result<(), TcError> {
+    fn set_one(
+        &mut self,
+        verb: Verb,
+        action: &Action,
+        made: &mut Vec<u32>,
+        now: Time,
+    ) -> Result<(), TcError> {
         if action.only == Some(Only::Card) {
             // No card here takes actions over.
             return Err(TcError::bare(Errno::Inval));
@@ -291,7 +298,9 @@ impl Actions {
             Some(place) if made.contains(&place) => Err(TcError::bare(Errno::Again)),
             Some(_) if verb == Verb::Add => Err(TcError::bare(Errno::Exist)),
             // Chains belong to the qdisc of a filter.
-            _ if leads_to_a_chain(&action.act) => Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain")),
+            _ if leads_to_a_chain(&action.act) => {
+                Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain"))
+            }
             Some(place) => {
                 let action = self.completed(action)?;
                 self.at_mut(place).map_or(Ok(()), |live| live.change(&action))?;
@@ -330,7 +339,8 @@ impl Actions {
         if action_kind(kind).is_none() {
             return Err(TcError::new(Errno::Inval, "Cannot flush unknown TC action"));
         }
-        let places: Vec<u32> = self.known.iter().filter(|((known, _), _)| *known == kind).map(|(_, at)| *at).collect();
+        let places: Vec<u32> =
+            self.known.iter().filter(|((known, _), _)| *known == kind).map(|(_, at)| *at).collect();
         for (gone, place) in places.into_iter().enumerate() {
             match self.at(place) {
                 Some(live) if live.binds > 0 && gone == 0 => return Err(TcError::bare(Errno::Perm)),

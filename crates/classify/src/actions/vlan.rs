@@ -1,4 +1,5 @@
-//! `vlan`: tags are put on, changed and taken off. The outermost stands beside the packet until it leaves the device.
+//! `vlan`: tags are put on, changed and taken off. The outermost stands beside the packet until it leaves the
+//! device.
 
 use tidegate_packet::{Head, Pkt, Pool};
 use tidegate_policy::{Control, Vlan, VlanHow, VlanTag};

@@ -90,7 +90,8 @@ fn begin(asked: &Asked<'_>, layer: Layer) -> Option<i32> {
     }
 }
 
-/// An octet with the DS field as it is now. What lies behind the octets that are kept counts as zero, as far as the packet goes.
+/// An octet with the DS field as it is now. What lies behind the octets that are kept counts as zero, as far
+/// as the packet goes.
 fn octet_at(asked: &Asked<'_>, at: i32) -> Option<u8> {
     let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
     if matches!(at, 0 | 1) {
@@ -101,7 +102,8 @@ fn octet_at(asked: &Asked<'_>, at: i32) -> Option<u8> {
     head.octet(at).or_else(|| within().then_some(0))
 }
 
-/// As u32 compares, except that the header behind the network header is not known: `nexthdr+` counts for nothing.
+/// As u32 compares, except that the header behind the network header is not known: `nexthdr+` counts for
+/// nothing.
 fn word(key: &U32Key, asked: &Asked<'_>) -> bool {
     let mut octets = [0; 4];
     for (at, octet) in (key.offset..).zip(&mut octets) {
@@ -127,9 +129,11 @@ fn known(value: &MetaValue, asked: &mut Asked<'_>) -> Option<u64> {
         // The number as it lies in the memory of a little-endian machine.
         MetaId::Protocol => u32::from(meta.ethertype.swap_bytes()),
         // As it is in memory: no size table counts, but a link header that was taken off is gone.
-        MetaId::PktLen => {
-            asked.pool.meta(asked.pkt).frame_len.saturating_sub(asked.meter.whole.saturating_sub(asked.meter.len))
-        }
+        MetaId::PktLen => asked
+            .pool
+            .meta(asked.pkt)
+            .frame_len
+            .saturating_sub(asked.meter.whole.saturating_sub(asked.meter.len)),
         MetaId::Mark => meta.mark.0,
         MetaId::Vlan => u32::from(asked.pool.keys(asked.pkt).vlan[0]?.0),
     };

@@ -53,7 +53,8 @@ impl Basic {
         actions: Bound,
     ) -> Result<(), TcError> {
         let handle = if handle == 0 { self.free_handle() } else { handle };
-        self.entries.insert(0, Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) });
+        self.entries
+            .insert(0, Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) });
         Ok(())
     }
 
@@ -65,7 +66,8 @@ impl Basic {
         bound: bool,
         actions: Bound,
     ) -> Result<(), TcError> {
-        let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        let entry =
+            self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
         *entry = Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) };
         Ok(())
     }
@@ -107,7 +109,12 @@ impl Filters for Basic {
         for entry in &self.entries {
             let params = FilterParams::Basic(entry.params.clone());
             let hits = Some(entry.hits.clone());
-            line(FilterEntry::Filter { handle: entry.handle, params, hits, actions: entry.actions.dump(told) });
+            line(FilterEntry::Filter {
+                handle: entry.handle,
+                params,
+                hits,
+                actions: entry.actions.dump(told),
+            });
         }
     }
 }

@@ -82,7 +82,9 @@ impl Conntrack {
     fn clashes(&self, now: Time, at: u32) -> bool {
         let entry = &self.entries[at as usize];
         let held = |tuple: &Tuple| {
-            self.index.get(tuple).is_some_and(|other| *other != at && self.entries[*other as usize].expires > now)
+            self.index
+                .get(tuple)
+                .is_some_and(|other| *other != at && self.entries[*other as usize].expires > now)
         };
         !entry.confirmed && entry.tuples.iter().any(held)
     }
@@ -118,11 +120,13 @@ impl Conntrack {
         true
     }
 
-    /// Remembers a connection that has only begun: it is forgotten after its time if no packet of it is kept by then.
+    /// Remembers a connection that has only begun: it is forgotten after its time if no packet of it is kept
+    /// by then.
     fn note_begun(&mut self, now: Time, begun: Option<u32>) {
         /// Whoever carries it is through by then.
         const LONGEST: Span = Span::secs(600);
-        while let Some((at, since)) = self.begun.front().copied().filter(|(_, since)| *since + LONGEST <= now) {
+        while let Some((at, since)) = self.begun.front().copied().filter(|(_, since)| *since + LONGEST <= now)
+        {
             self.begun.pop_front();
             let entry = &self.entries[at as usize];
             if entry.used && !entry.confirmed && entry.began == since {
@@ -171,7 +175,8 @@ mod tests {
     /// Such a packet shown to `ct commit mark 5`: what flower sees behind it.
     fn seen(table: &mut Conntrack, pool: &mut Pool, at: u64, zone: Option<u16>, reply: bool) -> u8 {
         let pkt = packet(pool, reply);
-        let ct = Ct { commit: true, zone, label: Some((0xff, 0x0f)), mark: Some((5, u32::MAX)), ..Ct::default() };
+        let ct =
+            Ct { commit: true, zone, label: Some((0xff, 0x0f)), mark: Some((5, u32::MAX)), ..Ct::default() };
         assert!(table.act(&ct, Time(at), pool, &pkt));
         let told = flower_state(pool.meta(&pkt));
         pool.release(pkt);

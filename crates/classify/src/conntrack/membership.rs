@@ -14,7 +14,8 @@ pub struct Membership {
 /// In [`Meta::connection`]: an action looked the packet up, so the hooks do not.
 pub(super) const BY_ACTION: u32 = 1 << 31;
 
-/// What a packet's place in its connection looks like in [`Meta::connection`]: nothing, or number, direction and state.
+/// What a packet's place in its connection looks like in [`Meta::connection`]: nothing, or number, direction
+/// and state.
 pub(super) fn pack(state: State, membership: Option<Membership>) -> u32 {
     let state = match state {
         State::New => 1,

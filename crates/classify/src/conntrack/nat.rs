@@ -28,9 +28,10 @@ impl Conntrack {
 
     /// Settles it: as `wanted`, or left as it is. False: no port is free, the packet is lost.
     ///
-    /// A source that nobody wanted translated gets another port all the same if another connection looks just so already.
-    /// A port within what is wanted stays if it is free; otherwise the search for a free one begins at a place that depends on the
-    /// connection, and goes round. (Linux begins anywhere.) Sources keep to their kind: below 512, below 1024, above.
+    /// A source that nobody wanted translated gets another port all the same if another connection looks just
+    /// so already. A port within what is wanted stays if it is free; otherwise the search for a free one
+    /// begins at a place that depends on the connection, and goes round. (Linux begins anywhere.) Sources
+    /// keep to their kind: below 512, below 1024, above.
     pub fn settle(&mut self, meta: &Meta, end: End, wanted: Option<&Translation>) -> bool {
         let Some(member) = membership(meta) else { return true };
         let entry = &mut self.entries[member.at as usize];
@@ -50,8 +51,8 @@ impl Conntrack {
         found || wanted.is_none()
     }
 
-    /// Writes into a packet what its connection says of this end, if that is translated. (An error message comes from whoever
-    /// noticed the error: that end of it is its own.)
+    /// Writes into a packet what its connection says of this end, if that is translated. (An error message
+    /// comes from whoever noticed the error: that end of it is its own.)
     pub fn translate(&self, pool: &mut Pool, pkt: &Pkt, end: End) {
         let Some(member) = membership(pool.meta(pkt)) else { return };
         let [began, answer] = self.entries[member.at as usize].tuples;
@@ -93,8 +94,10 @@ fn choose(seen: &mut Tuple, end: End, wanted: &Translation, is_free: impl Fn(&Tu
     // A port of its own that fits no range of ours (550, say) is kept too.
     let own = wanted.ports.is_none() || (low..=high).contains(&had);
     let count = u32::from(high - low) + 1;
-    let start =
-        jenkins(&[u32::from(seen.sport), u32::from(seen.dport), hash_of(seen.source), hash_of(seen.destination)], 0);
+    let start = jenkins(
+        &[u32::from(seen.sport), u32::from(seen.dport), hash_of(seen.source), hash_of(seen.destination)],
+        0,
+    );
     let others = (0..count).map(|n| low + (start.wrapping_add(n) % count) as u16);
     for port in own.then_some(had).into_iter().chain(others) {
         match end {
@@ -154,8 +157,8 @@ mod tests {
         choose(&mut seen, End::Source, &wanted, |seen| free(seen.sport)).then_some(seen.sport)
     }
 
-    /// A source keeps to its kind (below 512, below 1024 but not below 600, above), whole to both ends; its own port
-    /// stays while it is free, also one that fits no kind (550).
+    /// A source keeps to its kind (below 512, below 1024 but not below 600, above), whole to both ends; its
+    /// own port stays while it is free, also one that fits no kind (550).
     #[test]
     fn sources_keep_to_their_kind() {
         let only = |port: u16| move |other: u16| other == port;
@@ -163,7 +166,11 @@ mod tests {
             [(1, 1, 511), (511, 1, 511), (512, 600, 1023), (1023, 600, 1023), (1024, 1024, 65535)]
         {
             assert_eq!(taken(sport, None, |_| true), Some(sport));
-            assert_eq!([first, last].map(|port| taken(sport, None, only(port))), [Some(first), Some(last)], "{sport}");
+            assert_eq!(
+                [first, last].map(|port| taken(sport, None, only(port))),
+                [Some(first), Some(last)],
+                "{sport}"
+            );
             for beyond in [first - 1, last.wrapping_add(1)] {
                 let own = (beyond == sport).then_some(sport);
                 assert_eq!(taken(sport, None, only(beyond)), own, "{beyond} for {sport}");
@@ -200,7 +207,8 @@ mod tests {
     /// One of several addresses: within the range to both ends, the same for all connections of a host.
     #[test]
     fn addresses_come_from_the_whole_range() {
-        let address = |last: u8| u128::from_be_bytes([10; 16]).wrapping_sub(10).wrapping_add(last.into()).to_be_bytes();
+        let address =
+            |last: u8| u128::from_be_bytes([10; 16]).wrapping_sub(10).wrapping_add(last.into()).to_be_bytes();
         let mut found = [false; 4];
         for host in 0..200 {
             let mut tuple = seen(proto::TCP, 2000);

@@ -44,7 +44,8 @@ impl Conntrack {
         self.no_zones = true;
     }
 
-    /// Begins to look at packets: a rule wants to know. With `accounting`, connections that begin from now on are counted.
+    /// Begins to look at packets: a rule wants to know. With `accounting`, connections that begin from now on
+    /// are counted.
     pub fn activate(&mut self, accounting: bool) {
         self.asked.active = true;
         self.asked.accounting |= accounting;
@@ -78,7 +79,8 @@ impl Conntrack {
         self.len() == 0
     }
 
-    /// Finds or begins the connection of a packet that enters the machine. False: the table is full, the packet is lost.
+    /// Finds or begins the connection of a packet that enters the machine. False: the table is full, the
+    /// packet is lost.
     pub fn enter(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         // Untracked by a rule of the raw table.
         let untracked = pool.meta(pkt).connection == pack(State::Untracked, None);
@@ -101,7 +103,9 @@ impl Conntrack {
         let (state, membership, full) = match (self.related(zone, now, &outer, pool, pkt), tuple(&outer)) {
             _ if wrong => (State::Invalid, None, false),
             (Some((state, membership)), _) => (state, membership, false),
-            (None, Some(tuple)) => self.track(now, Tuple { zone, ..tuple }, &outer, network_len(pool.meta(pkt))),
+            (None, Some(tuple)) => {
+                self.track(now, Tuple { zone, ..tuple }, &outer, network_len(pool.meta(pkt)))
+            }
             (None, None) => (State::Invalid, None, false),
         };
         let meta = pool.meta_mut(pkt);
@@ -131,7 +135,8 @@ impl Conntrack {
         }
     }
 
-    /// A packet was lost on its way through the hooks: a connection that was only about to begin is forgotten.
+    /// A packet was lost on its way through the hooks: a connection that was only about to begin is
+    /// forgotten.
     pub fn abandon(&mut self, pool: &Pool, pkt: &Pkt) {
         if let Some(membership) = membership(pool.meta(pkt))
             && !self.entries[membership.at as usize].confirmed
@@ -145,8 +150,8 @@ impl Conntrack {
         Some(self.entries[membership(meta)?.at as usize].mark)
     }
 
-    /// The mark of the connection that a packet belongs to or, where it has not passed the hooks, would be found in in
-    /// this zone.
+    /// The mark of the connection that a packet belongs to or, where it has not passed the hooks, would be
+    /// found in in this zone.
     pub(crate) fn known_mark(&mut self, now: Time, pool: &Pool, pkt: &Pkt, zone: u16) -> Option<u32> {
         let meta = pool.meta(pkt);
         if !matches!(meta.ethertype, ethertype::IPV4 | ethertype::IPV6) {
@@ -167,13 +172,20 @@ impl Conntrack {
         }
     }
 
-    /// Packets and bytes of a packet's connection, as it began and against that; `None`: they are not counted.
+    /// Packets and bytes of a packet's connection, as it began and against that; `None`: they are not
+    /// counted.
     pub fn counters(&self, meta: &Meta) -> Option<([u64; 2], [u64; 2])> {
         let entry = &self.entries[membership(meta)?.at as usize];
         entry.counts.then_some((entry.packets, entry.bytes))
     }
 
-    fn track(&mut self, now: Time, tuple: Tuple, outer: &Outer, len: u64) -> (State, Option<Membership>, bool) {
+    fn track(
+        &mut self,
+        now: Time,
+        tuple: Tuple,
+        outer: &Outer,
+        len: u64,
+    ) -> (State, Option<Membership>, bool) {
         let found = self.lookup(now, &tuple);
         let Some(membership) = found else { return self.begin(now, tuple, outer, len) };
         let entry = &mut self.entries[membership.at as usize];
@@ -224,7 +236,13 @@ impl Conntrack {
         Some(Membership { at, reply: entry.tuples[0] != *tuple })
     }
 
-    fn begin(&mut self, now: Time, tuple: Tuple, outer: &Outer, len: u64) -> (State, Option<Membership>, bool) {
+    fn begin(
+        &mut self,
+        now: Time,
+        tuple: Tuple,
+        outer: &Outer,
+        len: u64,
+    ) -> (State, Option<Membership>, bool) {
         let tcp = match (tuple.protocol, outer.tcp_flags) {
             (proto::TCP, Some(flags)) => match opening(flags) {
                 Some(state) => state,

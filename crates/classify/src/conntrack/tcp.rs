@@ -31,7 +31,8 @@ pub(super) fn opening(flags: u8) -> Option<Tcp> {
 /// Can these flags stand together? PSH, ECE and CWR may come with any.
 fn is_sane(flags: u8) -> bool {
     use tcp_flags::{ACK, FIN, RST, SYN, URG};
-    const TOGETHER: [u8; 9] = [SYN, SYN | URG, SYN | ACK, RST, RST | ACK, FIN | ACK, FIN | ACK | URG, ACK, ACK | URG];
+    const TOGETHER: [u8; 9] =
+        [SYN, SYN | URG, SYN | ACK, RST, RST | ACK, FIN | ACK, FIN | ACK | URG, ACK, ACK | URG];
     TOGETHER.contains(&(flags & (SYN | ACK | FIN | RST | URG)))
 }
 
@@ -86,7 +87,9 @@ pub(super) fn step(entry: &Entry, reply: bool, outer: &Outer) -> Step {
         (Tcp::SynReceived, k, false) if k == SYN | ACK => Step::Go(state),
         (_, k, false) if k == SYN | ACK => Step::Invalid,
         (_, k, true) if k == SYN | ACK => Step::Ignore,
-        (Tcp::FinWait | Tcp::CloseWait | Tcp::LastAck | Tcp::TimeWait | Tcp::Ended, RST, _) => Step::Go(Tcp::Ended),
+        (Tcp::FinWait | Tcp::CloseWait | Tcp::LastAck | Tcp::TimeWait | Tcp::Ended, RST, _) => {
+            Step::Go(Tcp::Ended)
+        }
         (_, RST, _) => Step::Go(Tcp::Closed(!reply)),
         (Tcp::Closed(_), _, _) => Step::Go(Tcp::Closed(false)),
         (Tcp::Ended | Tcp::TimeWait, _, _) => Step::Go(state),

@@ -32,7 +32,8 @@ impl Tuple {
     }
 }
 
-/// Requests of ICMP and ICMPv6 and what answers them: echo, timestamp, information, address mask; echo, node information.
+/// Requests of ICMP and ICMPv6 and what answers them: echo, timestamp, information, address mask; echo, node
+/// information.
 pub(super) const QUERIES: [(u8, u8); 6] = [(8, 0), (13, 14), (15, 16), (17, 18), (128, 129), (139, 140)];
 
 /// Type and code of the answer to a request, and of the request for an answer.

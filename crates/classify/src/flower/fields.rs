@@ -1,4 +1,5 @@
-//! The fields of a packet that flower compares: those of the innermost headers, as the dissector comes to them.
+//! The fields of a packet that flower compares: those of the innermost headers, as the dissector comes to
+//! them.
 
 use crate::asked::Asked;
 use crate::conntrack::flower_state;
@@ -115,7 +116,9 @@ fn arp(field: FlowerField, asked: &Asked<'_>) -> u128 {
 impl Inner {
     fn of(asked: &Asked<'_>) -> Inner {
         let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
-        let Some((family, network)) = innermost(head, asked.pool.dissector()) else { return Inner::default() };
+        let Some((family, network)) = innermost(head, asked.pool.dissector()) else {
+            return Inner::default();
+        };
         let outermost = network.len() == head.network().len();
         let octet = |at: usize| network.get(at).copied().unwrap_or(0);
         let mut inner = Inner::default();
@@ -130,9 +133,13 @@ impl Inner {
             // It may have been rewritten since the packet came.
             inner.dsfield = meta.dsfield;
         }
-        let Some((protocol, rest)) = transport(family, network).filter(|_| inner.fragment == 0) else { return inner };
+        let Some((protocol, rest)) = transport(family, network).filter(|_| inner.fragment == 0) else {
+            return inner;
+        };
         match protocol {
-            proto::TCP => inner.tcp_flags = rest.get(12..14).map_or(0, |f| u16::from_be_bytes([f[0], f[1]]) & 0xfff),
+            proto::TCP => {
+                inner.tcp_flags = rest.get(12..14).map_or(0, |f| u16::from_be_bytes([f[0], f[1]]) & 0xfff)
+            }
             proto::ICMP | proto::ICMPV6 => {
                 inner.icmp = rest.first().copied().zip(rest.get(1).copied()).unwrap_or_default()
             }

@@ -1,7 +1,7 @@
 //! flower: by fields of the headers (tc-flower(8)).
 //!
-//! Filters that compare the same bits of the same fields form a group; groups are asked in the order in which they came to be, and
-//! whichever has the packet decides, however many bits it compares.
+//! Filters that compare the same bits of the same fields form a group; groups are asked in the order in which
+//! they came to be, and whichever has the packet decides, however many bits it compares.
 
 mod fields;
 
@@ -29,7 +29,8 @@ struct Entry {
     params: FlowerParams,
     bound: bool,
     actions: Bound,
-    /// What it counted: packets that came to it, that came in by its device, that its keys held for, that it took.
+    /// What it counted: packets that came to it, that came in by its device, that its keys held for, that it
+    /// took.
     hits: U32Hits,
 }
 
@@ -92,7 +93,8 @@ impl Flower {
         let handle = if handle == 0 { (1..).find(|handle| !self.has(*handle)).unwrap_or(0) } else { handle };
         self.join(handle, params);
         let at = self.entries.partition_point(|entry| entry.handle < handle);
-        self.entries.insert(at, Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) });
+        self.entries
+            .insert(at, Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) });
         Ok(())
     }
 
@@ -116,7 +118,8 @@ impl Flower {
             self.leave(handle);
             self.join(handle, params);
         }
-        let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        let entry =
+            self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
         *entry = Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) };
         Ok(())
     }
@@ -124,9 +127,15 @@ impl Flower {
     /// Two filters that compare the same with the same cannot be told apart.
     fn must_be_new(&self, params: &FlowerParams, but: Option<u32>) -> Result<(), TcError> {
         let same = |entry: &Entry| {
-            entry.params.keys == params.keys && entry.params.indev == params.indev && Some(entry.handle) != but
+            entry.params.keys == params.keys
+                && entry.params.indev == params.indev
+                && Some(entry.handle) != but
         };
-        if !params.skip_sw && self.entries.iter().any(same) { Err(TcError::bare(Errno::Exist)) } else { Ok(()) }
+        if !params.skip_sw && self.entries.iter().any(same) {
+            Err(TcError::bare(Errno::Exist))
+        } else {
+            Ok(())
+        }
     }
 
     /// A filter takes its place at the end of the group that compares the same bits.
@@ -186,7 +195,12 @@ impl Filters for Flower {
         for entry in &self.entries {
             let params = FilterParams::Flower(entry.params.clone());
             let hits = Some(entry.hits.clone());
-            line(FilterEntry::Filter { handle: entry.handle, params, hits, actions: entry.actions.dump(told) });
+            line(FilterEntry::Filter {
+                handle: entry.handle,
+                params,
+                hits,
+                actions: entry.actions.dump(told),
+            });
         }
     }
 }

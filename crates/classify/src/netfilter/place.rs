@@ -17,7 +17,9 @@ pub(super) fn built_in(table: &str) -> &'static [&'static str] {
 
 /// Only SYNs have a segment size to change.
 fn asks_for_syn(rule: &Rule) -> bool {
-    rule.matches.iter().any(|m| matches!(m.what, Condition::TcpFlags(mask, flags) if !m.not && mask & flags & SYN != 0))
+    rule.matches
+        .iter()
+        .any(|m| matches!(m.what, Condition::TcpFlags(mask, flags) if !m.not && mask & flags & SYN != 0))
 }
 
 /// A refusal in the words that iptables has for it.

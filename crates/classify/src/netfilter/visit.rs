@@ -90,14 +90,17 @@ fn remark(action: &Connmark, connections: &mut Conntrack, meta: &mut Meta) {
     let Some(mark) = connections.mark(meta) else { return };
     match action {
         Connmark::Set { value, mask } => connections.set_mark(meta, (mark & !mask) ^ value),
-        Connmark::Save { nfmask, ctmask } => connections.set_mark(meta, (mark & !ctmask) ^ (meta.mark.0 & nfmask)),
+        Connmark::Save { nfmask, ctmask } => {
+            connections.set_mark(meta, (mark & !ctmask) ^ (meta.mark.0 & nfmask))
+        }
         Connmark::Restore { nfmask, ctmask } => meta.mark.0 = (meta.mark.0 & !nfmask) ^ (mark & ctmask),
     }
 }
 
 fn asks_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
     let outer = Outer::of(pool, pkt);
-    let inside = |ranges: &[(u16, u16)], port: u16| ranges.iter().any(|(low, high)| (*low..=*high).contains(&port));
+    let inside =
+        |ranges: &[(u16, u16)], port: u16| ranges.iter().any(|(low, high)| (*low..=*high).contains(&port));
     match what {
         Condition::Protocol(p) => *p == 0 || outer.protocol == *p,
         Condition::Source(net, bits) => within(outer.source, *net, *bits, outer.v6),

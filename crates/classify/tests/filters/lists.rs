@@ -1,4 +1,5 @@
-//! Lists of filters that tc's words fill: the root's, and that of clsact's egress, which packets meet before it.
+//! Lists of filters that tc's words fill: the root's, and that of clsact's egress, which packets meet before
+//! it.
 
 use std::collections::BTreeSet;
 use tidegate_classify::{Actions, Asked, FilterList, Meter, Owner, RandomSource, Told, Verdict};
@@ -113,9 +114,15 @@ impl Lists {
             Op::Filter(op) => {
                 let classes = &self.classes;
                 let has_class = |class: Handle| classes.contains(&class.0);
-                let owner =
-                    Owner { qdisc: self.root, holder: self.root, has_class: &has_class, now, wheel: &self.wheel };
-                let mut random = RandomSource { draws: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn };
+                let owner = Owner {
+                    qdisc: self.root,
+                    holder: self.root,
+                    has_class: &has_class,
+                    now,
+                    wheel: &self.wheel,
+                };
+                let mut random =
+                    RandomSource { draws: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn };
                 self.filters.apply(op, owner, &mut self.actions, &mut random).map(|()| None)
             }
             Op::Chain(op) => self.filters.apply_chain(op).map(|()| None),
@@ -152,8 +159,9 @@ impl Lists {
     }
 
     fn filter(&mut self, now: Time, op: &FilterOp) -> Result<(), Elsewhere> {
-        let asks =
-            |act: &Act| matches!(act, Act::Mirred(_) | Act::Ct(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Sample(_));
+        let asks = |act: &Act| {
+            matches!(act, Act::Mirred(_) | Act::Ct(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Sample(_))
+        };
         let indev = op.params.clone().is_some_and(|mut params| params.indev_mut().is_some());
         if indev || op.actions.iter().any(|action| asks(&action.act)) {
             return Err(Elsewhere);
@@ -176,8 +184,8 @@ impl Lists {
         Ok(())
     }
 
-    /// What becomes of a packet: what the root's filters say of it (`None`: nothing), and the frame as it goes on.
-    /// What clsact's filters do not let pass does not come to the root.
+    /// What becomes of a packet: what the root's filters say of it (`None`: nothing), and the frame as it
+    /// goes on. What clsact's filters do not let pass does not come to the root.
     pub(crate) fn offer(&mut self, now: Time, meta: Meta, head: Head) -> (Option<Verdict>, Option<Vec<u8>>) {
         let pkt = self.pool.insert(meta, head).expect("the pool has room");
         let at_hook = if self.clsact { self.ask(now, &pkt, true) } else { None };

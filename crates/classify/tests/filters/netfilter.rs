@@ -14,7 +14,8 @@ const PACKETS: &str = include_str!("../data/packets.csv");
 
 #[test]
 fn rules_count_as_linux_did() {
-    let (mut mangle, mut connections, mut pool) = (Table::new(false, "mangle"), Conntrack::default(), Pool::new(1));
+    let (mut mangle, mut connections, mut pool) =
+        (Table::new(false, "mangle"), Conntrack::default(), Pool::new(1));
     connections.activate(false);
     for line in RULES.lines().filter(|line| line.starts_with("iptables ")) {
         let words: Vec<String> = line.split(' ').skip(1).map(str::to_owned).collect();

@@ -1,5 +1,5 @@
-//! Recorded runs of a real kernel, as far as filters go: every filter's and action's counters at the end, and the
-//! octets of the frames that left, which are to be among those that filters let pass.
+//! Recorded runs of a real kernel, as far as filters go: every filter's and action's counters at the end, and
+//! the octets of the frames that left, which are to be among those that filters let pass.
 
 use super::lists::{Elsewhere, Lists};
 use std::collections::BTreeSet;
@@ -12,7 +12,8 @@ use tidegate_recording::{DRAIN, Recording, RowKind, SCRIPT_AT, Texts, at};
 const ARCHIVES: [(&str, usize); 4] =
     [("traces", 12), ("answers-B", 1), ("answers-filters", 3), ("answers-rewrite", 33)];
 
-/// Qdiscs that drop or mark before they ask filters, write into frames, or ask the root's filters twice (hfsc).
+/// Qdiscs that drop or mark before they ask filters, write into frames, or ask the root's filters twice
+/// (hfsc).
 const TOUCHING: [&str; 13] =
     ["cake", "codel", "red", "pie", "sfq", "sfb", "choke", "hhf", "dualpi2", "stab", "netem", "tbf", "hfsc"];
 
@@ -52,7 +53,8 @@ fn difference(files: &Files) -> Result<Option<String>, Elsewhere> {
         lists.count_actions(now);
         match &row.what {
             RowKind::Command(line) => carry_out(&mut lists, now, line)?,
-            RowKind::Packet(arrival) if arrival.meta.frame_len > recording.link.mtu + Head::ETHERNET as u32 => {}
+            RowKind::Packet(arrival)
+                if arrival.meta.frame_len > recording.link.mtu + Head::ETHERNET as u32 => {}
             RowKind::Packet(arrival) => {
                 frames.extend(lists.offer(now, arrival.meta.clone(), arrival.head.clone()).1);
             }

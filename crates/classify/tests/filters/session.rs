@@ -1,4 +1,5 @@
-//! A session with tc: each command's answer, and what the listings show then, as a real Linux gave them (`data/session.txt`).
+//! A session with tc: each command's answer, and what the listings show then, as a real Linux gave them
+//! (`data/session.txt`).
 
 use super::lists::Lists;
 use super::vectors::words;

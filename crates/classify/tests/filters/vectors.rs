@@ -1,4 +1,5 @@
-//! Vectors: filters in tc's words, packets, and where a real Linux sent each (`data/vectors.txt` says how it was asked).
+//! Vectors: filters in tc's words, packets, and where a real Linux sent each (`data/vectors.txt` says how it
+//! was asked).
 
 use super::lists::Lists;
 use tidegate_classify::Verdict;
@@ -32,7 +33,8 @@ fn decided(packets: &Recording, filters: &str) -> String {
     let mut lists = Lists::new();
     let before = at(SCRIPT_AT);
     let root = format!("qdisc add dev link0 root handle 1: prio bands {BANDS}");
-    let mut tc = |now: Time, command: &str| lists.tc(now, &words(command)).unwrap_or_else(|_| panic!("{command}"));
+    let mut tc =
+        |now: Time, command: &str| lists.tc(now, &words(command)).unwrap_or_else(|_| panic!("{command}"));
     tc(before, &root);
     for filter in filters.split(" ; ") {
         tc(before, &format!("filter add dev link0 parent 1: {filter}"));
@@ -55,7 +57,8 @@ fn decided(packets: &Recording, filters: &str) -> String {
 fn filters_decide_as_linux_did() {
     let texts = Texts { link: "0 0 1500 1000", schedule: PACKETS, draws: None, has_frames: false };
     let packets = Recording::parse(&texts, 1).expect("packets");
-    let rows = VECTORS.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(' ').expect("two"));
+    let rows =
+        VECTORS.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(' ').expect("two"));
     let mut differ = String::new();
     let mut count = 0;
     for (wanted, filters) in rows {

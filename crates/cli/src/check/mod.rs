@@ -67,13 +67,17 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     let taken = tidegate_loader::read(&options.files, &how)?;
     if !taken.ended() {
         let troubles: Vec<String> = taken.troubles().map(ToString::to_string).collect();
-        anyhow::bail!("the script did not come to its end, so nothing can be said of it\n{}", troubles.join("\n"));
+        anyhow::bail!(
+            "the script did not come to its end, so nothing can be said of it\n{}",
+            troubles.join("\n")
+        );
     }
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
-    let of_script =
-        |outcome: &'_ tidegate_capture::Outcome| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
+    let of_script = |outcome: &'_ tidegate_capture::Outcome| {
+        [outcome.unfinished.clone(), outcome.missing_arguments.clone()]
+    };
     for sentence in taken.outcomes.iter().flat_map(of_script).flatten() {
         eprintln!("tidegate check: {sentence}");
     }
@@ -105,7 +109,11 @@ fn ended_badly(reading: &Reading, outcome: &tidegate_capture::Outcome) -> Option
     let place = line.and_then(|line| {
         let name = line.file.display().to_string();
         let file = reading.sources.iter().position(|source| source.name == name)?;
-        Some(Place { file, line: line.line, columns: line.columns.as_ref().map_or((0, 0), |at| (at.start, at.end)) })
+        Some(Place {
+            file,
+            line: line.line,
+            columns: line.columns.as_ref().map_or((0, 0), |at| (at.start, at.end)),
+        })
     });
     Some(Finding {
         rule: Rule::Refused,

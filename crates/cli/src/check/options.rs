@@ -8,11 +8,14 @@ use tidegate_inspect::Level;
 /// What `tidegate check` is told.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Files may be shell scripts, tc batch files, iptables-save, nft rules, short policies, /etc/config/sqm, SQM's iface.conf,
+Files may be shell scripts, tc batch files, iptables-save, nft rules, short policies, /etc/config/sqm, \
+SQM's iface.conf,
 FireQOS, tc -j; several are taken for one machine, in their order. `-` is standard input.
-A comment `tidegate: allow R4` (or the rule's name, or several) on a line, or on the line before it, silences a finding there;
+A comment `tidegate: allow R4` (or the rule's name, or several) on a line, or on the line before it, \
+silences a finding there;
 `tidegate: allow-file R4` anywhere silences the rule.
-Exit codes: 0 nothing as bad as --fail-on; 1 something is; 2 a file cannot be read or has no traffic control in it, or wrong usage.
+Exit codes: 0 nothing as bad as --fail-on; 1 something is; 2 a file cannot be read or has no traffic \
+control in it, or wrong usage.
 
 Example: tidegate check examples/home-gateway.sh")]
 pub struct Options {

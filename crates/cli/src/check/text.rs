@@ -53,8 +53,8 @@ fn one(checked: &Checked, finding: &Finding) -> String {
 /// Calls told of a line inside a function.
 const MOST_CALLS: usize = 4;
 
-/// What led to a finding's line, `called from x.sh:9, x.sh:10`, or uses the variable it sets, and the functions between
-/// it and the tool: `by way of lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
+/// What led to a finding's line, `called from x.sh:9, x.sh:10`, or uses the variable it sets, and the
+/// functions between it and the tool: `by way of lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
 fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
     let CommandPath { called_from, used_in, frames } = CommandPath::of(reading, finding);
     let name = |place: &Place| {
@@ -73,7 +73,8 @@ fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
         }
     }
     if !frames.is_empty() {
-        let frame = |frame: &Frame| format!("{} ({})", name(&frame.place), tidegate_text::line(&frame.function));
+        let frame =
+            |frame: &Frame| format!("{} ({})", name(&frame.place), tidegate_text::line(&frame.function));
         told.push(format!("by way of {}", frames.iter().map(frame).collect::<Vec<_>>().join(", ")));
     }
     told
@@ -91,15 +92,19 @@ fn reasons(finding: &Finding, indent: &str) -> String {
         None => {}
     }
     if let Some(fix) = &finding.fix {
-        let _ = writeln!(out, "{indent}= {}: {}", if fix.edits.is_empty() { "help" } else { "fix" }, fix.what);
+        let _ =
+            writeln!(out, "{indent}= {}: {}", if fix.edits.is_empty() { "help" } else { "fix" }, fix.what);
     }
     out
 }
 
-/// The part of a line around a place, tabs as blanks and control characters as escapes, with the place's columns in it.
+/// The part of a line around a place, tabs as blanks and control characters as escapes, with the place's
+/// columns in it.
 fn around(text: &str, from: usize, to: usize) -> (String, usize, usize) {
-    let letters: Vec<char> = text.trim_end().chars().map(|letter| if letter == '\t' { ' ' } else { letter }).collect();
-    let begin = if letters.len() <= WIDE { 0 } else { from.saturating_sub(WIDE / 2).min(letters.len() - WIDE) };
+    let letters: Vec<char> =
+        text.trim_end().chars().map(|letter| if letter == '\t' { ' ' } else { letter }).collect();
+    let begin =
+        if letters.len() <= WIDE { 0 } else { from.saturating_sub(WIDE / 2).min(letters.len() - WIDE) };
     let end = letters.len().min(begin + WIDE);
     let visible = |part: &[char]| String::from(tidegate_text::line(&part.iter().collect::<String>()));
     // Escapes are longer than what they stand for, so columns are counted in what is shown.
@@ -128,16 +133,27 @@ fn summary(checked: &Checked, fixed: Option<&Fixed>) -> String {
     .collect();
     let found = if counts.is_empty() { "nothing found".to_owned() } else { counts.join(", ") };
     let commands = checked.reading.steps.len();
-    let silenced =
-        if checked.silenced > 0 { format!("; {} silenced by comments", checked.silenced) } else { String::new() };
-    let mut out = format!("{found} in {commands} command{}{silenced}\n", if commands == 1 { "" } else { "s" });
+    let silenced = if checked.silenced > 0 {
+        format!("; {} silenced by comments", checked.silenced)
+    } else {
+        String::new()
+    };
+    let mut out =
+        format!("{found} in {commands} command{}{silenced}\n", if commands == 1 { "" } else { "s" });
     if let Some(Fixed { findings, left, copies }) = fixed {
         let copies: Vec<String> = copies.iter().map(|path| path.display().to_string()).collect();
         let _ = writeln!(out, "{findings} fixed in {}", copies.join(", "));
         if *left > 0 {
-            let _ = writeln!(out, "{left} more in places that were just changed: check the copy, with --fix again");
+            let _ = writeln!(
+                out,
+                "{left} more in places that were just changed: check the copy, with --fix again"
+            );
         }
-    } else if checked.findings.iter().any(|finding| finding.fix.as_ref().is_some_and(|fix| !fix.edits.is_empty())) {
+    } else if checked
+        .findings
+        .iter()
+        .any(|finding| finding.fix.as_ref().is_some_and(|fix| !fix.edits.is_empty()))
+    {
         out.push_str("--fix COPY writes a copy with each `fix:` carried out that touches no other\n");
     }
     out

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 /// What `tidegate compare` is told.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The first result is what the others are compared with. A change is marked * where it is significant: more than repeats vary by
-chance (permutation test of each figure, corrected for their number: 1 in 20 of those so marked at most is expected to be chance), and ?
-where a result has one repeat only, so that this is not known. It takes 5 repeats or more of each. What is not alike - other links, other commands, cases that
+The first result is what the others are compared with. A change is marked * where it is significant: more \
+than repeats vary by
+chance (permutation test of each figure, corrected for their number: 1 in 20 of those so marked at most is \
+expected to be chance), and ?
+where a result has one repeat only, so that this is not known. It takes 5 repeats or more of each. What is \
+not alike - other links, other commands, cases that
 only one has - is said first.
 
 Exit codes: 0 compared, 2 a result cannot be read, or they have nothing in common.
@@ -18,7 +21,8 @@ Examples:
   tidegate compare before.json after.json
   tidegate compare before.json after.json --html compare.html")]
 pub struct Options {
-    /// Results, as `tidegate sim -o`, `lab -o` or `measure -o` wrote them, or files of flent's (.flent.gz); two or more.
+    /// Results, as `tidegate sim -o`, `lab -o` or `measure -o` wrote them, or files of flent's (.flent.gz);
+    /// two or more.
     #[arg(required = true, num_args = 2.., value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// Also write a page: one file, with charts laid over each other.

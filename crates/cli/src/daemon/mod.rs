@@ -1,4 +1,5 @@
-//! `tidegate daemon`: a policy run by our own disciplines on real devices. What it does is `tidegate_daemon`'s.
+//! `tidegate daemon`: a policy run by our own disciplines on real devices. What it does is
+//! `tidegate_daemon`'s.
 
 mod options;
 

@@ -8,7 +8,8 @@ use tidegate_daemon::{DaemonOptions, PacketIo};
 /// What may be said.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-Packets of the policy's devices pass through this process until it is ended (Ctrl-C, `tidegate down`), and then past it. `tidegate apply --backend user` starts one in
+Packets of the policy's devices pass through this process until it is ended (Ctrl-C, `tidegate down`), and \
+then past it. `tidegate apply --backend user` starts one in
 the background; a service manager starts it in the foreground and is told when it is ready (sd_notify).
 
 Exit codes: 0 ended when asked, 2 the policy, a device or the privileges are not as needed.")]
@@ -22,10 +23,12 @@ pub struct Options {
     /// The sandbox that scripts run in.
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// Run it on this device instead of the one that it names. With `*` or `?`: on every device whose name fits, as they come and go.
+    /// Run it on this device instead of the one that it names. With `*` or `?`: on every device whose name
+    /// fits, as they come and go.
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
-    /// Run it on the outer end of each veth device of this process's network namespace: a container's, until it ends.
+    /// Run it on the outer end of each veth device of this process's network namespace: a container's, until
+    /// it ends.
     #[arg(long, value_name = "PID", conflicts_with = "dev")]
     pub pid: Option<u32>,
     /// By which door packets come.
@@ -40,8 +43,9 @@ pub struct Options {
     /// The most packets held at once, over all queues (each takes some 300 octets beside its own).
     #[arg(long, value_name = "PACKETS", default_value_t = DaemonOptions::MEMORY)]
     pub memory: usize,
-    /// Queue everything as the policy says. Otherwise what holds the link up passes by the queues, up to 100 packets a second of each kind: ARP, neighbour and router
-    /// discovery, DHCP, 802.1X, PPP's control, and the SSH session from which this was started.
+    /// Queue everything as the policy says. Otherwise what holds the link up passes by the queues, up to 100
+    /// packets a second of each kind: ARP, neighbour and router discovery, DHCP, 802.1X, PPP's control, and
+    /// the SSH session from which this was started.
     #[arg(long)]
     pub strict: bool,
     /// Go before other programs (SCHED_FIFO): packets leave on time while others work.
@@ -81,7 +85,8 @@ pub enum DoorKind {
     Capture,
     /// What is IP, by netfilter's queues: headers only are copied, marks and connections stay the kernel's.
     Nfqueue,
-    /// A pair of TUN devices of its own, one here and one inside a container: nothing of anybody else's is touched.
+    /// A pair of TUN devices of its own, one here and one inside a container: nothing of anybody else's is
+    /// touched.
     Tun,
 }
 

@@ -51,14 +51,16 @@ fn parse(path: &Path, text: &str) -> Result<Loaded, Diagnostic> {
 fn classes_of(policy: &Path) -> Classes {
     let Ok(text) = crate::input::policy(policy) else { return Classes::new() };
     let name = policy.to_string_lossy();
-    let Some(format) = tidegate_loader::sniff(&name, text.as_bytes()).ok().filter(|format| short::is_short(*format))
+    let Some(format) =
+        tidegate_loader::sniff(&name, text.as_bytes()).ok().filter(|format| short::is_short(*format))
     else {
         return Classes::new();
     };
     let policies = short::policies(format, &name, &text).unwrap_or_default();
     let id = |short: &Short, class: &str| short.class_id(class).map(|id| (class.to_owned(), id.to_string()));
-    let named =
-        |short: &Short| short.classes.iter().filter_map(|class| id(short, &class.name.value)).collect::<Vec<_>>();
+    let named = |short: &Short| {
+        short.classes.iter().filter_map(|class| id(short, &class.name.value)).collect::<Vec<_>>()
+    };
     policies.iter().flat_map(|(short, _)| named(short)).collect()
 }
 
@@ -77,8 +79,11 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnosti
         let said = plain(value)?;
         let option = [format!("--{key}"), said];
         // Each is tried alone, so that what is wrong has its place.
-        let others =
-            if matches!(key, "up" | "down") { &known[if key == "up" { 2..4 } else { 0..2 }] } else { &known[..] };
+        let others = if matches!(key, "up" | "down") {
+            &known[if key == "up" { 2..4 } else { 0..2 }]
+        } else {
+            &known[..]
+        };
         let alone: Vec<&String> = args[..2].iter().chain(others).chain(&option).collect();
         if let Err(error) = Line::try_parse_from(alone) {
             let text = error.to_string();

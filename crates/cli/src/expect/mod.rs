@@ -50,9 +50,12 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
     let mut all = Vec::new();
     for Loaded { suite, trial } in &suites {
         let policy = || trial::load::take_in(trial).map_err(|error| trial::named(error, &trial.script));
-        let reading =
-            || Ok(tidegate_loader::read(std::slice::from_ref(&trial.script), &trial.how_to_read())?.reading());
-        all.push(judge(suite, options.only, policy, reading).with_context(|| suite.path.display().to_string())?);
+        let reading = || {
+            Ok(tidegate_loader::read(std::slice::from_ref(&trial.script), &trial.how_to_read())?.reading())
+        };
+        all.push(
+            judge(suite, options.only, policy, reading).with_context(|| suite.path.display().to_string())?,
+        );
     }
     let text = if options.json {
         output::document(&all)

@@ -72,7 +72,8 @@ pub(super) fn junit(all: &[Judged<'_>]) -> String {
     let escape = tidegate_report::chart::escape;
     let (held, failed) = count(all);
     let mut out = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tidegate\" tests=\"{}\" failures=\"{failed}\">\n",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tidegate\" tests=\"{}\" \
+        failures=\"{failed}\">\n",
         held + failed
     );
     for judged in all {
@@ -83,12 +84,16 @@ pub(super) fn junit(all: &[Judged<'_>]) -> String {
         for (number, verdict) in &judged.verdicts {
             let case = &judged.suite.cases[number - 1];
             let (name, line) = (escape(&case.text), case.line);
-            let _ = write!(out, "    <testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\" line=\"{line}\"");
+            let _ = write!(
+                out,
+                "    <testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\" line=\"{line}\""
+            );
             if verdict.holds {
                 let _ = writeln!(out, "/>");
             } else {
                 let (found, again) = (escape(&verdict.found), escape(&verdict.again));
-                let _ = writeln!(out, ">\n      <failure message=\"{found}\">{again}</failure>\n    </testcase>");
+                let _ =
+                    writeln!(out, ">\n      <failure message=\"{found}\">{again}</failure>\n    </testcase>");
             }
         }
         out.push_str("  </testsuite>\n");
@@ -113,8 +118,7 @@ pub(super) fn document(all: &[Judged<'_>]) -> String {
             "see": verdict.again,
         })
     });
-    let document =
-        json!({ "tidegate_test": FORM, "held": held, "failed": failed, "expectations": cases.collect::<Vec<_>>() });
+    let document = json!({ "tidegate_test": FORM, "held": held, "failed": failed, "expectations": cases.collect::<Vec<_>>() });
     format!("{document:#}\n")
 }
 
@@ -143,7 +147,13 @@ mod tests {
              found: \"7 \\\"ms\\\"\"\n  see: \"tidegate <again>\"\n  ...\n"
         );
         let xml = junit(&all);
-        assert!(xml.contains("name=\"a &lt; b &amp; &quot;c&quot; # TODO\" file=\"x.toml\" line=\"3\">"), "{xml}");
-        assert!(xml.contains("<failure message=\"7 &quot;ms&quot;\">tidegate &lt;again&gt;</failure>"), "{xml}");
+        assert!(
+            xml.contains("name=\"a &lt; b &amp; &quot;c&quot; # TODO\" file=\"x.toml\" line=\"3\">"),
+            "{xml}"
+        );
+        assert!(
+            xml.contains("<failure message=\"7 &quot;ms&quot;\">tidegate &lt;again&gt;</failure>"),
+            "{xml}"
+        );
     }
 }

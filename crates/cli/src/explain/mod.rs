@@ -29,7 +29,8 @@ const PARTED: u8 = 1;
 pub fn command(options: &Options) -> ExitCode {
     match answer(options) {
         Ok(answer) => {
-            let text = if options.json { json::document(&answer) } else { text::stories(&answer, options.all) };
+            let text =
+                if options.json { json::document(&answer) } else { text::stories(&answer, options.all) };
             crate::output::text(&text);
             let parted = answer
                 .told
@@ -59,7 +60,8 @@ fn answer(options: &Options) -> anyhow::Result<Answer> {
             told.push(Told { asked, story, other });
             if let Some(asked) = reply {
                 let story = self::story(&mut explainer, &asked.packet)?;
-                let other = others.as_mut().map(|explainer| self::story(explainer, &asked.packet)).transpose()?;
+                let other =
+                    others.as_mut().map(|explainer| self::story(explainer, &asked.packet)).transpose()?;
                 told.push(Told { asked, story, other });
             }
         }
@@ -79,7 +81,10 @@ fn asked(options: &Options) -> anyhow::Result<Vec<Asked>> {
     let mut asked = match &options.pcap {
         Some(path) => {
             let recorded = pcap::packets(path, options.number)?;
-            recorded.into_iter().map(|r| Asked { heading: format!("packet {}", r.number), packet: r.packet }).collect()
+            recorded
+                .into_iter()
+                .map(|r| Asked { heading: format!("packet {}", r.number), packet: r.packet })
+                .collect()
         }
         None => vec![Asked { heading: String::new(), packet: Packet::parse(&options.packet.join(" "))? }],
     };

@@ -7,15 +7,18 @@ use std::path::PathBuf;
 /// What `tidegate explain` is told.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A packet is written as PROTOCOL SOURCE[:PORT] > DESTINATION[:PORT] and what else is to be said of it; a shell wants quotes round it.
+A packet is written as PROTOCOL SOURCE[:PORT] > DESTINATION[:PORT] and what else is to be said of it; a \
+shell wants quotes round it.
   protocols   tcp, udp, icmp, icmp6, arp, gre, esp, … or proto N; ethertype N for what is no IP
   headers     len BYTES, dscp NAME, tos N, ecn NAME, ihl WORDS, octet OFFSET=VALUE
               syn ack fin rst psh urg ece cwr (TCP; ack if none is said), echo, echo-reply, type N/M (ICMP)
   way         in DEV, out DEV; in lo: the machine's own programs send it
   connection  new, established, related, invalid; reply; bytes N (carried before); connmark N
   marks       mark N, priority N or 1:10
-Rules and filters are marked: + it fits, - it does not and why. What the engine counted decides, not a reading of the words.
-Exit codes: 0; 1 with --diff: the policies part; 2 a file or a packet cannot be read, or there is no traffic control.
+Rules and filters are marked: + it fits, - it does not and why. What the engine counted decides, not a \
+reading of the words.
+Exit codes: 0; 1 with --diff: the policies part; 2 a file or a packet cannot be read, or there is no \
+traffic control.
 
 Examples:
   tidegate explain examples/three-bands.sh 'tcp 192.168.1.7:51820 > 1.1.1.1:22 dscp AF21 len 120'

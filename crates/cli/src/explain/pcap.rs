@@ -25,9 +25,17 @@ pub(super) fn packets(path: &Path, number: Option<u64>) -> anyhow::Result<Vec<Re
             return anyhow::Ok(());
         }
         let framing = framing(captured.link)?;
-        let Some(packet) = of_frame(captured.octets, captured.length as usize, framing) else { return Ok(()) };
-        let flow =
-            (packet.ethertype, packet.protocol, packet.source, packet.destination, packet.ports, packet.dsfield >> 2);
+        let Some(packet) = of_frame(captured.octets, captured.length as usize, framing) else {
+            return Ok(());
+        };
+        let flow = (
+            packet.ethertype,
+            packet.protocol,
+            packet.source,
+            packet.destination,
+            packet.ports,
+            packet.dsfield >> 2,
+        );
         if flows.insert(flow) && found.len() < MOST_FLOWS {
             found.push(Recorded { number: captured.number, packet });
         }
@@ -37,7 +45,9 @@ pub(super) fn packets(path: &Path, number: Option<u64>) -> anyhow::Result<Vec<Re
     let until = broken.map(|broken| format!(" before it is damaged ({broken})")).unwrap_or_default();
     if found.is_empty() {
         match number {
-            Some(number) => bail!("{} has no packet {number} that can be read; it has {count}{until}", path.display()),
+            Some(number) => {
+                bail!("{} has no packet {number} that can be read; it has {count}{until}", path.display())
+            }
             None => bail!("{} has no packet that can be read{until}", path.display()),
         }
     }
@@ -46,7 +56,10 @@ pub(super) fn packets(path: &Path, number: Option<u64>) -> anyhow::Result<Vec<Re
 
 fn framing(link_type: u16) -> anyhow::Result<Framing> {
     Framing::of_link_type(u32::from(link_type)).with_context(|| {
-        format!("holds frames of link type {link_type}, which are not read; record on an Ethernet device, or `-i any`")
+        format!(
+            "holds frames of link type {link_type}, which are not read; record on an Ethernet device, \
+        or `-i any`"
+        )
     })
 }
 
@@ -66,7 +79,10 @@ mod tests {
 
     #[test]
     fn the_first_packet_of_every_flow() {
-        let words = ["udp 10.0.0.1 > 10.0.0.2:53 len 60", "tcp [2001:db8::1]:22 > [2001:db8::2]:5000 dscp AF21 len 80"];
+        let words = [
+            "udp 10.0.0.1 > 10.0.0.2:53 len 60",
+            "tcp [2001:db8::1]:22 > [2001:db8::2]:5000 dscp AF21 len 80",
+        ];
         let mut writer = Writer::new("a test");
         writer.interface(Interface { name: "eth0", description: "", link: link::ETHERNET });
         for words in [words[0], words[0], words[1]] {
@@ -75,12 +91,18 @@ mod tests {
         }
         let path = std::env::temp_dir().join(format!("tidegate-explain-{}.pcapng", std::process::id()));
         std::fs::write(&path, writer.take()).expect("a file");
-        let told =
-            |number| packets(&path, number).map(|all| all.iter().map(|one| one.packet.to_string()).collect::<Vec<_>>());
+        let told = |number| {
+            packets(&path, number).map(|all| all.iter().map(|one| one.packet.to_string()).collect::<Vec<_>>())
+        };
         let (all, third, tenth) = (told(None), told(Some(3)), told(Some(10)));
         std::fs::remove_file(&path).expect("it goes");
         assert_eq!(all.expect("packets"), words);
         assert_eq!(third.expect("one"), words[1..]);
-        assert!(tenth.expect_err("no such packet").to_string().contains("has no packet 10 that can be read; it has 3"));
+        assert!(
+            tenth
+                .expect_err("no such packet")
+                .to_string()
+                .contains("has no packet 10 that can be read; it has 3")
+        );
     }
 }

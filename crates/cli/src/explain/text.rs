@@ -72,7 +72,8 @@ fn line(out: &mut String, reading: &Reading, told: &Line) {
         Outcome::Passed => '-',
         Outcome::Told => ' ',
     };
-    let place = told.place.as_ref().map(|place| format!("  [{}]", place_text(reading, place))).unwrap_or_default();
+    let place =
+        told.place.as_ref().map(|place| format!("  [{}]", place_text(reading, place))).unwrap_or_default();
     let _ = writeln!(out, "  {sign} {}{place}", told.what);
     for why in &told.why {
         let _ = writeln!(out, "      {why}");
@@ -103,7 +104,8 @@ fn end(story: &Story) -> String {
 /// Where two policies part.
 fn parted(told: &Told, ours: (&Reading, &Story), theirs: (&Reading, &Story)) -> String {
     let mut out = heading(told);
-    let names = [ours.0, theirs.0].map(|reading| reading.sources.first().map_or("", |source| source.name.as_str()));
+    let names =
+        [ours.0, theirs.0].map(|reading| reading.sources.first().map_or("", |source| source.name.as_str()));
     match ours.1.parts_from(theirs.1) {
         None => {
             let _ = writeln!(out, "\nthe same under {} and {}", names[0], names[1]);

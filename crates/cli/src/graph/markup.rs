@@ -46,10 +46,16 @@ pub(super) fn dot(name: &str, model: &Model, told: Told<'_>) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out = format!("digraph \"{}\" {{\n", quoted(name));
     out.push_str(
-        "  compound=true; rankdir=TB;\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n",
+        "  compound=true; rankdir=TB;\n  node [shape=box, style=rounded, fontname=\"sans-serif\", \
+        fontsize=11];\n",
     );
     for (n, device) in model.devices.iter().enumerate() {
-        let _ = writeln!(out, "  subgraph cluster_{n} {{\n    label=\"{}  {}\";", quoted(&device.name), device.note);
+        let _ = writeln!(
+            out,
+            "  subgraph cluster_{n} {{\n    label=\"{}  {}\";",
+            quoted(&device.name),
+            device.note
+        );
         for (at, one) in device.boxes.iter().enumerate() {
             // `\l` ends a line that stands at the left.
             let label: String = lines(device, one, told).iter().map(|line| quoted(line) + "\\l").collect();
@@ -67,7 +73,8 @@ pub(super) fn dot(name: &str, model: &Model, told: Told<'_>) -> String {
             let label = quoted(&redirect.what);
             let _ = writeln!(
                 out,
-                "  {} -> {} [ltail=cluster_{from}, lhead=cluster_{to}, style=dashed, label=\"{label}\", fontsize=10];",
+                "  {} -> {} [ltail=cluster_{from}, lhead=cluster_{to}, style=dashed, label=\"{label}\", \
+                fontsize=10];",
                 id(from, 0),
                 id(to, 0)
             );
@@ -81,7 +88,11 @@ pub(super) fn dot(name: &str, model: &Model, told: Told<'_>) -> String {
 pub(super) fn mermaid(model: &Model, told: Told<'_>) -> String {
     // Entities are the only way to have these in its strings.
     let quoted = |text: &str| {
-        text.replace('#', "#35;").replace('"', "#quot;").replace('<', "#lt;").replace('>', "#gt;").replace('|', "#124;")
+        text.replace('#', "#35;")
+            .replace('"', "#quot;")
+            .replace('<', "#lt;")
+            .replace('>', "#gt;")
+            .replace('|', "#124;")
     };
     let mut out = String::from("flowchart TB\n");
     for (n, device) in model.devices.iter().enumerate() {
@@ -136,12 +147,16 @@ mod tests {
             is_class: false,
             ..class_of(&class)
         };
-        let model =
-            Model { devices: vec![device("e\"0", vec![class]), device("ifb0", vec![plain])], redirects: vec![led] };
+        let model = Model {
+            devices: vec![device("e\"0", vec![class]), device("ifb0", vec![plain])],
+            redirects: vec![led],
+        };
         assert_eq!(
             mermaid(&model, &|_, _| None),
-            "flowchart TB\n  subgraph d0[\"e#quot;0\"]\n    d0b0[\"1:10<br/>sure of 300Kbit, borrows up to 1Mbit<br/>prio 2\
-             <br/>→ sfq 10: #quot;x#quot;<br/>◂ mark #lt;7#gt; #124; a\\b\"]\n  end\n  subgraph d1[\"ifb0\"]\n    \
+            "flowchart TB\n  subgraph d0[\"e#quot;0\"]\n    d0b0[\"1:10<br/>sure of 300Kbit, borrows up to \
+            1Mbit<br/>prio 2\
+             <br/>→ sfq 10: #quot;x#quot;<br/>◂ mark #lt;7#gt; #124; a\\b\"]\n  end\n  subgraph \
+             d1[\"ifb0\"]\n    \
              d1b0[\"htb 1:\"]\n  end\n  d0 -. \"all\" .-> d1\n"
         );
         let dot = dot("a \"b\"", &model, &|_, _| None);

@@ -1,4 +1,5 @@
-//! A policy as boxes: devices, qdiscs, classes, what leads to each, and what is led from one device to another.
+//! A policy as boxes: devices, qdiscs, classes, what leads to each, and what is led from one device to
+//! another.
 
 use super::lead::Lead;
 use super::tree::{self, Tree};
@@ -86,7 +87,8 @@ impl Model {
 
     /// Keeps one device, and what it leads to.
     pub(crate) fn only(&mut self, name: &str) {
-        let led: Vec<String> = self.redirects.iter().filter(|r| r.from == name).map(|r| r.to.clone()).collect();
+        let led: Vec<String> =
+            self.redirects.iter().filter(|r| r.from == name).map(|r| r.to.clone()).collect();
         self.devices.retain(|device| device.name == name || led.contains(&device.name));
         self.redirects.retain(|redirect| redirect.from == name);
     }
@@ -170,7 +172,9 @@ impl Box {
             Some(_) if self.most > self.rate => {
                 format!("sure of {rate}, borrows up to {}", print_rate(self.most?, false))
             }
-            Some(ceil) if Some(ceil) < self.rate => format!("rate {rate}, held to {}", print_rate(ceil, false)),
+            Some(ceil) if Some(ceil) < self.rate => {
+                format!("rate {rate}, held to {}", print_rate(ceil, false))
+            }
             _ => format!("{rate}, borrows nothing"),
         })
     }

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// What `tidegate graph` is told.
 #[derive(clap::Args)]
 #[command(after_help = "\
-With --result, what a trial measured stands in each box, and the picture is coloured by it: the share of its ceiling that a class
+With --result, what a trial measured stands in each box, and the picture is coloured by it: the share of \
+its ceiling that a class
 used, or the packets it dropped.
 
 Examples:

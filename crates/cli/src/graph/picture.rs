@@ -39,8 +39,10 @@ pub(super) fn svg(name: &str, model: &Model, used: Option<&Used>, by: By) -> Str
         .collect();
     let legend = used.map(|used| legend(used, by));
     let count = nodes.len();
-    let description =
-        format!("{} devices, {count} boxes. What hangs on another stands below it, to the right.", roots.len());
+    let description = format!(
+        "{} devices, {count} boxes. What hangs on another stands below it, to the right.",
+        roots.len()
+    );
     chart::forest(name, &description, &nodes, &links, legend.as_ref()).alone(WIDTH)
 }
 
@@ -54,10 +56,15 @@ fn boxed(device: &Device, one: &Box, used: Option<&Used>, by: By) -> Node {
     }
     lines.extend(one.leaf.iter().map(|leaf| format!("→ {leaf}")));
     if let Some(figures) = measured {
-        let dropped = if figures.dropped > 0 { format!(", {} dropped", figures.dropped) } else { String::new() };
+        let dropped =
+            if figures.dropped > 0 { format!(", {} dropped", figures.dropped) } else { String::new() };
         lines.push(format!("sent {}{dropped}", rate(figures.sent)));
     }
-    let sure = one.rate.zip(one.ceil).filter(|(_, ceil)| ceil.0 > 0).map(|(rate, ceil)| rate.0 as f64 / ceil.0 as f64);
+    let sure = one
+        .rate
+        .zip(one.ceil)
+        .filter(|(_, ceil)| ceil.0 > 0)
+        .map(|(rate, ceil)| rate.0 as f64 / ceil.0 as f64);
     let heat = measured.and_then(|figures| match by {
         By::Load => figures.share,
         By::Drops => {
@@ -80,7 +87,9 @@ fn legend(used: &Used, by: By) -> Legend {
     let title = &used.run().title;
     match by {
         By::Load => Legend {
-            words: format!("share of its ceiling that it sent, while {title}; the tick is what it is sure of"),
+            words: format!(
+                "share of its ceiling that it sent, while {title}; the tick is what it is sure of"
+            ),
             low: "0 %".into(),
             high: "100 %".into(),
         },

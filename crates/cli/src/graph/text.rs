@@ -2,7 +2,8 @@
 
 use super::model::{Box, Device, Model};
 
-/// Each device with its tree; `told` may add a few words to a box's line. With `markers`, the rules whose marks lead to a class, too.
+/// Each device with its tree; `told` may add a few words to a box's line. With `markers`, the rules whose
+/// marks lead to a class, too.
 pub(crate) fn draw(model: &Model, markers: bool, told: &dyn Fn(&Device, &Box) -> Option<String>) -> String {
     let mut out = String::new();
     for device in &model.devices {

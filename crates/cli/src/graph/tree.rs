@@ -35,8 +35,8 @@ fn is_top(qdisc: &QdiscDump) -> bool {
     qdisc.parent == Handle::ROOT || qdisc.parent == Handle::INGRESS
 }
 
-/// A rule of netfilter that leads packets to a class, with what it asks for and where it stands; `dump`: by its mark,
-/// to this filter.
+/// A rule of netfilter that leads packets to a class, with what it asks for and where it stands; `dump`: by
+/// its mark, to this filter.
 fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
     let asks = Rule { matches: marker.rule.matches.clone(), ..Rule::default() };
     let written = marker.rule.targets().filter_map(|target| match target {
@@ -92,7 +92,8 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
     }
     let there: BTreeSet<Handle> = classes.values().flatten().map(|class| class.classid).collect();
     let flows = |qdisc: &QdiscDump| qdisc.kind.classes_are_flows();
-    let hashes: Vec<Handle> = gateway.qdiscs(now, id).iter().filter(|qdisc| flows(qdisc)).map(|q| q.handle).collect();
+    let hashes: Vec<Handle> =
+        gateway.qdiscs(now, id).iter().filter(|qdisc| flows(qdisc)).map(|q| q.handle).collect();
     let mut filters: BTreeMap<u32, Vec<Lead>> = BTreeMap::new();
     let mut redirects = Vec::new();
     let device = gateway.name(id).to_owned();
@@ -137,21 +138,30 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         };
         if default > 0 {
             let class = Handle::new(qdisc.handle.major(), default);
-            let idle = if uses.is_idle_default(&device, class) { format!("  {NOBODY}") } else { String::new() };
-            filters.entry(class.0).or_default().push(Lead::from(format!("all that no filter leads elsewhere{idle}")));
+            let idle =
+                if uses.is_idle_default(&device, class) { format!("  {NOBODY}") } else { String::new() };
+            filters
+                .entry(class.0)
+                .or_default()
+                .push(Lead::from(format!("all that no filter leads elsewhere{idle}")));
         }
     }
     let plain = qdiscs.iter().map(|qdisc| (qdisc.kind.name(), plain(gateway.spec(id), qdisc.kind))).collect();
     Tree { qdiscs, classes, filters, plain, redirects }
 }
 
-/// The options of a qdisc that was made with its kind's name alone, on a device like this; none where tc wants more.
+/// The options of a qdisc that was made with its kind's name alone, on a device like this; none where tc
+/// wants more.
 fn plain(spec: DeviceSpec, kind: Kind) -> Vec<String> {
     let mut machine = Machine::new(["scratch"], spec);
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let words = ["qdisc", "add", "dev", "scratch", "root", "handle", "1:", kind.name()].map(String::from);
     machine.shim(&mut pool, &mut draws).tc(&words, None);
-    let found = machine.gateway.device("scratch").map(|id| machine.gateway.qdiscs(machine.now, id)).unwrap_or_default();
+    let found = machine
+        .gateway
+        .device("scratch")
+        .map(|id| machine.gateway.qdiscs(machine.now, id))
+        .unwrap_or_default();
     found.iter().find(|qdisc| qdisc.kind == kind).map_or(Vec::new(), options)
 }
 
@@ -182,10 +192,13 @@ impl Tree {
         self.filters.get(&at.0).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The classes under a qdisc or class. One that nothing can be said of, and that holds nothing, is the kind's own affair.
+    /// The classes under a qdisc or class. One that nothing can be said of, and that holds nothing, is the
+    /// kind's own affair.
     pub(super) fn classes(&self, above: Handle) -> impl Iterator<Item = &ClassDump> {
         let bare = |class: &&ClassDump| {
-            class.params == ClassParams::None && class.leaf.is_none() && !self.filters.contains_key(&class.classid.0)
+            class.params == ClassParams::None
+                && class.leaf.is_none()
+                && !self.filters.contains_key(&class.classid.0)
         };
         self.classes.get(&above.0).into_iter().flatten().filter(move |class| !bare(class))
     }
@@ -219,7 +232,9 @@ fn options(qdisc: &QdiscDump) -> Vec<String> {
     }
     // The place is seen, and what was counted is no option.
     // (An ingress has its parent's number and dashes there.)
-    items.retain(|item| item.starts_with(|letter: char| letter.is_ascii_lowercase()) && !item.starts_with("ffff:"));
+    items.retain(|item| {
+        item.starts_with(|letter: char| letter.is_ascii_lowercase()) && !item.starts_with("ffff:")
+    });
     let known = ["dev", "root", "parent", "refcnt", "direct_packets_stat", "ingress_block"];
     items.retain(|item| !known.contains(&item.split(' ').next().unwrap_or("")));
     if let QdiscParams::Hfsc(hfsc) = &qdisc.params {
@@ -235,7 +250,11 @@ pub(super) fn class_text(class: &ClassDump) -> String {
     match &class.params {
         ClassParams::Htb(htb) => {
             let prio = if htb.prio > 0 { format!("prio {}  ", htb.prio) } else { String::new() };
-            format!(" {prio}rate {}  ceil {}", print_rate(htb.rate.rate, false), print_rate(htb.ceil.rate, false))
+            format!(
+                " {prio}rate {}  ceil {}",
+                print_rate(htb.rate.rate, false),
+                print_rate(htb.ceil.rate, false)
+            )
         }
         ClassParams::Hfsc(hfsc) => {
             let curves = [("rt", hfsc.rt), ("ls", hfsc.ls), ("ul", hfsc.ul)];
@@ -271,12 +290,14 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
     let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry else { return None };
     let what = ShowWhat::on(Object::Filter, &dump.dev);
     let shown = tc::show_filters(std::slice::from_ref(dump), &what, &ShowFlags::default());
-    let protocol = shown.split_once("protocol ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or("all");
+    let protocol =
+        shown.split_once("protocol ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or("all");
     let rest = shown.split_once(&format!(" chain {} ", dump.chain)).map_or("", |(_, rest)| rest);
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (target, text) = match params {
         FilterParams::Fw(fw) => {
-            let mask = fw.mask.filter(|mask| *mask != u32::MAX).map_or(String::new(), |mask| format!("/{mask:#x}"));
+            let mask =
+                fw.mask.filter(|mask| *mask != u32::MAX).map_or(String::new(), |mask| format!("/{mask:#x}"));
             (fw.classid, format!("fw mark {handle}{mask}"))
         }
         FilterParams::U32(u32) => {
@@ -294,7 +315,8 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
         }
         FilterParams::Flow(flow) => (None, {
             let text = flat(rest);
-            let text = text.split_once(' ').and_then(|(_, rest)| rest.split_once(' ')).map_or("", |(_, rest)| rest);
+            let text =
+                text.split_once(' ').and_then(|(_, rest)| rest.split_once(' ')).map_or("", |(_, rest)| rest);
             let text = text.split(" baseclass ").next().unwrap_or(text);
             let last = |first: Handle| Handle(first.0.saturating_add(flow.divisor.saturating_sub(1)));
             match flow.baseclass {

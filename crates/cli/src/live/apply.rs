@@ -42,7 +42,8 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
     }
 }
 
-/// Applies what was applied for good before the machine was restarted; those that fail keep no others from being applied.
+/// Applies what was applied for good before the machine was restarted; those that fail keep no others from
+/// being applied.
 fn at_boot() -> ExitCode {
     let all = match tidegate_apply::kept() {
         Ok(all) => all,

@@ -1,5 +1,5 @@
-//! `tidegate apply`, `status`, `confirm`, `revert` and `down`: a policy onto this computer's devices, and away again.
-//! What they do is `tidegate_apply`'s.
+//! `tidegate apply`, `status`, `confirm`, `revert` and `down`: a policy onto this computer's devices, and
+//! away again. What they do is `tidegate_apply`'s.
 
 mod apply;
 mod notice;
@@ -15,7 +15,8 @@ use tidegate_apply::{Down, status::where_to};
 
 /// The exit codes of `tidegate status`, for its help.
 pub const STATUS_CODES: &str = "\
-Exit codes, of the worst policy: 0 installed; 1 tidegate applied nothing there; 2 wrong usage, or the state cannot be read; 3 waiting for confirmation; 4 in progress; \
+Exit codes, of the worst policy: 0 installed; 1 tidegate applied nothing there; 2 wrong usage, or the state \
+cannot be read; 3 waiting for confirmation; 4 in progress; \
 5 drifted; 6 device gone; 7 daemon dead; 8 daemon not answering; 9 in trouble.";
 
 /// Plays `tidegate apply`.
@@ -33,7 +34,10 @@ pub fn status(which: &Which) -> ExitCode {
 
 /// Plays `tidegate confirm`.
 pub fn confirm(which: &Which) -> ExitCode {
-    ended("confirm", tidegate_apply::confirm(which.dev.as_deref()).map(|confirmed| told_confirmed(&confirmed, which)))
+    ended(
+        "confirm",
+        tidegate_apply::confirm(which.dev.as_deref()).map(|confirmed| told_confirmed(&confirmed, which)),
+    )
 }
 
 fn told_confirmed(confirmed: &[String], which: &Which) -> bool {
@@ -50,15 +54,19 @@ fn told_confirmed(confirmed: &[String], which: &Which) -> bool {
 /// Plays `tidegate revert`.
 pub fn revert(options: &Revert) -> ExitCode {
     let done = match &options.dev {
-        Some(name) if options.guard => tidegate_apply::guard(name, &mut crate::output::stdout()).map(|()| true),
-        dev => tidegate_apply::revert(dev.as_deref(), &|notice| tell("revert", &notice, options.json)).map(|name| {
-            if options.json {
-                println!("{:#}", json!({"reverted": [name]}));
-            } else {
-                println!("reverted: {name}");
-            }
-            true
-        }),
+        Some(name) if options.guard => {
+            tidegate_apply::guard(name, &mut crate::output::stdout()).map(|()| true)
+        }
+        dev => tidegate_apply::revert(dev.as_deref(), &|notice| tell("revert", &notice, options.json)).map(
+            |name| {
+                if options.json {
+                    println!("{:#}", json!({"reverted": [name]}));
+                } else {
+                    println!("reverted: {name}");
+                }
+                true
+            },
+        ),
     };
     ended("revert", done)
 }
@@ -94,8 +102,8 @@ fn told_down(down: &Down, which: &Which) -> ExitCode {
         }
         for (name, pid) in left_alone {
             println!(
-                "the daemon that follows devices (pid {pid}) leaves {name} alone until {name} comes again or that daemon is started again; \
-                 `tidegate down` ends it"
+                "the daemon that follows devices (pid {pid}) leaves {name} alone until {name} comes again \
+                or that daemon is started again; `tidegate down` ends it"
             );
         }
     }

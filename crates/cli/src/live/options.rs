@@ -10,16 +10,20 @@ use tidegate_apply::ApplyOptions;
 /// What `tidegate apply` is told.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-What stands is compared with what is wanted; only what differs is changed, and queues that need not change keep their packets. Whatever is refused on the way, all of it
-is undone. Exit codes: 0 it stands (or stood already); 1 nothing was changed, or all was undone; 2 the policy cannot be read, or wrong usage.
+What stands is compared with what is wanted; only what differs is changed, and queues that need not change \
+keep their packets. Whatever is refused on the way, all of it
+is undone. Exit codes: 0 it stands (or stood already); 1 nothing was changed, or all was undone; 2 the \
+policy cannot be read, or wrong usage.
 
 Examples:
   tidegate apply gateway.sh --dry-run        what would be done
   tidegate apply gateway.sh --confirm 60     and undone after a minute, unless `tidegate confirm` comes
 
-If this process dies before the policy is there as a whole, or the SSH session does with it, a guardian undoes what was done. With --dry-run, 1: this kernel would refuse it.")]
+If this process dies before the policy is there as a whole, or the SSH session does with it, a guardian \
+undoes what was done. With --dry-run, 1: this kernel would refuse it.")]
 pub struct Apply {
-    /// The files that hold the policy: a script, tc -batch, iptables-save, nft rules, a short policy, /etc/config/sqm.
+    /// The files that hold the policy: a script, tc -batch, iptables-save, nft rules, a short policy,
+    /// /etc/config/sqm.
     #[arg(required_unless_present = "at_boot")]
     pub files: Vec<PathBuf>,
     /// Arguments for a script.
@@ -37,14 +41,16 @@ pub struct Apply {
     /// By which door packets come to our own disciplines (`tun` is for `tidegate daemon`).
     #[arg(long, value_enum, default_value_t)]
     pub door: DoorKind,
-    /// Use real-time scheduling (SCHED_FIFO) for the daemon of our own disciplines: packets leave on time while other programs work.
+    /// Use real-time scheduling (SCHED_FIFO) for the daemon of our own disciplines: packets leave on time
+    /// while other programs work.
     #[arg(long)]
     pub realtime: bool,
-    /// Undo it after this time (a number alone is seconds), unless `tidegate confirm` comes first. Over SSH 60 is the
-    /// default; 0: do not.
+    /// Undo it after this time (a number alone is seconds), unless `tidegate confirm` comes first. Over SSH
+    /// 60 is the default; 0: do not.
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub confirm: Option<u64>,
-    /// Apply every policy that was applied for good (not: one that waited to be confirmed) before the machine was restarted.
+    /// Apply every policy that was applied for good (not: one that waited to be confirmed) before the machine
+    /// was restarted.
     #[arg(long, conflicts_with_all = ["files", "args", "dev", "confirm", "dry_run", "json"])]
     pub at_boot: bool,
     /// Say what would be done, and do nothing.
@@ -110,14 +116,17 @@ pub struct Which {
 
 /// What `tidegate revert` is told.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = "Exit codes: 0 done; 1 nothing of ours stands there, or it could not be brought back.")]
+#[command(
+    after_help = "Exit codes: 0 done; 1 nothing of ours stands there, or it could not be brought back."
+)]
 pub struct Revert {
     /// The device (the only one that a policy of ours stands on, if none is named).
     pub dev: Option<String>,
     /// Print it as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Watch over a change of what was applied under this name: undo it if whoever made it dies, or if it is not confirmed. Other commands start such a one.
+    /// Watch over a change of what was applied under this name: undo it if whoever made it dies, or if it is
+    /// not confirmed. Other commands start such a one.
     #[arg(long, hide = true)]
     pub guard: bool,
 }

@@ -14,12 +14,13 @@ pub(super) fn command(which: &Which) -> anyhow::Result<ExitCode> {
     let mut told: Vec<Value> = all.iter().map(Health::document).collect();
     // Where nothing is applied now because what was has been undone.
     let undone = undone()?.into_iter().filter(|(name, undone)| {
-        let is_asked = dev.is_none_or(|dev| dev == name || strings(&undone["devices"]).iter().any(|of| of == dev));
+        let is_asked =
+            dev.is_none_or(|dev| dev == name || strings(&undone["devices"]).iter().any(|of| of == dev));
         is_asked && all.iter().all(|one| one.name != *name)
     });
-    told.extend(
-        undone.map(|(name, undone)| json!({"name": name, "condition": "undone", "code": NOTHING, "undone": undone})),
-    );
+    told.extend(undone.map(
+        |(name, undone)| json!({"name": name, "condition": "undone", "code": NOTHING, "undone": undone}),
+    ));
     if which.json {
         println!("{:#}", Value::from(told));
     } else if told.is_empty() {
@@ -54,7 +55,10 @@ fn text(one: &Value) -> String {
         Some("user") => format!("user space, packets by {}", one["packet_io"].as_str().unwrap_or("nothing")),
         _ => "the kernel".to_owned(),
     };
-    out += &format!("  back end: {by}{}\n", one["why"].as_str().map(|why| format!(" ({why})")).unwrap_or_default());
+    out += &format!(
+        "  back end: {by}{}\n",
+        one["why"].as_str().map(|why| format!(" ({why})")).unwrap_or_default()
+    );
     out += &about_job(name, one);
     if let Some(left) = one["confirm"]["left_s"].as_f64() {
         out += &format!("  undone in {left:.0} s unless you say: tidegate confirm {name}\n");
@@ -77,7 +81,8 @@ fn about_job(name: &str, one: &Value) -> String {
         return format!("  `tidegate {does}` (process {}) is at work\n", job["pid"]);
     }
     format!(
-        "  `tidegate {does}` (process {}) was interrupted; `tidegate revert {name}` or `tidegate down {name}` puts it in order\n",
+        "  `tidegate {does}` (process {}) was interrupted; `tidegate revert {name}` or `tidegate down \
+        {name}` puts it in order\n",
         job["pid"]
     )
 }
@@ -110,7 +115,8 @@ fn about_daemon(name: &str, one: &Value) -> String {
     if let Some(late) = one["lateness_ns"].as_u64().filter(|late| *late > LATE_NS) {
         let late = late as f64 / 1e6;
         let often = times(daemon["counts"]["late"].as_u64().unwrap_or(0));
-        let remedy = if daemon["realtime"] == true { "the processor is too busy" } else { "--realtime helps" };
+        let remedy =
+            if daemon["realtime"] == true { "the processor is too busy" } else { "--realtime helps" };
         out += &format!(
             "  warning: it was up to {late:.1} ms late, {often} by more than {} ms; {remedy}\n",
             LATE_NS / 1_000_000

@@ -19,7 +19,8 @@ const NONE: u8 = 1;
 /// The highest rate each way at which delay does not rise, and what to write into a policy.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The line is flooded, and then sent to at rates ever closer to what it carries: about half a minute each way, more below 1 Mbit/s.
+The line is flooded, and then sent to at rates ever closer to what it carries: about half a minute each \
+way, more below 1 Mbit/s.
 
 Exit codes: 0 done, 1 nothing arrived or no rate stood, 2 wrong use, or no way there, 3 it broke off: partial.
 
@@ -56,7 +57,10 @@ fn share(text: &str) -> Result<f64, String> {
         Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
         None => text.parse(),
     };
-    number.ok().filter(|share| (0.0..0.9).contains(share)).ok_or_else(|| "a share below 90%, such as 5% or 0.05".into())
+    number
+        .ok()
+        .filter(|share| (0.0..0.9).contains(share))
+        .ok_or_else(|| "a share below 90%, such as 5% or 0.05".into())
 }
 
 /// Plays `tidegate calibrate`.

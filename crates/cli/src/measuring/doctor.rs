@@ -15,13 +15,16 @@ const FOUND: u8 = 1;
 /// What may be said.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-Looks twice, and says what keeps this computer from shaping as it was told: how large, and what mends it. Look while the link is loaded: whether \
-a shaper limits can only be seen then. Nothing is changed. Without root some of it cannot be looked at, which is said.
+Looks twice, and says what keeps this computer from shaping as it was told: how large, and what mends it. \
+Look while the link is loaded: whether \
+a shaper limits can only be seen then. Nothing is changed. Without root some of it cannot be looked at, \
+which is said.
 
   tidegate doctor
   tidegate doctor --dev eth0 --seconds 20 --host example.org
 
-Exit codes: 0 nothing worse than a note; 1 something is wrong; 2 wrong use, or nothing could be looked at; 3 ended before its time.")]
+Exit codes: 0 nothing worse than a note; 1 something is wrong; 2 wrong use, or nothing could be looked at; \
+3 ended before its time.")]
 pub struct Options {
     /// Look at this device only, and those that belong to it.
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
@@ -29,8 +32,8 @@ pub struct Options {
     /// From the first look to the second; a number alone is seconds.
     #[arg(long, value_name = "TIME", value_parser = values::seconds, default_value = "3s")]
     pub seconds: f64,
-    /// Ask this host whether packets that may be marked (ECN) arrive as such; needs a way to it, and root to see who
-    /// changes them.
+    /// Ask this host whether packets that may be marked (ECN) arrive as such; needs a way to it, and root to
+    /// see who changes them.
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     /// Print JSON.

@@ -58,7 +58,8 @@ pub(crate) fn token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
     let least = Token::LEAST;
     let token = Token::new(&text).with_context(|| {
         format!(
-            "{from} holds no token that is hard to guess: it needs {least} characters at least, different ones, and no sequences or repeats; make one with `tidegate serve --new-token FILE`"
+            "{from} holds no token that is hard to guess: it needs {least} characters at least, different \
+            ones, and no sequences or repeats; make one with `tidegate serve --new-token FILE`"
         )
     })?;
     Ok(Some(token))

@@ -115,7 +115,8 @@ fn blind(options: &Options, host: &str) -> anyhow::Result<u8> {
     let target = options.far.target(host)?;
     let sent = tidegate_prober::send_blind(&target, &stream, tidegate_sys::interrupt::notice())?;
     let told = format!(
-        "{sent} packets were sent to {host}, UDP port {}; in the capture of the far side they are counted by\n  tidegate loss --received FILE -c {sent}\n",
+        "{sent} packets were sent to {host}, UDP port {}; in the capture of the far side they are counted \
+        by\n  tidegate loss --received FILE -c {sent}\n",
         options.far.port
     );
     crate::output::text(&told);

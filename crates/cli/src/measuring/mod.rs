@@ -1,5 +1,5 @@
-//! Measuring real links, a file or folder for each command (what is measured is `tidegate_sessions`'), and what they
-//! have in common: how a command ends, how the far end is reached (`far.rs`).
+//! Measuring real links, a file or folder for each command (what is measured is `tidegate_sessions`'), and
+//! what they have in common: how a command ends, how the far end is reached (`far.rs`).
 
 pub mod calibrate;
 pub mod doctor;
@@ -37,7 +37,8 @@ fn tell(quiet: bool, words: &str) {
     }
 }
 
-/// The DS field of a word: a number (the whole octet, as ping's -Q and ping-exp take it) or the name of a code point.
+/// The DS field of a word: a number (the whole octet, as ping's -Q and ping-exp take it) or the name of a
+/// code point.
 pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {
     let named = CODE_POINTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
     if let Some((_, point)) = named {
@@ -47,7 +48,9 @@ pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {
         Some(digits) => u8::from_str_radix(digits, 16),
         None => word.parse(),
     };
-    parsed.with_context(|| format!("`{word}` is no DS field: 0 to 255 (0xb8), or a name such as EF, AF41, CS1, LE"))
+    parsed.with_context(|| {
+        format!("`{word}` is no DS field: 0 to 255 (0xb8), or a name such as EF, AF41, CS1, LE")
+    })
 }
 
 /// The command line that measures again, as this process was started.

@@ -16,13 +16,16 @@ use tidegate_sys::interrupt;
 /// Nothing could be told of the line.
 const UNKNOWN: u8 = 1;
 
-/// What a line adds to each packet, how it codes them, and how many it takes: from floods of packets of many sizes.
+/// What a line adds to each packet, how it codes them, and how many it takes: from floods of packets of many
+/// sizes.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The line is flooded for half a minute to a minute (nearly two at 100 kbit/s). A sweep measured otherwise is a file
+The line is flooded for half a minute to a minute (nearly two at 100 kbit/s). A sweep measured otherwise is \
+a file
 with a line for each size: bytes of the IP packet, and how many arrived in a second.
 
-Exit codes: 0 the line is known, 1 nothing could be told, 2 wrong use, or no way there, 3 it broke off: partial.
+Exit codes: 0 the line is known, 1 nothing could be told, 2 wrong use, or no way there, 3 it broke off: \
+partial.
 
 Example: tidegate overhead server.example.org --token token")]
 pub struct Options {
@@ -73,7 +76,8 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     }
     let shown = if options.json { to_json(&document) } else { text(&document) };
     crate::output::text(&shown);
-    let is_known = Way::BOTH.iter().any(|way| document.swept.of(*way).is_some_and(|sweep| sweep.line.is_some()));
+    let is_known =
+        Way::BOTH.iter().any(|way| document.swept.of(*way).is_some_and(|sweep| sweep.line.is_some()));
     Ok(match (&document.swept.cut, is_known) {
         (Some(_), _) => PARTIAL,
         (None, true) => 0,
@@ -94,7 +98,8 @@ fn measure(options: &Options, host: &str) -> anyhow::Result<Document> {
     let began_ns = now_ns();
     let mut far = KeptPath::connect(&options.far.target(host)?, interrupt::notice)?;
     let swept = sweep(&mut far, ways(options.up, options.down), &mut |share| {
-        let words = if share > 0.0 { format!("swept {:.0} %", share * 100.0) } else { "looking for the rate".into() };
+        let words =
+            if share > 0.0 { format!("swept {:.0} %", share * 100.0) } else { "looking for the rate".into() };
         tell(options.quiet || options.json, &words);
     })?;
     tell(options.quiet || options.json, "");

@@ -19,14 +19,16 @@ use tidegate_sys::{interrupt, poll, service};
 /// How often what happened is told, if something did.
 const TELL: Duration = Duration::from_secs(60);
 
-/// The far end that others measure with: `tidegate measure`, `loss`, `overhead`, `calibrate`, `quick` and `verify` on other machines.
+/// The far end that others measure with: `tidegate measure`, `loss`, `overhead`, `calibrate`, `quick` and
+/// `verify` on other machines.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Make a token:  tidegate serve --new-token token
 Then here:     tidegate serve --token token
 And there:     tidegate measure THIS-HOST --token token
 
-Exit codes: 0 ended when asked to, 2 an address or port cannot be had, or there is neither a token nor --open.")]
+Exit codes: 0 ended when asked to, 2 an address or port cannot be had, or there is neither a token nor \
+--open.")]
 pub struct Options {
     /// An address to listen at; otherwise all of both families. May be repeated.
     #[arg(long, value_name = "ADDRESS")]
@@ -72,7 +74,8 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     let token = if options.open { None } else { token(options.token.as_deref())? };
     if token.is_none() && !options.open {
         bail!(
-            "who may measure? Name a file with a token (--token FILE; make one with `tidegate serve --new-token FILE`), or let everybody (--open)"
+            "who may measure? Name a file with a token (--token FILE; make one with `tidegate serve \
+            --new-token FILE`), or let everybody (--open)"
         );
     }
     if let Some(file) = &options.token
@@ -82,13 +85,18 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     }
     let bell = interrupt::bell().context("cannot wait for the end")?;
     let serving = Serving { at: options.listen.clone(), port: options.port, token, quotas: quotas(options)? };
-    let server = Server::start(&serving).with_context(|| format!("cannot listen at port {}", options.port))?;
+    let server =
+        Server::start(&serving).with_context(|| format!("cannot listen at port {}", options.port))?;
     // Whoever started us may not care.
     let _ = service::notify("READY=1");
     let at: Vec<String> = server.at().iter().map(ToString::to_string).collect();
     say(
         options,
-        &format!("listening at {} (TCP and UDP){}", at.join(", "), if options.open { ", for everybody" } else { "" }),
+        &format!(
+            "listening at {} (TCP and UDP){}",
+            at.join(", "),
+            if options.open { ", for everybody" } else { "" }
+        ),
     );
     let mut told = Counts::default();
     while poll::readable(&[bell.as_fd()], TELL)? != [true] {
@@ -115,8 +123,10 @@ fn new_token(path: &Path) -> anyhow::Result<()> {
 
 fn quotas(options: &Options) -> anyhow::Result<Quotas> {
     let bytes = units::parse_rate(&options.rate);
-    let bytes = bytes.with_context(|| format!("--rate {}: not a rate; write 100mbit, 1gbit", options.rate))?;
-    let mut quotas = Quotas { sessions: options.sessions, sessions_each: options.sessions_each, ..Quotas::default() };
+    let bytes =
+        bytes.with_context(|| format!("--rate {}: not a rate; write 100mbit, 1gbit", options.rate))?;
+    let mut quotas =
+        Quotas { sessions: options.sessions, sessions_each: options.sessions_each, ..Quotas::default() };
     quotas.calls = quotas.calls.max(quotas.sessions.saturating_mul(8));
     quotas.limits.bits_per_second = bytes.0.saturating_mul(8);
     quotas.limits.longest_ns = u64::try_from(options.longest.as_nanos()).unwrap_or(u64::MAX);

@@ -24,7 +24,9 @@ pub fn command(options: &Options) -> ExitCode {
         What::Help { word } => help(&word.join(" ")),
         What::List => print(&short::help::list()),
         What::Schema => print(&short::schema()),
-        What::New { preset, dev, lan, up, down, link } => new(preset, dev, [lan, up, down, link].map(Option::as_deref)),
+        What::New { preset, dev, lan, up, down, link } => {
+            new(preset, dev, [lan, up, down, link].map(Option::as_deref))
+        }
         What::Show { file, print, json } => show(file, if *json { Print::Json } else { *print }),
         What::From { files, sandbox, json } => from(files, *sandbox, *json),
     }
@@ -46,10 +48,14 @@ fn help(word: &str) -> ExitCode {
     }
     match short::help::word(word) {
         Ok(text) => print(&text),
-        Err(Some(near)) => complain(UNREAD, &format!("there is no word \"{word}\"; did you mean \"{near}\"?")),
+        Err(Some(near)) => {
+            complain(UNREAD, &format!("there is no word \"{word}\"; did you mean \"{near}\"?"))
+        }
         Err(None) => complain(
             UNREAD,
-            &format!("there is no word \"{word}\"; `tidegate policy help` and `tidegate policy list` show all"),
+            &format!(
+                "there is no word \"{word}\"; `tidegate policy help` and `tidegate policy list` show all"
+            ),
         ),
     }
 }
@@ -59,9 +65,16 @@ fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> Exi
         let known: Vec<&str> = short::presets::PRESETS.iter().map(|preset| preset.name).collect();
         return complain(UNREAD, &format!("there is no preset \"{preset}\"; known are {}", known.join(", ")));
     };
-    let mut text = format!("# {}: {}.\n# tidegate policy help explains the words.\n", found.name, found.about);
-    let said =
-        [("device", Some(dev)), ("lan", lan), ("link", link), ("up", up), ("down", down), ("preset", Some(preset))];
+    let mut text =
+        format!("# {}: {}.\n# tidegate policy help explains the words.\n", found.name, found.about);
+    let said = [
+        ("device", Some(dev)),
+        ("lan", lan),
+        ("link", link),
+        ("up", up),
+        ("down", down),
+        ("preset", Some(preset)),
+    ];
     for (key, value) in said {
         if let Some(value) = value {
             text.push_str(&format!("{key} = {}\n", Value::from(value)));
@@ -83,7 +96,10 @@ fn show(path: &Path, how: Print) -> ExitCode {
     let format = match tidegate_loader::sniff(&name, text.as_bytes()) {
         Ok(format) if short_file::is_short(format) => format,
         Ok(other) => {
-            let why = format!("{name}: is {}; `tidegate policy from {name}` makes a short policy of it", other.name());
+            let why = format!(
+                "{name}: is {}; `tidegate policy from {name}` makes a short policy of it",
+                other.name()
+            );
             return complain(UNREAD, &why);
         }
         Err(why) => return complain(UNREAD, &format!("{name}: {why}")),
@@ -127,7 +143,10 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
 }
 
 fn from(files: &[PathBuf], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
-    let taken = match tidegate_loader::read(files, &ReadOptions { sandbox: sandbox.into(), ..ReadOptions::default() }) {
+    let taken = match tidegate_loader::read(
+        files,
+        &ReadOptions { sandbox: sandbox.into(), ..ReadOptions::default() },
+    ) {
         Ok(taken) => taken,
         Err(error) => return complain(UNREAD, &error.to_string()),
     };

@@ -32,7 +32,8 @@ impl Folder {
         let script = dir.join("script.tc");
         if !script.is_file() {
             bail!(
-                "cannot read {}: there is no such file; name the folder of a recording (link, script.tc, schedule.csv)",
+                "cannot read {}: there is no such file; name the folder of a recording (link, script.tc, \
+                schedule.csv)",
                 script.display()
             );
         }

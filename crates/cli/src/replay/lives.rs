@@ -8,7 +8,8 @@ use tidegate_report::{Align, Table};
 /// Packets that a picture holds; more would not be told apart.
 const DRAWN: usize = 400;
 
-/// A line for each flow: how many packets came, left, were lost, marked and overtaken, and how long they waited.
+/// A line for each flow: how many packets came, left, were lost, marked and overtaken, and how long they
+/// waited.
 pub(super) fn table(lives: &RecordedPackets) -> Table {
     use Align::{Left, Right};
     let figures = ["arrived", "left", "dropped", "marked", "overtaken", "mean wait", "longest"];
@@ -46,7 +47,8 @@ pub(super) fn picture(lives: &RecordedPackets, title: &str, link: &RecordedLink)
     for (flow, name) in lives.flows.iter().enumerate() {
         let FlowAccount { arrived, left, dropped, longest, .. } = lives.account(flow);
         let longest = longest as f64 / 1e6;
-        let told = format!(" {name}: {arrived} arrived, {left} left, {dropped} lost, longest wait {longest:.1} ms.");
+        let told =
+            format!(" {name}: {arrived} arrived, {left} left, {dropped} lost, longest wait {longest:.1} ms.");
         description.push_str(&told);
     }
     chart::packets(title, &description, &lives.flows, &drawn)
@@ -54,9 +56,10 @@ pub(super) fn picture(lives: &RecordedPackets, title: &str, link: &RecordedLink)
 
 fn cells(account: &FlowAccount) -> Vec<String> {
     let wait = |ns: f64| if account.left == 0 { String::new() } else { format!("{:.2} ms", ns / 1e6) };
-    let mut cells: Vec<String> = [account.arrived, account.left, account.dropped, account.marked, account.overtaken]
-        .map(|n| n.to_string())
-        .into();
+    let mut cells: Vec<String> =
+        [account.arrived, account.left, account.dropped, account.marked, account.overtaken]
+            .map(|n| n.to_string())
+            .into();
     cells.push(wait(account.waited as f64 / f64::from(account.left.max(1))));
     cells.push(wait(account.longest as f64));
     cells

@@ -1,8 +1,9 @@
 //! `tidegate replay DIR`: a recorded run, done again by the engine.
 //!
-//! Reads `link`, `script.tc`, `schedule.csv` and `draws.csv` (nothing else) and writes `egress.csv`, `drops.csv`, `stats.txt`,
-//! `filters.txt` and, where the schedule's commands ask, `snap.txt`, in the form of the recordings. A folder without draws is a run that
-//! nobody recorded: a question to the engine, or a picture for a class.
+//! Reads `link`, `script.tc`, `schedule.csv` and `draws.csv` (nothing else) and writes `egress.csv`,
+//! `drops.csv`, `stats.txt`, `filters.txt` and, where the schedule's commands ask, `snap.txt`, in the form of
+//! the recordings. A folder without draws is a run that nobody recorded: a question to the engine, or a
+//! picture for a class.
 
 pub(crate) mod captured;
 mod folder;
@@ -24,7 +25,8 @@ pub struct Options {
     /// Folders with link, script.tc, schedule.csv and, if the run was recorded, draws.csv.
     #[arg(required_unless_present = "capture", value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a folder each.
+    /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a
+    /// folder each.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print what became of each flow's packets.
@@ -75,7 +77,8 @@ pub fn command(options: &Options) -> ExitCode {
 fn captured(options: &Options) -> ExitCode {
     if options.out.is_some() || options.picture.is_some() || options.flows {
         eprintln!(
-            "tidegate replay: --out, --picture and --flows are for recorded runs; see --write, --html, --top for captures"
+            "tidegate replay: --out, --picture and --flows are for recorded runs; see --write, --html, \
+            --top for captures"
         );
         return ExitCode::from(2);
     }
@@ -102,7 +105,11 @@ fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<S
     let snapshot = commands.snapshot()?;
     if let Some(out) = out {
         let is_same = dir.canonicalize().ok().is_some_and(|dir| out.canonicalize().ok() == Some(dir));
-        anyhow::ensure!(!is_same, "cannot write to {}: it holds the recording; name another directory", out.display());
+        anyhow::ensure!(
+            !is_same,
+            "cannot write to {}: it holds the recording; name another directory",
+            out.display()
+        );
         crate::output::directory(out)?;
         folder::write(out, &done, snapshot.as_deref())?;
     }

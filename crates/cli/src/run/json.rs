@@ -1,8 +1,8 @@
 //! The machine as one JSON document.
 //!
-//! qdiscs and filters are tc's own objects with `dev` added; classes, which tc 6.1 does not print as JSON, have the shape that later
-//! versions gave them. Where tc's JSON is none (fw, flow) or repeats a key (u32's `match`), it is mended: the words become
-//! `options.text`, the repeated key a list.
+//! qdiscs and filters are tc's own objects with `dev` added; classes, which tc 6.1 does not print as JSON,
+//! have the shape that later versions gave them. Where tc's JSON is none (fw, flow) or repeats a key (u32's
+//! `match`), it is mended: the words become `options.text`, the repeated key a list.
 
 use super::done::Run;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -44,7 +44,9 @@ fn one_run(args: &[String], outcome: &Outcome) -> Value {
     let exit = match &outcome.exit {
         Exit::Code(code) => json!({ "code": code }),
         Exit::Signal(signal) => json!({ "signal": signal }),
-        Exit::TimedOut { after, running, .. } => json!({ "timed_out_s": after.as_secs_f64(), "running": running }),
+        Exit::TimedOut { after, running, .. } => {
+            json!({ "timed_out_s": after.as_secs_f64(), "running": running })
+        }
         Exit::Crowded { limit } => json!({ "more_processes_than": limit }),
         Exit::Exhausted { limit } => json!({ "more_bytes_of_memory_than": limit }),
         Exit::Lost(reason) => json!({ "lost": reason }),

@@ -1,7 +1,7 @@
 //! `tidegate run SCRIPT`: a script run against the model machine, and what it came to.
 //!
-//! The script runs unmodified in a sandbox, once for each list of arguments, on one machine. What it says passes through; the machine
-//! it leaves is printed as commands, as a batch file, as JSON or as a tree.
+//! The script runs unmodified in a sandbox, once for each list of arguments, on one machine. What it says
+//! passes through; the machine it leaves is printed as commands, as a batch file, as JSON or as a tree.
 
 mod done;
 mod json;
@@ -53,7 +53,9 @@ pub fn command(options: &Options) -> ExitCode {
             let ReadError::Capture(error) = error else { return ExitCode::from(NOT_RUNNABLE) };
             ExitCode::from(match error {
                 CaptureError::NotFound(_) => NOT_FOUND,
-                CaptureError::Forbidden { .. } | CaptureError::Sandbox(_) | CaptureError::Io { .. } => NO_SANDBOX,
+                CaptureError::Forbidden { .. } | CaptureError::Sandbox(_) | CaptureError::Io { .. } => {
+                    NO_SANDBOX
+                }
                 _ => NOT_RUNNABLE,
             })
         }
@@ -72,7 +74,8 @@ fn run(options: &Options) -> Result<Run<'_>, ReadError> {
     let bytes = match input_file::read(&options.script, MAX_POLICY) {
         Ok(bytes) => bytes,
         Err(error)
-            if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::TimedOut) && !options.script.is_dir() =>
+            if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::TimedOut)
+                && !options.script.is_dir() =>
         {
             return Err(ReadError::File(options.script.clone(), error.to_string()));
         }

@@ -44,7 +44,8 @@ pub struct Options {
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Print {
-    /// The commands that were carried out, one a line: loops, functions, batches and -restore files taken apart.
+    /// The commands that were carried out, one a line: loops, functions, batches and -restore files taken
+    /// apart.
     Tc,
     /// A file for `tc -batch`; commands of other tools stand in it as comments.
     Batch,

@@ -7,13 +7,19 @@ use tidegate_shims::Carried;
 
 /// One command a line, quoted for a shell.
 pub(crate) fn commands(carried: &[Carried]) -> String {
-    carried.iter().map(|one| one.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ") + "\n").collect()
+    carried
+        .iter()
+        .map(|one| one.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ") + "\n")
+        .collect()
 }
 
-/// A file for `tc -batch`: tc's commands without its name; what belongs to other tools in its place as a comment.
+/// A file for `tc -batch`: tc's commands without its name; what belongs to other tools in its place as a
+/// comment.
 pub(crate) fn batch(carried: &[Carried]) -> String {
     let line = |one: &Carried| match one.words.split_first() {
-        Some((tool, words)) if tool == "tc" => words.iter().map(|word| batch_word(word)).collect::<Vec<_>>().join(" "),
+        Some((tool, words)) if tool == "tc" => {
+            words.iter().map(|word| batch_word(word)).collect::<Vec<_>>().join(" ")
+        }
         _ => format!("# {}", one.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
     };
     carried.iter().map(|one| line(one) + "\n").collect()
@@ -43,8 +49,9 @@ fn quoted(word: &str) -> String {
     out + "'"
 }
 
-/// Commands that change nothing and name the devices a script found, in order: where `commands` name them in another
-/// order, or not the first of all, a run of them would find another machine (its first device has the address).
+/// Commands that change nothing and name the devices a script found, in order: where `commands` name them in
+/// another order, or not the first of all, a run of them would find another machine (its first device has the
+/// address).
 pub(super) fn devices_first(devices: &[String], commands: &[Carried]) -> String {
     let mut named: Vec<&String> = Vec::new();
     for word in commands.iter().flat_map(|one| &one.words) {
@@ -108,7 +115,9 @@ fn ended(outcomes: &[Outcome]) -> String {
         Some(Exit::TimedOut { after, .. }) => format!("ended by us after {} s", after.as_secs_f64()),
         Some(Exit::Signal(signal)) => format!("ended by signal {signal}"),
         Some(Exit::Crowded { limit }) => format!("ended by us with more than {limit} processes"),
-        Some(Exit::Exhausted { limit }) => format!("ended by us with more than {} MiB of memory", limit >> 20),
+        Some(Exit::Exhausted { limit }) => {
+            format!("ended by us with more than {} MiB of memory", limit >> 20)
+        }
         Some(Exit::Lost(_)) | None => "not run to its end".to_owned(),
         Some(Exit::Code(_)) => format!("code {}", code(outcomes)),
     }
@@ -119,8 +128,12 @@ fn devices(run: &mut Run<'_>) -> Vec<(String, String)> {
     let machine = &mut run.machine;
     let mut lines = Vec::new();
     for id in machine.gateway.devices() {
-        let qdiscs: Vec<_> =
-            machine.gateway.qdiscs(machine.now, id).into_iter().filter(|qdisc| !qdisc.handle.is_none()).collect();
+        let qdiscs: Vec<_> = machine
+            .gateway
+            .qdiscs(machine.now, id)
+            .into_iter()
+            .filter(|qdisc| !qdisc.handle.is_none())
+            .collect();
         let Some(root) = qdiscs.first() else { continue };
         let classes = machine.gateway.classes(machine.now, id).len();
         let what = format!(
@@ -148,7 +161,9 @@ fn how_refused(refused: &[&Recorded]) -> String {
         (0, idle) if idle == all => out += " because there was nothing to delete",
         (0, idle) => out += &format!(", {idle} of them because there was nothing to delete"),
         (expected, idle) => {
-            out += &format!(", {expected} of them as the script expects, {idle} because there was nothing to delete");
+            out += &format!(
+                ", {expected} of them as the script expects, {idle} because there was nothing to delete"
+            );
         }
     }
     out
@@ -166,21 +181,25 @@ mod tests {
 
     #[test]
     fn devices_are_named_first_where_the_commands_name_others_first() {
-        let carried = |text: &str| Carried { words: text.split(' ').map(str::to_owned).collect(), ops: 0, line: None };
+        let carried =
+            |text: &str| Carried { words: text.split(' ').map(str::to_owned).collect(), ops: 0, line: None };
         let devices = ["eth0", "ifb0", "eth1"].map(str::to_owned);
         let (eth0, ifb0) = (carried("tc qdisc add dev eth0 root sfq"), carried("ip link set dev ifb0 up"));
         assert_eq!(devices_first(&devices, &[eth0.clone(), ifb0.clone()]), "");
         assert_eq!(devices_first(&devices, &[]), "");
-        let all =
-            "ip link show dev eth0 > /dev/null\nip link show dev ifb0 > /dev/null\nip link show dev eth1 > /dev/null\n";
+        let all = "ip link show dev eth0 > /dev/null\nip link show dev ifb0 > /dev/null\nip link show dev \
+        eth1 > /dev/null\n";
         assert_eq!(devices_first(&devices, &[ifb0.clone(), eth0]), all);
         assert_eq!(devices_first(&devices, &[ifb0]), all);
     }
 
     #[test]
     fn commands_are_quoted_for_their_reader() {
-        let carried =
-            |words: &[&str]| Carried { words: words.iter().map(|w| (*w).to_owned()).collect(), ops: 0, line: None };
+        let carried = |words: &[&str]| Carried {
+            words: words.iter().map(|w| (*w).to_owned()).collect(),
+            ops: 0,
+            line: None,
+        };
         let all = [
             carried(&["tc", "qdisc", "add", "dev", "eth 0", "root", "pfifo"]),
             carried(&["iptables", "-A", "X", "!", "-s", "10.0.0.0/8", "--comment", "it's"]),

@@ -24,11 +24,15 @@ pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> a
     if let Some(path) = &options.html {
         crate::output::file(path, page(experiment).as_bytes())?;
     }
-    let drawings = if options.svg.is_some() || options.png.is_some() { charts(experiment) } else { Vec::new() };
+    let drawings =
+        if options.svg.is_some() || options.png.is_some() { charts(experiment) } else { Vec::new() };
     if let Some(dir) = &options.svg {
         crate::output::directory(dir)?;
         for (name, drawing) in &drawings {
-            crate::output::file(&dir.join(format!("{name}.svg")), file(drawing, WIDTH, Theme::Light).as_bytes())?;
+            crate::output::file(
+                &dir.join(format!("{name}.svg")),
+                file(drawing, WIDTH, Theme::Light).as_bytes(),
+            )?;
         }
     }
     if let Some(dir) = &options.png {

@@ -51,7 +51,8 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 /// Carries out all runs of a scenario.
-type CarryOut<'c> = &'c dyn Fn(&Scenario, &Prepared, &[TimelineEntry], &AtomicBool) -> anyhow::Result<Vec<Run>>;
+type CarryOut<'c> =
+    &'c dyn Fn(&Scenario, &Prepared, &[TimelineEntry], &AtomicBool) -> anyhow::Result<Vec<Run>>;
 
 fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
     let packets = options.pcapng.as_deref().map(packets::Wanted::parse);
@@ -80,8 +81,13 @@ fn carry_through(
     files::may_write(options)?;
     let stop = tidegate_sys::interrupt::notice();
     let runs = carry_out(&scenario, &prepared, &asked, stop)?;
-    let experiment =
-        document::experiment(&scenario, &prepared, execution, again(options, (execution, own), &scenario), runs);
+    let experiment = document::experiment(
+        &scenario,
+        &prepared,
+        execution,
+        again(options, (execution, own), &scenario),
+        runs,
+    );
     tidegate_scenario::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
     let json = tidegate_analysis::experiment::to_json(&experiment);
     files::write(options, &experiment, &json)?;
@@ -89,7 +95,8 @@ fn carry_through(
     Ok((text, code(&experiment)))
 }
 
-/// Carries out a scenario that another command made; places in its text mean nothing to whoever asked for that.
+/// Carries out a scenario that another command made; places in its text mean nothing to whoever asked for
+/// that.
 pub(crate) fn of_text(path: &Path, text: &str) -> anyhow::Result<Experiment> {
     let pace = Pace::default();
     let watch = ExperimentWatch {
@@ -118,16 +125,19 @@ fn code(experiment: &Experiment) -> u8 {
 
 /// What the command line asks for instead of what the file says.
 fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
-    let known =
-        |names: &[String], all: Vec<&str>, what: &str| match names.iter().find(|name| !all.contains(&name.as_str())) {
-            Some(name) => anyhow::bail!("no {what} is called `{name}`; there are {}", all.join(", ")),
-            None => Ok(()),
-        };
+    let known = |names: &[String], all: Vec<&str>, what: &str| match names
+        .iter()
+        .find(|name| !all.contains(&name.as_str()))
+    {
+        Some(name) => anyhow::bail!("no {what} is called `{name}`; there are {}", all.join(", ")),
+        None => Ok(()),
+    };
     known(&options.policy, scenario.policies.iter().map(|policy| policy.name.as_str()).collect(), "policy")?;
     known(&options.load, scenario.loads.iter().map(|load| load.name.as_str()).collect(), "load")?;
     let Scenario { policies, loads, cases, .. } = scenario;
     let meant = |names: &[String], name: &String| names.is_empty() || names.contains(name);
-    cases.retain(|(p, l)| meant(&options.policy, &policies[*p].name) && meant(&options.load, &loads[*l].name));
+    cases
+        .retain(|(p, l)| meant(&options.policy, &policies[*p].name) && meant(&options.load, &loads[*l].name));
     if cases.is_empty() {
         anyhow::bail!("no case is left; --list tells what there is");
     }

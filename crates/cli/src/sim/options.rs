@@ -6,7 +6,8 @@ use clap::Parser;
 use std::path::PathBuf;
 use tidegate_packet::Span;
 
-/// Do an experiment that a scenario's file describes: policies compared under loads, between hosts and machines in virtual time.
+/// Do an experiment that a scenario's file describes: policies compared under loads, between hosts and
+/// machines in virtual time.
 #[derive(Clone, Debug, Parser)]
 pub struct Options {
     /// The scenario (TOML; docs/scenario.md).
@@ -50,11 +51,12 @@ pub struct Options {
     /// Write what each link could carry into this directory, as mahimahi reads it.
     #[arg(long, value_name = "DIR")]
     pub mahimahi: Option<PathBuf>,
-    /// Write the packets of one run with their class, wait and fate as pcapng, for Wireshark: those of all machines' devices, or of one.
+    /// Write the packets of one run with their class, wait and fate as pcapng, for Wireshark: those of all
+    /// machines' devices, or of one.
     #[arg(long, value_name = "FILE[:MACHINE/DEVICE]")]
     pub pcapng: Option<String>,
-    /// What every machine is told or asked at a moment of each run: `--at 60s -- tc -s class show dev eth0`. May be repeated before the
-    /// `--`; the command is the same.
+    /// What every machine is told or asked at a moment of each run: `--at 60s -- tc -s class show dev eth0`.
+    /// May be repeated before the `--`; the command is the same.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub at: Vec<Span>,
     /// Only read the file, and try the policies.

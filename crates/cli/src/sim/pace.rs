@@ -37,8 +37,8 @@ impl Pace {
             && !self.told.swap(true, Ordering::Relaxed)
         {
             let line = format!(
-                "tidegate sim: {done} of {total} s of link time took {} s; at this pace the rest takes {}; Ctrl-C \
-                 writes what is done by then",
+                "tidegate sim: {done} of {total} s of link time took {} s; at this pace the rest takes {}; \
+                Ctrl-C writes what is done by then",
                 elapsed.as_secs(),
                 words(left)
             );
@@ -53,8 +53,11 @@ impl Pace {
 
 /// A bar on the terminal; nothing in a pipe.
 pub(crate) fn progress(doing: &str, seconds: u64) -> ProgressBar {
-    let target =
-        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target = if crate::output::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
     let bar = ProgressBar::with_draw_target(Some(seconds), target);
     let style = ProgressStyle::with_template(&format!("{doing} {{bar:40}} {{pos}}/{{len}} s of link time"));
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

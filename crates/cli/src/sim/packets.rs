@@ -22,7 +22,8 @@ impl Wanted {
             }
             _ => (text, None),
         };
-        let device = device.map(|(machine, device)| WatchedDevice { machine: machine.into(), device: device.into() });
+        let device =
+            device.map(|(machine, device)| WatchedDevice { machine: machine.into(), device: device.into() });
         Wanted { path: path.into(), device }
     }
 }
@@ -40,7 +41,9 @@ pub(super) fn observer(wanted: &Wanted) -> Box<dyn RunObserver> {
 /// There are several.
 pub(super) fn one_run(wanted: bool, runs: usize) -> anyhow::Result<()> {
     if wanted && runs > 1 {
-        bail!("--pcapng is for one run and there are {runs}; choose one with --policy, --load and --repeats 1");
+        bail!(
+            "--pcapng is for one run and there are {runs}; choose one with --policy, --load and --repeats 1"
+        );
     }
     Ok(())
 }

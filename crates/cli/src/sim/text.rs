@@ -13,7 +13,8 @@ pub(super) fn experiment(of: &Experiment) -> String {
         let _ = writeln!(text, "{}\n", of.title);
     }
     for load in &of.loads {
-        let cases: Vec<Case<'_>> = of.cases().into_iter().filter(|case| case.load.name == load.name).collect();
+        let cases: Vec<Case<'_>> =
+            of.cases().into_iter().filter(|case| case.load.name == load.name).collect();
         if cases.is_empty() {
             continue;
         }
@@ -57,8 +58,8 @@ fn head(figure: &str) -> String {
 /// With more probes than this a table tells less of each, so that it stays a table.
 const FEW_PROBES: usize = 3;
 
-/// Of each probe the median, the 95th percentile and the loss; of each group of transfers the rate. Of many probes the median, and the
-/// loss of those that lost anything.
+/// Of each probe the median, the 95th percentile and the loss; of each group of transfers the rate. Of many
+/// probes the median, and the loss of those that lost anything.
 fn main_figures(cases: &[Case<'_>]) -> Vec<String> {
     let Some(run) = cases.first().and_then(|case| case.runs.first()) else { return Vec::new() };
     let mut figures = Vec::new();
@@ -112,8 +113,11 @@ fn events(runs: &[Run]) -> String {
     for run in runs.iter().filter(|run| run.repeat == 0) {
         for event in run.events.iter().filter(|event| !event.output.is_empty()) {
             let at = event.at as f64 / 1e9;
-            let _ =
-                writeln!(text, "{}/{}, {at} s, {}$ {}\n{}", run.policy, run.load, event.on, event.what, event.output);
+            let _ = writeln!(
+                text,
+                "{}/{}, {at} s, {}$ {}\n{}",
+                run.policy, run.load, event.on, event.what, event.output
+            );
         }
     }
     text

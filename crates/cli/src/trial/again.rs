@@ -55,7 +55,11 @@ fn command(o: &Options) -> String {
     add("buffer", buffer, o.buffer == ModemBuffer::Time(Span::millis(1500)));
     add("duration", tc_time(o.duration), o.duration == Span::secs(60));
     add("dev", quoted(o.dev.as_deref().unwrap_or_default()), o.dev.is_none());
-    add("over", o.over.as_ref().map_or_else(String::new, |(u, l)| quoted(&format!("{u}={l}"))), o.over.is_none());
+    add(
+        "over",
+        o.over.as_ref().map_or_else(String::new, |(u, l)| quoted(&format!("{u}={l}"))),
+        o.over.is_none(),
+    );
     add("cable", tc_rate(o.cable.as_bits()), o.cable.as_bits() == 100_000_000);
     add("ring", o.ring.map_or_else(String::new, |n| n.to_string()), o.ring.is_none());
     add("bql", o.bql.map_or_else(String::new, |n| n.to_string()), o.bql.is_none());
@@ -67,7 +71,8 @@ fn command(o: &Options) -> String {
     add("timeout", format!("{}s", o.sandbox.timeout.as_secs_f64()), o.sandbox.timeout == DEFAULT_TIMEOUT);
     let report = o.report.as_ref().map_or_else(String::new, |path| quoted(&path.display().to_string()));
     add("report", report, o.report.is_none());
-    for (flag, set) in [("private", o.sandbox.private), ("keep-going", o.keep_going), ("log", o.log), ("ipv6", o.ipv6)]
+    for (flag, set) in
+        [("private", o.sandbox.private), ("keep-going", o.keep_going), ("log", o.log), ("ipv6", o.ipv6)]
     {
         if set {
             let _ = write!(line, " --{flag}");

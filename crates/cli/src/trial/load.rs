@@ -9,7 +9,8 @@ use tidegate_trial::{Configured, TrialPolicy};
 /// Runs the script and gathers what it configured.
 ///
 /// # Errors
-/// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go on).
+/// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go
+/// on).
 pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
     let taken = tidegate_loader::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
     if let Some(nothing) = taken.nothing_found() {
@@ -28,11 +29,16 @@ pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
 ///
 /// # Errors
 /// The devices that commands are about instead.
-pub(crate) fn must_concern_either(loaded: &LoadedPolicy, over: Option<&(String, String)>) -> anyhow::Result<()> {
+pub(crate) fn must_concern_either(
+    loaded: &LoadedPolicy,
+    over: Option<&(String, String)>,
+) -> anyhow::Result<()> {
     let Some((upper, lower)) = over else { return Ok(()) };
     if let (Err(none), Err(_)) = (loaded.must_concern(upper), loaded.must_concern(lower)) {
         let others = none.others.join(", ");
-        bail!("--over {upper}={lower}: no command of the policy is about either device; they are about {others}");
+        bail!(
+            "--over {upper}={lower}: no command of the policy is about either device; they are about {others}"
+        );
     }
     Ok(())
 }

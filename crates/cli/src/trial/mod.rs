@@ -1,8 +1,9 @@
 //! `tidegate try SCRIPT`: a policy taken in from a script, and what it does to a simulated link.
 //!
-//! The script runs in a private namespace against the model machine; what it configured is then simulated without and with it, on an
-//! idle link and under several loads, behind a modem with a big dumb buffer. People's traffic goes on beside every load, and classes that
-//! none of it reaches get a conversation made from the policy's own rules.
+//! The script runs in a private namespace against the model machine; what it configured is then simulated
+//! without and with it, on an idle link and under several loads, behind a modem with a big dumb buffer.
+//! People's traffic goes on beside every load, and classes that none of it reaches get a conversation made
+//! from the policy's own rules.
 //!
 //! ```text
 //! policy (script → operations) ─┬─ reach: which class each conversation takes
@@ -46,21 +47,22 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
     trial.simulate(&|| bar.inc(1));
     bar.finish_and_clear();
     let document = trial.document();
-    let mut text =
-        if options.json { tidegate_analysis::trial::to_json(&document) } else { tidegate_report::text(&document) };
+    let mut text = if options.json {
+        tidegate_analysis::trial::to_json(&document)
+    } else {
+        tidegate_report::text(&document)
+    };
     if let Some(path) = report_path(options) {
         let report = match path.extension() {
-            Some(svg) if svg == "svg" => {
-                tidegate_report::picture(&document, "voip-up", options.log).context("there is nothing to draw")?
-            }
+            Some(svg) if svg == "svg" => tidegate_report::picture(&document, "voip-up", options.log)
+                .context("there is nothing to draw")?,
             _ => tidegate_report::html(&document),
         };
         let written = crate::output::file(&path, report);
         match &options.report {
             Some(_) => written?,
-            None => {
-                written.context("the report could not be written (--report FILE puts it elsewhere, none nowhere)")?
-            }
+            None => written
+                .context("the report could not be written (--report FILE puts it elsewhere, none nowhere)")?,
         }
         if !options.json {
             text.push_str(&format!("Report: {}\n", path.display()));

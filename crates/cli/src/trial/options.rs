@@ -50,7 +50,8 @@ pub struct Options {
     /// The cable from the gateway to the modem.
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "100mbit")]
     pub cable: Rate,
-    /// Frames that the device before the modem takes ahead of what it sends. Default: what the script says with `ethtool -G`, else 1.
+    /// Frames that the device before the modem takes ahead of what it sends. Default: what the script says
+    /// with `ethtool -G`, else 1.
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub ring: Option<u32>,
     /// The byte queue limit (BQL) of that device; none unless given.
@@ -80,15 +81,15 @@ pub struct Options {
     /// Go on although a command of the script failed.
     #[arg(long)]
     pub keep_going: bool,
-    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere. A name that ends in .svg gets
-    /// one picture: the call's packets over time.
+    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere. A
+    /// name that ends in .svg gets one picture: the call's packets over time.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// That picture's times on a logarithmic scale.
     #[arg(long, requires = "report")]
     pub log: bool,
-    /// What the machine is asked after the last load with the policy, as on its shell: `tc -s class show dev eth0`,
-    /// `iptables -t mangle -L -v`. May be repeated.
+    /// What the machine is asked after the last load with the policy, as on its shell: `tc -s class show dev
+    /// eth0`, `iptables -t mangle -L -v`. May be repeated.
     #[arg(long, value_name = "COMMAND", conflicts_with = "json")]
     pub show: Vec<String>,
     /// Print the result as JSON, and write no report unless told where.
@@ -140,11 +141,15 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     match units::parse_rate(text) {
         Some(rate) if rate.0 >= 125 => Ok(rate),
         Some(_) if is_finite(text) => Err("a link needs at least 1kbit".into()),
-        _ => Err("not a rate; write 128kbit, 2mbit, 1gbit (bits per second) or 16kbps (bytes per second)".into()),
+        _ => {
+            Err("not a rate; write 128kbit, 2mbit, 1gbit (bits per second) or 16kbps (bytes per second)"
+                .into())
+        }
     }
 }
 
-/// Does a rate begin with a number that a link may have? (`strtod`, which tc reads numbers with, takes `inf` and `1e308`.)
+/// Does a rate begin with a number that a link may have? (`strtod`, which tc reads numbers with, takes `inf`
+/// and `1e308`.)
 fn is_finite(rate: &str) -> bool {
     let number = rate.trim().trim_end_matches(|letter: char| letter.is_ascii_alphabetic() || letter == '%');
     number.parse::<f64>().is_ok_and(|number| number < 1e18)
@@ -164,7 +169,9 @@ fn measured(text: &str) -> Result<Span, String> {
 }
 
 fn size(text: &str) -> Result<u32, String> {
-    units::parse_size(text).filter(|bytes| *bytes > 0).ok_or_else(|| "not a size; write 3000, 3k, 30kb".into())
+    units::parse_size(text)
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "not a size; write 3000, 3k, 30kb".into())
 }
 
 pub(crate) fn buffer(text: &str) -> Result<ModemBuffer, String> {

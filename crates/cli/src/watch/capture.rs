@@ -1,4 +1,5 @@
-//! `tidegate capture`: the packets of a class as they leave a running daemon, or are lost: what waited how long, for Wireshark or in words.
+//! `tidegate capture`: the packets of a class as they leave a running daemon, or are lost: what waited how
+//! long, for Wireshark or in words.
 
 use super::{failed, is_closed_pipe};
 use crate::values;
@@ -22,7 +23,8 @@ use tidegate_sys::interrupt;
 #[command(after_help = "\
 Live in Wireshark: tidegate capture eth0 1:10 -w - | wireshark -k -i -
 
-Each packet stands there at the time it left or was lost, with its class, its queue, how long it waited and what became of it; of its octets only the front, which is what \
+Each packet stands there at the time it left or was lost, with its class, its queue, how long it waited and \
+what became of it; of its octets only the front, which is what \
 the engine has. Who is too slow misses packets, the link does not wait.
 
 Exit codes: 0, 2 no daemon answers, or it refuses (packets are shown to root and to who runs it).")]
@@ -96,7 +98,11 @@ impl Sink {
         let mut writer = Writer::new(&format!("tidegate {}", env!("CARGO_PKG_VERSION")));
         let class = options.class.as_deref().map(|class| format!(" class {class}")).unwrap_or_default();
         let description = "packets when they left or were lost";
-        writer.interface(Interface { name: &format!("{}{class}", options.device), description, link: link::ETHERNET });
+        writer.interface(Interface {
+            name: &format!("{}{class}", options.device),
+            description,
+            link: link::ETHERNET,
+        });
         let mut sink = Sink::Pcapng(file, writer);
         // Wireshark wants to know at once what it reads.
         sink.flush()?;

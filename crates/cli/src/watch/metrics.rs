@@ -24,9 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What may be said.
 #[derive(clap::Args)]
 #[command(after_help = "\
-GET /metrics is answered in Prometheus' text format, anything else refused; there is no encryption and no password, so listen where only your Prometheus can reach it.
+GET /metrics is answered in Prometheus' text format, anything else refused; there is no encryption and no \
+password, so listen where only your Prometheus can reach it.
 
-For node_exporter's textfile collector: tidegate metrics --once > DIR/tidegate.prom.$$ && mv DIR/tidegate.prom.$$ DIR/tidegate.prom
+For node_exporter's textfile collector: tidegate metrics --once > DIR/tidegate.prom.$$ && mv \
+DIR/tidegate.prom.$$ DIR/tidegate.prom
 
 Exit codes: 0, 2 the address cannot be had, or a device is not there.")]
 pub struct Options {
@@ -59,12 +61,15 @@ fn figures(devices: &[String]) -> anyhow::Result<String> {
     let asked = healths.iter().filter(|health| health.is_on(devices));
     let policies: Vec<Policy> = asked.map(policy).collect();
     // A daemon that died or hangs is not up, and no reason to say nothing of the others.
-    let is_lost = |dev: &String| healths.iter().any(|one| one.daemon_failure().is_some() && one.devices.contains(dev));
+    let is_lost =
+        |dev: &String| healths.iter().any(|one| one.daemon_failure().is_some() && one.devices.contains(dev));
     let heard: Vec<String> = devices.iter().filter(|dev| !is_lost(dev)).cloned().collect();
     let mut told: Vec<Snapshot> = Vec::new();
     if devices.is_empty() || !heard.is_empty() {
         match sources(&heard, &healths) {
-            Ok(sources) => told.extend(sources.into_iter().filter_map(|mut source| snapshot(&mut source).ok())),
+            Ok(sources) => {
+                told.extend(sources.into_iter().filter_map(|mut source| snapshot(&mut source).ok()))
+            }
             Err(error) if policies.is_empty() => return Err(error.into()),
             Err(_) => {}
         }
@@ -170,7 +175,10 @@ mod tests {
     #[test]
     fn requests_are_read_to_their_end_and_no_further() {
         let read = |text: &str| request(text.as_bytes()).expect("no trouble");
-        assert_eq!(read("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\nmore"), Some("GET /metrics HTTP/1.1".to_owned()));
+        assert_eq!(
+            read("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\nmore"),
+            Some("GET /metrics HTTP/1.1".to_owned())
+        );
         assert_eq!(read("GET / HTTP/1.0\n\n"), Some("GET / HTTP/1.0".to_owned()));
         for wrong in ["", "\r\n\r\n", "hello\r\n\r\n", "GET / HTTP/1.1\r\nHost: cut off"] {
             assert_eq!(read(wrong), None, "{wrong:?}");

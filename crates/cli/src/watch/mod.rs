@@ -1,4 +1,5 @@
-//! `tidegate top`, `metrics`, `capture`, `tc`: what devices do whose policy is at work, by asking whoever runs it.
+//! `tidegate top`, `metrics`, `capture`, `tc`: what devices do whose policy is at work, by asking whoever
+//! runs it.
 
 pub mod capture;
 pub mod metrics;

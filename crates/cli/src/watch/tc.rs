@@ -17,8 +17,10 @@ use tidegate_syntax::tc::{self, Parsed, TcCommand};
 #[command(
     disable_help_flag = true,
     after_help = "\
-Listings (`-s -j qdisc show dev eth0`) and changes (`qdisc change …`, `class add …`, `-batch FILE`) alike: a change is one of the running tree, and packets that wait \
-there go on waiting. Without `dev` a listing is that of every daemon here; a change goes to the only one there is.
+Listings (`-s -j qdisc show dev eth0`) and changes (`qdisc change …`, `class add …`, `-batch FILE`) alike: \
+a change is one of the running tree, and packets that wait \
+there go on waiting. Without `dev` a listing is that of every daemon here; a change goes to the only one \
+there is.
 
 Exit codes: those of tc; 2 also where no daemon answers."
 )]
@@ -69,7 +71,9 @@ fn asked(words: &[String], shows: bool) -> anyhow::Result<Vec<String>> {
             Ok(vec![if daemons(std::slice::from_ref(dev))?.is_empty() { only.clone() } else { dev.clone() }])
         }
         (Some(dev), _) => Ok(vec![dev.clone()]),
-        (None, []) => bail!("no daemon of tidegate runs here; the kernel's disciplines are tc's own business"),
+        (None, []) => {
+            bail!("no daemon of tidegate runs here; the kernel's disciplines are tc's own business")
+        }
         (None, [_]) => Ok(all),
         (None, _) if shows => Ok(all),
         (None, several) => bail!("which of them: {}? Say `dev`", several.join(", ")),

@@ -18,13 +18,17 @@ use tidegate_sys::{interrupt, poll};
 /// What may be said.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Figures are of the last interval: bits per second that left, their share of what the policy lets through, bytes that wait, how long half and 99 % of the packets \
-waited (at most an eighth too much), packets lost and marked per second, and the share sent on the account of classes above (HTB). Of the kernel's \
+Figures are of the last interval: bits per second that left, their share of what the policy lets through, \
+bytes that wait, how long half and 99 % of the packets \
+waited (at most an eighth too much), packets lost and marked per second, and the share sent on the account \
+of classes above (HTB). Of the kernel's \
 disciplines it is known what they count, not how long packets wait.
 
-`oldest` is how long the packet has waited that waits longest now. `late` is how late the engine was at most since it began (! where packets left too late: --realtime).
+`oldest` is how long the packet has waited that waits longest now. `late` is how late the engine was at \
+most since it began (! where packets left too late: --realtime).
 
-q or Ctrl-C ends. Exit codes: 0, 2 nothing is shaped, a device is not there, or a daemon died or does not answer (why is said).")]
+q or Ctrl-C ends. Exit codes: 0, 2 nothing is shaped, a device is not there, or a daemon died or does not \
+answer (why is said).")]
 pub struct Options {
     /// The devices; otherwise all that are shaped.
     pub devices: Vec<String>,
@@ -78,7 +82,8 @@ fn watch(options: &Options) -> anyhow::Result<()> {
             return gone();
         }
         let now = all(&mut told)?;
-        let shown: Vec<Course> = before.iter().zip(&now).flat_map(|(before, now)| courses(before, now)).collect();
+        let shown: Vec<Course> =
+            before.iter().zip(&now).flat_map(|(before, now)| courses(before, now)).collect();
         match &terminal {
             Some(_) => draw(&shown)?,
             None => say(&shown, options.json)?,

@@ -1,6 +1,7 @@
-//! "The article says, the kernel does": each row stands on an experiment that a real kernel (6.1) has answered, in
-//! `docs/disciplines/experiments`. The engine does it again, must give the same, and the page's figures are read off the result.
-//! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands article::` writes `docs/article.md` again.
+//! "The article says, the kernel does": each row stands on an experiment that a real kernel (6.1) has
+//! answered, in `docs/disciplines/experiments`. The engine does it again, must give the same, and the page's
+//! figures are read off the result. `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands article::`
+//! writes `docs/article.md` again.
 
 use crate::common;
 
@@ -32,7 +33,8 @@ struct Outcome {
 const CLAIMS: &[Claim] = &[
     Claim {
         said: "the kernel's default queue holds `tx_queue_len` packets, and drops when there are more",
-        does: "each of pfifo_fast's three bands holds that many: with a length of 10, {} of 36 packets find room (one is on the wire)",
+        does: "each of pfifo_fast's three bands holds that many: with a length of 10, {} of 36 packets find \
+        room (one is on the wire)",
         experiment: "pfifo_fast-bands",
         figures: |o| vec![o.left.len().to_string()],
     },
@@ -44,19 +46,23 @@ const CLAIMS: &[Claim] = &[
     },
     Claim {
         said: "1024 · 128 = 131,072 packets can wait in SFQ; `limit` is the size of one bucket",
-        does: "`limit` is for all buckets together and 127 by default: of 200 packets that come at once {} are sent, the one on the wire included",
+        does: "`limit` is for all buckets together and 127 by default: of 200 packets that come at once {} \
+        are sent, the one on the wire included",
         experiment: "sfq-limit",
         figures: |o| vec![o.left.len().to_string()],
     },
     Claim {
-        said: "with a quantum of 500 bytes longer packets would stay in their buckets, and soon everything is blocked",
-        does: "a flow goes into debt and waits its turns out: {} of 20 frames of 1514 bytes leave, 12.1 ms apart as ever",
+        said: "with a quantum of 500 bytes longer packets would stay in their buckets, and soon everything \
+        is blocked",
+        does: "a flow goes into debt and waits its turns out: {} of 20 frames of 1514 bytes leave, 12.1 ms \
+        apart as ever",
         experiment: "sfq-small-quantum",
         figures: |o| vec![o.left.len().to_string()],
     },
     Claim {
         said: "when the hash changes, SFQ may send packets of one flow in the wrong order, which hurts UDP",
-        does: "since Linux 2.6.39 what waits is moved in order: over four changes with four backlogged flows {} packets are overtaken",
+        does: "since Linux 2.6.39 what waits is moved in order: over four changes with four backlogged \
+        flows {} packets are overtaken",
         experiment: "sfq-perturb-order",
         figures: |o| vec![o.overtaken().to_string()],
     },
@@ -74,12 +80,14 @@ const CLAIMS: &[Claim] = &[
     },
     Claim {
         said: "an Ethernet packet of 1500 bytes becomes 32 ATM cells, 1660 bytes in all",
-        does: "32 cells are 1696 bytes, because the last is filled up; a frame of 1514 takes {} ms at 1 Mbit/s",
+        does: "32 cells are 1696 bytes, because the last is filled up; a frame of 1514 takes {} ms at 1 \
+        Mbit/s",
         experiment: "tbf-atm",
         figures: |o| vec![format!("{:.3}", o.last_gap() as f64 / 1e6)],
     },
     Claim {
-        said: "`tbf rate 1mbit burst 10k latency 30ms linklayer atm` is listed as `rate 1000Kbit burst 10Kb lat 30.0ms`",
+        said: "`tbf rate 1mbit burst 10k latency 30ms linklayer atm` is listed as `rate 1000Kbit burst 10Kb \
+        lat 30.0ms`",
         does: "today's listing counts the bucket in cells: `{}`",
         experiment: "tbf-latency",
         figures: |o| {
@@ -108,13 +116,15 @@ const CLAIMS: &[Claim] = &[
     },
     Claim {
         said: "the sum of the leaves' rates cannot be higher than the root's",
-        does: "the kernel does not look: two children of 800 kbit/s under a parent of 1000 send {} kbit/s together, because a leaf on its own rate asks nobody",
+        does: "the kernel does not look: two children of 800 kbit/s under a parent of 1000 send {} kbit/s \
+        together, because a leaf on its own rate asks nobody",
         experiment: "htb-sum-of-rates",
         figures: |o| vec![o.kbit().to_string()],
     },
     Claim {
         said: "if r2q is too large, too many packets leave a queue at once",
-        does: "the other way round, quantum = rate / r2q: r2q 10 gives 200 kbit/s a quantum of {} bytes, r2q 4 one of {}",
+        does: "the other way round, quantum = rate / r2q: r2q 10 gives 200 kbit/s a quantum of {} bytes, \
+        r2q 4 one of {}",
         experiment: "htb-r2q",
         figures: |o| {
             let quantum = |line: &str| line.split("quantum ").nth(1)?.split(' ').next().map(str::to_owned);
@@ -123,7 +133,8 @@ const CLAIMS: &[Claim] = &[
     },
     Claim {
         said: "a filter must be attached to the root, otherwise it is not applied",
-        does: "inner classes of HTB and HFSC have filters of their own: {} of 20 packets go from the root's filter to an inner class and from its filter to the leaf",
+        does: "inner classes of HTB and HFSC have filters of their own: {} of 20 packets go from the root's \
+        filter to an inner class and from its filter to the leaf",
         experiment: "htb-inner-filter",
         figures: |o| {
             let leaf = o.stats.split("class htb 1:10 ").nth(1).unwrap_or_default();
@@ -138,7 +149,8 @@ impl Outcome {
         self.left.iter().filter(|(time, id, _)| self.came[id] == *time).count()
     }
 
-    /// Packets of a sender that left after a later one of the same sender; numbers tell senders apart by remainder.
+    /// Packets of a sender that left after a later one of the same sender; numbers tell senders apart by
+    /// remainder.
     fn overtaken(&self) -> usize {
         let mut latest: HashMap<u64, u64> = HashMap::new();
         self.left
@@ -176,7 +188,13 @@ fn numbers(line: &str) -> Vec<u64> {
 fn outcome(name: &str, place: &Path) -> Outcome {
     let dir = root().join("docs/disciplines/experiments").join(name);
     let out = place.join(name);
-    let run = Command::new(TIDEGATE).arg("replay").arg(&dir).arg("--out").arg(&out).output().expect("tidegate runs");
+    let run = Command::new(TIDEGATE)
+        .arg("replay")
+        .arg(&dir)
+        .arg("--out")
+        .arg(&out)
+        .output()
+        .expect("tidegate runs");
     assert!(run.status.success(), "{name}: {}", String::from_utf8_lossy(&run.stderr));
     let ours = |file: &str| fs::read_to_string(out.join(file)).unwrap_or_default();
     for file in ["egress.csv", "stats.txt", "filters.txt", "snap.txt"] {
@@ -184,17 +202,23 @@ fn outcome(name: &str, place: &Path) -> Outcome {
         assert_eq!(ours(file), kernel, "{name}/{file} is not what the kernel answered");
     }
     let schedule = fs::read_to_string(dir.join("schedule.csv")).expect("a schedule");
-    let came = schedule.lines().map(numbers).filter(|row| row.len() > 1).map(|row| (row[1], row[0])).collect();
+    let came =
+        schedule.lines().map(numbers).filter(|row| row.len() > 1).map(|row| (row[1], row[0])).collect();
     let rows = ours("egress.csv");
-    let left = rows.lines().map(numbers).filter(|row| row.len() > 2).map(|row| (row[0], row[1], row[2])).collect();
+    let left =
+        rows.lines().map(numbers).filter(|row| row.len() > 2).map(|row| (row[0], row[1], row[2])).collect();
     Outcome { left, came, shown: ours("snap.txt"), stats: ours("stats.txt") }
 }
 
 const HEAD: &str = "# The article says, the kernel does
 
-*Journey to the Center of the Linux Kernel* (J. Vehent, 2011) is the text from which many learned traffic control. Much of it holds; some has changed since,
-and some was never so. Every line here stands on an experiment in [disciplines/experiments](disciplines/experiments) that a real Linux 6.1 was asked; tidegate does it again when
-its tests run, must agree to the nanosecond, and writes the figures. Any of them can be looked at with `tidegate replay docs/disciplines/experiments/NAME --flows`.
+*Journey to the Center of the Linux Kernel* (J. Vehent, 2011) is the text from which many learned traffic \
+control. Much of it holds; some has changed since,
+and some was never so. Every line here stands on an experiment in \
+[disciplines/experiments](disciplines/experiments) that a real Linux 6.1 was asked; tidegate does it again \
+when
+its tests run, must agree to the nanosecond, and writes the figures. Any of them can be looked at with \
+`tidegate replay docs/disciplines/experiments/NAME --flows`.
 
 | the article says | the kernel does | experiment |
 |---|---|---|
@@ -214,12 +238,20 @@ fn the_article_and_the_kernel() {
             does = does.replacen("{}", &format!("**{figure}**"), 1).replace("`**", "`").replace("**`", "`");
         }
         assert!(!does.contains("{}"), "{}: figures are missing", claim.experiment);
-        page += &format!("| {} | {does} | [{1}](disciplines/experiments/{1}) |\n", claim.said, claim.experiment);
+        page +=
+            &format!("| {} | {does} | [{1}](disciplines/experiments/{1}) |\n", claim.said, claim.experiment);
     }
     let path = root().join("docs/article.md");
     if std::env::var_os("TIDEGATE_BLESS").is_some() {
         fs::write(&path, &page).expect("docs can be written");
     }
-    assert_eq!(fs::read_to_string(&path).unwrap_or_default(), page, "docs/article.md is not what is made today");
-    println!("fidelity: what the article says | {} experiments of a real kernel identical | exact", CLAIMS.len());
+    assert_eq!(
+        fs::read_to_string(&path).unwrap_or_default(),
+        page,
+        "docs/article.md is not what is made today"
+    );
+    println!(
+        "fidelity: what the article says | {} experiments of a real kernel identical | exact",
+        CLAIMS.len()
+    );
 }

@@ -77,7 +77,9 @@ fn a_line_holds_each_packet_up_by_those_before_it() {
     // Ten packets at once, each 1,000 octets with its Ethernet header: a millisecond on a line of 8 Mbit/s.
     let packet = ipv4(17, (HOME, AWAY), (1, 2), 0, 986);
     place.file("ten.pcapng", capture(&vec![(0, packet, 986); 10]));
-    for (words, lost) in [(&["--rate", "8mbit", "--direct"][..], 0), (&["--rate", "8mbit", "--buffer", "3000"], 6)] {
+    for (words, lost) in
+        [(&["--rate", "8mbit", "--direct"][..], 0), (&["--rate", "8mbit", "--buffer", "3000"], 6)]
+    {
         let told = json(&[&["--capture", "ten.pcapng"], words].concat(), &place.0);
         let out = &told["policies"][0]["out"];
         let sent = 10 - lost;
@@ -97,7 +99,8 @@ fn classes_are_told_apart_by_where_the_engine_put_packets() {
     let place = Place::new("captured-classes");
     place.script(
         "prio.sh",
-        "#!/bin/sh\ntc qdisc add dev eth0 root handle 1: tbf rate 8mbit burst 1000 latency 50ms\ntc qdisc add dev eth0 parent 1:1 handle 2: prio\n\
+        "#!/bin/sh\ntc qdisc add dev eth0 root handle 1: tbf rate 8mbit burst 1000 latency 50ms\ntc qdisc \
+        add dev eth0 parent 1:1 handle 2: prio\n\
          tc filter add dev eth0 parent 2: protocol ip u32 match ip dport 53 0xffff flowid 2:1\n\
          tc filter add dev eth0 parent 2: protocol ip u32 match ip sport 9 0xffff action drop\n",
     );
@@ -126,7 +129,10 @@ fn classes_are_told_apart_by_where_the_engine_put_packets() {
     each(&file, |packet| noted.push((packet.time.expect("a time") - BEGAN, packet.direction, packet.length)));
     assert_eq!(noted.len(), 11);
     assert!(noted.is_sorted_by_key(|(time, ..)| *time), "{noted:?}");
-    assert_eq!(noted.iter().filter(|(_, way, length)| *way == Some(Direction::In) && *length == 514).count(), 1);
+    assert_eq!(
+        noted.iter().filter(|(_, way, length)| *way == Some(Direction::In) && *length == 514).count(),
+        1
+    );
     let said = String::from_utf8_lossy(&file);
     for comment in ["eth0 2:1 (port 53), pfifo: ", "waited 1.00 ms, sent", "dropped: a filter"] {
         assert!(said.contains(comment), "{comment}");
@@ -139,14 +145,22 @@ fn recorded_arrivals_as_a_capture_leave_as_the_kernel_let_them() {
         return;
     }
     let traces = Unpacked::new("traces.tar.gz");
-    let names = "action-police bfifo-5000 codel codel-ecn fq_codel-ecn fq_codel-htb hfsc htb-atm pfifo-limit3 tbf-1mbit tbf-atm \
-                 tbf-child-pfifo tbf-stab tbf-toobig";
+    let names = "action-police bfifo-5000 codel codel-ecn fq_codel-ecn fq_codel-htb hfsc htb-atm \
+    pfifo-limit3 tbf-1mbit tbf-atm tbf-child-pfifo tbf-stab tbf-toobig";
     for name in names.split_whitespace() {
         let dir = traces.folder(name);
         let place = Place::new(&format!("captured-{name}"));
         let rate = as_capture(&dir, &place);
-        let mut words =
-            vec!["--capture", "arrivals.pcapng", "--policy", "script.sh", "--dev", "link0", "--from", "10.0.0.0/16"];
+        let mut words = vec![
+            "--capture",
+            "arrivals.pcapng",
+            "--policy",
+            "script.sh",
+            "--dev",
+            "link0",
+            "--from",
+            "10.0.0.0/16",
+        ];
         words.extend(["--write", "left.pcapng", "--write-of", "script"]);
         if let Some(rate) = &rate {
             words.extend(["--direct", "--rate", rate]);
@@ -164,11 +178,13 @@ fn recorded_arrivals_as_a_capture_leave_as_the_kernel_let_them() {
     }
     let count = names.split_whitespace().count();
     println!(
-        "fidelity: captures through policies | {count} recordings given as captures: when each packet leaves or is lost | exact"
+        "fidelity: captures through policies | {count} recordings given as captures: when each packet \
+        leaves or is lost | exact"
     );
 }
 
-/// Writes a recording's schedule as a capture and its script for a shell; gives the rate of the link, if it has one.
+/// Writes a recording's schedule as a capture and its script for a shell; gives the rate of the link, if it
+/// has one.
 fn as_capture(dir: &Path, place: &Place) -> Option<String> {
     let script = fs::read_to_string(dir.join("script.tc")).expect("a script");
     place.script("script.sh", format!("#!/bin/sh\n{script}"));
@@ -183,7 +199,8 @@ fn as_capture(dir: &Path, place: &Place) -> Option<String> {
         let packet = ipv4(protocol, (address(3), address(4)), ports, number(8) as u8, len as u16);
         (fields[0].parse::<u64>().expect("a time"), packet, len)
     });
-    // Something that comes in at the recording's zero: some disciplines count time in units of more than a nanosecond.
+    // Something that comes in at the recording's zero: some disciplines count time in units of more than a
+    // nanosecond.
     let first = (0, ipv4(17, ([10, 9, 0, 1], [10, 0, 0, 1]), (1, 2), 0, 60), 60);
     place.file("arrivals.pcapng", capture(&std::iter::once(first).chain(packets).collect::<Vec<_>>()));
     let link = fs::read_to_string(dir.join("link")).expect("a link");
@@ -227,7 +244,8 @@ fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
     syn[33] = 0x02;
     syn.extend([2, 4, 0x05, 0x78]);
     let large = ipv4(6, (HOME, AWAY), (5, 80), 0, 4384);
-    let v6 = [&[0x60, 0, 0, 0, 0, 8, 17, 64][..], &[0xfd; 16], &[0x20; 16], &[0, 1, 0, 2, 0, 8, 0, 0]].concat();
+    let v6 =
+        [&[0x60, 0, 0, 0, 0, 8, 17, 64][..], &[0xfd; 16], &[0x20; 16], &[0, 1, 0, 2, 0, 8, 0, 0]].concat();
     let packets = [
         (0, syn, 44),
         (1_000_000, large, 4384),
@@ -241,7 +259,17 @@ fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
     ];
     place.file("odd.pcapng", capture(&packets));
     let told = json(
-        &["--capture", "odd.pcapng", "--rate", "8mbit", "--direct", "--from", "192.168.0.0/16", "--from", "fd00::/8"],
+        &[
+            "--capture",
+            "odd.pcapng",
+            "--rate",
+            "8mbit",
+            "--direct",
+            "--from",
+            "192.168.0.0/16",
+            "--from",
+            "fd00::/8",
+        ],
         &place.0,
     );
     let capture = &told["capture"];
@@ -289,9 +317,12 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
     for wrong in [&["--capture", "none.pcap", "--rate", "1mbit"][..], &["--capture", "cut.pcapng"]] {
         assert_eq!(replay(wrong, &place.0).status.code(), Some(1), "{wrong:?}");
     }
-    for wrong in
-        [&["--policy", "x.sh"][..], &["--capture", "cut.pcapng", "--buffer", "3k"], &[], &["--rate", "1mbit", "dir"]]
-    {
+    for wrong in [
+        &["--policy", "x.sh"][..],
+        &["--capture", "cut.pcapng", "--buffer", "3k"],
+        &[],
+        &["--rate", "1mbit", "dir"],
+    ] {
         assert_eq!(replay(wrong, &place.0).status.code(), Some(2), "{wrong:?}");
     }
 }
@@ -301,19 +332,34 @@ fn the_same_command_prints_the_same_octets() {
     if skip() {
         return;
     }
-    let words =
-        ["--capture", "examples/evening.pcap", "--policy", "examples/home-gateway.sh", "--rate", "2mbit", "--json"];
+    let words = [
+        "--capture",
+        "examples/evening.pcap",
+        "--policy",
+        "examples/home-gateway.sh",
+        "--rate",
+        "2mbit",
+        "--json",
+    ];
     let (first, second) = (replay(&words, &root()), replay(&words, &root()));
     assert!(first.status.success() && first.stdout == second.stdout);
     let closed = [&words[..6], &["--closed", "--down", "20mbit", "--json"]].concat();
     let (first, second) = (replay(&closed, &root()), replay(&closed, &root()));
-    assert!(first.status.success() && first.stdout == second.stdout, "{}", String::from_utf8_lossy(&first.stderr));
+    assert!(
+        first.status.success() && first.stdout == second.stdout,
+        "{}",
+        String::from_utf8_lossy(&first.stderr)
+    );
     let told: Value = serde_json::from_slice(&first.stdout).expect("JSON");
     let runs = told["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 2);
     for run in runs {
-        let done =
-            run["transfers"].as_array().expect("transfers").iter().filter(|one| one["finished"].is_u64()).count();
+        let done = run["transfers"]
+            .as_array()
+            .expect("transfers")
+            .iter()
+            .filter(|one| one["finished"].is_u64())
+            .count();
         assert_eq!(done, 5, "every connection ends under {}", run["policy"]);
     }
     assert!(told["notes"].to_string().contains("modelled"));
@@ -325,7 +371,12 @@ fn packets_of_a_simulation_are_written_with_what_happened_to_them() {
     let file = place.0.join("out.pcapng");
     let sim = |more: &[&str]| {
         let mut command = Command::new(TIDEGATE);
-        command.arg("sim").arg(root().join("examples/uplink.toml")).args(["--policy", "fair", "--duration", "3s"]);
+        command.arg("sim").arg(root().join("examples/uplink.toml")).args([
+            "--policy",
+            "fair",
+            "--duration",
+            "3s",
+        ]);
         command.args(more).current_dir(&place.0).output().expect("tidegate runs")
     };
     let words = |what: String| sim(&["-o", "result.json", "--pcapng", &what]);
@@ -342,10 +393,12 @@ fn packets_of_a_simulation_are_written_with_what_happened_to_them() {
         assert!(packet.time >= Some(latest), "in the order of time");
         latest = packet.time.unwrap_or_default();
     });
-    let result: Value = serde_json::from_slice(&fs::read(place.0.join("result.json")).expect("written")).expect("JSON");
+    let result: Value =
+        serde_json::from_slice(&fs::read(place.0.join("result.json")).expect("written")).expect("JSON");
     let classes = result["runs"][0]["classes"].as_array().expect("classes");
     let class = classes.iter().find(|class| class["id"] == "gateway:eth1 1:").expect("the root");
-    let sum = |name: &str| class[name].as_array().expect("a series").iter().filter_map(Value::as_u64).sum::<u64>();
+    let sum =
+        |name: &str| class[name].as_array().expect("a series").iter().filter_map(Value::as_u64).sum::<u64>();
     // What left in the seconds after the window is in the file, and not in the series.
     assert!(packets >= sum("packets") + sum("dropped"), "{packets} packets, {} in the class", sum("packets"));
     let said = String::from_utf8_lossy(&octets);
@@ -354,8 +407,11 @@ fn packets_of_a_simulation_are_written_with_what_happened_to_them() {
     let wrong = words(format!("{}:gateway/eth9", file.display()));
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("no machine has the device"));
-    let several =
-        Command::new(TIDEGATE).arg("sim").arg(root().join("examples/uplink.toml")).args(["--pcapng", "x"]).output();
+    let several = Command::new(TIDEGATE)
+        .arg("sim")
+        .arg(root().join("examples/uplink.toml"))
+        .args(["--pcapng", "x"])
+        .output();
     assert_eq!(several.expect("tidegate runs").status.code(), Some(2));
 }
 
@@ -371,8 +427,12 @@ fn wireshark_reads_the_options() {
     let place = Place::new("captured-tshark");
     let packet = ipv4(17, (HOME, AWAY), (1, 53), 0, 986);
     place.file("two.pcapng", capture(&vec![(0, packet, 986); 3]));
-    place.script("tbf.sh", "#!/bin/sh\ntc qdisc add dev eth0 root handle 7: tbf rate 8mbit burst 1000 limit 1000\n");
-    let output = replay(&["--capture", "two.pcapng", "--policy", "tbf.sh", "--write", "out.pcapng"], &place.0);
+    place.script(
+        "tbf.sh",
+        "#!/bin/sh\ntc qdisc add dev eth0 root handle 7: tbf rate 8mbit burst 1000 limit 1000\n",
+    );
+    let output =
+        replay(&["--capture", "two.pcapng", "--policy", "tbf.sh", "--write", "out.pcapng"], &place.0);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let fields = [
         "frame.interface_name",
@@ -392,7 +452,10 @@ fn wireshark_reads_the_options() {
     assert!(lines.iter().all(|line| line.starts_with("eth0\t0x00000002\t")), "{shown}");
     assert!(lines[0].contains("\t0\t0\t") || lines[0].contains("\t2\t"), "{shown}");
     assert!(lines.iter().any(|line| line.contains("dropped: ") && line.contains("\t2\t")), "{shown}");
-    assert!(lines.iter().any(|line| line.contains("waited 1.00 ms, sent") && line.contains("\t1\t0\t")), "{shown}");
+    assert!(
+        lines.iter().any(|line| line.contains("waited 1.00 ms, sent") && line.contains("\t1\t0\t")),
+        "{shown}"
+    );
 }
 
 #[test]

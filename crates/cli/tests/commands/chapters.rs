@@ -1,9 +1,11 @@
-//! The chapters about disciplines: their tables and pictures are what the parser's tables, the engine and the simulator give.
+//! The chapters about disciplines: their tables and pictures are what the parser's tables, the engine and the
+//! simulator give.
 //!
-//! A chapter `docs/disciplines/KIND.md` has two generated parts, between `<!-- generated: NAME -->` and `<!-- end -->`: the parameters, and
-//! figures of the standard load; and two pictures in `docs/img/disciplines`: packets through a small queue
-//! (`docs/disciplines/packets/KIND`, with what a real kernel answered there), and a call under the standard load with `examples/disciplines/KIND.sh`.
-//! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands chapters::` writes them again.
+//! A chapter `docs/disciplines/KIND.md` has two generated parts, between `<!-- generated: NAME -->` and `<!--
+//! end -->`: the parameters, and figures of the standard load; and two pictures in `docs/img/disciplines`:
+//! packets through a small queue (`docs/disciplines/packets/KIND`, with what a real kernel answered there),
+//! and a call under the standard load with `examples/disciplines/KIND.sh`. `TIDEGATE_BLESS=1 cargo test -p
+//! tidegate --test commands chapters::` writes them again.
 
 use crate::common;
 
@@ -15,7 +17,8 @@ use std::process::Command;
 use tidegate_policy::Kind;
 use tidegate_policy::spec::{KindSpec, OptionSpec, REFUSED, Refused};
 
-/// The standard load: a wire of 10 Mbit/s that is the bottleneck itself, two uploads or a flood of UDP, a call and pings beside them.
+/// The standard load: a wire of 10 Mbit/s that is the bottleneck itself, two uploads or a flood of UDP, a
+/// call and pings beside them.
 const STANDARD: &str = "--up 10mbit --down 10mbit --cable 10mbit --load up,udp_flood --probes ping,voip";
 
 /// Kinds younger than the kernel that answers.
@@ -61,8 +64,11 @@ impl Ledger {
 }
 
 fn tidegate(words: &str, place: &Path) -> String {
-    let output =
-        Command::new(TIDEGATE).args(words.split_whitespace()).current_dir(place).output().expect("tidegate runs");
+    let output = Command::new(TIDEGATE)
+        .args(words.split_whitespace())
+        .current_dir(place)
+        .output()
+        .expect("tidegate runs");
     assert!(output.status.success(), "tidegate {words}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -85,7 +91,8 @@ fn parameters(kind: Kind) -> String {
 }
 
 fn parameter(option: &OptionSpec) -> String {
-    let names: Vec<String> = [option.key].iter().chain(option.aliases).map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> =
+        [option.key].iter().chain(option.aliases).map(|name| format!("`{name}`")).collect();
     let takes = option.takes.words().replace('|', "\\|");
     let takes = if takes.is_empty() { takes } else { format!(" {takes}") };
     format!("| {}{takes} | {} | {} |\n", names.join(" or "), option.default, option.doc)
@@ -127,7 +134,9 @@ fn figures(run: &Value) -> Figures {
 fn answers(all: &[Value]) -> Answers {
     let mut ms: Vec<f64> = all.iter().filter_map(|answer| answer[1].as_f64()).map(|ns| ns / 1e6).collect();
     ms.sort_by(f64::total_cmp);
-    let at = |share: f64| ms.get(((ms.len() as f64 * share).ceil() as usize).max(1) - 1).copied().unwrap_or(f64::NAN);
+    let at = |share: f64| {
+        ms.get(((ms.len() as f64 * share).ceil() as usize).max(1) - 1).copied().unwrap_or(f64::NAN)
+    };
     let lost = (all.len() - ms.len()) as f64 / all.len().max(1) as f64;
     Answers { median: at(0.5), p95: at(0.95), lost }
 }
@@ -185,9 +194,11 @@ fn standard_load(kind: Kind, place: &Path, ledger: &mut Ledger) -> Vec<(String, 
 
 /// The tokens of a class of HTB every 100 ms, from an experiment that a real kernel has answered.
 fn htb_tokens() -> String {
-    let shown = fs::read_to_string(root().join("docs/disciplines/experiments/htb-tokens/snap.txt")).expect("a listing");
+    let shown = fs::read_to_string(root().join("docs/disciplines/experiments/htb-tokens/snap.txt"))
+        .expect("a listing");
     let mut out = String::from(
-        "| at | tokens | ceiling's tokens | mode | sent | on its own rate | borrowed |\n|--:|--:|--:|---|--:|--:|--:|\n",
+        "| at | tokens | ceiling's tokens | mode | sent | on its own rate | borrowed \
+        |\n|--:|--:|--:|---|--:|--:|--:|\n",
     );
     let number = |text: &str, name: &str| -> i64 {
         let after = text.split(name).nth(1).and_then(|rest| rest.split_whitespace().next());

@@ -1,5 +1,5 @@
-//! `tidegate check`: each rule against a policy that has its mistake, and against the same policy fixed; the command
-//! itself.
+//! `tidegate check`: each rule against a policy that has its mistake, and against the same policy fixed; the
+//! command itself.
 
 use crate::common;
 
@@ -21,7 +21,7 @@ fn text(value: &Value) -> String {
 }
 
 /// `3 error R3 "350kbit"`: line, level, rule and the text in question; one finding a line.
-fn table(findings: &[Value]) -> String {
+pub(crate) fn table(findings: &[Value]) -> String {
     let line = |finding: &Value| {
         let place = &finding["place"];
         let column = |name: &str| place[name].as_u64().map(|column| column as usize - 1);
@@ -34,8 +34,8 @@ fn table(findings: &[Value]) -> String {
     findings.iter().map(line).collect()
 }
 
-const ROOT: &str =
-    "qdisc add dev eth0 root handle 1: htb default 20\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n";
+const ROOT: &str = "qdisc add dev eth0 root handle 1: htb default 20\nclass add dev eth0 parent 1: classid \
+1:1 htb rate 1mbit\n";
 
 /// A policy of two classes, with what is said of the second one, and the qdiscs of both.
 fn two(second: &str, rest: &str) -> String {
@@ -90,7 +90,8 @@ fn rates_that_do_not_fit() {
 
 #[test]
 fn a_ceil_at_the_root_is_never_reached() {
-    let text = "qdisc add dev eth0 root handle 1: htb default 10\nclass add dev eth0 parent 1: classid 1:10 htb rate 700kbit ceil 1mbit\nqdisc add dev eth0 parent 1:10 fq_codel\n";
+    let text = "qdisc add dev eth0 root handle 1: htb default 10\nclass add dev eth0 parent 1: classid 1:10 \
+    htb rate 700kbit ceil 1mbit\nqdisc add dev eth0 parent 1:10 fq_codel\n";
     assert_eq!(of("lonely", text, &["R3"]), "2 warning R3 1mbit\n");
 }
 
@@ -107,7 +108,10 @@ fn quanta_that_do_not_fit() {
 
 #[test]
 fn what_leads_nowhere() {
-    let orphan = two("rate 700kbit ceil 1mbit prio 2", "class add dev eth0 parent 1:5 classid 1:30 htb rate 100kbit\n");
+    let orphan = two(
+        "rate 700kbit ceil 1mbit prio 2",
+        "class add dev eth0 parent 1:5 classid 1:30 htb rate 100kbit\n",
+    );
     assert_eq!(of("orphan", &orphan, &["R6"]), "8 error R6 1:5\n");
     let filter = |id: &str| {
         two(
@@ -124,7 +128,9 @@ fn what_leads_nowhere() {
 
 #[test]
 fn bursts_and_queues_that_do_not_fit() {
-    let tbf = |burst: &str| format!("qdisc add dev eth0 root handle 1: tbf rate 1mbit burst {burst} latency 50ms\n");
+    let tbf = |burst: &str| {
+        format!("qdisc add dev eth0 root handle 1: tbf rate 1mbit burst {burst} latency 50ms\n")
+    };
     assert_eq!(of("burst-fits", &tbf("5k"), &["R12", "R13"]), "");
     assert_eq!(of("burst-small", &tbf("1000"), &["R12", "R13"]), "1 error R12 1000\n");
     let fifo = |limit: &str| {
@@ -137,17 +143,20 @@ fn bursts_and_queues_that_do_not_fit() {
     let none = two("rate 700kbit ceil 1mbit prio 2", "")
         .replace("qdisc add dev eth0 parent 1:20 fq_codel target 18ms interval 113ms\n", "");
     assert_eq!(of("no-queue", &none, &["R13"]), "4 warning R13\n");
-    let short = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 50mbit\nqdisc add dev eth0 parent 1:1 pfifo limit 12\n";
+    let short = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 \
+    htb rate 50mbit\nqdisc add dev eth0 parent 1:1 pfifo limit 12\n";
     assert_eq!(of("limit-short", short, &["R13"]), "3 note R13 12\n");
     assert_eq!(of("limit-tiny", &short.replace("12", "3"), &["R13"]), "3 warning R13 3\n");
 }
 
 #[test]
 fn a_default_class_is_not_proposed_where_packets_are_lost_on_purpose() {
-    let text = "qdisc add dev eth0 root handle 10: htb\nclass add dev eth0 parent 10: classid 10:1 htb rate 1gbit\n\
+    let text = "qdisc add dev eth0 root handle 10: htb\nclass add dev eth0 parent 10: classid 10:1 htb rate \
+    1gbit\n\
                 class add dev eth0 parent 10: classid 10:10 htb rate 1gbit\n\
                 qdisc add dev eth0 parent 10:10 netem delay 250ms loss 10%\n\
-                filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 10:10\n";
+                filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip dport 80 0xffff flowid \
+                10:10\n";
     let place = Place::new("check-default-impaired");
     let proposed = |text: &str| {
         let findings = found(&place.file("policy.batch", text));
@@ -166,7 +175,8 @@ fn a_default_class_is_not_proposed_where_packets_are_lost_on_purpose() {
 fn a_turn_too_short_to_be_felt_is_no_finding() {
     let classes = |rate: &str| {
         format!(
-            "qdisc add dev eth0 root handle 1: htb default 10\nclass add dev eth0 parent 1: classid 1:1 htb rate {rate}\n\
+            "qdisc add dev eth0 root handle 1: htb default 10\nclass add dev eth0 parent 1: classid 1:1 htb \
+            rate {rate}\n\
              class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit ceil {rate} quantum 200000\n\
              class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit ceil {rate} quantum 200000\n"
         )
@@ -178,14 +188,16 @@ fn a_turn_too_short_to_be_felt_is_no_finding() {
 
 #[test]
 fn a_link_without_any_queue_that_keeps_itself_short() {
-    let text = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit\nqdisc add dev eth0 parent 1:1 sfq perturb 10 limit 30\n";
+    let text = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 \
+    htb rate 1mbit\nqdisc add dev eth0 parent 1:1 sfq perturb 10 limit 30\n";
     assert_eq!(of("no-aqm", text, &["R19"]), "1 note R19\n");
     assert_eq!(of("aqm", &text.replace("sfq perturb 10 limit 30", "fq_codel"), &["R19"]), "");
     // Who waits: sfq tells flows apart, a FIFO does not.
     let place = Place::new("check-no-aqm-whose");
-    for (queue, whose) in
-        [("sfq perturb 10 limit 30", "for the transfer's own packets"), ("pfifo limit 30", "for what shares it")]
-    {
+    for (queue, whose) in [
+        ("sfq perturb 10 limit 30", "for the transfer's own packets"),
+        ("pfifo limit 30", "for what shares it"),
+    ] {
         let script = place.file("policy.batch", text.replace("sfq perturb 10 limit 30", queue));
         let findings = found(&script);
         let no_aqm = findings.iter().find(|finding| finding["rule"] == "R19").expect("R19");
@@ -197,18 +209,23 @@ fn a_link_without_any_queue_that_keeps_itself_short() {
 fn framing_that_is_counted_twice_or_not_everywhere() {
     let with = |stab: &str, class: &str| {
         format!(
-            "qdisc add dev eth0 root handle 1: {stab} htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit {class}\nqdisc add dev eth0 parent 1:1 fq_codel\n"
+            "qdisc add dev eth0 root handle 1: {stab} htb default 1\nclass add dev eth0 parent 1: classid \
+            1:1 htb rate 1mbit {class}\nqdisc add dev eth0 parent 1:1 fq_codel\n"
         )
     };
     assert_eq!(of("stab", &with("stab overhead 40 linklayer atm", ""), &["R16"]), "");
-    assert_eq!(of("twice", &with("stab overhead 40 linklayer atm", "overhead 40"), &["R16"]), "2 warning R16 40\n");
+    assert_eq!(
+        of("twice", &with("stab overhead 40 linklayer atm", "overhead 40"), &["R16"]),
+        "2 warning R16 40\n"
+    );
     let mixed = both("rate 700kbit ceil 1mbit prio 2 overhead 44 linklayer atm", "");
     assert_eq!(of("mixed", &mixed, &["R16"]), "2 warning R16\n");
 }
 
 #[test]
 fn units_that_mean_something_else() {
-    let rate = |rate: &str| format!("qdisc add dev eth0 root handle 1: tbf rate {rate} burst 5k latency 50ms\n");
+    let rate =
+        |rate: &str| format!("qdisc add dev eth0 root handle 1: tbf rate {rate} burst 5k latency 50ms\n");
     assert_eq!(of("kbit", &rate("800kbit"), &["R17"]), "");
     assert_eq!(of("kbps", &rate("100kbps"), &["R17"]), "1 warning R17 100kbps\n");
     assert_eq!(of("bare", &rate("9000"), &["R17"]), "1 warning R17 9000\n");
@@ -228,8 +245,10 @@ fn redirects_into_the_void() {
         place.script(
             "in.sh",
             format!(
-                "#!/bin/sh\nip link add name ifb0 type ifb\n{up}\n{tree}\ntc qdisc add dev eth0 handle ffff: ingress\n\
-                 tc filter add dev eth0 parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev ifb0\n"
+                "#!/bin/sh\nip link add name ifb0 type ifb\n{up}\n{tree}\ntc qdisc add dev eth0 handle \
+                ffff: ingress\n\
+                 tc filter add dev eth0 parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred \
+                 egress redirect dev ifb0\n"
             ),
         )
     };
@@ -244,7 +263,8 @@ fn redirects_into_the_void() {
     assert_eq!(rule(&script("ip link set dev ifb0 up", "")), "6 warning R20 ifb0\n");
 }
 
-/// What a filter leads to an ifb is all that arrives only where it compares nothing and no other filter stands there.
+/// What a filter leads to an ifb is all that arrives only where it compares nothing and no other filter
+/// stands there.
 #[test]
 fn redirects_say_which_packets() {
     if skip() {
@@ -254,22 +274,31 @@ fn redirects_say_which_packets() {
         let findings =
             of_script("which", &format!("ip link add ifb7 type ifb\ntc qdisc add dev eth0 clsact\n{rest}\n"));
         let redirects = findings.iter().filter(|finding| finding["rule"] == "R20");
-        redirects.map(|finding| format!("{}: {}\n", text(&finding["what"]), text(&finding["because"]))).collect()
+        redirects
+            .map(|finding| format!("{}: {}\n", text(&finding["what"]), text(&finding["because"])))
+            .collect()
     };
     let to = "action mirred egress redirect dev ifb7";
-    let all = "what arrives at eth0 is led to ifb7, which is down: every packet that arrives is dropped there: the link is dead\n";
+    let all = "what arrives at eth0 is led to ifb7, which is down: every packet that arrives is dropped \
+    there: the link is dead\n";
     assert_eq!(of(&format!("tc filter add dev eth0 ingress protocol all matchall {to}")), all);
-    let some = "what this filter takes of what arrives at eth0 is led to ifb7, which is down: every packet that this filter takes is dropped there\n";
+    let some = "what this filter takes of what arrives at eth0 is led to ifb7, which is down: every packet \
+    that this filter takes is dropped there\n";
     for partly in ["protocol ip matchall", "protocol all u32 match ip dport 80 0xffff"] {
         assert_eq!(of(&format!("tc filter add dev eth0 ingress {partly} {to}")), some);
     }
-    let leaving = of(&format!("ip link set ifb7 up\ntc filter add dev eth0 egress protocol all matchall {to}"));
+    let leaving =
+        of(&format!("ip link set ifb7 up\ntc filter add dev eth0 egress protocol all matchall {to}"));
     assert!(
-        leaving.starts_with("what this filter takes of what leaves by eth0 is led to ifb7, which has no policy"),
+        leaving
+            .starts_with("what this filter takes of what leaves by eth0 is led to ifb7, which has no policy"),
         "{leaving}"
     );
     // Only an ifb gives its packets back: any other device sends them.
-    assert_eq!(of("tc filter add dev eth0 ingress protocol all matchall action mirred egress redirect dev eth1"), "");
+    assert_eq!(
+        of("tc filter add dev eth0 ingress protocol all matchall action mirred egress redirect dev eth1"),
+        ""
+    );
 }
 
 #[test]
@@ -280,8 +309,10 @@ fn rules_of_others_and_refused_commands() {
     let place = Place::new("check-flush");
     let path = place.script(
         "rules.sh",
-        "#!/bin/sh\niptables -t mangle -F\niptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 1\n\
-         iptables -t mangle -A POSTROUTING -p tcp -dport 22 -j MARK --set-mark 1\ntc qdisc del dev eth0 root\n\
+        "#!/bin/sh\niptables -t mangle -F\niptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK \
+        --set-mark 1\n\
+         iptables -t mangle -A POSTROUTING -p tcp -dport 22 -j MARK --set-mark 1\ntc qdisc del dev eth0 \
+         root\n\
          iptables -t mangle -A POSTROUTING -p tcp -j MARK --set-mark 1\n",
     );
     let mut findings = found(&path);
@@ -298,7 +329,7 @@ fn classes_without_a_rate() {
     assert_eq!(of("no-rate", text, &["C2"]), "1 note C2\n");
 }
 
-fn tidegate(args: &[&str]) -> (i32, String, String) {
+pub(crate) fn tidegate(args: &[&str]) -> (i32, String, String) {
     let output = Command::new(TIDEGATE).arg("check").args(args).output().expect("runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
@@ -312,7 +343,10 @@ fn exit_codes_say_how_bad_it_is() {
     let path = |path: &Path| path.to_str().expect("a name").to_owned();
     let code = |args: &[&str]| tidegate(args).0;
     assert_eq!([code(&[&path(&bad)]), code(&[&path(&note)])], [1, 0]);
-    assert_eq!([code(&["--fail-on", "never", &path(&bad)]), code(&["--fail-on", "note", &path(&note)])], [0, 1]);
+    assert_eq!(
+        [code(&["--fail-on", "never", &path(&bad)]), code(&["--fail-on", "note", &path(&note)])],
+        [0, 1]
+    );
     assert_eq!([code(&["/no/such/file"]), code(&[])], [2, 2]);
 }
 
@@ -338,13 +372,15 @@ fn a_mended_copy_has_the_mistake_no_more() {
     let place = Place::new("check-fix");
     let bad = place.file("bad.batch", two("rate 700kbit ceil 350kbit prio 2", ""));
     let good = place.0.join("good.batch");
-    let (code, stdout, _) = tidegate(&["--fix", good.to_str().expect("a name"), bad.to_str().expect("a name")]);
+    let (code, stdout, _) =
+        tidegate(&["--fix", good.to_str().expect("a name"), bad.to_str().expect("a name")]);
     assert_eq!(code, 1, "{stdout}");
     let text = std::fs::read_to_string(&good).expect("was written");
     assert!(text.contains("rate 700kbit ceil 700kbit prio 2"), "{text}");
     assert!(!table(&found(&good)).contains("R3"));
     // The file itself is never written to.
-    let (code, _, stderr) = tidegate(&["--fix", bad.to_str().expect("a name"), bad.to_str().expect("a name")]);
+    let (code, _, stderr) =
+        tidegate(&["--fix", bad.to_str().expect("a name"), bad.to_str().expect("a name")]);
     assert_eq!((code, stderr.contains("is an input of this command")), (2, true), "{stderr}");
 }
 
@@ -353,22 +389,35 @@ fn programs_read_json_and_sarif() {
     let place = Place::new("check-json");
     let bad = place.file("bad.batch", two("rate 700kbit ceil 350kbit prio 2", ""));
     let bad = bad.to_str().expect("a name");
-    let parsed = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&tidegate(args).1).expect("is JSON") };
+    let parsed =
+        |args: &[&str]| -> serde_json::Value { serde_json::from_str(&tidegate(args).1).expect("is JSON") };
     let json = parsed(&["--json", bad]);
-    let finding =
-        json["findings"].as_array().and_then(|all| all.iter().find(|one| one["rule"] == "R3")).expect("is found");
+    let finding = json["findings"]
+        .as_array()
+        .and_then(|all| all.iter().find(|one| one["rule"] == "R3"))
+        .expect("is found");
     assert_eq!(finding["place"]["line"], 4);
     assert_eq!((&finding["place"]["column"], &finding["place"]["end_column"]), (&66.into(), &73.into()));
     assert_eq!(finding["fix"]["edits"][0]["with"], "700kbit");
     let sarif = parsed(&["--sarif", bad]);
     let run = &sarif["runs"][0];
-    let result =
-        run["results"].as_array().and_then(|all| all.iter().find(|one| one["ruleId"] == "R3")).expect("is found");
-    let rule =
-        result["ruleIndex"].as_u64().and_then(|at| run["tool"]["driver"]["rules"].get(at as usize)).expect("a rule");
-    assert_eq!((&sarif["version"], &rule["id"], &result["level"]), (&"2.1.0".into(), &"R3".into(), &"error".into()));
+    let result = run["results"]
+        .as_array()
+        .and_then(|all| all.iter().find(|one| one["ruleId"] == "R3"))
+        .expect("is found");
+    let rule = result["ruleIndex"]
+        .as_u64()
+        .and_then(|at| run["tool"]["driver"]["rules"].get(at as usize))
+        .expect("a rule");
+    assert_eq!(
+        (&sarif["version"], &rule["id"], &result["level"]),
+        (&"2.1.0".into(), &"R3".into(), &"error".into())
+    );
     assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 4);
-    assert_eq!(result["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"], "700kbit");
+    assert_eq!(
+        result["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"],
+        "700kbit"
+    );
 }
 
 #[test]
@@ -396,7 +445,10 @@ fn rules_without_end_come_to_an_end() {
     (0..200).for_each(|n| text.push_str(&format!(":C{n} - [0:0]\n")));
     (0..200).for_each(|n| text.push_str(&format!("-A C{n} -j C{}\n", (n + 1) % 200)));
     while text.len() < 10 << 20 {
-        text.push_str("-A POSTROUTING -o eth0 -p tcp --dport 1234 -m comment --comment \"one more of many\" -j MARK --set-mark 1\n");
+        text.push_str(
+            "-A POSTROUTING -o eth0 -p tcp --dport 1234 -m comment --comment \"one more of many\" \
+        -j MARK --set-mark 1\n",
+        );
     }
     text.push_str("COMMIT\n");
     let path = place.file("rules", text);
@@ -410,7 +462,8 @@ fn rules_of_a_file_stand_in_their_lines() {
     let saved = place.file(
         "rules.save",
         "*mangle\n:PREROUTING ACCEPT [0:0]\n-A POSTROUTING -o eth0 -p udp -j MARK --set-mark 1\n\
-         -A POSTROUTING -o eth0 -p udp --dport 53 -j ACCEPT\n-A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 2\nCOMMIT\n",
+         -A POSTROUTING -o eth0 -p udp --dport 53 -j ACCEPT\n-A POSTROUTING -o eth0 -p tcp -j MARK \
+         --set-mark 2\nCOMMIT\n",
     );
     let tree = place.file(
         "tree.batch",
@@ -500,16 +553,19 @@ class add dev eth0 parent 1:1 classid 1:20 htb rate 50mbit ceil {ceil} prio {pri
     assert_eq!(of("promised", &policy(1, "100mbit"), &["R4"]), "");
     let borrowed = policy(1, "100mbit quantum 200000").replace("rate 50mbit", "rate 100kbit");
     assert_eq!(of("borrowed", &borrowed, &["R4"]), "3 warning R4 200000\n4 warning R4 200000\n");
-    // A ceil below the parent's lets only its burst through at a stretch; so does a class's own where it is at the top.
+    // A ceil below the parent's lets only its burst through at a stretch; so does a class's own where it is
+    // at the top.
     assert_eq!(of("held", &policy(1, "50mbit"), &["R4"]), "");
     // What the kernel makes of a rate has a bound, and the sentence says so.
     let place = Place::new("check-bound");
-    let of_rate = policy(1, "100mbit").replace("rate 50mbit", "rate 2mbit").replace("default 20", "default 20 r2q 1");
+    let of_rate =
+        policy(1, "100mbit").replace("rate 50mbit", "rate 2mbit").replace("default 20", "default 20 r2q 1");
     let again = found(&place.file("bounded.batch", &of_rate));
     let turn = again.iter().find(|one| one["rule"] == "R4").expect("is found");
     assert_eq!(
         turn["what"],
-        "class 1:10 may send 200000 bytes in its turn (its rate, 250000 bytes/s, divided by r2q 1, but 200000 at most)"
+        "class 1:10 may send 200000 bytes in its turn (its rate, 250000 bytes/s, divided by r2q 1, but \
+        200000 at most)"
     );
 }
 
@@ -531,7 +587,8 @@ class add dev eth0 parent 1:1 classid 1:20 hfsc ls rate 600kbit
     assert_eq!(of("hfsc-short", &policy(&short), &["R13", "R19"]), "");
 }
 
-/// A limit that a single connection's first packets exceed, of whatever kind; and CoDel's target below one frame.
+/// A limit that a single connection's first packets exceed, of whatever kind; and CoDel's target below one
+/// frame.
 #[test]
 fn limits_of_a_handful_and_targets_below_a_frame() {
     let at_root = |kind: &str| of("tiny", &format!("qdisc add dev eth0 root {kind}\n"), &["R13"]);
@@ -543,7 +600,8 @@ fn limits_of_a_handful_and_targets_below_a_frame() {
     }
     let leaf = |kind: &str| {
         let text = format!(
-            "{ROOT}class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit\nqdisc add dev eth0 parent 1:20 {kind}\n"
+            "{ROOT}class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit\nqdisc add dev eth0 parent \
+            1:20 {kind}\n"
         );
         of("target", &text, &["R13"])
     };
@@ -555,8 +613,8 @@ fn limits_of_a_handful_and_targets_below_a_frame() {
     assert_eq!(leaf("fq_codel target 15ms interval 110ms"), "");
 }
 
-/// A unit that is corrected is not repeated elsewhere as it was, bytes that are no text are not changed, and no line
-/// is added.
+/// A unit that is corrected is not repeated elsewhere as it was, bytes that are no text are not changed, and
+/// no line is added.
 #[test]
 fn what_is_fixed_stays_the_same_elsewhere() {
     let place = Place::new("check-fixed");
@@ -564,7 +622,12 @@ fn what_is_fixed_stays_the_same_elsewhere() {
         let policy = place.file("policy.batch", text);
         let copy = place.0.join("copy.batch");
         let _ = std::fs::remove_file(&copy);
-        let output = Command::new(TIDEGATE).args(["check", "--fix"]).arg(&copy).arg(&policy).output().expect("it runs");
+        let output = Command::new(TIDEGATE)
+            .args(["check", "--fix"])
+            .arg(&copy)
+            .arg(&policy)
+            .output()
+            .expect("it runs");
         (std::fs::read(&copy).ok(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (copy, _) = fix(b"qdisc add dev eth0 root handle 1: htb default 10
@@ -576,51 +639,9 @@ class add dev eth0 parent 1: classid 1:10 htb rate 1000kbps ceil 10kbit");
 }
 
 /// A script's findings.
-fn of_script(name: &str, text: &str) -> Vec<Value> {
+pub(crate) fn of_script(name: &str, text: &str) -> Vec<Value> {
     let place = Place::new(&format!("check-{name}"));
     found(&place.script("policy.sh", format!("#!/bin/sh\n{text}")))
-}
-
-/// The commands of a batch that a script writes itself stand in its lines, letter by letter.
-#[test]
-fn commands_of_a_batch_inside_a_script_have_their_lines() {
-    if skip() {
-        return;
-    }
-    let root = "qdisc add dev eth0 root handle 1: htb default 20";
-    let class = "class add dev eth0 parent 1: classid 1:20 htb rate 700kbit ceil 300kbit";
-    let here = of_script(
-        "here",
-        &format!("IF=eth0\ntc -b - <<EOF\nqdisc add dev $IF root handle 1: htb\n# a remark\n{class}\nEOF\n"),
-    );
-    assert!(table(&here).contains("6 error R3 300kbit\n"), "{}", table(&here));
-    let piped = of_script("piped", &format!("printf '%s\\n' '{root}' '{class}' | tc -b -\n"));
-    assert!(table(&piped).contains("2 error R3 300kbit\n"), "{}", table(&piped));
-    // The shell's variables may stand for some of its words, and the line that is refused is found by its number.
-    let filled = of_script(
-        "filled",
-        "IF=eth0\ntc -b - <<EOF\nqdisc add dev $IF root handle 1: htb default 20\n\
-         class add dev ${IF} parent 1: classid 1:20 htb rate 5mbit ceil 3mbit\n\
-         class add dev $IF parent 1: classid 1:30 htb rate 5mbitt\nEOF\n",
-    );
-    assert!(table(&filled).contains("5 error R3 3mbit\n"), "{}", table(&filled));
-    assert!(table(&filled).contains("6 error C1 rate\n"), "{}", table(&filled));
-    // What a line before was warned of is not why a later one is refused.
-    let wrong =
-        of_script("warned", &format!("tc -b - <<EOF\n{root}\n{class}\nqdisc add dev eth0 parent 1:20 nosuch\nEOF\n"));
-    let refused = wrong.iter().find(|one| one["rule"] == "C1").expect("is found");
-    assert_eq!(refused["what"], "the kernel refuses this: Specified qdisc kind is unknown", "{refused}");
-    // What a loop writes stands nowhere letter by letter: its line is known, and nothing in it is changed.
-    let looped = of_script(
-        "looped",
-        &format!("for r in 300kbit; do echo '{root}'; echo \"{}\"; done | tc -b -\n", class.replace("300kbit", "$r")),
-    );
-    let found = looped.iter().find(|one| one["rule"] == "R3").expect("is found");
-    assert_eq!(
-        (&found["place"]["line"], found["fix"]["edits"].as_array().map_or(0, Vec::len)),
-        (&2.into(), 0),
-        "{found}"
-    );
 }
 
 /// What tidegate itself cannot do is said in its own name, and is no error of the policy.
@@ -702,12 +723,16 @@ tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit
 
 #[test]
 fn a_unit_said_twice_is_one_mistake() {
-    let class =
-        |id: u8, rate: &str| format!("class add dev eth0 parent 1: classid 1:{id} htb rate {rate} ceil {rate}\n");
+    let class = |id: u8, rate: &str| {
+        format!("class add dev eth0 parent 1: classid 1:{id} htb rate {rate} ceil {rate}\n")
+    };
     let root = "qdisc add dev eth0 root handle 1: htb default 10\n";
     let told = |name: &str, text: &str| of(name, &format!("{root}{text}"), &["R17"]);
     assert_eq!(told("unit-once", &class(10, "100kbps")), "2 warning R17 100kbps\n");
-    assert_eq!(told("unit-lines", &(class(10, "100kbps") + &class(20, "100kbps"))), "2 warning R17 100kbps\n");
+    assert_eq!(
+        told("unit-lines", &(class(10, "100kbps") + &class(20, "100kbps"))),
+        "2 warning R17 100kbps\n"
+    );
     // Another value in another line is another place to fix.
     let other = class(10, "100kbps") + &class(20, "200kbps");
     assert_eq!(told("unit-other", &other), "2 warning R17 100kbps\n3 warning R17 200kbps\n");
@@ -720,57 +745,6 @@ fn a_unit_said_twice_is_one_mistake() {
     let _ = tidegate(&["--fix", copy.to_str().expect("a name"), file.to_str().expect("a name")]);
     let text = std::fs::read_to_string(copy).expect("a copy");
     assert_eq!((text.matches("100kbit").count(), text.matches("kbps").count()), (4, 0), "{text}");
-}
-
-/// A finding of a call through functions stands at its caller, with the way to the tool; what `eval` reads is its
-/// line's.
-#[test]
-fn calls_through_functions_and_eval_have_their_lines() {
-    if skip() {
-        return;
-    }
-    let text = "TC=tc
-t() { $TC \"$@\"; }
-leaf() {
-  t qdisc add dev eth0 \"$@\"
-}
-t qdisc add dev eth0 root handle 1: htb default 20
-t class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
-t class add dev eth0 parent 1:1 classid 1:20 htb rate 7mbit ceil 3mbit
-eval \"$TC class add dev eth0 parent 1:1 classid 1:10 htb rate 700kbit ceil 200kbit\"
-leaf parent 1:20 pfifo limit 1000
-";
-    let findings = of_script("frames", text);
-    let one = |rule: &str, line: u64| {
-        let it = findings.iter().find(|one| one["rule"] == rule && one["place"]["line"] == line);
-        it.unwrap_or_else(|| panic!("{rule} at {line}: {}", table(&findings)))
-    };
-    let way = |finding: &Value| -> String {
-        let frames = finding["frames"].as_array().expect("a list").iter();
-        frames.map(|frame| format!("{}:{} ", frame["function"].as_str().unwrap_or_default(), frame["line"])).collect()
-    };
-    let edits = |finding: &Value| finding["fix"]["edits"].as_array().map_or(0, Vec::len);
-    assert_eq!((way(one("R3", 9)).as_str(), edits(one("R3", 9))), ("t:3 ", 1));
-    assert_eq!((way(one("R13", 11)).as_str(), edits(one("R13", 11))), ("leaf:5 t:3 ", 1));
-    // Which word of the text `eval` is given must change, and whether it may, is not known.
-    let eval = one("R3", 10);
-    assert_eq!((way(eval).as_str(), edits(eval)), ("", 0));
-    assert!(eval["fix"]["what"].as_str().is_some_and(|what| what.contains("(by hand: `200kbit`")), "{eval}");
-    let place = Place::new("check-frames-text");
-    let script = place.script("policy.sh", format!("#!/bin/sh\n{text}"));
-    let script = script.to_str().expect("a name");
-    let (_, stdout, _) = tidegate(&[script]);
-    assert!(stdout.contains("= by way of ") && stdout.contains("policy.sh:5 (leaf), "), "{stdout}");
-    // SARIF's stacks begin at the innermost call.
-    let sarif: Value = serde_json::from_str(&tidegate(&["--sarif", script]).1).expect("is JSON");
-    let results = sarif["runs"][0]["results"].as_array().expect("a list");
-    let long = results.iter().find(|one| one["ruleId"] == "R13" && !one["stacks"].is_null()).expect("is found");
-    let frames = long["stacks"][0]["frames"].as_array().expect("a list").iter().map(|frame| {
-        let at = &frame["location"];
-        let line = &at["physicalLocation"]["region"]["startLine"];
-        format!("{}:{line} ", at["logicalLocations"][0]["name"].as_str().unwrap_or_default())
-    });
-    assert_eq!(frames.collect::<String>(), "t:3 leaf:5 ");
 }
 
 #[test]
@@ -831,7 +805,8 @@ fn the_queue_inside_netem() {
     assert_eq!(netem("delay 1s rate 100mbit limit 10000"), "");
     let below = |limit: &str| {
         let text = format!(
-            "{ROOT}class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit\nqdisc add dev eth0 parent 1:20 netem delay 20ms{limit}\n"
+            "{ROOT}class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit\nqdisc add dev eth0 parent \
+            1:20 netem delay 20ms{limit}\n"
         );
         of("netem-below", &text, &["R13"])
     };
@@ -851,8 +826,9 @@ fn the_queue_inside_netem() {
 
 #[test]
 fn bands_of_less_than_a_frame() {
-    let ets =
-        |quanta: &str| of("ets", &format!("qdisc add dev eth0 root ets bands 3 strict 1 quanta {quanta}\n"), &["R4"]);
+    let ets = |quanta: &str| {
+        of("ets", &format!("qdisc add dev eth0 root ets bands 3 strict 1 quanta {quanta}\n"), &["R4"])
+    };
     assert_eq!(ets("1514 500"), "1 note R4 500\n");
     assert_eq!(ets("3000 1514"), "");
 }
@@ -867,21 +843,25 @@ fn devices_that_nothing_makes() {
         findings.retain(|finding| finding["rule"] == "R24");
         findings.iter().map(|one| format!("{} {}", one["level"], one["what"]).replace('"', "")).collect()
     };
-    let shape =
-        "tc qdisc add dev ifb7 root tbf rate 1mbit burst 5k latency 30ms\ntc qdisc add dev veth3 root fq_codel\n";
+    let shape = "tc qdisc add dev ifb7 root tbf rate 1mbit burst 5k latency 30ms\ntc qdisc add dev veth3 \
+    root fq_codel\n";
     assert_eq!(told("both", shape), ["note nothing in these files makes ifb7, veth3"]);
     assert_eq!(
         told("module", &format!("modprobe ifb numifbs=8\n{shape}")),
         ["note nothing in these files makes veth3"]
     );
     assert_eq!(
-        told("two", "modprobe ifb\ntc qdisc add dev ifb1 root fq_codel\ntc qdisc add dev ifb2 root fq_codel\n"),
+        told(
+            "two",
+            "modprobe ifb\ntc qdisc add dev ifb1 root fq_codel\ntc qdisc add dev ifb2 root fq_codel\n"
+        ),
         ["note nothing in these files makes ifb2"]
     );
     let made = "ip link add ifb7 type ifb\nip link add veth3 type veth peer name veth4\n";
     assert_eq!(told("made", &format!("{made}{shape}")), [""; 0]);
     // What the system makes: bridges and VLANs, unless the script makes its links itself.
-    let system = "tc qdisc add dev br0 root fq_codel\ntc qdisc add dev eth0.10 root fq_codel\ntc qdisc add dev ppp0 root fq_codel\n";
+    let system = "tc qdisc add dev br0 root fq_codel\ntc qdisc add dev eth0.10 root fq_codel\ntc qdisc add \
+    dev ppp0 root fq_codel\n";
     assert_eq!(told("system", system), [""; 0]);
     assert_eq!(
         told("own", &format!("ip link add br1 type bridge\n{system}")),
@@ -894,6 +874,10 @@ fn devices_that_nothing_makes() {
     );
     // A listing is of devices that are there.
     let place = Place::new("check-absent-listing");
-    let listing = place.file("listing.txt", "qdisc fq_codel 8001: dev ifb7 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64 \n");
+    let listing = place.file(
+        "listing.txt",
+        "qdisc fq_codel 8001: dev ifb7 root refcnt 2 limit 10240p flows \
+    1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64 \n",
+    );
     assert!(found(&listing).iter().all(|finding| finding["rule"] != "R24"));
 }

@@ -68,7 +68,8 @@ fn what_is_no_result() {
         (&["a.json", "gone.json"], "tidegate compare: cannot read gone.json: No such file"),
         (
             &["a.json", "no.json"],
-            "no.json: tidegate_experiment: missing; a result is written by `tidegate sim FILE -o RESULT.json`",
+            "no.json: tidegate_experiment: missing; a result is written by `tidegate sim FILE -o \
+            RESULT.json`",
         ),
         (&["a.json", "cut.json"], "cut.json: line 1, column 28: no valid JSON"),
         (

@@ -1,9 +1,9 @@
 //! What the papers say a command prints is what it prints.
 //!
-//! In README.md, docs/ and docs/disciplines/ (docs/guide has `scenarios.rs`), a block marked `console` begins with `$
-//! tidegate …`; what follows is its output, where a line `…` stands for any number of lines. `TIDEGATE_BLESS=1 cargo
-//! test -p tidegate --test commands docs::` writes the present output into the blocks, the lines `…` kept where the
-//! lines around them are still found.
+//! In README.md, docs/ and docs/disciplines/ (docs/guide has `scenarios.rs`), a block marked `console` begins
+//! with `$ tidegate …`; what follows is its output, where a line `…` stands for any number of lines.
+//! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands docs::` writes the present output into the
+//! blocks, the lines `…` kept where the lines around them are still found.
 
 use crate::common;
 
@@ -27,7 +27,8 @@ fn papers_say_what_commands_print() {
     }
     let bless = std::env::var_os("TIDEGATE_BLESS").is_some();
     let (mut wrong, mut ran) = (String::new(), 0);
-    let folders = ["docs", "docs/disciplines"].into_iter().flat_map(|folder| papers::of(&root().join(folder)));
+    let folders =
+        ["docs", "docs/disciplines"].into_iter().flat_map(|folder| papers::of(&root().join(folder)));
     for paper in std::iter::once(root().join("README.md")).chain(folders) {
         let text = std::fs::read_to_string(&paper).expect("a paper");
         let (renewed, differs) = papers::renewed(&text, |command| {

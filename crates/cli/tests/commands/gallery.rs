@@ -1,8 +1,10 @@
-//! The gallery: policies in the grammar of published ones, and what `check`, `try`, `explain` and `graph` say of each.
+//! The gallery: policies in the grammar of published ones, and what `check`, `try`, `explain` and `graph` say
+//! of each.
 //!
-//! `data/gallery` holds the policies, `data/gallery/expected.txt` what is said of them in a form to be read: findings
-//! by line, level and rule; the verdict by its kind; where one packet ends; the trees by their roots. A person has read
-//! the whole output of each once. `TIDEGATE_BLESS=1` writes the file anew, to be read again.
+//! `data/gallery` holds the policies, `data/gallery/expected.txt` what is said of them in a form to be read:
+//! findings by line, level and rule; the verdict by its kind; where one packet ends; the trees by their
+//! roots. A person has read the whole output of each once. `TIDEGATE_BLESS=1` writes the file anew, to be
+//! read again.
 
 use crate::common;
 
@@ -35,7 +37,9 @@ fn policies() -> Vec<String> {
         let name = entry.file_name().to_string_lossy().into_owned();
         if entry.path().is_dir() {
             let inside = fs::read_dir(entry.path()).expect("a folder");
-            names.extend(inside.map(|file| format!("{name}/{}", file.expect("a file").file_name().to_string_lossy())));
+            names.extend(
+                inside.map(|file| format!("{name}/{}", file.expect("a file").file_name().to_string_lossy())),
+            );
         } else {
             names.push(name);
         }
@@ -141,7 +145,12 @@ fn graph(policy: &str, home: &Path) -> String {
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let inner = line.trim_start_matches(|c| " │├└─".contains(c));
         if !line.starts_with([' ', '│', '├', '└']) {
-            devices.push((line.split_whitespace().next().unwrap_or_default().to_owned(), String::new(), 0, 0));
+            devices.push((
+                line.split_whitespace().next().unwrap_or_default().to_owned(),
+                String::new(),
+                0,
+                0,
+            ));
         } else if let Some((_, first, lines, leads)) = devices.last_mut() {
             if first.is_empty() {
                 *first = inner.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
@@ -221,7 +230,9 @@ fn what_is_said_of_the_gallery() {
         .zip(expected.lines())
         .enumerate()
         .filter(|(_, (ours, theirs))| ours != theirs)
-        .map(|(number, (ours, theirs))| format!("expected.txt:{}\n  expected {theirs}\n  said     {ours}", number + 1))
+        .map(|(number, (ours, theirs))| {
+            format!("expected.txt:{}\n  expected {theirs}\n  said     {ours}", number + 1)
+        })
         .collect();
     assert!(differs.is_empty() && told.lines().count() == expected.lines().count(), "{}", differs.join("\n"));
 }

@@ -15,8 +15,8 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// A listing by its headings. Qdiscs and classes come in the order in which they were made, which says nothing; filters in the order in
-/// which they are asked.
+/// A listing by its headings. Qdiscs and classes come in the order in which they were made, which says
+/// nothing; filters in the order in which they are asked.
 fn sections(listing: &str) -> BTreeMap<String, Vec<String>> {
     let mut sections: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut heading = String::new();
@@ -40,8 +40,10 @@ fn listing(place: &Place, setup: &str, devices: &[&str]) -> String {
         script.push_str(&format!("echo '# dev {dev}'\ntc -d class show dev {dev}\n"));
         // Every qdisc and class is asked for its filters.
         script.push_str(&format!(
-            "for parent in $(tc qdisc show dev {dev} | cut -d' ' -f3) $(tc class show dev {dev} | cut -d' ' -f3); do\n\
-             echo \"# dev {dev} parent $parent\"\ntc -d filter show dev {dev} parent $parent 2>/dev/null\ndone\n"
+            "for parent in $(tc qdisc show dev {dev} | cut -d' ' -f3) $(tc class show dev {dev} | cut -d' ' \
+            -f3); do\n\
+             echo \"# dev {dev} parent $parent\"\ntc -d filter show dev {dev} parent $parent \
+             2>/dev/null\ndone\n"
         ));
     }
     let path = place.script("list.sh", script);
@@ -104,8 +106,10 @@ fn json_listings_in_several_files_make_one_machine() {
     assert_eq!(
         stdout(&output),
         "qdisc add dev eth0 root handle 1: htb r2q 10 default 10\n\
-         class add dev eth0 parent 1: classid 1:10 htb prio 0 rate 1000000bit ceil 1000000bit burst 1600b cburst 1600b\n\
-         qdisc add dev eth0 parent 1:10 handle 10: fq_codel limit 1000 flows 1024 quantum 1514 target 4999us interval 99999us ecn\n\
+         class add dev eth0 parent 1: classid 1:10 htb prio 0 rate 1000000bit ceil 1000000bit burst 1600b \
+         cburst 1600b\n\
+         qdisc add dev eth0 parent 1:10 handle 10: fq_codel limit 1000 flows 1024 quantum 1514 target \
+         4999us interval 99999us ecn\n\
          filter add dev eth0 parent 1: protocol ip pref 1 handle 0x7 fw classid 1:10\n"
     );
 }
@@ -135,16 +139,21 @@ fn settings_of_sqm_and_fireqos_come_to_policies() {
     let place = Place::new("import-settings");
     let uci = place.file(
         "sqm",
-        "config queue 'wan'\n\toption enabled '1'\n\toption interface 'eth1'\n\toption download '20000'\n\toption upload '2000'\n\
-         \toption qdisc 'fq_codel'\n\toption script 'simple.qos'\n\toption linklayer 'atm'\n\toption overhead '44'\n",
+        "config queue 'wan'\n\toption enabled '1'\n\toption interface 'eth1'\n\toption download \
+        '20000'\n\toption upload '2000'\n\
+         \toption qdisc 'fq_codel'\n\toption script 'simple.qos'\n\toption linklayer 'atm'\n\toption \
+         overhead '44'\n",
     );
     let conf = place.file("eth0.iface.conf", "UPLINK=2000\nDOWNLINK=20000\nSCRIPT=simplest.qos\n");
     let fireqos = place.file(
         "fireqos.conf",
         "interface eth0 world bidirectional ethernet input rate 20mbit output rate 2mbit\n\
-         \x20 class calls commit 10%\n    match udp port 5060\n    match dscp EF\n  class bulk max 90%\n    match tcp port 873\n",
+         \x20 class calls commit 10%\n    match udp port 5060\n    match dscp EF\n  class bulk max 90%\n    \
+         match tcp port 873\n",
     );
-    for (path, device, upload) in [(&uci, "eth1", "2mbit"), (&conf, "eth0", "2mbit"), (&fireqos, "eth0", "2mbit")] {
+    for (path, device, upload) in
+        [(&uci, "eth1", "2mbit"), (&conf, "eth0", "2mbit"), (&fireqos, "eth0", "2mbit")]
+    {
         let name = path.to_str().expect("a name");
         let toml = tidegate(&["policy", "show", "--print", "toml", name]);
         let (text, errors) = (stdout(&toml), String::from_utf8_lossy(&toml.stderr).into_owned());
@@ -154,7 +163,11 @@ fn settings_of_sqm_and_fireqos_come_to_policies() {
         assert!(check.status.success(), "{name}: {}", stdout(&check));
         let imported = tidegate(&["import", "--print", "batch", name]);
         assert!(imported.status.success(), "{name}");
-        assert!(stdout(&imported).contains(&format!("dev {device} root handle 1: ")), "{name}: {}", stdout(&imported));
+        assert!(
+            stdout(&imported).contains(&format!("dev {device} root handle 1: ")),
+            "{name}: {}",
+            stdout(&imported)
+        );
     }
     let bad = place.file("bad.conf", "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n");
     let output = tidegate(&["check", bad.to_str().expect("a name")]);

@@ -1,5 +1,5 @@
-//! What the commands say and make of files: no clock and no device of this machine is asked. One executable, so that it
-//! is linked once; `cargo test -p tidegate --test commands check::` runs one file's tests.
+//! What the commands say and make of files: no clock and no device of this machine is asked. One executable,
+//! so that it is linked once; `cargo test -p tidegate --test commands check::` runs one file's tests.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -8,6 +8,7 @@ mod article;
 mod captured;
 mod chapters;
 mod check;
+mod check_lines;
 mod compare;
 mod docs;
 mod gallery;

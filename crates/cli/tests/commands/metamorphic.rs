@@ -1,5 +1,5 @@
-//! Policies made up at random, and the same policy in other words: what `check` says must not change where the meaning
-//! does not, must follow from the document, and must go when it is fixed.
+//! Policies made up at random, and the same policy in other words: what `check` says must not change where
+//! the meaning does not, must follow from the document, and must go when it is fixed.
 
 use crate::common;
 
@@ -52,8 +52,9 @@ fn plain_call(line: &str) -> String {
 
 /// Holds what is said of one wording against what is said of another; only what differs is shown.
 fn same(found: &[Told], expected: &[Told], why: &str, seed: u64, lines: &[String]) {
-    let only =
-        |here: &[Told], there: &[Told]| here.iter().filter(|one| !there.contains(one)).cloned().collect::<Vec<_>>();
+    let only = |here: &[Told], there: &[Told]| {
+        here.iter().filter(|one| !there.contains(one)).cloned().collect::<Vec<_>>()
+    };
     let (more, less) = (only(found, expected), only(expected, found));
     assert!(
         more.is_empty() && less.is_empty(),
@@ -91,7 +92,8 @@ fn for_all(name: &str, mut check: impl FnMut(&Place, u64, &Policy, &[Told])) {
     }
     let place = Place::new(&format!("metamorphic-{name}"));
     let mut findings = 0;
-    let policies = std::env::var("TIDEGATE_POLICIES").ok().and_then(|number| number.parse().ok()).unwrap_or(POLICIES);
+    let policies =
+        std::env::var("TIDEGATE_POLICIES").ok().and_then(|number| number.parse().ok()).unwrap_or(POLICIES);
     for seed in 0..policies {
         let policy = Policy::new(seed);
         let plain = told(&place, &policy.commands(PLAIN));
@@ -111,7 +113,10 @@ fn names_and_order_say_nothing() {
             _ => None,
         };
         let default = |text: &str| {
-            text.replace(&format!("default {:x}", policy.default + 0x300), &format!("default {:x}", policy.default))
+            text.replace(
+                &format!("default {:x}", policy.default + 0x300),
+                &format!("default {:x}", policy.default),
+            )
         };
         let mut found = told(place, &policy.commands(wording));
         for (_, text, what) in &mut found {
@@ -132,12 +137,15 @@ fn wrappers_and_repetition_say_nothing() {
         let commands = policy.commands(PLAIN);
         let mut lines = vec!["TC=tc".to_owned(), "t() { $TC \"$@\"; }".to_owned()];
         lines.extend(
-            commands.iter().map(|line| line.strip_prefix("tc ").map_or(line.clone(), |rest| format!("t {rest}"))),
+            commands
+                .iter()
+                .map(|line| line.strip_prefix("tc ").map_or(line.clone(), |rest| format!("t {rest}"))),
         );
         let found = told(place, &lines);
         same(&found, plain, "through a function", seed, &lines);
 
-        let begin = ["tc qdisc del dev eth0 root 2>/dev/null", "iptables -t mangle -D POSTROUTING 1 2>/dev/null"];
+        let begin =
+            ["tc qdisc del dev eth0 root 2>/dev/null", "iptables -t mangle -D POSTROUTING 1 2>/dev/null"];
         let once: Vec<String> = std::iter::once(begin[0])
             .chain(policy.marks.iter().map(|_| begin[1]))
             .map(str::to_owned)
@@ -148,8 +156,8 @@ fn wrappers_and_repetition_say_nothing() {
     });
 }
 
-/// The protocol of filters, and the kind of classful qdisc, matter to filters and to shares; that a default class is
-/// missing and how long a queue is has nothing to do with them.
+/// The protocol of filters, and the kind of classful qdisc, matter to filters and to shares; that a default
+/// class is missing and how long a queue is has nothing to do with them.
 #[test]
 fn rules_of_classes_hold_whatever_classifies() {
     let of = |all: &[Told], rules: &[&str]| -> Vec<(String, String)> {
@@ -159,7 +167,12 @@ fn rules_of_classes_hold_whatever_classifies() {
     for_all("twins", |place, seed, policy, plain| {
         let rules = [" R3", " R4", " R5", " R12", " R13", " R19"];
         let all = told(place, &policy.commands(Wording { protocol: "all", ..PLAIN }));
-        assert_eq!(of(&all, &rules), of(plain, &rules), "protocol all, seed {seed}: {:#?}", policy.commands(PLAIN));
+        assert_eq!(
+            of(&all, &rules),
+            of(plain, &rules),
+            "protocol all, seed {seed}: {:#?}",
+            policy.commands(PLAIN)
+        );
 
         let twin = Wording { kind: "hfsc", ..PLAIN };
         let mut all = told(place, &policy.commands(twin));
@@ -191,15 +204,21 @@ fn what_is_fixed_is_gone() {
             let of_level = findings.iter().filter(|finding| finding["level"] == level).count();
             assert_eq!(found[count], of_level, "seed {seed}");
         }
-        let has_edits = |finding: &Value| finding["fix"]["edits"].as_array().is_some_and(|edits| !edits.is_empty());
+        let has_edits =
+            |finding: &Value| finding["fix"]["edits"].as_array().is_some_and(|edits| !edits.is_empty());
         let mut last = policy.commands(PLAIN);
         let mut turns = 0;
         while document(&script)["findings"].as_array().is_some_and(|all| all.iter().any(has_edits)) {
             turns += 1;
-            assert!(turns <= TURNS, "seed {seed}: something is said to be fixed and is not in\n{}", last.join("\n"));
+            assert!(
+                turns <= TURNS,
+                "seed {seed}: something is said to be fixed and is not in\n{}",
+                last.join("\n")
+            );
             let copy = place.0.join("fixed.sh");
             let words = ["check", "--fail-on", "never", "--fix"];
-            let output = Command::new(TIDEGATE).args(words).args([&copy, &script]).output().expect("tidegate runs");
+            let output =
+                Command::new(TIDEGATE).args(words).args([&copy, &script]).output().expect("tidegate runs");
             let said = String::from_utf8_lossy(&output.stdout);
             let fixed = std::fs::read_to_string(&copy).expect("the copy");
             let lines: Vec<String> = fixed.lines().map(str::to_owned).collect();

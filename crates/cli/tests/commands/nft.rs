@@ -59,7 +59,8 @@ impl Rig {
         String::from_utf8_lossy(if reply.code == 0 { &reply.stdout } else { &reply.stderr }).into_owned()
     }
 
-    /// Mark, priority and DS field of a packet of the machine's own when it leaves by eth0; `None`: it does not.
+    /// Mark, priority and DS field of a packet of the machine's own when it leaves by eth0; `None`: it does
+    /// not.
     fn sends(&mut self, head: Head, now: u64) -> Option<(u32, u32, u8)> {
         let pkt = self.pool.insert(Meta::of(&head, 200), head).expect("room");
         let eth0 = self.machine.gateway.device("eth0").expect("there from the start");
@@ -94,13 +95,15 @@ fn udp(v6: bool, dport: u16, dsfield: u8) -> Head {
 
 #[test]
 fn the_kernel_refuses_as_recorded() {
-    let begin = "table inet t {\n chain x {\n }\n chain c {\n type filter hook postrouting priority mangle;\n }\n}\n";
+    let begin =
+        "table inet t {\n chain x {\n }\n chain c {\n type filter hook postrouting priority mangle;\n }\n}\n";
     let (mut differing, mut compared) = (Vec::new(), 0);
     for case in REFUSED.split("\n> ").skip(1) {
         let mut lines = case.lines();
         let words = lines.next().unwrap_or_default();
         let wanted: Vec<&str> = lines.collect();
-        let of_kernel = wanted.iter().any(|line| line.contains("No such file") || line.contains("Could not process"));
+        let of_kernel =
+            wanted.iter().any(|line| line.contains("No such file") || line.contains("Could not process"));
         // Families that are refused by name.
         if !of_kernel || words.contains("bridge") {
             continue;
@@ -166,12 +169,13 @@ fn rules_do_what_they_say() {
         assert_eq!(rig.sends(head, 10 + number as u64), wanted, "row {number}");
     }
     assert!(
-        rig.says("list chain inet q mark").contains("counter packets 2 bytes 372 meta mark set meta mark | 0x00000010")
+        rig.says("list chain inet q mark")
+            .contains("counter packets 2 bytes 372 meta mark set meta mark | 0x00000010")
     );
 }
 
-/// Before the lookup at -200 nobody knows a connection; of chains with one priority the one made last is asked first; what has no
-/// connection goes no further where ct mark is read. As Linux 6.18 answered.
+/// Before the lookup at -200 nobody knows a connection; of chains with one priority the one made last is
+/// asked first; what has no connection goes no further where ct mark is read. As Linux 6.18 answered.
 #[test]
 fn order_and_connections_are_the_kernels() {
     let mut rig = Rig::new(
@@ -179,12 +183,16 @@ fn order_and_connections_are_the_kernels() {
          table ip b {\n chain two {\n type filter hook output priority 0;\n meta mark 1 counter comment \"later\"\n meta mark 0 counter comment \"first\"\n }\n }\n\
          table ip c {\n chain raw {\n type filter hook output priority -300;\n udp dport 7 notrack\n }\n\
          chain m {\n type filter hook output priority -150;\n counter meta mark set ct mark\n ct mark 0 counter\n ct mark != 1 counter\n\
-         ct mark set 5 counter comment \"goes on\"\n ct state untracked counter\n ct bytes < 10 counter\n }\n }\n",
+         ct mark set 5 counter comment \"goes on\"\n ct state untracked counter\n ct bytes < 10 counter\n \
+         }\n }\n",
     );
     rig.sends(udp(false, 7, 0), 5);
     let listed = rig.says("list table ip b");
     assert!(listed.contains("meta mark 0x00000001 counter packets 0 bytes 0 comment \"later\""), "{listed}");
-    assert!(listed.contains("meta mark 0x00000000 counter packets 1 bytes 186 comment \"first\""), "{listed}");
+    assert!(
+        listed.contains("meta mark 0x00000000 counter packets 1 bytes 186 comment \"first\""),
+        "{listed}"
+    );
     let counts: Vec<String> = rig
         .says("list chain ip c m")
         .lines()
@@ -236,7 +244,8 @@ fn a_text_is_carried_out_whole_or_not_at_all() {
     let told = String::from_utf8_lossy(&reply.stderr).into_owned();
     assert!(
         told.starts_with(
-            "/dev/stdin:3:15-18: Error: Could not process rule: No such file or directory\nadd rule ip x nope accept\n"
+            "/dev/stdin:3:15-18: Error: Could not process rule: No such file or directory\nadd rule ip x \
+            nope accept\n"
         ),
         "{told}"
     );
@@ -257,7 +266,9 @@ fn tables_of_iptables_are_shown() {
     let args = words.split(' ').map(String::from).collect();
     assert_eq!(face.answer(&Call { tool: "iptables".into(), args, stdin: None, cwd: "/".into() }).code, 0);
     // As nft 1.0.6 lists it, but for the width of the mark.
-    let wanted = "# Warning: table ip mangle is managed by iptables-nft, do not touch!\ntable ip mangle {\n\tchain POSTROUTING {\n\t\t\
-        type filter hook postrouting priority mangle; policy accept;\n\t\toifname \"eth0\" tcp dport 22 counter packets 0 bytes 0 meta mark set 0x00000003\n\t}\n}\n";
+    let wanted = "# Warning: table ip mangle is managed by iptables-nft, do not touch!\ntable ip mangle \
+    {\n\tchain POSTROUTING {\n\t\t\
+        type filter hook postrouting priority mangle; policy accept;\n\t\toifname \"eth0\" tcp dport 22 \
+        counter packets 0 bytes 0 meta mark set 0x00000003\n\t}\n}\n";
     assert_eq!(rig.says("list ruleset"), wanted);
 }

@@ -1,4 +1,5 @@
-//! Files of results: none replaces what its command has read, or another result; what cannot be written is refused.
+//! Files of results: none replaces what its command has read, or another result; what cannot be written is
+//! refused.
 
 use crate::common;
 
@@ -66,7 +67,8 @@ fn no_result_replaces_what_the_command_has_read() {
         return;
     }
     let place = inputs("outputs-inputs");
-    let graph = ["x.sh", "./x.sh", "lib/../x.sh", "lib/link", "hard.sh", "rates.conf", "lib/names.sh", "hosts.list"];
+    let graph =
+        ["x.sh", "./x.sh", "lib/../x.sh", "lib/link", "hard.sh", "rates.conf", "lib/names.sh", "hosts.list"];
     let mut cases: Vec<(Vec<&str>, &str)> = graph.map(|to| (vec!["graph", "x.sh", "-o", to], to)).to_vec();
     let short = ["--up", "1mbit", "--down", "1mbit", "--duration", "1s", "--load", "empty"];
     cases.push((vec!["graph", "x.sh", "-o", "argument", "--", "argument"], "argument"));
@@ -87,7 +89,10 @@ fn no_result_replaces_what_the_command_has_read() {
         let (code, said) = run(&place.0, &words);
         assert!(code.is_some_and(|code| code != 0), "{words:?}: {said}");
         assert!(said.contains(&format!("cannot write {to}: that file")), "{words:?}: {said}");
-        assert!(said.contains("is an input of this command; name another for the result"), "{words:?}: {said}");
+        assert!(
+            said.contains("is an input of this command; name another for the result"),
+            "{words:?}: {said}"
+        );
         assert_eq!(content(to), before, "{words:?}");
     }
     // Other files beside them are written, also for the second time.

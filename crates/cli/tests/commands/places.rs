@@ -1,4 +1,5 @@
-//! Where the findings of `check` stand: at the words that people wrote, through functions, variables and files.
+//! Where the findings of `check` stand: at the words that people wrote, through functions, variables and
+//! files.
 
 use crate::common;
 
@@ -38,7 +39,8 @@ leaf 20 3
         let file = Path::new(place["file"].as_str().unwrap_or_default()).file_name().unwrap_or_default();
         format!("{}:{}", file.to_string_lossy(), place["line"])
     };
-    let all = |places: &Value| places.as_array().expect("a list").iter().map(at).collect::<Vec<_>>().join(" ");
+    let all =
+        |places: &Value| places.as_array().expect("a list").iter().map(at).collect::<Vec<_>>().join(" ");
     let told = |rule: &str| -> Vec<String> {
         let of_rule = findings.iter().filter(|finding| finding["rule"] == rule);
         let told = |finding: &Value| {
@@ -64,7 +66,8 @@ leaf 20 3
         .expect("the script")
         .replace("limit $limit", "limit $limit # tidegate: allow R13");
     let quiet = place.script("quiet.sh", quiet);
-    let report: Value = serde_json::from_str(&check(&["--json", quiet.to_str().expect("a name")])).expect("is JSON");
+    let report: Value =
+        serde_json::from_str(&check(&["--json", quiet.to_str().expect("a name")])).expect("is JSON");
     assert_eq!(report["silenced"], 1);
 }
 
@@ -87,8 +90,10 @@ add 444 10 ip 9999999
 add 445 10 ip
 ",
     );
-    let report: Value = serde_json::from_str(&check(&["--json", script.to_str().expect("a name")])).expect("is JSON");
-    let refused = report["findings"].as_array().expect("a list").iter().filter(|finding| finding["rule"] == "C1");
+    let report: Value =
+        serde_json::from_str(&check(&["--json", script.to_str().expect("a name")])).expect("is JSON");
+    let refused =
+        report["findings"].as_array().expect("a list").iter().filter(|finding| finding["rule"] == "C1");
     let calls = |finding: &Value| -> Vec<u64> {
         let from = finding["called_from"].as_array().expect("a list").iter();
         let lines: Vec<u64> = from.filter_map(|place| place["line"].as_u64()).collect();

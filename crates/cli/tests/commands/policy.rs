@@ -1,4 +1,5 @@
-//! Short policies: every preset is carried out, again and again; what is wrong is named; what is read back is what was meant.
+//! Short policies: every preset is carried out, again and again; what is wrong is named; what is read back is
+//! what was meant.
 
 use crate::common;
 
@@ -19,7 +20,8 @@ fn tidegate(place: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 fn preset(name: &str, lan: bool) -> String {
     let lan = if lan { "lan = \"br-lan\"\n" } else { "" };
     format!(
-        "device = \"eth0\"\n{lan}link = \"vdsl2 pppoe\"\nup = \"10mbit\"\ndown = \"50mbit\"\npreset = \"{name}\"\nbuckets = 4\n"
+        "device = \"eth0\"\n{lan}link = \"vdsl2 pppoe\"\nup = \"10mbit\"\ndown = \"50mbit\"\npreset \
+        = \"{name}\"\nbuckets = 4\n"
     )
 }
 
@@ -34,11 +36,16 @@ fn presets_are_carried_out_and_again() {
         place.file("p.toml", preset(name, lan));
         let (code, once, errors) = tidegate(&place.0, &["run", "--print", "tree", "p.toml"]);
         assert_eq!(code, Some(0), "{name}: {errors}");
-        assert!(errors.contains(" 0 refused") || errors.contains("as the script expects"), "{name}: {errors}");
+        assert!(
+            errors.contains(" 0 refused") || errors.contains("as the script expects"),
+            "{name}: {errors}"
+        );
         let (_, script, _) = tidegate(&place.0, &["policy", "show", "p.toml"]);
-        let twice = format!("{}set -e\n{script}{script}", if lan { "ip link add br-lan type bridge\n" } else { "" });
+        let twice =
+            format!("{}set -e\n{script}{script}", if lan { "ip link add br-lan type bridge\n" } else { "" });
         place.script("twice.sh", twice);
-        let (code, again, errors) = tidegate(&place.0, &["run", "--print", "tree", "--dev", "eth0", "twice.sh"]);
+        let (code, again, errors) =
+            tidegate(&place.0, &["run", "--print", "tree", "--dev", "eth0", "twice.sh"]);
         assert_eq!(code, Some(0), "{name}: {errors}");
         // What the kernel numbers itself goes on being counted.
         let plain = |text: &str| -> Vec<String> {
@@ -57,7 +64,11 @@ fn mistakes_are_named_where_they_stand() {
     let begin = "device = \"eth0\"\nup = \"10mbit\"\n";
     let table = [
         ("up = \"10mbit\"\n", "f:1:1: no device is named", "device = \"eth0\""),
-        ("device = \"eth0\"\n", "f:1:1: neither up nor down is given, so nothing is shaped", "up = \"38mbit\""),
+        (
+            "device = \"eth0\"\n",
+            "f:1:1: neither up nor down is given, so nothing is shaped",
+            "up = \"38mbit\"",
+        ),
         ("devise = \"eth0\"\n", "f:1:1: unknown key \"devise\"", "Did you mean \"device\"?"),
         ("device = \"eth0\"\nup = 38\n", "f:2:6: up needs a unit", "up = \"38mbit\""),
         ("device = \"eth0\"\nup = \"38\"\n", "f:2:6: \"38\" is no rate: its unit is missing", "512kbit"),
@@ -71,13 +82,25 @@ fn mistakes_are_named_where_they_stand() {
         ("shape = \"0%\"\n", "f:1:9: \"0%\" is not from 1% to 100%", "95%"),
         ("lan = \"eth0\"\n", "f:1:7: lan and device are the same", "leave lan out"),
         ("apps = [\"voip\"]\n", "f:1:1: \"apps\" does not stand here", "[classes.NAME]"),
-        ("[classes.a]\napps = [\"voipp\"]\n", "f:2:9: unknown application \"voipp\"", "Did you mean \"voip\"?"),
+        (
+            "[classes.a]\napps = [\"voipp\"]\n",
+            "f:2:9: unknown application \"voipp\"",
+            "Did you mean \"voip\"?",
+        ),
         ("[classes.a]\nports = [\"udp 70000\"]\n", "f:2:10: \"udp 70000\" names no ports", "1 to 65535"),
         ("[classes.a]\ndscp = [\"AF99\"]\n", "f:2:9: unknown DSCP \"AF99\"", "AF11 to AF43"),
-        ("[classes.a]\nhosts = [\"printer\"]\n", "f:2:10: \"printer\" is no address", "names are not looked up"),
+        (
+            "[classes.a]\nhosts = [\"printer\"]\n",
+            "f:2:10: \"printer\" is no address",
+            "names are not looked up",
+        ),
         ("[classes.a]\nafter = \"10\"\n", "f:2:9: \"10\" is no size", "10MB"),
         ("[classes.a]\nfirst = 1\nports = [\"22\"]\n", "f:2:9: first takes true or false", "first = true"),
-        ("[classes.a]\nup = \"1mbit\"\nports = [\"22\"]\n", "f:2:1: \"up\" does not stand here", "top of the file"),
+        (
+            "[classes.a]\nup = \"1mbit\"\nports = [\"22\"]\n",
+            "f:2:1: \"up\" does not stand here",
+            "top of the file",
+        ),
         ("[classes.a]\nshare = \"20%\"\n", "f:1:10: nothing belongs to the class \"a\"", "apps, ports, dscp"),
         (
             "[classes.a]\nports = [\"1\"]\nshare = \"60%\"\n[classes.b]\nports = [\"2\"]\nshare = \"60%\"\n",
@@ -94,8 +117,11 @@ fn mistakes_are_named_where_they_stand() {
     for (text, what, remedy) in table {
         let whole = text.starts_with("up") || text.starts_with("devi");
         // Lines are counted in the text shown here.
-        let (text, shift) =
-            if whole || text.starts_with("x =") { (text.to_owned(), 0) } else { (format!("{begin}{text}"), 2) };
+        let (text, shift) = if whole || text.starts_with("x =") {
+            (text.to_owned(), 0)
+        } else {
+            (format!("{begin}{text}"), 2)
+        };
         place.file("f.toml", &text);
         let (code, _, told) = tidegate(&place.0, &["policy", "show", "f.toml"]);
         let mut parts = what.splitn(3, ':');
@@ -116,13 +142,17 @@ fn all_mistakes_are_told_at_once() {
     let place = Place::new("mistakes-all");
     place.file("f.toml", "devise = \"eth0\"\nup = 38\n");
     let (_, _, told) = tidegate(&place.0, &["policy", "show", "f.toml"]);
-    let wanted = "f.toml:1:1: unknown key \"devise\"\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Did you mean \"device\"? `tidegate policy help device` says what it takes.\n\
-                  f.toml:1:1: no device is named\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Write device = \"eth0\" (`ip link` lists the devices).\n\
-                  f.toml:2:6: up needs a unit\n  2 | up = 38\n    |      ^^\n  remedy: Write up = \"38mbit\" if megabits a second are meant.\n";
+    let wanted = "f.toml:1:1: unknown key \"devise\"\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Did \
+    you mean \"device\"? `tidegate policy help device` says what it takes.\n\
+                  f.toml:1:1: no device is named\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Write \
+                  device = \"eth0\" (`ip link` lists the devices).\n\
+                  f.toml:2:6: up needs a unit\n  2 | up = 38\n    |      ^^\n  remedy: Write up \
+                  = \"38mbit\" if megabits a second are meant.\n";
     assert_eq!(told, wanted);
 }
 
-/// The class of each port by the first rule that has it: a port of an earlier class need not be read back in a later one.
+/// The class of each port by the first rule that has it: a port of an earlier class need not be read back in
+/// a later one.
 fn first_class_of_ports(rules: &[String]) -> BTreeMap<(String, u16), String> {
     let mut found = BTreeMap::new();
     for rule in rules {
@@ -139,7 +169,8 @@ fn first_class_of_ports(rules: &[String]) -> BTreeMap<(String, u16), String> {
     found
 }
 
-/// What is read back from the machine has the classes, in their order, with what belongs to them and their shares.
+/// What is read back from the machine has the classes, in their order, with what belongs to them and their
+/// shares.
 #[test]
 fn what_is_read_back_is_what_was_meant() {
     if skip() {
@@ -157,16 +188,19 @@ fn what_is_read_back_is_what_was_meant() {
             // The classes by their ranks and queues; rates may differ by what a per cent rounds away.
             let class = |line: &str| {
                 let words: Vec<&str> = line.split(' ').collect();
-                let after = |key: &str| words.iter().position(|word| *word == key).map(|at| words[at + 1].to_owned());
+                let after =
+                    |key: &str| words.iter().position(|word| *word == key).map(|at| words[at + 1].to_owned());
                 Some((after("dev")?, after("classid")?, after("prio")?))
             };
-            let classes: Vec<_> = out.lines().filter(|line| line.contains(" htb ")).filter_map(class).collect();
+            let classes: Vec<_> =
+                out.lines().filter(|line| line.contains(" htb ")).filter_map(class).collect();
             let rules: Vec<String> = out
                 .lines()
                 .filter(|line| line.contains("meta priority set 1:"))
                 .map(|line| line.trim().split(" comment").next().unwrap_or_default().to_owned())
                 .collect();
-            let (ports, rules): (Vec<String>, Vec<String>) = rules.into_iter().partition(|rule| rule.contains("port "));
+            let (ports, rules): (Vec<String>, Vec<String>) =
+                rules.into_iter().partition(|rule| rule.contains("port "));
             (classes, rules, first_class_of_ports(&ports))
         };
         assert_eq!(tree("q.toml"), tree("p.toml"), "{name}: {text}");
@@ -187,29 +221,35 @@ fn what_does_not_fit_is_said() {
          tc class add dev eth0 parent 1:1 classid 1:20 htb rate 3mbit ceil 8mbit prio 1\n\
          tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit prio 2\n\
          tc qdisc add dev eth0 parent 1:10 pfifo limit 20\n\
-         tc qdisc add dev eth0 parent 1:20 red limit 100k min 5k max 20k avpkt 1000 burst 10 bandwidth 3mbit\n\
+         tc qdisc add dev eth0 parent 1:20 red limit 100k min 5k max 20k avpkt 1000 burst 10 bandwidth \
+         3mbit\n\
          tc qdisc add dev eth0 parent 1:30 fq_codel\n\
          tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xffff flowid 1:10\n\
          tc filter add dev eth0 parent 1: protocol ip prio 2 handle 2 fw flowid 1:20\n\
          iptables -t mangle -A POSTROUTING -o eth0 -p tcp -m multiport --dports 80,443 -j MARK --set-mark 2\n\
-         iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -m length --length 0:500 -j MARK --set-mark 2\n",
+         iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -m length --length 0:500 -j MARK \
+         --set-mark 2\n",
     );
     let (code, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
     assert_eq!(code, Some(1));
     let wanted = "device = \"eth0\"\nshape = \"100%\"\nup = \"10000kbit\"\nfair = \"flow\"\n\n\
                   [classes.class10]\nports = [\"remote 5060\"]\nshare = \"20%\"\nqueue = \"plain\"\n\n\
-                  [classes.class20]\nports = [\"tcp remote 80\", \"tcp remote 443\"]\nshare = \"30%\"\nceil = \"80%\"\nqueue = \"fair\"\nfair = \"flow\"\n";
+                  [classes.class20]\nports = [\"tcp remote 80\", \"tcp remote 443\"]\nshare = \"30%\"\nceil \
+                  = \"80%\"\nqueue = \"fair\"\nfair = \"flow\"\n";
     assert_eq!(text, wanted);
     assert!(
-        told.contains("does not fit: the red in class 1:20 of eth0: a fair queue (fq_codel) stands in its place"),
+        told.contains(
+            "does not fit: the red in class 1:20 of eth0: a fair queue (fq_codel) stands in its place"
+        ),
         "{told}"
     );
-    let long = "the rule `-o eth0 -p tcp -m tcp --dport 22 -m length --length 0:500 -j MARK --set-xmark 0x2/0xffffffff` to 1:20, \
-                which asks for the length: it is left out";
+    let long = "the rule `-o eth0 -p tcp -m tcp --dport 22 -m length --length 0:500 -j MARK --set-xmark \
+    0x2/0xffffffff` to 1:20, which asks for the length: it is left out";
     assert!(told.contains(long), "{told}");
 }
 
-/// Classes below classes: the leaves with their own rates and the least ceiling above them; what is between is named.
+/// Classes below classes: the leaves with their own rates and the least ceiling above them; what is between
+/// is named.
 #[test]
 fn leaves_of_nested_classes_become_classes() {
     if skip() {
@@ -231,23 +271,27 @@ fn leaves_of_nested_classes_become_classes() {
          tc filter add dev eth0 parent 1:10 protocol ip prio 1 u32 match u32 0 0 flowid 1:12\n\
          tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 192.0.2.0/24 flowid 1:20\n\
          tc filter add dev eth0 parent 1:20 protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:21\n\
-         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 443 0xffff police rate 1mbit burst 9k \
+         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 443 0xffff police rate \
+         1mbit burst 9k \
          drop flowid 1:21\n\
          iptables -t mangle -A FORWARD -p udp -j MARK --set-mark 9\n",
     );
     let (code, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
     assert_eq!(code, Some(1));
     let wanted = "device = \"eth0\"\nshape = \"100%\"\nup = \"10000kbit\"\nfair = \"none\"\n\n\
-                  [classes.class11]\nports = [\"remote 22\"]\nshare = \"10%\"\nceil = \"60%\"\nqueue = \"plain\"\n\n\
-                  [classes.class12]\nhosts = [\"10.0.0.0/8\"]\nshare = \"30%\"\nceil = \"40%\"\nqueue = \"plain\"\n\n\
+                  [classes.class11]\nports = [\"remote 22\"]\nshare = \"10%\"\nceil = \"60%\"\nqueue \
+                  = \"plain\"\n\n\
+                  [classes.class12]\nhosts = [\"10.0.0.0/8\"]\nshare = \"30%\"\nceil = \"40%\"\nqueue \
+                  = \"plain\"\n\n\
                   [classes.class21]\nports = [\"remote 443\"]\nshare = \"40%\"\nqueue = \"plain\"\n";
     assert_eq!(text, wanted, "{told}");
     for line in [
-        "class 1:10 of eth0, from which 1:11 and 1:12 borrow: it is left out, as a short policy has one level of classes: they \
-         keep their rates and ceilings and borrow from the link, and nothing holds them to 6 Mbit/s together",
+        "class 1:10 of eth0, from which 1:11 and 1:12 borrow: it is left out, as a short policy has one \
+        level of classes: they keep their rates and ceilings and borrow from the link, and nothing holds \
+        them to 6 Mbit/s together",
         "class 1:20 of eth0, from which 1:21 and 1:22 borrow: it is left out",
-        "the u32 filter of preference 1 at 1:20 of eth0 to 1:21, which is asked only of what other filters lead to 1:20: it is \
-         left out",
+        "the u32 filter of preference 1 at 1:20 of eth0 to 1:21, which is asked only of what other filters \
+        lead to 1:20: it is left out",
         "the u32 filter of preference 1 at 1: of eth0 to 1:20: it is left out",
         "the policer at 1 Mbit/s of the u32 filter of preference 1 at 1: of eth0 to 1:21: it is left out",
         "the rule `-p udp -j MARK --set-xmark 0x9/0xffffffff` in mangle FORWARD: it is left out",
@@ -259,7 +303,8 @@ fn leaves_of_nested_classes_become_classes() {
     assert_eq!(tidegate(&place.0, &["policy", "show", "y.toml"]).0, Some(0));
 }
 
-/// The ping's and the call's delay while two uploads and three downloads fill the link, without and with each preset.
+/// The ping's and the call's delay while two uploads and three downloads fill the link, without and with each
+/// preset.
 #[test]
 fn presets_keep_the_delay_short() {
     if skip() {
@@ -286,8 +331,11 @@ fn presets_keep_the_delay_short() {
         let (code, out, errors) = tidegate(&place.0, &args);
         assert_eq!(code, Some(0), "{name}: {errors}");
         let ping = |how: &str| -> String {
-            let line =
-                out.lines().find(|line| line.starts_with(&format!("both  {how} "))).unwrap_or_default().to_owned();
+            let line = out
+                .lines()
+                .find(|line| line.starts_with(&format!("both  {how} ")))
+                .unwrap_or_default()
+                .to_owned();
             line.split_whitespace()
                 .skip_while(|word| *word != how)
                 .filter(|word| *word != "ms")
@@ -296,14 +344,23 @@ fn presets_keep_the_delay_short() {
                 .to_owned()
         };
         let probe = |what: &str| -> String {
-            let line = out.lines().find(|line| line.starts_with("both") && line.contains(what)).unwrap_or_default();
-            line.split("  ").map(str::trim).find(|cell| cell.contains('→')).unwrap_or_default().replace('→', "->")
+            let line =
+                out.lines().find(|line| line.starts_with("both") && line.contains(what)).unwrap_or_default();
+            line.split("  ")
+                .map(str::trim)
+                .find(|cell| cell.contains('→'))
+                .unwrap_or_default()
+                .replace('→', "->")
         };
         let (before, after) = (ping("without"), ping("with"));
         let delay: f64 = after.parse().unwrap_or(f64::MAX);
         assert!(delay < 60.0, "{name}: {out}");
         let way = if lan { "lan" } else { "ifb" };
-        table.push_str(&format!("{name} {way}: {before} -> {after}, {}, {}\n", probe("what we hear"), probe("DNS")));
+        table.push_str(&format!(
+            "{name} {way}: {before} -> {after}, {}, {}\n",
+            probe("what we hear"),
+            probe("DNS")
+        ));
     }
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/policy-try.txt");
     if std::env::var_os("TIDEGATE_BLESS").is_some() {
@@ -320,12 +377,16 @@ fn every_word_is_explained() {
     for key in &KEYS {
         assert!(help::word(key.name).is_ok_and(|text| text.contains(key.about)), "{}", key.name);
         let top = &schema["properties"];
-        let properties =
-            if key.section == Section::Top { top } else { &top["classes"]["additionalProperties"]["properties"] };
+        let properties = if key.section == Section::Top {
+            top
+        } else {
+            &top["classes"]["additionalProperties"]["properties"]
+        };
         assert!(properties[key.name]["description"].is_string(), "{}", key.name);
         // Twice the same key is no TOML.
-        let said =
-            |name: &str, text: &'static str| if key.section == Section::Top && key.name == name { "" } else { text };
+        let said = |name: &str, text: &'static str| {
+            if key.section == Section::Top && key.name == name { "" } else { text }
+        };
         let begin = format!(
             "{}{}{}",
             said("device", "device = \"eth0\"\n"),
@@ -341,8 +402,11 @@ fn every_word_is_explained() {
         let (code, _, told) = tidegate(&place.0, &["policy", "show", "p.toml"]);
         assert_eq!(code, Some(0), "{text}{told}");
     }
-    let names =
-        APPS.iter().map(|app| app.name).chain(LINKS.iter().map(|link| link.name)).chain(PRESETS.iter().map(|p| p.name));
+    let names = APPS
+        .iter()
+        .map(|app| app.name)
+        .chain(LINKS.iter().map(|link| link.name))
+        .chain(PRESETS.iter().map(|p| p.name));
     for name in names {
         assert!(help::word(name).is_ok(), "{name}");
         assert!(help::list().contains(name), "{name}");
@@ -447,12 +511,12 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowi
     let (code, _, errors) = tidegate(&place.0, &["check", "--fail-on", "error", "again.toml"]);
     assert_eq!(code, Some(0), "{errors}");
 
-    let flower = "tc filter add dev eth0 parent 1: protocol ip prio 7 flower ip_proto tcp dst_port 80 classid 1:30\n";
-    assert!(
-        from("flower.sh", script("900kbit", flower)).2.contains(
-            "the flower filter of preference 7 at 1: of eth0 to 1:30, which asks what a short policy has no words for: it is left out"
-        )
-    );
+    let flower =
+        "tc filter add dev eth0 parent 1: protocol ip prio 7 flower ip_proto tcp dst_port 80 classid 1:30\n";
+    assert!(from("flower.sh", script("900kbit", flower)).2.contains(
+        "the flower filter of preference 7 at 1: of eth0 to 1:30, which asks what a short policy has no \
+            words for: it is left out"
+    ));
 
     let police = "tc qdisc add dev eth0 handle ffff: ingress
 tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8mbit burst 20k drop flowid :1
@@ -460,7 +524,8 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     assert!(from("police.sh", script("900kbit", police)).2.contains("the policer of what arrives by eth0"));
 
     // What becomes something else, or leads nowhere, is told.
-    let mail = "tc filter add dev eth0 parent 1: protocol ip prio 7 u32 match ip dport 25 0xffff flowid 1:77\n\
+    let mail = "tc filter add dev eth0 parent 1: protocol ip prio 7 u32 match ip dport 25 0xffff flowid \
+    1:77\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
                 tc qdisc replace dev eth0 parent 1:30 sfq\n";
     let told = from("odd.sh", script("900kbit", mail)).2;
@@ -472,17 +537,21 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
         assert!(told.contains(odd), "{odd}: {told}");
     }
 
-    // A rule that asks for devices does not take everything, and an action may write the mark that a filter asks for.
+    // A rule that asks for devices does not take everything, and an action may write the mark that a filter
+    // asks for.
     let devices = "tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
                    iptables -t mangle -A FORWARD -i eth2 -o eth0 -j MARK --set-mark 9\n";
     let told = from("devices.sh", script("900kbit", devices)).2;
-    let came_in = "to 1:30, which takes everything that came in by eth2 and that no later rule marks: it is left out";
+    let came_in =
+        "to 1:30, which takes everything that came in by eth2 and that no later rule marks: it is left out";
     assert!(told.contains(came_in), "{told}");
     let action = "tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
                   tc qdisc add dev eth0 clsact\n\
-                  tc filter add dev eth0 egress protocol ip prio 3 u32 match ip dport 25 0xffff action skbedit mark 9\n";
+                  tc filter add dev eth0 egress protocol ip prio 3 u32 match ip dport 25 0xffff action \
+                  skbedit mark 9\n";
     let told = from("action.sh", script("900kbit", action)).2;
-    let writes = "the filter to 1:30 for mark 0x9, which an action of the u32 filter of preference 3 at ffff:fff3 of eth0 writes";
+    let writes = "the filter to 1:30 for mark 0x9, which an action of the u32 filter of preference 3 at \
+    ffff:fff3 of eth0 writes";
     assert!(told.contains(writes) && !told.contains("which no rule here sets"), "{told}");
 
     let (_, text, told) = from("slow.sh", script("100bit", ""));
@@ -499,14 +568,18 @@ fn what_a_short_policy_cannot_say_is_named() {
     let place = Place::new("policy-named");
     let tree = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                 tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit overhead 26 mpu 64\n\
-                tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 0 overhead 26 mpu 64\n\
-                tc class add dev eth0 parent 1:1 classid 1:20 htb rate 2mbit ceil 10mbit prio 0 overhead 26 mpu 64\n\
-                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit prio 2 overhead 26 mpu 64\n";
+                tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 0 overhead 26 \
+                mpu 64\n\
+                tc class add dev eth0 parent 1:1 classid 1:20 htb rate 2mbit ceil 10mbit prio 0 overhead 26 \
+                mpu 64\n\
+                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit prio 2 overhead 26 \
+                mpu 64\n";
     let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 30\n\
                 tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 9mbit ul m2 9mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:10 hfsc rt m1 4mbit d 20ms m2 1mbit ls m2 1mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:30 hfsc ls m2 8mbit\n";
-    let filter = |asks: &str| format!("tc filter add dev eth0 parent 1: protocol ip prio 1 u32 {asks} flowid 1:10\n");
+    let filter =
+        |asks: &str| format!("tc filter add dev eth0 parent 1: protocol ip prio 1 u32 {asks} flowid 1:10\n");
     let fw = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10\n\
               tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw flowid 1:20\n\
               iptables -t mangle -A FORWARD -j MARK --set-mark 1\n\
@@ -532,7 +605,8 @@ fn what_a_short_policy_cannot_say_is_named() {
             vec![],
             vec![
                 "the rule `-j MARK --set-xmark 0x1/0xffffffff` to 1:10, which takes everything",
-                "the rule `-i br0 -j MARK --set-xmark 0x2/0xffffffff` in mangle PREROUTING, whose mark no packet has that comes to a queue",
+                "the rule `-i br0 -j MARK --set-xmark 0x2/0xffffffff` in mangle PREROUTING, whose mark no \
+                packet has that comes to a queue",
                 "class 1:10 of eth0, to which nothing leads",
             ],
             vec![],

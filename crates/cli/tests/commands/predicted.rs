@@ -1,8 +1,9 @@
 //! What the simulator predicts beside what real hosts measured: `docs/predicted-vs-measured.md`.
 //!
-//! The measured figures are kept in `data/lab-figures.tsv`; the predictions are made anew. `TIDEGATE_LAB=DIR TIDEGATE_BLESS=1 cargo test
-//! -p tidegate --test commands predicted::` takes new measurements from the results in DIR (`ARM-SCENARIO.json`, as `cargo xtask virtual-lab` and
-//! `tidegate lab FILE -o` write them) and writes the page.
+//! The measured figures are kept in `data/lab-figures.tsv`; the predictions are made anew. `TIDEGATE_LAB=DIR
+//! TIDEGATE_BLESS=1 cargo test -p tidegate --test commands predicted::` takes new measurements from the
+//! results in DIR (`ARM-SCENARIO.json`, as `cargo xtask virtual-lab` and `tidegate lab FILE -o` write them)
+//! and writes the page.
 
 use crate::common;
 
@@ -52,7 +53,8 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// All that is compared: of probes p50, p95, p99 and loss, of transfers the rate; of several alike the sum: which of them is ahead is chance.
+/// All that is compared: of probes p50, p95, p99 and loss, of transfers the rate; of several alike the sum:
+/// which of them is ahead is chance.
 fn is_compared(figure: &str) -> bool {
     if figure.strip_suffix(".rate").is_some_and(|id| group_of(id) != id) {
         return false;
@@ -87,7 +89,12 @@ fn read_measured() -> BTreeMap<Key, Figure> {
         };
         let number = |text: &str| text.parse::<f64>().expect("a number");
         let key = [arm, scenario, policy, load, figure].map(str::to_owned);
-        let found = Figure { median: number(median), least: number(least), most: number(most), unit: unit.to_owned() };
+        let found = Figure {
+            median: number(median),
+            least: number(least),
+            most: number(most),
+            unit: unit.to_owned(),
+        };
         all.insert(key, found);
     }
     all
@@ -96,14 +103,23 @@ fn read_measured() -> BTreeMap<Key, Figure> {
 fn write_measured(all: &BTreeMap<Key, Figure>) {
     let mut text = String::from("# arm\tscenario\tpolicy\tload\tfigure\tunit\tmedian\tleast\tmost\n");
     for (key, of) in all {
-        let _ = writeln!(text, "{}\t{}\t{:.9}\t{:.9}\t{:.9}", key.join("\t"), of.unit, of.median, of.least, of.most);
+        let _ = writeln!(
+            text,
+            "{}\t{}\t{:.9}\t{:.9}\t{:.9}",
+            key.join("\t"),
+            of.unit,
+            of.median,
+            of.least,
+            of.most
+        );
     }
     fs::write(data(MEASURED), text).expect("a file");
 }
 
 fn predicted(scenario: &str, words: &[&str]) -> BTreeMap<Key, Figure> {
     let file = root().join("scenarios").join(scenario).with_extension("toml");
-    let run = Command::new(TIDEGATE).arg("sim").arg(file).args(words).arg("--json").output().expect("it starts");
+    let run =
+        Command::new(TIDEGATE).arg("sim").arg(file).args(words).arg("--json").output().expect("it starts");
     let text = String::from_utf8(run.stdout).expect("text");
     figures_of("", scenario, &from_json(&text).unwrap_or_else(|error| panic!("{scenario}: {error:?}")))
 }
@@ -197,8 +213,9 @@ fn predictions_are_held_against_measurements() {
                     continue;
                 }
                 let place = [scenario, policy, load, figure];
-                let why =
-                    misses.iter().position(|(of, _)| of.iter().zip(place).all(|(pattern, text)| fits(pattern, text)));
+                let why = misses
+                    .iter()
+                    .position(|(of, _)| of.iter().zip(place).all(|(pattern, text)| fits(pattern, text)));
                 match why {
                     Some(why) => {
                         used[why] = true;
@@ -226,7 +243,8 @@ fn predictions_are_held_against_measurements() {
         fs::write(&path, &page).expect("a page");
     }
     assert!(unexplained.is_empty(), "a prediction is off, and {MISSES} does not say why:\n{unexplained}");
-    let idle: Vec<_> = misses.iter().zip(&used).filter(|(_, used)| !**used).map(|((place, _), _)| place).collect();
+    let idle: Vec<_> =
+        misses.iter().zip(&used).filter(|(_, used)| !**used).map(|((place, _), _)| place).collect();
     assert!(bless || idle.is_empty(), "{MISSES} explains what is no miss: {idle:?}");
     assert!(
         bless || fs::read_to_string(&path).expect("the page") == page,
@@ -253,11 +271,16 @@ fn whole(counts: &BTreeMap<&str, (usize, usize)>, tables: &str, misses: &[([Stri
     let [virtually, really] = ["virtual", "real"].map(|arm| counts[arm]);
     let mut page = format!(
         "# Predicted against measured\n\n\
-         `tidegate sim` predicts, `tidegate lab` measures: the same scenario, the same links and disciplines, but hosts with the TCP of a real\n\
-         Linux, real sockets and real pings. Twice: with the clock of a virtual machine that stands still while anything runs (Linux 6.1, no noise,\n\
-         the same bytes each time), and with the clock of a shared virtual machine of two processors (Linux 6.18, 2026-11-22, `--realtime`, other work\n\
-         going on beside it; runs that call themselves unreliable are left out; of several the middle, and the range of them). A figure is within the\n\
-         target if it is off by 10 % or 1 ms at most, a share or loss by 3 points; what is not stands in **bold**, with its reason.\n\n\
+         `tidegate sim` predicts, `tidegate lab` measures: the same scenario, the same links and \
+         disciplines, but hosts with the TCP of a real\n\
+         Linux, real sockets and real pings. Twice: with the clock of a virtual machine that stands still \
+         while anything runs (Linux 6.1, no noise,\n\
+         the same bytes each time), and with the clock of a shared virtual machine of two processors (Linux \
+         6.18, 2026-11-22, `--realtime`, other work\n\
+         going on beside it; runs that call themselves unreliable are left out; of several the middle, and \
+         the range of them). A figure is within the\n\
+         target if it is off by 10 % or 1 ms at most, a share or loss by 3 points; what is not stands in \
+         **bold**, with its reason.\n\n\
          | | within | of |\n|---|---:|---:|\n\
          | measured, virtual clock | {} | {} |\n| measured, this clock | {} | {} |\n",
         virtually.0, virtually.1, really.0, really.1
@@ -265,7 +288,8 @@ fn whole(counts: &BTreeMap<&str, (usize, usize)>, tables: &str, misses: &[([Stri
     page.push_str(tables);
     page.push_str("\n## Misses\n\n");
     page.push_str(
-        "Seconds and shares are as measured in these runs; a reason stands for all figures that refer to it.\n\n",
+        "Seconds and shares are as measured in these runs; a reason stands for all figures that refer to \
+        it.\n\n",
     );
     for (number, (_, reason)) in misses.iter().enumerate() {
         let _ = writeln!(page, "{}. {reason}", number + 1);

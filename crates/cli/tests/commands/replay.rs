@@ -1,9 +1,10 @@
 //! Recorded runs of a real kernel, done again: identical, or listed by name with what they wait for.
 //!
-//! `data/traces.tar.gz` holds recordings of whole situations; `data/answers.tar.gz` small ones, each the answer to one question that
-//! was once answered wrongly here; `data/translated.tar.gz` connections whose addresses and ports were translated;
-//! `data/routed.tar.gz` routed conversations behind rules of iptables; `data/redirects.tar.gz` packets led through an ifb, arriving and
-//! leaving, and listings of actions; `data/answers-rewrite.tar.gz` packets rewritten by actions, with the frames that left.
+//! `data/traces.tar.gz` holds recordings of whole situations; `data/answers.tar.gz` small ones, each the
+//! answer to one question that was once answered wrongly here; `data/translated.tar.gz` connections whose
+//! addresses and ports were translated; `data/routed.tar.gz` routed conversations behind rules of iptables;
+//! `data/redirects.tar.gz` packets led through an ifb, arriving and leaving, and listings of actions;
+//! `data/answers-rewrite.tar.gz` packets rewritten by actions, with the frames that left.
 
 use crate::common;
 
@@ -22,29 +23,37 @@ const ARCHIVES: &[(&str, &str)] = &[
     ("answers.tar.gz", "trees, filters, changes and deletes in the middle of a run"),
     ("answers-A.tar.gz", "trees with hfsc and qfq"),
     ("answers-filters.tar.gz", "u32 tables, flower, policers, chains, actions by themselves"),
-    ("answers-B.tar.gz", "red, choke, sfb, pie, sfq with random early detection, rate estimators, hysteresis"),
+    (
+        "answers-B.tar.gz",
+        "red, choke, sfb, pie, sfq with random early detection, rate estimators, hysteresis",
+    ),
     ("translated.tar.gz", "connections whose addresses and ports are translated"),
     ("redirects.tar.gz", "packets led through an ifb, listings of actions"),
     (
         "answers-kinds.tar.gz",
-        "netem: limits, second copies, marks, losses below others; trees with ets, fq, fq_pie, gred, hhf, skbprio",
+        "netem: limits, second copies, marks, losses below others; trees with ets, fq, fq_pie, gred, hhf, \
+        skbprio",
     ),
     (
         "answers-fuzz.tar.gz",
-        "what the fuzzer found: packets held for a look, ancestors told less than the truth, words of another kind, fq refused, devices that refuse what is led to them, wrong checksums, hops",
+        "what the fuzzer found: packets held for a look, ancestors told less than the truth, words of \
+        another kind, fq refused, devices that refuse what is led to them, wrong checksums, hops",
     ),
     (
         "answers-around.tar.gz",
-        "actions that ask for connections, packets led to where they arrive, devices they came in by, samples, resets",
+        "actions that ask for connections, packets led to where they arrive, devices they came in by, \
+        samples, resets",
     ),
     ("routed.tar.gz", "routed conversations behind rules of iptables"),
     (
         "answers-rewrite.tar.gz",
-        "actions that rewrite packets: nat, pedit, csum, vlan, skbmod, their words, and the frames that leave, octet by octet",
+        "actions that rewrite packets: nat, pedit, csum, vlan, skbmod, their words, and the frames that \
+        leave, octet by octet",
     ),
     (
         "answers-blocks.tar.gz",
-        "blocks of filters that devices share: one bucket for all, changes in the middle; what hooks without filters count; decisions by number",
+        "blocks of filters that devices share: one bucket for all, changes in the middle; what hooks \
+        without filters count; decisions by number",
     ),
     (
         "answers-cake.tar.gz",
@@ -59,13 +68,15 @@ fn count(archive: &str) -> usize {
 /// What differs between a recording and its replay; empty when nothing does.
 fn differences(dir: &Path) -> Vec<String> {
     let out = dir.join("replayed");
-    let run = Command::new(TIDEGATE).arg("replay").arg(dir).arg("--out").arg(&out).output().expect("tidegate runs");
+    let run =
+        Command::new(TIDEGATE).arg("replay").arg(dir).arg("--out").arg(&out).output().expect("tidegate runs");
     let mut found = Vec::new();
     if !run.status.success() {
         found.push(String::from_utf8_lossy(&run.stderr).trim().replace('\n', " / "));
     }
     for name in FILES {
-        let (Ok(wanted), ours) = (fs::read_to_string(dir.join(name)), fs::read_to_string(out.join(name))) else {
+        let (Ok(wanted), ours) = (fs::read_to_string(dir.join(name)), fs::read_to_string(out.join(name)))
+        else {
             continue;
         };
         found.extend(first_difference(name, &wanted, &ours.unwrap_or_default()));
@@ -78,7 +89,10 @@ fn differences(dir: &Path) -> Vec<String> {
 
 fn drops(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().skip(1).map(|line| line.rsplit_once(',').map_or(line, |(rest, _)| rest).to_owned() + "\n").collect()
+    text.lines()
+        .skip(1)
+        .map(|line| line.rsplit_once(',').map_or(line, |(rest, _)| rest).to_owned() + "\n")
+        .collect()
 }
 
 fn first_difference(name: &str, wanted: &str, ours: &str) -> Option<String> {
@@ -123,10 +137,12 @@ fn recordings_are_identical_or_wait_by_name() {
     tell_kinds(&waiting);
 }
 
-/// A row of the fidelity page for each kind: how many recordings it takes part in, and how many are identical.
+/// A row of the fidelity page for each kind: how many recordings it takes part in, and how many are
+/// identical.
 fn tell_kinds(waiting: &BTreeMap<&str, &str>) {
     let scripts = scripts_of("traces.tar.gz");
-    let kept: Vec<String> = ARCHIVES.iter().flat_map(|(archive, _)| scripts_of(archive).into_values()).collect();
+    let kept: Vec<String> =
+        ARCHIVES.iter().flat_map(|(archive, _)| scripts_of(archive).into_values()).collect();
     for kind in Kind::ALL.iter().map(|kind| kind.name()) {
         let all: Vec<&str> =
             scripts.iter().filter(|(_, text)| has_kind(text, kind)).map(|(name, _)| name.as_str()).collect();
@@ -139,12 +155,14 @@ fn tell_kinds(waiting: &BTreeMap<&str, &str>) {
         };
         if identical + questions == 0 {
             println!(
-                "fidelity: disciplines: packets | {kind} | unverified | RFC and reference; the kernel that answers does not have it"
+                "fidelity: disciplines: packets | {kind} | unverified | RFC and reference; the kernel that \
+                answers does not have it"
             );
             continue;
         }
         println!(
-            "fidelity: disciplines: packets | {kind} | exact | {identical} recordings, {questions} smaller questions{rest}"
+            "fidelity: disciplines: packets | {kind} | exact | {identical} recordings, {questions} smaller \
+            questions{rest}"
         );
     }
 }
@@ -209,8 +227,8 @@ fn bad_recordings_are_refused_with_their_place() {
     }
 }
 
-/// The recordings' scripts run as `sh -e` does: what follows a command that fails is not carried out, even when nobody reads of the
-/// failure. A kernel was asked with this very script.
+/// The recordings' scripts run as `sh -e` does: what follows a command that fails is not carried out, even
+/// when nobody reads of the failure. A kernel was asked with this very script.
 #[test]
 fn a_script_stops_at_its_first_failure() {
     let dir = std::env::temp_dir().join(format!("tidegate-replay-test-{}-stops", std::process::id()));
@@ -219,7 +237,8 @@ fn a_script_stops_at_its_first_failure() {
         ("link", "0 0 1500 1000\n"),
         (
             "script.tc",
-            "tc qdisc add dev link0 root handle 1: pfifo limit 3\ntc qdisc del dev link0 parent 9: 2>/dev/null\n\
+            "tc qdisc add dev link0 root handle 1: pfifo limit 3\ntc qdisc del dev link0 parent 9: \
+            2>/dev/null\n\
              tc qdisc replace dev link0 root handle 2: pfifo limit 5\n",
         ),
         (
@@ -229,8 +248,8 @@ fn a_script_stops_at_its_first_failure() {
         ("draws.csv", "time_ns,width,value,where\n"),
         (
             "stats.txt",
-            "qdisc pfifo 1: root refcnt 2 limit 3p\n Sent 1514 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n \
-             backlog 0b 0p requeues 0\n",
+            "qdisc pfifo 1: root refcnt 2 limit 3p\n Sent 1514 bytes 1 pkt (dropped 0, overlimits 0 \
+            requeues 0) \n backlog 0b 0p requeues 0\n",
         ),
         ("egress.csv", "time_ns,id,len,dsfield\n0,1,1514,0\n"),
         ("drops.csv", "time_ns,id,len,dsfield,where\n"),

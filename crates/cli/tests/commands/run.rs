@@ -1,4 +1,5 @@
-//! `tidegate run`, end to end: scripts on the model machine. Needs namespaces, and says so where there are none.
+//! `tidegate run`, end to end: scripts on the model machine. Needs namespaces, and says so where there are
+//! none.
 
 use crate::common;
 
@@ -39,7 +40,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A gateway's script as people write them: several tools, pipelines, functions, devices made and taken away again.
+/// A gateway's script as people write them: several tools, pipelines, functions, devices made and taken away
+/// again.
 const GATEWAY: &str = r#"#!/bin/sh
 TC=$(which tc)
 IPT=/sbin/iptables
@@ -115,7 +117,12 @@ qdisc pfifo_fast 0:
 eth1 lo 
 ";
     let output = run(&script, &words);
-    assert_eq!((text(&output.stdout), output.status.code()), (wanted.to_owned(), Some(0)), "{}", text(&output.stderr));
+    assert_eq!(
+        (text(&output.stdout), output.status.code()),
+        (wanted.to_owned(), Some(0)),
+        "{}",
+        text(&output.stderr)
+    );
     assert!(!Path::new("/var/run/gateway").exists(), "what is written stays inside");
     if let Some(output) = run_as_user(&place, &script, &words) {
         assert_eq!(
@@ -163,17 +170,22 @@ iptables -t mangle -A POSTROUTING -o eth1 -p tcp --dport 22 -j MARK --set-mark 1
     };
     let first = state(&script, &["start"]);
     assert!(first == state(&again, &[]), "the flat script came to something else");
-    let [qdiscs, classes, filters, _, devices] = first.each_ref().map(|list| list.as_array().map_or(0, Vec::len));
+    let [qdiscs, classes, filters, _, devices] =
+        first.each_ref().map(|list| list.as_array().map_or(0, Vec::len));
     assert_eq!([qdiscs, classes, filters, devices], [5, 4, 7, 3]);
     assert!(first[3].to_string().contains("--dport 22 -j MARK"), "{}", first[3]);
     // So does the batch, for what is tc's.
     let batch = text(&run(&script, &["start", "--print", "batch"]).stdout);
     assert!(batch.contains("\nclass add dev eth1 parent 1: classid 1:1 htb rate 1440kbit\n"), "{batch}");
     assert!(batch.contains("\n# ip link set dev eth1 txqueuelen 20\n"), "{batch}");
-    let batch =
-        format!("ip link set eth1 txqueuelen 20\nip link add ifb4eth1 type ifb\ntc -batch - <<'END'\n{batch}END\n");
+    let batch = format!(
+        "ip link set eth1 txqueuelen 20\nip link add ifb4eth1 type ifb\ntc -batch - <<'END'\n{batch}END\n"
+    );
     let [qdiscs, classes, filters, ..] = state(&place.script("batch.sh", batch), &[]);
-    assert!([&qdiscs, &classes, &filters] == [&first[0], &first[1], &first[2]], "the batch came to something else");
+    assert!(
+        [&qdiscs, &classes, &filters] == [&first[0], &first[1], &first[2]],
+        "the batch came to something else"
+    );
 }
 
 #[test]
@@ -186,7 +198,8 @@ fn the_document_names_each_call_with_its_line_and_answer() {
         "x.sh",
         "tc qdisc add dev eth0 root handle 1: htb\ntc qdisc del dev eth0 root handle 9: 2>/dev/null\n\
          tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
-         tc filter add dev eth0 parent 1: protocol ip u32 match ip tos 8 0xff match ip protocol 6 0xff flowid 1:1\n\
+         tc filter add dev eth0 parent 1: protocol ip u32 match ip tos 8 0xff match ip protocol 6 0xff \
+         flowid 1:1\n\
          iptables -t mangle -A OUTPUT -m dscp --dscp 8 -j ACCEPT\n",
     );
     let output = run(&script, &["--print", "json"]);
@@ -234,7 +247,8 @@ fn the_tree_shows_what_arrives_too() {
     let script = place.script(
         "x.sh",
         "ip link add ifb0 type ifb; tc qdisc add dev eth0 ingress; tc qdisc add dev eth1 clsact
-tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 10.0.0.0/8 flowid :1 action mirred egress redirect dev ifb0
+tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 10.0.0.0/8 flowid :1 action mirred \
+egress redirect dev ifb0
 tc filter add dev eth1 egress prio 3 handle 7 fw action drop
 tc qdisc add dev ifb0 root handle 1: htb default 1
 tc class add dev ifb0 parent 1: classid 1:1 htb rate 1mbit
@@ -256,8 +270,8 @@ ifb0  mtu 1500, txqueuelen 32
     assert_eq!(text(&run(&script, &["--print", "tree"]).stdout), wanted);
 }
 
-/// What tools answer: what they print (both streams), and their code. Taken from iproute2 6.1, net-tools 2.10, kmod 30, procps 4 and
-/// ethtool 6.1 where they print the same for the same machine.
+/// What tools answer: what they print (both streams), and their code. Taken from iproute2 6.1, net-tools
+/// 2.10, kmod 30, procps 4 and ethtool 6.1 where they print the same for the same machine.
 const ANSWERS: &[(&str, u8, &str)] = &[
     ("tc qdisc del dev eth0 root 2>&1 | head -1", 0, "Error: Cannot delete qdisc with handle of zero."),
     ("tc qdisc del dev eth0 root >/dev/null 2>&1", 2, ""),
@@ -266,13 +280,18 @@ const ANSWERS: &[(&str, u8, &str)] = &[
     ("tc qdisc add dev d$((1+6)) root pfifo", 0, ""),
     ("tc qdisc add dev ifb$((1+6)) root pfifo 2>&1 | head -1", 0, "Cannot find device \"ifb7\""),
     (
-        "ip link add d0 type dummy; tc qdisc show dev d0; ip link set d0 up; tc qdisc show dev d0 | cut -d' ' -f2; ip link del d0",
+        "ip link add d0 type dummy; tc qdisc show dev d0; ip link set d0 up; tc qdisc show dev d0 | cut -d' \
+        ' -f2; ip link del d0",
         0,
         "noqueue",
     ),
     ("ip link show ifb0", 1, "Device \"ifb0\" does not exist."),
     ("ip link add name ifb0 type ifb; ip link add name ifb0 type ifb", 2, "RTNETLINK answers: File exists"),
-    ("cat /sys/class/net/ifb0/operstate; ip link set ifb0 up; cat /sys/class/net/ifb0/tx_queue_len", 0, "down\n32"),
+    (
+        "cat /sys/class/net/ifb0/operstate; ip link set ifb0 up; cat /sys/class/net/ifb0/tx_queue_len",
+        0,
+        "down\n32",
+    ),
     ("grep -c ifb0: /proc/net/dev", 0, "1"),
     ("ip link set ifb0 name in0", 2, "RTNETLINK answers: Device or resource busy"),
     ("ip link set ifb0 down; ip link set ifb0 name in0; ls -d /sys/class/net/in0", 0, "/sys/class/net/in0"),
@@ -288,7 +307,11 @@ const ANSWERS: &[(&str, u8, &str)] = &[
         "2: eth0    inet 192.0.2.2/24 scope global eth0\\       valid_lft forever preferred_lft forever",
     ),
     ("ip route show default", 0, "default via 192.0.2.1 dev eth0 "),
-    ("ip -o route get 198.51.100.1", 0, "198.51.100.1 via 192.0.2.1 dev eth0 src 192.0.2.2 uid 0 \\    cache "),
+    (
+        "ip -o route get 198.51.100.1",
+        0,
+        "198.51.100.1 via 192.0.2.1 dev eth0 src 192.0.2.2 uid 0 \\    cache ",
+    ),
     ("ip route add default via 192.0.2.9", 2, "RTNETLINK answers: File exists"),
     ("ip route add 10.0.0.0/8 via 203.0.113.1", 2, "Error: Nexthop has invalid gateway."),
     ("ip addr add 192.0.2.2/24 dev eth0", 2, "Error: ipv4: Address already assigned."),
@@ -334,14 +357,19 @@ const ANSWERS: &[(&str, u8, &str)] = &[
     ),
     ("sysctl net.frob", 1, "sysctl: cannot stat /proc/sys/net/frob: No such file or directory"),
     ("modprobe sch_sfq && ls -d /sys/module/sch_sfq", 0, "/sys/module/sch_sfq"),
-    ("modprobe frobnicate", 1, "modprobe: FATAL: Module frobnicate not found in directory /lib/modules/6.1.0"),
+    (
+        "modprobe frobnicate",
+        1,
+        "modprobe: FATAL: Module frobnicate not found in directory /lib/modules/6.1.0",
+    ),
     ("rmmod frobnicate", 1, "rmmod: ERROR: Module frobnicate is not currently loaded"),
     ("modprobe ifb numifbs=1; lsmod | grep -c ifb; ls -d /sys/class/net/ifb*", 0, "1\n/sys/class/net/ifb0"),
     ("sudo -n -E -u root tc qdisc show dev eth0 | cut -d' ' -f2", 0, "pfifo_fast"),
     (
         "ipset list",
         1,
-        "ipset: tidegate does not play this tool yet; what the command would have done is missing from the policy",
+        "ipset: tidegate does not play this tool yet; what the command would have done is missing from the \
+        policy",
     ),
     ("nft add table inet q && nft list ruleset", 0, "table inet q {\n}"),
     ("nft add rule inet q c accept 2>/dev/null || echo there is no chain c", 0, "there is no chain c"),
@@ -364,7 +392,10 @@ fn tools_answer_as_the_real_ones() {
     let dir = place.0.display();
     let script = place.script(
         "x.sh",
-        format!("while IFS= read -r line; do\n  out=$(sh -c \"$line\" 2>&1 </dev/null); printf '%s|%s§' $? \"$out\"\ndone < {dir}/lines\n"),
+        format!(
+            "while IFS= read -r line; do\n  out=$(sh -c \"$line\" 2>&1 </dev/null); printf '%s|%s§' \
+        $? \"$out\"\ndone < {dir}/lines\n"
+        ),
     );
     let words = ["--dev", "eth0"];
     for output in std::iter::once(run(&script, &words)).chain(run_as_user(&place, &script, &words)) {
@@ -389,15 +420,23 @@ fn the_directory_for_passing_files_is_private() {
     }
     let (place, other) = (Place::new("private"), Place::new("other"));
     other.script("conf", "RATE=1mbit\n");
-    let script = place
-        .script("x.sh", "ls /tmp; . ./lib; [ -n \"$1\" ] && . $1; echo $RATE $MORE; echo x > /tmp/y && cat /tmp/y\n");
+    let script = place.script(
+        "x.sh",
+        "ls /tmp; . ./lib; [ -n \"$1\" ] && . $1; echo $RATE $MORE; echo x > /tmp/y && cat /tmp/y\n",
+    );
     place.script("lib", "MORE=more\n");
     let own = place.0.file_name().expect("it has a name").to_string_lossy().into_owned();
-    let both = format!("{}\n{own}\n1mbit more\nx\n", other.0.file_name().expect("it has a name").to_string_lossy());
+    let both =
+        format!("{}\n{own}\n1mbit more\nx\n", other.0.file_name().expect("it has a name").to_string_lossy());
     let conf = other.0.join("conf");
     let run = |words: &[&Path]| {
-        let output =
-            Command::new(TIDEGATE).arg("run").arg(&script).args(words).current_dir(&place.0).output().expect("it runs");
+        let output = Command::new(TIDEGATE)
+            .arg("run")
+            .arg(&script)
+            .args(words)
+            .current_dir(&place.0)
+            .output()
+            .expect("it runs");
         text(&output.stdout)
     };
     if !std::env::temp_dir().starts_with("/tmp") {
@@ -414,7 +453,8 @@ fn a_directory_may_have_any_name() {
         return;
     }
     let place = Place::new("odd, as: this\\one");
-    let script = place.script("x y.sh", "cd \"$(dirname \"$0\")\" && echo made > out && cat out && . './lib $1'\n");
+    let script =
+        place.script("x y.sh", "cd \"$(dirname \"$0\")\" && echo made > out && cat out && . './lib $1'\n");
     place.script("lib $1", "tc qdisc add dev eth0 root pfifo && echo shaped\n");
     let output = run(&script, &[]);
     assert_eq!(text(&output.stdout), "made\nshaped\n", "{}", text(&output.stderr));
@@ -447,7 +487,13 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
             124,
             "did not end within 1 s; it was running `sleep 1000`",
         ),
-        ("watcher", b"while :; do tc -s qdisc show dev eth0 >/dev/null; sleep 0.01; done\n", 124, "did not end within"),
+        (
+            "watcher",
+            b"while :; do tc -s qdisc show dev eth0 >/dev/null; sleep 0.01; \
+        done\n",
+            124,
+            "did not end within",
+        ),
         (
             "binary",
             b"printf '\\377\\376\\000\\001\\033[2J'\ntc qdisc add dev eth0 root pfifo\n",
@@ -463,7 +509,8 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
         ("unplayed", b"ipset create x || exit 7\n", 7, "ipset: tidegate does not play this tool yet"),
         (
             "lacking",
-            b"iptables -t mangle -A FORWARD -m hashlimit --hashlimit-above 9/sec --hashlimit-name x -j ACCEPT\n",
+            b"iptables -t mangle -A FORWARD -m hashlimit --hashlimit-above 9/sec --hashlimit-name x -j \
+            ACCEPT\n",
             2,
             "the script may be right: tidegate lacks what this command asks for",
         ),
@@ -528,13 +575,15 @@ const DOUBTS: &[(&str, &str)] = &[
     ),
     (
         "qdisc add dev eth0 parent 1:11 codel target 200ms",
-        "target (200000 us) is not below interval (100000 us): a queue is accepted for longer than it is watched",
+        "target (200000 us) is not below interval (100000 us): a queue is accepted for longer than it is \
+        watched",
     ),
     ("qdisc add dev eth0 parent 1:12 pfifo limit 0", "limit 0 drops every packet"),
     ("qdisc replace dev eth0 parent 1:12 pfifo limit 10", ""),
 ];
 
-/// Scripts of today find out by trying: whether the kernel has cake, what tc is, how large frames are, whether a redirect stands.
+/// Scripts of today find out by trying: whether the kernel has cake, what tc is, how large frames are,
+/// whether a redirect stands.
 #[test]
 fn a_script_that_asks_what_the_machine_can_do_gets_answers() {
     if skip() {
@@ -573,23 +622,28 @@ fn what_cannot_work_is_carried_out_and_said() {
         return;
     }
     let place = Place::new("doubts");
-    let script = place.script("x.sh", DOUBTS.iter().map(|(command, _)| format!("tc {command}\n")).collect::<String>());
+    let script =
+        place.script("x.sh", DOUBTS.iter().map(|(command, _)| format!("tc {command}\n")).collect::<String>());
     let output = run(&script, &["--dev", "eth0"]);
     let told = text(&output.stderr);
-    let warned: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("tidegate: warning: ")).collect();
-    let wanted: Vec<&str> = DOUBTS.iter().map(|(_, doubt)| *doubt).filter(|doubt| !doubt.is_empty()).collect();
+    let warned: Vec<&str> =
+        told.lines().filter_map(|line| line.strip_prefix("tidegate: warning: ")).collect();
+    let wanted: Vec<&str> =
+        DOUBTS.iter().map(|(_, doubt)| *doubt).filter(|doubt| !doubt.is_empty()).collect();
     assert_eq!(warned, wanted, "{told}");
     assert_eq!(output.status.code(), Some(0));
 }
 
-/// `tc monitor` waits as the real one does: in the background until the script ends, otherwise until it is killed.
+/// `tc monitor` waits as the real one does: in the background until the script ends, otherwise until it is
+/// killed.
 #[test]
 fn tc_monitor_waits_and_shows_nothing() {
     if skip() {
         return;
     }
     let place = Place::new("run-monitor");
-    let script = "tc monitor &\ntc qdisc add dev eth0 root fq_codel\ntimeout 0.2 tc monitor; echo \"ended $?\"\n";
+    let script =
+        "tc monitor &\ntc qdisc add dev eth0 root fq_codel\ntimeout 0.2 tc monitor; echo \"ended $?\"\n";
     let output = run(&place.script("monitor.sh", format!("#!/bin/sh\n{script}")), &[]);
     let (printed, told) = (text(&output.stdout), text(&output.stderr));
     assert_eq!((printed.as_str(), output.status.code()), ("ended 124\n", Some(0)), "{told}");
@@ -611,7 +665,8 @@ fn a_policy_without_traffic_control_is_told_so_by_every_command() {
     place.script("shows.sh", "#!/bin/sh\ntc qdisc show\n");
     let packet = "udp 10.0.0.1:5 > 10.0.0.2:53 out eth0";
     let tidegate = |words: &[&str]| {
-        let output = Command::new(TIDEGATE).args(words).current_dir(&place.0).output().expect("tidegate runs");
+        let output =
+            Command::new(TIDEGATE).args(words).current_dir(&place.0).output().expect("tidegate runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     for file in ["/dev/null", "empty", "comments.sh", "other.sh", "elsewhere.sh"] {
@@ -660,10 +715,14 @@ fn a_missing_device_name_is_told_as_tc_tells_it() {
         return;
     }
     let place = Place::new("no-name");
-    let script = place
-        .script("unset.sh", "tc qdisc add dev $UNSET root handle 1: prio\ntc filter add dev $UNSET parent 1: fw\n");
+    let script = place.script(
+        "unset.sh",
+        "tc qdisc add dev $UNSET root handle 1: prio\ntc filter add dev $UNSET parent 1: fw\n",
+    );
     let said = text(&run(&script, &[]).stderr);
-    for told in ["Cannot find device \"root\"", "Cannot find device \"parent\"", "Is the variable there empty?"] {
+    for told in
+        ["Cannot find device \"root\"", "Cannot find device \"parent\"", "Is the variable there empty?"]
+    {
         assert!(said.contains(told), "{told}: {said}");
     }
 }
@@ -675,15 +734,19 @@ fn nothing_is_said_of_what_was_not_seen() {
         return;
     }
     let place = Place::new("cut");
-    let endless = place.script("endless.sh", "#!/bin/sh\nwhile :; do :; done\ntc qdisc add dev eth0 root fq\n");
+    let endless =
+        place.script("endless.sh", "#!/bin/sh\nwhile :; do :; done\ntc qdisc add dev eth0 root fq\n");
     let cut = text(&run(&endless, &["--timeout", "300ms"]).stderr);
     assert!(cut.contains("did not end within 0.3 s") && !cut.contains("no traffic control command"), "{cut}");
     let nothing = text(&run(Path::new("/dev/null"), &[]).stderr);
-    assert!(nothing.contains("no traffic control command") && !nothing.contains("/dev of the host"), "{nothing}");
+    assert!(
+        nothing.contains("no traffic control command") && !nothing.contains("/dev of the host"),
+        "{nothing}"
+    );
 }
 
-/// What is left in the background is ended with the script, and every command says so; what ends with its script is not
-/// told of.
+/// What is left in the background is ended with the script, and every command says so; what ends with its
+/// script is not told of.
 #[test]
 fn what_still_runs_at_the_end_is_told_of() {
     if skip() {
@@ -701,13 +764,28 @@ fn what_still_runs_at_the_end_is_told_of() {
         &["graph"],
         &["import"],
         &["policy", "from"],
-        &["try", "--up", "1mbit", "--down", "1mbit", "--duration", "1s", "--load", "empty", "--report", "none"],
+        &[
+            "try",
+            "--up",
+            "1mbit",
+            "--down",
+            "1mbit",
+            "--duration",
+            "1s",
+            "--load",
+            "empty",
+            "--report",
+            "none",
+        ],
     ];
     for words in commands {
         let output = Command::new(TIDEGATE).args(words).arg(name).output().expect("tidegate runs");
         let said = text(&output.stdout) + &text(&output.stderr);
         let told = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains("still running when the script ended and were ended with it"), "{words:?}: {said}");
+        assert!(
+            told.contains("still running when the script ended and were ended with it"),
+            "{words:?}: {said}"
+        );
         assert!(told.contains("`sleep 1000`"), "{words:?}: {said}");
         assert!(told.contains("what they would have done is not in this"), "{words:?}: {said}");
     }
@@ -736,7 +814,8 @@ fn a_script_that_stops_or_kills_itself_is_told_so() {
     assert!(said.contains("was ended by signal 9, which it or something it started sent"), "{said}");
 }
 
-/// The first device that a script names has the address; what is printed names it first, too, and its text is the same.
+/// The first device that a script names has the address; what is printed names it first, too, and its text is
+/// the same.
 #[test]
 fn what_is_printed_leaves_the_same_machine_whatever_was_refused() {
     if skip() {
@@ -746,11 +825,15 @@ fn what_is_printed_leaves_the_same_machine_whatever_was_refused() {
     let script = place.script(
         "order.sh",
         "#!/bin/sh\ntc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\nip link add ifb0 type ifb\n\
-         ip link set dev ifb0 up\ntc qdisc add dev eth1 root sfq\ntc qdisc add dev eth0 handle ffff: ingress\n\
+         ip link set dev ifb0 up\ntc qdisc add dev eth1 root sfq\ntc qdisc add dev eth0 handle ffff: \
+         ingress\n\
          iptables -A OUTPUT -m comment --comment \"$(printf 'a\\033b\\342\\200\\256c')\" -j ACCEPT\n",
     );
     let printed = text(&run(&script, &["--print", "tc"]).stdout);
-    assert!(printed.starts_with("ip link show dev eth0 > /dev/null\nip link show dev eth1 > /dev/null\n"), "{printed}");
+    assert!(
+        printed.starts_with("ip link show dev eth0 > /dev/null\nip link show dev eth1 > /dev/null\n"),
+        "{printed}"
+    );
     let again = place.script("again.sh", format!("#!/bin/sh\n{printed}"));
     let state = |script: &Path| {
         let output = run(script, &["--print", "json"]);
@@ -758,6 +841,10 @@ fn what_is_printed_leaves_the_same_machine_whatever_was_refused() {
         ["qdiscs", "classes", "filters", "netfilter", "devices"].map(|key| document[key].clone())
     };
     let [first, second] = [state(&script), state(&again)];
-    assert!(first[3].to_string().contains("\u{1b}") || first[3].to_string().contains("\\u001b"), "{}", first[3]);
+    assert!(
+        first[3].to_string().contains("\u{1b}") || first[3].to_string().contains("\\u001b"),
+        "{}",
+        first[3]
+    );
     assert_eq!(first, second, "{printed}");
 }

@@ -1,7 +1,8 @@
-//! Every scenario is carried out: what it requires holds, what the guide says it prints it prints, and the guide's pictures are its own.
+//! Every scenario is carried out: what it requires holds, what the guide says it prints it prints, and the
+//! guide's pictures are its own.
 //!
-//! Each figure is told as a row of docs/validation.md. `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands
-//! scenarios::` writes outputs, tables and pictures of docs/guide again.
+//! Each figure is told as a row of docs/validation.md. `TIDEGATE_BLESS=1 cargo test -p tidegate --test
+//! commands scenarios::` writes outputs, tables and pictures of docs/guide again.
 
 use crate::common;
 
@@ -24,7 +25,8 @@ fn root() -> PathBuf {
 fn scenarios() -> Vec<String> {
     let (root, mut folders, mut found) = (root(), vec![root().join("scenarios")], Vec::new());
     while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        for path in std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path())
+        {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "toml") {
@@ -51,8 +53,10 @@ fn carry_out(scenario: &str, place: &Place) -> Done {
         .current_dir(root())
         .output()
         .expect("tidegate runs");
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    let text = std::fs::read_to_string(&result).unwrap_or_else(|error| panic!("{scenario}: {error}\n{printed}"));
+    let printed =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let text =
+        std::fs::read_to_string(&result).unwrap_or_else(|error| panic!("{scenario}: {error}\n{printed}"));
     let result = experiment::from_json(&text).unwrap_or_else(|error| panic!("{scenario}: {error:?}"));
     Done { printed, succeeded: output.status.success(), result }
 }
@@ -104,7 +108,8 @@ fn scenarios_hold_and_the_guide_is_true() {
         let source = format!("`{scenario}`");
         for c in &result.comparisons {
             let Told { published, found, bounds, .. } = experiment::told(c);
-            let expected = if c.published.is_some() { format!("{bounds} (published {published})") } else { bounds };
+            let expected =
+                if c.published.is_some() { format!("{bounds} (published {published})") } else { bounds };
             let (what, verdict) = (&c.what, verdict(c));
             println!(
                 "validation: {} | {} | {what} | {expected} | {found} | {verdict} | {source}",
@@ -125,9 +130,9 @@ fn guide(done: &BTreeMap<String, Done>, bless: bool, wrong: &mut String) {
     for paper in papers::of(&root().join("docs/guide")) {
         let before = std::fs::read_to_string(&paper).expect("a paper");
         let printed = |command: &str| match command.strip_prefix("tidegate sim ") {
-            Some(scenario) if !scenario.contains(' ') => {
-                done.get(scenario).map_or_else(|| papers::run(command, &root()), |done| papers::lines(&done.printed))
-            }
+            Some(scenario) if !scenario.contains(' ') => done
+                .get(scenario)
+                .map_or_else(|| papers::run(command, &root()), |done| papers::lines(&done.printed)),
             _ => papers::run(command, &root()),
         };
         let (renewed, differs) = papers::renewed(&before, printed);
@@ -154,7 +159,8 @@ fn pictures(text: &str) -> Vec<(String, String)> {
     told.filter_map(|words| words.split_once(' ')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect()
 }
 
-/// Where the picture of a chart stands: `scenarios/modem/modem.toml latency-upload` is `img/modem-modem-latency-upload.svg`.
+/// Where the picture of a chart stands: `scenarios/modem/modem.toml latency-upload` is
+/// `img/modem-modem-latency-upload.svg`.
 fn picture(scenario: &str, chart: &str, result: &Experiment, bless: bool, wrong: &mut String) {
     let stem = scenario.trim_start_matches("scenarios/").trim_end_matches(".toml").replace('/', "-");
     let path = root().join(format!("docs/guide/img/{stem}-{chart}.svg"));

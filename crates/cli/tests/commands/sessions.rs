@@ -1,11 +1,12 @@
-//! tc's face held against the real tc: every command of recorded sessions answered with the same output, complaints and exit code.
+//! tc's face held against the real tc: every command of recorded sessions answered with the same output,
+//! complaints and exit code.
 //!
-//! `data/sessions.tar.gz` holds sessions that a real tc had with real kernels: some 6,000 commands, the options of
-//! every kind with good, odd and wrong values among them. Texts about usage are in our own words.
-//! `data/sessions-differ.txt` names every answer that is not the same, with the reason; a line there that is not
-//! needed any more fails the test too. `data/commands.tar.gz` and `data/commands-differ.txt` are the same for
-//! filters, actions and the words of commands, by tc 6.1 with Linux 6.1: time does not stand still between two
-//! commands there, as it does not between two commands of a script.
+//! `data/sessions.tar.gz` holds sessions that a real tc had with real kernels: some 6,000 commands, the
+//! options of every kind with good, odd and wrong values among them. Texts about usage are in our own words.
+//! `data/sessions-differ.txt` names every answer that is not the same, with the reason; a line there that is
+//! not needed any more fails the test too. `data/commands.tar.gz` and `data/commands-differ.txt` are the same
+//! for filters, actions and the words of commands, by tc 6.1 with Linux 6.1: time does not stand still
+//! between two commands there, as it does not between two commands of a script.
 
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
@@ -60,7 +61,12 @@ fn sessions(text: &str) -> Vec<Session> {
         let exchanges = &mut all.last_mut().expect("a session begins with its machine").exchanges;
         if let Some(command) = line.strip_prefix("$ ") {
             let code = codes.then_some(0);
-            exchanges.push(Exchange { line: number + 1, command: command.trim().into(), code, ..Exchange::default() });
+            exchanges.push(Exchange {
+                line: number + 1,
+                command: command.trim().into(),
+                code,
+                ..Exchange::default()
+            });
             continue;
         }
         let exchange = exchanges.last_mut().expect("answers follow a command");
@@ -79,7 +85,12 @@ fn sessions(text: &str) -> Vec<Session> {
 
 /// Where in its file a command is answered otherwise, and how.
 fn differences(session: &Session) -> Vec<(usize, String)> {
-    let spec = DeviceSpec { hz: session.hz, queueless: session.queueless, speed_mbit: None, ..DeviceSpec::default() };
+    let spec = DeviceSpec {
+        hz: session.hz,
+        queueless: session.queueless,
+        speed_mbit: None,
+        ..DeviceSpec::default()
+    };
     let mut machine = Machine::new(session.devices.split('+'), spec);
     machine.now = Time(1_000_000_000);
     // The kernels asked were built so.
@@ -97,9 +108,11 @@ fn differences(session: &Session) -> Vec<(usize, String)> {
             if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" }
         };
         let (stdout, stderr) = (lines(&reply.stdout), lines(&reply.stderr));
-        // tc 6.1 takes no notice of `-j` in listings of classes; for later kernels there is a shape of our own.
+        // tc 6.1 takes no notice of `-j` in listings of classes; for later kernels there is a shape of our
+        // own.
         let of_classes = exchange.command.contains(" class ");
-        let in_json = words_of(&exchange.command).iter().skip(1).take_while(|w| w.starts_with('-')).any(|w| w == "-j");
+        let in_json =
+            words_of(&exchange.command).iter().skip(1).take_while(|w| w.starts_with('-')).any(|w| w == "-j");
         if in_json && reply.code == 0 && (session.warns || !of_classes) {
             let value: Result<serde_json::Value, _> = serde_json::from_str(&stdout);
             assert!(value.is_ok(), "{}: {stdout}", exchange.command);
@@ -107,13 +120,18 @@ fn differences(session: &Session) -> Vec<(usize, String)> {
                 continue;
             }
         }
-        let complained = if exchange.usage { stderr.starts_with(&exchange.stderr) } else { stderr == exchange.stderr };
+        let complained =
+            if exchange.usage { stderr.starts_with(&exchange.stderr) } else { stderr == exchange.stderr };
         let code_right = exchange.code.is_none_or(|code| code == reply.code);
         if stdout != exchange.stdout || !complained || !code_right {
-            let theirs = format!("{}{}= {}\n", exchange.stdout, exchange.stderr, exchange.code.unwrap_or(reply.code));
+            let theirs =
+                format!("{}{}= {}\n", exchange.stdout, exchange.stderr, exchange.code.unwrap_or(reply.code));
             let ours = format!("{stdout}{stderr}= {}\n", reply.code);
             let (theirs, ours) = first_difference(&theirs, &ours);
-            found.push((exchange.line, format!("{}\n    tc       {theirs}\n    tidegate {ours}", exchange.command)));
+            found.push((
+                exchange.line,
+                format!("{}\n    tc       {theirs}\n    tidegate {ours}", exchange.command),
+            ));
         }
     }
     found
@@ -211,7 +229,8 @@ fn compare(archive: &[u8], differ: &'static str) -> BTreeMap<String, (usize, usi
 
 #[test]
 fn tc_answers_about_filters_and_actions_as_the_real_one() {
-    let by_kind = compare(include_bytes!("../data/commands.tar.gz"), include_str!("../data/commands-differ.txt"));
+    let by_kind =
+        compare(include_bytes!("../data/commands.tar.gz"), include_str!("../data/commands-differ.txt"));
     assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 6_000, "{by_kind:?}");
 }
 
@@ -222,17 +241,19 @@ fn tc_answers_about_shared_blocks_as_the_real_one() {
     assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 300, "{by_kind:?}");
 }
 
-/// The commands of every policy of the gallery (`gallery.rs`), and the listings of what they leave, by tc 6.1 with
-/// Linux 6.1.
+/// The commands of every policy of the gallery (`gallery.rs`), and the listings of what they leave, by tc 6.1
+/// with Linux 6.1.
 #[test]
 fn tc_answers_to_the_gallery_as_the_real_one() {
-    let by_kind =
-        compare(include_bytes!("../data/gallery-sessions.tar.gz"), include_str!("../data/gallery-differ.txt"));
+    let by_kind = compare(
+        include_bytes!("../data/gallery-sessions.tar.gz"),
+        include_str!("../data/gallery-differ.txt"),
+    );
     assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 900, "{by_kind:?}");
 }
 
-/// Kernels of distributions have zones and labels of connections, which the one that was asked has not: what their tc
-/// lists.
+/// Kernels of distributions have zones and labels of connections, which the one that was asked has not: what
+/// their tc lists.
 #[test]
 fn ct_is_about_a_zone() {
     let listed = [
@@ -241,7 +262,10 @@ fn ct_is_about_a_zone() {
         ("ct zone 404 commit mark 0x42", "ct commit mark 66 zone 404 pipe"),
         ("ct commit nat src addr 192.0.2.1 pipe", "ct commit zone 0 nat src addr 192.0.2.1 pipe"),
         ("ct label 123123", "ct zone 0 label 12312300000000000000000000000000 pipe"),
-        ("ct label 01/0f", "ct zone 0 label 01000000000000000000000000000000/0f000000000000000000000000000000 pipe"),
+        (
+            "ct label 01/0f",
+            "ct zone 0 label 01000000000000000000000000000000/0f000000000000000000000000000000 pipe",
+        ),
     ];
     for (action, expected) in listed {
         let mut machine = Machine::new(["link0"], DeviceSpec::default());
@@ -261,19 +285,24 @@ fn ct_is_about_a_zone() {
 
 #[test]
 fn tc_answers_as_the_real_one() {
-    let by_kind = compare(include_bytes!("../data/sessions.tar.gz"), include_str!("../data/sessions-differ.txt"));
+    let by_kind =
+        compare(include_bytes!("../data/sessions.tar.gz"), include_str!("../data/sessions-differ.txt"));
     // `syntax` and `shims` replay these sessions beside their own code; the page of fidelity needs them once.
     if env!("CARGO_PKG_NAME") != "tidegate" {
         return;
     }
     for kind in Kind::ALL.iter().map(|kind| kind.name()).filter(|name| !by_kind.contains_key(*name)) {
-        println!("fidelity: disciplines: commands | {kind} | unverified | no recorded session of the real tc has it");
+        println!(
+            "fidelity: disciplines: commands | {kind} | unverified | no recorded session of the real tc has it"
+        );
     }
     for (kind, (same, total)) in by_kind {
         let verdict = if same == total { "exact" } else { "differs" };
-        let why = if same == total { "" } else { "; the others stand with their reasons in sessions-differ.txt" };
+        let why =
+            if same == total { "" } else { "; the others stand with their reasons in sessions-differ.txt" };
         println!(
-            "fidelity: disciplines: commands | {kind} | {verdict} | {same} of {total} answers of the real tc the same{why}"
+            "fidelity: disciplines: commands | {kind} | {verdict} | {same} of {total} answers of the real \
+            tc the same{why}"
         );
     }
 }

@@ -21,14 +21,16 @@ const TOOLS: [&str; 13] = [
 ];
 
 /// Words that mean something to some tool, and some that mean nothing to any.
-const WORDS: &str = "add del delete set show list link addr address route tunnel tuntap qdisc class filter rule replace change flush get \
-    dev eth0 eth1 ifb0 dummy0 tun1 br0 nope lo name type ifb dummy bridge veth vlan ipip sit gre id peer master nomaster up down mtu \
-    txqueuelen qlen 0 1 7 68 1500 70000 4294967295 -1 0x10 via default 10.0.0.1 10.0.0.0/8 192.0.2.9/24 fe80::1/64 ::/0 src metric \
-    mode remote local ttl root parent handle 1: 1:1 1:10 htb sfq pfifo tbf fq_codel drr prio rate ceil 1mbit limit default burst \
-    protocol ip u32 match tos fw flow flowid classid hash keys divisor -s -j -d -o -4 -6 -br -batch - -V -h --help help \
-    -K -k -G -g -A -a -C -c -i -S -l tx rx tso gso on off tx-usecs -w -n -e -q -p -a net.ipv4.ip_forward net.ipv4.ip_forward=1 \
-    net.core.x= = a.b.c=d sch_htb ifb numifbs=2 numifbs=x -r -q netmask 255.255.255.0 broadcast hw ether -t mangle -F -N -X -D -I \
-    OUTPUT QOS -j MARK --set-mark ACCEPT ! --dport 22 -p tcp é \u{0} '' %s";
+const WORDS: &str = "add del delete set show list link addr address route tunnel tuntap qdisc class filter \
+rule replace change flush get dev eth0 eth1 ifb0 dummy0 tun1 br0 nope lo name type ifb dummy bridge veth \
+vlan ipip sit gre id peer master nomaster up down mtu txqueuelen qlen 0 1 7 68 1500 70000 4294967295 -1 \
+0x10 via default 10.0.0.1 10.0.0.0/8 192.0.2.9/24 fe80::1/64 ::/0 src metric mode remote local ttl root \
+parent handle 1: 1:1 1:10 htb sfq pfifo tbf fq_codel drr prio rate ceil 1mbit limit default burst protocol \
+ip u32 match tos fw flow flowid classid hash keys divisor -s -j -d -o -4 -6 -br -batch - -V -h --help help \
+-K -k -G -g -A -a -C -c -i -S -l tx rx tso gso on off tx-usecs -w -n -e -q -p -a net.ipv4.ip_forward \
+net.ipv4.ip_forward=1 net.core.x= = a.b.c=d sch_htb ifb numifbs=2 numifbs=x -r -q netmask 255.255.255.0 \
+broadcast hw ether -t mangle -F -N -X -D -I OUTPUT QOS -j MARK --set-mark ACCEPT ! --dport 22 -p tcp é \
+\u{0} '' %s";
 
 #[test]
 fn any_words_get_an_answer() {
@@ -48,8 +50,16 @@ fn any_words_get_an_answer() {
         let tool = TOOLS[next(TOOLS.len())];
         let mut args: Vec<String> = (0..next(9)).map(|_| words[next(words.len())].to_owned()).collect();
         // Half of the calls begin sensibly, so that more than the first word is reached.
-        let begin =
-            ["link set", "link add", "link del", "addr add", "route add", "qdisc add dev", "class add dev", "-K eth0"];
+        let begin = [
+            "link set",
+            "link add",
+            "link del",
+            "addr add",
+            "route add",
+            "qdisc add dev",
+            "class add dev",
+            "-K eth0",
+        ];
         if next(2) == 0 {
             args.splice(0..0, begin[next(begin.len())].split(' ').map(String::from));
         }
@@ -64,7 +74,8 @@ fn any_words_get_an_answer() {
     ];
     face.told(&files.map(|(path, text)| (path.to_owned(), text.to_owned())));
     assert!(succeeded > 5_000, "only {succeeded} succeeded: the words are too wild to test much");
-    let devices: Vec<String> = machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
+    let devices: Vec<String> =
+        machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
     assert!(devices.contains(&"eth0".to_owned()), "what was not made cannot be deleted");
     let mut unique = devices.clone();
     unique.sort();

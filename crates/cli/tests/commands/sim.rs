@@ -9,7 +9,13 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn sim(place: &Path, file: &str, options: &[&str]) -> Output {
-    Command::new(TIDEGATE).arg("sim").arg(file).args(options).current_dir(place).output().expect("tidegate runs")
+    Command::new(TIDEGATE)
+        .arg("sim")
+        .arg(file)
+        .args(options)
+        .current_dir(place)
+        .output()
+        .expect("tidegate runs")
 }
 
 fn out(output: &Output) -> String {
@@ -31,7 +37,8 @@ const LINE: &str = include_str!("../../../scenario/tests/data/line.toml");
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let place = Place::new("sim-bytes");
-    let policies = "[policies.fq]\ngateway = ['tc qdisc add dev eth1 root fq_codel', 'tc qdisc add dev eth0 root sfq perturb 1']\n";
+    let policies = "[policies.fq]\ngateway = ['tc qdisc add dev eth1 root fq_codel', 'tc qdisc add dev eth0 \
+    root sfq perturb 1']\n";
     let loads = "[loads.busy]\ntraffic = [{ tcp = 'a -> server', count = 2 }, { tcp = 'a <- server' }]\n";
     place.file("x.toml", format!("repeats = 3\n{LINE}[policies.none]\n{policies}{loads}"));
     let run = |options: &[&str]| sim(&place.0, "x.toml", options).stdout;
@@ -39,7 +46,8 @@ fn the_same_seed_gives_the_same_bytes() {
     assert!(first.len() > 10_000 && first == run(&["--json"]), "one seed, two results");
     assert_ne!(first, run(&["--json", "--seed", "2"]), "two seeds, one result");
     // What is written to a file is what is printed.
-    let written = sim(&place.0, "x.toml", &["-o", "r.json", "--html", "r.html", "--svg", "svg", "--flent", "flent"]);
+    let written =
+        sim(&place.0, "x.toml", &["-o", "r.json", "--html", "r.html", "--svg", "svg", "--flent", "flent"]);
     assert_eq!(written.status.code(), Some(0), "{}", out(&written));
     let text = std::fs::read(place.0.join("r.json")).expect("a result");
     assert_eq!(text, first);
@@ -49,7 +57,8 @@ fn the_same_seed_gives_the_same_bytes() {
     assert!(files("svg") > 2 && files("flent") == 6, "{} {}", files("svg"), files("flent"));
 }
 
-/// What leaves looks as if it were the gateway's own, and what comes back finds the host; downloads are asked for from inside.
+/// What leaves looks as if it were the gateway's own, and what comes back finds the host; downloads are asked
+/// for from inside.
 #[test]
 fn a_gateway_that_translates() {
     let text = "
@@ -109,16 +118,23 @@ within = [0, 0]
 fn what_happens_at_its_time_is_told() {
     let place = Place::new("sim-timeline");
     let timeline = "[policies.none]\n[loads.up]\ntraffic = [{ tcp = 'a -> server' }]\n\
-        [[at]]\ntime = '4s'\nrun = ['tc qdisc add dev eth1 root tbf rate 1mbit burst 5k latency 20ms', 'tc qdisc show dev eth1']\n\
+        [[at]]\ntime = '4s'\nrun = ['tc qdisc add dev eth1 root tbf rate 1mbit burst 5k latency 20ms', 'tc \
+        qdisc show dev eth1']\n\
         [[at]]\ntime = '8s'\nlink = 'dsl'\nup = { rate = '500kbit' }\n\
-        [[expect]]\nwhat = 'the line'\nfigure = 'upload.rate'\nbetween = ['2s', '4s']\nwithin = ['1.7mbit', '2mbit']\n\
-        [[expect]]\nwhat = 'the shaper'\nfigure = 'upload.rate'\nbetween = ['5s', '8s']\nwithin = ['0.8mbit', '1mbit']\n\
-        [[expect]]\nwhat = 'the slower line'\nfigure = 'upload.rate'\nbetween = ['9s', '12s']\nwithin = ['0.4mbit', '0.5mbit']\n";
+        [[expect]]\nwhat = 'the line'\nfigure = 'upload.rate'\nbetween = ['2s', '4s']\nwithin = ['1.7mbit', \
+        '2mbit']\n\
+        [[expect]]\nwhat = 'the shaper'\nfigure = 'upload.rate'\nbetween = ['5s', '8s']\nwithin = \
+        ['0.8mbit', '1mbit']\n\
+        [[expect]]\nwhat = 'the slower line'\nfigure = 'upload.rate'\nbetween = ['9s', '12s']\nwithin = \
+        ['0.4mbit', '0.5mbit']\n";
     place.file("x.toml", format!("{LINE}{timeline}"));
     let output = sim(&place.0, "x.toml", &["--at", "10s", "--", "tc", "-s", "qdisc", "show", "dev", "eth1"]);
     let text = out(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(text.contains("4 s, gateway$ tc qdisc show dev eth1\nqdisc tbf 8001: root refcnt 2 rate 1Mbit"), "{text}");
+    assert!(
+        text.contains("4 s, gateway$ tc qdisc show dev eth1\nqdisc tbf 8001: root refcnt 2 rate 1Mbit"),
+        "{text}"
+    );
     assert!(text.contains("10 s, gateway$ tc -s qdisc show dev eth1\nqdisc tbf 8001: root"), "{text}");
 }
 
@@ -128,7 +144,10 @@ fn policies_in_files_are_taken_in() {
         return;
     }
     let place = Place::new("sim-files");
-    place.script("p.sh", "#!/bin/sh\ntc qdisc add dev $1 root handle 1: tbf rate ${2}kbit burst 5k latency 50ms\n");
+    place.script(
+        "p.sh",
+        "#!/bin/sh\ntc qdisc add dev $1 root handle 1: tbf rate ${2}kbit burst 5k latency 50ms\n",
+    );
     place.script(
         "again.sh",
         "#!/bin/sh\ntc qdisc del dev eth1 root\ntc qdisc add dev eth1 root handle 2: pfifo limit 5\n",
@@ -163,8 +182,14 @@ fn what_cannot_be_is_told_before_anything_runs() {
             "x.toml:22:12: gateway: Cannot find device \"eth7\"",
         ),
         ("[policies.x]\ngateway = ['tc qdisc add dev eth1 root tbf rate fast']\n", "x.toml:22:12: gateway: "),
-        ("[policies.x]\nserver = ['tc qdisc add dev eth1 root pfifo']\n", "x.toml:22:1: no machine is called `server`"),
-        ("[[expect]]\nfigure = 'pnig.mean'\n", "x.toml:22:10: nothing is measured that is called `pnig.mean`"),
+        (
+            "[policies.x]\nserver = ['tc qdisc add dev eth1 root pfifo']\n",
+            "x.toml:22:1: no machine is called `server`",
+        ),
+        (
+            "[[expect]]\nfigure = 'pnig.mean'\n",
+            "x.toml:22:10: nothing is measured that is called `pnig.mean`",
+        ),
     ];
     for (text, reason) in rows {
         place.file("x.toml", format!("{LINE}{text}"));
@@ -180,7 +205,8 @@ fn what_cannot_be_is_told_before_anything_runs() {
 #[test]
 fn a_figure_that_must_hold_and_does_not_is_a_failure() {
     let place = Place::new("sim-failed");
-    let expect = |gate: bool| format!("{LINE}[[expect]]\nfigure = 'ping.mean'\nbelow = '1ms'\ngate = {gate}\n");
+    let expect =
+        |gate: bool| format!("{LINE}[[expect]]\nfigure = 'ping.mean'\nbelow = '1ms'\ngate = {gate}\n");
     place.file("must.toml", expect(true));
     place.file("may.toml", expect(false));
     let codes = ["must.toml", "may.toml"].map(|file| sim(&place.0, file, &[]).status.code());

@@ -19,7 +19,8 @@ fn run(script: &Path, options: &[&str]) -> Output {
 fn document(script: &Path, options: &[&str]) -> Trial {
     let output = run(script, &[options, &["--json"]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout)).expect("what try writes can be read")
+    tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout))
+        .expect("what try writes can be read")
 }
 
 /// `[without, with]` the policy, under a load.
@@ -41,19 +42,22 @@ fn sent_up(run: &Run) -> f64 {
     run.flows.iter().filter(|flow| flow.up).map(|flow| flow.rate(run.window)).sum::<f64>() / 1000.0
 }
 
-/// The classes that only conversations take which were made for them, each at work in the run that is there for that.
+/// The classes that only conversations take which were made for them, each at work in the run that is there
+/// for that.
 fn made_for_classes(trial: &Trial) -> Vec<&str> {
     let run = trial.runs.iter().find(|run| run.witnesses).expect("a run for the classes");
     let made = run.flows.iter().filter(|flow| flow.title.contains("(for class "));
     let made: Vec<&str> = made.filter_map(|flow| flow.class.as_deref()).collect();
-    let idle = |id: &&str| run.classes.iter().any(|class| class.id == *id && class.sent.iter().sum::<u64>() == 0);
+    let idle =
+        |id: &&str| run.classes.iter().any(|class| class.id == *id && class.sent.iter().sum::<u64>() == 0);
     assert_eq!(made.iter().find(|id| idle(id)), None);
     let judged = trial.runs.iter().filter(|run| !run.witnesses);
     assert!(judged.flat_map(|run| &run.flows).all(|flow| !flow.title.contains("(for class ")));
     made
 }
 
-/// Kettlewell's measurement (2004): a bloated 128 kbit/s uplink, and his token bucket: 8.35 times shorter on average, no slower.
+/// Kettlewell's measurement (2004): a bloated 128 kbit/s uplink, and his token bucket: 8.35 times shorter on
+/// average, no slower.
 #[test]
 fn the_modem_example_tells_kettlewells_story() {
     if skip() {
@@ -68,7 +72,11 @@ fn the_modem_example_tells_kettlewells_story() {
     assert!((1350.0..1650.0).contains(&before) && after < 200.0, "{before} ms, {after} ms");
     assert!((shaped / sent - 1.0).abs() < 0.05, "{sent} kbit/s, {shaped} kbit/s");
     let again = [&options[..], &["--json"]].concat();
-    assert_eq!(run(&script, &again).stdout, run(&script, &again).stdout, "the same seed gives the same bytes");
+    assert_eq!(
+        run(&script, &again).stdout,
+        run(&script, &again).stdout,
+        "the same seed gives the same bytes"
+    );
 }
 
 /// The web server's class is held to its 300 kbit/s of frames: 1448 bytes of payload in each 1514.
@@ -86,19 +94,27 @@ fn the_web_limit_example_holds_the_server_to_its_rate() {
     assert!(before > 1000.0 && after < 50.0, "{before} ms, {after} ms");
 }
 
-/// The home gateway: every class carries something, none is out of reach, and people notice nothing of the uploads.
+/// The home gateway: every class carries something, none is out of reach, and people notice nothing of the
+/// uploads.
 #[test]
 fn the_home_gateway_example_keeps_people_out_of_the_queue() {
     if skip() {
         return;
     }
-    let trial = document(&example("home-gateway.sh"), &["--up", "1600kbit", "--down", "20mbit", "--duration", "30s"]);
+    let trial =
+        document(&example("home-gateway.sh"), &["--up", "1600kbit", "--down", "20mbit", "--duration", "30s"]);
     let [without, with] = pair(&trial, "both");
-    let idle: Vec<&str> =
-        with.classes.iter().filter(|c| c.leaf && c.sent.iter().sum::<u64>() == 0).map(|c| c.id.as_str()).collect();
-    let unreached: Vec<&str> = trial.tree.iter().filter(|n| n.unreachable.is_some()).map(|n| n.id.as_str()).collect();
+    let idle: Vec<&str> = with
+        .classes
+        .iter()
+        .filter(|c| c.leaf && c.sent.iter().sum::<u64>() == 0)
+        .map(|c| c.id.as_str())
+        .collect();
+    let unreached: Vec<&str> =
+        trial.tree.iter().filter(|n| n.unreachable.is_some()).map(|n| n.id.as_str()).collect();
     assert_eq!((with.classes.len(), idle, unreached), (6, vec![], vec![]));
-    let taken: Vec<_> = with.probes.iter().map(|p| (p.id.as_str(), p.class.as_deref().unwrap_or("none"))).collect();
+    let taken: Vec<_> =
+        with.probes.iter().map(|p| (p.id.as_str(), p.class.as_deref().unwrap_or("none"))).collect();
     let expected = [
         ("ping", "1:10"),
         ("voip-up", "1:10"),
@@ -124,7 +140,8 @@ fn the_per_host_example_shares_between_hosts() {
     let options = ["--up", "6mbit", "--down", "50mbit", "--load", "hosts", "--probes", "ping"];
     let trial = document(&example("per-host.sh"), &options);
     let share = |run: &Run| {
-        let other: f64 = run.flows.iter().filter(|f| f.title.contains("other")).map(|f| f.rate(run.window)).sum();
+        let other: f64 =
+            run.flows.iter().filter(|f| f.title.contains("other")).map(|f| f.rate(run.window)).sum();
         other / 1000.0 / sent_up(run)
     };
     let [without, with] = pair(&trial, "hosts").map(share);
@@ -202,14 +219,18 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp {last}-j MARK --set-mark 3
         vec![of("1:20"), of("1:30")]
     };
     let gone = told("gone.sh", "");
-    assert_eq!(gone[0].1, "its filter asks for mark 2, which no packet has any more when it comes to a queue");
+    assert_eq!(
+        gone[0].1,
+        "its filter asks for mark 2, which no packet has any more when it comes to a queue"
+    );
     assert!(!gone[0].0.contains("22"), "{gone:?}");
     let kept = told("kept.sh", "! --dport 22 ");
     assert_eq!(kept[0].1, "");
     assert!(kept[0].0.contains("22"), "{kept:?}");
 }
 
-/// A class that only a packet out of the exact set finds: what its rules say of ports is said by what they leave out.
+/// A class that only a packet out of the exact set finds: what its rules say of ports is said by what they
+/// leave out.
 #[test]
 fn a_class_that_rules_describe_by_what_they_leave_out() {
     if skip() {
@@ -229,7 +250,8 @@ iptables -t mangle -A FORWARD -o eth0 -p tcp -m tcp ! --dport 1:60000 -j MARK --
     );
     let options = ["--up", "2mbit", "--down", "10mbit", "--duration", "5s"];
     let trial = document(&script, &options);
-    let unreached: Vec<_> = trial.tree.iter().filter(|node| node.unreachable.is_some()).map(|node| &node.id).collect();
+    let unreached: Vec<_> =
+        trial.tree.iter().filter(|node| node.unreachable.is_some()).map(|node| &node.id).collect();
     assert_eq!(unreached, Vec::<&String>::new());
     assert!(made_for_classes(&trial).contains(&"1:20"), "a conversation was made for 1:20");
 }
@@ -239,7 +261,8 @@ fn the_text_ends_with_a_verdict_and_the_line_that_does_it_again() {
     if skip() {
         return;
     }
-    let options = ["--up", "128kbit", "--down", "2mbit", "--duration", "10s", "--seed", "7", "--report", "none"];
+    let options =
+        ["--up", "128kbit", "--down", "2mbit", "--duration", "10s", "--seed", "7", "--report", "none"];
     let output = run(&example("modem.sh"), &options);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let last = text.lines().last().unwrap_or_default();
@@ -251,7 +274,8 @@ fn the_text_ends_with_a_verdict_and_the_line_that_does_it_again() {
     assert!(output.stderr.is_empty(), "quiet in a pipe: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Scripts that first undo what an earlier run left are refused that on a fresh machine; and a script's own options stay its own.
+/// Scripts that first undo what an earlier run left are refused that on a fresh machine; and a script's own
+/// options stay its own.
 #[test]
 fn what_was_not_there_to_delete_stops_nothing() {
     if skip() {
@@ -259,7 +283,9 @@ fn what_was_not_there_to_delete_stops_nothing() {
     }
     let place = Place::new("undoes");
     let script = place.0.join("undoes.sh");
-    let text = "tc qdisc del dev eth0 root\niptables -t mangle -X QOS\ninsmod sch_htb\ntc q d dev ifb0 root\nip link set dev ifb0 down\nip link del ifb0\nrmmod ifb\n[ \"$1\" = -r ] && tc qdisc add dev eth0 root tbf rate $2 burst 5k latency 50ms\n";
+    let text = "tc qdisc del dev eth0 root\niptables -t mangle -X QOS\ninsmod sch_htb\ntc q d dev ifb0 \
+    root\nip link set dev ifb0 down\nip link del ifb0\nrmmod ifb\n[ \"$1\" = -r ] && tc qdisc add dev eth0 \
+    root tbf rate $2 burst 5k latency 50ms\n";
     std::fs::write(&script, format!("#!/bin/sh\n{text}")).expect("a script");
     let link = ["--up", "1mbit", "--down", "10mbit", "--duration", "5s", "--load", "up", "--report", "none"];
     let output = run(&script, &[&link[..], &["--", "-r", "900kbit"]].concat());
@@ -278,7 +304,8 @@ fn a_device_that_no_command_is_about_is_refused() {
     let place = Place::new("eth9");
     let script = place.script("one.sh", "tc qdisc add dev eth0 root tbf rate 5mbit burst 10k latency 50ms\n");
     let tried = run(&script, &["--up", "6mbit", "--down", "10mbit", "--dev", "eth9"]);
-    let checked = Command::new(TIDEGATE).args(["check", "--dev", "eth9"]).arg(&script).output().expect("it runs");
+    let checked =
+        Command::new(TIDEGATE).args(["check", "--dev", "eth9"]).arg(&script).output().expect("it runs");
     for output in [tried, checked] {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
@@ -296,14 +323,17 @@ fn the_machine_shows_its_counters_after_a_load() {
         return;
     }
     let shows = ["--show", "iptables -t mangle -L POSTROUTING -v -n", "--show", "tc -s class show dev eth0"];
-    let link = ["--up", "1600kbit", "--down", "20mbit", "--duration", "5s", "--load", "up", "--report", "none"];
+    let link =
+        ["--up", "1600kbit", "--down", "20mbit", "--duration", "5s", "--load", "up", "--report", "none"];
     let output = run(&example("home-gateway.sh"), &[&link[..], &shows[..]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let shown = &text[text.find("$ iptables").expect("the first command")..];
-    let restored = shown.lines().find(|line| line.ends_with("CONNMARK restore")).expect("the rule that restores");
+    let restored =
+        shown.lines().find(|line| line.ends_with("CONNMARK restore")).expect("the rule that restores");
     let packets: u64 = restored.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a counter");
     assert!(packets > 1000, "{restored}");
-    let sent = shown.lines().skip_while(|line| !line.starts_with("class htb 1:1 ")).nth(1).expect("its counters");
+    let sent =
+        shown.lines().skip_while(|line| !line.starts_with("class htb 1:1 ")).nth(1).expect("its counters");
     assert!(sent.starts_with(" Sent 1") && sent.contains(" pkt (dropped "), "{sent}");
 }
 
@@ -314,7 +344,12 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
     }
     let root = "tc qdisc add dev eth0 root handle 1: htb default 10\n";
     let cases = [
-        ("unknown-kind", "tc qdisc add dev eth0 root htbb\n".to_owned(), "unknown-kind.sh:2: tc:", "did you mean htb"),
+        (
+            "unknown-kind",
+            "tc qdisc add dev eth0 root htbb\n".to_owned(),
+            "unknown-kind.sh:2: tc:",
+            "did you mean htb",
+        ),
         (
             "bad-unit",
             format!("{root}tc class add dev eth0 parent 1: classid 1:10 htb rate 5kbt\n"),
@@ -341,13 +376,19 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
         ),
         ("endless", format!("{root}sleep 1000\n"), "endless.sh:3:", "did not end within"),
         ("not-yet", "tc qdisc add dev eth0 root cbs\n".to_owned(), "not-yet.sh:2: tc:", "cbs is not built"),
-        ("nothing-at-all", "echo hello\n".to_owned(), "nothing-at-all.sh", "no traffic control command found"),
+        (
+            "nothing-at-all",
+            "echo hello\n".to_owned(),
+            "nothing-at-all.sh",
+            "no traffic control command found",
+        ),
     ];
     let dir = Place::new("wrong-scripts");
     let mut wrong = String::new();
     for (name, body, place, advice) in cases {
         let script = dir.file(&format!("{name}.sh"), format!("#!/bin/sh\n{body}"));
-        let output = run(&script, &["--up", "1mbit", "--down", "1mbit", "--timeout", "2s", "--report", "none"]);
+        let output =
+            run(&script, &["--up", "1mbit", "--down", "1mbit", "--timeout", "2s", "--report", "none"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         if output.status.code() != Some(1)
             || !stderr.contains(place)
@@ -360,8 +401,8 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// tcset's output: IPv6 goes past the limit of 1 Mbit/s, and nothing that `try` sends to show it is counted as the
-/// uploads'.
+/// tcset's output: IPv6 goes past the limit of 1 Mbit/s, and nothing that `try` sends to show it is counted
+/// as the uploads'.
 #[test]
 fn what_is_sent_for_a_class_is_not_said_of_the_uploads() {
     if skip() {
@@ -374,7 +415,8 @@ fn what_is_sent_for_a_class_is_not_said_of_the_uploads() {
 tc class add dev eth0 parent 1a1a: classid 1a1a:1 htb rate 32000000kbit
 tc class add dev eth0 parent 1a1a: classid 1a1a:2 htb rate 1000Kbit ceil 1000Kbit burst 12.5KB cburst 12.5KB
 tc qdisc add dev eth0 parent 1a1a:2 handle 2a2a: netem delay 1ms
-tc filter add dev eth0 protocol ip parent 1a1a: prio 5 u32 match ip dst 0.0.0.0/0 match ip src 0.0.0.0/0 flowid 1a1a:2
+tc filter add dev eth0 protocol ip parent 1a1a: prio 5 u32 match ip dst 0.0.0.0/0 match ip src 0.0.0.0/0 \
+flowid 1a1a:2
 ",
     );
     let trial = document(&script, &["--up", "10mbit", "--down", "50mbit", "--duration", "10s"]);

@@ -1,4 +1,5 @@
-//! `tidegate explain`, `graph` and `test`: what only the commands themselves show. (What they print stands in docs/, and is executed.)
+//! `tidegate explain`, `graph` and `test`: what only the commands themselves show. (What they print stands in
+//! docs/, and is executed.)
 
 use crate::common;
 
@@ -26,7 +27,8 @@ filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff fl
 
 /// A recording of these packets, Ethernet frames in the old format.
 fn recording(words: &[&str]) -> Vec<u8> {
-    let mut bytes = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0xff, 0xff, 0, 0, 1, 0, 0, 0]].concat();
+    let mut bytes =
+        [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0xff, 0xff, 0, 0, 1, 0, 0, 0]].concat();
     for words in words {
         let packet = Packet::parse(words).expect(words);
         let mut frame = vec![0; 12];
@@ -67,9 +69,13 @@ fn codes_tell_what_came_of_it() {
     let other = place.file("other.tc", BANDS.replace("flowid 1:1", "flowid 1:3"));
     let (ssh, dns) = ("tcp 10.0.0.1 > 10.0.0.2:22", "udp 10.0.0.1 > 10.0.0.2:53");
     let suite = |expected: &str| {
-        format!("policy = \"bands.tc\"\nup = \"1mbit\"\ndown = \"1mbit\"\nexpect = [\"packet '{ssh}': {expected}\"]\n")
+        format!(
+            "policy = \"bands.tc\"\nup = \"1mbit\"\ndown = \"1mbit\"\nexpect = [\"packet '{ssh}': \
+            {expected}\"]\n"
+        )
     };
-    let (held, failed) = (place.file("held.toml", suite("class 1:1")), place.file("failed.toml", suite("class 1:2")));
+    let (held, failed) =
+        (place.file("held.toml", suite("class 1:1")), place.file("failed.toml", suite("class 1:2")));
     let wrong = place.file("wrong.toml", suite("clas 1:1"));
     let missing = place.0.join("nothing.tc");
     let table: [(i32, &str, &[&str]); 10] = [
@@ -99,8 +105,12 @@ fn a_picture_is_a_document_of_its_own_in_light_and_dark() {
     let (code, out, errors) = tidegate(&["graph", name(&policy), "-o", name(&picture)]);
     assert_eq!((code, out.as_str()), (0, ""), "{errors}");
     let svg = std::fs::read_to_string(&picture).expect("it was written");
-    for part in ["<svg xmlns=\"http://www.w3.org/2000/svg\"", "prefers-color-scheme:dark", "prio 1:", "◂ u32 dport 22"]
-    {
+    for part in [
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"",
+        "prefers-color-scheme:dark",
+        "prio 1:",
+        "◂ u32 dport 22",
+    ] {
         assert!(svg.contains(part), "{part} is missing: {svg}");
     }
 }
@@ -138,7 +148,8 @@ fn basic_and_flower_are_marked_as_they_match() {
         "qdisc add dev eth0 root handle 1: prio bands 4
 filter add dev eth0 parent 1: protocol ip prio 1 basic match 'cmp(u16 at 2 layer transport eq 22)' flowid 1:1
 filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto tcp dst_port 80 classid 1:2
-filter add dev eth0 parent 1: protocol ip prio 3 basic match 'cmp(u16 at 2 layer transport eq 443)' flowid 1:3 action ok
+filter add dev eth0 parent 1: protocol ip prio 3 basic match 'cmp(u16 at 2 layer transport eq 443)' flowid \
+1:3 action ok
 filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
 ",
     );
@@ -149,7 +160,10 @@ filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
         let marks: String = lines.filter_map(|line| line.chars().next()).collect();
         (
             marks,
-            out.contains(&format!("class 1:{}", 1 + [22, 80, 443, 25].iter().position(|p| *p == port).unwrap())),
+            out.contains(&format!(
+                "class 1:{}",
+                1 + [22, 80, 443, 25].iter().position(|p| *p == port).unwrap()
+            )),
             errors,
         )
     };
@@ -171,7 +185,8 @@ fn what_leads_to_a_class_is_told_in_words() {
 tc qdisc add dev eth0 root handle 1: hfsc default 20
 tc class add dev eth0 parent 1: classid 1:10 hfsc sc rate 5mbit ul rate 9mbit
 tc class add dev eth0 parent 1: classid 1:20 hfsc sc rate 5mbit ul rate 9mbit
-tc filter add dev eth0 parent 1: protocol ip prio 1 basic match 'cmp(u16 at 2 layer transport eq 22) and not u32(u8 0x11 0xff at 9)' classid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 1 basic match 'cmp(u16 at 2 layer transport eq 22) and \
+not u32(u8 0x11 0xff at 9)' classid 1:10
 tc filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto tcp dst_port 443 classid 1:20
 tc filter add dev eth0 parent 1: protocol ip prio 3 handle 7 fw classid 1:10
 tc filter add dev eth0 parent 1: protocol ip prio 4 handle 8 fw classid 1:20
@@ -186,7 +201,8 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 8
         String::from_utf8(output.stdout).expect("text")
     };
     let graph = run(&["graph", name(&script)]);
-    let leads: Vec<&str> = graph.lines().filter_map(|line| line.split_once('◂')).map(|(_, lead)| lead.trim()).collect();
+    let leads: Vec<&str> =
+        graph.lines().filter_map(|line| line.split_once('◂')).map(|(_, lead)| lead.trim()).collect();
     assert_eq!(
         leads,
         [
@@ -215,7 +231,8 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 8
     }
 }
 
-/// What is refused in a text behind a command stands in a line of that text: `graph`, `run` and `explain` say which.
+/// What is refused in a text behind a command stands in a line of that text: `graph`, `run` and `explain` say
+/// which.
 #[test]
 fn what_is_refused_in_a_text_is_found_in_its_line() {
     let place = Place::new("understand-inside");
@@ -287,7 +304,8 @@ tc filter add dev {dev} parent 1: protocol ip prio 1 handle 5 fw flowid 1:10
     let brought = "(mangle FORWARD, on other packets of the connection)";
     assert_eq!((wan.contains(brought), lan.contains(brought)), (false, true), "{graph}");
     let args = ["try", name(&script), "--dev", "eth0", "--up", "4mbit", "--down", "9mbit"];
-    let (_, tried, errors) = tidegate(&[&args[..], &["--duration", "1s", "--load", "up", "--report", "none"]].concat());
+    let (_, tried, errors) =
+        tidegate(&[&args[..], &["--duration", "1s", "--load", "up", "--report", "none"]].concat());
     let title = |class: &str| tried.lines().find(|line| line.starts_with(class)).map(str::to_owned);
     assert!(
         title("1:10 ").is_some_and(|line| line.contains("tcp port 22") && !line.contains("connections")),

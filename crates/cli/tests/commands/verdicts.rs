@@ -1,5 +1,5 @@
-//! The sentences of `try` are held against the result document, each condition worked out here anew from the raw
-//! series: of random policies, and of some of the gallery's.
+//! The sentences of `try` are held against the result document, each condition worked out here anew from the
+//! raw series: of random policies, and of some of the gallery's.
 
 use crate::common;
 
@@ -12,8 +12,8 @@ use tidegate_measure::trial::{Run, Trial};
 /// So many random policies.
 const POLICIES: u64 = 12;
 
-/// A sorted list's value at the share `p`, as the definition of a percentile has it: the smallest that is not below
-/// so many of them.
+/// A sorted list's value at the share `p`, as the definition of a percentile has it: the smallest that is not
+/// below so many of them.
 fn percentile(mut values: Vec<u64>, p: f64) -> Option<u64> {
     values.sort_unstable();
     let rank = (p / 100.0 * values.len() as f64).ceil() as usize;
@@ -23,8 +23,12 @@ fn percentile(mut values: Vec<u64>, p: f64) -> Option<u64> {
 /// The ping's 95th percentile, and the share of its losses.
 fn ping(run: &Run) -> (Option<u64>, f64) {
     let probe = run.probes.iter().find(|probe| probe.id == "ping").expect("a ping");
-    let asked: Vec<Option<u64>> =
-        probe.answers.iter().filter(|(at, _)| (run.window.0..run.window.1).contains(at)).map(|(_, rtt)| *rtt).collect();
+    let asked: Vec<Option<u64>> = probe
+        .answers
+        .iter()
+        .filter(|(at, _)| (run.window.0..run.window.1).contains(at))
+        .map(|(_, rtt)| *rtt)
+        .collect();
     let lost = asked.iter().filter(|rtt| rtt.is_none()).count() as f64 / asked.len().max(1) as f64;
     (percentile(asked.into_iter().flatten().collect(), 95.0), lost)
 }
@@ -41,7 +45,11 @@ fn follows(trial: &Trial, what: &str) {
     let said = trial.verdict.join("\n");
     let has = |words: &str| said.contains(words);
     let [without, with] = [false, true].map(|policy| {
-        trial.runs.iter().find(|run| run.policy == policy && !run.witnesses && run.load == "both").expect("a run")
+        trial
+            .runs
+            .iter()
+            .find(|run| run.policy == policy && !run.witnesses && run.load == "both")
+            .expect("a run")
     });
     let ((before, _), (after, lost)) = (ping(without), ping(with));
     let context = format!("{what}\n{said}\n{before:?} {after:?} {lost}");
@@ -60,21 +68,30 @@ fn follows(trial: &Trial, what: &str) {
         assert!(has("answered"), "{context}");
     }
     // Twenty milliseconds, and more than two frames, are worth a word.
-    for (title, bits, words) in
-        [("modem", trial.link.up_bits, "The modem still holds"), ("provider", trial.link.down_bits, "At the provider")]
-    {
+    for (title, bits, words) in [
+        ("modem", trial.link.up_bits, "The modem still holds"),
+        ("provider", trial.link.down_bits, "At the provider"),
+    ] {
         let ms = waits(with, title, bits);
         let worth = ms > f64::max(20.0, 2.0 * 1514.0 * 8e3 / bits as f64);
         assert_eq!(has(words), worth, "{title} {ms} ms: {context}");
     }
-    let sent: u64 = with.classes.iter().filter(|c| c.leaf).flat_map(|c| &c.packets).map(|n| u64::from(*n)).sum();
+    let sent: u64 =
+        with.classes.iter().filter(|c| c.leaf).flat_map(|c| &c.packets).map(|n| u64::from(*n)).sum();
     if has("were sent past all classes") {
-        assert!(with.direct_packets * 10 > sent, "{} direct, {sent} in classes: {context}", with.direct_packets);
+        assert!(
+            with.direct_packets * 10 > sent,
+            "{} direct, {sent} in classes: {context}",
+            with.direct_packets
+        );
     }
     for node in trial.tree.iter().filter(|node| node.unreachable.is_some()) {
         assert!(has("No packet was found") && has(&node.id), "{}: {context}", node.id);
-        let busy =
-            trial.runs.iter().flat_map(|run| &run.classes).any(|c| c.id == node.id && c.sent.iter().any(|n| *n > 0));
+        let busy = trial
+            .runs
+            .iter()
+            .flat_map(|run| &run.classes)
+            .any(|c| c.id == node.id && c.sent.iter().any(|n| *n > 0));
         assert!(!busy, "{} sent something: {context}", node.id);
     }
 }
@@ -90,26 +107,37 @@ fn what_try_says_follows_from_its_document() {
         let wording = Wording { kind: if seed % 3 == 2 { "hfsc" } else { "htb" }, ..PLAIN };
         let policy = Policy::new(seed).commands(wording).join("\n");
         let file = place.file("policy.sh", format!("{policy}\n"));
-        let link = ["--up", "5mbit", "--down", "20mbit", "--duration", "3s", "--load", "both", "--probes", "ping"];
-        let output = Command::new(TIDEGATE).args(["try", "--json"]).args(link).arg(&file).output().expect("it runs");
+        let link =
+            ["--up", "5mbit", "--down", "20mbit", "--duration", "3s", "--load", "both", "--probes", "ping"];
+        let output =
+            Command::new(TIDEGATE).args(["try", "--json"]).args(link).arg(&file).output().expect("it runs");
         // What the kernel refuses is refused.
         if !output.status.success() {
             assert!(!output.stderr.is_empty());
             continue;
         }
-        let trial = tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout)).expect("a document");
+        let trial = tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout))
+            .expect("a document");
         follows(&trial, &format!("seed {seed}: {policy}"));
         judged += 1;
     }
     assert!(judged > POLICIES / 2, "{judged} of {POLICIES} were carried out");
     let gallery = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/gallery");
-    for name in
-        ["comcast-like.sh", "lartc-tbf.sh", "class-hunger.sh", "netem-loss.sh", "cake-ifb.sh", "cake-unlimited.sh"]
-    {
-        let link = ["--up", "10mbit", "--down", "50mbit", "--duration", "3s", "--load", "both", "--probes", "ping"];
+    for name in [
+        "comcast-like.sh",
+        "lartc-tbf.sh",
+        "class-hunger.sh",
+        "netem-loss.sh",
+        "cake-ifb.sh",
+        "cake-unlimited.sh",
+    ] {
+        let link =
+            ["--up", "10mbit", "--down", "50mbit", "--duration", "3s", "--load", "both", "--probes", "ping"];
         let script = gallery.join(name);
-        let output = Command::new(TIDEGATE).args(["try", "--json"]).args(link).arg(&script).output().expect("it runs");
-        let trial = tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout)).expect("a document");
+        let output =
+            Command::new(TIDEGATE).args(["try", "--json"]).args(link).arg(&script).output().expect("it runs");
+        let trial = tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout))
+            .expect("a document");
         follows(&trial, name);
     }
 }

@@ -68,7 +68,9 @@ impl Computer {
     pub(crate) fn tc(&self, commands: &'static str) {
         let done = self.place.go(|| {
             let mut kernel = Kernel::open().expect("netlink");
-            commands.lines().try_for_each(|line| kernel.apply(&op(line)).map_err(|error| format!("{line}: {error}")))
+            commands
+                .lines()
+                .try_for_each(|line| kernel.apply(&op(line)).map_err(|error| format!("{line}: {error}")))
         });
         done.expect("the thread is there").expect("the kernel takes it");
     }
@@ -89,7 +91,9 @@ pub(crate) fn without_counts(mut stand: Installed) -> Installed {
     for filter in &mut stand.filters {
         if let tidegate_policy::dump::FilterEntry::Filter { hits, actions, .. } = &mut filter.entry {
             *hits = None;
-            actions.iter_mut().for_each(|action| (action.installed, action.used, action.action.index) = (0, 0, 0));
+            actions
+                .iter_mut()
+                .for_each(|action| (action.installed, action.used, action.action.index) = (0, 0, 0));
         }
     }
     stand

@@ -64,7 +64,8 @@ impl Unpacked {
         // Tests of one process may unpack the same archive at once.
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!("tidegate-test-{}-{count}-{archive}", std::process::id()));
+        let dir =
+            std::env::temp_dir().join(format!("tidegate-test-{}-{count}-{archive}", std::process::id()));
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(archive);
         let file = fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         tar::Archive::new(flate2::read::GzDecoder::new(file)).unpack(&dir).expect("the archive unpacks");

@@ -36,8 +36,9 @@ pub(crate) fn blocks(text: &str) -> Vec<Block> {
                     blocks.push(Block { line: line + 1, command: command.to_owned(), output: Vec::new() });
                 }
                 None => {
-                    let block: &mut Block =
-                        blocks.last_mut().unwrap_or_else(|| panic!("output without a command, line {}", line + 1));
+                    let block: &mut Block = blocks
+                        .last_mut()
+                        .unwrap_or_else(|| panic!("output without a command, line {}", line + 1));
                     block.output.push(words.to_owned());
                 }
             },
@@ -50,7 +51,9 @@ pub(crate) fn blocks(text: &str) -> Vec<Block> {
 /// The words of a command; single quotes hold several together.
 pub(crate) fn split(command: &str) -> Vec<&str> {
     let parts = command.split('\'').enumerate();
-    parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
+    parts
+        .flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
+        .collect()
 }
 
 /// Runs a command of ours where the examples are; its output, errors after it.
@@ -58,7 +61,8 @@ pub(crate) fn run(command: &str, place: &Path) -> Vec<String> {
     let words = split(command);
     assert_eq!(words.first(), Some(&"tidegate"), "only our own commands stand in papers: {command}");
     let output = Command::new(TIDEGATE).args(&words[1..]).current_dir(place).output().expect("tidegate runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     lines(&text)
 }
 
@@ -72,11 +76,14 @@ pub(crate) fn fits(said: &[String], printed: &[String]) -> bool {
     match said.split_first() {
         None => printed.is_empty(),
         Some((first, rest)) if first == GAP => (0..=printed.len()).any(|skip| fits(rest, &printed[skip..])),
-        Some((first, rest)) => printed.split_first().is_some_and(|(line, more)| line == first && fits(rest, more)),
+        Some((first, rest)) => {
+            printed.split_first().is_some_and(|(line, more)| line == first && fits(rest, more))
+        }
     }
 }
 
-/// The lines printed, with the gaps that stood between lines (or before the first, after the last) that are still there.
+/// The lines printed, with the gaps that stood between lines (or before the first, after the last) that are
+/// still there.
 pub(crate) fn with_gaps(said: &[String], printed: Vec<String>) -> Vec<String> {
     let mut kept = printed.clone();
     for (at, _) in said.iter().enumerate().filter(|(_, line)| *line == GAP) {
@@ -100,7 +107,8 @@ pub(crate) fn with_gaps(said: &[String], printed: Vec<String>) -> Vec<String> {
 pub(crate) fn renewed(text: &str, mut printed: impl FnMut(&str) -> Vec<String>) -> (String, String) {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut differs = String::new();
-    // Commands in their order, a later one may read what an earlier one wrote; changes from the end, so that places stay right.
+    // Commands in their order, a later one may read what an earlier one wrote; changes from the end, so that
+    // places stay right.
     let mut run = |block: Block| {
         let now = printed(&block.command);
         (block, now)

@@ -49,7 +49,8 @@ impl Policy {
         for n in 0..leaves {
             let rate = whole / leaves * (50 + below(100)) / 100;
             let ceil = [whole, rate, rate / 2, whole * 2][below(4) as usize].max(8);
-            let queues = ["fq_codel", "sfq", "pfifo limit 1000", "pfifo limit 2", "red limit 60000 avpkt 1000"];
+            let queues =
+                ["fq_codel", "sfq", "pfifo limit 1000", "pfifo limit 2", "red limit 60000 avpkt 1000"];
             let leaf = (below(4) > 0).then(|| pick(below(5), &queues));
             classes.push(Class { minor: 16 * (n + 1), parent: 1, rate, ceil, leaf });
         }
@@ -60,7 +61,11 @@ impl Policy {
                 1 => format!("u32 match ip dst 10.0.{}.0/24", below(3)),
                 2 => format!("u32 match ip tos {:#x} 0xfc", [0xb8, 0x10, 0x20][below(3) as usize]),
                 3 => format!("handle {} fw", 1 + below(3)),
-                _ => format!("flower ip_proto {} dst_port {}", pick(below(2), &["tcp", "udp"]), 5000 + below(3)),
+                _ => format!(
+                    "flower ip_proto {} dst_port {}",
+                    pick(below(2), &["tcp", "udp"]),
+                    5000 + below(3)
+                ),
             };
             (10 * (n + 1), what, leaf(below(8)))
         });
@@ -94,9 +99,14 @@ impl Policy {
                 "hfsc" => format!("ls m2 {}kbit ul m2 {}kbit", class.rate, class.ceil),
                 _ => format!("rate {}kbit ceil {}kbit", class.rate, class.ceil),
             };
-            format!("tc class add dev eth0 parent {} classid {} {kind} {shape}", id(class.parent), id(class.minor))
+            format!(
+                "tc class add dev eth0 parent {} classid {} {kind} {shape}",
+                id(class.parent),
+                id(class.minor)
+            )
         };
-        let queue = |class: &Class| Some(format!("tc qdisc add dev eth0 parent {} {}", id(class.minor), class.leaf?));
+        let queue =
+            |class: &Class| Some(format!("tc qdisc add dev eth0 parent {} {}", id(class.minor), class.leaf?));
         let filter = |(preference, what, class): &(u32, String, u32)| {
             format!(
                 "tc filter add dev eth0 parent {} protocol {protocol} prio {preference} {what} flowid {}",

@@ -1,4 +1,5 @@
-//! Two machines with a wire between them, in network namespaces that the test makes; what runs on the near one.
+//! Two machines with a wire between them, in network namespaces that the test makes; what runs on the near
+//! one.
 
 use serde_json::Value;
 use std::fs::File;
@@ -46,7 +47,8 @@ impl Wire {
 
     /// Puts a wire in, at a device of this name on the near machine.
     pub(crate) fn plug(&self, near: &'static str) {
-        let there = self.far.go(|| File::open("/proc/thread-self/ns/net")).expect("place").expect("its namespace");
+        let there =
+            self.far.go(|| File::open("/proc/thread-self/ns/net")).expect("place").expect("its namespace");
         self.near.go(move || Links::open()?.pair(near, WIRE, &there)).expect("place").expect("a wire");
         self.far.go(|| set_up(WIRE, 0)).expect("place");
         self.near.go(move || set_up(near, 1)).expect("place");
@@ -139,8 +141,13 @@ impl Wire {
         assert_eq!(receiving.join().expect("no panic").expect("received"), octets);
     }
 
-    /// Datagrams to the far machine while something is done, which may ask how many have arrived: how many were sent, and how many arrived.
-    pub(crate) fn stream<R>(&self, every: Duration, meanwhile: impl FnOnce(&dyn Fn() -> u64) -> R) -> (R, u64, u64) {
+    /// Datagrams to the far machine while something is done, which may ask how many have arrived: how many
+    /// were sent, and how many arrived.
+    pub(crate) fn stream<R>(
+        &self,
+        every: Duration,
+        meanwhile: impl FnOnce(&dyn Fn() -> u64) -> R,
+    ) -> (R, u64, u64) {
         use std::sync::Arc;
         use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
         let receiver = self.far.go(|| UdpSocket::bind((ADDRESSES[0], 0))).expect("place").expect("a socket");

@@ -1,8 +1,8 @@
 //! Doors on real packets, beside the kernel's own forwarding and with the engine behind them, in one run.
 //!
-//! `cargo bench -p tidegate-dataplane --profile ci` (root; two processors or more). Three machines in a row, A - M - B;
-//! M forwards. Each way is measured in every round, so that what else the machine does meets all of them; medians are
-//! printed, and ratios to the kernel and to the bare door.
+//! `cargo bench -p tidegate-dataplane --profile ci` (root; two processors or more). Three machines in a row,
+//! A - M - B; M forwards. Each way is measured in every round, so that what else the machine does meets all
+//! of them; medians are printed, and ratios to the kernel and to the bare door.
 //!
 //! `-- 20 capture` takes twenty rounds instead of five, and only ways whose name has that word in it.
 
@@ -34,7 +34,8 @@ fn main() -> io::Result<()> {
     };
     let is_name = |word: &&String| !word.starts_with('-') && word.parse::<usize>().is_err();
     let chosen: Vec<&String> = words.iter().skip(1).filter(is_name).collect();
-    let ways: Vec<Way> = all().into_iter().filter(|way| chosen.iter().all(|word| way.name().contains(*word))).collect();
+    let ways: Vec<Way> =
+        all().into_iter().filter(|way| chosen.iter().all(|word| way.name().contains(*word))).collect();
     let mut measured: Vec<Vec<Measured>> = vec![Vec::new(); ways.len()];
     for round in 0..rounds {
         for (way, of_way) in ways.iter().zip(&mut measured) {

@@ -78,14 +78,17 @@ impl fmt::Display for Way {
 }
 
 impl Policy {
-    /// The operations for a device; rates and bursts are more than any machine carries, so that nothing waits.
+    /// The operations for a device; rates and bursts are more than any machine carries, so that nothing
+    /// waits.
     fn ops(self, dev: &str) -> Vec<Op> {
         let script = match self {
             Policy::Pfifo => format!("tc qdisc add dev {dev} root pfifo limit 10000"),
             Policy::HtbFqCodel => format!(
                 "tc qdisc add dev {dev} root handle 1: htb default 10
-                 tc class add dev {dev} parent 1: classid 1:1 htb rate 100gbit burst 1m cburst 1m quantum 60000
-                 tc class add dev {dev} parent 1:1 classid 1:10 htb rate 100gbit burst 1m cburst 1m quantum 60000
+                 tc class add dev {dev} parent 1: classid 1:1 htb rate 100gbit burst 1m cburst 1m quantum \
+                 60000
+                 tc class add dev {dev} parent 1:1 classid 1:10 htb rate 100gbit burst 1m cburst 1m quantum \
+                 60000
                  tc qdisc add dev {dev} parent 1:10 fq_codel"
             ),
         };
@@ -172,7 +175,8 @@ fn keep(
         Kind::Capture => Box::new(Capture::open(&spots)?),
         Kind::Tun => {
             let [a, b] = ends;
-            let end = |namespace, name: &str| End { namespace: Some(namespace), name: name.into(), mtu: 1500 };
+            let end =
+                |namespace, name: &str| End { namespace: Some(namespace), name: name.into(), mtu: 1500 };
             Box::new(TunDoor::open(&[end(a, "tide0"), end(b, "tide1")])?)
         }
     };

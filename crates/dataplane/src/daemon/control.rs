@@ -1,7 +1,8 @@
 //! The control socket: one JSON object a line, each way, and what nobody may take from others.
 //!
-//! Everybody may ask how the daemon is, so whoever asks is taken for an attacker: places are reserved for root and the daemon's owner, the others share
-//! a few with a quota for each user, a request has a time and a length and a number of values, and requests of strangers have a rate.
+//! Everybody may ask how the daemon is, so whoever asks is taken for an attacker: places are reserved for
+//! root and the daemon's owner, the others share a few with a quota for each user, a request has a time and a
+//! length and a number of values, and requests of strangers have a rate.
 
 mod quota;
 
@@ -31,7 +32,8 @@ const IDLE_OF_STRANGERS: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait when no connection can be accepted (no descriptors are left, for example).
 const AGAIN: Duration = Duration::from_millis(50);
-/// Bytes of the stack of a connection's thread: requests are read without recursion deeper than serde_json's 128.
+/// Bytes of the stack of a connection's thread: requests are read without recursion deeper than serde_json's
+/// 128.
 const STACK: usize = 512 << 10;
 
 /// Answers requests.
@@ -87,8 +89,11 @@ impl Desk {
             Err(full) => {
                 // What does not go into the socket at once is not said.
                 let _ = stream.set_nonblocking(true);
-                let _ =
-                    writeln!(&stream, "{}", json!({"error": full, "remedy": "try again when one of them has left"}));
+                let _ = writeln!(
+                    &stream,
+                    "{}",
+                    json!({"error": full, "remedy": "try again when one of them has left"})
+                );
                 return;
             }
         };
@@ -101,7 +106,8 @@ impl Desk {
     }
 
     fn talk(&self, stream: &UnixStream, who: Peer, place: &Place) -> io::Result<()> {
-        let (longest, idle) = if is_trusted(who) { (LONGEST, IDLE) } else { (LONGEST_OF_STRANGERS, IDLE_OF_STRANGERS) };
+        let (longest, idle) =
+            if is_trusted(who) { (LONGEST, IDLE) } else { (LONGEST_OF_STRANGERS, IDLE_OF_STRANGERS) };
         stream.set_write_timeout(Some(PATIENCE))?;
         let mut reader = BufReader::new(Until::new(stream, Instant::now()));
         let mut writer = BufWriter::new(stream);
@@ -119,16 +125,16 @@ impl Desk {
             }
             place.wait_for_turn();
             if values(&line.bytes) > MOST_VALUES {
-                return tell(
-                    &json!({"error": format!("the request has more than {MOST_VALUES} values"), "remedy": "split it"}),
-                );
+                return tell(&json!({"error": format!("the request has more than {MOST_VALUES} \
+                    values"), "remedy": "split it"}));
             }
             let request = serde_json::from_slice::<Value>(&line.bytes);
             drop(line);
             match request {
                 Ok(request) => self.answers.answer(&request, who, &mut tell)?,
                 Err(error) => tell(
-                    &json!({"error": format!("this is no JSON: {error}"), "remedy": "{\"ask\": \"status\"}, for example"}),
+                    &json!({"error": format!("this is no JSON: {error}"), "remedy": "{\"ask\": \"status\"}, \
+                    for example"}),
                 )?,
             }
         }
@@ -158,7 +164,8 @@ fn line<'l>(reader: &mut impl BufRead, longest: u64, large: &'l Mutex<()>) -> io
     Ok(Some(Line { bytes, _large: Some(guard) }))
 }
 
-/// How many JSON values a line has at most: one, and one more behind each comma, bracket and colon (those within strings counted too).
+/// How many JSON values a line has at most: one, and one more behind each comma, bracket and colon (those
+/// within strings counted too).
 fn values(line: &[u8]) -> usize {
     1 + line.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':')).count()
 }
@@ -203,7 +210,10 @@ mod tests {
     fn each_line_is_answered_and_what_is_none_is_told_why() {
         let answers = exchange(us(), b"{\"ask\":1}\nnot json\n[2]\n{\"cut");
         assert_eq!(answers[0], json!({"asked": {"ask": 1}, "by": std::process::id()}));
-        assert!(answers[1]["error"].as_str().is_some_and(|told| told.starts_with("this is no JSON")), "{answers:?}");
+        assert!(
+            answers[1]["error"].as_str().is_some_and(|told| told.starts_with("this is no JSON")),
+            "{answers:?}"
+        );
         assert_eq!(answers[2]["asked"], json!([2]));
         assert_eq!(answers[3]["error"], "the request is cut off or too long");
         assert_eq!(answers.len(), 4);
@@ -235,7 +245,9 @@ mod tests {
         assert_eq!(answers[0]["error"], format!("the request has more than {MOST_VALUES} values"));
         let deep = format!("{}\n", "[".repeat(100_000));
         assert!(
-            exchange(us(), deep.as_bytes())[0]["error"].as_str().is_some_and(|told| told.contains("recursion limit"))
+            exchange(us(), deep.as_bytes())[0]["error"]
+                .as_str()
+                .is_some_and(|told| told.contains("recursion limit"))
         );
     }
 }

@@ -1,12 +1,13 @@
-//! The daemon: an engine, its door and the clock in one thread that sleeps when nothing is due; everybody else gives it errands.
+//! The daemon: an engine, its door and the clock in one thread that sleeps when nothing is due; everybody
+//! else gives it errands.
 //!
 //! ```text
 //! door ─┐                     ┌─ Desk::ask(errand) ◀── control socket (control.rs), one thread for each who asks
 //! news ─┼─▶ run: turn, errands, wait
 //! clock ┘
 //! ```
-//! A door that breaks because its device is gone is opened again when the device is back; meanwhile errands are answered and the machine keeps what
-//! it was told.
+//! A door that breaks because its device is gone is opened again when the device is back; meanwhile errands
+//! are answered and the machine keeps what it was told.
 
 mod closed;
 pub mod control;
@@ -150,7 +151,8 @@ impl Running<'_> {
         self.door.split(split)
     }
 
-    /// Packets are to come to these places: another door is opened, what waits leaves at once, and the old one is closed.
+    /// Packets are to come to these places: another door is opened, what waits leaves at once, and the old
+    /// one is closed.
     pub fn settle_in(&mut self, places: Vec<Spot>) {
         self.state.moves = Some(places);
     }
@@ -184,8 +186,8 @@ impl Clock {
 /// Opens the door: at first, and again when it broke.
 pub type Open<'o> = dyn FnMut() -> io::Result<Box<dyn Door>> + 'o;
 
-/// Goes on until an errand ends it. `open` is asked for the door at once, and must be able to give one the first time; `opened` hears
-/// of it.
+/// Goes on until an errand ends it. `open` is asked for the door at once, and must be able to give one the
+/// first time; `opened` hears of it.
 ///
 /// # Errors
 /// The door cannot be opened at first, or the system has nothing more to wait by.
@@ -257,7 +259,8 @@ fn leave(engine: &mut Engine, door: &mut dyn Door, clock: Clock) {
     let _ = engine.empty(door);
 }
 
-/// Serves a door until it breaks, or an errand ends it all or wants another; with `patience`, until news of links came or so long has passed.
+/// Serves a door until it breaks, or an errand ends it all or wants another; with `patience`, until news of
+/// links came or so long has passed.
 fn serve(
     engine: &mut Engine,
     door: &mut dyn Door,
@@ -316,7 +319,10 @@ fn hear(engine: &mut Engine, door: &mut dyn Door, clock: Clock, news: &[News]) -
         let link = match news {
             News::Is(link) => link,
             News::Gone(link) if engine.numbered(link.index).is_some() => {
-                return Err(io::Error::new(io::ErrorKind::NotFound, format!("the device `{}` is gone", link.name)));
+                return Err(io::Error::new(
+                    io::ErrorKind::NotFound,
+                    format!("the device `{}` is gone", link.name),
+                ));
             }
             News::Gone(_) | News::Missed => continue,
         };
@@ -330,7 +336,8 @@ fn hear(engine: &mut Engine, door: &mut dyn Door, clock: Clock, news: &[News]) -
             let dev = || link.name.clone();
             changes.extend((spec.mtu != link.mtu).then(|| Op::Mtu { dev: dev(), bytes: link.mtu }));
             changes.extend(
-                (spec.tx_queue_len != link.txqlen).then(|| Op::TxQueueLen { dev: dev(), packets: link.txqlen }),
+                (spec.tx_queue_len != link.txqlen)
+                    .then(|| Op::TxQueueLen { dev: dev(), packets: link.txqlen }),
             );
         }
         // What the model refuses to become stays as it was.

@@ -1,9 +1,10 @@
 //! Doors: how real packets come to the engine, and go again.
 //!
-//! A door takes packets out of the kernel's hands, says what they are, keeps their octets and lets each of them go, or loses it, in whatever order
-//! it is told. It decides nothing: what leaves when is the engine's.
+//! A door takes packets out of the kernel's hands, says what they are, keeps their octets and lets each of
+//! them go, or loses it, in whatever order it is told. It decides nothing: what leaves when is the engine's.
 //!
-//! A packet has a *ticket* from [`Door::receive`] until [`Door::pass`] or [`Door::lose`]: taken = passed + full + lost + held, always.
+//! A packet has a *ticket* from [`Door::receive`] until [`Door::pass`] or [`Door::lose`]: taken = passed +
+//! full + lost + held, always.
 
 pub mod capture;
 mod facts;
@@ -57,13 +58,15 @@ pub struct Came<'a> {
 /// How a packet leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leaving<'a> {
-    /// Where it leaves: by its index among the door's places, mostly the one it came to. A door that cannot send it anywhere else says [`Passed::Full`].
+    /// Where it leaves: by its index among the door's places, mostly the one it came to. A door that cannot
+    /// send it anywhere else says [`Passed::Full`].
     pub place: usize,
     /// The firewall mark it leaves with.
     pub mark: u32,
     /// Another DS field (the octet, ECN bits included); `None`: as it came.
     pub dsfield: Option<u8>,
-    /// Octets that take the place of its first ones, from the start of the frame on; no more than `Came::frame` had.
+    /// Octets that take the place of its first ones, from the start of the frame on; no more than
+    /// `Came::frame` had.
     pub front: Option<&'a [u8]>,
 }
 
@@ -97,7 +100,8 @@ pub struct DoorCounts {
     pub full: u64,
     /// Lost before they came here: the kernel's queue in front of the door was full.
     pub overruns: u64,
-    /// Too short or too strange to be told to anybody: let go at once where that can be, lost elsewhere. Not among those taken.
+    /// Too short or too strange to be told to anybody: let go at once where that can be, lost elsewhere. Not
+    /// among those taken.
     pub malformed: u64,
     /// Changes of a packet (its DS field, its front) that this door could not make: it left as it was.
     pub unchanged: u64,
@@ -110,10 +114,12 @@ pub trait Door {
     /// Hands over packets that have come, at most so many, and says how many; does not wait.
     ///
     /// # Errors
-    /// The door is no more: its device is gone, or the kernel took back what it stood on. Packets lost for want of room are no error.
+    /// The door is no more: its device is gone, or the kernel took back what it stood on. Packets lost for
+    /// want of room are no error.
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize>;
 
-    /// Lets a packet go. It may be collected with others until [`Door::flush`]; its ticket is the door's again at once.
+    /// Lets a packet go. It may be collected with others until [`Door::flush`]; its ticket is the door's
+    /// again at once.
     ///
     /// # Errors
     /// As for `receive`, or `InvalidInput`: nobody holds that ticket.
@@ -125,13 +131,15 @@ pub trait Door {
     /// As for `pass`.
     fn lose(&mut self, ticket: u32) -> io::Result<()>;
 
-    /// Another ticket for the same octets, for a packet that was mirrored or doubled, counted as taken; `None`: this door cannot, or has no room.
+    /// Another ticket for the same octets, for a packet that was mirrored or doubled, counted as taken;
+    /// `None`: this door cannot, or has no room.
     fn copy(&mut self, ticket: u32) -> Option<u32> {
         let _ = ticket;
         None
     }
 
-    /// Verdicts and frames collected since leave now. Frames that the device had no room for are counted as `full`.
+    /// Verdicts and frames collected since leave now. Frames that the device had no room for are counted as
+    /// `full`.
     ///
     /// # Errors
     /// As for `receive`.
@@ -143,7 +151,8 @@ pub trait Door {
     /// What happened so far.
     fn counts(&self) -> DoorCounts;
 
-    /// From now on super-packets come as the packets they stand for (true), or whole (false, as a door begins).
+    /// From now on super-packets come as the packets they stand for (true), or whole (false, as a door
+    /// begins).
     ///
     /// # Errors
     /// `Unsupported`: this door cannot.

@@ -1,7 +1,7 @@
 //! The octets of packets that a door holds, by ticket.
 //!
-//! A packet is read straight into its slot and sent from there; only super-packets need a second, large piece, and those go round. Nothing is
-//! allocated once a door has held as much as it gets to hold.
+//! A packet is read straight into its slot and sent from there; only super-packets need a second, large
+//! piece, and those go round. Nothing is allocated once a door has held as much as it gets to hold.
 
 use std::io::{self, IoSliceMut};
 
@@ -134,7 +134,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Reads a packet with its offload head, as `read` does it into the pieces it is given; the frame begins behind that head.
+    /// Reads a packet with its offload head, as `read` does it into the pieces it is given; the frame begins
+    /// behind that head.
     pub(super) fn read(
         &mut self,
         read: impl FnOnce(&mut [IoSliceMut<'_>]) -> io::Result<Option<usize>>,
@@ -303,7 +304,10 @@ mod tests {
         let mut slots = Slots::default();
         let ticket = put(&mut slots, 60).expect("room");
         assert!(slots.give_back(ticket).is_ok());
-        assert_eq!(slots.give_back(ticket).map(drop).map_err(|error| error.kind()), Err(io::ErrorKind::InvalidInput));
+        assert_eq!(
+            slots.give_back(ticket).map(drop).map_err(|error| error.kind()),
+            Err(io::ErrorKind::InvalidInput)
+        );
         assert_eq!(slots.copy(ticket), None, "nobody holds it");
         slots.release(ticket);
         assert_eq!((put(&mut slots, 60), slots.held()), (Some(ticket), 1), "and used again");
@@ -318,7 +322,10 @@ mod tests {
         slots.give_back(ticket).expect("it is held");
         slots.release(ticket);
         assert_eq!(slots.slot(copy).front()[0], offload::OCTETS as u8);
-        assert_eq!((slots.slot(copy).rest().len(), slots.held(), slots.octets), (offload::OCTETS, 1, offload::OCTETS));
+        assert_eq!(
+            (slots.slot(copy).rest().len(), slots.held(), slots.octets),
+            (offload::OCTETS, 1, offload::OCTETS)
+        );
     }
 
     #[test]

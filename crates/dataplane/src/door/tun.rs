@@ -1,8 +1,9 @@
 //! The door between two network namespaces: a TUN device in each, and nothing else joins them.
 //!
-//! What one side sends by its device leaves here by the other's, whole super-packets too. Nothing of either side is captured or changed, and
-//! whoever may make a device in both namespaces may open it: in user namespaces of one's own that is everybody. When its owner dies, so do the devices: the
-//! two sides are apart until somebody opens the door again.
+//! What one side sends by its device leaves here by the other's, whole super-packets too. Nothing of either
+//! side is captured or changed, and whoever may make a device in both namespaces may open it: in user
+//! namespaces of one's own that is everybody. When its owner dies, so do the devices: the two sides are apart
+//! until somebody opens the door again.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -45,7 +46,8 @@ pub struct TunDoor {
 }
 
 impl TunDoor {
-    /// Opens the door: a device on either side, up, without addresses and routes: these are whoever opens it to give.
+    /// Opens the door: a device on either side, up, without addresses and routes: these are whoever opens it
+    /// to give.
     ///
     /// # Errors
     /// Which device could not be made, and why.
@@ -56,14 +58,24 @@ impl TunDoor {
         Ok(TunDoor { taps, slots, counts, next: 0, fresh })
     }
 
-    /// Reads what one side sent, in two passes: whoever is told of packets finds the processor's caches as he left them, not as the kernel did.
+    /// Reads what one side sent, in two passes: whoever is told of packets finds the processor's caches as he
+    /// left them, not as the kernel did.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let read = self.read_in(at, most);
         for ticket in &self.fresh {
             let slot = self.slots.slot(*ticket);
             let (frame, len) = (slot.front(), slot.len());
             let segments = slot.offload.segments(frame, len);
-            take(Came { ticket: *ticket, place: at, frame, link_header: 0, len, mark: 0, priority: 0, segments });
+            take(Came {
+                ticket: *ticket,
+                place: at,
+                frame,
+                link_header: 0,
+                len,
+                mark: 0,
+                priority: 0,
+                segments,
+            });
         }
         read.map(|()| self.fresh.len())
     }
@@ -108,7 +120,9 @@ fn made(end: &End) -> io::Result<Tap> {
         None => make(),
         Some(namespace) => File::open(&namespace).and_then(|namespace| place::inside(namespace, make)?),
     };
-    tap.map_err(|error| io::Error::new(error.kind(), format!("the TUN device `{}` cannot be made: {error}", end.name)))
+    tap.map_err(|error| {
+        io::Error::new(error.kind(), format!("the TUN device `{}` cannot be made: {error}", end.name))
+    })
 }
 
 impl Door for TunDoor {

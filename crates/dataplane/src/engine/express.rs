@@ -1,8 +1,10 @@
-//! What must never be starved: without it the link, or the administrator's way to it, is lost, and no policy can be mended any more.
+//! What must never be starved: without it the link, or the administrator's way to it, is lost, and no policy
+//! can be mended any more.
 //!
-//! Neighbours are asked for (ARP, RFC 826; neighbour and router discovery, RFC 4861), addresses are given (DHCP, RFC 2131 and 8415), a port is opened (802.1X), a PPPoE
-//! session is held (RFC 2516), and the SSH session stands from which the policy was applied. Such packets pass by the queues, so many of each a second; beyond that they are
-//! queued as the policy says, so nobody can use them to get around it.
+//! Neighbours are asked for (ARP, RFC 826; neighbour and router discovery, RFC 4861), addresses are given
+//! (DHCP, RFC 2131 and 8415), a port is opened (802.1X), a PPPoE session is held (RFC 2516), and the SSH
+//! session stands from which the policy was applied. Such packets pass by the queues, so many of each a
+//! second; beyond that they are queued as the policy says, so nobody can use them to get around it.
 
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Span, Time};
@@ -165,8 +167,9 @@ mod tests {
     fn so_many_a_second_and_no_more() {
         let mut express = Express::default();
         let arp = Head::from_network(ethertype::ARP, &[0; 28]);
-        let mut passed =
-            |from_ms: u64| (0..1000).filter(|n| express.takes(Time((from_ms * 1000 + n) * 1000), &arp)).count() as u64;
+        let mut passed = |from_ms: u64| {
+            (0..1000).filter(|n| express.takes(Time((from_ms * 1000 + n) * 1000), &arp)).count() as u64
+        };
         assert_eq!([passed(0), passed(1000), passed(1001)], [BURST, BURST, 0]);
     }
 }

@@ -3,9 +3,9 @@
 //! ```text
 //! door ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | lose ──▶ door
 //! ```
-//! Whoever drives it says what time it is and lends it the door; nothing here sleeps, reads a clock or opens anything. Timers are carried out
-//! at the time they were due, not at the time somebody woke up: a rate stays the rate although every sleep is a little too long. What
-//! may be made up for is bounded ([`CREDIT`]).
+//! Whoever drives it says what time it is and lends it the door; nothing here sleeps, reads a clock or opens
+//! anything. Timers are carried out at the time they were due, not at the time somebody woke up: a rate stays
+//! the rate although every sleep is a little too long. What may be made up for is bounded ([`CREDIT`]).
 
 mod express;
 mod size;
@@ -82,7 +82,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// A machine with these devices; `places` are the door's, each on one of them. `most`: packets held at once, over all devices.
+    /// A machine with these devices; `places` are the door's, each on one of them. `most`: packets held at
+    /// once, over all devices.
     pub fn new(devices: &[(String, DeviceSpec)], places: &[Spot], most: usize, seed: u64) -> Engine {
         let mut gateway = Gateway::new();
         for (name, spec) in devices {
@@ -108,20 +109,24 @@ impl Engine {
         engine
     }
 
-    /// Places of the door are these from now on; those on devices that are not there get what is offered there unqueued.
+    /// Places of the door are these from now on; those on devices that are not there get what is offered
+    /// there unqueued.
     pub fn settle_in(&mut self, places: &[Spot]) {
         self.places.clear();
         for place in places {
             let device = match self.gateway.device(&place.dev) {
                 Some(device) => device,
-                None => self.gateway.add_device(&place.dev, DeviceSpec { queueless: true, ..DeviceSpec::default() }),
+                None => self
+                    .gateway
+                    .add_device(&place.dev, DeviceSpec { queueless: true, ..DeviceSpec::default() }),
             };
             self.places.push((device, place.direction == Direction::Ingress));
         }
         self.devices = self.gateway.devices().collect();
     }
 
-    /// Goes on to a time: carries out what was due, takes in what has come, lets go what may leave. True: there may be more at once.
+    /// Goes on to a time: carries out what was due, takes in what has come, lets go what may leave. True:
+    /// there may be more at once.
     ///
     /// # Errors
     /// The door is broken.
@@ -144,12 +149,17 @@ impl Engine {
         devices.iter().filter_map(|device| gateway.timeout(*device)).chain(perturb).min()
     }
 
-    /// Carries out operations at a time, in order, up to the first that is refused: its number and why. Packets that an operation leaves
-    /// no room for are lost, all others wait on.
+    /// Carries out operations at a time, in order, up to the first that is refused: its number and why.
+    /// Packets that an operation leaves no room for are lost, all others wait on.
     ///
     /// # Errors
     /// The door is broken.
-    pub fn apply(&mut self, door: &mut dyn Door, now: Time, ops: &[Op]) -> io::Result<Result<(), (usize, TcError)>> {
+    pub fn apply(
+        &mut self,
+        door: &mut dyn Door,
+        now: Time,
+        ops: &[Op],
+    ) -> io::Result<Result<(), (usize, TcError)>> {
         self.visit(door, now, |gateway, world| {
             let World { now, pool, draws } = world;
             ops.iter().enumerate().try_for_each(|(at, op)| {
@@ -158,7 +168,8 @@ impl Engine {
         })
     }
 
-    /// Has somebody work with the machine at a time: ask it, or change it. What becomes free to leave thereby leaves.
+    /// Has somebody work with the machine at a time: ask it, or change it. What becomes free to leave thereby
+    /// leaves.
     ///
     /// # Errors
     /// The door is broken.
@@ -206,11 +217,13 @@ impl Engine {
         waiting
     }
 
-    /// The kernel knows devices by these numbers; those where no door stands are passed over (an ifb here is none of the kernel's).
+    /// The kernel knows devices by these numbers; those where no door stands are passed over (an ifb here is
+    /// none of the kernel's).
     pub fn number(&mut self, numbers: impl IntoIterator<Item = (u32, String)>) {
         let Engine { gateway, places, numbers: known, .. } = self;
-        let has_door =
-            |name: &str| gateway.device(name).is_some_and(|device| places.iter().any(|(of, _)| *of == device));
+        let has_door = |name: &str| {
+            gateway.device(name).is_some_and(|device| places.iter().any(|(of, _)| *of == device))
+        };
         *known = numbers.into_iter().filter(|(_, name)| has_door(name)).collect();
     }
 
@@ -226,7 +239,8 @@ impl Engine {
         }
     }
 
-    /// What holds the link up, and this session, passes by the queues from now on, so many packets a second of each kind.
+    /// What holds the link up, and this session, passes by the queues from now on, so many packets a second
+    /// of each kind.
     pub fn never_starve(&mut self, session: Option<Session>) {
         self.express.get_or_insert_default().keep(session);
     }
@@ -246,8 +260,8 @@ impl Engine {
         self.pool.live()
     }
 
-    /// When the packet came that has waited longest, for each device that packets came to and each class where any waits; nothing unless somebody
-    /// watches.
+    /// When the packet came that has waited longest, for each device that packets came to and each class
+    /// where any waits; nothing unless somebody watches.
     pub fn oldest(&self) -> BTreeMap<(DeviceId, Handle), Time> {
         let mut oldest = BTreeMap::new();
         if self.watch.is_none() {
@@ -296,7 +310,9 @@ impl Engine {
         }
         for at in 0..self.devices.len() {
             let device = self.devices[at];
-            if self.gateway.timeout(device).is_some_and(|due| due <= self.now) && self.gateway.fire(self.now, device) {
+            if self.gateway.timeout(device).is_some_and(|due| due <= self.now)
+                && self.gateway.fire(self.now, device)
+            {
                 self.drain(door, device)?;
             }
         }
@@ -400,7 +416,8 @@ impl Engine {
         let slot = pkt.slot();
         let place = self.places.iter().position(|place| *place == (device, arriving));
         let held = self.held.get_mut(slot);
-        let (Some(place), Some((ticket, held))) = (place, held.and_then(|held| Some((held.ticket.take()?, *held))))
+        let (Some(place), Some((ticket, held))) =
+            (place, held.and_then(|held| Some((held.ticket.take()?, *held))))
         else {
             self.counts.nowhere += 1;
             if let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) {

@@ -10,7 +10,8 @@ use tidegate_policy::{ClassParams, QdiscParams};
 const TCP_OFFSET: usize = 12;
 const UDP_HEADER: usize = 8;
 
-/// Octets of a packet, link header included, with the headers that each segment of a super-packet will have: what Linux counts (`qdisc_pkt_len`).
+/// Octets of a packet, link header included, with the headers that each segment of a super-packet will have:
+/// what Linux counts (`qdisc_pkt_len`).
 pub(super) fn counted(came: &Came<'_>, head: &Head) -> u32 {
     match came.segments {
         0 | 1 => came.len,
@@ -33,7 +34,8 @@ fn headers(head: &Head) -> u32 {
     (network + transport) as u32
 }
 
-/// The most that a device's disciplines let through, by what they were told; `None`: nothing there holds packets to a rate.
+/// The most that a device's disciplines let through, by what they were told; `None`: nothing there holds
+/// packets to a rate.
 pub fn link_rate(qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Option<Rate> {
     let of_qdiscs = qdiscs.iter().filter_map(|dump| match &dump.params {
         QdiscParams::Tbf(tbf) => Some(tbf.rate.rate),

@@ -35,7 +35,8 @@ pub struct Met {
     pub left: Time,
 }
 
-/// Times that packets waited, counted in buckets an eighth of a doubling wide: what is read off them is at most that much off.
+/// Times that packets waited, counted in buckets an eighth of a doubling wide: what is read off them is at
+/// most that much off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sojourn {
     counts: Vec<u64>,
@@ -61,7 +62,8 @@ impl Sojourn {
         self.total
     }
 
-    /// Those that anything is in: the longest time that counts for it, in ns, and how many packets waited so long.
+    /// Those that anything is in: the longest time that counts for it, in ns, and how many packets waited so
+    /// long.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let ends = (0..BUCKETS).map(end);
         ends.zip(&self.counts).filter(|(_, count)| **count > 0).map(|(end, count)| (end, *count))
@@ -146,8 +148,8 @@ impl Watch {
         self.seen.iter().filter(move |((of, _), _)| *of == device).map(|((_, class), seen)| (*class, seen))
     }
 
-    /// Tells somebody of each packet that a class has done with ([`Handle::NONE`]: any class of that device), as fast as he takes them: what he is too
-    /// slow for he does not get. He is forgotten when he is gone.
+    /// Tells somebody of each packet that a class has done with ([`Handle::NONE`]: any class of that device),
+    /// as fast as he takes them: what he is too slow for he does not get. He is forgotten when he is gone.
     pub fn capture(&mut self, device: DeviceId, class: Handle, to: SyncSender<Captured>) {
         self.listeners.push(Listener { device, class, to, missed: 0 });
     }
@@ -172,7 +174,8 @@ impl Watch {
             return;
         }
         self.listeners.retain_mut(|listener| {
-            let wanted = listener.device == met.device && (listener.class == stand.on || listener.class.is_none());
+            let wanted =
+                listener.device == met.device && (listener.class == stand.on || listener.class.is_none());
             !wanted || listener.tell(captured(pool, met, fate))
         });
     }
@@ -218,11 +221,16 @@ mod tests {
 
     #[test]
     fn a_time_is_in_the_bucket_that_ends_at_or_just_behind_it() {
-        for waited in (0..5000).chain(
-            (10..36).flat_map(|power| [1_u64 << power, (1 << power) - 1, (1 << power) + 12_345 % (1 << (power - 1))]),
-        ) {
+        for waited in
+            (0..5000).chain((10..36).flat_map(|power| {
+                [1_u64 << power, (1 << power) - 1, (1 << power) + 12_345 % (1 << (power - 1))]
+            }))
+        {
             let end = end(bucket(waited));
-            assert!(end >= waited && end - waited <= waited / 8, "{waited} is in the bucket that ends at {end}");
+            assert!(
+                end >= waited && end - waited <= waited / 8,
+                "{waited} is in the bucket that ends at {end}"
+            );
         }
     }
 

@@ -71,12 +71,19 @@ fn everything_passes_both_ways() {
         let seen: Vec<_> = told.try_iter().collect();
         for place in 0..2 {
             for kind in [0x0806, 0x0800, 0x86dd] {
-                assert!(seen.iter().any(|seen| (seen.0, seen.1) == (place, kind)), "{way:?}: {kind:x} at {place}");
+                assert!(
+                    seen.iter().any(|seen| (seen.0, seen.1) == (place, kind)),
+                    "{way:?}: {kind:x} at {place}"
+                );
             }
-            let super_packet = seen.iter().filter(|seen| seen.0 == place).any(|seen| seen.2 > 1 && seen.3 > 1514);
+            let super_packet =
+                seen.iter().filter(|seen| seen.0 == place).any(|seen| seen.2 > 1 && seen.3 > 1514);
             assert!(super_packet, "{way:?}: super-packets stay whole at {place}");
         }
-        assert_eq!((counts.lost, counts.full, counts.overruns, counts.malformed, counts.held), (0, 0, 0, 0, 0));
+        assert_eq!(
+            (counts.lost, counts.full, counts.overruns, counts.malformed, counts.held),
+            (0, 0, 0, 0, 0)
+        );
         assert_eq!(counts.taken, counts.passed);
     }
 }
@@ -317,7 +324,8 @@ fn a_device_without_link_header() {
     let tun = told_tun.recv().expect("it was made");
     let echo = std::thread::spawn(move || hosts::turn_round(&tun, 3));
     let (tell, told) = mpsc::channel();
-    let spots = [Direction::Egress, Direction::Ingress].map(|direction| Spot { dev: "tun0".into(), direction });
+    let spots =
+        [Direction::Egress, Direction::Ingress].map(|direction| Spot { dev: "tun0".into(), direction });
     let keeper = wire.keep(
         move || Capture::open(&spots),
         move |came| {
@@ -339,13 +347,16 @@ fn a_device_that_goes_is_said() {
     let keeper = wire.keep(|| Capture::open(&both()), |_| Fate::Pass);
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
     wire.near.go(|| Links::open()?.delete(WIRE)).expect("place").expect("it can be deleted");
-    let counts = keeper.end().expect("packets that have nowhere to go are no error of those that wait for them");
+    let counts =
+        keeper.end().expect("packets that have nowhere to go are no error of those that wait for them");
     assert_eq!(counts.held, 0);
-    let error = wire.near.go(|| Capture::open(&both()).map(drop)).expect("place").expect_err("there is no device");
+    let error =
+        wire.near.go(|| Capture::open(&both()).map(drop)).expect("place").expect_err("there is no device");
     assert!(error.to_string().starts_with("what leaves by `wire0` cannot be captured"), "{error}");
 }
 
-/// A process at the door is killed under load. What was on its way in it is lost; what comes afterwards is not.
+/// A process at the door is killed under load. What was on its way in it is lost; what comes afterwards is
+/// not.
 #[test]
 fn when_its_owner_is_killed_packets_flow() {
     for way in [Way::Link, Way::Filter] {

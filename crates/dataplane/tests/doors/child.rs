@@ -32,7 +32,10 @@ pub(crate) fn start(place: &Place, door: &str) -> Keeper {
     let door = door.to_owned();
     let started = place.go(move || -> io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["--exact", "child::keeps_a_door", "--nocapture"]).env(DOOR, door).stdout(Stdio::piped());
+        command
+            .args(["--exact", "child::keeps_a_door", "--nocapture"])
+            .env(DOOR, door)
+            .stdout(Stdio::piped());
         tidegate_sys::process::die_with_parent(&mut command).spawn()
     });
     let mut child = started.expect("place").expect("this program can be started");

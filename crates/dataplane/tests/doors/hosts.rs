@@ -17,11 +17,12 @@ use tidegate_sys::tap::Tap;
 
 use crate::wire::{ADDRESSES, LIMIT, Wire, address};
 
-/// How long an answer is waited for: on a busy machine it may take a while, and a lost one is asked for again.
+/// How long an answer is waited for: on a busy machine it may take a while, and a lost one is asked for
+/// again.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Sends pings until one is answered, at most so many; how many were sent. One that waits longer than [`PATIENCE`]
-/// counts as lost.
+/// Sends pings until one is answered, at most so many; how many were sent. One that waits longer than
+/// [`PATIENCE`] counts as lost.
 pub(crate) fn ping(from: &Place, to: IpAddr, most: u16, data: u32) -> Option<u16> {
     let attempt = move || -> io::Result<Option<u16>> {
         let echo = Echo::open(to)?;
@@ -68,9 +69,11 @@ pub(crate) fn is_answered_after<D: Door + Send + 'static>(
     assert!(echo.answer(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
 }
 
-/// Sends so many octets over TCP, each with its number's low octet; panics if they do not arrive as they were.
+/// Sends so many octets over TCP, each with its number's low octet; panics if they do not arrive as they
+/// were.
 pub(crate) fn transfer(from: &Place, to: &Place, address: IpAddr, octets: usize) {
-    let listener = to.go(move || TcpListener::bind(SocketAddr::new(address, 0))).expect("place").expect("listens");
+    let listener =
+        to.go(move || TcpListener::bind(SocketAddr::new(address, 0))).expect("place").expect("listens");
     let address = listener.local_addr().expect("it is bound");
     let receiving = thread::spawn(move || -> io::Result<Vec<u8>> {
         let (mut stream, _) = listener.accept()?;
@@ -98,10 +101,13 @@ pub(crate) fn datagram(from: &Place, to: IpAddr, octets: &'static [u8]) {
 
 /// Sends a datagram and waits until it is there.
 pub(crate) fn deliver(from: &Place, to: &Place, address: IpAddr, octets: &'static [u8]) {
-    let receiver = to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
+    let receiver =
+        to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     let there = receiver.local_addr().expect("it is bound");
     receiver.set_read_timeout(Some(LIMIT)).expect("a limit");
-    from.go(move || UdpSocket::bind(any(address))?.send_to(octets, there)).expect("place").expect("it is sent");
+    from.go(move || UdpSocket::bind(any(address))?.send_to(octets, there))
+        .expect("place")
+        .expect("it is sent");
     let mut room = [0; 100];
     let read = receiver.recv(&mut room).expect("it arrives");
     assert_eq!(&room[..read], octets);
@@ -115,7 +121,8 @@ fn any(like: IpAddr) -> SocketAddr {
     }
 }
 
-/// Sends IPv4 packets back to where they came from, until so many were echo requests (then answers) or datagrams.
+/// Sends IPv4 packets back to where they came from, until so many were echo requests (then answers) or
+/// datagrams.
 pub(crate) fn turn_round(tun: &Tap, most: usize) -> io::Result<()> {
     let mut left = most;
     while left > 0 {
@@ -170,7 +177,8 @@ pub(crate) struct Stream {
 
 /// Starts it: about 20,000 a second.
 pub(crate) fn stream(from: &Place, to: &Place, address: IpAddr) -> Stream {
-    let socket = to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
+    let socket =
+        to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     let there = socket.local_addr().expect("it is bound");
     let out = from.go(move || UdpSocket::bind(any(address))).expect("place").expect("a socket");
     let (stop, sent, received, last) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
@@ -252,7 +260,8 @@ pub(crate) struct Numbered {
 
 /// So many, once it is begun.
 pub(crate) fn numbered(from: &Place, to: &Place, address: IpAddr, count: u64) -> Numbered {
-    let receiver = to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
+    let receiver =
+        to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     receiver.set_nonblocking(true).expect("a socket can be asked without waiting");
     let to = receiver.local_addr().expect("it is bound");
     let out = from.go(move || UdpSocket::bind(any(address))).expect("place").expect("a socket");

@@ -147,7 +147,8 @@ fn marks_come_and_go() {
     behind.end().expect("the door stands");
 }
 
-/// Rules for marks (-150) stand before the door, both ways: what they restore of a connection is there when the engine asks.
+/// Rules for marks (-150) stand before the door, both ways: what they restore of a connection is there when
+/// the engine asks.
 #[test]
 fn what_rules_mark_comes_marked() {
     let Some(wire) = lay() else { return };
@@ -233,7 +234,11 @@ fn a_queue_has_one_owner_and_nothing_is_left_behind() {
     beside.expect("there are others");
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "the first goes on");
     keeper.end().expect("the door stands");
-    let tables = wire.near.go(|| tidegate_netlink::Netfilter::open()?.tables()).expect("place").expect("they are told");
+    let tables = wire
+        .near
+        .go(|| tidegate_netlink::Netfilter::open()?.tables())
+        .expect("place")
+        .expect("they are told");
     assert_eq!(tables.keys().collect::<Vec<_>>(), Vec::<&String>::new());
 }
 

@@ -16,12 +16,16 @@ const ADDRESSES_V6: [&str; 2] = ["fd06::1", "fd06::2"];
 
 /// The namespace of a place, as a file.
 fn namespace(place: &Place) -> PathBuf {
-    let thread = place.go(|| std::fs::read_link("/proc/thread-self")).expect("place").expect("a thread is a file");
+    let thread =
+        place.go(|| std::fs::read_link("/proc/thread-self")).expect("place").expect("a thread is a file");
     PathBuf::from("/proc").join(thread).join("ns/net")
 }
 
 /// Opens the door between both machines of a wire, from the near one.
-fn open(wire: &Wire, decide: impl FnMut(&tidegate_dataplane::door::Came<'_>) -> Fate + Send + 'static) -> Keeper {
+fn open(
+    wire: &Wire,
+    decide: impl FnMut(&tidegate_dataplane::door::Came<'_>) -> Fate + Send + 'static,
+) -> Keeper {
     let there = namespace(&wire.far);
     let open = move || {
         let end = |namespace, name: &str| End { namespace, name: name.into(), mtu: 1500 };

@@ -77,7 +77,8 @@ fn set_up(me: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until the kernel has noticed that the wire is plugged in at both ends; before, it loses what is sent.
+/// Waits until the kernel has noticed that the wire is plugged in at both ends; before, it loses what is
+/// sent.
 fn until_up() -> io::Result<()> {
     let began = Instant::now();
     while std::fs::read_to_string(format!("/sys/class/net/{WIRE}/operstate"))?.trim() != "up" {
@@ -148,7 +149,9 @@ pub(crate) fn forward(
     let mut batch: Vec<(u32, usize, u32, Fate)> = Vec::with_capacity(64);
     while !stop.load(Ordering::Relaxed) {
         poll::readable(&door.handles(), Duration::from_millis(5))?;
-        while door.receive(64, &mut |came| batch.push((came.ticket, came.place, came.mark, decide(&came))))? > 0 {
+        while door.receive(64, &mut |came| batch.push((came.ticket, came.place, came.mark, decide(&came))))?
+            > 0
+        {
             for (ticket, place, mark, fate) in batch.drain(..) {
                 let leaving = match fate {
                     Fate::Pass => Leaving::unchanged(place, mark),

@@ -61,14 +61,18 @@ fn a_filter_of_a_block_is_asked_by_all_its_devices() {
     assert_eq!(machine.says("tc filter show block 44"), NO_BLOCK);
 }
 
-/// As Linux 6.1 answers: the whole request is read before the block is looked for, and a mark that is a class needs a qdisc.
+/// As Linux 6.1 answers: the whole request is read before the block is looked for, and a mark that is a class
+/// needs a qdisc.
 #[test]
 fn what_is_refused_of_blocks() {
     let table = [
         ("tc filter add block 44 pref 1 protocol ip matchall", NO_BLOCK),
         ("tc filter del block 44 pref 1 protocol ip matchall", NO_BLOCK),
         ("tc filter del block 44", NO_BLOCK),
-        ("tc filter del block 44 protocol ip", "Error: Cannot flush filters with protocol, handle or kind set."),
+        (
+            "tc filter del block 44 protocol ip",
+            "Error: Cannot flush filters with protocol, handle or kind set.",
+        ),
         (
             "tc filter del block 44 protocol ip matchall",
             "Error: Cannot flush filters with protocol, handle or kind set.",

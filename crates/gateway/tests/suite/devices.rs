@@ -5,8 +5,9 @@ use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway, Offer, Route, Switches};
 use tidegate_packet::{Dissector, Handle};
 use tidegate_policy::{LinkKind, LinkOp, Op, RawLink, Tunnel, TunnelMode};
 
-/// As `ip -d link` and `/sys/class/net/DEV` show new devices: MTU, transmit queue, link header, queue of their own, speed.
-/// A tunnel's MTU is 1500 less what it puts before a packet: 20, 24, 48, and 38 with an Ethernet header inside.
+/// As `ip -d link` and `/sys/class/net/DEV` show new devices: MTU, transmit queue, link header, queue of
+/// their own, speed. A tunnel's MTU is 1500 less what it puts before a packet: 20, 24, 48, and 38 with an
+/// Ethernet header inside.
 #[test]
 fn new_devices_are_as_their_drivers_make_them() {
     use DeviceKind::{Bridge, Dummy, Ethernet, Ifb, Loopback, PointToPoint, Raw, Tunnel as Tunnels, Vlan};
@@ -36,8 +37,8 @@ fn new_devices_are_as_their_drivers_make_them() {
     }
 }
 
-/// What a device is told later is what its disciplines go by: pfifo's limit is the queue's length, DRR's quantum and fq_codel's the
-/// largest frame.
+/// What a device is told later is what its disciplines go by: pfifo's limit is the queue's length, DRR's
+/// quantum and fq_codel's the largest frame.
 #[test]
 fn disciplines_go_by_what_a_device_is_now() {
     let mut machine = Machine::new(&["eth0"]);
@@ -52,7 +53,8 @@ fn disciplines_go_by_what_a_device_is_now() {
     assert_eq!(machine.says("tc qdisc show dev eth0"), "qdisc pfifo 1: root refcnt 2 limit 77p\n");
     machine.run("tc qdisc replace dev eth0 root handle 2: fq_codel");
     assert!(machine.says("tc qdisc show dev eth0").contains(" quantum 914 "));
-    for op in [Op::TxQueueLen { dev: "eth9".into(), packets: 1 }, Op::Ring { dev: "eth9".into(), frames: 1 }] {
+    for op in [Op::TxQueueLen { dev: "eth9".into(), packets: 1 }, Op::Ring { dev: "eth9".into(), frames: 1 }]
+    {
         assert_eq!(machine.op(&op), "Error: Cannot find device.");
     }
 }
@@ -98,7 +100,11 @@ fn links_that_cannot_be() {
     assert_eq!(machine.op(&add("eth0.7", LinkKind::Vlan { lower: "eth0".into(), id: 7 })), "");
     assert_eq!(machine.gateway.beneath(machine.id("eth0.7")), Some(machine.id("eth0")));
     let eth0 = machine.id("eth0");
-    assert_eq!(machine.gateway.add_device("eth0", DeviceSpec::of(&LinkKind::Ifb)), eth0, "it is there already");
+    assert_eq!(
+        machine.gateway.add_device("eth0", DeviceSpec::of(&LinkKind::Ifb)),
+        eth0,
+        "it is there already"
+    );
     assert_eq!(machine.gateway.spec(eth0).kind, DeviceKind::Ethernet);
 }
 
@@ -167,8 +173,8 @@ fn chains_are_told_oldest_first() {
     assert_eq!(machine.gateway.own_filters(machine.now, eth0, root).expect("there").len(), 1 + 1);
 }
 
-/// The filters of an ingress qdisc are one list, whatever class of it is named; a clsact has two, and no other class.
-/// Linux 6.1's answers.
+/// The filters of an ingress qdisc are one list, whatever class of it is named; a clsact has two, and no
+/// other class. Linux 6.1's answers.
 #[test]
 fn ingress_has_one_list_and_clsact_two() {
     let mut machine = Machine::new(&["eth0", "eth1"]);
@@ -181,14 +187,19 @@ fn ingress_has_one_list_and_clsact_two() {
     }
     // tc lists them all under the class that was named last.
     let listed = machine.says("tc filter show dev eth0 parent ffff:");
-    let firsts = listed.lines().filter(|line| line.starts_with("filter parent ffff:5 ") && line.contains("handle"));
+    let firsts =
+        listed.lines().filter(|line| line.starts_with("filter parent ffff:5 ") && line.contains("handle"));
     assert_eq!(firsts.count(), 4, "{listed}");
     let (eth0, hook) = (machine.id("eth0"), Handle::new(0xffff, 0));
     let own = machine.gateway.own_filters(machine.now, eth0, hook).expect("there");
     assert!(!own.is_empty() && own.iter().all(|dump| dump.parent == hook), "{own:?}");
     assert_eq!(machine.says(&filter("eth1", "ffff:", 1)), "RTNETLINK answers: Invalid argument");
     for parent in ["ffff:fff1", "ffff:5", "ffff:fff4"] {
-        assert_eq!(machine.says(&filter("eth1", parent, 1)), "Error: Specified class doesn't exist.", "{parent}");
+        assert_eq!(
+            machine.says(&filter("eth1", parent, 1)),
+            "Error: Specified class doesn't exist.",
+            "{parent}"
+        );
     }
     machine.run(&filter("eth1", "ffff:fff3", 1));
 }

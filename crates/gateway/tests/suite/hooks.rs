@@ -14,7 +14,8 @@ fn head() -> tidegate_packet::Head {
     udp(("10.0.0.2", 4000), ("203.0.113.7", 53), 0)
 }
 
-/// The chains that a packet meets, in the order of the Netfilter documentation's picture: raw, mangle, nat, filter.
+/// The chains that a packet meets, in the order of the Netfilter documentation's picture: raw, mangle, nat,
+/// filter.
 #[test]
 fn each_way_through_the_machine_has_its_chains() {
     let all = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
@@ -43,10 +44,15 @@ fn each_way_through_the_machine_has_its_chains() {
         ];
         assert_eq!(found, lost, "{chain}");
         // Who only shows the packet hears the same.
-        for (route, lost) in [(Route::Forwarded(Some(lan)), lost[0]), (Route::Local, lost[1]), (Route::Direct, lost[3])]
+        for (route, lost) in
+            [(Route::Forwarded(Some(lan)), lost[0]), (Route::Local, lost[1]), (Route::Direct, lost[3])]
         {
             let (wan, pkt) = (machine.id("wan0"), machine.insert(head(), FRAME));
-            assert_eq!(machine.gateway.only_hooks(machine.now, &mut machine.pool, wan, route, &pkt), !lost, "{chain}");
+            assert_eq!(
+                machine.gateway.only_hooks(machine.now, &mut machine.pool, wan, route, &pkt),
+                !lost,
+                "{chain}"
+            );
             machine.pool.release(pkt);
         }
         assert_eq!(machine.live(), 0);
@@ -66,7 +72,8 @@ fn what_is_lost_at_the_last_hook_is_the_devices() {
     }
 }
 
-/// A rule knows the device a packet came in by before it is routed, and the one it leaves by behind that (iptables(8), -i and -o).
+/// A rule knows the device a packet came in by before it is routed, and the one it leaves by behind that
+/// (iptables(8), -i and -o).
 #[test]
 fn rules_know_the_devices() {
     let table = [
@@ -96,17 +103,24 @@ fn rules_know_the_devices() {
     }
 }
 
-/// Priorities (man nft): raw -300, mangle -150, dstnat -100, filter 0, security 50, srcnat 100. Of equals the table made last comes first.
+/// Priorities (man nft): raw -300, mangle -150, dstnat -100, filter 0, security 50, srcnat 100. Of equals the
+/// table made last comes first.
 #[test]
 fn chains_come_by_priority() {
     let mut machine = machine();
     let free = |name: &str| NfOp { family: Family::Inet, table: name.into(), command: NfCommand::NewTable };
     let base = |name: &str, priority| {
-        let command =
-            NfCommand::NewBase("c".into(), Base { kind: ChainType::Filter, hook: Hook::Output, priority }, None);
+        let command = NfCommand::NewBase(
+            "c".into(),
+            Base { kind: ChainType::Filter, hook: Hook::Output, priority },
+            None,
+        );
         NfOp { family: Family::Inet, table: name.into(), command }
     };
-    machine.run("iptables -t filter -A OUTPUT -p udp\niptables -t nat -A OUTPUT -p udp -j REDIRECT\niptables -t raw -A OUTPUT -p udp");
+    machine.run(
+        "iptables -t filter -A OUTPUT -p udp\niptables -t nat -A OUTPUT -p udp -j \
+    REDIRECT\niptables -t raw -A OUTPUT -p udp",
+    );
     for (name, priority) in [("early", -400), ("late", 200), ("beside", 0), ("same", 0)] {
         for op in [free(name), base(name, priority)] {
             assert_eq!(machine.op(&Op::Netfilter(op)), "");
@@ -116,13 +130,17 @@ fn chains_come_by_priority() {
     let names = |machine: &Machine, v6, hook| -> Vec<String> {
         machine.gateway.chains_at(v6, hook).iter().map(|(table, _)| table.name().to_owned()).collect()
     };
-    assert_eq!(names(&machine, false, Hook::Output), ["early", "raw", "nat", "same", "beside", "filter", "late"]);
+    assert_eq!(
+        names(&machine, false, Hook::Output),
+        ["early", "raw", "nat", "same", "beside", "filter", "late"]
+    );
     assert_eq!(names(&machine, true, Hook::Output), ["early", "mangle", "same", "beside", "late"]);
     assert_eq!(
         names(&machine, false, Hook::Input),
         ["nat", "filter"].map(str::to_owned).into_iter().rev().collect::<Vec<_>>()
     );
-    // What a packet of the machine's own meets: the table nat is asked by connections, between the chains before it and behind it.
+    // What a packet of the machine's own meets: the table nat is asked by connections, between the chains
+    // before it and behind it.
     machine.gateway.watch();
     assert!(machine.passes(Route::Local, "wan0", head()).is_some());
     let met: Vec<String> = machine.gateway.take_seen().into_iter().map(|seen| seen.table).collect();
@@ -146,8 +164,10 @@ fn several_operations_are_all_carried_out_or_none() {
         let command = NfCommand::Append(chain.into(), Rule { target: Some(Target::Drop), ..Rule::default() });
         NfOp { family: Family::Ipv4, table: "filter".into(), command }
     };
-    let refused =
-        machine.gateway.apply_netfilter(&[append("OUTPUT"), append("NOWHERE")]).expect_err("there is no such chain");
+    let refused = machine
+        .gateway
+        .apply_netfilter(&[append("OUTPUT"), append("NOWHERE")])
+        .expect_err("there is no such chain");
     assert_eq!(refused.0, 1);
     assert!(machine.passes(Route::Local, "wan0", head()).is_some(), "nothing was done");
     let before = machine.gateway.checkpoint();
@@ -167,8 +187,9 @@ fn tables_are_listed_as_iptables_saves_them() {
          iptables -t mangle -A OUTPUT -p udp
          ip6tables -t raw -A OUTPUT -p udp",
     );
-    let names =
-        |machine: &Machine, v6| machine.gateway.tables(v6).iter().map(|t| t.name().to_owned()).collect::<Vec<_>>();
+    let names = |machine: &Machine, v6| {
+        machine.gateway.tables(v6).iter().map(|t| t.name().to_owned()).collect::<Vec<_>>()
+    };
     assert_eq!(names(&machine, false), ["mangle", "filter", "nat"]);
     assert_eq!(names(&machine, true), ["raw"]);
     assert_eq!(machine.gateway.all_tables().len(), 4);
@@ -200,8 +221,8 @@ fn connections_remember_their_marks() {
     assert_eq!(mark(&mut machine), Some(0));
 }
 
-/// Routed packets get a priority by their TOS bits (tc-prio(8): minimum delay is interactive 6, maximum throughput bulk 2, both 4),
-/// and their hops are counted where that was asked for.
+/// Routed packets get a priority by their TOS bits (tc-prio(8): minimum delay is interactive 6, maximum
+/// throughput bulk 2, both 4), and their hops are counted where that was asked for.
 #[test]
 fn routing_reads_the_header() {
     for (tos, priority) in [(0x00, 0), (0x08, 2), (0x10, 6), (0x18, 4), (0x04, 0), (0xb8, 4)] {
@@ -222,7 +243,10 @@ fn routing_reads_the_header() {
         let pkt = machine.insert(udp(("fd00::2", 1), ("fd00::3", 2), 0x10), FRAME);
         let _ = machine.offer("wan0", Route::Forwarded(None), pkt);
         let pkt = machine.poll("wan0").expect("it leaves");
-        assert_eq!((machine.pool.meta(&pkt).priority, machine.pool.meta(&pkt).ethertype), (0, ethertype::IPV6));
+        assert_eq!(
+            (machine.pool.meta(&pkt).priority, machine.pool.meta(&pkt).ethertype),
+            (0, ethertype::IPV6)
+        );
         assert_eq!(machine.pool.settle(&pkt).network()[7], if counts { 63 } else { 64 });
         machine.pool.release(pkt);
     }

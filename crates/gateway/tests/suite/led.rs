@@ -1,4 +1,5 @@
-//! Packets that filters lead to other devices: what tc-mirred(8) says of its four ways, and of devices that are down or gone.
+//! Packets that filters lead to other devices: what tc-mirred(8) says of its four ways, and of devices that
+//! are down or gone.
 
 use crate::words::{Machine, udp};
 use tidegate_gateway::{Offer, Received, Route};
@@ -78,7 +79,11 @@ fn what_comes_in_is_led_or_copied() {
 fn what_goes_out_is_led_or_copied() {
     let own = || String::from("eth0 sends");
     let table = [
-        ("egress redirect dev ifb0", Offer::Away, vec!["ifb0 is to be polled", "ifb0 sends, led from eth0 out true"]),
+        (
+            "egress redirect dev ifb0",
+            Offer::Away,
+            vec!["ifb0 is to be polled", "ifb0 sends, led from eth0 out true"],
+        ),
         ("egress mirror dev ifb0", Offer::Queued, vec!["ifb0 is to be polled", "ifb0 sends"]),
         ("ingress redirect dev eth1", Offer::Queued, vec!["routed from eth1"]),
         ("ingress mirror dev eth1", Offer::Queued, vec!["routed from eth1"]),
@@ -124,7 +129,11 @@ fn nothing_is_led_to_a_device_that_is_down() {
                 }
                 assert!(found(&mut machine).is_empty(), "{said}");
             } else {
-                assert_eq!(goes(&mut machine, "eth0"), if passes { Offer::Queued } else { Offer::Stopped }, "{said}");
+                assert_eq!(
+                    goes(&mut machine, "eth0"),
+                    if passes { Offer::Queued } else { Offer::Stopped },
+                    "{said}"
+                );
                 assert_eq!(found(&mut machine).len(), usize::from(passes), "{said}");
             }
             let listing = machine.says(&format!("tc -s filter show dev eth0 {hook}"));
@@ -238,7 +247,10 @@ fn listings_name_devices_as_they_are_now() {
 fn devices_that_are_not_there_are_refused() {
     let mut machine = machine();
     let line = "tc filter add dev eth0 ingress pref 1 protocol ip";
-    assert_eq!(machine.says(&format!("{line} flower indev eth7 action ok")), "Error: Network device not found.");
+    assert_eq!(
+        machine.says(&format!("{line} flower indev eth7 action ok")),
+        "Error: Network device not found."
+    );
     assert_eq!(machine.says("tc filter show dev eth0 ingress"), "");
 }
 
@@ -264,7 +276,11 @@ fn filters_know_by_which_device_a_packet_came() {
         [(Some("eth0"), [1, 0, 0]), (Some("ifb0"), [1, 1, 0]), (Some("eth1"), [1, 1, 1]), (None, [1, 1, 2])]
     {
         let from = from.map(|name| machine.id(name));
-        assert!(machine.passes(Route::Forwarded(from), "eth1", udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0)).is_some());
+        assert!(
+            machine
+                .passes(Route::Forwarded(from), "eth1", udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0))
+                .is_some()
+        );
         assert_eq!(bands(&mut machine), wanted, "{from:?}");
     }
     assert!(machine.passes(Route::Local, "eth1", udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0)).is_some());

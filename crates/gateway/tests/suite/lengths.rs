@@ -34,7 +34,9 @@ fn a_packet_is_as_long_on_ppp_as_on_ethernet() {
     let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command });
     gateway.apply(World { now: Time(1), pool: &mut pool, draws: &mut draws }, &op).expect("is taken");
     let mut seen = Vec::new();
-    for (input, output) in [(Some("eth1"), "eth0"), (Some("eth1"), "ppp0"), (Some("ppp0"), "eth1"), (None, "ppp0")] {
+    for (input, output) in
+        [(Some("eth1"), "eth0"), (Some("eth1"), "ppp0"), (Some("ppp0"), "eth1"), (None, "ppp0")]
+    {
         let id = |gateway: &Gateway, name: &str| gateway.device(name).expect("is there");
         let from = input.map(|name| id(&gateway, name));
         // What comes in has the link header of the device it came by; the machine's own have Ethernet's.

@@ -12,7 +12,10 @@ fn apply(gateway: &mut Gateway, op: LinkOp) -> Result<(), TcError> {
 }
 
 fn names(gateway: &Gateway) -> Vec<(&str, DeviceKind, u32)> {
-    gateway.devices().map(|id| (gateway.name(id), gateway.spec(id).kind, gateway.spec(id).tx_queue_len)).collect()
+    gateway
+        .devices()
+        .map(|id| (gateway.name(id), gateway.spec(id).kind, gateway.spec(id).tx_queue_len))
+        .collect()
 }
 
 #[test]
@@ -83,8 +86,9 @@ fn the_largest_packet_has_bounds() {
         let answer = gateway.apply(world, &Op::Mtu { dev: dev.into(), bytes });
         answer.map_or_else(|error| error.to_string(), |_| String::new())
     };
-    let table = [("eth0", 67), ("eth0", 68), ("eth0", 65_535), ("eth0", 65_536), ("ifb0", 20), ("ifb0", 70_000)]
-        .map(|(d, b)| set(d, b));
+    let table =
+        [("eth0", 67), ("eth0", 68), ("eth0", 65_535), ("eth0", 65_536), ("ifb0", 20), ("ifb0", 70_000)]
+            .map(|(d, b)| set(d, b));
     let (low, high) = ("Error: mtu less than device minimum.", "Error: mtu greater than device maximum.");
     assert_eq!(table, [low, "", "", high, "", ""]);
 }

@@ -38,7 +38,9 @@ fn there_and_back(tool: &str, rules: &[&str], addresses: &[&str]) -> (Ends, Ends
     let there = ends(&mut machine, Route::Forwarded(Some(lan)), "wan0", head);
     // Who answers turns round what was seen.
     let back = there.clone().and_then(|(source, destination)| {
-        let end = |text: &str| text.rsplit_once(' ').map(|(ip, port)| (ip.to_owned(), port.parse().expect("a port")));
+        let end = |text: &str| {
+            text.rsplit_once(' ').map(|(ip, port)| (ip.to_owned(), port.parse().expect("a port")))
+        };
         let (source, destination) = (end(&source).expect("two"), end(&destination).expect("two"));
         let head = udp((&destination.0, destination.1), (&source.0, source.1), 0);
         ends(&mut machine, Route::Forwarded(Some(wan)), "lan0", head)
@@ -142,7 +144,11 @@ fn ipv6_has_a_table_of_its_own() {
             &["10.0.0.1/24 dev lan0", "fd00::1/64 dev lan0"],
             pair("fd00::2 4000", "fd00::1 3128"),
         ),
-        (&["-A PREROUTING -j DNAT --to-destination 2001:db8:9::9"], &[], pair("fd00::2 4000", "2001:db8:9::9 53")),
+        (
+            &["-A PREROUTING -j DNAT --to-destination 2001:db8:9::9"],
+            &[],
+            pair("fd00::2 4000", "2001:db8:9::9 53"),
+        ),
     ];
     for (rules, addresses, wanted) in table {
         assert_eq!(there_and_back("ip6tables", rules, addresses), (wanted, back.clone()), "{rules:?}");
@@ -178,7 +184,8 @@ fn what_the_machine_sends_is_translated_too() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// A table of nft's that is called nat is a table like any other, and one of iptables' without rules translates nothing.
+/// A table of nft's that is called nat is a table like any other, and one of iptables' without rules
+/// translates nothing.
 #[test]
 fn a_free_table_of_that_name_translates_nothing() {
     use tidegate_policy::Op;
@@ -201,7 +208,9 @@ fn what_was_settled_stays() {
     };
     machine.run("iptables -t nat -A POSTROUTING -j SNAT --to-source 198.51.100.77");
     assert_eq!(said(&mut machine, 1).as_deref(), Some("198.51.100.77 1"));
-    machine.run("iptables -t nat -F POSTROUTING\niptables -t nat -A POSTROUTING -j SNAT --to-source 198.51.100.88");
+    machine.run(
+        "iptables -t nat -F POSTROUTING\niptables -t nat -A POSTROUTING -j SNAT --to-source 198.51.100.88",
+    );
     assert_eq!(
         [said(&mut machine, 1), said(&mut machine, 2)].map(Option::unwrap),
         ["198.51.100.77 1", "198.51.100.88 2"]

@@ -54,7 +54,9 @@ fn chains_that_packets_come_to_lead_to_an_end() {
     let mut said = |command: NfCommand| {
         let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command });
         let answer = gateway.apply(World { now: Time(1), pool: &mut pool, draws: &mut draws }, &op);
-        answer.err().map(|error| error.message.map_or_else(|| error.errno.text().to_owned(), |text| text.into_owned()))
+        answer.err().map(|error| {
+            error.message.map_or_else(|| error.errno.text().to_owned(), |text| text.into_owned())
+        })
     };
     let jump = |from: &str, to: &str| {
         NfCommand::Append(from.into(), Rule { target: Some(Target::Jump(to.into())), ..Rule::default() })

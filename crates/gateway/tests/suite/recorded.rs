@@ -113,9 +113,11 @@ impl Machine {
             self.until(now);
             match &row.what {
                 RowKind::Command(line) => self.line(now, line, false)?,
-                RowKind::Packet(arrival) if arrival.meta.frame_len > self.link.mtu + Head::ETHERNET as u32 => {}
+                RowKind::Packet(arrival)
+                    if arrival.meta.frame_len > self.link.mtu + Head::ETHERNET as u32 => {}
                 RowKind::Packet(arrival) => {
-                    let pkt = self.pool.insert(arrival.meta.clone(), arrival.head.clone()).expect("there is room");
+                    let pkt =
+                        self.pool.insert(arrival.meta.clone(), arrival.head.clone()).expect("there is room");
                     self.arrive(now, pkt);
                 }
             }
@@ -262,7 +264,8 @@ impl Machine {
             let meta = self.pool.meta(&pkt);
             let (&Meta { ident, frame_len, dsfield, .. }, rewritten) = (meta, meta.rewritten());
             let wire = self.pool.settle(&pkt).on_wire();
-            let seen = if rewritten { read_by_listener(&wire, frame_len, ident) } else { Some((ident, dsfield)) };
+            let seen =
+                if rewritten { read_by_listener(&wire, frame_len, ident) } else { Some((ident, dsfield)) };
             if let Some((ident, dsfield)) = seen {
                 let _ = writeln!(self.egress, "{},{ident},{frame_len},{dsfield}", ns(now));
             }
@@ -326,8 +329,10 @@ impl Machine {
     }
 
     fn tc(&mut self, now: Time, words: &[String]) -> Result<Reply, NeedsMore> {
-        let named =
-            |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
+        let named = |id| Device {
+            name: self.gateway.name(id).to_owned(),
+            speed_mbit: self.gateway.spec(id).speed_mbit,
+        };
         let env = Env { devices: Some(self.gateway.devices().map(named).collect()), ..Env::default() };
         match tc::parse(words, &env) {
             Err(refusal) => Ok(Reply { code: refusal.code, stderr: refusal.stderr, ..Reply::default() }),
@@ -378,7 +383,8 @@ fn wakes(offer: Offer) -> bool {
     !matches!(offer, Offer::Stopped | Offer::Away)
 }
 
-/// The number and the DS field of a frame whose octets were rewritten, as the recordings' listener reads them.
+/// The number and the DS field of a frame whose octets were rewritten, as the recordings' listener reads
+/// them.
 fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
     let id = match (head.frame_ethertype(), head.network(), head.frame()) {
         (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),

@@ -1,5 +1,6 @@
-//! Recorded runs of a real kernel with several devices: what filters redirect, what is routed, marked and dropped on
-//! the way. Recordings that need more of a machine than tc and rules of iptables are carried out by the crate `replay`.
+//! Recorded runs of a real kernel with several devices: what filters redirect, what is routed, marked and
+//! dropped on the way. Recordings that need more of a machine than tc and rules of iptables are carried out
+//! by the crate `replay`.
 
 use crate::recorded::{Machine, NeedsMore};
 use tidegate_archives::{Files, first_line, identical};

@@ -1,7 +1,8 @@
-//! Devices on devices: what a packet weighs and is called on the way down, up again at the far end, and whose it is.
+//! Devices on devices: what a packet weighs and is called on the way down, up again at the far end, and whose
+//! it is.
 //!
-//! Octets by the RFCs: PPPoE 8 (2516), IPv4 20 (791), GRE 4 (2784), IPv6 40 with 8 more for the encapsulation limit (2473); a tag
-//! is the card's to add, so frames below are as long as above.
+//! Octets by the RFCs: PPPoE 8 (2516), IPv4 20 (791), GRE 4 (2784), IPv6 40 with 8 more for the encapsulation
+//! limit (2473); a tag is the card's to add, so frames below are as long as above.
 
 use crate::words::{Machine, Seen, udp};
 use tidegate_gateway::{Encap, Offer, Received, Route};
@@ -31,8 +32,11 @@ fn stacked(upper: &str, made: &str) -> Machine {
 
 /// Sends a datagram down from a device, and gives it as `eth0` sends it.
 fn down(machine: &mut Machine, upper: &str, v6: bool, dsfield: u8) -> Option<Pkt> {
-    let head =
-        if v6 { udp(("fd00::2", 1), ("fd00::3", 2), dsfield) } else { udp(("10.0.0.2", 1), ("10.9.0.3", 2), dsfield) };
+    let head = if v6 {
+        udp(("fd00::2", 1), ("fd00::3", 2), dsfield)
+    } else {
+        udp(("10.0.0.2", 1), ("10.9.0.3", 2), dsfield)
+    };
     let (above, below) = (machine.id(upper), machine.id("eth0"));
     let header = machine.gateway.spec(above).link_header;
     let pkt = machine.insert(head, NETWORK + header);
@@ -119,8 +123,9 @@ fn what_was_put_on_is_taken_off() {
 
 #[test]
 fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
-    let tunnel =
-        |mode: &str, local: &str, remote: &str| format!("ip tunnel add t mode {mode} local {local} remote {remote}");
+    let tunnel = |mode: &str, local: &str, remote: &str| {
+        format!("ip tunnel add t mode {mode} local {local} remote {remote}")
+    };
     let table = [
         (tunnel("ipip", REMOTE, LOCAL), "t"),
         (tunnel("ipip", "any", LOCAL), "t"),
@@ -158,7 +163,8 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
     assert_eq!((machine.gateway.beneath(id), machine.gateway.encap(id).is_some()), (None, true));
 }
 
-/// RFC 6040, figure 4: congestion met on the way comes through to a packet that can carry the mark; another is lost.
+/// RFC 6040, figure 4: congestion met on the way comes through to a packet that can carry the mark; another
+/// is lost.
 #[test]
 fn congestion_on_the_way_is_the_inner_packets() {
     // Inner field, outer field on arrival, what comes out.
@@ -248,7 +254,10 @@ fn arrivals_are_wrapped_for_what_stands_there() {
     machine.run("ip tunnel add t mode ipip local 192.0.2.1 remote 192.0.2.2");
     let (tunnel, below) = (machine.id("t"), machine.id("ppp0"));
     machine.gateway.stack_by_kind(tunnel, below);
-    assert_eq!([false, true].map(|tunnels| length_of(&mut machine, tunnels, false)), [(8, PPPOE), (28, PPPOE)]);
+    assert_eq!(
+        [false, true].map(|tunnels| length_of(&mut machine, tunnels, false)),
+        [(8, PPPOE), (28, PPPOE)]
+    );
     // Its ends are those of the other side, and this machine takes it for its tunnel's.
     let eth0 = machine.id("eth0");
     let pkt = machine.insert(udp(("10.9.0.3", 2), ("10.0.0.2", 1), 0), 14 + NETWORK);
@@ -297,7 +306,9 @@ fn pppoe_that_nobody_speaks_is_taken_off() {
 #[test]
 fn devices_stand_on_others_by_their_kind() {
     let unsaid = Encap::Tunnel(Tunnel::unsaid(TunnelMode::Ipip));
-    for (upper, wanted) in [("ppp0", Encap::Pppoe), ("eth1", Encap::Bare), ("tunl0", unsaid), ("br0", Encap::Bare)] {
+    for (upper, wanted) in
+        [("ppp0", Encap::Pppoe), ("eth1", Encap::Bare), ("tunl0", unsaid), ("br0", Encap::Bare)]
+    {
         let machine = stacked(upper, "");
         let id = machine.id(upper);
         assert_eq!(machine.gateway.encap(id), Some(wanted), "{upper}");

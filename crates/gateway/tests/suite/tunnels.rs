@@ -4,8 +4,8 @@ use tidegate_gateway::{DeviceSpec, Gateway, Route, World};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{
-    ClassOp, ClassParams, DrrClassParams, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, Op, QdiscOp,
-    QdiscParams, SharedBlocks, Verb,
+    ClassOp, ClassParams, DrrClassParams, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, Op,
+    QdiscOp, QdiscParams, SharedBlocks, Verb,
 };
 
 const ROOT: Handle = Handle::new(1, 0);
@@ -23,11 +23,13 @@ fn packet(tunnelled: bool, host: u8) -> Head {
     let inner = ip(17, [10, 0, 0, host], [10, 9, 0, 1]);
     let outer = ip(4, [192, 0, 2, 1], [192, 0, 2, 2]);
     let ports = [0x04, host, 0, 53, 0, 8, 0, 0];
-    let octets = if tunnelled { [&outer[..], &inner, &ports].concat() } else { [&inner[..], &ports].concat() };
+    let octets =
+        if tunnelled { [&outer[..], &inner, &ports].concat() } else { [&inner[..], &ports].concat() };
     Head::from_network(ethertype::IPV4, &octets)
 }
 
-/// How many of three packets wait in each of five classes, chosen by the last octet of one key: two hosts in a tunnel, one outside.
+/// How many of three packets wait in each of five classes, chosen by the last octet of one key: two hosts in
+/// a tunnel, one outside.
 fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     let (mut pool, mut draws) = (Pool::new(16), Seeded::new(1));
     let mut gateway = Gateway::new();
@@ -89,14 +91,19 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
         let world = World { now: Time(2), pool: &mut pool, draws: &mut draws };
         let _ = gateway.offer(world, eth0, Route::Direct, pkt);
     }
-    let queued = gateway.classes(Time(3), eth0).iter().map(|class| class.stats.map_or(0, |stats| stats.qlen)).collect();
+    let queued = gateway
+        .classes(Time(3), eth0)
+        .iter()
+        .map(|class| class.stats.map_or(0, |stats| stats.qlen))
+        .collect();
     while let Some(pkt) = gateway.poll(World { now: Time(4), pool: &mut pool, draws: &mut draws }, eth0) {
         pool.release(pkt);
     }
     queued
 }
 
-/// Two hosts in a tunnel and one outside; classes 1 to 5 stand for the last octet of the key's address, 0 to 4.
+/// Two hosts in a tunnel and one outside; classes 1 to 5 stand for the last octet of the key's address, 0 to
+/// 4.
 #[test]
 fn addresses_told_apart() {
     let table = [

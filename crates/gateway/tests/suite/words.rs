@@ -82,11 +82,15 @@ impl Machine {
     fn shows(&mut self, what: &ShowWhat, flags: &ShowFlags) -> String {
         let device = what.dev.as_deref().and_then(|name| self.gateway.device(name));
         match (what.object, device) {
-            (Object::Filter, _) if what.block != 0 => match self.gateway.block_filters(self.now, what.block) {
-                Ok(dumps) => tc::show_filters(&dumps, what, flags),
-                Err(error) => error.to_string(),
-            },
-            (Object::Qdisc, Some(device)) => tc::show_qdiscs(&self.gateway.qdiscs(self.now, device), what, flags),
+            (Object::Filter, _) if what.block != 0 => {
+                match self.gateway.block_filters(self.now, what.block) {
+                    Ok(dumps) => tc::show_filters(&dumps, what, flags),
+                    Err(error) => error.to_string(),
+                }
+            }
+            (Object::Qdisc, Some(device)) => {
+                tc::show_qdiscs(&self.gateway.qdiscs(self.now, device), what, flags)
+            }
             (Object::Class, Some(device)) => {
                 tc::show_classes(&self.gateway.listed_classes(self.now, device), what, flags)
             }

@@ -76,7 +76,8 @@ mod tests {
     #[test]
     fn comments_name_rules_for_their_line_the_next_or_the_file() {
         let mut allowed = Allowed::default();
-        let text = "tc x # tidegate: allow R4\n# tidegate: allow quantum, R3 because it is so\ntc y\n# tidegate: allow-file units\ntidegate: allow R1";
+        let text = "tc x # tidegate: allow R4\n# tidegate: allow quantum, R3 because it is so\ntc y\n# \
+        tidegate: allow-file units\ntidegate: allow R1";
         for (line, text) in (1..).zip(text.lines()) {
             allowed.read_line(0, line, text);
         }

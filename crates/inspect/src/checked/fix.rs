@@ -15,8 +15,8 @@ pub struct FixedTexts {
     pub texts: Vec<String>,
 }
 
-/// Makes the fixes of all findings that have one: of two that touch, the first. Units go first, because another fix may
-/// repeat the word as it was read.
+/// Makes the fixes of all findings that have one: of two that touch, the first. Units go first, because
+/// another fix may repeat the word as it was read.
 pub fn fixed_texts(checked: &Checked) -> FixedTexts {
     let fixes = checked.findings.iter().filter_map(|one| one.fix.as_ref());
     let fixable = fixes.filter(|fix| !fix.edits.is_empty()).count();
@@ -33,7 +33,8 @@ fn chosen(findings: &[Finding]) -> (BTreeMap<usize, Vec<&Edit>>, usize) {
     let mut fixed = 0;
     // Units first, and nothing else in their lines: another fix may repeat the word as it was read before.
     let mut units: BTreeSet<(usize, usize)> = BTreeSet::new();
-    let (first, others): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(|one| one.rule == Rule::Units);
+    let (first, others): (Vec<&Finding>, Vec<&Finding>) =
+        findings.iter().partition(|one| one.rule == Rule::Units);
     for finding in first.into_iter().chain(others) {
         let Some(fix) = finding.fix.as_ref().filter(|fix| !fix.edits.is_empty()) else { continue };
         let unit = finding.rule == Rule::Units;

@@ -1,5 +1,5 @@
-//! What a check came to, for programs: findings less those that comments allow, as JSON, as SARIF, and the files with
-//! the fixes made.
+//! What a check came to, for programs: findings less those that comments allow, as JSON, as SARIF, and the
+//! files with the fixes made.
 
 mod allow;
 mod fix;

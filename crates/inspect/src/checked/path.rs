@@ -10,8 +10,8 @@ pub struct CommandPath {
     pub called_from: Vec<Place>,
     /// Of a line that sets a variable: the lines that use it.
     pub used_in: Vec<Place>,
-    /// The functions it passed through on its way from its line to the tool, where all commands of that line took the
-    /// same way.
+    /// The functions it passed through on its way from its line to the tool, where all commands of that line
+    /// took the same way.
     pub frames: Vec<Frame>,
 }
 
@@ -47,8 +47,8 @@ impl CommandPath {
     }
 }
 
-/// The commands that a place belongs to: where it is a word, those that have this word; where it came to several
-/// values (`$4`), those whose value the finding names; of a refusal, those that were refused so.
+/// The commands that a place belongs to: where it is a word, those that have this word; where it came to
+/// several values (`$4`), those whose value the finding names; of a refusal, those that were refused so.
 fn concerned<'r>(reading: &'r Reading, place: &Place, finding: &Finding) -> Vec<(&'r Step, Stands)> {
     let refused = |step: &Step| match (&finding.witness, &step.refused) {
         (Some(Witness::Number(shown)), Some(told)) => finding.rule == Rule::Refused && told.contains(shown),
@@ -59,7 +59,8 @@ fn concerned<'r>(reading: &'r Reading, place: &Place, finding: &Finding) -> Vec<
     let has_word = |step: &Step| step.words.iter().any(|word| word.place.as_ref() == Some(place));
     let named = |step: &Step| {
         let here = step.words.iter().filter(|word| word.place.as_ref() == Some(place));
-        here.into_iter().any(|word| finding.what.split([' ', ':', ',', ';', '"']).any(|part| part == word.text))
+        here.into_iter()
+            .any(|word| finding.what.split([' ', ':', ',', ';', '"']).any(|part| part == word.text))
     };
     let narrower: [&dyn Fn(&Step) -> bool; 3] = [&refused, &named, &has_word];
     match narrower.into_iter().find(|is_meant| all.iter().any(|(step, _)| is_meant(step))) {

@@ -16,8 +16,8 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The findings of a policy less those that its comments allow: `# tidegate: allow R4` behind a command or above
-    /// it, `# tidegate: allow-file quantum, R13` anywhere in the file.
+    /// The findings of a policy less those that its comments allow: `# tidegate: allow R4` behind a command
+    /// or above it, `# tidegate: allow-file quantum, R13` anywhere in the file.
     pub fn new(reading: Reading, mut findings: Vec<Finding>) -> Checked {
         let before = findings.len();
         let allowed = Allowed::read(&reading);
@@ -30,7 +30,8 @@ impl Checked {
 /// Is a finding about a device, as far as its command tells?
 pub fn concerns(reading: &Reading, finding: &Finding, dev: &str) -> bool {
     let Some(place) = &finding.place else { return true };
-    let here = |step: &&Step| step.place.as_ref().is_some_and(|at| at.file == place.file && at.line == place.line);
+    let here =
+        |step: &&Step| step.place.as_ref().is_some_and(|at| at.file == place.file && at.line == place.line);
     let mut steps = reading.steps.iter().filter(here).peekable();
     steps.peek().is_none() || steps.any(|step| step.after("dev").is_none_or(|word| word.text == dev))
 }

@@ -12,7 +12,8 @@ pub fn to_sarif(checked: &Checked) -> String {
         .iter()
         .map(|rule| json!({ "id": rule.id(), "name": rule.name(), "shortDescription": { "text": rule.about() } }))
         .collect();
-    let results: Vec<Value> = checked.findings.iter().map(|finding| result(&checked.reading, finding)).collect();
+    let results: Vec<Value> =
+        checked.findings.iter().map(|finding| result(&checked.reading, finding)).collect();
     let document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -65,7 +66,8 @@ fn result(reading: &Reading, finding: &Finding) -> Value {
     }
     if !frames.is_empty() {
         let frames: Vec<Value> = frames.iter().rev().map(|frame| frame_of(reading, frame)).collect();
-        value["stacks"] = json!([{ "message": { "text": "from the tool's call outwards" }, "frames": frames }]);
+        value["stacks"] =
+            json!([{ "message": { "text": "from the tool's call outwards" }, "frames": frames }]);
     }
     if let Some(fix) = finding.fix.as_ref().filter(|fix| !fix.edits.is_empty()) {
         let changes: Vec<Value> = fix.edits.iter().map(|edit| change(reading, edit)).collect();

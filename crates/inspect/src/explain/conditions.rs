@@ -1,5 +1,5 @@
-//! Why a basic or flower filter matches a packet or does not: what the engine noted of each condition, with what the
-//! packet has there.
+//! Why a basic or flower filter matches a packet or does not: what the engine noted of each condition, with
+//! what the packet has there.
 
 use crate::octets::protocol_name;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -41,8 +41,12 @@ pub(super) fn told(params: &FilterParams, hits: &U32Hits, head: &Head) -> Vec<St
 fn fact(field: FlowerField, head: &Head) -> Option<String> {
     let keys = dissect(head, Dissector::Modern);
     let addresses = || match keys.addrs {
-        Addrs::V4(source, destination) => Some([source, destination].map(|octets| Ipv4Addr::from(octets).to_string())),
-        Addrs::V6(source, destination) => Some([source, destination].map(|octets| Ipv6Addr::from(octets).to_string())),
+        Addrs::V4(source, destination) => {
+            Some([source, destination].map(|octets| Ipv4Addr::from(octets).to_string()))
+        }
+        Addrs::V6(source, destination) => {
+            Some([source, destination].map(|octets| Ipv6Addr::from(octets).to_string()))
+        }
         Addrs::None => None,
     };
     Some(match field {

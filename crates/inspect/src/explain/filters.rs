@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
-use tidegate_policy::{Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, Op, QdiscParams, Skbedit};
+use tidegate_policy::{
+    Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, Op, QdiscParams, Skbedit,
+};
 
 /// How often one packet is sent from chain to chain.
 const MOST_CHAINS: usize = 16;
@@ -39,13 +41,16 @@ fn name(dump: &FilterDump) -> Option<Name> {
 impl Counted {
     /// What the filters of a machine have counted so far.
     pub(super) fn of(reading: &Reading, gateway: &mut Gateway) -> Counted {
-        let mut lists: Vec<(&str, Handle)> = reading.filters.iter().map(|f| (f.dev.as_str(), f.parent)).collect();
+        let mut lists: Vec<(&str, Handle)> =
+            reading.filters.iter().map(|f| (f.dev.as_str(), f.parent)).collect();
         lists.sort_unstable();
         lists.dedup();
         let mut all = BTreeMap::new();
         for (dev, parent) in lists {
             let Some(device) = gateway.device(dev) else { continue };
-            for dump in gateway.own_filters(crate::reading::CARRIED_OUT_AT, device, parent).unwrap_or_default() {
+            for dump in
+                gateway.own_filters(crate::reading::CARRIED_OUT_AT, device, parent).unwrap_or_default()
+            {
                 if let (Some(name), FilterEntry::Filter { hits, actions, .. }) = (name(&dump), &dump.entry) {
                     let over = actions.iter().map(|action| u64::from(action.overlimits)).collect();
                     all.insert(name, FilterCounts { hits: hits.clone(), over });
@@ -119,7 +124,8 @@ pub(super) enum Decision {
     Some(Handle),
     /// The filters of this chain are asked.
     Chain(u32),
-    /// An action decided by chance, or had all filters asked again: the queue it waits in says what came of it.
+    /// An action decided by chance, or had all filters asked again: the queue it waits in says what came of
+    /// it.
     Open,
     /// It does not stay.
     Gone,
@@ -167,7 +173,8 @@ fn in_chain(
     let mut at = 0;
     while let Some(dump) = dumps.get(at) {
         // u32's preferences are asked by buckets, not in the order in which they are listed.
-        let together = dumps[at..].iter().take_while(|other| dump.kind == "u32" && other.pref == dump.pref).count();
+        let together =
+            dumps[at..].iter().take_while(|other| dump.kind == "u32" && other.pref == dump.pref).count();
         let (decision, unasked) = match together {
             0 => (single(reading, &dumps, dump, here, counted, lines), 0),
             _ => tables::preference(reading, &dumps[at..at + together], here, counted, lines),
@@ -199,7 +206,9 @@ fn single(
     let alone = || !dumps.iter().any(|other| other.pref == dump.pref && is_filter(other));
     let (line, decision) = match &dump.entry {
         FilterEntry::Heading if dump.kind == "fw" && alone() => bare_fw(dump, here),
-        FilterEntry::Filter { params, actions, handle, .. } => one(dump, (*handle, params, actions), here, counted),
+        FilterEntry::Filter { params, actions, handle, .. } => {
+            one(dump, (*handle, params, actions), here, counted)
+        }
         _ => return Decision::Nothing,
     };
     lines.push(Line { place: place_of(reading, dump), ..line });
@@ -236,7 +245,9 @@ fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (Line, Decision) {
     }
     match here.mark() {
         0 => (line(what, false, vec!["the packet has no mark".into()]), Decision::Nothing),
-        mark if !ours => (line(what, false, vec![format!("mark {mark:#x} names no class here")]), Decision::Nothing),
+        mark if !ours => {
+            (line(what, false, vec![format!("mark {mark:#x} names no class here")]), Decision::Nothing)
+        }
         mark => {
             let class = Handle::new(dump.parent.major(), class.minor());
             (line(what, true, vec![format!("mark {mark:#x}: class {class}")]), Decision::Class(class))
@@ -276,7 +287,9 @@ fn one(
         FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
-            Some(hits) if hits.asked > 0 => (hits.matched > 0, super::conditions::told(params, hits, here.head)),
+            Some(hits) if hits.asked > 0 => {
+                (hits.matched > 0, super::conditions::told(params, hits, here.head))
+            }
             _ => (false, vec!["it was not asked: a filter of the same preference decided before it".into()]),
         },
     };
@@ -304,7 +317,8 @@ pub(super) fn settled(
     }
     if here.carried.passed_over.replace(false) {
         why.push(
-            "the packet has come back from an ifb: the actions of the first filter that matches are skipped".into(),
+            "the packet has come back from an ifb: the actions of the first filter that matches are skipped"
+                .into(),
         );
         return leads(params, true);
     }
@@ -348,7 +362,8 @@ enum Effect {
     Open,
 }
 
-/// What the actions do, in the order in which they are carried out; `over`: went the packet over the limits of that one?
+/// What the actions do, in the order in which they are carried out; `over`: went the packet over the limits
+/// of that one?
 fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool) -> (String, Effect) {
     let (mut at, mut jumps) = (0, 0);
     let mut written = String::new();
@@ -358,7 +373,11 @@ fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool
         }
         let (before, control) = match &dump.action.act {
             Act::Mirred(mirred) if !mirred.copy => {
-                let how = if mirred.arrives { "it is redirected, as if it arrived by" } else { "it is redirected to" };
+                let how = if mirred.arrives {
+                    "it is redirected, as if it arrived by"
+                } else {
+                    "it is redirected to"
+                };
                 return (format!("{written}{how} {}", mirred.to), Effect::Goes);
             }
             Act::Gact(gact) => match gact.random {
@@ -403,9 +422,13 @@ fn decided(control: Control) -> (String, Effect) {
         Control::Stolen | Control::Trap | Control::Number(Control::QUEUED) => {
             ("it is taken away".to_owned(), Effect::Goes)
         }
-        Control::Continue | Control::Number(_) => ("the next filter is asked (continue)".to_owned(), Effect::Next),
+        Control::Continue | Control::Number(_) => {
+            ("the next filter is asked (continue)".to_owned(), Effect::Next)
+        }
         Control::Reclassify => ("all filters are asked again (reclassify)".to_owned(), Effect::Open),
-        Control::Goto(chain) => (format!("the filters of chain {chain} are asked (goto)"), Effect::Chain(chain)),
+        Control::Goto(chain) => {
+            (format!("the filters of chain {chain} are asked (goto)"), Effect::Chain(chain))
+        }
         Control::Pass | Control::Pipe | Control::Jump(_) => ("it passes".to_owned(), Effect::Stays),
     }
 }
@@ -415,7 +438,8 @@ pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actio
     let to = |class: Option<Handle>| class.map_or(String::new(), |class| format!(" → {class}"));
     let mut text = match params {
         FilterParams::Fw(fw) => {
-            let mask = fw.mask.filter(|mask| *mask != u32::MAX).map_or(String::new(), |mask| format!("/{mask:#x}"));
+            let mask =
+                fw.mask.filter(|mask| *mask != u32::MAX).map_or(String::new(), |mask| format!("/{mask:#x}"));
             format!("fw mark {handle:#x}{mask}{}", to(fw.classid))
         }
         FilterParams::U32(u32) => {
@@ -425,7 +449,8 @@ pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actio
             format!("u32 {}{mark}{link}{}", keys.join(", "), to(u32.classid))
         }
         FilterParams::Flow(flow) => {
-            let keys = tidegate_policy::FlowKeySet::NAMES.iter().zip(0..).filter(|(_, bit)| flow.keys.has(*bit));
+            let keys =
+                tidegate_policy::FlowKeySet::NAMES.iter().zip(0..).filter(|(_, bit)| flow.keys.has(*bit));
             let keys: Vec<&str> = keys.map(|(name, _)| *name).collect();
             format!("flow {}", keys.join(","))
         }
@@ -487,7 +512,8 @@ pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted, carrie
     }
     let mut on = Handle::ROOT;
     for _ in 0..MOST_LISTS {
-        let there = |qdisc: &&QdiscDump| qdisc.dev == moment.name && qdisc.parent == on && !qdisc.handle.is_none();
+        let there =
+            |qdisc: &&QdiscDump| qdisc.dev == moment.name && qdisc.parent == on && !qdisc.handle.is_none();
         let Some(qdisc) = reading.qdiscs.iter().find(there) else { break };
         lines.push(qdisc_line(reading, qdisc));
         let (told, chosen) = within(reading, moment, qdisc, here, counted);
@@ -531,9 +557,11 @@ fn within(
     // A class of another qdisc of the device is none here.
     let own = |class: &Handle| class.qdisc() == qdisc.handle && class_of(reading, here.dev, *class).is_some();
     let leaf = |class: &Handle| own(class) && !has_inner(reading, here.dev, *class);
-    // A filter here may have given it that priority (skbedit); then it was no reason, and the engine went elsewhere.
+    // A filter here may have given it that priority (skbedit); then it was no reason, and the engine went
+    // elsewhere.
     let given_here = leaf(&priority) && engine.is_some_and(|class| class != priority);
-    let named = priority.qdisc() == qdisc.handle && names_leaf(reading, here.dev, qdisc, priority) && !given_here;
+    let named =
+        priority.qdisc() == qdisc.handle && names_leaf(reading, here.dev, qdisc, priority) && !given_here;
     let decision = if named {
         lines.push(note(format!("its priority {priority} names the class: no filter is asked")));
         Decision::Class(priority)
@@ -575,7 +603,13 @@ fn names_leaf(reading: &Reading, dev: &str, qdisc: &QdiscDump, priority: Handle)
 }
 
 /// The lists of a qdisc, from its own down its inner classes.
-fn lists(reading: &Reading, qdisc: &QdiscDump, here: Here<'_>, counted: &Counted, lines: &mut Vec<Line>) -> Decision {
+fn lists(
+    reading: &Reading,
+    qdisc: &QdiscDump,
+    here: Here<'_>,
+    counted: &Counted,
+    lines: &mut Vec<Line>,
+) -> Decision {
     let mut parent = qdisc.handle;
     let mut decision = Decision::Nothing;
     for _ in 0..MOST_LISTS {
@@ -586,7 +620,9 @@ fn lists(reading: &Reading, qdisc: &QdiscDump, here: Here<'_>, counted: &Counted
         lines.extend(told.lines);
         decision = told.decision;
         match decision {
-            Decision::Class(class) if class.qdisc() == qdisc.handle && has_inner(reading, here.dev, class) => {
+            Decision::Class(class)
+                if class.qdisc() == qdisc.handle && has_inner(reading, here.dev, class) =>
+            {
                 lines.push(note(format!("{class} has classes below it: its own filters are asked next")));
                 parent = class;
             }
@@ -602,7 +638,10 @@ fn class_of<'r>(reading: &'r Reading, dev: &str, class: Handle) -> Option<&'r Cl
 
 /// Has it classes below it, in the same qdisc?
 fn has_inner(reading: &Reading, dev: &str, class: Handle) -> bool {
-    reading.classes.iter().any(|dump| dump.dev == dev && dump.parent == class && dump.classid.qdisc() == class.qdisc())
+    reading
+        .classes
+        .iter()
+        .any(|dump| dump.dev == dev && dump.parent == class && dump.classid.qdisc() == class.qdisc())
 }
 
 fn has_classes(reading: &Reading, qdisc: &QdiscDump) -> bool {
@@ -631,7 +670,9 @@ fn by_default(
         QdiscParams::Prio(prio) if wanted.is_none() => {
             format!("priority {priority} is band {} by the map: {got}", prio.priomap[priority as usize & 15])
         }
-        QdiscParams::Prio(_) | QdiscParams::Ets(_) if wanted.is_some_and(|class| class.minor() == got.minor()) => {
+        QdiscParams::Prio(_) | QdiscParams::Ets(_)
+            if wanted.is_some_and(|class| class.minor() == got.minor()) =>
+        {
             format!("{because}; {} looks at the number behind the colon only: {got}", qdisc.kind.name())
         }
         QdiscParams::Prio(_) => format!("{because}: the band of priority 0, {got}"),
@@ -666,7 +707,9 @@ fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line
     };
     note(match &qdisc.params {
         QdiscParams::Htb(htb) if htb.default == 0 => {
-            format!("{because}, and there is no default class: past all classes, by the direct queue, unshaped")
+            format!(
+                "{because}, and there is no default class: past all classes, by the direct queue, unshaped"
+            )
         }
         QdiscParams::Htb(htb) => {
             let default = qdisc.handle.class(htb.default as u16);
@@ -676,7 +719,10 @@ fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line
                 Some(_) => return note(format!("{because}: the default class {default}")),
                 None => "is not there",
             };
-            format!("{because}, and the default class {default} {why}: past all classes, by the direct queue, unshaped")
+            format!(
+                "{because}, and the default class {default} {why}: past all classes, by the direct queue, \
+                unshaped"
+            )
         }
         _ => format!("{because}: no class takes it"),
     })
@@ -684,8 +730,10 @@ fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line
 
 fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<Line> {
     let dump = class_of(reading, dev, class)?;
-    let place =
-        reading.maker_of_class(dev, class).and_then(|op| reading.step_of(op)).and_then(|step| step.place.clone());
+    let place = reading
+        .maker_of_class(dev, class)
+        .and_then(|op| reading.step_of(op))
+        .and_then(|step| step.place.clone());
     let words = waits::class_words(dump);
     let name = reading.class_name(dev, class);
     let what = if words.is_empty() { format!("class {name}") } else { format!("class {name}: {words}") };

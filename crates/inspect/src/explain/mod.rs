@@ -1,8 +1,9 @@
 //! The story of a packet: which rules and filters it meets, what each makes of it, and where it waits.
 //!
-//! The engine is the only judge. The packet is sent through the machine; netfilter notes each rule as the packet meets it, u32 and the
-//! actions of filters count, and the queue in which it then waits says what was decided. What is told here reads those notes; where words
-//! and engine part, it is a mistake of ours and a debug build stops.
+//! The engine is the only judge. The packet is sent through the machine; netfilter notes each rule as the
+//! packet meets it, u32 and the actions of filters count, and the queue in which it then waits says what was
+//! decided. What is told here reads those notes; where words and engine part, it is a mistake of ours and a
+//! debug build stops.
 
 mod conditions;
 mod filters;
@@ -105,19 +106,22 @@ pub struct Story {
 }
 
 impl Story {
-    /// The first line in which two stories part, with its scene's title, in each; `None`: they are the same to the end. What did not fit
-    /// changed nothing, and is passed over.
+    /// The first line in which two stories part, with its scene's title, in each; `None`: they are the same
+    /// to the end. What did not fit changed nothing, and is passed over.
     pub fn parts_from<'s>(&'s self, other: &'s Story) -> Option<[Option<(&'s str, &'s Line)>; 2]> {
         let lines = |story: &'s Story| {
-            let told =
-                story.scenes.iter().flat_map(|scene| scene.lines.iter().map(|line| (scene.title.as_str(), line)));
+            let told = story
+                .scenes
+                .iter()
+                .flat_map(|scene| scene.lines.iter().map(|line| (scene.title.as_str(), line)));
             told.filter(|(_, line)| line.outcome != Outcome::Passed)
         };
         let (mut ours, mut theirs) = (lines(self), lines(other));
         loop {
             match (ours.next(), theirs.next()) {
                 (None, None) => return None,
-                (Some((_, a)), Some((_, b))) if (&a.what, a.outcome, &a.why) == (&b.what, b.outcome, &b.why) => {}
+                (Some((_, a)), Some((_, b)))
+                    if (&a.what, a.outcome, &a.why) == (&b.what, b.outcome, &b.why) => {}
                 parted => return Some([parted.0, parted.1]),
             }
         }
@@ -183,7 +187,8 @@ impl<'r> Explainer<'r> {
         self.prober.gateway().name(device).to_owned()
     }
 
-    /// The way a packet takes, as far as its words say; where they leave it open, the one device whose policy it can meet.
+    /// The way a packet takes, as far as its words say; where they leave it open, the one device whose policy
+    /// it can meet.
     ///
     /// # Errors
     /// When no device comes into question, or several: what to say.
@@ -206,7 +211,8 @@ impl<'r> Explainer<'r> {
     /// Devices whose egress the policy governs, but for one.
     fn governed(&mut self, but: Option<DeviceId>) -> Vec<DeviceId> {
         let filters = &self.reading.filters;
-        let leaving = |name: &str| filters.iter().any(|dump| dump.dev == name && dump.parent == CLSACT_EGRESS);
+        let leaving =
+            |name: &str| filters.iter().any(|dump| dump.dev == name && dump.parent == CLSACT_EGRESS);
         let gateway = self.prober.gateway();
         let ids: Vec<DeviceId> = gateway.devices().collect();
         let configured = |id: DeviceId| gateway.is_configured(id) || leaving(gateway.name(id));
@@ -217,7 +223,8 @@ impl<'r> Explainer<'r> {
     /// A device without a policy, for what the policy lets go on.
     fn elsewhere(&mut self, but: DeviceId) -> DeviceId {
         let gateway = self.prober.gateway();
-        let plain = |id: &DeviceId| matches!(gateway.spec(*id).kind, DeviceKind::Ethernet | DeviceKind::Bridge);
+        let plain =
+            |id: &DeviceId| matches!(gateway.spec(*id).kind, DeviceKind::Ethernet | DeviceKind::Bridge);
         let other = gateway.devices().filter(plain).find(|id| *id != but);
         other.unwrap_or_else(|| self.named("lan"))
     }
@@ -247,7 +254,8 @@ impl<'r> Explainer<'r> {
     pub fn explain(&mut self, packet: &Packet, course: Course) -> Story {
         let before = Counted::of(self.reading, self.prober.gateway());
         let mut moments = Vec::new();
-        let way = self.prober.travel_with(packet, course, &mut |glimpse| moments.push(moment(glimpse, packet)));
+        let way =
+            self.prober.travel_with(packet, course, &mut |glimpse| moments.push(moment(glimpse, packet)));
         let seen = self.prober.gateway().take_seen();
         let counted = Counted::of(self.reading, self.prober.gateway()).since(&before);
         let carried = Carried::default();
@@ -266,7 +274,10 @@ impl<'r> Explainer<'r> {
             scenes.extend(self.arrival(packet, device, &counted, &carried));
             rest = &moments[arriving.len()..];
             scenes.extend(
-                arriving.iter().filter(|moment| moment.stop.device != device).map(|m| self.tree(m, &counted, &carried)),
+                arriving
+                    .iter()
+                    .filter(|moment| moment.stop.device != device)
+                    .map(|m| self.tree(m, &counted, &carried)),
             );
         }
         let routed = way.routed && (lost.is_none() || matches!(course, Course::Leaves(..)));
@@ -280,8 +291,12 @@ impl<'r> Explainer<'r> {
         scenes.extend(rest.iter().map(|moment| self.tree(moment, &counted, &carried)));
         if let Some(device) = lost {
             let because = format!("{device} is down: what is led there is dropped");
-            let end =
-                End { text: format!("lost at {device}: it is down"), device, lost: Some(because), ..End::default() };
+            let end = End {
+                text: format!("lost at {device}: it is down"),
+                device,
+                lost: Some(because),
+                ..End::default()
+            };
             return Story {
                 packet: packet.clone(),
                 scenes,
@@ -299,7 +314,14 @@ impl<'r> Explainer<'r> {
             scenes.extend(self.refusal(packet, &way, device, &counted, &carried));
         }
         let end = self.end(&way, moments, course);
-        Story { packet: packet.clone(), scenes, mark: way.mark, dsfield: way.dsfield, priority: way.priority, end }
+        Story {
+            packet: packet.clone(),
+            scenes,
+            mark: way.mark,
+            dsfield: way.dsfield,
+            priority: way.priority,
+            end,
+        }
     }
 
     /// Of a packet that came in by no one says which device: the filters it would have met there.
@@ -324,7 +346,13 @@ impl<'r> Explainer<'r> {
     }
 
     /// The filters on what arrives.
-    fn arrival(&mut self, packet: &Packet, device: DeviceId, counted: &Counted, carried: &Carried) -> Option<Scene> {
+    fn arrival(
+        &mut self,
+        packet: &Packet,
+        device: DeviceId,
+        counted: &Counted,
+        carried: &Carried,
+    ) -> Option<Scene> {
         let name = self.name(device);
         let head = packet.head();
         let here = filters::Here { dev: &name, head: &head, ethertype: packet.ethertype, carried };
@@ -360,8 +388,16 @@ impl<'r> Explainer<'r> {
         let stop = Stop::bare(device);
         let name = self.name(device);
         let spec = self.prober.gateway().spec(device);
-        let moment =
-            Moment { stop, name, spec, head, mark: way.mark, priority: way.priority, bucket: None, from_other: false };
+        let moment = Moment {
+            stop,
+            name,
+            spec,
+            head,
+            mark: way.mark,
+            priority: way.priority,
+            bucket: None,
+            from_other: false,
+        };
         Some(self.tree(&moment, counted, carried)).filter(|scene| !scene.lines.is_empty())
     }
 
@@ -370,14 +406,22 @@ impl<'r> Explainer<'r> {
         if let Some(loss) = way.dropped {
             let device = self.name(loss.device);
             let lost = self.loss_text(loss);
-            return End { text: format!("lost at {device}: {lost}"), device, lost: Some(lost), ..End::default() };
+            return End {
+                text: format!("lost at {device}: {lost}"),
+                device,
+                lost: Some(lost),
+                ..End::default()
+            };
         }
         let Some(moment) = last.filter(|moment| moment.stop.led_to.is_none()) else {
             let led_to = last.and_then(|moment| moment.stop.led_to);
             let text = match (led_to, course) {
                 (Some(by), _) => format!("goes on to routing, as if it had arrived by {}", self.name(by)),
                 (None, Course::Arrives(device) | Course::Through(device, _)) if !way.routed => {
-                    format!("goes no further: an action on what arrives by {} takes it away", self.name(device))
+                    format!(
+                        "goes no further: an action on what arrives by {} takes it away",
+                        self.name(device)
+                    )
                 }
                 (None, Course::Arrives(_)) => "goes on to routing".to_owned(),
                 _ => "leaves at once: no qdisc holds it".to_owned(),
@@ -387,7 +431,12 @@ impl<'r> Explainer<'r> {
         if moment.spec.kind == DeviceKind::Ifb && moment.stop.came_back {
             let device = moment.name.clone();
             let lost = "it came back to an ifb, which sends only what was redirected to it".to_owned();
-            return End { text: format!("lost at {device}: {lost}"), device, lost: Some(lost), ..End::default() };
+            return End {
+                text: format!("lost at {device}: {lost}"),
+                device,
+                lost: Some(lost),
+                ..End::default()
+            };
         }
         let (text, queue) = self.standing(moment);
         // It waited on the way, too: in an ifb.
@@ -440,7 +489,9 @@ fn too_long(reading: &Reading, dev: &str, handle: Handle) -> &'static str {
         _ => None,
     });
     match (dump.map(|dump| dump.kind), sent) {
-        (Some(Kind::Tbf), Some(QdiscParams::Tbf(tbf))) if tbf.peak.is_some() && tbf.peak_burst < tbf.burst => {
+        (Some(Kind::Tbf), Some(QdiscParams::Tbf(tbf)))
+            if tbf.peak.is_some() && tbf.peak_burst < tbf.burst =>
+        {
             "it is longer than the mtu of the peakrate, which never lets it through"
         }
         (Some(Kind::Tbf), _) => "it is longer than the bucket (burst) can ever hold",
@@ -465,7 +516,8 @@ fn moment(glimpse: Glimpse<'_>, packet: &Packet) -> Moment {
         };
         // A qdisc without a handle lists its flows under none.
         let classes = gateway.classes(now, stop.device);
-        let mut flows = classes.iter().filter(|class| class.kind == leaf.kind && class.classid.qdisc() == leaf.qdisc);
+        let mut flows =
+            classes.iter().filter(|class| class.kind == leaf.kind && class.classid.qdisc() == leaf.qdisc);
         let flow = flows.find(|class| class.stats.is_some_and(|stats| stats.qlen > 0))?;
         let number = flow.classid.minor().wrapping_sub(1);
         Some(format!("{what} {number} of it by the key drawn here"))
@@ -476,7 +528,16 @@ fn moment(glimpse: Glimpse<'_>, packet: &Packet) -> Moment {
         Addrs::V6(source, _) => packet.source != IpAddr::from(source),
         Addrs::None => false,
     };
-    Moment { stop: stop.clone(), name, spec: gateway.spec(stop.device), head, mark, priority, bucket, from_other }
+    Moment {
+        stop: stop.clone(),
+        name,
+        spec: gateway.spec(stop.device),
+        head,
+        mark,
+        priority,
+        bucket,
+        from_other,
+    }
 }
 
 /// The name of an EtherType, as tc has it.

@@ -13,7 +13,8 @@ use tidegate_packet::{Addrs, Dissector, FlowKeys, Handle, Head, dissect};
 use tidegate_policy::netfilter::{Condition, Family, Hook, Match, Rule, Target};
 use tidegate_syntax::{iptables, nft};
 
-/// A scene for each chain that stands at a hook, in the order in which the packet met them, and one for the routing between.
+/// A scene for each chain that stands at a hook, in the order in which the packet met them, and one for the
+/// routing between.
 pub(super) fn scenes(
     reading: &Reading,
     gateway: &Gateway,
@@ -63,7 +64,12 @@ fn forwarded(course: Course) -> bool {
 fn routing(dsfield: u8) -> Scene {
     let priority = tos_priority(dsfield);
     let why = format!("TOS {dsfield:#04x} & 0x18 = {:#04x}: priority {priority}", dsfield & 0x18);
-    let line = Line { what: "priority from the TOS bits".into(), outcome: Outcome::Told, why: vec![why], place: None };
+    let line = Line {
+        what: "priority from the TOS bits".into(),
+        outcome: Outcome::Told,
+        why: vec![why],
+        place: None,
+    };
     Scene { title: "routing".into(), lines: vec![line] }
 }
 
@@ -85,7 +91,8 @@ fn title(met: &Seen) -> String {
 
 /// `None`: the end of a chain that accepts, of which there is nothing to say.
 fn line(reading: &Reading, gateway: &Gateway, met: &Seen, length: u16) -> Option<Line> {
-    let table = gateway.all_tables().iter().find(|table| table.family() == met.family && table.name() == met.table);
+    let table =
+        gateway.all_tables().iter().find(|table| table.family() == met.family && table.name() == met.table);
     let chain = table.and_then(|table| table.chains().iter().find(|chain| chain.name == met.chain));
     let chain = chain?;
     let Some(at) = met.rule else {
@@ -106,15 +113,24 @@ fn line(reading: &Reading, gateway: &Gateway, met: &Seen, length: u16) -> Option
     };
     let what = format!("{}: {}", met.chain, words(rule));
     Some(match met.failed.and_then(|failed| rule.matches.get(failed)) {
-        Some(condition) => {
-            Line { what, outcome: Outcome::Passed, why: vec![failing(rule, condition, met, length, &words)], place }
-        }
+        Some(condition) => Line {
+            what,
+            outcome: Outcome::Passed,
+            why: vec![failing(rule, condition, met, length, &words)],
+            place,
+        },
         None => Line { what, outcome: Outcome::Met, why: effects(rule, met), place },
     })
 }
 
 /// Why a condition of a rule does not hold; `words` are the tool's for a rule.
-fn failing(rule: &Rule, condition: &Match, met: &Seen, length: u16, words: &dyn Fn(&Rule) -> String) -> String {
+fn failing(
+    rule: &Rule,
+    condition: &Match,
+    met: &Seen,
+    length: u16,
+    words: &dyn Fn(&Rule) -> String,
+) -> String {
     let of = |matches: Vec<Match>| words(&Rule { matches, ..Rule::default() });
     // How ports are asked for hangs on the rule's protocol.
     let protocol =
@@ -145,10 +161,14 @@ fn fact(what: &Condition, met: &Seen, length: u16) -> String {
         Condition::Destination(..) => format!("the destination is {destination}"),
         Condition::In(_) if met.input.is_empty() => "here it is not known by which device it came in".into(),
         Condition::In(_) => format!("it came in by {}", met.input),
-        Condition::Out(_) if met.output.is_empty() => "here it is not known yet by which device it leaves".into(),
+        Condition::Out(_) if met.output.is_empty() => {
+            "here it is not known yet by which device it leaves".into()
+        }
         Condition::Out(_) => format!("it leaves by {}", met.output),
         _ if asks_ports(what) && !has_ports => no_ports(),
-        Condition::SourcePort(_) | Condition::SourcePorts(_) => format!("the source port is {}", keys.ports.0),
+        Condition::SourcePort(_) | Condition::SourcePorts(_) => {
+            format!("the source port is {}", keys.ports.0)
+        }
         Condition::DestinationPort(_) | Condition::DestinationPorts(_) => {
             format!("the destination port is {}", keys.ports.1)
         }
@@ -163,7 +183,9 @@ fn fact(what: &Condition, met: &Seen, length: u16) -> String {
             Some(mark) => format!("its connection's mark is {mark:#x}, & {mask:#x} = {:#x}", mark & mask),
             None => "it has no connection".into(),
         },
-        Condition::Connstate(_) | Condition::State(_) => format!("its state is {}", state_name(*state).to_uppercase()),
+        Condition::Connstate(_) | Condition::State(_) => {
+            format!("its state is {}", state_name(*state).to_uppercase())
+        }
         Condition::Connbytes(_) => match counters {
             Some((packets, bytes)) => format!(
                 "its connection has carried {} bytes in {} packets, and {} in {} against its direction",
@@ -172,7 +194,9 @@ fn fact(what: &Condition, met: &Seen, length: u16) -> String {
             None => "nobody counts its connection".into(),
         },
         Condition::IcmpType(..) => match head.network().get(header(head)..) {
-            Some([kind, code, ..]) if crate::packet::is_icmp(keys.protocol) => format!("its type is {kind}/{code}"),
+            Some([kind, code, ..]) if crate::packet::is_icmp(keys.protocol) => {
+                format!("its type is {kind}/{code}")
+            }
             _ => format!("{} is no ICMP", protocol_name(keys.protocol)),
         },
         Condition::Version6(_) => format!("it is {}", super::ethertype_name(head.ethertype())),
@@ -196,7 +220,8 @@ fn tcp_fact(head: &Head, mask: u8) -> String {
         ("PSH", tcp_flags::PSH),
         ("URG", tcp_flags::URG),
     ];
-    let set: Vec<&str> = names.iter().filter(|(_, bit)| flags & mask & bit != 0).map(|(name, _)| *name).collect();
+    let set: Vec<&str> =
+        names.iter().filter(|(_, bit)| flags & mask & bit != 0).map(|(name, _)| *name).collect();
     if set.is_empty() {
         "none of these flags is set".into()
     } else {

@@ -1,4 +1,5 @@
-//! u32's hash tables as a packet goes through them: from a preference's root table, by links, from bucket to bucket.
+//! u32's hash tables as a packet goes through them: from a preference's root table, by links, from bucket to
+//! bucket.
 
 use super::Line;
 use super::filters::{
@@ -55,7 +56,8 @@ struct Walk<'a> {
     asked: usize,
 }
 
-/// The filters of one preference in the order in which they are asked; how many of them are not before a decision.
+/// The filters of one preference in the order in which they are asked; how many of them are not before a
+/// decision.
 pub(super) fn preference(
     reading: &Reading,
     dumps: &[&FilterDump],
@@ -65,7 +67,8 @@ pub(super) fn preference(
 ) -> (Decision, usize) {
     let all = dumps.iter().filter(|dump| is_filter(dump)).count();
     let mut walk = Walk { reading, dumps, here, counted, lines, asked: 0 };
-    // Tables are listed with the latest first, and with those of other chains where these have the same preference.
+    // Tables are listed with the latest first, and with those of other chains where these have the same
+    // preference.
     let roots = dumps.iter().rev().filter_map(|dump| match dump.entry {
         FilterEntry::U32Table { table, .. } => Some(table),
         _ => None,
@@ -77,7 +80,10 @@ pub(super) fn preference(
         };
         dumps.iter().any(of)
     };
-    let root = roots.clone().find(|table| *table >= FIRST_ROOT && has_filters(table)).or_else(|| roots.clone().next());
+    let root = roots
+        .clone()
+        .find(|table| *table >= FIRST_ROOT && has_filters(table))
+        .or_else(|| roots.clone().next());
     let Some((first, root)) = dumps.first().zip(root) else { return (Decision::Nothing, 0) };
     if !asks_for(first, here) {
         walk.for_others();
@@ -87,9 +93,14 @@ pub(super) fn preference(
     let unasked = all.saturating_sub(walk.asked);
     match went {
         Went::Decided(decision) => return (decision, unasked),
-        Went::On if unasked > 0 => walk.lines.push(note(format!("{} in other buckets: not asked", filters(unasked)))),
+        Went::On if unasked > 0 => {
+            walk.lines.push(note(format!("{} in other buckets: not asked", filters(unasked))))
+        }
         Went::Ended if unasked > 0 => {
-            walk.lines.push(note(format!("{} of this preference: not asked, as the search ended", filters(unasked))));
+            walk.lines.push(note(format!(
+                "{} of this preference: not asked, as the search ended",
+                filters(unasked)
+            )));
         }
         Went::On | Went::Ended => {}
     }
@@ -116,7 +127,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The filters of a bucket in their order. Tables belong to a whole qdisc, whatever list they were made in.
+    /// The filters of a bucket in their order. Tables belong to a whole qdisc, whatever list they were made
+    /// in.
     fn nodes(&self, place: u32) -> Vec<(u32, &'a FilterDump, &'a U32Params)> {
         let of = self.dumps.first().map(|dump| (&dump.dev, dump.parent.qdisc()));
         let mine = self.reading.filters.iter().filter(|dump| Some((&dump.dev, dump.parent.qdisc())) == of);
@@ -149,9 +161,10 @@ impl<'a> Walk<'a> {
         }
         for (handle, dump, u32) in nodes {
             let FilterEntry::Filter { params, actions, .. } = &dump.entry else { continue };
-            let Some(hits) = self.counted.hits(dump).filter(|hits| hits.asked > 0) else { return Went::Ended };
-            let same =
-                |own: &&FilterDump| matches!(&own.entry, FilterEntry::Filter { handle: of, .. } if *of == handle);
+            let Some(hits) = self.counted.hits(dump).filter(|hits| hits.asked > 0) else {
+                return Went::Ended;
+            };
+            let same = |own: &&FilterDump| matches!(&own.entry, FilterEntry::Filter { handle: of, .. } if *of == handle);
             self.asked += usize::from(self.dumps.iter().any(same));
             let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
             let (met, mut why) = compared(u32, hits, dump, (self.here, from), self.rewrites());
@@ -185,7 +198,9 @@ impl<'a> Walk<'a> {
                         (next, offsets)
                     }
                     None => {
-                        why.push("the packet ends before what this link reads: that ends the search here".into());
+                        why.push(
+                            "the packet ends before what this link reads: that ends the search here".into(),
+                        );
                         self.say(dump, &what, true, why);
                         return Went::Ended;
                     }
@@ -196,8 +211,10 @@ impl<'a> Walk<'a> {
             }
             match self.bucket(next, offsets, depth + 1) {
                 Went::On if u32.classid.is_none() && actions.is_empty() => {
-                    self.lines
-                        .push(note(format!("nothing in bucket {} decides: the search goes on", bucket_name(next))));
+                    self.lines.push(note(format!(
+                        "nothing in bucket {} decides: the search goes on",
+                        bucket_name(next)
+                    )));
                 }
                 Went::On => {
                     let mut why = vec![format!("nothing in bucket {} decides", bucket_name(next))];
@@ -245,7 +262,8 @@ impl<'a> Walk<'a> {
             offsets.next = i32::from(offset.plus) + 3;
             if let Some(field) = offset.field {
                 let half = head.word(from.base + field.at)? >> 16;
-                offsets.next += (half & u32::from(field.mask)).checked_shr(field.shift.into()).unwrap_or(0) as i32;
+                offsets.next +=
+                    (half & u32::from(field.mask)).checked_shr(field.shift.into()).unwrap_or(0) as i32;
             }
             offsets.next &= !3;
         }
@@ -271,7 +289,8 @@ fn bucket_name(place: u32) -> String {
     format!("{:x}:{:x}:", place >> 20, place >> 12 & 0xff)
 }
 
-/// How far a packet got with the keys of a filter. Where it came there once, what the filter counted says it, too.
+/// How far a packet got with the keys of a filter. Where it came there once, what the filter counted says it,
+/// too.
 fn compared(
     u32: &U32Params,
     hits: &U32Hits,
@@ -282,7 +301,11 @@ fn compared(
     let mut why = Vec::new();
     if let Some((value, mask)) = u32.mark {
         let equal = if hits.mark > 0 { "=" } else { "is not" };
-        why.push(format!("mark {:#x} & {mask:#x} = {:#x} {equal} {value:#x}", here.mark(), here.mark() & mask));
+        why.push(format!(
+            "mark {:#x} & {mask:#x} = {:#x} {equal} {value:#x}",
+            here.mark(),
+            here.mark() & mask
+        ));
         if hits.mark == 0 {
             return (Met::Fails, why);
         }
@@ -293,7 +316,8 @@ fn compared(
         let reaches = here.head.word(absolute.offset).is_some();
         let seen = reaches && parts.iter().all(|part| part.holds);
         let holds = if hits.asked == 1 { *held > 0 } else { seen };
-        // The packet is known as it left these filters: one of their actions may have rewritten what this one asked for.
+        // The packet is known as it left these filters: one of their actions may have rewritten what this one
+        // asked for.
         debug_assert!(rewrites || holds == seen, "the engine read {key:?} of {dump:?} otherwise");
         if holds != seen {
             why.push("it asked for what the packet had before an action here rewrote it".to_owned());
@@ -306,7 +330,8 @@ fn compared(
         if key.offset_mask != 0 && key.mask != 0 && from.next == 0 {
             let octet = absolute.offset;
             why.push(format!(
-                "no filter before has told where the next header begins: nexthdr+{} is octet {octet} of the packet",
+                "no filter before has told where the next header begins: nexthdr+{} is octet {octet} of the \
+                packet",
                 key.offset
             ));
         }

@@ -7,8 +7,8 @@ use tidegate_gateway::{CakeReason, CakeTin};
 use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassParams, Classes, EtsClassParams, HfscClassParams, Kind, NetemLoss, NetemParams,
-    PrioParams, QdiscParams, RateSpec, ServiceCurve, Share,
+    Ahead, CakeFlows, CakeParams, ClassParams, Classes, EtsClassParams, HfscClassParams, Kind, NetemLoss,
+    NetemParams, PrioParams, QdiscParams, RateSpec, ServiceCurve, Share,
 };
 use tidegate_qdisc::algo::{Cost, adjusted_size};
 use tidegate_syntax::units::{print_rate, print_time};
@@ -18,8 +18,8 @@ const SOME_FLOWS: u64 = 10;
 /// The weight of a class of QFQ that names none.
 const PLAIN_WEIGHT: u32 = 1;
 
-/// How fast a place in the tree is served, bits per second; `None`: nobody says; infinite: nothing in the tree holds it
-/// back.
+/// How fast a place in the tree is served, bits per second; `None`: nobody says; infinite: nothing in the
+/// tree holds it back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Served {
     /// While everybody else sends.
@@ -70,7 +70,8 @@ impl Bands {
             Bands::Strict => "strict bands",
         };
         format!(
-            "{which} are served first: it waits while they have packets that may leave, without end if they always do"
+            "{which} are served first: it waits while they have packets that may leave, without end if they \
+            always do"
         )
     }
 }
@@ -81,15 +82,20 @@ struct Frame {
     bytes: u64,
     /// What queues count for it: the innermost size table (`stab`) says.
     counted: u64,
-    /// What the shaper before the queue counts for it, its own framing (`overhead`, `mpu`, `linklayer`) included.
+    /// What the shaper before the queue counts for it, its own framing (`overhead`, `mpu`, `linklayer`)
+    /// included.
     cost: u64,
 }
 
 impl Frame {
     fn of(reading: &Reading, moment: &Moment) -> Frame {
         let bytes = moment.spec.mtu + moment.spec.link_header;
-        let mut tables =
-            moment.stop.qdiscs.iter().rev().filter_map(|spot| dump(reading, moment, spot.qdisc)?.stab.as_ref());
+        let mut tables = moment
+            .stop
+            .qdiscs
+            .iter()
+            .rev()
+            .filter_map(|spot| dump(reading, moment, spot.qdisc)?.stab.as_ref());
         let counted = tables.next().map_or(bytes, |stab| adjusted_size(stab, bytes));
         let cost = framing(reading, moment).map_or(counted.into(), |spec| framed(spec, counted));
         Frame { bytes: bytes.into(), counted: counted.into(), cost }
@@ -219,7 +225,8 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     }
     if served.by_weight {
         said.push(
-            "its link sharing is a weight, not a rate: what others send decides how much it gets beside them".into(),
+            "its link sharing is a weight, not a rate: what others send decides how much it gets beside them"
+                .into(),
         );
     }
     said.extend(served.after.map(Bands::sentence));
@@ -227,11 +234,20 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
 }
 
 /// The queue that stands where nobody put one.
-fn of_hidden(reading: &Reading, moment: &Moment, kind: Kind, (frame, served): (Frame, Served)) -> Vec<String> {
+fn of_hidden(
+    reading: &Reading,
+    moment: &Moment,
+    kind: Kind,
+    (frame, served): (Frame, Served),
+) -> Vec<String> {
     let above = moment.stop.qdiscs.iter().rev().nth(1).and_then(|spot| dump(reading, moment, spot.qdisc));
     match (kind, above.map(|dump| &dump.params)) {
-        (Kind::Bfifo, Some(QdiscParams::Tbf(tbf))) => by_bytes("bucket's queue", u64::from(tbf.limit), (frame, served)),
-        (Kind::Bfifo, Some(QdiscParams::Red(red))) => by_bytes("queue", u64::from(red.limit), (frame, served)),
+        (Kind::Bfifo, Some(QdiscParams::Tbf(tbf))) => {
+            by_bytes("bucket's queue", u64::from(tbf.limit), (frame, served))
+        }
+        (Kind::Bfifo, Some(QdiscParams::Red(red))) => {
+            by_bytes("queue", u64::from(red.limit), (frame, served))
+        }
         (Kind::PfifoFast, _) => of_bands(moment, frame, served),
         (Kind::Noqueue, _) => vec!["it does not wait: the device has no queue".into()],
         _ => by_packets(kind.name(), u64::from(moment.spec.tx_queue_len), frame, served),
@@ -249,14 +265,16 @@ fn of_bands(moment: &Moment, frame: Frame, served: Served) -> Vec<String> {
     said
 }
 
-/// What the kind says of its queues with these parameters; `most`: packets that may wait there, as a netem above takes no more.
+/// What the kind says of its queues with these parameters; `most`: packets that may wait there, as a netem
+/// above takes no more.
 fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) -> Vec<String> {
     let fewer = |limit: u64| most.filter(|most| *most < limit);
     let in_netem = |most: u64| by_packets("netem", most, frame, served);
     let own = match &dump.params {
-        QdiscParams::Fq(fq) => {
-            fq.max_rate.filter(|rate| *rate != u32::MAX).map_or(served, |rate| served.held_to(f64::from(rate) * 8.0))
-        }
+        QdiscParams::Fq(fq) => fq
+            .max_rate
+            .filter(|rate| *rate != u32::MAX)
+            .map_or(served, |rate| served.held_to(f64::from(rate) * 8.0)),
         _ => served,
     };
     let said = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
@@ -296,17 +314,25 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
             format!("{because}, with a threshold of {}, the whole rate", words::rate(rate))
         }
         Some(rate) => {
-            format!("{because}, with a threshold of {}: above that, tins below theirs go first", words::rate(rate))
+            format!(
+                "{because}, with a threshold of {}: above that, tins below theirs go first",
+                words::rate(rate)
+            )
         }
         None => because,
     };
     let sharing = match cake.flows.unwrap_or_default() {
         CakeFlows::Blind => "all its packets are one flow".into(),
-        flows if moment.from_other && cake.nat != Some(true) && (flows.shares_source() || flows.by_source()) => {
+        flows
+            if moment.from_other
+                && cake.nat != Some(true)
+                && (flows.shares_source() || flows.by_source()) =>
+        {
             let turns = if flows.by_conversation() { ", whose conversations take turns" } else { "" };
             let name = flows.name();
             format!(
-                "it sees the source as NAT left it (no `nat`): hosts behind one address are one there{turns} ({name})"
+                "it sees the source as NAT left it (no `nat`): hosts behind one address are one \
+                there{turns} ({name})"
             )
         }
         flows if flows.shares_source() || flows.shares_destination() => {
@@ -318,7 +344,8 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
     let mut said = vec![first, sharing, held(tin.target_ns as f64 / 1e6)];
     if let Some(us) = cake.rtt_us.filter(|us| *us < SHORT_RTT_US) {
         said.push(format!(
-            "its rtt is {us} µs: it drops sooner than senders farther away than that can slow down, which costs them throughput"
+            "its rtt is {us} µs: it drops sooner than senders farther away than that can slow down, which \
+            costs them throughput"
         ));
     }
     said
@@ -339,7 +366,10 @@ fn of_netem(
     let held = |served: Served, rate: u64| served.held_to(rate as f64 * 8.0);
     let served = netem.rate.as_ref().map_or(served, |rate| held(served, rate.rate));
     let hangs = |inner: &&QdiscDump| {
-        inner.dev == moment.name && inner.parent.qdisc() == handle && !inner.handle.is_none() && !handle.is_none()
+        inner.dev == moment.name
+            && inner.parent.qdisc() == handle
+            && !inner.handle.is_none()
+            && !handle.is_none()
     };
     match reading.qdiscs.iter().find(hangs) {
         Some(inner) => {
@@ -347,12 +377,22 @@ fn of_netem(
                 other.dev == moment.name && other.parent.qdisc() == inner.handle && !inner.handle.is_none()
             };
             // What such a qdisc makes of it shows only when the delay is over.
-            if matches!(inner.kind.classes(), Classes::Made | Classes::Bands) || reading.qdiscs.iter().any(below) {
-                said.push(format!("then it goes into {} {}, which hangs in netem", inner.kind.name(), inner.handle));
+            if matches!(inner.kind.classes(), Classes::Made | Classes::Bands)
+                || reading.qdiscs.iter().any(below)
+            {
+                said.push(format!(
+                    "then it goes into {} {}, which hangs in netem",
+                    inner.kind.name(),
+                    inner.handle
+                ));
                 said.push(in_all(handle, netem));
                 return said;
             }
-            said.push(format!("then it waits in {} {}, which hangs in netem", inner.kind.name(), inner.handle));
+            said.push(format!(
+                "then it waits in {} {}, which hangs in netem",
+                inner.kind.name(),
+                inner.handle
+            ));
             let served = match &inner.params {
                 QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
                 _ => served,
@@ -384,13 +424,16 @@ fn delayed(netem: &NetemParams) -> String {
         let before = netem.gap - 1;
         // A distance without a probability means always.
         let (reorder, degree) = netem.reorder.unwrap_or((Share::MAX, 0));
-        let once = if before == 0 { String::new() } else { format!(" once {before} before it were held back") };
+        let once =
+            if before == 0 { String::new() } else { format!(" once {before} before it were held back") };
         let (comma, chance) = (if before == 0 { "" } else { "," }, chance(reorder, degree));
         match reorder {
             0 => {}
             Share::MAX if before == 0 => said.push_str(", unless it goes ahead at once (reorder), as all do"),
             Share::MAX => said.push_str(&format!(", unless it goes ahead at once (reorder):{once}")),
-            _ => said.push_str(&format!(", unless it goes ahead at once (reorder):{once}{comma} a chance of {chance}")),
+            _ => said.push_str(&format!(
+                ", unless it goes ahead at once (reorder):{once}{comma} a chance of {chance}"
+            )),
         }
     }
     let lost = if netem.ecn { "lost, or marked if it can be (ecn)" } else { "lost" };
@@ -427,7 +470,8 @@ fn turns(quantum: u64, frame: Frame, served: Served) -> Vec<String> {
     let time = time(frame.shaped(bytes), served);
     let time = if time.is_empty() { String::new() } else { format!(": {time}") };
     vec![format!(
-        "flows take turns of {quantum} bytes: with {SOME_FLOWS} others, {bytes} bytes between two {between}{time}"
+        "flows take turns of {quantum} bytes: with {SOME_FLOWS} others, {bytes} bytes between two \
+        {between}{time}"
     )]
 }
 
@@ -445,13 +489,14 @@ fn short(ms: f64) -> String {
     }
 }
 
-/// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target, that.
+/// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target,
+/// that.
 fn held_at(ms: f64, frame: Frame, served: Served) -> String {
     let rate = served.assured().or(served.most());
     match rate.map(|rate| frame.cost as f64 * 8.0 / rate * 1000.0) {
         Some(one) if one > ms => format!(
-            "its queue is held near one frame, as long as senders heed losses and marks: that takes {} here, more than its \
-             target of {}",
+            "its queue is held near one frame, as long as senders heed losses and marks: that takes {} \
+            here, more than its target of {}",
             short(one),
             short(ms)
         ),
@@ -486,7 +531,9 @@ fn by_bytes(what: &str, limit: u64, (frame, served): (Frame, Served)) -> Vec<Str
 
 fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
     match time(bytes, served) {
-        time if time.is_empty() => vec![first, "how long that takes, the link behind the device decides".into()],
+        time if time.is_empty() => {
+            vec![first, "how long that takes, the link behind the device decides".into()]
+        }
         time => vec![format!("{first}: {time}")],
     }
 }
@@ -556,7 +603,8 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
         // Curves count where packets wait, and upper limits on the way there.
         ClassParams::Hfsc(_) => above,
         ClassParams::Drr(drr) => {
-            let quantum = |params: &ClassParams| if let ClassParams::Drr(drr) = params { drr.quantum } else { None };
+            let quantum =
+                |params: &ClassParams| if let ClassParams::Drr(drr) = params { drr.quantum } else { None };
             Served { assured: share(drr.quantum.unwrap_or(0), &quantum), ..above }
         }
         ClassParams::Qfq(qfq) => {
@@ -571,7 +619,8 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
         }
         ClassParams::Ets(EtsClassParams { quantum: None }) => above,
         ClassParams::Ets(ets) => {
-            let quantum = |params: &ClassParams| if let ClassParams::Ets(ets) = params { ets.quantum } else { None };
+            let quantum =
+                |params: &ClassParams| if let ClassParams::Ets(ets) = params { ets.quantum } else { None };
             let strict = reading.classes.iter().any(|other| {
                 other.dev == class.dev
                     && other.classid == class.classid.qdisc().class(1)
@@ -590,7 +639,8 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
     }
 }
 
-/// What HFSC gives a leaf: its real time, which no upper limit holds back, and what its weight brings it beside that.
+/// What HFSC gives a leaf: its real time, which no upper limit holds back, and what its weight brings it
+/// beside that.
 fn of_curves(reading: &Reading, class: &ClassDump, curves: &HfscClassParams, above: Served) -> Served {
     let bits = |bytes: u64| bytes as f64 * 8.0;
     let less = |had: Option<f64>, rate: f64| had.map(|had| had.min(rate));

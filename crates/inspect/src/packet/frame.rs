@@ -46,8 +46,8 @@ impl Framing {
     }
 }
 
-/// Reads a recorded frame that was `length` octets long, of which `frame` are known; a VLAN tag before the packet is taken off, as the
-/// card does. `None`: it is cut too short to be anything.
+/// Reads a recorded frame that was `length` octets long, of which `frame` are known; a VLAN tag before the
+/// packet is taken off, as the card does. `None`: it is cut too short to be anything.
 ///
 /// Octets that words have no name for are kept, so that filters read what was sent.
 pub fn of_frame(frame: &[u8], length: usize, framing: Framing) -> Option<Packet> {
@@ -58,7 +58,8 @@ pub fn of_frame(frame: &[u8], length: usize, framing: Framing) -> Option<Packet>
     }
     let octets = frame.get(at..)?;
     let length = u16::try_from(length.checked_sub(at)?).unwrap_or(u16::MAX);
-    let mut packet = Packet { ethertype: kind, protocol: 0, ports: (0, 0), tcp_flags: 0, ..Packet::default() };
+    let mut packet =
+        Packet { ethertype: kind, protocol: 0, ports: (0, 0), tcp_flags: 0, ..Packet::default() };
     packet.length = match kind {
         ethertype::IPV4 => ipv4(&mut packet, octets)?,
         ethertype::IPV6 => ipv6(&mut packet, octets)?,
@@ -121,7 +122,11 @@ fn transport(packet: &mut Packet, octets: &[u8]) {
 fn unnamed(packet: &Packet, octets: &[u8]) -> Vec<(u8, u8)> {
     let head = packet.head();
     let known = head.network().iter().zip(octets).take(Head::NETWORK);
-    (0..).zip(known).filter(|(_, (ours, theirs))| ours != theirs).map(|(at, (_, theirs))| (at, *theirs)).collect()
+    (0..)
+        .zip(known)
+        .filter(|(_, (ours, theirs))| ours != theirs)
+        .map(|(at, (_, theirs))| (at, *theirs))
+        .collect()
 }
 
 fn array<const N: usize>(octets: &[u8], at: usize) -> Option<[u8; N]> {

@@ -69,7 +69,8 @@ pub struct Packet {
     pub from: Option<String>,
     /// The device it leaves by.
     pub to: Option<String>,
-    /// Octets that have no name: how far behind the beginning of the network header, and what stands there. Ascending.
+    /// Octets that have no name: how far behind the beginning of the network header, and what stands there.
+    /// Ascending.
     pub octets: Vec<(u8, u8)>,
 }
 
@@ -268,7 +269,24 @@ impl Packet {
         match self.protocol {
             proto::TCP => {
                 let acknowledges = u8::from(self.tcp_flags & tcp_flags::ACK != 0);
-                octets.extend([0, 0, 0, 1, 0, 0, 0, acknowledges, 0x50, self.tcp_flags, 0xff, 0xff, 0, 0, 0, 0]);
+                octets.extend([
+                    0,
+                    0,
+                    0,
+                    1,
+                    0,
+                    0,
+                    0,
+                    acknowledges,
+                    0x50,
+                    self.tcp_flags,
+                    0xff,
+                    0xff,
+                    0,
+                    0,
+                    0,
+                    0,
+                ]);
             }
             proto::UDP => {
                 let length = self.length.saturating_sub(self.network_header() as u16);

@@ -62,7 +62,8 @@ pub const CODE_POINTS: &[(&str, u8)] = &[
 pub(crate) const ECN: &[(&str, u8)] = &[("ect1", 1), ("ect0", 2), ("ce", 3)];
 
 /// Messages of ICMP: type, and code where it has one name.
-pub(crate) const ICMP: &[(&str, u8)] = &[("echo", 8), ("echo-reply", 0), ("unreachable", 3), ("time-exceeded", 11)];
+pub(crate) const ICMP: &[(&str, u8)] =
+    &[("echo", 8), ("echo-reply", 0), ("unreachable", 3), ("time-exceeded", 11)];
 
 /// Messages of ICMPv6.
 pub(crate) const ICMPV6: &[(&str, u8)] = &[

@@ -40,8 +40,9 @@ fn wrong<T>(word: &str, reason: impl Into<String>, remedy: impl Into<String>) ->
 /// How a packet is written, for those who wrote something else.
 const FORM: &str = "a packet is written as `tcp 192.168.1.7:51820 > 1.1.1.1:443 dscp CS1 len 120`";
 /// The options, for those who wrote another.
-const OPTIONS: &str = "there are len, dscp, tos, ecn, mark, connmark, priority, in, out, ihl, state, reply, bytes, octet, \
-                       TCP's flags (syn, ack, fin, rst, psh, urg, ece, cwr, flags N) and for ICMP echo, echo-reply, type N/M";
+const OPTIONS: &str = "there are len, dscp, tos, ecn, mark, connmark, priority, in, out, ihl, state, reply, \
+bytes, octet, TCP's flags (syn, ack, fin, rst, psh, urg, ece, cwr, flags N) and for ICMP echo, echo-reply, \
+type N/M";
 
 /// States of a connection, by their names.
 const STATES: [(&str, Connstate); 5] = [
@@ -111,7 +112,11 @@ fn begin(packet: &mut Packet, words: &mut Words<'_>) -> Read<bool> {
         "ethertype" => {
             (packet.ethertype, packet.protocol) = (words.number("ethertype", 0xffff)? as u16, 0);
             if packet.is_ip() || packet.ethertype == ethertype::ARP {
-                return wrong(word, "such packets have words of their own", "begin with tcp, udp, proto N or arp");
+                return wrong(
+                    word,
+                    "such packets have words of their own",
+                    "begin with tcp, udp, proto N or arp",
+                );
             }
             return Ok(true);
         }
@@ -153,8 +158,11 @@ fn ends(packet: &mut Packet, words: &mut Words<'_>) -> Read<()> {
     (packet.source, packet.destination) = (source, destination);
     if has_ports(packet.protocol) {
         let Some(dport) = dport else {
-            let with =
-                if destination.is_ipv6() { format!("[{destination}]:443") } else { format!("{destination}:443") };
+            let with = if destination.is_ipv6() {
+                format!("[{destination}]:443")
+            } else {
+                format!("{destination}:443")
+            };
             return wrong(second, "it has no port", format!("write {with}"));
         };
         packet.ports = (sport.unwrap_or(ANY_PORT), dport);
@@ -175,7 +183,11 @@ fn end(word: &str, packet: &Packet) -> Read<(IpAddr, Option<u16>)> {
         Some((address, port))
     });
     let Some((address, port)) = apart else {
-        return wrong(word, "it is no address", "write 192.168.1.7:443, 192.168.1.7, [2001:db8::1]:443 or 2001:db8::1");
+        return wrong(
+            word,
+            "it is no address",
+            "write 192.168.1.7:443, 192.168.1.7, [2001:db8::1]:443 or 2001:db8::1",
+        );
     };
     if !has_ports(packet.protocol) || packet.ethertype == ethertype::ARP {
         return wrong(word, "this protocol has no ports", format!("write {address}"));
@@ -193,7 +205,8 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
         "tos" => packet.dsfield = words.number(word, 0xff)? as u8,
         "ecn" => {
             let value = words.value(word, "field")?;
-            let Some(ecn) = number(ECN, value).or_else(|| integer(value).filter(|n| *n < 4).map(|n| n as u8)) else {
+            let Some(ecn) = number(ECN, value).or_else(|| integer(value).filter(|n| *n < 4).map(|n| n as u8))
+            else {
                 return wrong(value, "no ECN field is called so", "there are ect0, ect1, ce, and 0 to 3");
             };
             packet.dsfield = packet.dsfield & !3 | ecn;
@@ -206,7 +219,11 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
         "ihl" => {
             packet.ihl = words.number(word, 15)? as u8;
             if packet.ethertype != ethertype::IPV4 || packet.ihl < 5 {
-                return wrong(word, "only IPv4 headers differ in length", "it is 5 to 15, in words of four octets");
+                return wrong(
+                    word,
+                    "only IPv4 headers differ in length",
+                    "it is 5 to 15, in words of four octets",
+                );
             }
         }
         "state" => {
@@ -261,7 +278,11 @@ fn settle(mut packet: Packet, said: Said) -> Read<Packet> {
     packet.length = said.length.unwrap_or_else(|| packet.usual_length());
     if packet.length < packet.shortest() {
         let (least, length) = (packet.shortest(), packet.length);
-        return wrong(&length.to_string(), "its headers alone are longer", format!("`len` is at least {least} here"));
+        return wrong(
+            &length.to_string(),
+            "its headers alone are longer",
+            format!("`len` is at least {least} here"),
+        );
     }
     packet.octets.sort_by_key(|(at, _)| *at);
     packet.octets.dedup_by_key(|(at, _)| *at);
@@ -278,7 +299,9 @@ fn integer(word: &str) -> Option<u64> {
 fn code_point(word: &str) -> Read<u8> {
     match number(CODE_POINTS, word).or_else(|| integer(word).filter(|n| *n < 64).map(|n| n as u8)) {
         Some(dscp) => Ok(dscp),
-        None => wrong(word, "unknown code point", "there are CS0 to CS7, AF11 to AF43, EF, VA, LE, and 0 to 63"),
+        None => {
+            wrong(word, "unknown code point", "there are CS0 to CS7, AF11 to AF43, EF, VA, LE, and 0 to 63")
+        }
     }
 }
 
@@ -286,7 +309,9 @@ fn code_point(word: &str) -> Read<u8> {
 fn priority(word: &str) -> Read<u32> {
     let half = |text: &str| if text.is_empty() { Some(0) } else { u16::from_str_radix(text, 16).ok() };
     let value = match word.split_once(':') {
-        Some((major, minor)) => half(major).zip(half(minor)).map(|(major, minor)| Handle::new(major, minor).0),
+        Some((major, minor)) => {
+            half(major).zip(half(minor)).map(|(major, minor)| Handle::new(major, minor).0)
+        }
         None => integer(word).and_then(|value| u32::try_from(value).ok()),
     };
     match value {
@@ -320,7 +345,11 @@ fn octet(packet: &mut Packet, word: &str) -> Read<()> {
             packet.octets.push((at as u8, value as u8));
             Ok(())
         }
-        _ => wrong(word, "it is no octet", "write 22=0x1f: how far behind the network header begins, and the value"),
+        _ => wrong(
+            word,
+            "it is no octet",
+            "write 22=0x1f: how far behind the network header begins, and the value",
+        ),
     }
 }
 
@@ -494,7 +523,10 @@ mod tests {
             ("tcp 10.0.0.1:40000 -> 10.0.0.2:22 ack len 500 ihl 5 tos 0", "tcp 10.0.0.1 > 10.0.0.2:22"),
             ("ping 10.0.0.1>8.8.8.8 echo", "icmp 10.0.0.1 > 8.8.8.8"),
             ("icmp 2001:db8::1 > 2001:db8::2", "icmp6 2001:db8::1 > 2001:db8::2"),
-            ("udp 10.0.0.1 > 10.0.0.2:53 dscp 46 bytes 64kB", "udp 10.0.0.1 > 10.0.0.2:53 dscp EF bytes 64000"),
+            (
+                "udp 10.0.0.1 > 10.0.0.2:53 dscp 46 bytes 64kB",
+                "udp 10.0.0.1 > 10.0.0.2:53 dscp EF bytes 64000",
+            ),
             ("UDP 10.0.0.1 > 10.0.0.2:53 state established", "udp 10.0.0.1 > 10.0.0.2:53 established"),
         ];
         for (words, shortest) in table {
@@ -551,7 +583,8 @@ mod tests {
             ..Packet::default()
         };
         packet.ports = if has_ports(packet.protocol) { (draws.u16(), draws.u16()) } else { (0, 0) };
-        packet.icmp = if is_icmp(packet.protocol) { (draws.below(256) as u8, draws.below(3) as u8) } else { (0, 0) };
+        packet.icmp =
+            if is_icmp(packet.protocol) { (draws.below(256) as u8, draws.below(3) as u8) } else { (0, 0) };
         packet.tcp_flags = if packet.protocol == proto::TCP { draws.below(256) as u8 } else { 0 };
         packet.length = packet.shortest() + draws.below(1400) as u16;
         packet.octets = (0..draws.below(3)).map(|at| (at as u8 * 7, draws.below(256) as u8)).collect();

@@ -9,13 +9,15 @@ use tidegate_policy::{LinkKind, LinkOp, Op};
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let makes_links = reading.ops.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { .. })));
-    let missing: Vec<&str> =
-        reading.there_before().filter(|name| must_be_made(name, makes_links) && is_used(reading, name)).collect();
+    let missing: Vec<&str> = reading
+        .there_before()
+        .filter(|name| must_be_made(name, makes_links) && is_used(reading, name))
+        .collect();
     missing.first().and_then(|first| told(reading, first, &missing)).into_iter().collect()
 }
 
-/// Is a device of that name there only if a command makes it? Interfaces for redirects, cables and dummies are; VLANs
-/// and bridges may be the system's own, unless the script makes its links itself.
+/// Is a device of that name there only if a command makes it? Interfaces for redirects, cables and dummies
+/// are; VLANs and bridges may be the system's own, unless the script makes its links itself.
 fn must_be_made(name: &str, makes_links: bool) -> bool {
     let numbered = |stem: &str| {
         let digits = name.strip_prefix(stem).unwrap_or_default();
@@ -36,7 +38,9 @@ fn is_used(reading: &Reading, name: &str) -> bool {
         words.contains(&name) && words.windows(2).any(|pair| pair == ["link", "add"])
     };
     let leads = reading.filters.iter().any(|dump| match &dump.entry {
-        FilterEntry::Filter { actions, .. } => actions.iter().any(|dump| dump.action.act.redirects_to() == Some(name)),
+        FilterEntry::Filter { actions, .. } => {
+            actions.iter().any(|dump| dump.action.act.redirects_to() == Some(name))
+        }
         _ => false,
     });
     let stands = reading.qdiscs.iter().any(|qdisc| qdisc.dev == name && !qdisc.handle.is_none());
@@ -54,14 +58,16 @@ fn told(reading: &Reading, first: &str, missing: &[&str]) -> Option<Finding> {
         LinkKind::Dummy => "dummy",
         _ => "veth",
     };
-    let loaded = if kind == "ifb" { " (`modprobe ifb` makes ifb0 and ifb1, unless told otherwise)" } else { "" };
+    let loaded =
+        if kind == "ifb" { " (`modprobe ifb` makes ifb0 and ifb1, unless told otherwise)" } else { "" };
     Some(Finding {
         rule: Rule::Absent,
         level: Level::Note,
         place: word.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
         what: format!("nothing in these files makes {}", missing.join(", ")),
         because: format!(
-            "unless something else has made it before, every command about it fails (Cannot find device \"{first}\")"
+            "unless something else has made it before, every command about it fails (Cannot find \
+            device \"{first}\")"
         ),
         witness: Some(Witness::Number(format!("no command of this policy makes {first}{loaded}"))),
         fix: Some(Fix { what: make(first, kind), edits: Vec::new() }),

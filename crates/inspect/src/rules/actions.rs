@@ -44,7 +44,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     Ok(found)
 }
 
-/// `action …` in a filter whose policer has no `action` before it: the kernel takes the policer alone (asked of Linux 6.1).
+/// `action …` in a filter whose policer has no `action` before it: the kernel takes the policer alone (asked
+/// of Linux 6.1).
 fn beside_policer(step: &Step, policer: &ActionDump) -> Option<Finding> {
     let ignored = step.words.iter().find(|word| word.text == "action")?;
     Some(Finding {
@@ -52,12 +53,14 @@ fn beside_policer(step: &Step, policer: &ActionDump) -> Option<Finding> {
         level: Level::Warning,
         place: ignored.place.clone().or_else(|| step.place.clone()),
         what:
-            "the filter's `action` is ignored: its policer has no `action` before it, and the kernel takes that alone"
+            "the filter's `action` is ignored: its policer has no `action` before it, and the kernel takes \
+            that alone"
                 .to_owned(),
         because: "whatever the action was to do with packets (redirect, mark, drop) is not done".to_owned(),
         witness: Some(Witness::Number(format!("the filter has one action, {}", name(&policer.action.act)))),
         fix: Some(Fix {
-            what: "write `action police …` and the other action behind it".to_owned(), edits: Vec::new()
+            what: "write `action police …` and the other action behind it".to_owned(),
+            edits: Vec::new(),
         }),
     })
 }
@@ -65,7 +68,8 @@ fn beside_policer(step: &Step, policer: &ActionDump) -> Option<Finding> {
 /// The action at which every packet ends, where others stand behind it; `None` too where that is not known.
 pub(super) fn last_met(actions: &[ActionDump]) -> Option<usize> {
     let plain = actions.iter().all(|dump| {
-        let known = |control: &Control| !matches!(control, Control::Jump(_) | Control::Goto(_) | Control::Number(_));
+        let known =
+            |control: &Control| !matches!(control, Control::Jump(_) | Control::Goto(_) | Control::Number(_));
         dump.action.only.is_none() && dump.action.act.controls().iter().all(known)
     });
     let at = actions.iter().position(|dump| is_end(&dump.action.act))?;
@@ -95,7 +99,8 @@ fn name(act: &Act) -> String {
 fn fate(act: &Act) -> String {
     match act {
         Act::Police(police) => format!(
-            "what conforms is done with the filter ({}), and so is what comes too fast ({}): only `pipe` goes on",
+            "what conforms is done with the filter ({}), and so is what comes too fast ({}): only `pipe` \
+            goes on",
             police.conform.unwrap_or_default().name(),
             police.exceed.name()
         ),

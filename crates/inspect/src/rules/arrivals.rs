@@ -1,4 +1,5 @@
-//! R14 of hooks: IPv6 that no filter of an ingress takes, or of an egress, where IPv4 is policed or led to an ifb.
+//! R14 of hooks: IPv6 that no filter of an ingress takes, or of an egress, where IPv4 is policed or led to an
+//! ifb.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;

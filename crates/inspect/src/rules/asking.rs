@@ -56,7 +56,8 @@ impl<'a> Asking<'a> {
         (came.into_iter().flatten().flatten().collect(), silent)
     }
 
-    /// Is nothing known of what comes to a device's filters and classes? A device that is down drops all, and that is told.
+    /// Is nothing known of what comes to a device's filters and classes? A device that is down drops all, and
+    /// that is told.
     pub(super) fn leaves_out(&self, device: &str) -> bool {
         let is_down = self.reading.down.iter().any(|down| down == device);
         is_down || self.only.as_ref().is_some_and(|only| only != device) || undecided(self.reading, device)
@@ -73,15 +74,16 @@ impl<'a> Asking<'a> {
         Some(self.prober.travel(packet, Course::Leaves(device, route)))
     }
 
-    /// The engine has the last word. Where it contradicts a set one of the two is wrong; but where connections matter, the packets before
-    /// may not have made this one's what the set wants, and where a filter's answer is not known, sets are wider than the truth.
+    /// The engine has the last word. Where it contradicts a set one of the two is wrong; but where
+    /// connections matter, the packets before may not have made this one's what the set wants, and where a
+    /// filter's answer is not known, sets are wider than the truth.
     pub(super) fn confirmed(&self, agreed: bool, candidate: &Candidate, wanted: &str) {
         let exact = self.plain && self.reached.walked.seen.guessed.is_empty();
         debug_assert!(agreed || !exact, "the engine does not have {} {wanted}", candidate.packet);
     }
 
-    /// A packet of some sets of which the engine says the same. Where sets are wider than the truth, others are tried: of
-    /// another port, of another protocol.
+    /// A packet of some sets of which the engine says the same. Where sets are wider than the truth, others
+    /// are tried: of another port, of another protocol.
     pub(super) fn agreed(
         &mut self,
         parts: &Parts,
@@ -129,7 +131,9 @@ impl<'a> Asking<'a> {
         let reading = self.reading;
         let rule = self.rule(key)?;
         let made = reading.ops.iter().rposition(|op| match op {
-            Op::Netfilter(op) => op.family == key.family && op.table == key.table && op.command.rule() == Some(rule),
+            Op::Netfilter(op) => {
+                op.family == key.family && op.table == key.table && op.command.rule() == Some(rule)
+            }
             _ => false,
         });
         reading.step_of(made?)
@@ -153,12 +157,14 @@ impl<'a> Asking<'a> {
         if self.is_alone(step) || self.reading.is_compiled() {
             return String::new();
         }
-        let from = step.words.iter().position(|word| matches!(word.text.as_str(), "match" | "handle" | "-A" | "-I"));
+        let from =
+            step.words.iter().position(|word| matches!(word.text.as_str(), "match" | "handle" | "-A" | "-I"));
         let words = step.words.get(from.unwrap_or(0)..).unwrap_or(&[]).iter().map(|word| word.text.as_str());
         format!(" (`{}`)", words.collect::<Vec<_>>().join(" "))
     }
 
-    /// ` on eth0`, where the reader's own words do not say which device is meant: who wrote a short policy wrote no commands.
+    /// ` on eth0`, where the reader's own words do not say which device is meant: who wrote a short policy
+    /// wrote no commands.
     pub(super) fn on(&self, device: &str) -> String {
         if self.reading.is_compiled() { format!(" on {device}") } else { String::new() }
     }
@@ -177,10 +183,12 @@ impl<'a> Asking<'a> {
 
     /// The same of rules.
     pub(super) fn rest_of_rules(&self, step: &Step, key: &RuleKey) -> bool {
-        let mut others = self.reached.walked.rules.iter().filter(|(other, seen)| *other != key && !seen.met.is_empty());
+        let mut others =
+            self.reached.walked.rules.iter().filter(|(other, seen)| *other != key && !seen.met.is_empty());
         self.reading.is_compiled()
             && step.place.is_some()
-            && others.any(|(other, _)| self.step_of_rule(other).is_some_and(|other| other.place == step.place))
+            && others
+                .any(|(other, _)| self.step_of_rule(other).is_some_and(|other| other.place == step.place))
     }
 
     /// Does a line do nothing but this one command? Then it may be changed for its sake.
@@ -213,7 +221,9 @@ impl<'a> Asking<'a> {
 
 /// How often a filter of a list matched.
 pub(super) fn hits_in(list: &[FilterDump], dump: &FilterDump) -> Option<u64> {
-    let FilterEntry::Filter { handle, params: FilterParams::U32(wanted), .. } = &dump.entry else { return None };
+    let FilterEntry::Filter { handle, params: FilterParams::U32(wanted), .. } = &dump.entry else {
+        return None;
+    };
     list.iter().find_map(|found| match &found.entry {
         FilterEntry::Filter { handle: one, params: FilterParams::U32(params), hits: Some(hits), .. }
             if one == handle && params.table == wanted.table && found.pref == dump.pref =>
@@ -245,7 +255,8 @@ pub(super) fn remove(asking: &Asking<'_>, step: &Step) -> Option<Fix> {
         (false, _) => "remove the line".to_owned(),
         (true, true) => "remove it (by hand: its line does more than this)".to_owned(),
         (true, false) => {
-            "remove it (by hand: its words come from variables, substitutions, or a line that is used more than once)"
+            "remove it (by hand: its words come from variables, substitutions, or a line that is used more \
+            than once)"
                 .to_owned()
         }
     };

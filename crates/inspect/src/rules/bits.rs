@@ -1,5 +1,5 @@
-//! R8 of single bits: a rule that writes some bits of a mark, and a filter that asks for all of it; and rules that ask
-//! for a mark which no packet has.
+//! R8 of single bits: a rule that writes some bits of a mark, and a filter that asks for all of it; and rules
+//! that ask for a mark which no packet has.
 
 use super::asking::{Asking, witness};
 use super::idle::is_rule_lost;
@@ -44,7 +44,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 /// The marks that filters of a filter's list ask for, each with its mask.
 fn read_beside(asking: &Asking<'_>, at: usize) -> Vec<(u32, u32)> {
     let dump = &asking.reading.filters[at];
-    let beside = asking.reading.filters.iter().filter(|other| other.dev == dump.dev && other.parent == dump.parent);
+    let beside =
+        asking.reading.filters.iter().filter(|other| other.dev == dump.dev && other.parent == dump.parent);
     let asked = beside.filter_map(|other| match &other.entry {
         FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } => {
             Some(vec![(*handle, fw.mask.unwrap_or(u32::MAX))])
@@ -102,8 +103,13 @@ fn added(
     let Some(candidate) = asking.reached.pick(reading, &parts)? else { return Ok(None) };
     let way = asking.send(&candidate);
     let there = asking.prober.device(&dump.dev).and_then(|id| way.stop_at(id));
-    let (Some(step), Some(by)) = (asking.step_of_filter(at), asking.step_of_rule(key)) else { return Ok(None) };
-    if way.dropped.is_some() || !marks.contains(&way.mark) || there.is_none_or(|stop| stop.classes.contains(&class)) {
+    let (Some(step), Some(by)) = (asking.step_of_filter(at), asking.step_of_rule(key)) else {
+        return Ok(None);
+    };
+    if way.dropped.is_some()
+        || !marks.contains(&way.mark)
+        || there.is_none_or(|stop| stop.classes.contains(&class))
+    {
         return Ok(None);
     }
     let went = asking.went(&way, &dump.dev);
@@ -112,10 +118,12 @@ fn added(
         rule: Rule::Marks,
         level: Level::Warning,
         place: at_word(step, "handle"),
-        what: format!("the filter asks for the whole mark {handle:#x}, of which {line} writes only some bits"),
+        what: format!(
+            "the filter asks for the whole mark {handle:#x}, of which {line} writes only some bits"
+        ),
         because: format!(
-            "it leaves the other bits as they are: packets that have any come here with another mark ({mark:#x}), which \
-             no filter beside this one asks for"
+            "it leaves the other bits as they are: packets that have any come here with another mark \
+            ({mark:#x}), which no filter beside this one asks for"
         ),
         witness: witness(&candidate, &format!("{went}, with mark {mark:#x}")),
         fix: Some(Fix {
@@ -153,16 +161,20 @@ fn never_there(asking: &Asking<'_>, key: &RuleKey, seen: &RuleSeen) -> Option<Fi
         return None;
     }
     let step = asking.step_of_rule(key)?;
-    let asked = if mask == u32::MAX { format!("{value:#x}") } else { format!("{value:#x} under the mask {mask:#x}") };
+    let asked =
+        if mask == u32::MAX { format!("{value:#x}") } else { format!("{value:#x} under the mask {mask:#x}") };
     Some(Finding {
         rule: Rule::Marks,
         level: Level::Note,
         place: at_word(step, "--mark"),
         what: format!("no packet comes to this rule with mark {asked}: it never matches"),
         because:
-            "no rule of these files gives it to packets that come here; a program that marks its sockets, or another firewall, still may"
+            "no rule of these files gives it to packets that come here; a program that marks its sockets, \
+            or another firewall, still may"
                 .to_owned(),
-        witness: Some(Witness::Number("of all packets that the rule's other words fit, none has that mark".to_owned())),
+        witness: Some(Witness::Number(
+            "of all packets that the rule's other words fit, none has that mark".to_owned(),
+        )),
         fix: None,
     })
 }

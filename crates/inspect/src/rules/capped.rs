@@ -45,7 +45,9 @@ fn capped(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, 
     let Some(capped) = leaves.iter().find(|leaf| leaf.class.classid == default) else { return Ok(None) };
     let most = |class: Handle, ceil: Rate| ceil.min(above(reading, &root.dev, class));
     let held = most(default, capped.ceil);
-    let Some(fastest) = leaves.iter().max_by_key(|leaf| most(leaf.class.classid, leaf.ceil)) else { return Ok(None) };
+    let Some(fastest) = leaves.iter().max_by_key(|leaf| most(leaf.class.classid, leaf.ceil)) else {
+        return Ok(None);
+    };
     let free = most(fastest.class.classid, fastest.ceil);
     if held.0.saturating_mul(FAR) >= free.0 {
         return Ok(None);
@@ -77,8 +79,8 @@ fn capped(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, 
             fastest.class.classid
         ),
         format!(
-            "the default class {default} may not borrow more, even while the link is idle: with the other classes \
-             empty it sends {}, and {} alone sends {}",
+            "the default class {default} may not borrow more, even while the link is idle: with the other \
+            classes empty it sends {}, and {} alone sends {}",
             words::rate(slow),
             fastest.class.classid,
             words::rate(fast)
@@ -109,9 +111,15 @@ pub(super) fn above(reading: &crate::reading::Reading, dev: &str, class: Handle)
 }
 
 /// A packet of IP that comes to the default class because nothing says anything else.
-fn comes_there(asking: &mut Asking<'_>, root: &QdiscDump, default: Handle) -> Result<Option<Candidate>, TooLarge> {
+fn comes_there(
+    asking: &mut Asking<'_>,
+    root: &QdiscDump,
+    default: Handle,
+) -> Result<Option<Candidate>, TooLarge> {
     let place = (root.dev.clone(), default);
-    let Some(parts) = asking.reached.walked.seen.classes.get(&(place, By::Default)).cloned() else { return Ok(None) };
+    let Some(parts) = asking.reached.walked.seen.classes.get(&(place, By::Default)).cloned() else {
+        return Ok(None);
+    };
     let mut ip = crate::walk::tree::Parts::default();
     let space = &mut asking.reached.walked.space;
     for (way, set) in &parts.0 {

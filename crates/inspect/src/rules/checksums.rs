@@ -31,13 +31,16 @@ fn spoiling(reading: &Reading, at: usize) -> Option<Finding> {
     })?;
     let spoiled = spoiled(pedit, actions, protocol == ethertype::IPV6)?;
     let step = reading.step_of(at)?;
-    let what = format!("pedit rewrites octets that the checksum of {} covers, and no csum follows", spoiled.names);
-    let because = "whoever receives such a packet drops it, and connection tracking calls it invalid".to_owned();
+    let what =
+        format!("pedit rewrites octets that the checksum of {} covers, and no csum follows", spoiled.names);
+    let because =
+        "whoever receives such a packet drops it, and connection tracking calls it invalid".to_owned();
     let witness = format!("the engine sends it with a wrong checksum of {}", spoiled.names);
     let mut finding = finding(Rule::Checksums, Level::Warning, step.place.clone(), what, because, witness);
     // Without a word pedit lets pass, and what stands behind it is never carried out.
     let pipe = if pedit.control == Control::Pipe { "" } else { "pipe " };
-    finding.fix = Some(Fix { what: format!("write behind it: {pipe}action csum {}", spoiled.csum), edits: Vec::new() });
+    finding.fix =
+        Some(Fix { what: format!("write behind it: {pipe}action csum {}", spoiled.csum), edits: Vec::new() });
     Some(finding)
 }
 
@@ -47,7 +50,8 @@ struct Spoiled {
     csum: String,
 }
 
-/// Which checksums of packets that these words are meant for are wrong behind the actions; `None`: none, or it cannot be told here.
+/// Which checksums of packets that these words are meant for are wrong behind the actions; `None`: none, or
+/// it cannot be told here.
 fn spoiled(pedit: &Pedit, actions: &[Action], v6: bool) -> Option<Spoiled> {
     let has = |header: PeditHeader| pedit.keys.iter().any(|key| key.header == header);
     let v6 = v6 || has(PeditHeader::Ipv6);
@@ -56,7 +60,8 @@ fn spoiled(pedit: &Pedit, actions: &[Action], v6: bool) -> Option<Spoiled> {
         (false, true) => &[(proto::UDP, "udp")],
         _ => &[(proto::TCP, "tcp"), (proto::UDP, "udp")],
     };
-    let sent: Option<Vec<Head>> = meant.iter().map(|(protocol, _)| send(packet(v6, *protocol), actions)).collect();
+    let sent: Option<Vec<Head>> =
+        meant.iter().map(|(protocol, _)| send(packet(v6, *protocol), actions)).collect();
     let sent = sent?;
     let mut wrong = Vec::new();
     if sent.iter().all(|head| !head.has_right_header()) {
@@ -73,7 +78,8 @@ fn spoiled(pedit: &Pedit, actions: &[Action], v6: bool) -> Option<Spoiled> {
     })
 }
 
-/// A packet as it leaves a machine that does this to it; `None`: it does not leave, or not by these actions alone.
+/// A packet as it leaves a machine that does this to it; `None`: it does not leave, or not by these actions
+/// alone.
 fn send(head: Head, actions: &[Action]) -> Option<Head> {
     let rewrites = |act: &Act| matches!(act, Act::Nat(_) | Act::Pedit(_) | Act::Csum(_) | Act::Skbmod(_));
     let ends = |control: Control| matches!(control, Control::Pipe | Control::Pass);

@@ -2,8 +2,8 @@
 
 use super::asking::{Asking, Checks, not_decided};
 use super::{
-    actions, bits, capped, collisions, defaults, ecn, idle, inner, intent, leaf, marks, parts, protocols, reach,
-    rewritten, today,
+    actions, bits, capped, collisions, defaults, ecn, idle, inner, intent, leaf, marks, parts, protocols,
+    reach, rewritten, today,
 };
 use crate::finding::Finding;
 use crate::probe::Prober;
@@ -85,7 +85,8 @@ impl Asking<'_> {
             if silent > 0 {
                 let of = ALL.len();
                 found.push(not_decided(format!(
-                    "{silent} of {of} kinds of questions about {asked} are too intricate; the others were answered"
+                    "{silent} of {of} kinds of questions about {asked} are too intricate; the others were \
+                    answered"
                 )));
             }
             return found;

@@ -15,7 +15,9 @@ const HOST_KEYS: u32 = 1 | 1 << 1 | 1 << 9 | 1 << 10;
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let filters = asking.reading.filters.iter().enumerate();
     let hashes = filters.filter_map(|(at, dump)| match &dump.entry {
-        FilterEntry::Filter { params: FilterParams::Flow(flow), .. } if is_small_hash(flow) => Some((at, flow)),
+        FilterEntry::Filter { params: FilterParams::Flow(flow), .. } if is_small_hash(flow) => {
+            Some((at, flow))
+        }
         _ => None,
     });
     Ok(hashes.map(|(at, flow)| collisions(asking, at, flow)).collect())
@@ -39,17 +41,24 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
     let missing = missing(asking, at, flow);
     if let (true, Some(base)) = (missing > 0, flow.baseclass) {
         let dump = &asking.reading.filters[at];
-        let what = format!("{missing} of the {} classes that a hash deals {who} into are not there", flow.divisor);
-        let owner = asking.reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
-        // HTB and HFSC have a default for such packets; without it HTB lets them pass by, and the others drop them.
+        let what =
+            format!("{missing} of the {} classes that a hash deals {who} into are not there", flow.divisor);
+        let owner =
+            asking.reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
+        // HTB and HFSC have a default for such packets; without it HTB lets them pass by, and the others drop
+        // them.
         let has = |minor: u16| {
             let class = |owner: &QdiscDump| asking.reading.class(&dump.dev, owner.handle.class(minor));
             minor != 0 && owner.and_then(class).is_some()
         };
         let (level, fate) = match owner.map(|owner| &owner.params) {
-            Some(QdiscParams::Htb(htb)) if has(htb.default as u16) => (Level::Warning, "goes to the default class"),
+            Some(QdiscParams::Htb(htb)) if has(htb.default as u16) => {
+                (Level::Warning, "goes to the default class")
+            }
             Some(QdiscParams::Htb(_)) => (Level::Warning, "goes past all classes"),
-            Some(QdiscParams::Hfsc(hfsc)) if has(hfsc.default) => (Level::Warning, "goes to the default class"),
+            Some(QdiscParams::Hfsc(hfsc)) if has(hfsc.default) => {
+                (Level::Warning, "goes to the default class")
+            }
             _ => (Level::Error, "is dropped"),
         };
         let because = format!("it counts from {base}; what is dealt to a class that is not there {fate}");
@@ -84,7 +93,8 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
 /// What a filter's qdisc has for its numbers: queues of its own, or classes.
 fn places(asking: &Asking<'_>, at: usize) -> &'static str {
     let dump = &asking.reading.filters[at];
-    let mut owners = asking.reading.qdiscs.iter().filter(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
+    let mut owners =
+        asking.reading.qdiscs.iter().filter(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
     match owners.next().map(|owner| owner.kind.classes()) {
         Some(Classes::Made) => "classes",
         Some(Classes::Bands) => "bands",
@@ -92,13 +102,14 @@ fn places(asking: &Asking<'_>, at: usize) -> &'static str {
     }
 }
 
-/// How many of the classes that a hash may name its qdisc has not. Only qdiscs whose classes are made by hand are
-/// asked.
+/// How many of the classes that a hash may name its qdisc has not. Only qdiscs whose classes are made by hand
+/// are asked.
 fn missing(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> u32 {
     let reading = asking.reading;
     let dump = &reading.filters[at];
     let owner = reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
-    let Some(base) = flow.baseclass.filter(|_| owner.is_some_and(|owner| owner.kind.classes_are_made())) else {
+    let Some(base) = flow.baseclass.filter(|_| owner.is_some_and(|owner| owner.kind.classes_are_made()))
+    else {
         return 0;
     };
     let named = (0..flow.divisor).map(|bucket| tidegate_packet::Handle(base.0.wrapping_add(bucket)));

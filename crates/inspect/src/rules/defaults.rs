@@ -1,4 +1,5 @@
-//! R11 and R14: what no filter takes. It may go past all classes, be dropped, or all of a protocol may wait in the default class.
+//! R11 and R14: what no filter takes. It may go past all classes, be dropped, or all of a protocol may wait
+//! in the default class.
 
 use super::asking::{Asking, witness};
 use super::making::{at_word, edit};
@@ -28,13 +29,18 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     };
     let seen = &asking.reached.walked.seen;
     let (direct, dropped) = (by_default(&seen.direct), by_default(&seen.unclassified));
-    for (place, parts) in direct.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>() {
+    for (place, parts) in
+        direct.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>()
+    {
         found.extend(past_all(asking, &place, &parts)?);
     }
-    for (place, parts) in dropped.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>() {
+    for (place, parts) in
+        dropped.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>()
+    {
         found.extend(without_class(asking, &place, &parts)?);
     }
-    let roots = asking.reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT && !qdisc.handle.is_none());
+    let roots =
+        asking.reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT && !qdisc.handle.is_none());
     for root in roots.filter(|root| !asking.leaves_out(&root.dev)).collect::<Vec<_>>() {
         found.extend(in_default(asking, root)?);
     }
@@ -88,8 +94,9 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
     let device = asking.prober.device(&place.0);
     let nested = qdisc.parent.minor() != 0 && qdisc.parent != Handle::ROOT;
     // A netem holds the packet back: the engine does not show at once what becomes of it further down.
-    let above =
-        |other: &QdiscDump| other.dev == place.0 && other.handle == qdisc.parent.qdisc() && other.kind == Kind::Netem;
+    let above = |other: &QdiscDump| {
+        other.dev == place.0 && other.handle == qdisc.parent.qdisc() && other.kind == Kind::Netem
+    };
     if nested && asking.reading.qdiscs.iter().any(above) {
         return Ok(None);
     }
@@ -100,15 +107,20 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
         })
     };
     // A packet that a policer or a full queue drops shows nothing.
-    let Some((candidate, _)) = asking.agreed(shown, "past all classes", |way| past(way))? else { return Ok(None) };
+    let Some((candidate, _)) = asking.agreed(shown, "past all classes", |way| past(way))? else {
+        return Ok(None);
+    };
     let (level, what) = match (ip.is_empty(), htb.default) {
         (true, _) if arp.is_empty() => {
             (Level::Note, format!("what is neither IP nor ARP goes past all classes of {}", place.1))
         }
-        (true, _) => (Level::Note, format!("ARP and what else is not IP goes past all classes of {}", place.1)),
-        (false, 0) => {
-            (Level::Warning, format!("{} has no default class: what no filter takes goes past all classes", place.1))
+        (true, _) => {
+            (Level::Note, format!("ARP and what else is not IP goes past all classes of {}", place.1))
         }
+        (false, 0) => (
+            Level::Warning,
+            format!("{} has no default class: what no filter takes goes past all classes", place.1),
+        ),
         (false, _) => (Level::Error, missing_default(asking, &place.0, named)),
     };
     Ok(Some(Finding {
@@ -118,11 +130,14 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
         what,
         because: match nested {
             true => {
-                format!("such packets leave before all others of {}, as fast as {} lets them", place.1, qdisc.parent)
+                format!(
+                    "such packets leave before all others of {}, as fast as {} lets them",
+                    place.1, qdisc.parent
+                )
             }
-            false => {
-                "such packets leave at the speed of the device, before all others, and fill the queue behind it".into()
-            }
+            false => "such packets leave at the speed of the device, before all others, and fill the queue \
+                behind it"
+                .into(),
         },
         witness: witness(
             &candidate,
@@ -155,9 +170,11 @@ fn default_fix(asking: &Asking<'_>, place: &Place, step: &Step) -> Option<Fix> {
         let child = reading.class(&place.0, class).and_then(|class| reading.child(class));
         child.is_some_and(|child| child.kind == Kind::Netem)
     };
-    let leaves = classes.iter().filter(|(class, leaf)| **leaf && class.qdisc() == place.1).map(|(class, _)| class);
+    let leaves =
+        classes.iter().filter(|(class, leaf)| **leaf && class.qdisc() == place.1).map(|(class, _)| class);
     let leaves = leaves.filter(|class| !impairs(**class));
-    let last = leaves.max_by_key(|class| super::intent::rank(asking.reading, &place.0, **class).unwrap_or(0))?;
+    let last =
+        leaves.max_by_key(|class| super::intent::rank(asking.reading, &place.0, **class).unwrap_or(0))?;
     let minor = format!("{:x}", last.minor());
     // What one host was given is not for all others to share.
     if is_of_hosts(reading, &place.0, *last) {
@@ -183,7 +200,9 @@ fn is_of_hosts(reading: &Reading, dev: &str, class: Handle) -> bool {
         _ => false,
     };
     let filters = reading.filters.iter().filter(|dump| dump.dev == dev).any(|dump| match &dump.entry {
-        FilterEntry::Filter { params, .. } => params.classid() == Some(class) && by_address(params, dump.protocol),
+        FilterEntry::Filter { params, .. } => {
+            params.classid() == Some(class) && by_address(params, dump.protocol)
+        }
         _ => false,
     });
     let dump = reading.class(dev, class);
@@ -268,7 +287,8 @@ fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Findin
     if asking.reading.lost.has(&Thing::Filter(root.dev.clone())) {
         return Ok(None);
     }
-    let (true, false, 1, Some(default)) = (told_v4, told_v6, defaults.len(), defaults.first().copied()) else {
+    let (true, false, 1, Some(default)) = (told_v4, told_v6, defaults.len(), defaults.first().copied())
+    else {
         return Ok(None);
     };
     let Some(step) = asking.reading.maker_of_qdisc(root).and_then(|op| asking.reading.step_of(op)) else {
@@ -304,7 +324,8 @@ impl ForV4 {
                 && dump.parent.qdisc() == root.handle
                 && matches!(dump.entry, FilterEntry::Filter { .. })
         };
-        let mut filters = reading.filters.iter().filter(|dump| !reading.arrives(dump)).filter(is_there).peekable();
+        let mut filters =
+            reading.filters.iter().filter(|dump| !reading.arrives(dump)).filter(is_there).peekable();
         let is_filtered = filters.peek().is_some();
         let for_v6 = filters.any(|dump| matches!(dump.protocol, FilterOp::ALL | ethertype::IPV6));
         let has_rules = |wanted: fn(Family) -> bool| {

@@ -1,4 +1,5 @@
-//! R6, R16, R20 and C2: what leads nowhere, framing that is not counted, redirects that lose, policies without a rate.
+//! R6, R16, R20 and C2: what leads nowhere, framing that is not counted, redirects that lose, policies
+//! without a rate.
 
 use super::making::{at_word, finding};
 use crate::drive::Bench;
@@ -9,7 +10,9 @@ use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::Target;
-use tidegate_policy::{CakeFraming, Classes, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
+use tidegate_policy::{
+    CakeFraming, Classes, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec,
+};
 
 /// What leads nowhere, is not counted, or shapes nothing.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -43,13 +46,19 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
             .filter(|other| other.class.dev == op.dev && !reading.is_leaf(other.class))
             .map(|other| other.class.classid.to_string())
             .collect();
-        let hint = if known.is_empty() { String::new() } else { format!("; parents there are {}", known.join(", ")) };
+        let hint = if known.is_empty() {
+            String::new()
+        } else {
+            format!("; parents there are {}", known.join(", "))
+        };
         Some(finding(
             Rule::Nowhere,
             Level::Error,
             at_word(step, "parent"),
             format!("there is no class {} on {} when {} is made{hint}", op.parent, op.dev, op.classid),
-            "the kernel puts the class under the root without a word: it borrows from nobody, and no class above holds it back".into(),
+            "the kernel puts the class under the root without a word: it borrows from nobody, and no class \
+            above holds it back"
+                .into(),
             format!("{} has the parent root", op.classid),
         ))
     })
@@ -60,9 +69,12 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
 fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     let FilterEntry::Filter { params, actions, .. } = &filter.entry else { return None };
     let classid = params.classid()?;
-    let owner = reading.qdiscs.iter().find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
-    // HTB and HFSC look for it among their own classes (asked of Linux 6.1); prio and its like take its number for a band
-    // of their own, and R10 tells of that.
+    let owner = reading
+        .qdiscs
+        .iter()
+        .find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
+    // HTB and HFSC look for it among their own classes (asked of Linux 6.1); prio and its like take its
+    // number for a band of their own, and R10 tells of that.
     let among_own = matches!(owner.kind, Kind::Htb | Kind::Hfsc);
     // HFSC lists itself as a class.
     let is_there = classid.minor() != 0
@@ -87,7 +99,10 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
         format!("the filter leads to {classid}, and there is no such class on {}", filter.dev)
     };
     const SHOWN: usize = 12;
-    let own = reading.classes.iter().filter(|class| class.dev == filter.dev && class.classid.qdisc() == owner.handle);
+    let own = reading
+        .classes
+        .iter()
+        .filter(|class| class.dev == filter.dev && class.classid.qdisc() == owner.handle);
     let mut own: Vec<Handle> = own.map(|class| class.classid).filter(|class| class.minor() != 0).collect();
     own.sort_unstable();
     let mut here: Vec<String> = own.iter().take(SHOWN).map(Handle::to_string).collect();
@@ -125,7 +140,8 @@ fn unclassified(reading: &Reading) -> Vec<Finding> {
             if class.major() == 0 || class.minor() == 0 {
                 continue;
             }
-            let owners: Vec<&QdiscDump> = reading.qdiscs.iter().filter(|qdisc| qdisc.handle == class.qdisc()).collect();
+            let owners: Vec<&QdiscDump> =
+                reading.qdiscs.iter().filter(|qdisc| qdisc.handle == class.qdisc()).collect();
             let missing = |owner: &&QdiscDump| {
                 owner.kind.classes_are_made()
                     && reading.class(&owner.dev, *class).is_none()
@@ -133,7 +149,9 @@ fn unclassified(reading: &Reading) -> Vec<Finding> {
                     && !reading.lost.tree(&owner.dev)
             };
             let Some(first) = owners.first().filter(|_| owners.iter().all(missing)) else { continue };
-            let Some(step) = reading.maker_of_rule(chain, rule, 0).and_then(|at| reading.step_of(at)) else { continue };
+            let Some(step) = reading.maker_of_rule(chain, rule, 0).and_then(|at| reading.step_of(at)) else {
+                continue;
+            };
             found.push(finding(
                 Rule::Nowhere,
                 Level::Warning,
@@ -151,8 +169,8 @@ fn unclassified(reading: &Reading) -> Vec<Finding> {
     found
 }
 
-/// Where a qdisc puts packets that a filter leads to a class that is not there, and how bad that is; `None`: it does not
-/// look at the class, or nothing is known of it.
+/// Where a qdisc puts packets that a filter leads to a class that is not there, and how bad that is; `None`:
+/// it does not look at the class, or nothing is known of it.
 fn taken_instead(reading: &Reading, owner: &QdiscDump, classid: Handle) -> Option<(Level, String)> {
     let band = |bands: u32, of_zero: u8| match u32::from(classid.minor()) {
         minor @ 1.. if minor <= bands => (
@@ -169,12 +187,14 @@ fn taken_instead(reading: &Reading, owner: &QdiscDump, classid: Handle) -> Optio
         }
     };
     match &owner.params {
-        QdiscParams::Htb(_) if classid == owner.handle => {
-            Some((Level::Warning, "its packets go past every class, unshaped, and before all others".to_owned()))
-        }
+        QdiscParams::Htb(_) if classid == owner.handle => Some((
+            Level::Warning,
+            "its packets go past every class, unshaped, and before all others".to_owned(),
+        )),
         QdiscParams::Hfsc(_) if classid == owner.handle => {
             let mut classes = reading.classes.iter().filter(|class| class.dev == owner.dev);
-            let any = classes.any(|class| class.classid.qdisc() == owner.handle && class.classid.minor() != 0);
+            let any =
+                classes.any(|class| class.classid.qdisc() == owner.handle && class.classid.minor() != 0);
             any.then(|| (Level::Error, "hfsc drops its packets: no class below takes them".to_owned()))
         }
         _ if classid.is_none() => None,
@@ -194,8 +214,12 @@ fn without_own_class(reading: &Reading, owner: &QdiscDump, default: u16) -> Stri
     match reading.class(&owner.dev, named) {
         _ if default == 0 => "its packets go past every class, unshaped".to_owned(),
         Some(class) if reading.is_leaf(class) => format!("its packets take the default class {named}"),
-        Some(_) => format!("its packets go past every class, unshaped: the default class {named} has classes below it"),
-        None => format!("its packets go past every class, unshaped: the default class {named} is not there either"),
+        Some(_) => format!(
+            "its packets go past every class, unshaped: the default class {named} has classes below it"
+        ),
+        None => format!(
+            "its packets go past every class, unshaped: the default class {named} is not there either"
+        ),
     }
 }
 
@@ -206,8 +230,12 @@ fn without_class_of_hfsc(reading: &Reading, owner: &QdiscDump, default: u16) -> 
     let mut classes = reading.classes.iter().filter(of_owner).filter(|class| class.classid.minor() != 0);
     let because = match reading.class(&owner.dev, named) {
         _ if classes.next().is_none() => return None,
-        Some(class) if default != 0 && reading.is_leaf(class) => format!("its packets take the default class {named}"),
-        Some(_) if default != 0 => format!("hfsc drops its packets: the default class {named} has classes below it"),
+        Some(class) if default != 0 && reading.is_leaf(class) => {
+            format!("its packets take the default class {named}")
+        }
+        Some(_) if default != 0 => {
+            format!("hfsc drops its packets: the default class {named} has classes below it")
+        }
         _ if default == 0 => "hfsc drops its packets: there is no default class".to_owned(),
         _ => format!("hfsc drops its packets: the default class {named} is not there either"),
     };
@@ -219,7 +247,9 @@ fn hexadecimal(reading: &Reading, dev: &str, classid: Handle) -> Option<String> 
     let minor = format!("{:x}", classid.minor());
     let as_decimal: u16 = minor.parse().ok()?;
     let other = Handle::new(classid.major(), as_decimal);
-    reading.class(dev, other).map(|_| format!("class numbers are hexadecimal: {other} is {as_decimal} in decimal"))
+    reading
+        .class(dev, other)
+        .map(|_| format!("class numbers are hexadecimal: {other} is {as_decimal} in decimal"))
 }
 
 /// Redirects to a device that is down, or to an ifb that has nothing to do with what comes.
@@ -229,8 +259,11 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
         let FilterEntry::Filter { actions, .. } = &filter.entry else { continue };
         for dump in actions {
             let Some(to) = dump.action.act.redirects_to() else { continue };
-            let Some(step) = reading.maker_of_filter(filter).and_then(|op| reading.step_of(op)) else { continue };
-            let place = step.words.iter().rev().find(|word| word.text == to).and_then(|word| word.place.clone());
+            let Some(step) = reading.maker_of_filter(filter).and_then(|op| reading.step_of(op)) else {
+                continue;
+            };
+            let place =
+                step.words.iter().rev().find(|word| word.text == to).and_then(|word| word.place.clone());
             let place = place.or_else(|| step.place.clone());
             let what = subject(reading, filter);
             if reading.down.iter().any(|down| down == to) {
@@ -257,8 +290,8 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
                     match reading.was_there(to) {
                         // No command made it, so none says whether it is up.
                         true => format!(
-                            "where {to} is up, it comes back as it was: the detour does nothing; where it is down, as a new \
-                             ifb is, it is dropped"
+                            "where {to} is up, it comes back as it was: the detour does nothing; where it \
+                            is down, as a new ifb is, it is dropped"
                         ),
                         false => "it comes back as it was: the detour does nothing".into(),
                     },
@@ -285,7 +318,8 @@ fn taken(reading: &Reading, filter: &FilterDump) -> Taken {
         _ => true,
     };
     let is_filter = |other: &&FilterDump| matches!(other.entry, FilterEntry::Filter { .. });
-    let here = reading.filters.iter().filter(|other| other.dev == filter.dev && other.parent == filter.parent);
+    let here =
+        reading.filters.iter().filter(|other| other.dev == filter.dev && other.parent == filter.parent);
     let alone = here.filter(is_filter).count() == 1;
     let all = reading.arrives(filter) && filter.protocol == FilterOp::ALL && !compares && alone;
     if all { Taken::All } else { Taken::Some }
@@ -310,7 +344,8 @@ fn is_ifb(reading: &Reading, dev: &str) -> bool {
 fn doubled(reading: &Reading, dev: &str) -> Option<Finding> {
     let root = reading.root(dev)?;
     let stab = root.stab.as_ref().filter(|stab| stab.overhead != 0 || stab.linklayer == LinkLayer::Atm)?;
-    let again = specs(reading, dev).find(|(_, spec)| spec.overhead != 0 || spec.linklayer == LinkLayer::Atm)?;
+    let again =
+        specs(reading, dev).find(|(_, spec)| spec.overhead != 0 || spec.linklayer == LinkLayer::Atm)?;
     let (step, spec) = again;
     let once = cost(1000, stab.overhead, stab.linklayer);
     let twice = cost(once, i32::from(spec.overhead), spec.linklayer);
@@ -318,7 +353,10 @@ fn doubled(reading: &Reading, dev: &str) -> Option<Finding> {
         Rule::Overhead,
         Level::Warning,
         at_word(step, if step.after("overhead").is_some() { "overhead" } else { "linklayer" }),
-        format!("the link's framing is counted twice on {dev}: by the size table of {} and here", root.handle),
+        format!(
+            "the link's framing is counted twice on {dev}: by the size table of {} and here",
+            root.handle
+        ),
         "every packet is charged more than it takes: the rate is missed".into(),
         format!("a frame of 1000 bytes is counted as {once} by the size table and as {twice} here"),
     ))
@@ -431,7 +469,8 @@ fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
                 words::rate(takes)
             ),
             format!(
-                "a frame of {SHORT} bytes counts {counted} there and {really} below; with {} kept full, {} of them leave",
+                "a frame of {SHORT} bytes counts {counted} there and {really} below; with {} kept full, {} \
+                of them leave",
                 words::count(below.len(), "leaf", "leaves"),
                 words::rate(sent)
             ),
@@ -460,7 +499,8 @@ fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
     let step = reading.step_of(reading.maker_of_qdisc(root)?)?;
     let shown = match root.kind {
         Kind::Hfsc => {
-            "hfsc at the root without any upper limit (ul): its classes share what the device takes".to_owned()
+            "hfsc at the root without any upper limit (ul): its classes share what the device takes"
+                .to_owned()
         }
         kind => format!("{} at the root, and nothing that holds a rate", kind.name()),
     };
@@ -470,7 +510,9 @@ fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
             Level::Note,
             step.place.clone(),
             format!("nothing on {dev} holds a rate"),
-            "packets wait here only while the device itself is busy; before a slower modem the queue, and with it the delay, is in the modem, where no class counts".into(),
+            "packets wait here only while the device itself is busy; before a slower modem the queue, and \
+            with it the delay, is in the modem, where no class counts"
+                .into(),
             shown,
         )
     })

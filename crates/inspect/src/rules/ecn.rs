@@ -17,8 +17,8 @@ const EF: u8 = 46;
 /// ECT(0), which senders that use ECN write on data (RFC 3168).
 const ECT0: u8 = 0x02;
 
-/// Filters for a code point that leave out the packets of senders that use ECN. The engine shows one that goes
-/// elsewhere.
+/// Filters for a code point that leave out the packets of senders that use ECN. The engine shows one that
+/// goes elsewhere.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = asking.reading;
     let mut found = Vec::new();
@@ -32,10 +32,13 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         if mask & ECN != ECN || mask & DSCP != DSCP || value & ECN != 0 || value & DSCP == 0 {
             continue;
         }
-        let (Some(step), Some(class)) = (asking.step_of_filter(at), super::asking::classid(dump)) else { continue };
+        let (Some(step), Some(class)) = (asking.step_of_filter(at), super::asking::classid(dump)) else {
+            continue;
+        };
         let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
         let Some(plain) = asking.reached.pick(reading, &seen.matched)? else { continue };
-        let with = Candidate { packet: Packet { dsfield: value | ECT0, ..plain.packet.clone() }, ..plain.clone() };
+        let with =
+            Candidate { packet: Packet { dsfield: value | ECT0, ..plain.packet.clone() }, ..plain.clone() };
         let Some(device) = asking.prober.device(&dump.dev) else { continue };
         let mut classes = |candidate: &Candidate| {
             let way = asking.send(candidate);
@@ -47,26 +50,38 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         found.push(Finding {
             rule: Rule::Shapes,
             level: Level::Note,
-            place: step.words.iter().find(|word| word.text == byte).and_then(|word| word.place.clone()).or_else(|| {
-                step.place.clone()
-            }),
-            what: format!("{byte} under the mask {mask:#04x} is asked for with ECN's two bits: only packets without ECN fit"),
+            place: step
+                .words
+                .iter()
+                .find(|word| word.text == byte)
+                .and_then(|word| word.place.clone())
+                .or_else(|| step.place.clone()),
+            what: format!(
+                "{byte} under the mask {mask:#04x} is asked for with ECN's two bits: only packets \
+            without ECN fit"
+            ),
             because: format!(
-                "senders that use ECN set one of them on data (RFC 3168), and what they send with this mark does not come \
-                 to {class} by this filter"
+                "senders that use ECN set one of them on data (RFC 3168), and what they send with this mark \
+                does not come to {class} by this filter"
             ),
             witness: witness(&with, &went),
-            fix: Some(Fix { what: "compare the code point's six bits: the mask 0xfc".into(), edits: Vec::new() }),
+            fix: Some(Fix {
+                what: "compare the code point's six bits: the mask 0xfc".into(),
+                edits: Vec::new(),
+            }),
         });
     }
     Ok(found)
 }
 
-/// EF's number in the place of the byte: `tos 0x2e` asks for code point 11 and ECT(0), which no sender writes.
+/// EF's number in the place of the byte: `tos 0x2e` asks for code point 11 and ECT(0), which no sender
+/// writes.
 fn unshifted(asking: &mut Asking<'_>, at: usize, mask: u8) -> Result<Option<Finding>, TooLarge> {
     let reading = asking.reading;
     let dump = &reading.filters[at];
-    let (Some(step), Some(class)) = (asking.step_of_filter(at), super::asking::classid(dump)) else { return Ok(None) };
+    let (Some(step), Some(class)) = (asking.step_of_filter(at), super::asking::classid(dump)) else {
+        return Ok(None);
+    };
     let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
     let Some(plain) = asking.reached.pick(reading, &seen.matched)? else { return Ok(None) };
     let marked = Candidate { packet: Packet { dsfield: EF << 2, ..plain.packet.clone() }, ..plain };
@@ -76,21 +91,26 @@ fn unshifted(asking: &mut Asking<'_>, at: usize, mask: u8) -> Result<Option<Find
         return Ok(None);
     }
     let went = asking.went(&way, &dump.dev);
-    let is_ef = |word: &&crate::reading::Word| ["0x2e", "46"].contains(&word.text.to_ascii_lowercase().as_str());
+    let is_ef =
+        |word: &&crate::reading::Word| ["0x2e", "46"].contains(&word.text.to_ascii_lowercase().as_str());
     let Some(word) = step.words.iter().find(is_ef) else { return Ok(None) };
     Ok(Some(Finding {
         rule: Rule::Shapes,
         level: Level::Warning,
         place: word.place.clone().or_else(|| step.place.clone()),
         what: format!(
-            "{EF:#04x} under the mask {mask:#04x} is not EF: the code point stands in the upper six bits of the byte"
+            "{EF:#04x} under the mask {mask:#04x} is not EF: the code point stands in the upper six bits of \
+            the byte"
         ),
         because: format!(
             "EF is {EF} ({EF:#04x}), which is {:#04x} in the byte; no sender writes {EF:#04x} there",
             EF << 2
         ),
         witness: witness(&marked, &went),
-        fix: Some(Fix { what: format!("if EF is meant: {:#04x} and the mask 0xfc", EF << 2), edits: Vec::new() }),
+        fix: Some(Fix {
+            what: format!("if EF is meant: {:#04x} and the mask 0xfc", EF << 2),
+            edits: Vec::new(),
+        }),
     }))
 }
 

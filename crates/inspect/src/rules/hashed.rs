@@ -19,7 +19,8 @@ const TRIED: [&str; 6] = [
     "arp 192.0.2.7 > 198.51.100.9",
 ];
 
-/// Qdiscs that drop what their own filters pass over. A packet that is lost shows it; where none is, nothing is said.
+/// Qdiscs that drop what their own filters pass over. A packet that is lost shows it; where none is, nothing
+/// is said.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let hashed = |qdisc: &&QdiscDump| matches!(qdisc.kind, Kind::Sfq | Kind::FqCodel | Kind::Sfb);
@@ -29,7 +30,9 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         .filter(hashed)
         .filter_map(|qdisc| {
             let mine = |dump: &&FilterDump| {
-                dump.dev == qdisc.dev && dump.parent == qdisc.handle && matches!(dump.entry, FilterEntry::Filter { .. })
+                dump.dev == qdisc.dev
+                    && dump.parent == qdisc.handle
+                    && matches!(dump.entry, FilterEntry::Filter { .. })
             };
             Some((qdisc, reading.filters.iter().find(mine)?))
         })
@@ -41,14 +44,20 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     own.into_iter().filter_map(|(qdisc, filter)| dropped(reading, &mut prober, qdisc, filter)).collect()
 }
 
-fn dropped(reading: &Reading, prober: &mut Prober, qdisc: &QdiscDump, filter: &FilterDump) -> Option<Finding> {
+fn dropped(
+    reading: &Reading,
+    prober: &mut Prober,
+    qdisc: &QdiscDump,
+    filter: &FilterDump,
+) -> Option<Finding> {
     let device = prober.device(&qdisc.dev)?;
     let lost = TRIED.iter().find(|words| {
         let Ok(packet) = Packet::parse(words) else { return false };
         let packet = Packet { from: Some("lo".to_owned()), to: Some(qdisc.dev.clone()), ..packet };
         let way = prober.send(&packet, device, Route::Local);
-        way.dropped
-            .is_some_and(|loss| loss.why == Why::Unclassified && loss.device == device && loss.at == qdisc.handle)
+        way.dropped.is_some_and(|loss| {
+            loss.why == Why::Unclassified && loss.device == device && loss.at == qdisc.handle
+        })
     })?;
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     let (kind, handle) = (qdisc.kind.name(), qdisc.handle);
@@ -58,12 +67,16 @@ fn dropped(reading: &Reading, prober: &mut Prober, qdisc: &QdiscDump, filter: &F
         place: at_word(step, "parent"),
         what: format!("what no filter of {kind} {handle} takes is dropped"),
         because: format!(
-            "with a filter of its own {kind} no longer hashes: a packet takes the queue that a filter names, or none"
+            "with a filter of its own {kind} no longer hashes: a packet takes the queue that a filter \
+            names, or none"
         ),
-        witness: Some(Witness::Packet { packet: format!("{lost} in lo out {}", qdisc.dev), went: "no queue: it is dropped".into() }),
+        witness: Some(Witness::Packet {
+            packet: format!("{lost} in lo out {}", qdisc.dev),
+            went: "no queue: it is dropped".into(),
+        }),
         fix: Some(Fix {
-            what: "take the filter away, or end its filters with one for `protocol all` that takes all else (`flow hash` shares \
-                   it out)"
+            what: "take the filter away, or end its filters with one for `protocol all` that takes all else \
+            (`flow hash` shares it out)"
                 .into(),
             edits: Vec::new(),
         }),

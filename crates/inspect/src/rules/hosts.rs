@@ -58,10 +58,12 @@ fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step
         ),
         match end {
             "source" => format!(
-                "NAT gives what they send by {device} another address before cake sees it: without `nat` cake takes them for one host"
+                "NAT gives what they send by {device} another address before cake sees it: without `nat` \
+                cake takes them for one host"
             ),
             _ => format!(
-                "what arrives at {device} has NAT's address still when cake sees it: without `nat` cake takes them for one host"
+                "what arrives at {device} has NAT's address still when cake sees it: without `nat` cake \
+                takes them for one host"
             ),
         },
         String::new(),
@@ -71,7 +73,8 @@ fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step
         packet: one.to_string(),
         went: format!("the network from {address}, and so does the same from {}", two.source),
     });
-    told.fix = Some(Fix { what: "have cake ask for the hosts' own addresses: nat".into(), edits: Vec::new() });
+    told.fix =
+        Some(Fix { what: "have cake ask for the hosts' own addresses: nat".into(), edits: Vec::new() });
     Some(told)
 }
 
@@ -85,7 +88,8 @@ struct Hidden {
 fn hidden(reading: &Reading, device: &str) -> Option<Hidden> {
     let translating = reading.gateway.all_tables().iter().filter(|table| table.family() != Family::Ipv6);
     let chains = translating.flat_map(|table| table.chains());
-    let last = chains.filter(|chain| chain.base.is_some_and(|base| base.hook == netfilter::Hook::Postrouting));
+    let last =
+        chains.filter(|chain| chain.base.is_some_and(|base| base.hook == netfilter::Hook::Postrouting));
     let rules = last.flat_map(|chain| &chain.rules).map(|counted| &counted.rule);
     let rules: Vec<_> = rules.filter(|rule| matches!(rule.target, Some(Target::Translate(_)))).collect();
     let named = rules.iter().flat_map(|rule| &rule.matches).filter_map(|one| match &one.what {

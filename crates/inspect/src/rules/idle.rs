@@ -21,7 +21,10 @@ const MOST_CLASSES: usize = 12;
 /// Was a rule of netfilter refused, which may have led anywhere?
 pub(super) fn is_rule_lost(reading: &Reading) -> bool {
     let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
-    reading.steps.iter().any(|step| step.refused.is_some() && !step.may_fail && tools.contains(&step.tool.as_str()))
+    reading
+        .steps
+        .iter()
+        .any(|step| step.refused.is_some() && !step.may_fail && tools.contains(&step.tool.as_str()))
 }
 
 /// One note for each qdisc with such classes.
@@ -35,11 +38,13 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     for class in reading.classes.iter().filter(|class| reading.is_leaf(class)) {
         let (dev, qdisc) = (class.dev.as_str(), class.classid.qdisc());
         let sorted = matches!(class.kind.classes(), Classes::Made | Classes::Bands);
-        let mut is_reached = || *reached.entry((dev, qdisc)).or_insert_with(|| is_reached(asking, dev, qdisc));
+        let mut is_reached =
+            || *reached.entry((dev, qdisc)).or_insert_with(|| is_reached(asking, dev, qdisc));
         if !sorted || asking.leaves_out(dev) || !is_reached() || named.has(reading, class) {
             continue;
         }
-        // A filter that was refused (a program of eBPF, say) may have led there, and a class that was may be above it.
+        // A filter that was refused (a program of eBPF, say) may have led there, and a class that was may be
+        // above it.
         if reading.lost.has(&Thing::Filter(dev.to_owned())) || reading.lost.tree(dev) || is_rule_lost {
             continue;
         }
@@ -86,8 +91,11 @@ struct Named<'r> {
 impl<'r> Named<'r> {
     fn of(asking: &Asking<'r>) -> Named<'r> {
         let reading = asking.reading;
-        let mut named =
-            Named { by_rule: rules_classes(reading).collect(), by_filter: BTreeSet::new(), any: BTreeSet::new() };
+        let mut named = Named {
+            by_rule: rules_classes(reading).collect(),
+            by_filter: BTreeSet::new(),
+            any: BTreeSet::new(),
+        };
         for (at, dump) in reading.filters.iter().enumerate() {
             let contradicts = || {
                 let seen = asking.reached.walked.seen.filters.get(&at);
@@ -121,7 +129,8 @@ impl<'r> Named<'r> {
     }
 }
 
-/// Is a class what a qdisc gives to packets of which nothing is said? Any program may choose among priorities.
+/// Is a class what a qdisc gives to packets of which nothing is said? Any program may choose among
+/// priorities.
 fn is_default(qdisc: &QdiscDump, class: Handle) -> bool {
     let band = |map: &[u8]| map.iter().any(|band| u16::from(*band) + 1 == class.minor());
     match &qdisc.params {
@@ -147,8 +156,9 @@ fn rules_classes(reading: &Reading) -> impl Iterator<Item = Handle> {
 }
 
 fn has_entries(reading: &Reading, heading: &FilterDump) -> bool {
-    let same =
-        |other: &FilterDump| (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref);
+    let same = |other: &FilterDump| {
+        (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref)
+    };
     reading.filters.iter().any(|other| same(other) && matches!(other.entry, FilterEntry::Filter { .. }))
 }
 
@@ -176,7 +186,8 @@ fn told(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> 
     let more = classes.len().saturating_sub(MOST_CLASSES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let own = step(first)?;
-    let mut lines: Vec<String> = classes.iter().skip(1).filter_map(|class| reading.line(step(class)?)).collect();
+    let mut lines: Vec<String> =
+        classes.iter().skip(1).filter_map(|class| reading.line(step(class)?)).collect();
     lines.retain(|line| Some(line) != reading.line(own).as_ref());
     lines.dedup();
     let elsewhere = if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) };
@@ -189,8 +200,8 @@ fn told(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> 
         place: super::making::at_word(own, keyword),
         what: format!("no packet comes to {}{more}{of} on {dev}", names.join(", ")),
         because: format!(
-            "no filter, rule, map or default of these files leads to {}{elsewhere}; a program that sets the priority \
-             of its sockets, or eBPF, still may",
+            "no filter, rule, map or default of these files leads to {}{elsewhere}; a program that sets the \
+            priority of its sockets, or eBPF, still may",
             if classes.len() == 1 { "it" } else { "them" }
         ),
         witness: Some(Witness::Number(format!("of all packets that may come, none takes {which}"))),

@@ -19,7 +19,9 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
     for (key, seen) in &known {
-        let Some(Target::Classify(class)) = asking.rule(key).and_then(|rule| rule.targets().last()) else { continue };
+        let Some(Target::Classify(class)) = asking.rule(key).and_then(|rule| rule.targets().last()) else {
+            continue;
+        };
         found.extend(to_inner(asking, key, seen, *class)?);
     }
     Ok(found)
@@ -40,10 +42,9 @@ fn to_inner(
         matches!(root.kind, Kind::Htb | Kind::Hfsc).then_some(root).filter(|_| !asked)
     };
     let ways = &asking.reached.walked.ways;
-    let coming = ways
-        .iter()
-        .position(|way| *way == Way::ComesIn)
-        .map_or(Parts::default(), |way| Parts(seen.matched.0.iter().filter(|(of, _)| *of == way).copied().collect()));
+    let coming = ways.iter().position(|way| *way == Way::ComesIn).map_or(Parts::default(), |way| {
+        Parts(seen.matched.0.iter().filter(|(of, _)| *of == way).copied().collect())
+    });
     let mut parts = Parts::default();
     let mut kind = None;
     for (way, passing) in asking.reached.walked.arrived.clone() {
@@ -54,7 +55,8 @@ fn to_inner(
         let Some(root) = inner(&dev) else { continue };
         let walked = &mut asking.reached.walked;
         let early = coming.0.first().map_or(crate::sets::bdd::Set::NONE, |(_, set)| *set);
-        let early = if matches!(walked.ways[way], Way::Forwarded(_)) { early } else { crate::sets::bdd::Set::NONE };
+        let early =
+            if matches!(walked.ways[way], Way::Forwarded(_)) { early } else { crate::sets::bdd::Set::NONE };
         let set = walked.space.store.or(seen.matched.by(way), early)?;
         let set = walked.space.store.and(set, passing.set)?;
         let states = &walked.states;
@@ -66,20 +68,21 @@ fn to_inner(
     let Some(kind) = kind else { return Ok(None) };
     let Some(candidate) = asking.reached.pick(reading, &parts)? else { return Ok(None) };
     let way = asking.send(&candidate);
-    let Some(step) = asking.step_of_rule(key).filter(|_| Handle(way.priority) == class) else { return Ok(None) };
+    let Some(step) = asking.step_of_rule(key).filter(|_| Handle(way.priority) == class) else {
+        return Ok(None);
+    };
     let Some(device) = candidate.packet.to.clone().filter(|_| way.dropped.is_none()) else { return Ok(None) };
     let went = asking.went(&way, &device);
     let because = match kind {
         Kind::Htb => {
             format!(
-                "packets wait in classes without classes below them: htb asks the filters on {class}, of which \
-                     there are none, and goes on to its default"
+                "packets wait in classes without classes below them: htb asks the filters on {class}, of \
+                which there are none, and goes on to its default"
             )
         }
-        _ => {
-            "packets wait in classes without classes below them: hfsc sorts these as if no rule had given them a class"
-                .to_owned()
-        }
+        _ => "packets wait in classes without classes below them: hfsc sorts these as if no rule had given \
+            them a class"
+            .to_owned(),
     };
     Ok(Some(Finding {
         rule: Rule::Nowhere,
@@ -99,7 +102,8 @@ pub(super) fn by_action(reading: &mut Reading) -> Vec<Finding> {
     for dump in &reading.filters {
         let FilterEntry::Filter { actions, .. } = &dump.entry else { continue };
         let led = actions.iter().find_map(|action| action.action.act.redirects_to());
-        // In a tree the class is chosen already, and routing writes another priority over that of what arrives.
+        // In a tree the class is chosen already, and routing writes another priority over that of what
+        // arrives.
         let dev = match led {
             Some(to) => to,
             None if dump.parent == CLSACT_EGRESS => dump.dev.as_str(),
@@ -109,7 +113,8 @@ pub(super) fn by_action(reading: &mut Reading) -> Vec<Finding> {
             Act::Skbedit(edit) => edit.priority,
             _ => None,
         });
-        let Some(class) = priority.map(Handle).filter(|class| class.major() != 0 && class.minor() != 0) else {
+        let Some(class) = priority.map(Handle).filter(|class| class.major() != 0 && class.minor() != 0)
+        else {
             continue;
         };
         let Some(root) = reading.root(dev).filter(|root| root.handle == class.qdisc()) else { continue };
@@ -123,7 +128,11 @@ pub(super) fn by_action(reading: &mut Reading) -> Vec<Finding> {
             Level::Warning,
             at_word(step, "priority"),
             format!("the action gives packets class {class}, and there is no such class on {dev}"),
-            format!("{} sorts them as if nothing had given them a class: {}", root.kind.name(), otherwise(root)),
+            format!(
+                "{} sorts them as if nothing had given them a class: {}",
+                root.kind.name(),
+                otherwise(root)
+            ),
             format!("qdisc {} of {dev} is {}", root.handle, root.kind.name()),
         ));
     }

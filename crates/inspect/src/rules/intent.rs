@@ -1,4 +1,5 @@
-//! R2: where today's senders land in a policy that sorts by TOS or DSCP. Many such policies are older than the marks.
+//! R2: where today's senders land in a policy that sorts by TOS or DSCP. Many such policies are older than
+//! the marks.
 
 use super::asking::{Asking, hits_in};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
@@ -24,8 +25,8 @@ struct Sender {
     hurried: bool,
 }
 
-/// Who marks how: OpenSSH's release notes 7.8 and 10.1; RFC 8837 (WebRTC), RFC 8325 and RFC 4594 (classes of service), RFC 8622 (LE),
-/// Zoom's guide to DSCP marking.
+/// Who marks how: OpenSSH's release notes 7.8 and 10.1; RFC 8837 (WebRTC), RFC 8325 and RFC 4594 (classes of
+/// service), RFC 8622 (LE), Zoom's guide to DSCP marking.
 const SENDERS: [Sender; 8] = [
     Sender {
         name: "OpenSSH's keystrokes (AF21, 7.8 to 10.0)",
@@ -100,8 +101,8 @@ enum Landed {
     Wrong(Option<Place>, Box<Misplaced>),
 }
 
-/// Where today's senders land, asked of the engine. What several devices do alike is one finding, and so is an order
-/// that serves every mark on the wrong side of the packets without one.
+/// Where today's senders land, asked of the engine. What several devices do alike is one finding, and so is
+/// an order that serves every mark on the wrong side of the packets without one.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let devices: Vec<String> = asking
         .reading
@@ -126,7 +127,10 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let here: Vec<Finding> = if by_place.len() > 1 && !any_right {
             reversed(by_place).into_iter().collect()
         } else {
-            by_place.into_iter().filter_map(|((place, _), senders)| told(asking, device, place, senders)).collect()
+            by_place
+                .into_iter()
+                .filter_map(|((place, _), senders)| told(asking, device, place, senders))
+                .collect()
         };
         for finding in here {
             match found.iter_mut().find(|(known, _)| known.what == finding.what) {
@@ -156,19 +160,25 @@ fn reversed(by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>>) -> Option
         classes.dedup();
         classes.join(", ")
     };
-    let sentences = [(side(true), "behind", "people wait for"), (side(false), "before", "people are in no hurry for")];
+    let sentences =
+        [(side(true), "behind", "people wait for"), (side(false), "before", "people are in no hurry for")];
     let said = sentences.iter().filter(|(classes, ..)| !classes.is_empty());
-    let said = said.map(|(classes, side, who)| format!("what {who} is served in {classes}, {side} the unmarked"));
+    let said =
+        said.map(|(classes, side, who)| format!("what {who} is served in {classes}, {side} the unmarked"));
     let names: Vec<&str> = all.iter().map(|one| one.sender.name).collect();
     Some(Finding {
         rule: Rule::Intent,
         level: Level::Warning,
         place,
-        what: format!("all of today's marks that it tells apart are served the other way round: {}", names.join("; ")),
+        what: format!(
+            "all of today's marks that it tells apart are served the other way round: {}",
+            names.join("; ")
+        ),
         because: format!("{} ones of {}", said.collect::<Vec<_>>().join(", and "), first.plain),
         witness: Some(Witness::Packet { packet: first.packet.to_string(), went: first.class.to_string() }),
         fix: Some(Fix {
-            what: "turn the order round: of HTB's prios, and of bands, the lowest number is served first".into(),
+            what: "turn the order round: of HTB's prios, and of bands, the lowest number is served first"
+                .into(),
             edits: Vec::new(),
         }),
     })
@@ -204,7 +214,8 @@ fn ranked(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Opt
     if !wrong {
         return Some(if rank == usual { Landed::Alike } else { Landed::Right });
     }
-    let by = before.iter().zip(after).find(|(before, after)| before.packets != after.packets).map(|(_, by)| by);
+    let by =
+        before.iter().zip(after).find(|(before, after)| before.packets != after.packets).map(|(_, by)| by);
     let is_exact = by.as_ref().is_some_and(|by| by.is_exact);
     let place = by.and_then(|by| by.place);
     Some(Landed::Wrong(place, Box::new(Misplaced { sender, packet, class, plain, is_exact })))
@@ -288,7 +299,8 @@ fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Mi
         // Which of the DSCPs under its mask is meant only its author knows.
         format!("ask for all six bits of the DSCP that is meant: the mask {DSCP:#x}")
     };
-    let root = asking.reading.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.parent == Handle::ROOT)?;
+    let root =
+        asking.reading.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.parent == Handle::ROOT)?;
     let place = place.or_else(|| {
         let step = asking.reading.step_of(asking.reading.maker_of_qdisc(root)?)?;
         step.place.clone()
@@ -298,7 +310,10 @@ fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Mi
         level: Level::Warning,
         place,
         what: format!("today's marks meet this otherwise than its class means: {}", names.join("; ")),
-        because: format!("such packets are served in {}, {side} the unmarked ones of {}", first.class, first.plain),
+        because: format!(
+            "such packets are served in {}, {side} the unmarked ones of {}",
+            first.class, first.plain
+        ),
         witness: Some(Witness::Packet { packet: first.packet.to_string(), went: first.class.to_string() }),
         fix: Some(Fix { what: remedy, edits: Vec::new() }),
     })

@@ -1,5 +1,5 @@
-//! R10, and R1 of whole lists: filters on a class that has no classes below it, where HTB and HFSC stop and never ask them, and filters
-//! on a class or qdisc that nothing comes to.
+//! R10, and R1 of whole lists: filters on a class that has no classes below it, where HTB and HFSC stop and
+//! never ask them, and filters on a class or qdisc that nothing comes to.
 
 use super::asking::{Asking, witness};
 use super::making::edit;
@@ -22,7 +22,9 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .walked
         .lists
         .iter()
-        .map(|(place, list)| (place.clone(), list.prefs.iter().flat_map(|pref| pref.filters.clone()).collect()))
+        .map(|(place, list)| {
+            (place.clone(), list.prefs.iter().flat_map(|pref| pref.filters.clone()).collect())
+        })
         .collect();
     let mut found = Vec::new();
     for (place, filters) in lists {
@@ -44,7 +46,9 @@ fn is_leaf(asking: &Asking<'_>, (device, class): &Place) -> bool {
     let leaf = asking.reached.walked.classes.get(device).and_then(|classes| classes.get(class));
     let kind = asking.reading.classes.iter().find(|dump| dump.dev == *device && dump.classid == *class);
     // HFSC lists itself as a class: filters on that are those of the qdisc.
-    class.minor() != 0 && leaf == Some(&true) && kind.is_some_and(|dump| dump.kind.filters() == Filters::OfClassesToo)
+    class.minor() != 0
+        && leaf == Some(&true)
+        && kind.is_some_and(|dump| dump.kind.filters() == Filters::OfClassesToo)
 }
 
 fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<Option<Finding>, TooLarge> {
@@ -81,10 +85,16 @@ fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<
     }))
 }
 
-/// Filters where no packet comes: on an inner class that no filter leads to, or on a qdisc in a class that nothing takes.
-fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<Option<Finding>, TooLarge> {
+/// Filters where no packet comes: on an inner class that no filter leads to, or on a qdisc in a class that
+/// nothing takes.
+fn on_unreached(
+    asking: &mut Asking<'_>,
+    place: &Place,
+    filters: &[usize],
+) -> Result<Option<Finding>, TooLarge> {
     let Some(step) = filters.first().and_then(|at| asking.step_of_filter(*at)) else { return Ok(None) };
-    let is_below = |qdisc: &QdiscDump| qdisc.dev == place.0 && qdisc.handle == place.1 && qdisc.parent.minor() != 0;
+    let is_below =
+        |qdisc: &QdiscDump| qdisc.dev == place.0 && qdisc.handle == place.1 && qdisc.parent.minor() != 0;
     if place.1.minor() == 0
         && !asking.reading.qdiscs.iter().any(|qdisc| is_below(qdisc) && qdisc.parent != Handle::ROOT)
     {
@@ -126,12 +136,17 @@ fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Re
             if filters.len() == 1 { "s" } else { "" }
         ),
         because: match inner {
-            true => format!("a packet is asked the filters of {root} first, and none of them leads to {}", place.1),
+            true => format!(
+                "a packet is asked the filters of {root} first, and none of them leads to {}",
+                place.1
+            ),
             false => "nothing leads to the class that it hangs on".to_owned(),
         },
         witness: shown.and_then(|(candidate, went)| witness(&candidate, &went)),
-        fix: inner
-            .then(|| Fix { what: format!("hang them on the qdisc: parent {root}"), ..moved(asking, filters, root) }),
+        fix: inner.then(|| Fix {
+            what: format!("hang them on the qdisc: parent {root}"),
+            ..moved(asking, filters, root)
+        }),
     }))
 }
 
@@ -140,14 +155,19 @@ fn all_of(asking: &mut Asking<'_>, whole: &mut Parts, parts: Parts) -> Result<()
     parts.0.into_iter().try_for_each(|(way, set)| whole.add(&mut asking.reached.walked.space, way, set))
 }
 
-/// Where filters on a leaf belong: on the qdisc below, where they lead to its classes, else on that of the leaf.
+/// Where filters on a leaf belong: on the qdisc below, where they lead to its classes, else on that of the
+/// leaf.
 fn right_place(asking: &Asking<'_>, place: &Place, filters: &[usize], below: Option<Handle>) -> Fix {
     let leads = |to: Handle| {
-        filters.iter().all(|at| super::asking::classid(&asking.reading.filters[*at]).is_some_and(|id| id.qdisc() == to))
+        filters
+            .iter()
+            .all(|at| super::asking::classid(&asking.reading.filters[*at]).is_some_and(|id| id.qdisc() == to))
     };
     match below.filter(|below| leads(*below)) {
         Some(below) => moved(asking, filters, below),
-        None => Fix { what: format!("hang them on the qdisc: parent {}", place.1.qdisc()), edits: Vec::new() },
+        None => {
+            Fix { what: format!("hang them on the qdisc: parent {}", place.1.qdisc()), edits: Vec::new() }
+        }
     }
 }
 

@@ -32,7 +32,8 @@ pub(super) fn edit(step: &Step, keyword: &str, value: &str, what: &str) -> Optio
 pub(super) fn addition(step: &Step, words: &str, what: &str) -> Option<Fix> {
     let last = step.words.last()?;
     let place = last.place.clone().filter(|_| last.literal);
-    let edits = place.map(|place| Edit { place, text: format!("{} {words}", last.text) }).into_iter().collect();
+    let edits =
+        place.map(|place| Edit { place, text: format!("{} {words}", last.text) }).into_iter().collect();
     Some(Fix { what: by_whom(last, format!("{what}: {words}")), edits })
 }
 

@@ -1,4 +1,5 @@
-//! R8 and R9: marks that are read and never set, set and never read, replaced, or lost with the first packet of a connection.
+//! R8 and R9: marks that are read and never set, set and never read, replaced, or lost with the first packet
+//! of a connection.
 
 use super::asking::{Asking, witness};
 use super::idle::is_rule_lost;
@@ -76,13 +77,15 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let nothing = anywhere.iter().all(|mark| *mark == 0);
         let other_family = anywhere.contains(handle) && dump.protocol == ethertype::IPV6;
         // What arrives meets the filters there before any rule.
-        let early = coming.0.iter().all(|(way, _)| matches!(asking.reached.walked.ways[*way], Way::Arrives(_)));
+        let early =
+            coming.0.iter().all(|(way, _)| matches!(asking.reached.walked.ways[*way], Way::Arrives(_)));
         let is_set = sets(asking, *handle).is_some();
         if reading.lost.has(&Thing::Mark(*handle)) || is_rule_lost(reading) {
             continue;
         }
         if is_set && !other_family && !early {
-            // Some rule does. Where that comes to nothing it is told of the rule, but where it comes past this list, here.
+            // Some rule does. Where that comes to nothing it is told of the rule, but where it comes past
+            // this list, here.
             found.extend(sorted_before(asking, at, *handle, step)?);
             found.extend(set_on_others(asking, at, *handle, (step, &coming))?);
             continue;
@@ -90,7 +93,10 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let unreached = set_elsewhere(asking, *handle);
         let because = match (nothing, other_family) {
             _ if early && is_set => {
-                format!("what comes to {} is led there as it arrives, before any rule could mark it", dump.dev)
+                format!(
+                    "what comes to {} is led there as it arrives, before any rule could mark it",
+                    dump.dev
+                )
             }
             _ if unreached.is_some() => unreached.clone().unwrap_or_default(),
             (true, _) if rules(reading).any(|rule| rule.targets().any(may_mark)) => {
@@ -163,7 +169,11 @@ fn set_on_others(
     });
     let mut setters = setters.filter(|(_, seen)| !seen.matched.is_empty()).peekable();
     let inside = setters.peek().is_some() && setters.all(|(_, seen)| received(seen));
-    let own = if inside { ": what they mark is for this machine itself (INPUT), and leaves by no device" } else { "" };
+    let own = if inside {
+        ": what they mark is for this machine itself (INPUT), and leaves by no device"
+    } else {
+        ""
+    };
     let own = if lines.len() == 1 { own.replace("they mark", "it marks") } else { own.to_owned() };
     Ok((!lines.is_empty()).then(|| Finding {
         rule: Rule::Marks,
@@ -176,7 +186,9 @@ fn set_on_others(
             if lines.len() == 1 { "s" } else { "" },
             if lines.len() == 1 { "s" } else { "" }
         ),
-        witness: Some(Witness::Number(format!("of all packets that come to the filter, none has mark {mark}"))),
+        witness: Some(Witness::Number(format!(
+            "of all packets that come to the filter, none has mark {mark}"
+        ))),
         fix: None,
     }))
 }
@@ -214,7 +226,10 @@ fn set_elsewhere(asking: &Asking<'_>, mark: u32) -> Option<String> {
     let mut unseen = keys.filter(|key| !asking.reached.walked.rules.contains_key(key));
     let key = unseen.find(sets_it)?;
     let line = asking.step_of_rule(&key).map_or(String::new(), |step| format!(" ({})", asking.line(step)));
-    Some(format!("the rule that sets it{line} stands in chain {}, where none of its packets comes", key.chain))
+    Some(format!(
+        "the rule that sets it{line} stands in chain {}, where none of its packets comes",
+        key.chain
+    ))
 }
 
 /// May a target give packets a mark?
@@ -223,7 +238,12 @@ fn may_mark(target: &Target) -> bool {
 }
 
 /// A filter for a mark whose packets all have a class by their priority: a qdisc asks no filter then.
-fn sorted_before(asking: &mut Asking<'_>, at: usize, mark: u32, step: &Step) -> Result<Option<Finding>, TooLarge> {
+fn sorted_before(
+    asking: &mut Asking<'_>,
+    at: usize,
+    mark: u32,
+    step: &Step,
+) -> Result<Option<Finding>, TooLarge> {
     let dump = &asking.reading.filters[at];
     let qdisc = dump.parent;
     if qdisc.minor() != 0 || asking.reading.root(&dump.dev).is_none_or(|root| root.handle != qdisc) {
@@ -256,7 +276,9 @@ fn sorted_before(asking: &mut Asking<'_>, at: usize, mark: u32, step: &Step) -> 
         rule: Rule::Unreachable,
         level: Level::Warning,
         place: super::making::at_word(step, "handle"),
-        what: format!("no packet with mark {mark} comes to this filter: a rule gives each a class by its priority"),
+        what: format!(
+            "no packet with mark {mark} comes to this filter: a rule gives each a class by its priority"
+        ),
         because: format!("{qdisc} asks no filter about a packet whose priority names one of its classes"),
         witness: witness(&candidate, &went),
         fix: Some(Fix {
@@ -278,8 +300,9 @@ fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let carried = walked.space.store.split(passing.states, passing.set, &|n| states.get(n).mark)?;
         for (mark, set) in carried {
             let is_read = read.iter().any(|(value, mask)| mark & mask == *value);
-            let asked = conditions(reading)
-                .any(|what| matches!(what, Condition::Mark(value, mask) if *value != 0 && mark & mask == *value));
+            let asked = conditions(reading).any(
+                |what| matches!(what, Condition::Mark(value, mask) if *value != 0 && mark & mask == *value),
+            );
             if mark == 0 || is_read || asked || reading.lost.has(&Thing::Asked(device.clone(), mark)) {
                 continue;
             }
@@ -300,7 +323,9 @@ fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
                 because: format!("its packets wait in {went}, while no packet comes to class {idle}"),
                 witness: witness(&candidate, &format!("{went}, with mark {mark}")),
                 fix: Some(Fix {
-                    what: format!("lead it there: tc filter add dev {device} … handle {mark} fw flowid {idle}"),
+                    what: format!(
+                        "lead it there: tc filter add dev {device} … handle {mark} fw flowid {idle}"
+                    ),
                     edits: Vec::new(),
                 }),
             });
@@ -328,7 +353,9 @@ fn marks_read(asking: &Asking<'_>, device: &str) -> Option<Vec<(u32, u32)>> {
                 read.push((*handle, fw.mask.unwrap_or(u32::MAX)));
             }
             FilterEntry::Filter { params: FilterParams::U32(u32), .. } => read.extend(u32.mark),
-            FilterEntry::Filter { params: FilterParams::Flow(flow), .. } if flow.keys.has(MARK_KEY) => return None,
+            FilterEntry::Filter { params: FilterParams::Flow(flow), .. } if flow.keys.has(MARK_KEY) => {
+                return None;
+            }
             _ => {}
         }
     }
@@ -344,9 +371,11 @@ fn sets<'a>(asking: &Asking<'a>, mark: u32) -> Option<&'a Step> {
             _ => false,
         })
     };
-    let known: Vec<(&RuleKey, &RuleSeen)> = asking.reached.walked.rules.iter().filter(|(key, _)| gives(key)).collect();
+    let known: Vec<(&RuleKey, &RuleSeen)> =
+        asking.reached.walked.rules.iter().filter(|(key, _)| gives(key)).collect();
     // Rather one that any packet comes to.
-    let key = known.iter().find(|(_, seen)| !seen.matched.is_empty()).or(known.first()).map(|(key, _)| *key)?;
+    let key =
+        known.iter().find(|(_, seen)| !seen.matched.is_empty()).or(known.first()).map(|(key, _)| *key)?;
     asking.step_of_rule(key)
 }
 
@@ -356,8 +385,10 @@ fn idle_class(asking: &mut Asking<'_>, device: &str) -> Option<String> {
     let leaves = classes.into_iter().filter(|(_, leaf)| *leaf).map(|(class, _)| class);
     let reading = asking.reading;
     let mut idle = leaves.filter(|class| {
-        let counts =
-            reading.classes.iter().any(|dump| dump.classid == *class && dump.kind == tidegate_policy::Kind::Htb);
+        let counts = reading
+            .classes
+            .iter()
+            .any(|dump| dump.classid == *class && dump.kind == tidegate_policy::Kind::Htb);
         counts && asking.reached.class(reading, device, *class) == Arrival::Nobody
     });
     idle.next().map(|class| class.to_string())
@@ -367,7 +398,8 @@ fn idle_class(asking: &mut Asking<'_>, device: &str) -> Option<String> {
 fn connections(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
         asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
-    let writes = |target: &Target| matches!(target, Target::Connmark(Connmark::Set { .. } | Connmark::Save { .. }));
+    let writes =
+        |target: &Target| matches!(target, Target::Connmark(Connmark::Set { .. } | Connmark::Save { .. }));
     let written = rules(asking.reading).any(|rule| rule.targets().any(writes));
     let mut found = Vec::new();
     for (key, seen) in &known {
@@ -377,7 +409,9 @@ fn connections(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
                 Target::Connmark(Connmark::Set { value, .. }) if !reads_connmarks(asking.reading) => {
                     found.extend(not_restored(asking, key, seen, *value)?);
                 }
-                Target::Connmark(Connmark::Restore { .. }) if !written => found.extend(nothing_kept(asking, key)),
+                Target::Connmark(Connmark::Restore { .. }) if !written => {
+                    found.extend(nothing_kept(asking, key))
+                }
                 _ => {}
             }
         }

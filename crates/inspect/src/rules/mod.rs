@@ -77,7 +77,8 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-/// What a filter leads to no class does not go anywhere by it, where another finding says that no packet reaches it.
+/// What a filter leads to no class does not go anywhere by it, where another finding says that no packet
+/// reaches it.
 fn if_unreached(finding: &mut Finding, others: &[Finding]) {
     let here = |other: &&Finding| other.place.is_some() && lines(other) == lines(finding);
     let dead = |other: &Finding| other.rule == Rule::Unreachable && other.what.starts_with(UNREACHED);
@@ -108,7 +109,8 @@ fn name_classes(reading: &Reading, finding: &mut Finding) {
     }
 }
 
-/// What a loop or a function does many times over is told once for its line, and a rule's findings up to a bound.
+/// What a loop or a function does many times over is told once for its line, and a rule's findings up to a
+/// bound.
 fn told_once(found: Vec<Finding>) -> Vec<Finding> {
     let mut told: Vec<(Finding, usize, bool)> = Vec::new();
     let mut known: BTreeMap<(Rule, Level, Option<Place>, Option<String>), usize> = BTreeMap::new();

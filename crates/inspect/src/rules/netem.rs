@@ -39,12 +39,14 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 
 /// The qdisc that hangs in another.
 fn inside<'r>(reading: &'r Reading, qdisc: &QdiscDump) -> Option<&'r QdiscDump> {
-    let hangs =
-        |inner: &&QdiscDump| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none();
+    let hangs = |inner: &&QdiscDump| {
+        inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none()
+    };
     reading.qdiscs.iter().find(hangs).filter(|_| !qdisc.handle.is_none())
 }
 
-/// A bucket that hangs in a netem at the root, and has a queue of its own: what its delay is over for waits there.
+/// A bucket that hangs in a netem at the root, and has a queue of its own: what its delay is over for waits
+/// there.
 fn bucket(
     reading: &Reading,
     bench: &mut Bench<'_>,
@@ -59,7 +61,8 @@ fn bucket(
     let step = reading.maker_of_qdisc(inner).and_then(|op| reading.step_of(op))?;
     let frame = reading.frame(&qdisc.dev);
     // No more than fit: what comes out of netem at once and does not is lost.
-    let packets = usize::try_from(tbf.limit / frame.max(1)).unwrap_or(0).min(FRAMES).min(netem.limit as usize);
+    let packets =
+        usize::try_from(tbf.limit / frame.max(1)).unwrap_or(0).min(FRAMES).min(netem.limit as usize);
     let filled = bench.fill(&qdisc.dev, Handle::NONE, &[], frame, packets)?;
     let delay = Span(u64::try_from(netem.latency_ns).unwrap_or(0));
     let queued = Span(filled.wait.0.saturating_sub(delay.0));
@@ -79,7 +82,11 @@ fn bucket(
             words::rate(tbf.rate.rate),
             words::time(delay)
         ),
-        format!("{} packets of {frame} bytes taken, the last left after {}", filled.packets, words::time(filled.wait)),
+        format!(
+            "{} packets of {frame} bytes taken, the last left after {}",
+            filled.packets,
+            words::time(filled.wait)
+        ),
     ))
 }
 
@@ -95,7 +102,8 @@ fn rate_of(reading: &Reading, qdisc: &QdiscDump, netem: &NetemParams) -> Option<
     {
         return Some((Handle::NONE, own.map_or(tbf.rate.rate, |rate| rate.min(tbf.rate.rate))));
     }
-    let leaf = reading.leaves().find(|leaf| leaf.class.dev == qdisc.dev && leaf.class.classid == qdisc.parent)?;
+    let leaf =
+        reading.leaves().find(|leaf| leaf.class.dev == qdisc.dev && leaf.class.classid == qdisc.parent)?;
     let led = leaf.class.classid.qdisc() == root.handle;
     led.then(|| (leaf.class.classid, own.map_or(leaf.ceil, |rate| rate.min(leaf.ceil))))
 }
@@ -159,15 +167,16 @@ impl Netem<'_> {
         }
     }
 
-    /// It takes long to empty. What is under way for its delay is no queue: neither the time that the last packet is
-    /// held for itself, nor the packets that the rate sends in that time.
+    /// It takes long to empty. What is under way for its delay is no queue: neither the time that the last
+    /// packet is held for itself, nor the packets that the rate sends in that time.
     fn long(&self) -> Option<Finding> {
         let queued = Span(self.wait.0.saturating_sub(2 * self.delay().0));
         if queued < LONGISH {
             return None;
         }
         let level = if queued < LONG { Level::Note } else { Level::Warning };
-        let what = format!("{} lets {} of packets wait in {}", self.limit(), words::time(queued), self.qdisc.handle);
+        let what =
+            format!("{} lets {} of packets wait in {}", self.limit(), words::time(queued), self.qdisc.handle);
         let beside = match self.delay() {
             Span(0) => String::new(),
             delay => format!(", beside its delay of {}", words::time(delay)),

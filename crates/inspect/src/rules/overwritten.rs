@@ -13,13 +13,15 @@ use tidegate_packet::Handle;
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_policy::netfilter::{Condition, Connmark, Connstate, Target};
 
-/// Rules that set a mark which later rules replace on every packet that comes to a queue, or on all but a few.
+/// Rules that set a mark which later rules replace on every packet that comes to a queue, or on all but a
+/// few.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
         asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
     for (key, seen) in &known {
-        let Some(Target::Mark { value, mask }) = asking.rule(key).and_then(|rule| rule.targets().last()) else {
+        let Some(Target::Mark { value, mask }) = asking.rule(key).and_then(|rule| rule.targets().last())
+        else {
             continue;
         };
         let (value, mask) = (*value, *mask);
@@ -60,7 +62,9 @@ fn exceptions(space: &mut Space) -> Result<[Set; EXCEPTIONS.len()], TooLarge> {
     let tcp = space.is(Field::Protocol, u128::from(proto::TCP))?;
     let udp = space.is(Field::Protocol, u128::from(proto::UDP))?;
     let mut new = Set::NONE;
-    for (number, _) in (0..).zip(STATES).filter(|(_, state)| matches!(state, Connstate::New | Connstate::Related)) {
+    for (number, _) in
+        (0..).zip(STATES).filter(|(_, state)| matches!(state, Connstate::New | Connstate::Related))
+    {
         let one = space.is(Field::State, number)?;
         new = space.store.or(new, one)?;
     }
@@ -112,8 +116,14 @@ fn all_but(
     Ok((!plain.is_empty()).then_some((plain, named)))
 }
 
-/// Packets that a rule matched and that come to a device's tree; and those of them that still carry its mark there.
-fn arriving(asking: &mut Asking<'_>, matched: &Parts, value: u32, mask: u32) -> Result<(Parts, Parts), TooLarge> {
+/// Packets that a rule matched and that come to a device's tree; and those of them that still carry its mark
+/// there.
+fn arriving(
+    asking: &mut Asking<'_>,
+    matched: &Parts,
+    value: u32,
+    mask: u32,
+) -> Result<(Parts, Parts), TooLarge> {
     let restores = reads_connmarks(asking.reading);
     let walked = &mut asking.reached.walked;
     let (mut arrive, mut keep) = (Parts::default(), Parts::default());
@@ -121,8 +131,11 @@ fn arriving(asking: &mut Asking<'_>, matched: &Parts, value: u32, mask: u32) -> 
         let mut set = matched.by(way);
         if matches!(walked.ways[way], Way::Forwarded(_)) {
             // Before routing a packet is on no device's way yet.
-            let early =
-                walked.ways.iter().position(|way| *way == Way::ComesIn).map_or(Set::NONE, |way| matched.by(way));
+            let early = walked
+                .ways
+                .iter()
+                .position(|way| *way == Way::ComesIn)
+                .map_or(Set::NONE, |way| matched.by(way));
             set = walked.space.store.or(set, early)?;
         }
         let mut set = walked.space.store.and(set, passing.set)?;
@@ -131,7 +144,8 @@ fn arriving(asking: &mut Asking<'_>, matched: &Parts, value: u32, mask: u32) -> 
             set = walked.space.store.and(set, walked.space.connected())?;
         }
         let states = &walked.states;
-        let kept = walked.space.store.select(passing.states, set, &mut |n| states.get(n).mark & mask == value)?;
+        let kept =
+            walked.space.store.select(passing.states, set, &mut |n| states.get(n).mark & mask == value)?;
         keep.add(&mut walked.space, way, kept)?;
         arrive.add(&mut walked.space, way, set)?;
     }
@@ -189,14 +203,19 @@ fn overwritten(
             if lines.len() == 1 { "s" } else { "" }
         ),
         because: match restored {
-            true => "the mark of the connection is restored over it: of marks, the last written counts".to_owned(),
+            true => {
+                "the mark of the connection is restored over it: of marks, the last written counts".to_owned()
+            }
             false => format!(
                 "{} that this rule matches goes on to them: a rule that sets a mark does not end the chain",
                 if but.is_empty() { "every packet" } else { "every other packet" }
             ),
         },
         witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
-        fix: Some(Fix { what: "put it behind them, or have them ask `-m mark --mark 0`".into(), edits: Vec::new() }),
+        fix: Some(Fix {
+            what: "put it behind them, or have them ask `-m mark --mark 0`".into(),
+            edits: Vec::new(),
+        }),
     }))
 }
 
@@ -210,7 +229,8 @@ struct Later {
     broader: bool,
 }
 
-/// The rules behind one that write something else on its packets; `writes` says which do, and whether they restore.
+/// The rules behind one that write something else on its packets; `writes` says which do, and whether they
+/// restore.
 fn later(
     asking: &mut Asking<'_>,
     (key, seen): (&RuleKey, &RuleSeen),
@@ -272,7 +292,8 @@ pub(super) fn classes(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>
                 if lines.len() == 1 { "s" } else { "" }
             ),
             because:
-                "every packet that this rule matches goes on to them: a rule that sets a class does not end the chain"
+                "every packet that this rule matches goes on to them: a rule that sets a class does not end \
+                the chain"
                     .to_owned(),
             witness: witness(&candidate, &format!("its queue with class {}", Handle(way.priority))),
             fix: Some(Fix { what: "put it behind them".into(), edits: Vec::new() }),

@@ -1,5 +1,5 @@
-//! C4: a policy that is too large, or does what is not followed, is looked into device by device; what was left out is
-//! said.
+//! C4: a policy that is too large, or does what is not followed, is looked into device by device; what was
+//! left out is said.
 
 use super::asking::{Asking, Checks, not_decided};
 use crate::finding::Finding;
@@ -108,7 +108,11 @@ fn beyond(reading: &Reading, dump: &FilterDump) -> Option<String> {
     if let FilterParams::U32(u32) = params
         && (u32.link.is_some() || handle >> 20 < crate::walk::list::FIRST_ROOT)
     {
-        return Some(told(reading, dump, "stands in a table of its own or leads to one, which is not followed"));
+        return Some(told(
+            reading,
+            dump,
+            "stands in a table of its own or leads to one, which is not followed",
+        ));
     }
     let act = actions.iter().map(|dump| &dump.action.act);
     let does = act.clone().find(|act| changes(act));
@@ -116,5 +120,7 @@ fn beyond(reading: &Reading, dump: &FilterDump) -> Option<String> {
         return Some(told(reading, dump, &format!("does {}, which is not followed", act.kind())));
     }
     let leaps = |act: &Act| act.controls().iter().any(|to| matches!(to, Control::Jump(_) | Control::Goto(_)));
-    act.clone().any(leaps).then(|| told(reading, dump, "jumps to other actions or chains, which is not followed"))
+    act.clone()
+        .any(leaps)
+        .then(|| told(reading, dump, "jumps to other actions or chains, which is not followed"))
 }

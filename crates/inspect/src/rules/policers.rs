@@ -1,4 +1,5 @@
-//! R12 of policers: a burst or an mtu that no frame of full length fits in, or not a connection's first ten; and R6: a number that no policer has.
+//! R12 of policers: a burst or an mtu that no frame of full length fits in, or not a connection's first ten;
+//! and R6: a number that no policer has.
 
 use super::making::{at_word, edit, finding};
 use super::queues::FIRST_WINDOW;
@@ -14,7 +15,8 @@ use tidegate_policy::{Act, Action, Control, Police, Ticks};
 
 /// The longest packet there is.
 const LONGEST: u32 = u16::MAX as u32;
-/// Frames for which a burst of a policer should have room, and the time at its rate, 1/s of which it should hold.
+/// Frames for which a burst of a policer should have room, and the time at its rate, 1/s of which it should
+/// hold.
 const FRAMES: u64 = 10;
 const TIMES_A_SECOND: u64 = 20;
 /// A download's full packet, and an upload's, by the protocols that fill a link.
@@ -44,10 +46,12 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     reading.filters.iter().flat_map(of_filter).collect()
 }
 
-/// A policer that is named by its number and that nobody gave a rate: Linux makes one of that number that lets all pass.
+/// A policer that is named by its number and that nobody gave a rate: Linux makes one of that number that
+/// lets all pass.
 fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Finding> {
     let Act::Police(police) = &action.act else { return None };
-    let limited = police.rate.is_some() || police.peak.is_some() || police.average.is_some() || police.packets > 0;
+    let limited =
+        police.rate.is_some() || police.peak.is_some() || police.average.is_some() || police.packets > 0;
     let step = reading.step_of(reading.maker_of_filter(dump)?)?;
     // Of several policers of one command it is not known which the number is of.
     let mut named = step.words.iter().filter(|word| word.text == "index");
@@ -59,14 +63,19 @@ fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Findi
     if limited || said.text.parse() != Ok(action.index) {
         return None;
     }
-    if let Some(word) = limits.iter().find(|word| is_said(word)).filter(|word| **word != "mtu" && **word != "minburst")
+    if let Some(word) =
+        limits.iter().find(|word| is_said(word)).filter(|word| **word != "mtu" && **word != "minburst")
     {
         return Some(finding(
             Rule::Nowhere,
             Level::Error,
             at_word(step, word),
-            format!("policer {} is there already, without a rate: what is said of it here is not taken", said.text),
-            "a filter that names a policer which is there gets that policer as it is, and every packet conforms to it"
+            format!(
+                "policer {} is there already, without a rate: what is said of it here is not taken",
+                said.text
+            ),
+            "a filter that names a policer which is there gets that policer as it is, and every packet \
+            conforms to it"
                 .into(),
             format!("policer {} has no rate", said.text),
         ));
@@ -84,13 +93,14 @@ fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Findi
         Level::Error,
         at_word(step, "index"),
         format!("there is no policer {} before this one, which polices nothing", said.text),
-        "a number that no policer has is given to a new one without a rate, and every packet conforms to it".into(),
+        "a number that no policer has is given to a new one without a rate, and every packet conforms to it"
+            .into(),
         format!("policer {} has no rate", said.text),
     ))
 }
 
-/// The longest frame that conforms while the bucket is full; 0: none does. At an ingress the frame's head is off, and
-/// the bucket pays for what is behind it.
+/// The longest frame that conforms while the bucket is full; 0: none does. At an ingress the frame's head is
+/// off, and the bucket pays for what is behind it.
 fn longest(police: &Police, header: u32) -> u32 {
     let conforms = |whole: u32| {
         let mut policers = Policers::default();
@@ -126,7 +136,9 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
     let shown = drops.then(|| dropped(reading, dump, arrives, step)).flatten();
     let what = match most {
         0 => format!("a policer with {keyword} {} lets no packet conform", said.text),
-        _ => format!("a policer with {keyword} {} lets no frame of more than {most} bytes conform", said.text),
+        _ => {
+            format!("a policer with {keyword} {} lets no frame of more than {most} bytes conform", said.text)
+        }
     };
     let because = format!("a frame of {frame} bytes {fate}, even when none came before it for long");
     let level = if shown.is_some() { Level::Error } else { Level::Warning };
@@ -141,7 +153,8 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
             // Its mtu may stop the same frames.
             let roomy = Police { burst: Ticks(u32::MAX), ..*police };
             let second = ["mtu", "minburst"].into_iter().filter(|_| longest(&roomy, header) < frame);
-            let second = second.filter_map(|word| edit(step, word, &frame.next_power_of_two().to_string(), "and"));
+            let second =
+                second.filter_map(|word| edit(step, word, &frame.next_power_of_two().to_string(), "and"));
             fix.map(|first| second.fold(first, joined))
         }
         _ => edit(step, keyword, &frame.next_power_of_two().to_string(), "room for a frame"),
@@ -149,8 +162,8 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
     Some(told)
 }
 
-/// A bucket that drops packets of a single connection's first window: so many frames conform when they come at once
-/// after a pause.
+/// A bucket that drops packets of a single connection's first window: so many frames conform when they come
+/// at once after a pause.
 fn tight(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Finding> {
     let rate = police.rate.filter(|_| police.exceed == Control::Drop)?;
     let frame = reading.frame(&dump.dev);
@@ -164,7 +177,8 @@ fn tight(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Findin
         return None;
     }
     let step = reading.step_of(reading.maker_of_filter(dump)?)?;
-    let keyword = ["burst", "buffer", "maxburst"].into_iter().find(|keyword| step.after(keyword).is_some())?;
+    let keyword =
+        ["burst", "buffer", "maxburst"].into_iter().find(|keyword| step.after(keyword).is_some())?;
     let said = step.after(keyword).filter(|_| takes_tcp(reading, dump, step))?;
     let mut told = finding(
         Rule::Burst,
@@ -172,8 +186,8 @@ fn tight(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Findin
         at_word(step, keyword),
         format!("a policer with {keyword} {} may drop packets of a single burst", said.text),
         format!(
-            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are lost here, \
-             as a policer has no queue",
+            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them \
+            are lost here, as a policer has no queue",
             FIRST_WINDOW - passed
         ),
         format!("of {FIRST_WINDOW} frames of {frame} bytes at once, with a full bucket, {passed} conform"),
@@ -192,7 +206,9 @@ pub(super) fn joined(first: Fix, second: Fix) -> Fix {
 
 /// Full packets, some of them with the ports and addresses that a filter's command asks for.
 fn full_packets(step: &Step) -> impl Iterator<Item = Packet> {
-    let port = |keywords: [&str; 2]| keywords.iter().find_map(|keyword| step.after(keyword)?.text.parse::<u16>().ok());
+    let port = |keywords: [&str; 2]| {
+        keywords.iter().find_map(|keyword| step.after(keyword)?.text.parse::<u16>().ok())
+    };
     let (from, to) = (port(["sport", "src_port"]), port(["dport", "dst_port"]));
     let address = |keywords: [&str; 2]| {
         let text = &keywords.iter().find_map(|keyword| step.after(keyword))?.text;
@@ -213,7 +229,8 @@ fn full_packets(step: &Step) -> impl Iterator<Item = Packet> {
 fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool, step: &Step) -> Option<Witness> {
     let mut prober = Prober::new(reading);
     let device = prober.device(&dump.dev)?;
-    let course = if arrives { Course::Arrives(device) } else { Course::Leaves(device, Route::Forwarded(None)) };
+    let course =
+        if arrives { Course::Arrives(device) } else { Course::Leaves(device, Route::Forwarded(None)) };
     full_packets(step).find_map(|mut packet| {
         if arrives {
             packet.from = Some(dump.dev.clone())
@@ -224,7 +241,10 @@ fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool, step: &Step) -> 
         let way = prober.travel(&packet, course);
         let after = drops_of(&mut prober, dump);
         let here = way.dropped.is_some_and(|loss| loss.device == device) && after > before;
-        here.then(|| Witness::Packet { packet: packet.to_string(), went: "no queue: it is dropped".to_owned() })
+        here.then(|| Witness::Packet {
+            packet: packet.to_string(),
+            went: "no queue: it is dropped".to_owned(),
+        })
     })
 }
 
@@ -233,11 +253,13 @@ fn takes_tcp(reading: &Reading, dump: &FilterDump, step: &Step) -> bool {
     let mut prober = Prober::new(reading);
     let Some(device) = prober.device(&dump.dev) else { return false };
     let arrives = reading.arrives(dump);
-    let course = if arrives { Course::Arrives(device) } else { Course::Leaves(device, Route::Forwarded(None)) };
+    let course =
+        if arrives { Course::Arrives(device) } else { Course::Leaves(device, Route::Forwarded(None)) };
     let mut tcp = full_packets(step).filter(|packet| packet.protocol == proto::TCP);
     tcp.any(|mut packet| {
         *if arrives { &mut packet.from } else { &mut packet.to } = Some(dump.dev.clone());
-        let seen = |prober: &mut Prober| prober.actions_of(dump).iter().map(|action| action.packets).sum::<u64>();
+        let seen =
+            |prober: &mut Prober| prober.actions_of(dump).iter().map(|action| action.packets).sum::<u64>();
         let before = seen(&mut prober);
         let _ = prober.travel(&packet, course);
         seen(&mut prober) > before

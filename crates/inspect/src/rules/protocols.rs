@@ -24,7 +24,8 @@ const BEHIND: [&str; 3] = ["tcp", "udp", "icmp"];
 /// The families of matches, each with its EtherType.
 const FAMILIES: [(&str, u16); 2] = [("ip", ethertype::IPV4), ("ip6", ethertype::IPV6)];
 
-/// The fields that both families have: what tc calls them for IPv4 and for IPv6, and whether a value means the same.
+/// The fields that both families have: what tc calls them for IPv4 and for IPv6, and whether a value means
+/// the same.
 const FIELDS: [(&str, &str, bool); 10] = [
     ("tos", "priority", true),
     ("dsfield", "priority", true),
@@ -77,8 +78,8 @@ fn reads_nothing(entry: &FilterEntry) -> bool {
     u32.keys.iter().all(|key| key.mask == 0)
 }
 
-/// `match tcp dst 25` in a preference's root table: no filter before it has told where the header behind IP's begins, and
-/// so it is the first octets of the packet that are compared.
+/// `match tcp dst 25` in a preference's root table: no filter before it has told where the header behind IP's
+/// begins, and so it is the first octets of the packet that are compared.
 fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> {
     let dump = &asking.reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return None };
@@ -89,7 +90,10 @@ fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> 
     }
     let octet = key.offset + key.mask.leading_zeros() as i32 / 8;
     let last = key.offset + 3 - key.mask.trailing_zeros() as i32 / 8;
-    let said = step.words.windows(3).find(|words| words[0].text == "match" && BEHIND.contains(&words[1].text.as_str()));
+    let said = step
+        .words
+        .windows(3)
+        .find(|words| words[0].text == "match" && BEHIND.contains(&words[1].text.as_str()));
     let (name, place) = match said {
         Some(words) => (format!("`match {} {}`", words[1].text, words[2].text), words[1].place.clone()),
         None => (format!("a match at nexthdr+{}", key.offset), None),
@@ -99,15 +103,18 @@ fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> 
         rule: Rule::Protocol,
         level: Level::Warning,
         place: place.or_else(|| step.place.clone()),
-        what: format!("{name} counts from the packet's first octet: nothing says where the next header begins"),
+        what: format!(
+            "{name} counts from the packet's first octet: nothing says where the next header \
+        begins"
+        ),
         because: format!(
             "it compares octets {octet} to {last} of the packet ({}), not the header behind IP's",
             names(dump.protocol, &absolute)
         ),
         witness: Some(Witness::Number(key_words(&absolute, dump.protocol))),
         fix: Some(Fix {
-            what: "write `match ip protocol 6 0xff` (17 for UDP) with `match ip dport` or `match ip sport`, which hold where IP \
-                   has no options; or link to a table with `offset at 0 mask 0x0f00 shift 6`"
+            what: "write `match ip protocol 6 0xff` (17 for UDP) with `match ip dport` or `match ip sport`, \
+            which hold where IP has no options; or link to a table with `offset at 0 mask 0x0f00 shift 6`"
                 .into(),
             edits: Vec::new(),
         }),
@@ -142,12 +149,18 @@ fn family(said: &Said<'_>) -> Option<u16> {
 }
 
 /// A match of one family under a filter of another: it reads what stands there.
-fn of_another(asking: &mut Asking<'_>, at: usize, step: &Step, said: &Said<'_>) -> Result<Option<Finding>, TooLarge> {
+fn of_another(
+    asking: &mut Asking<'_>,
+    at: usize,
+    step: &Step,
+    said: &Said<'_>,
+) -> Result<Option<Finding>, TooLarge> {
     let dump = &asking.reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return Ok(None) };
     let reads: Vec<&str> = u32.keys.iter().map(|key| names(dump.protocol, key)).collect();
     let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-    let mut shown = Some(Witness::Number(format!("octet {} is {}", first_octet(&u32.keys), reads.join(", "))));
+    let mut shown =
+        Some(Witness::Number(format!("octet {} is {}", first_octet(&u32.keys), reads.join(", "))));
     if let Some(candidate) = asking.reached.pick(asking.reading, &seen.matched)? {
         let before = asking.hits(dump);
         let way = asking.send(&candidate);
@@ -180,11 +193,14 @@ fn of_another(asking: &mut Asking<'_>, at: usize, step: &Step, said: &Said<'_>) 
 fn right_family(protocol: u16, step: &Step) -> Fix {
     let Some((name, _)) = FAMILIES.iter().find(|(_, ethertype)| *ethertype == protocol) else {
         return Fix {
-            what: "compare octets (`match u32 … at …`), or leave the match out".into(), edits: Vec::new()
+            what: "compare octets (`match u32 … at …`), or leave the match out".into(),
+            edits: Vec::new(),
         };
     };
-    let wrong: Vec<Said<'_>> =
-        matches(step).into_iter().filter(|said| family(said).is_some_and(|family| family != protocol)).collect();
+    let wrong: Vec<Said<'_>> = matches(step)
+        .into_iter()
+        .filter(|said| family(said).is_some_and(|family| family != protocol))
+        .collect();
     let twin = |said: &Said<'_>| {
         let of = |(v4, v6, same): &(&'static str, &'static str, bool)| {
             let (own, other) = if *name == "ip6" { (*v4, *v6) } else { (*v6, *v4) };
@@ -214,7 +230,8 @@ fn right_family(protocol: u16, step: &Step) -> Fix {
             write(said.field, other);
         }
         let icmp = [(proto::ICMP, proto::ICMPV6), (proto::ICMPV6, proto::ICMP)];
-        let other = icmp.iter().find(|(one, _)| said.field.text == "protocol" && said.value.text == one.to_string());
+        let other =
+            icmp.iter().find(|(one, _)| said.field.text == "protocol" && said.value.text == one.to_string());
         if let Some((_, other)) = other {
             write(said.value, &other.to_string());
         }
@@ -240,7 +257,9 @@ fn of_all(step: &Step, said: &Said<'_>) -> Finding {
 
 /// Ports without a protocol.
 fn ports_of_anything(step: &Step, matches: &[Said<'_>]) -> Option<Finding> {
-    let is = |said: &&Said<'_>, names: &[&str]| family(said).is_some() && names.contains(&said.field.text.as_str());
+    let is = |said: &&Said<'_>, names: &[&str]| {
+        family(said).is_some() && names.contains(&said.field.text.as_str())
+    };
     let port = matches.iter().find(|said| is(said, &["dport", "sport"]))?;
     if matches.iter().any(|said| is(&said, &["protocol"])) {
         return None;

@@ -43,7 +43,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
             let rounds = frame.div_ceil(quantum.max(1));
             let what = format!("quantum {quantum} is less than a frame of {} ({frame} bytes)", class.dev);
             let because =
-                "shares stay right, but the class is passed over until it has saved up for its packet".to_owned();
+                "shares stay right, but the class is passed over until it has saved up for its packet"
+                    .to_owned();
             let witness = format!("a full frame waits {rounds} rounds");
             finding(Rule::Quantum, Level::Note, at_word(step, "quantum"), what, because, witness)
         })
@@ -63,8 +64,10 @@ fn of_ets(reading: &Reading, class: &ClassDump) -> Option<Finding> {
     (quantum < frame).then(|| {
         let said = step.words.iter().find(|word| word.text == quantum.to_string());
         let place = said.and_then(|word| word.place.clone()).or_else(|| step.place.clone());
-        let what = format!("band {} takes turns of {quantum} bytes, less than a frame ({frame})", class.classid);
-        let because = "shares stay right, but it is passed over until it has saved up for its packet".to_owned();
+        let what =
+            format!("band {} takes turns of {quantum} bytes, less than a frame ({frame})", class.classid);
+        let because =
+            "shares stay right, but it is passed over until it has saved up for its packet".to_owned();
         let witness = format!("a full frame waits {} rounds", frame.div_ceil(quantum.max(1)));
         finding(Rule::Quantum, Level::Note, place, what, because, witness)
     })
@@ -90,9 +93,15 @@ struct Measured<'r> {
 }
 
 impl Measured<'_> {
-    /// The most that a class sends in a row while others of its priority are busy: as it is, and with a quantum of one
-    /// frame instead. What is the same then has other causes: its rate, the others' rates, bursts.
-    fn stretches(&mut self, reading: &Reading, class: HtbClass<'_>, others: &[Handle]) -> Option<[Stretch; 2]> {
+    /// The most that a class sends in a row while others of its priority are busy: as it is, and with a
+    /// quantum of one frame instead. What is the same then has other causes: its rate, the others' rates,
+    /// bursts.
+    fn stretches(
+        &mut self,
+        reading: &Reading,
+        class: HtbClass<'_>,
+        others: &[Handle],
+    ) -> Option<[Stretch; 2]> {
         let HtbClass { class, params } = class;
         let same = format!("{} {} {params:?}", class.dev, class.parent);
         if !self.known.contains_key(&same) && self.known.len() < MOST_MEASURED {
@@ -102,9 +111,11 @@ impl Measured<'_> {
                 class,
                 ClassParams::Htb(HtbClassParams { quantum: fitting(frame), ..params.clone() }),
             );
-            let measure =
-                |bench: &mut Bench<'_>| bench.stretch(&class.dev, class.classid, others, frame, params.quantum);
-            let stretches = measure(&mut self.bench).zip(measure(&mut one_frame)).map(|(is, were)| [is, were]);
+            let measure = |bench: &mut Bench<'_>| {
+                bench.stretch(&class.dev, class.classid, others, frame, params.quantum)
+            };
+            let stretches =
+                measure(&mut self.bench).zip(measure(&mut one_frame)).map(|(is, were)| [is, were]);
             self.known.insert(same.clone(), stretches);
         }
         self.known.get(&same).copied().flatten()
@@ -125,7 +136,12 @@ fn holds_up([is, with_one_frame]: [Stretch; 2]) -> bool {
         && with_one_frame.wait.0 <= is.wait.0 / 2
 }
 
-fn of_htb(reading: &Reading, htb: HtbClass<'_>, turns: &Turns<'_>, measured: &mut Measured<'_>) -> Option<Finding> {
+fn of_htb(
+    reading: &Reading,
+    htb: HtbClass<'_>,
+    turns: &Turns<'_>,
+    measured: &mut Measured<'_>,
+) -> Option<Finding> {
     let HtbClass { class, params } = htb;
     let quantum = params.quantum;
     let frame = reading.frame(&class.dev);
@@ -140,16 +156,19 @@ fn of_htb(reading: &Reading, htb: HtbClass<'_>, turns: &Turns<'_>, measured: &mu
         _ if quantum < frame => {
             let company = words::count(turns.len() - 1, "other class", "other classes");
             format!(
-                "that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company} of its priority)"
+                "that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company} \
+                of its priority)"
             )
         }
         _ if quantum > LARGE => {
             let others = turns.iter().copied().filter(|other| *other != class.classid).take(MOST_OTHERS);
             let others: Vec<Handle> = others.collect();
             // What holds up no one needs no other: by quanta classes share what they borrow, too.
-            let [is, with_one_frame] = measured.stretches(reading, htb, &others).filter(|both| holds_up(*both))?;
+            let [is, with_one_frame] =
+                measured.stretches(reading, htb, &others).filter(|both| holds_up(*both))?;
             format!(
-                "with the classes of its priority busy, the others wait {} while it sends {} bytes in a row; with a quantum of {} it sends {}",
+                "with the classes of its priority busy, the others wait {} while it sends {} bytes in a \
+                row; with a quantum of {} it sends {}",
                 words::time(is.wait),
                 is.bytes,
                 fitting(frame),
@@ -159,21 +178,29 @@ fn of_htb(reading: &Reading, htb: HtbClass<'_>, turns: &Turns<'_>, measured: &mu
         _ => return None,
     };
     let from_rate = step.after("quantum").is_none();
-    let origin =
-        if from_rate { r2q(reading, class.dev.as_str(), class.classid, params.rate.rate.0) } else { String::new() };
+    let origin = if from_rate {
+        r2q(reading, class.dev.as_str(), class.classid, params.rate.rate.0)
+    } else {
+        String::new()
+    };
     let what = format!("class {} may send {quantum} bytes in its turn{origin}", class.classid);
     let witness = match warned {
         Some(size) => format!("the kernel warns: quantum of class {:X} is {size}", class.classid.0),
         None => format!("quantum {quantum}, frame {frame}"),
     };
-    let mut finding = finding(Rule::Quantum, Level::Warning, at_word(step, "quantum"), what, because, witness);
+    let mut finding =
+        finding(Rule::Quantum, Level::Warning, at_word(step, "quantum"), what, because, witness);
     finding.fix = say_it(step, from_rate, fitting(frame));
     Some(finding)
 }
 
 fn say_it(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
     if from_rate {
-        addition(step, &format!("quantum {quantum}"), "say it (what is borrowed is shared by quanta: keep their ratio)")
+        addition(
+            step,
+            &format!("quantum {quantum}"),
+            "say it (what is borrowed is shared by quanta: keep their ratio)",
+        )
     } else {
         edit(step, "quantum", &quantum.to_string(), "take a frame")
     }
@@ -181,7 +208,10 @@ fn say_it(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
 
 /// What the kernel warns of a quantum that it computed itself: that it is small, or big.
 fn warned(reading: &Reading, class: &ClassDump, step: &Step, rate: u64) -> Option<&'static str> {
-    let root = reading.qdiscs.iter().find(|qdisc| qdisc.dev == class.dev && qdisc.handle == class.classid.qdisc())?;
+    let root = reading
+        .qdiscs
+        .iter()
+        .find(|qdisc| qdisc.dev == class.dev && qdisc.handle == class.classid.qdisc())?;
     let QdiscParams::Htb(htb) = &root.params else { return None };
     if step.after("quantum").is_some() {
         return None;

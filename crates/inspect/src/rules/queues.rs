@@ -83,9 +83,13 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-/// A bucket of HTB that holds less than half a frame. The rate is kept all the same: a class waits for each packet's
-/// own time, exactly. Where less leaves, something else holds it back.
-fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+/// A bucket of HTB that holds less than half a frame. The rate is kept all the same: a class waits for each
+/// packet's own time, exactly. Where less leaves, something else holds it back.
+fn burst(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    HtbClass { class, params }: HtbClass<'_>,
+) -> Option<Finding> {
     let frame = reading.frame(&class.dev);
     let held = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
     let (burst, cburst) =
@@ -102,7 +106,8 @@ fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: H
         Handle::ROOT => params.ceil.rate.min(params.rate.rate),
         _ => params.ceil.rate.min(super::capped::above(reading, &class.dev, class.classid)),
     };
-    let what = format!("{keyword} of class {} holds {least} bytes, less than half a frame ({frame})", class.classid);
+    let what =
+        format!("{keyword} of class {} holds {least} bytes, less than half a frame ({frame})", class.classid);
     if reached.0 < wanted.0 * 98 / 100 {
         return None;
     }
@@ -110,7 +115,8 @@ fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: H
     let witness = format!("kept full, it sends {}", words::rate(reached));
     let mut finding = finding(Rule::Burst, Level::Note, at_word(step, keyword), what, because, witness);
     // `burst` is the rate's bucket, `cburst` the ceil's.
-    let (whose, rate) = if keyword == "burst" { ("rate", params.rate.rate) } else { ("ceil", params.ceil.rate) };
+    let (whose, rate) =
+        if keyword == "burst" { ("rate", params.rate.rate) } else { ("ceil", params.ceil.rate) };
     let enough = u64::from(frame).max(rate.0 / 250);
     let what = format!("give what the {whose} sends in a tick of 4 ms, a frame at least");
     finding.fix = edit(step, keyword, &enough.to_string(), &what);
@@ -154,7 +160,8 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
         because,
         format!("of {OFFERED} frames of {frame} bytes none was taken"),
     );
-    // A remedy is what lets such frames through on the engine, with every word that stands in their way said otherwise.
+    // A remedy is what lets such frames through on the engine, with every word that stands in their way said
+    // otherwise.
     let enough = frame.max(1540).to_string();
     let keywords: Vec<&str> = short.iter().filter_map(|(word, ..)| *word).collect();
     let mut words: Vec<String> = step.words.iter().map(|word| word.text.clone()).collect();
@@ -162,15 +169,18 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
         let at = step.words.iter().position(|word| word.text == *keyword)?;
         *words.get_mut(at + 1)? = enough.clone();
     }
-    let tried = Bench::said(reading, &words).and_then(|mut bench| bench.survivors(&qdisc.dev, class, frame, 1));
+    let tried =
+        Bench::said(reading, &words).and_then(|mut bench| bench.survivors(&qdisc.dev, class, frame, 1));
     if tried == Some(1) {
-        let fixes = keywords.iter().filter_map(|keyword| edit(step, keyword, &enough, "room for a frame at least"));
+        let fixes =
+            keywords.iter().filter_map(|keyword| edit(step, keyword, &enough, "room for a frame at least"));
         finding.fix = fixes.reduce(super::policers::joined);
     }
     Some(finding)
 }
 
-/// The class by whose number packets are led to a qdisc; [`Handle::NONE`]: to the root all come. `None`: they cannot be.
+/// The class by whose number packets are led to a qdisc; [`Handle::NONE`]: to the root all come. `None`: they
+/// cannot be.
 fn led_to(reading: &Reading, qdisc: &QdiscDump) -> Option<Handle> {
     match qdisc.parent {
         Handle::ROOT => Some(Handle::NONE),
@@ -201,17 +211,20 @@ struct Length<'r> {
     /// What it may send, in full: HFSC's curves and whom they share with, else rate and ceil.
     curves: String,
     frame: u32,
-    /// What its queue does when it is filled and the others are idle; measured where it is nothing but a queue.
+    /// What its queue does when it is filled and the others are idle; measured where it is nothing but a
+    /// queue.
     alone: Option<Filled>,
 }
 
-/// What makes two leaves of a device behave alike: kind, limit, curves (or rate and ceil), longest frame, and how many
-/// others there are.
+/// What makes two leaves of a device behave alike: kind, limit, curves (or rate and ceil), longest frame, and
+/// how many others there are.
 type Shape = (String, &'static str, String, String, u32, usize);
 
 impl Length<'_> {
     fn shape(&self) -> Shape {
-        let limit = self.limit.map_or_else(String::new, |[keyword, value]| format!("{} {}", keyword.text, value.text));
+        let limit = self
+            .limit
+            .map_or_else(String::new, |[keyword, value]| format!("{} {}", keyword.text, value.text));
         (self.dev.to_owned(), self.kind.name(), limit, self.curves.clone(), self.frame, self.others.len())
     }
 }
@@ -275,11 +288,15 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             class if reading.root(&qdisc.dev).is_some_and(|root| root.handle == class.qdisc()) => class,
             _ => continue,
         };
-        let inner = reading.qdiscs.iter().find(|inner| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle);
+        let inner = reading
+            .qdiscs
+            .iter()
+            .find(|inner| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle);
         if inner.is_some_and(has_red) {
             continue;
         }
-        let Some(step) = reading.maker_of_qdisc(inner.unwrap_or(qdisc)).and_then(|op| reading.step_of(op)) else {
+        let Some(step) = reading.maker_of_qdisc(inner.unwrap_or(qdisc)).and_then(|op| reading.step_of(op))
+        else {
             continue;
         };
         let said = ["limit", "latency"].into_iter().find_map(|word| step.option(word));
@@ -313,9 +330,14 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     lengths
 }
 
-/// What a filled queue shows, without the delay of the netems on the way: that is no queue. `None` too where it is not
-/// known how long they hold a packet.
-fn queued(reading: &Reading, bench: &mut Bench<'_>, length: &Length<'_>, others: &[Handle]) -> Option<Filled> {
+/// What a filled queue shows, without the delay of the netems on the way: that is no queue. `None` too where
+/// it is not known how long they hold a packet.
+fn queued(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    length: &Length<'_>,
+    others: &[Handle],
+) -> Option<Filled> {
     let filled = bench.fill(length.dev, length.class, others, length.frame, FRAMES)?;
     if !bench.delays(length.dev) {
         return Some(filled);
@@ -330,8 +352,9 @@ fn queued(reading: &Reading, bench: &mut Bench<'_>, length: &Length<'_>, others:
 /// The queues of the bands or classes that hang in a bucket: its rate is what they have in all.
 fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return Vec::new() };
-    let hangs =
-        |inner: &&QdiscDump| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none();
+    let hangs = |inner: &&QdiscDump| {
+        inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none()
+    };
     let inner = reading.qdiscs.iter().filter(|_| !qdisc.handle.is_none()).find(hangs);
     let Some(inner) = inner.filter(|inner| reading.is_led_by_number(&qdisc.dev, inner.handle)) else {
         return Vec::new();
@@ -340,10 +363,9 @@ fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> 
     if !matches!(inner.kind, Kind::Prio | Kind::Ets | Kind::Drr | Kind::Qfq) {
         return Vec::new();
     }
-    let classes = reading
-        .classes
-        .iter()
-        .filter(|class| class.dev == qdisc.dev && class.classid.qdisc() == inner.handle && reading.is_leaf(class));
+    let classes = reading.classes.iter().filter(|class| {
+        class.dev == qdisc.dev && class.classid.qdisc() == inner.handle && reading.is_leaf(class)
+    });
     let of = |class: &'r ClassDump| {
         let child = reading.child(class);
         if child.is_some_and(has_red) {
@@ -416,7 +438,8 @@ fn long(
     let place = if length.limit.is_some() { at_limit(length.step) } else { length.step.place.clone() };
     let what = match length.limit {
         Some([keyword, value]) => {
-            let place = if length.class.minor() == 0 { String::new() } else { format!(" in class {}", length.class) };
+            let place =
+                if length.class.minor() == 0 { String::new() } else { format!(" in class {}", length.class) };
             // It was filled by one flow.
             let whose = if length.fair { "one flow's packets" } else { "packets" };
             format!("{} {} lets {more}{} of {whose} wait{place}", keyword.text, value.text, words::time(wait))
@@ -427,7 +450,11 @@ fn long(
             format!("{kind} without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
         }
         None => {
-            format!("the FIFO of class {} has no limit set: {} of packets may wait", length.class, words::time(wait))
+            format!(
+                "the FIFO of class {} has no limit set: {} of packets may wait",
+                length.class,
+                words::time(wait)
+            )
         }
     };
     let who = if length.fair {
@@ -461,11 +488,13 @@ fn long(
     Some((wait, finding))
 }
 
-/// A limit that holds a fifth of a second; where that is a handful of packets, a queue that keeps itself short.
+/// A limit that holds a fifth of a second; where that is a handful of packets, a queue that keeps itself
+/// short.
 fn shorter(length: &Length<'_>, busy: Filled) -> Fix {
     // By what was measured, as the finding says it.
     let fits = u64::from(busy.packets) * Span::millis(200).0 / busy.wait.0.max(1);
-    let in_packets = length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
+    let in_packets =
+        length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
     if in_packets && fits >= 10 {
         return edit(length.step, "limit", &fits.to_string(), "hold a fifth of a second")
             .unwrap_or_else(|| by_hand(length));
@@ -487,9 +516,12 @@ fn by_hand(length: &Length<'_>) -> Fix {
         _ => "a queue that keeps itself short",
     };
     let what = match length.unnamed {
-        false => format!("{why}: tc qdisc replace dev {} parent {} fq_codel{target}", length.dev, length.parent),
+        false => {
+            format!("{why}: tc qdisc replace dev {} parent {} fq_codel{target}", length.dev, length.parent)
+        }
         true => format!(
-            "{why}: `handle 1:` (or another number that is free) for the tbf, and: tc qdisc add dev {} parent 1:1 fq_codel{target}",
+            "{why}: `handle 1:` (or another number that is free) for the tbf, and: tc qdisc add dev {} \
+            parent 1:1 fq_codel{target}",
             length.dev
         ),
     };
@@ -541,7 +573,8 @@ fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
     }
 }
 
-/// Does a queue of this kind hold what comes until it is full? hhf tells large flows from small, and drops nothing before.
+/// Does a queue of this kind hold what comes until it is full? hhf tells large flows from small, and drops
+/// nothing before.
 fn until_full(kind: Kind) -> bool {
     kind.waits() == Waits::UntilFull || kind == Kind::Hhf
 }
@@ -559,13 +592,20 @@ fn draws(params: &QdiscParams) -> bool {
 }
 
 /// A limit that drops packets of a single connection's first window.
-fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc: &QdiscDump) -> Option<Finding> {
+fn tiny(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    survived: &mut Survived,
+    qdisc: &QdiscDump,
+) -> Option<Finding> {
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
     let limit = step.after("limit")?;
     let class = led_to(reading, qdisc)?;
-    let frame = reading.class(&qdisc.dev, class).map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
-    // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short, or for another
-    // limit's sake.
+    let frame = reading
+        .class(&qdisc.dev, class)
+        .map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
+    // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short, or
+    // for another limit's sake.
     let room = room(qdisc.kind, &limit.text, frame)?;
     // A bucket's limit is that of its own queue: another queue in its place has its own.
     let replaced = |inner: &QdiscDump| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle;
@@ -593,18 +633,23 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
         return takes_nothing(bench, qdisc, class, frame, (step, limit));
     }
     (1..FIRST_WINDOW).contains(&left).then(|| {
-        let what = format!("{} with limit {} may drop packets of a single burst", qdisc.kind.name(), limit.text);
+        let what =
+            format!("{} with limit {} may drop packets of a single burst", qdisc.kind.name(), limit.text);
         let because = format!(
-            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are lost here, as \
-             they come faster than they leave",
+            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them \
+            are lost here, as they come faster than they leave",
             FIRST_WINDOW - left
         );
-        let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} were taken");
+        let witness = format!(
+            "of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} \
+        were taken"
+        );
         finding(Rule::Limit, Level::Warning, at_limit(step), what, because, witness)
     })
 }
 
-/// A limit under which no long packet is taken, or none at all. Where something else may stop them, it says nothing.
+/// A limit under which no long packet is taken, or none at all. Where something else may stop them, it says
+/// nothing.
 fn takes_nothing(
     bench: &mut Bench<'_>,
     qdisc: &QdiscDump,
@@ -629,8 +674,8 @@ fn takes_nothing(
     Some(finding(Rule::Limit, Level::Error, at_limit(step), what, because.to_owned(), witness))
 }
 
-/// A limit of memory that no frame fits in, or less than a connection's first window. What is counted is what the kernel
-/// keeps of a packet, which is more than the packet.
+/// A limit of memory that no frame fits in, or less than a connection's first window. What is counted is what
+/// the kernel keeps of a packet, which is more than the packet.
 fn memory(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let (keyword, bytes) = match &qdisc.params {
         QdiscParams::FqCodel(params) => ("memory_limit", params.memory_limit?),
@@ -641,7 +686,9 @@ fn memory(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
     let said = step.after(keyword)?;
     let class = led_to(reading, qdisc)?;
-    let frame = reading.class(&qdisc.dev, class).map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
+    let frame = reading
+        .class(&qdisc.dev, class)
+        .map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
     // There is room for a first window.
     if bytes >= 2 * FIRST_WINDOW * frame {
         return None;
@@ -664,13 +711,15 @@ fn memory(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
             Level::Warning,
             format!("{name} with {keyword} {} may drop packets of a single burst", said.text),
             format!(
-                "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are lost here",
+                "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of \
+                them are lost here",
                 FIRST_WINDOW - left
             ),
         ),
         _ => return None,
     };
-    let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} were taken");
+    let witness =
+        format!("of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} were taken");
     Some(finding(Rule::Limit, level, at_word(step, keyword), what, because, witness))
 }
 
@@ -691,8 +740,11 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
     let counted = stab.map_or(length.frame, |stab| adjusted_size(stab, length.frame));
     let frame = Span(u64::from(counted) * 1_000_000_000 / length.ceil.0.max(1));
     // The kernel keeps times in units of 1.024 µs.
-    let said =
-        length.step.after("target").and_then(|word| parse_time(&word.text)).map(|us| Span::micros(u64::from(us)));
+    let said = length
+        .step
+        .after("target")
+        .and_then(|word| parse_time(&word.text))
+        .map(|us| Span::micros(u64::from(us)));
     let said = said.filter(|said| words::time(*said) != words::time(target));
     (target < frame).then(|| {
         let what = format!(
@@ -703,17 +755,21 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
             words::time(frame)
         );
         let because =
-            "CoDel takes every queue of more than one packet for a standing one, and drops (RFC 8289, 4.4)".to_owned();
-        let by_stab = if counted == length.frame { String::new() } else { format!(", counted as {counted} by stab,") };
+            "CoDel takes every queue of more than one packet for a standing one, and drops (RFC 8289, 4.4)"
+                .to_owned();
+        let by_stab =
+            if counted == length.frame { String::new() } else { format!(", counted as {counted} by stab,") };
         let rate = words::rate(length.ceil);
         let witness = format!("{} bytes{by_stab} at {rate} take {}", length.frame, words::time(frame));
-        let mut finding = finding(Rule::Limit, Level::Note, at_word(length.step, "target"), what, because, witness);
+        let mut finding =
+            finding(Rule::Limit, Level::Note, at_word(length.step, "target"), what, because, witness);
         finding.fix = Some(by_hand(length));
         finding
     })
 }
 
-/// CoDel whose target is no shorter than its interval: a burst that is over within a round trip counts as a standing queue.
+/// CoDel whose target is no shorter than its interval: a burst that is over within a round trip counts as a
+/// standing queue.
 fn interval(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
     let (target, interval) = match &qdisc.params {
         QdiscParams::FqCodel(params) => (params.target_us, params.interval_us),
@@ -725,13 +781,18 @@ fn interval(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
     let keyword = ["target", "interval"].into_iter().find(|keyword| step.after(keyword).is_some())?;
     let in_words = |us: u32| words::time(Span::micros(u64::from(us)));
     (target >= interval).then(|| {
-        let what = format!("a target of {} is not below the interval of {}", in_words(target), in_words(interval));
+        let what =
+            format!("a target of {} is not below the interval of {}", in_words(target), in_words(interval));
         let because =
-            "the interval is a round trip of the slowest path, within which senders react; the target is 5 to \
-                       10 % of it (RFC 8289, 4.3 and 4.4)"
+            "the interval is a round trip of the slowest path, within which senders react; the target is 5 \
+            to 10 % of it (RFC 8289, 4.3 and 4.4)"
                 .to_owned();
-        let witness =
-            format!("{} keeps target {}, interval {}", qdisc.kind.name(), in_words(target), in_words(interval));
+        let witness = format!(
+            "{} keeps target {}, interval {}",
+            qdisc.kind.name(),
+            in_words(target),
+            in_words(interval)
+        );
         finding(Rule::Limit, Level::Warning, at_word(step, keyword), what, because, witness)
     })
 }

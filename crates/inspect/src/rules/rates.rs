@@ -13,7 +13,8 @@ use tidegate_syntax::units::parse_classid;
 
 /// HTB's lowest priority.
 const LOWEST: u32 = 7;
-/// Bytes of a full-sized segment's frame, and of an acknowledgement with timestamps and SACK, both on Ethernet.
+/// Bytes of a full-sized segment's frame, and of an acknowledgement with timestamps and SACK, both on
+/// Ethernet.
 const SEGMENT: u64 = 1514;
 const ACKNOWLEDGEMENT: u64 = 66;
 /// Leaves that are kept busy at once to see what they send together: of more, the first.
@@ -25,9 +26,12 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let mut bench = Bench::new(reading);
     let mut found: Vec<Finding> = Vec::new();
     for class in reading.htb_classes() {
-        found.extend(above_ceil(reading, &mut bench, class).map(|finding| reading.if_idle(class.class, finding)));
+        found.extend(
+            above_ceil(reading, &mut bench, class).map(|finding| reading.if_idle(class.class, finding)),
+        );
         found.extend(priority(reading, class));
-        let own = above_parent(reading, &mut bench, class).into_iter().chain(no_parent(reading, &mut bench, class));
+        let own =
+            above_parent(reading, &mut bench, class).into_iter().chain(no_parent(reading, &mut bench, class));
         found.extend(own.map(|finding| reading.if_idle(class.class, finding)));
         found.extend(promised(reading, &mut bench, class));
     }
@@ -78,7 +82,10 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
         told.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid, share)));
         let (real, most) = (words::rate(sum), words::rate(limit));
         let what = if reading.is_leaf(class) {
-            format!("class {} is promised {real} in real time, more than its upper limit of {most}", class.classid)
+            format!(
+                "class {} is promised {real} in real time, more than its upper limit of {most}",
+                class.classid
+            )
         } else {
             format!(
                 "the real-time curves below {}{} add up to {real}, more than its upper limit of {most}",
@@ -92,8 +99,8 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
             upper_limit(step),
             what,
             format!(
-                "an upper limit holds back link sharing only: {} {} instead of {most}, and the queue moves to the next \
-                 bottleneck",
+                "an upper limit holds back link sharing only: {} {} instead of {most}, and the queue moves \
+                to the next bottleneck",
                 match reading.is_leaf(class) {
                     true => "alone it sends".to_owned(),
                     false => format!("when {} below it are busy they send", Below::busy(all)),
@@ -102,14 +109,17 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
             ),
             match reading.is_leaf(class) {
                 true => format!("kept full, with the others idle, it sends {}", words::rate(sent)),
-                false => format!("with {} below it kept full, {} leave", Below::every(all), words::rate(sent)),
+                false => {
+                    format!("with {} below it kept full, {} leave", Below::every(all), words::rate(sent))
+                }
             },
         ));
     }
     found
 }
 
-/// The leaves below a class of HFSC that packets come to, or all where they come to none; and whether that is all.
+/// The leaves below a class of HFSC that packets come to, or all where they come to none; and whether that is
+/// all.
 fn hfsc_busy<'r>(reading: &'r Reading, class: &'r ClassDump) -> (Vec<&'r ClassDump>, bool) {
     let leaves = reading.hfsc_leaves(class);
     let used: Vec<&ClassDump> = leaves.iter().copied().filter(|leaf| !reading.is_idle(leaf)).collect();
@@ -149,7 +159,8 @@ fn ahead_of_limit(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -
     let ClassParams::Hfsc(hfsc) = &class.params else { return None };
     let (real, limit) = (hfsc.rt?, hfsc.ul.filter(|limit| limit.m2 > 0)?);
     let first = Span::micros(u64::from(real.d_us));
-    if !reading.is_leaf(class) || real.m1 <= limit.m1.max(limit.m2) || real.m2 > limit.m2 || first == Span(0) {
+    if !reading.is_leaf(class) || real.m1 <= limit.m1.max(limit.m2) || real.m2 > limit.m2 || first == Span(0)
+    {
         return None;
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
@@ -195,7 +206,11 @@ fn upper_limit(step: &Step) -> Option<Place> {
 }
 
 /// A rate above its own ceil: the class never gets it.
-fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+fn above_ceil(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    HtbClass { class, params }: HtbClass<'_>,
+) -> Option<Finding> {
     let (rate, ceil) = (params.rate.rate, params.ceil.rate);
     if rate <= ceil {
         return None;
@@ -211,21 +226,26 @@ fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params
             words::rate(*sent)
         ),
         None if reading.is_leaf(class) || sent.is_some() && is_kept(reading, bench, class, ceil) => {
-            format!("it never gets more than {} of the {} that it is promised", words::rate(ceil), words::rate(rate))
+            format!(
+                "it never gets more than {} of the {} that it is promised",
+                words::rate(ceil),
+                words::rate(rate)
+            )
         }
         None => "its ceil holds back what the classes below it borrow before its rate is used up".to_owned(),
     };
     if reading.takes_acks(class) {
         because.push_str(&format!(
-            "; acknowledgements go there, and at {} they are enough for a download of {} (one of {} bytes for two segments)",
+            "; acknowledgements go there, and at {} they are enough for a download of {} (one of {} bytes \
+            for two segments)",
             words::rate(ceil),
             words::rate(Rate(ceil.0 * 2 * SEGMENT / ACKNOWLEDGEMENT)),
             ACKNOWLEDGEMENT
         ));
     }
     let level = if passed.is_some() { Level::Warning } else { Level::Error };
-    let witness =
-        sent.map_or_else(|| format!("ceil {} < rate {}", words::rate(ceil), words::rate(rate)), |(_, told)| told);
+    let witness = sent
+        .map_or_else(|| format!("ceil {} < rate {}", words::rate(ceil), words::rate(rate)), |(_, told)| told);
     let mut finding = finding(
         Rule::Rates,
         level,
@@ -233,7 +253,11 @@ fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params
         format!(
             "class {} {}: ceil {} is below rate {}",
             class.classid,
-            if reading.is_leaf(class) { "may send less than its own rate" } else { "may lend less than its own rate" },
+            if reading.is_leaf(class) {
+                "may send less than its own rate"
+            } else {
+                "may lend less than its own rate"
+            },
             words::rate(ceil),
             words::rate(rate)
         ),
@@ -242,12 +266,14 @@ fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params
     );
     let said = step.after("rate")?.text.as_str();
     // Where its parent may not send that much, or it has none, it is the rate that may be wrong.
-    let has_room = reading.htb_class(&class.dev, class.parent).is_some_and(|parent| rate <= parent.params.ceil.rate);
+    let has_room =
+        reading.htb_class(&class.dev, class.parent).is_some_and(|parent| rate <= parent.params.ceil.rate);
     finding.fix = match has_room {
         true => edit(step, "ceil", said, "raise the ceil to the rate, or to what it may borrow"),
         false => Some(Fix {
             what: format!(
-                "lower the rate to what the link carries, or raise the ceil (ceil {said}): which is meant, the words do not say"
+                "lower the rate to what the link carries, or raise the ceil (ceil {said}): which is meant, \
+                the words do not say"
             ),
             edits: Vec::new(),
         }),
@@ -280,13 +306,21 @@ fn priority(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<F
     let what = format!("HTB knows priorities 0 to {LOWEST}; prio {said} becomes {LOWEST}");
     let witness = format!("class {} has prio {LOWEST}", class.classid);
     let mut finding = finding(Rule::Priority, level, at_word(step, "prio"), what, because, witness);
-    finding.fix =
-        edit(step, "prio", &LOWEST.to_string(), "say what it becomes, and lower the others if they should come first");
+    finding.fix = edit(
+        step,
+        "prio",
+        &LOWEST.to_string(),
+        "say what it becomes, and lower the others if they should come first",
+    );
     Some(finding)
 }
 
 /// A class that is promised more than its parent may ever send, or told a ceil that it cannot reach.
-fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+fn above_parent(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    HtbClass { class, params }: HtbClass<'_>,
+) -> Option<Finding> {
     let parent = reading.htb_class(&class.dev, class.parent)?;
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let most = parent.params.ceil.rate;
@@ -296,7 +330,10 @@ fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, para
         let measured = kept_full(reading, bench, class);
         let because = match measured {
             Some(_) => "a class's own rate is not limited by its parent: the shaping is exceeded",
-            None => "a class's own rate is not limited by its parent: the shaping is exceeded when it sends that much",
+            None => {
+                "a class's own rate is not limited by its parent: the shaping is exceeded when it sends \
+                that much"
+            }
         };
         let witness = match measured {
             // What its leaves are promised may hold it below, and then nothing is exceeded.
@@ -330,14 +367,18 @@ fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, para
             "the parent's ceil is what counts".into(),
             format!("{} > {}", words::rate(params.ceil.rate), words::rate(most)),
         );
-        finding.fix =
-            parent_word(reading, parent).and_then(|word| edit(step, "ceil", &word, "say what can be reached"));
+        finding.fix = parent_word(reading, parent)
+            .and_then(|word| edit(step, "ceil", &word, "say what can be reached"));
         finding
     })
 }
 
 /// A class right under the root that is told a ceil above its rate: there is nobody to borrow from.
-fn no_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+fn no_parent(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    HtbClass { class, params }: HtbClass<'_>,
+) -> Option<Finding> {
     let (rate, ceil) = (params.rate.rate, params.ceil.rate);
     if class.parent != Handle::ROOT || ceil <= rate || !reading.is_leaf(class) {
         return None;
@@ -345,7 +386,11 @@ fn no_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params 
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     step.after("ceil")?;
     // It names a parent that is not there: R6 tells of that.
-    if step.after("parent").and_then(|word| parse_classid(&word.text)).is_some_and(|parent| parent.minor() != 0) {
+    if step
+        .after("parent")
+        .and_then(|word| parse_classid(&word.text))
+        .is_some_and(|parent| parent.minor() != 0)
+    {
         return None;
     }
     let reached = bench.rate(&class.dev, class.classid, reading.frame(&class.dev))?;
@@ -356,9 +401,14 @@ fn no_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params 
             Rule::Rates,
             Level::Warning,
             at_word(step, "ceil"),
-            format!("class {} never reaches its ceil of {}: it has no parent to borrow from", class.classid, words::rate(ceil)),
             format!(
-                "classes lend to one another below a common parent only; make one with the link's rate (classid {free}) and hang them on it"
+                "class {} never reaches its ceil of {}: it has no parent to borrow from",
+                class.classid,
+                words::rate(ceil)
+            ),
+            format!(
+                "classes lend to one another below a common parent only; make one with the link's rate \
+                (classid {free}) and hang them on it"
             ),
             format!("kept full, with all others idle, it sends {}", words::rate(reached)),
         )
@@ -371,17 +421,25 @@ fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Optio
     Some(step.after("ceil").or_else(|| step.after("rate"))?.text.clone())
 }
 
-/// Children that are promised more together than their parent has. That more leaves than the parent may send, the
-/// engine must show, with those kept full that packets come to.
-fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+/// Children that are promised more together than their parent has. That more leaves than the parent may send,
+/// the engine must show, with those kept full that packets come to.
+fn promised(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    HtbClass { class, params }: HtbClass<'_>,
+) -> Option<Finding> {
     let children: Vec<HtbClass<'_>> = reading.htb_children(class).collect();
     // A class never sends more than its ceil, whatever it is promised.
     let own = |child: &HtbClass<'_>| child.params.rate.rate.min(child.params.ceil.rate);
     let sum: u64 = children.iter().map(|child| own(child).0).sum();
-    let used: u64 = children.iter().filter(|child| !is_unused(reading, child.class)).map(|child| own(child).0).sum();
+    let used: u64 =
+        children.iter().filter(|child| !is_unused(reading, child.class)).map(|child| own(child).0).sum();
     let (rate, ceil) = (params.rate.rate, params.ceil.rate);
     // Rates are rounded to whole bytes per second, each; and what reads the same is not worth a word.
-    if children.is_empty() || sum <= rate.0 + children.len() as u64 || words::rate(Rate(sum)) == words::rate(rate) {
+    if children.is_empty()
+        || sum <= rate.0 + children.len() as u64
+        || words::rate(Rate(sum)) == words::rate(rate)
+    {
         return None;
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
@@ -416,15 +474,18 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
         Some(sent) if sent.0 > ceil.0 + ceil.0 / 50 => told(
             Level::Warning,
             format!(
-                "{unlimited}: when {busy} are busy {} leave instead of {}, and the queue moves to the next bottleneck",
+                "{unlimited}: when {busy} are busy {} leave instead of {}, and the queue moves to the next \
+                bottleneck",
                 words::rate(sent),
                 words::rate(ceil)
             ),
             shown(sent),
         ),
-        Some(sent) => {
-            told(Level::Note, "the leaves below do not send that much, so its ceil is kept".to_owned(), shown(sent))
-        }
+        Some(sent) => told(
+            Level::Note,
+            "the leaves below do not send that much, so its ceil is kept".to_owned(),
+            shown(sent),
+        ),
         None if used > ceil.0 => told(
             Level::Warning,
             format!("{unlimited}: more may leave than its ceil of {}", words::rate(ceil)),
@@ -437,8 +498,8 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
                 told(
                     Level::Warning,
                     format!(
-                        "{unlimited}, nor by those above it: when {} below {id} are busy {sent} leave instead of {}, \
-                         and the queue moves to the next bottleneck",
+                        "{unlimited}, nor by those above it: when {} below {id} are busy {sent} leave \
+                        instead of {}, and the queue moves to the next bottleneck",
                         Below::busy(all),
                         words::rate(above.params.ceil.rate)
                     ),
@@ -516,12 +577,18 @@ fn is_unused(reading: &Reading, class: &ClassDump) -> bool {
     Below::leaves(reading, class).into_iter().all(|leaf| reading.is_idle(leaf))
 }
 
-/// The nearest class above one that sends more than its ceil once all leaves below it are busy, and how much that is.
-fn beyond<'a>(reading: &'a Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<(HtbClass<'a>, Rate)> {
+/// The nearest class above one that sends more than its ceil once all leaves below it are busy, and how much
+/// that is.
+fn beyond<'a>(
+    reading: &'a Reading,
+    bench: &mut Bench<'_>,
+    class: &ClassDump,
+) -> Option<(HtbClass<'a>, Rate)> {
     let mut above = reading.htb_class(&class.dev, class.parent);
     while let Some(found) = above {
         let most = found.params.ceil.rate;
-        if let Some(sent) = leaving(reading, bench, found.class).filter(|sent| sent.0 > most.0 + most.0 / 50) {
+        if let Some(sent) = leaving(reading, bench, found.class).filter(|sent| sent.0 > most.0 + most.0 / 50)
+        {
             return Some((found, sent));
         }
         above = reading.htb_class(&found.class.dev, found.class.parent);

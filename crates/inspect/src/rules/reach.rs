@@ -12,7 +12,8 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::netfilter::{Family, Target};
 
-/// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all before it.
+/// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all
+/// before it.
 const MOST_DEAD: usize = 200;
 
 /// Filters that get none of the packets they ask for.
@@ -23,7 +24,9 @@ pub(super) fn filters(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>
         .walked
         .lists
         .iter()
-        .map(|(place, list)| (place.0.clone(), list.prefs.iter().flat_map(|pref| pref.filters.clone()).collect()))
+        .map(|(place, list)| {
+            (place.0.clone(), list.prefs.iter().flat_map(|pref| pref.filters.clone()).collect())
+        })
         .collect();
     for (device, filters) in lists {
         if asking.leaves_out(&device) {
@@ -71,7 +74,8 @@ fn dead_filter(
             any_keeps_some |= kept;
         }
     }
-    // Rules that mark every packet leave the filters by header behind them idle on purpose: those are for when the rules are not there.
+    // Rules that mark every packet leave the filters by header behind them idle on purpose: those are for
+    // when the rules are not there.
     let by_mark = takers.iter().any(|taker| reading.filters[*taker].kind == "fw");
     if by_mark && dump.kind != "fw" {
         return Ok(None);
@@ -93,7 +97,11 @@ fn dead_filter(
     let went = asking.went(&way, &dump.dev);
     let elsewhere = own.is_none_or(|own| went != own.to_string());
     let hashed = takers.iter().any(|taker| reading.filters[*taker].kind == "flow");
-    debug_assert!(untouched, "the engine has filter {at} match {}, which others are said to take", candidate.packet);
+    debug_assert!(
+        untouched,
+        "the engine has filter {at} match {}, which others are said to take",
+        candidate.packet
+    );
     if !untouched || !same && !elsewhere && !hashed {
         return Ok(None);
     }
@@ -111,9 +119,13 @@ fn dead_filter(
     };
     // Others may go elsewhere before they come to a qdisc further down.
     let list = dump.parent.qdisc();
-    let is_below = |qdisc: &&QdiscDump| qdisc.dev == dump.dev && qdisc.handle == list && qdisc.parent.minor() != 0;
-    let below =
-        reading.qdiscs.iter().find(is_below).filter(|qdisc| qdisc.parent != Handle::ROOT && !qdisc.kind.is_hook());
+    let is_below =
+        |qdisc: &&QdiscDump| qdisc.dev == dump.dev && qdisc.handle == list && qdisc.parent.minor() != 0;
+    let below = reading
+        .qdiscs
+        .iter()
+        .find(is_below)
+        .filter(|qdisc| qdisc.parent != Handle::ROOT && !qdisc.kind.is_hook());
     let coming = below.map_or_else(String::new, |qdisc| format!(", of what comes to {}", qdisc.handle));
     let first = takers.iter().map(|taker| reading.filters[*taker].pref).min();
     let by_hand = |what: &str| Some(Fix { what: what.into(), edits: Vec::new() });
@@ -128,7 +140,9 @@ fn dead_filter(
         (true, ..) => remove(asking, step),
         _ if hashed => remove(asking, step),
         // Which of them is meant only its author knows.
-        _ if any_keeps_some => by_hand("some of them ask for nothing else: put it before the others, or remove it"),
+        _ if any_keeps_some => {
+            by_hand("some of them ask for nothing else: put it before the others, or remove it")
+        }
         _ => by_hand("they ask for no more than it does: keep those that are meant, and remove the others"),
     };
     Ok(Some(Finding {
@@ -165,7 +179,12 @@ fn overlap(asking: &mut Asking<'_>, taken: &Parts, asked: &Parts) -> Result<(boo
 }
 
 /// Adds what two sets have in common.
-fn in_common(asking: &mut Asking<'_>, taken: &Parts, asked: &Parts, into: &mut Parts) -> Result<(), TooLarge> {
+fn in_common(
+    asking: &mut Asking<'_>,
+    taken: &Parts,
+    asked: &Parts,
+    into: &mut Parts,
+) -> Result<(), TooLarge> {
     for (way, set) in &taken.0 {
         let space = &mut asking.reached.walked.space;
         let both = space.store.and(*set, asked.by(*way))?;
@@ -188,7 +207,9 @@ fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Optio
     });
     let keyword = ["prio", "pref", "priority"].into_iter().find(|keyword| step.after(keyword).is_some());
     match keyword {
-        Some(keyword) if !taken && asking.is_alone(step) && step.after(keyword).is_some_and(|word| word.literal) => {
+        Some(keyword)
+            if !taken && asking.is_alone(step) && step.after(keyword).is_some_and(|word| word.literal) =>
+        {
             edit(step, keyword, &lower.to_string(), "have it asked before them")
         }
         _ => by_hand(),

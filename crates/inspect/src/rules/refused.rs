@@ -1,4 +1,5 @@
-//! C1: commands that are refused. What is refused because something refused before is missing is told with that.
+//! C1: commands that are refused. What is refused because something refused before is missing is told with
+//! that.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::{is_held, is_told, is_unnamed, made_later, stands_already};
@@ -26,12 +27,16 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     let reason = lines.next().unwrap_or("refused without a word");
     let reason = reason.strip_prefix(&prefix).unwrap_or(reason).trim_end_matches('.').to_owned();
     let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
-    let blamed =
-        step.words.iter().rev().find(|word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text)));
+    let blamed = step
+        .words
+        .iter()
+        .rev()
+        .find(|word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text)));
     let unnamed = is_unnamed(step);
     // What tidegate itself lacks is no mistake of the policy.
     // nft says the place before.
-    let own = reason.strip_prefix("tidegate: ").or(reason.split_once("Error: tidegate: ").map(|(_, own)| own));
+    let own =
+        reason.strip_prefix("tidegate: ").or(reason.split_once("Error: tidegate: ").map(|(_, own)| own));
     let not_built = own.filter(|_| !unnamed);
     let one_queue = wants_queues(reading, step, &reason);
     let held = is_held(step);
@@ -95,22 +100,25 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     })
 }
 
-/// What the kernel answered, where it is the kernel that refused what tc or ip asked of it. What they refuse themselves they name in
-/// quotes.
+/// What the kernel answered, where it is the kernel that refused what tc or ip asked of it. What they refuse
+/// themselves they name in quotes.
 fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
     let said = reason.strip_prefix("Error: ").filter(|said| !said.contains('"'));
     let answered = reason.strip_prefix("RTNETLINK answers: ");
     answered.or(said).filter(|_| ["tc", "ip"].contains(&tool))
 }
 
-/// Is it refused because the device has one transmit queue here? A card may have several; a device that the policy makes
-/// has what it says.
+/// Is it refused because the device has one transmit queue here? A card may have several; a device that the
+/// policy makes has what it says.
 fn wants_queues(reading: &Reading, step: &Step, reason: &str) -> Option<String> {
     let dev = step.after("dev")?.text.as_str();
     let named = |name: &str| step.words.iter().any(|word| word.text == name);
     let mut spread = REFUSED.iter().filter(|refused| refused.answer.is_some()).map(|refused| refused.name);
-    let kind = spread.find(|name| named(name)).or(named(Kind::Multiq.name()).then_some(Kind::Multiq.name()))?;
-    let is_that = reason.contains("Operation not supported") || reason.contains("Multi-queue device is required");
+    let kind =
+        spread.find(|name| named(name)).or(named(Kind::Multiq.name()).then_some(Kind::Multiq.name()))?;
+    let is_that =
+        reason.contains("Operation not supported") || reason.contains("Multi-queue device is required");
     let card = reading.there_before().any(|name| name == dev);
-    (is_that && card).then(|| format!("{kind} needs a card with several transmit queues, and {dev} has one here"))
+    (is_that && card)
+        .then(|| format!("{kind} needs a card with several transmit queues, and {dev} has one here"))
 }

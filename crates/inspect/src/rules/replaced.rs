@@ -53,8 +53,8 @@ fn classes(gateway: &mut Gateway, dev: &str) -> BTreeSet<Handle> {
     dumps.into_iter().map(|class| class.classid).collect()
 }
 
-/// What is said of a command after which classes are gone that commands of its own file made, and that no later
-/// command makes again.
+/// What is said of a command after which classes are gone that commands of its own file made, and that no
+/// later command makes again.
 fn removed(
     reading: &Reading,
     at: usize,
@@ -65,14 +65,16 @@ fn removed(
     // Where its author counts on it that the command may fail, the classes are there for that case.
     let step = reading.step_of(at).filter(|step| !step.may_fail)?;
     let file = |step: &Step| step.place.as_ref().map(|place| place.file);
-    let in_the_end = |class: &Handle| reading.classes.iter().any(|dump| dump.dev == dev && dump.classid == *class);
+    let in_the_end =
+        |class: &Handle| reading.classes.iter().any(|dump| dump.dev == dev && dump.classid == *class);
     let maker = |class: &Handle| {
         let maker = makers.get(&(dev.to_owned(), *class)).and_then(|at| reading.step_of(*at))?;
         (file(maker) == file(step)).then_some((*class, maker))
     };
     // What a refused command was to make again is no reason to speak of this one.
     let lost = |class: &Handle| in_the_end(class) || reading.lost.class(dev, *class);
-    let gone: Vec<(Handle, &Step)> = before.difference(after).filter(|class| !lost(class)).filter_map(maker).collect();
+    let gone: Vec<(Handle, &Step)> =
+        before.difference(after).filter(|class| !lost(class)).filter_map(maker).collect();
     let (first, maker) = gone.first()?;
     let (qdisc, number) = (first.qdisc(), count(gone.len(), "class", "classes"));
     let made = reading.line(maker).map_or(String::new(), |line| format!(" ({first} by {line})"));
@@ -81,8 +83,8 @@ fn removed(
         level: Level::Warning,
         place: step.place.clone(),
         what: format!("`qdisc replace` removes {number} of {qdisc} that earlier commands made{made}"),
-        because: "the kernel removes a qdisc's classes and filters with the qdisc, and no later command makes these \
-                  classes again"
+        because: "the kernel removes a qdisc's classes and filters with the qdisc, and no later command \
+        makes these classes again"
             .into(),
         witness: Some(Witness::Number(format!(
             "{dev} has {} before this command and {} after it",

@@ -1,5 +1,5 @@
-//! R27: filters and rules that ask for what is rewritten where they do not see it: addresses that NAT replaces before a
-//! packet comes to a qdisc, or puts back after it arrived; a DSCP that a later rule sets.
+//! R27: filters and rules that ask for what is rewritten where they do not see it: addresses that NAT
+//! replaces before a packet comes to a qdisc, or puts back after it arrived; a DSCP that a later rule sets.
 
 use super::asking::{Asking, witness};
 use super::making::at_word;
@@ -66,7 +66,8 @@ impl std::fmt::Display for Net {
     }
 }
 
-/// The addresses of one end that a filter asks for, which are a network's; `None`: it does not ask, or for others.
+/// The addresses of one end that a filter asks for, which are a network's; `None`: it does not ask, or for
+/// others.
 fn asks_for(dump: &FilterDump, is_source: bool) -> Option<Net> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     let (offset, field) = if is_source { (12, FlowerField::SrcIp) } else { (16, FlowerField::DstIp) };
@@ -161,11 +162,13 @@ fn replaced(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
     Ok(Some(Finding {
         rule: Rule::Rewritten,
         level: Level::Warning,
-        place: at_word(step, "src").filter(|_| step.after("src").is_some()).or_else(|| at_word(step, "src_ip")),
+        place: at_word(step, "src")
+            .filter(|_| step.after("src").is_some())
+            .or_else(|| at_word(step, "src_ip")),
         what: format!("what comes from {net} has another source address when it comes to this filter"),
         because: format!(
-            "{} replaces it in POSTROUTING, before any qdisc of {} sees the packet: unless the new one {} too, the \
-             filter never matches",
+            "{} replaces it in POSTROUTING, before any qdisc of {} sees the packet: unless the new one {} \
+            too, the filter never matches",
             asking.line(nat),
             dump.dev,
             net.holds()
@@ -189,13 +192,15 @@ fn leaves_as(prober: &mut Prober, candidate: &Candidate, device: &str) -> Option
     source
 }
 
-/// A rule of the mangle table that gives packets the class, where the engine has it do so: it comes before NAT.
+/// A rule of the mangle table that gives packets the class, where the engine has it do so: it comes before
+/// NAT.
 fn by_rule(asking: &Asking<'_>, candidate: &Candidate, class: Handle, net: Net) -> Option<Fix> {
     let device = candidate.packet.to.as_ref()?;
     let words = format!("-t mangle -A POSTROUTING -o {device} -s {net} -j CLASSIFY --set-class {class}");
     let args: Vec<String> = words.split(' ').map(str::to_owned).collect();
     let parsed = tidegate_syntax::iptables::parse("iptables", &args).ok()?;
-    let tidegate_syntax::iptables::IptCommand::Apply(op @ NfOp { command: NfCommand::Append(..), .. }) = parsed.command
+    let tidegate_syntax::iptables::IptCommand::Apply(op @ NfOp { command: NfCommand::Append(..), .. }) =
+        parsed.command
     else {
         return None;
     };
@@ -239,10 +244,11 @@ fn put_back(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
         rule: Rule::Rewritten,
         level: Level::Warning,
         place: at_word(step, "dst").filter(|_| step.after("dst").is_some()).or_else(|| at_word(step, "dst_ip")),
-        what: format!("what arrives at {device} for {net} has the address of {device} when it comes to this filter"),
+        what: format!("what arrives at {device} for {net} has the address of {device} when it comes to this \
+        filter"),
         because: format!(
-            "{} hides {net} behind that address, and NAT puts the hosts' own back only after the filters on what \
-             arrives: unless it {} too, the filter takes none of the answers",
+            "{} hides {net} behind that address, and NAT puts the hosts' own back only after the filters on \
+            what arrives: unless it {} too, the filter takes none of the answers",
             asking.line(nat),
             net.holds()
         ),
@@ -270,7 +276,8 @@ pub(super) fn late(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             _ => None,
         });
         let Some(code) = codes.next().filter(|code| *code != 0) else { continue };
-        let Some(given) = rule.targets().find(|target| matches!(target, Target::Mark { .. } | Target::Classify(_)))
+        let Some(given) =
+            rule.targets().find(|target| matches!(target, Target::Mark { .. } | Target::Classify(_)))
         else {
             continue;
         };
@@ -303,7 +310,8 @@ fn set_later(
         let forwarded = matches!(asking.reached.walked.ways[*way], Way::Forwarded(_));
         let met = if forwarded { space.store.or(asked.met.by(*way), before)? } else { asked.met.by(*way) };
         let before = early.map_or(crate::sets::bdd::Set::NONE, |early| asked.matched.by(early));
-        let matched = if forwarded { space.store.or(asked.matched.by(*way), before)? } else { asked.matched.by(*way) };
+        let matched =
+            if forwarded { space.store.or(asked.matched.by(*way), before)? } else { asked.matched.by(*way) };
         let set = space.store.and(*set, met)?;
         let set = space.store.minus(set, matched)?;
         both.add(space, *way, set)?;
@@ -319,7 +327,9 @@ fn set_later(
         Target::Classify(class) => (Handle(way.priority) != *class, format!("class {class}")),
         _ => return Ok(None),
     };
-    let (Some(step), Some(by)) = (asking.step_of_rule(reader), asking.step_of_rule(setter)) else { return Ok(None) };
+    let (Some(step), Some(by)) = (asking.step_of_rule(reader), asking.step_of_rule(setter)) else {
+        return Ok(None);
+    };
     if !lost || way.dsfield >> 2 != code || way.dropped.is_some() {
         return Ok(None);
     }
@@ -327,7 +337,9 @@ fn set_later(
     Ok(Some(Finding {
         rule: Rule::Rewritten,
         level: Level::Warning,
-        place: at_word(step, "dscp").filter(|_| step.after("dscp").is_some()).or_else(|| at_word(step, "--dscp")),
+        place: at_word(step, "dscp")
+            .filter(|_| step.after("dscp").is_some())
+            .or_else(|| at_word(step, "--dscp")),
         what: format!("what {by} gives this DSCP gets no {what} here: it is set behind this rule"),
         because: format!("a packet comes to this rule first, with the DSCP that it had, and to {by} later"),
         witness: witness(&candidate, &format!("its queue with DSCP {code:#04x} and without {what}")),

@@ -42,8 +42,8 @@ fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
     let mut finding = finding(Rule::Flush, Level::Warning, step.place.clone(), what, because, witness);
     finding.fix = Some(Fix {
         what: format!(
-            "keep the rules in a chain of their own (-t {table} -N QOS, and -j QOS where they hang now), and flush that: \
-             -t {table} -F QOS"
+            "keep the rules in a chain of their own (-t {table} -N QOS, and -j QOS where they hang now), \
+            and flush that: -t {table} -F QOS"
         ),
         edits: Vec::new(),
     });
@@ -64,7 +64,8 @@ fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usiz
         target: Some(Target::Return),
         ..NfRule::default()
     };
-    let chains: Vec<String> = gateway.table(ipv6, table).chains().iter().map(|chain| chain.name.clone()).collect();
+    let chains: Vec<String> =
+        gateway.table(ipv6, table).chains().iter().map(|chain| chain.name.clone()).collect();
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let foreign = chains.iter().map(|chain| {
         let command = NfCommand::Append(chain.clone(), rule.clone());
@@ -72,10 +73,12 @@ fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usiz
     });
     for op in foreign.chain(reading.ops.iter().cloned()) {
         // What is refused now is so because of the rules that are there.
-        let _ = gateway.apply(World { now: crate::reading::CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
+        let _ = gateway
+            .apply(World { now: crate::reading::CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
     }
-    let count =
-        |chain: &tidegate_classify::netfilter::Chain| chain.rules.iter().filter(|counted| counted.rule == rule).count();
+    let count = |chain: &tidegate_classify::netfilter::Chain| {
+        chain.rules.iter().filter(|counted| counted.rule == rule).count()
+    };
     let left = gateway.table(ipv6, table).chains().iter().map(count).sum();
     Some((chains.len(), left))
 }
@@ -88,16 +91,20 @@ fn everywhere(reading: &Reading) -> Vec<Finding> {
         .enumerate()
         .filter_map(|(at, op)| match op {
             Op::Netfilter(NfOp {
-                command: NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule), ..
+                command: NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule),
+                ..
             }) => Some((at, chain.as_str(), rule)),
             _ => None,
         })
         .collect();
-    let asks = |rule: &NfRule| rule.matches.iter().any(|m| matches!(m.what, Condition::In(_) | Condition::Out(_)));
-    let marks =
-        |rule: &NfRule| rule.targets().any(|target| matches!(target, Target::Mark { .. } | Target::Classify(_)));
+    let asks =
+        |rule: &NfRule| rule.matches.iter().any(|m| matches!(m.what, Condition::In(_) | Condition::Out(_)));
+    let marks = |rule: &NfRule| {
+        rule.targets().any(|target| matches!(target, Target::Mark { .. } | Target::Classify(_)))
+    };
     let built_in = |chain: &str| ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain);
-    let asking: BTreeSet<&str> = rules.iter().filter(|(_, _, rule)| asks(rule)).map(|(_, chain, _)| *chain).collect();
+    let asking: BTreeSet<&str> =
+        rules.iter().filter(|(_, _, rule)| asks(rule)).map(|(_, chain, _)| *chain).collect();
     let lone = rules.iter().filter(|(_, chain, rule)| {
         built_in(chain)
             && marks(rule)

@@ -1,4 +1,5 @@
-//! C3, and R2 again: rules by shape (short acknowledgements, all of UDP) that today's packets do not have any more.
+//! C3, and R2 again: rules by shape (short acknowledgements, all of UDP) that today's packets do not have any
+//! more.
 
 use super::asking::Asking;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
@@ -13,7 +14,8 @@ use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, NfCommand, NfOp, Rule as NfRule};
 use tidegate_policy::{ClassParams, FilterParams, Op, U32Key};
 
-/// An acknowledgement with timestamps (RFC 7323), and with two SACK blocks besides (RFC 2018), as they are sent while packets are lost.
+/// An acknowledgement with timestamps (RFC 7323), and with two SACK blocks besides (RFC 2018), as they are
+/// sent while packets are lost.
 const PLAIN: u16 = 52;
 const LONG: u16 = 72;
 const DOWNLOAD: &str = "tcp 192.168.1.10:40000 > 198.51.100.7:443 ack";
@@ -43,9 +45,9 @@ fn class_of(asking: &mut Asking<'_>, words: &str, device: &str) -> Option<(Handl
 /// The rules that were put into chains, with their commands.
 fn rules(reading: &Reading) -> impl Iterator<Item = (&NfRule, &Step)> {
     reading.ops.iter().enumerate().filter_map(|(at, op)| match op {
-        Op::Netfilter(NfOp { command: NfCommand::Append(_, rule) | NfCommand::Insert(_, _, rule), .. }) => {
-            Some((rule, reading.step_of(at)?))
-        }
+        Op::Netfilter(NfOp {
+            command: NfCommand::Append(_, rule) | NfCommand::Insert(_, _, rule), ..
+        }) => Some((rule, reading.step_of(at)?)),
         _ => None,
     })
 }
@@ -54,25 +56,32 @@ fn rules(reading: &Reading) -> impl Iterator<Item = (&NfRule, &Step)> {
 fn long_acknowledgements(asking: &mut Asking<'_>, device: &str) -> Option<Finding> {
     let reading = asking.reading;
     let is_ack = |rule: &NfRule| {
-        rule.matches.iter().any(|m| !m.not && matches!(m.what, Condition::TcpFlags(mask, ACK) if mask & ACK != 0))
+        rule.matches
+            .iter()
+            .any(|m| !m.not && matches!(m.what, Condition::TcpFlags(mask, ACK) if mask & ACK != 0))
     };
     let length = |rule: &NfRule| {
         rule.matches.iter().find_map(|m| match m.what {
-            Condition::Length(low, high) if !m.not && low <= PLAIN && (PLAIN..LONG).contains(&high) => Some(high),
+            Condition::Length(low, high) if !m.not && low <= PLAIN && (PLAIN..LONG).contains(&high) => {
+                Some(high)
+            }
             _ => None,
         })
     };
-    let (step, high) = rules(reading).find_map(|(rule, step)| Some((step, length(rule).filter(|_| is_ack(rule))?)))?;
+    let (step, high) =
+        rules(reading).find_map(|(rule, step)| Some((step, length(rule).filter(|_| is_ack(rule))?)))?;
     let (plain, _) = class_of(asking, &format!("{DOWNLOAD} len {PLAIN}"), device)?;
     let (long, packet) = class_of(asking, &format!("{DOWNLOAD} len {LONG}"), device)?;
-    let word = step.words.iter().find(|word| word.text.ends_with(&high.to_string()) && word.text.contains(':'));
+    let word =
+        step.words.iter().find(|word| word.text.ends_with(&high.to_string()) && word.text.contains(':'));
     (plain != long).then(|| Finding {
         rule: Rule::Shapes,
         level: Level::Warning,
         place: word.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
         what: format!("acknowledgements of more than {high} bytes are not taken for such"),
         because: format!(
-            "with timestamps and two SACK blocks they have {LONG}: just while packets are lost, they wait in {long} instead of {plain}"
+            "with timestamps and two SACK blocks they have {LONG}: just while packets are lost, they wait \
+            in {long} instead of {plain}"
         ),
         witness: Some(Witness::Packet { packet, went: long.to_string() }),
         fix: Some(Fix { what: "take up to 100 bytes: --length 40:100".into(), edits: Vec::new() }),
@@ -92,17 +101,20 @@ fn all_of_udp(asking: &mut Asking<'_>, device: &str) -> Option<Finding> {
         return None;
     }
     let named = |rule: &NfRule| rule.matches.iter().any(|m| asks_for_ports(&m.what));
-    let udp_only = |rule: &NfRule| rule.matches.iter().any(|m| !m.not && m.what == Condition::Protocol(proto::UDP));
+    let udp_only =
+        |rule: &NfRule| rule.matches.iter().any(|m| !m.not && m.what == Condition::Protocol(proto::UDP));
     let class = reading.class(device, udp)?;
     let leading = reading.rules_to(class);
-    let (_, step) = rules(reading).find(|(rule, _)| udp_only(rule) && !named(rule) && leading.contains(rule))?;
+    let (_, step) =
+        rules(reading).find(|(rule, _)| udp_only(rule) && !named(rule) && leading.contains(rule))?;
     Some(Finding {
         rule: Rule::Intent,
         level: Level::Warning,
         place: step.place.clone(),
         what: format!("all of UDP goes to {udp}, before what is carried by TCP"),
         because: format!(
-            "browsers carry the web over UDP today (QUIC, RFC 9000): its uploads wait in {udp} with the calls, and TCP's in {tcp} behind them"
+            "browsers carry the web over UDP today (QUIC, RFC 9000): its uploads wait in {udp} with the \
+            calls, and TCP's in {tcp} behind them"
         ),
         witness: Some(Witness::Packet { packet, went: udp.to_string() }),
         fix: Some(Fix { what: "leave QUIC out: ! --dport 443".into(), edits: Vec::new() }),
@@ -125,14 +137,18 @@ fn asks_for_ports(what: &Condition) -> bool {
     )
 }
 
-/// A filter of u32 for short TCP packets that does not ask for the ACK flag alone: the first packet of every connection fits too.
+/// A filter of u32 for short TCP packets that does not ask for the ACK flag alone: the first packet of every
+/// connection fits too.
 fn anything_short(asking: &mut Asking<'_>, at: usize) -> Option<Finding> {
     let reading = asking.reading;
     let dump: &FilterDump = &reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return None };
     let has = |offset: i32, mask: u32, value: u32| {
         u32.keys.iter().any(|key: &U32Key| {
-            key.offset == offset && key.offset_mask == 0 && key.mask & mask == mask && key.value & mask == value
+            key.offset == offset
+                && key.offset_mask == 0
+                && key.mask & mask == mask
+                && key.value & mask == value
         })
     };
     let flags = u32.keys.iter().any(|key| key.offset == 32 || key.offset_mask != 0 && key.offset == 12);
@@ -147,7 +163,9 @@ fn anything_short(asking: &mut Asking<'_>, at: usize) -> Option<Finding> {
         level: Level::Note,
         place: step.place.clone(),
         what: "the filter takes every short TCP packet for an acknowledgement".into(),
-        because: "the flags are not asked for: connections are opened, and short data sent, in that class too".into(),
+        because:
+            "the flags are not asked for: connections are opened, and short data sent, in that class too"
+                .into(),
         witness: Some(Witness::Packet { packet, went: class.to_string() }),
         fix: Some(Fix { what: "ask for ACK alone: match u8 0x10 0xff at 33".into(), edits: Vec::new() }),
     })

@@ -10,8 +10,8 @@ use tidegate_policy::Kind;
 use tidegate_policy::spec::{OptionSpec, Takes};
 use tidegate_syntax::units;
 
-/// Figures in unexpected units. What one line says of several figures is one mistake, and so is a value that several
-/// lines have from the same place, or repeat.
+/// Figures in unexpected units. What one line says of several figures is one mistake, and so is a value that
+/// several lines have from the same place, or repeat.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     // What was made to see whether it can be, and is gone again, does no harm.
     let lasting = reading.lasting();
@@ -22,7 +22,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         for unit in units_of(step) {
             let key = (unit.meant, unit.value.text.clone());
             let same = known.get(&key).copied();
-            let here = found.iter().skip(first).position(|other| other.meant == unit.meant).map(|at| at + first);
+            let here =
+                found.iter().skip(first).position(|other| other.meant == unit.meant).map(|at| at + first);
             match same.or(here) {
                 Some(at) => {
                     known.insert(key, at);
@@ -81,13 +82,17 @@ fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
     let mut because = unit.meant.because().to_owned();
     // Each value once, however often it stands there.
     let mut values: BTreeSet<&str> = BTreeSet::from([unit.value.text.as_str()]);
-    let other: Vec<&Unit<'_>> = unit.joined.iter().filter(|other| values.insert(other.value.text.as_str())).collect();
+    let other: Vec<&Unit<'_>> =
+        unit.joined.iter().filter(|other| values.insert(other.value.text.as_str())).collect();
     let different: Vec<&str> = other.iter().map(|other| other.what.as_str()).collect();
     if !different.is_empty() {
         because.push_str(&format!("; {}", different.join(", ")));
     }
     // Of one value that several commands use, its place tells.
-    let apart = unit.joined.iter().filter(|other| other.value.place.is_none() || other.value.place != unit.value.place);
+    let apart = unit
+        .joined
+        .iter()
+        .filter(|other| other.value.place.is_none() || other.value.place != unit.value.place);
     let mut lines: Vec<String> = apart.filter_map(|other| reading.line(other.step)).collect();
     let own = reading.line(unit.step);
     lines.retain(|line| Some(line) != own.as_ref());
@@ -114,9 +119,11 @@ fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
 /// Rates and times in a command whose unit is unexpected.
 fn units_of(step: &Step) -> Vec<Unit<'_>> {
     let pairs = step.words.windows(2);
-    let said = pairs.filter_map(|pair| rate(step, &pair[0], &pair[1]).or_else(|| time(step, &pair[0], &pair[1])));
+    let said =
+        pairs.filter_map(|pair| rate(step, &pair[0], &pair[1]).or_else(|| time(step, &pair[0], &pair[1])));
     // netem's delay may have a second time behind it, by which it varies.
-    let varies = step.words.windows(3).filter(|words| words[0].text == "delay" && kind_of(step) == Some(Kind::Netem));
+    let varies =
+        step.words.windows(3).filter(|words| words[0].text == "delay" && kind_of(step) == Some(Kind::Netem));
     said.chain(varies.filter_map(|words| in_micros(step, "delay's jitter", &words[2]))).collect()
 }
 
@@ -178,8 +185,8 @@ fn in_micros<'r>(step: &'r Step, what: &str, value: &'r Word) -> Option<Unit<'r>
     })
 }
 
-/// Is the keyword followed by a time whose bare number is microseconds? The kind's table says so, except where a kind
-/// reads several words by itself.
+/// Is the keyword followed by a time whose bare number is microseconds? The kind's table says so, except
+/// where a kind reads several words by itself.
 fn takes_time(step: &Step, keyword: &str) -> bool {
     match takes(step, keyword) {
         Some((_, Takes::Time | Takes::TimeOrPackets)) => true,
@@ -199,7 +206,8 @@ fn takes_rate(step: &Step, keyword: &str) -> bool {
     }
 }
 
-/// The kind that a command names, and what follows a keyword of it; a word inside a curve stands for the curve.
+/// The kind that a command names, and what follows a keyword of it; a word inside a curve stands for the
+/// curve.
 fn takes(step: &Step, keyword: &str) -> Option<(Kind, Takes)> {
     let kind = kind_of(step)?;
     let spec = kind.spec();

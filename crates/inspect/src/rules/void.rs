@@ -61,8 +61,8 @@ fn framing(qdisc: &QdiscDump, cake: &CakeParams, step: &Step) -> Option<Finding>
         Level::Note,
         word.place.clone().or_else(|| step.place.clone()),
         format!("`{}` counts for nothing: cake {} has no bandwidth", word.text, qdisc.handle),
-        "what a packet takes of the link is charged by cake's own shaper, which is off; where another qdisc holds the \
-         rate, it is said there (overhead and linklayer of htb and tbf, or stab)"
+        "what a packet takes of the link is charged by cake's own shaper, which is off; where another qdisc \
+        holds the rate, it is said there (overhead and linklayer of htb and tbf, or stab)"
             .into(),
         "bandwidth unlimited".into(),
     ))

@@ -1,16 +1,17 @@
-//! Sets and maps over strings of bits, as decision diagrams (Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", 1986;
-//! with several terminals: Fujita, McGeer and Yang, 1997).
+//! Sets and maps over strings of bits, as decision diagrams (Bryant, "Graph-Based Algorithms for Boolean
+//! Function Manipulation", 1986; with several terminals: Fujita, McGeer and Yang, 1997).
 //!
-//! A diagram asks bits in ascending order of their number; equal diagrams are one node, so that equality and emptiness are a look at
-//! a number. A [`Set`] ends in no or yes, a [`Map`] in numbers of its owner's. Nodes are never given back: a store is made for one
-//! question and thrown away. It holds a limited number of nodes; beyond, every operation answers [`TooLarge`] and nothing is guessed.
+//! A diagram asks bits in ascending order of their number; equal diagrams are one node, so that equality and
+//! emptiness are a look at a number. A [`Set`] ends in no or yes, a [`Map`] in numbers of its owner's. Nodes
+//! are never given back: a store is made for one question and thrown away. It holds a limited number of
+//! nodes; beyond, every operation answers [`TooLarge`] and nothing is guessed.
 
 use std::collections::BTreeMap;
 
 /// Nodes of a store at most: some 60 MB with its tables.
 const MOST_NODES: usize = 1 << 21;
-/// Steps of a store at most, in each of which a node is looked for: some seconds. A diagram may stay small while many questions about
-/// it are asked.
+/// Steps of a store at most, in each of which a node is looked for: some seconds. A diagram may stay small
+/// while many questions about it are asked.
 const MOST_STEPS: u64 = 1 << 24;
 /// Entries of the computed table at first, and at most.
 const COMPUTED: (usize, usize) = (1 << 12, 1 << 19);
@@ -139,18 +140,22 @@ impl Store {
         Ok(Set(set))
     }
 
-    /// Where the number that bits `from..from + width` spell, the highest first, lies between the two, both included.
+    /// Where the number that bits `from..from + width` spell, the highest first, lies between the two, both
+    /// included.
     pub(crate) fn range(&mut self, from: u16, width: u16, low: u64, high: u64) -> Result<Set, TooLarge> {
         let (mut least, mut most) = (YES, YES);
         for place in 0..width {
             let bit = from + width - 1 - place;
-            least = if low >> place & 1 == 1 { self.node(bit, NO, least)? } else { self.node(bit, least, YES)? };
-            most = if high >> place & 1 == 1 { self.node(bit, YES, most)? } else { self.node(bit, most, NO)? };
+            least =
+                if low >> place & 1 == 1 { self.node(bit, NO, least)? } else { self.node(bit, least, YES)? };
+            most =
+                if high >> place & 1 == 1 { self.node(bit, YES, most)? } else { self.node(bit, most, NO)? };
         }
         self.and(Set(least), Set(most))
     }
 
-    /// One of its bit strings: bits that do not matter are missing, and where both values would do, `prefer` is asked.
+    /// One of its bit strings: bits that do not matter are missing, and where both values would do, `prefer`
+    /// is asked.
     pub(crate) fn pick(&self, set: Set, prefer: impl Fn(u16) -> bool) -> Option<Vec<Literal>> {
         let (mut at, mut literals) = (set.0, Vec::new());
         while at < TERMINAL {
@@ -173,7 +178,12 @@ impl Store {
     }
 
     /// The map with another number within a set, as a function of the one it had.
-    pub(crate) fn alter(&mut self, map: Map, within: Set, change: &mut dyn FnMut(u32) -> u32) -> Result<Map, TooLarge> {
+    pub(crate) fn alter(
+        &mut self,
+        map: Map,
+        within: Set,
+        change: &mut dyn FnMut(u32) -> u32,
+    ) -> Result<Map, TooLarge> {
         self.walks += 1;
         let walk = self.walks;
         let end = &mut |within: u32, map: u32| match (within, map) {
@@ -297,7 +307,12 @@ impl Store {
     }
 
     /// Two ordered lists of parts under a bit.
-    fn joined(&mut self, bit: u16, low: &[(u32, u32)], high: &[(u32, u32)]) -> Result<Vec<(u32, u32)>, TooLarge> {
+    fn joined(
+        &mut self,
+        bit: u16,
+        low: &[(u32, u32)],
+        high: &[(u32, u32)],
+    ) -> Result<Vec<(u32, u32)>, TooLarge> {
         let (mut low, mut high) = (low.iter().peekable(), high.iter().peekable());
         let mut whole = Vec::with_capacity(low.len().max(high.len()));
         loop {
@@ -391,9 +406,9 @@ impl Store {
 
 /// A place for a question, before wrapping.
 fn spread(key: [u32; 4]) -> usize {
-    let mixed = key
-        .iter()
-        .fold(0u64, |mixed, word| (mixed ^ u64::from(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23));
+    let mixed = key.iter().fold(0u64, |mixed, word| {
+        (mixed ^ u64::from(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
+    });
     (mixed ^ mixed >> 29) as usize
 }
 
@@ -493,7 +508,10 @@ mod tests {
             }
             let (within, inside) = random_cube(&mut store, &mut draws);
             let odd = store.select(map, within, &mut |n| n % 2 == 1).expect("it is small");
-            agree(&store, &(odd, truth.iter().zip(&inside).map(|(n, inside)| *inside && n % 2 == 1).collect()));
+            agree(
+                &store,
+                &(odd, truth.iter().zip(&inside).map(|(n, inside)| *inside && n % 2 == 1).collect()),
+            );
             let parts = store.split(map, within, &|n| n % 5).expect("it is small");
             for group in 0..5 {
                 let part = parts.get(&group).copied().unwrap_or(Set::NONE);
@@ -533,7 +551,8 @@ mod tests {
         assert!(asked.is_some() && store.steps > 50 && store.steps < 60, "{asked:?}, {} steps", store.steps);
         // It goes on deciding nothing, rather than something wrong.
         let (all, none) = (store.range(0, BITS, 3, 9), store.range(0, BITS, 4, 200));
-        let both = all.and_then(|all| none.map(|none| (all, none))).and_then(|(all, none)| store.and(all, none));
+        let both =
+            all.and_then(|all| none.map(|none| (all, none))).and_then(|(all, none)| store.and(all, none));
         assert_eq!(both, Err(TooLarge));
     }
 }

@@ -1,7 +1,7 @@
 //! What of a packet policies ask about, as numbered bits: the order in which diagrams ask them.
 //!
-//! What tells filters apart stands first (which protocol, which DSCP, whose address, which port), what constrains everybody alike last
-//! (lengths, what is known of the connection), so that sets share their ends.
+//! What tells filters apart stands first (which protocol, which DSCP, whose address, which port), what
+//! constrains everybody alike last (lengths, what is known of the connection), so that sets share their ends.
 
 use crate::packet::Packet;
 use crate::sets::bdd::Literal;
@@ -42,7 +42,8 @@ fields! {
     Length 16 "IPv4's total length, IPv6's payload length; of others the octets there are.",
     State 3 "What it is to its connection, as a number of the space's.",
     Input 8 "The device it came in by, as a number of the space's.",
-    Carried 72 "What the connection has carried: for each way of counting, an interval as a number of the space's.",
+    Carried 72 "What the connection has carried: for each way of counting, an interval as a number of the \
+    space's.",
     Connmark 10 "The mark that its connection had, as a number of the space's.",
 }
 

@@ -1,5 +1,5 @@
-//! Exact sets of packets: decision diagrams (`bdd.rs`) over the bits that policies ask for (`field.rs`), what filters and rules ask as
-//! sets (`set.rs`), and a plain packet out of any set (`pick.rs`).
+//! Exact sets of packets: decision diagrams (`bdd.rs`) over the bits that policies ask for (`field.rs`), what
+//! filters and rules ask as sets (`set.rs`), and a plain packet out of any set (`pick.rs`).
 
 pub(crate) mod bdd;
 pub(crate) mod field;

@@ -28,7 +28,8 @@ const PLAIN: [(Field, u16, u16, u128); 15] = [
     (Field::Transport, 16, 16, 443),
     (Field::Ds, 0, 8, 0),
 ];
-/// Who sends and who receives where nobody asks: a host on a LAN and one of those kept for documents (RFC 1918, 5737, 3849).
+/// Who sends and who receives where nobody asks: a host on a LAN and one of those kept for documents (RFC
+/// 1918, 5737, 3849).
 const V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 168, 1, 10), Ipv4Addr::new(198, 51, 100, 7)];
 const V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 10), Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7)];
@@ -39,8 +40,8 @@ struct Choice {
 }
 
 impl Space {
-    /// A packet of a set, as plain as may be; `None`: there is none, or none that can be described, because the set
-    /// asks for addresses of the link, which packets in words have not.
+    /// A packet of a set, as plain as may be; `None`: there is none, or none that can be described, because
+    /// the set asks for addresses of the link, which packets in words have not.
     pub(crate) fn packet(&mut self, set: Set) -> Result<Option<Packet>, TooLarge> {
         let mut set = set;
         for (field, from, width, value) in PLAIN {
@@ -86,7 +87,12 @@ impl Space {
             ihl,
             // Whatever begins a connection needs no word for it.
             state: state.and_then(|at| STATES.get(at).copied()).filter(|state| *state != Connstate::New),
-            connmark: self.words.connmarks.get(choice.number(Field::Connmark, 0, 10) as usize).copied().unwrap_or(0),
+            connmark: self
+                .words
+                .connmarks
+                .get(choice.number(Field::Connmark, 0, 10) as usize)
+                .copied()
+                .unwrap_or(0),
             carried: self.carried_so_far(choice),
             from: self
                 .words
@@ -133,7 +139,9 @@ impl Choice {
         let head = packet.head();
         (0..Field::Link.width()).all(|at| {
             let octet = head.octet(i32::from(at / 8) - Head::ETHERNET as i32).unwrap_or(0);
-            self.asked.get(&Field::Link.bit(at)).is_none_or(|wanted| (octet >> (7 - at % 8) & 1 == 1) == *wanted)
+            self.asked
+                .get(&Field::Link.bit(at))
+                .is_none_or(|wanted| (octet >> (7 - at % 8) & 1 == 1) == *wanted)
         })
     }
 
@@ -147,7 +155,11 @@ impl Choice {
             let plain = usual >> (127 - bit) & 1 == 1;
             address << 1 | u128::from(self.asked.get(&field.bit(bit)).copied().unwrap_or(plain))
         });
-        if width == 128 { Ipv6Addr::from_bits(address).into() } else { Ipv4Addr::from_bits(address as u32).into() }
+        if width == 128 {
+            Ipv6Addr::from_bits(address).into()
+        } else {
+            Ipv4Addr::from_bits(address as u32).into()
+        }
     }
 
     /// The octets that are asked for and have no name, where the packet that is described so far has others.

@@ -1,7 +1,8 @@
 //! All packets there are, and the sets of them that rules and filters ask for: exact, however many.
 //!
-//! A packet here is one that somebody may send: an IPv4 header says version 4 and at least five words, and a packet is long enough for
-//! its headers and, where its protocol is none we know, for four octets behind them.
+//! A packet here is one that somebody may send: an IPv4 header says version 4 and at least five words, and a
+//! packet is long enough for its headers and, where its protocol is none we know, for four octets behind
+//! them.
 
 use crate::sets::bdd::{Literal, Set, Store, TooLarge};
 use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
@@ -51,7 +52,8 @@ pub(crate) struct Vocabulary {
     pub(crate) inputs: Vec<String>,
     /// Marks that a connection may have.
     pub(crate) connmarks: Vec<u32>,
-    /// For each way of counting what a connection carried, where intervals begin that somebody asks for, 0 first.
+    /// For each way of counting what a connection carried, where intervals begin that somebody asks for, 0
+    /// first.
     pub(crate) counted: Vec<(CountMode, CountDirection, Vec<u64>)>,
 }
 
@@ -78,7 +80,8 @@ pub(crate) struct Asked {
 impl Space {
     pub(crate) fn new(words: Vocabulary) -> Result<Space, TooLarge> {
         let none = Set::NONE;
-        let mut space = Space { store: Store::default(), words, v4: none, v6: none, other: none, connected: none };
+        let mut space =
+            Space { store: Store::default(), words, v4: none, v6: none, other: none, connected: none };
         let known = space.known_words()?;
         for (layout, into) in [(Layout::V4, 0), (Layout::V6, 1), (Layout::Other, 2)] {
             let formed = match layout {
@@ -121,7 +124,8 @@ impl Space {
         if (rewrite.flip ^ value) & mask & !rewrite.keep != 0 || value & !mask != 0 {
             return Ok(Set::NONE);
         }
-        let literals = Field::Ds.literals(0, 8, u128::from(value ^ rewrite.flip), u128::from(mask & rewrite.keep));
+        let literals =
+            Field::Ds.literals(0, 8, u128::from(value ^ rewrite.flip), u128::from(mask & rewrite.keep));
         self.store.cube(&literals)
     }
 
@@ -159,9 +163,14 @@ impl Space {
         Ok(asked)
     }
 
-    /// The set that a condition on a packet's own octets names; `None`: it is about something else, or about the DS field, which may
-    /// change on the way.
-    pub(crate) fn condition(&mut self, what: &Condition, v6: bool, view: View) -> Result<Option<Set>, TooLarge> {
+    /// The set that a condition on a packet's own octets names; `None`: it is about something else, or about
+    /// the DS field, which may change on the way.
+    pub(crate) fn condition(
+        &mut self,
+        what: &Condition,
+        v6: bool,
+        view: View,
+    ) -> Result<Option<Set>, TooLarge> {
         let set = match what {
             Condition::Comment(_) | Condition::Protocol(0) => Set::ALL,
             Condition::Protocol(number) => self.is(Field::Protocol, u128::from(*number))?,
@@ -183,15 +192,20 @@ impl Space {
                 }
             }
             Condition::Connstate(_) | Condition::State(_) | Condition::Connbytes(_) => return Ok(None),
-            Condition::Mark(..) | Condition::Connmark(..) | Condition::Dscp(_) | Condition::Tos(..) => return Ok(None),
-            Condition::In(_) | Condition::Out(_) | Condition::Version6(_) | Condition::Any(_) => return Ok(None),
+            Condition::Mark(..) | Condition::Connmark(..) | Condition::Dscp(_) | Condition::Tos(..) => {
+                return Ok(None);
+            }
+            Condition::In(_) | Condition::Out(_) | Condition::Version6(_) | Condition::Any(_) => {
+                return Ok(None);
+            }
         };
         Ok(Some(set))
     }
 
     /// The packets that came in by a device whose name fits.
     pub(crate) fn came_in(&mut self, fits: impl Fn(&str) -> bool) -> Result<Set, TooLarge> {
-        let fitting: Vec<usize> = (0..self.words.inputs.len()).filter(|at| fits(&self.words.inputs[*at])).collect();
+        let fitting: Vec<usize> =
+            (0..self.words.inputs.len()).filter(|at| fits(&self.words.inputs[*at])).collect();
         let mut set = Set::NONE;
         for at in fitting {
             let one = self.is(Field::Input, at as u128)?;
@@ -234,7 +248,13 @@ impl Space {
     }
 
     /// Packets with ports that show them, one of which is in a range.
-    fn ports(&mut self, ranges: &[(u16, u16)], places: &[u16], view: View, v6: bool) -> Result<Set, TooLarge> {
+    fn ports(
+        &mut self,
+        ranges: &[(u16, u16)],
+        places: &[u16],
+        view: View,
+        v6: bool,
+    ) -> Result<Set, TooLarge> {
         let mut set = Set::NONE;
         for (low, high) in ranges {
             for place in places {
@@ -259,7 +279,8 @@ impl Space {
             Set::ALL
         } else {
             let is = self.store.cube(&Field::Transport.literals(0, 8, u128::from(kind), 0xff))?;
-            let code = self.store.range(Field::Transport.bit(8), 8, u64::from(codes.0), u64::from(codes.1))?;
+            let code =
+                self.store.range(Field::Transport.bit(8), 8, u64::from(codes.0), u64::from(codes.1))?;
             self.store.and(is, code)?
         };
         self.shown(set, &[proto::ICMP, proto::ICMPV6], v6)
@@ -320,7 +341,12 @@ impl Space {
         Ok(Asked { matched: self.store.minus(held, ended)?, ended })
     }
 
-    fn asked_so_far(&mut self, among: Set, possible: bool, literals: &BTreeMap<u16, bool>) -> Result<Set, TooLarge> {
+    fn asked_so_far(
+        &mut self,
+        among: Set,
+        possible: bool,
+        literals: &BTreeMap<u16, bool>,
+    ) -> Result<Set, TooLarge> {
         if !possible {
             return Ok(Set::NONE);
         }
@@ -416,7 +442,13 @@ fn reaches(offset: i32) -> bool {
 }
 
 /// Adds what a key asks of packets of a layout; false: no packet is so.
-fn take_in(literals: &mut BTreeMap<u16, bool>, layout: Layout, key: &U32Key, view: View, rewrite: Rewrite) -> bool {
+fn take_in(
+    literals: &mut BTreeMap<u16, bool>,
+    layout: Layout,
+    key: &U32Key,
+    view: View,
+    rewrite: Rewrite,
+) -> bool {
     // The engine compares the masked difference, so bits of the value outside the mask do not matter.
     (0..32).filter(|at| key.mask >> (31 - at) & 1 == 1).all(|at: u16| {
         let wanted = key.value >> (31 - at) & 1 == 1;

@@ -1,4 +1,5 @@
-//! All packets at once through the filters of one qdisc or class: which each of them asks for, gets, and where they go.
+//! All packets at once through the filters of one qdisc or class: which each of them asks for, gets, and
+//! where they go.
 
 use crate::sets::bdd::{Map, Set, TooLarge};
 use crate::sets::field::View;
@@ -71,7 +72,9 @@ impl List {
                     prefs.push(Pref { protocol: dump.protocol, kind: dump.kind, filters: Vec::new() });
                 }
                 FilterEntry::U32Table { .. } => {}
-                FilterEntry::Filter { .. } => prefs.last_mut().into_iter().for_each(|pref| pref.filters.push(at)),
+                FilterEntry::Filter { .. } => {
+                    prefs.last_mut().into_iter().for_each(|pref| pref.filters.push(at))
+                }
             }
         }
         List { prefs }
@@ -209,7 +212,13 @@ impl Lists<'_> {
     }
 
     /// flow and matchall: every packet; all others: any.
-    fn others(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
+    fn others(
+        &mut self,
+        pref: &Pref,
+        among: Before,
+        live: Set,
+        listed: &mut Listed,
+    ) -> Result<Set, TooLarge> {
         let mut live = live;
         for at in &pref.filters {
             let Some((_, params, actions)) = entry(&self.filters[*at]) else { continue };
@@ -229,7 +238,14 @@ impl Lists<'_> {
     }
 
     /// Notes what a filter got; what it decides about is no longer there for others.
-    fn take(&mut self, at: usize, met: Met, said: Said, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
+    fn take(
+        &mut self,
+        at: usize,
+        met: Met,
+        said: Said,
+        live: Set,
+        listed: &mut Listed,
+    ) -> Result<Set, TooLarge> {
         listed.filters.push((at, met));
         match said {
             Said::Goes(verdict) if !met.matched.is_empty() => {
@@ -257,7 +273,8 @@ fn entry(dump: &FilterDump) -> Option<(u32, &FilterParams, &[ActionDump])> {
     }
 }
 
-/// What actions make of a filter's verdict. One that changes what later filters see is more than this walk follows.
+/// What actions make of a filter's verdict. One that changes what later filters see is more than this walk
+/// follows.
 fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<Said, TooLarge> {
     if passed_over {
         return Ok(Said::Goes(verdict));
@@ -281,10 +298,12 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
         let mut ends = true;
         for control in &controls {
             match control {
-                // Whoever asks all filters anew with the same packet ends there again, until the kernel gives up. A policer may
-                // answer otherwise the second time.
+                // Whoever asks all filters anew with the same packet ends there again, until the kernel gives
+                // up. A policer may answer otherwise the second time.
                 Control::Drop | Control::Reclassify => verdicts.push(Verdict::Drop),
-                Control::Stolen | Control::Trap | Control::Number(Control::QUEUED) => verdicts.push(Verdict::Drop),
+                Control::Stolen | Control::Trap | Control::Number(Control::QUEUED) => {
+                    verdicts.push(Verdict::Drop)
+                }
                 Control::Pass => verdicts.push(verdict.clone()),
                 Control::Continue | Control::Number(_) if controls.len() == 1 && verdicts.is_empty() => {
                     return Ok(Said::No);
@@ -296,9 +315,8 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
         }
         if ends {
             return Ok(match &controls[..] {
-                [Control::Continue | Control::Number(_), ..] | [_, Control::Continue | Control::Number(_)] => {
-                    Said::Open(verdicts)
-                }
+                [Control::Continue | Control::Number(_), ..]
+                | [_, Control::Continue | Control::Number(_)] => Said::Open(verdicts),
                 _ => among(verdicts),
             });
         }

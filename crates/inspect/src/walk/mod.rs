@@ -1,7 +1,9 @@
-//! All packets at once through netfilter's tables: which of them meet and match each rule, and what they carry afterwards.
+//! All packets at once through netfilter's tables: which of them meet and match each rule, and what they
+//! carry afterwards.
 //!
-//! What rules write on a packet (marks, the DS field, a priority) is a [`State`]; a map tells the state of each packet. A rule's
-//! conditions on octets are a set; its conditions on what was written are looked up in the map, within that set only.
+//! What rules write on a packet (marks, the DS field, a priority) is a [`State`]; a map tells the state of
+//! each packet. A rule's conditions on octets are a set; its conditions on what was written are looked up in
+//! the map, within that set only.
 
 pub(crate) mod list;
 pub(crate) mod tree;
@@ -214,7 +216,14 @@ impl Walk<'_> {
     }
 
     /// What a rule asks of the packets in its chain, and which of those that are still here it matches.
-    fn met(&mut self, rule: &Rule, stand: Stand<'_>, entered: Set, here: Set, states: Map) -> Result<Met, TooLarge> {
+    fn met(
+        &mut self,
+        rule: &Rule,
+        stand: Stand<'_>,
+        entered: Set,
+        here: Set,
+        states: Map,
+    ) -> Result<Met, TooLarge> {
         let (mut asked, mut later) = (entered, Vec::new());
         for m in &rule.matches {
             match self.plain(&m.what, stand)? {
@@ -262,7 +271,8 @@ impl Walk<'_> {
             Condition::Connmark(value, mask) => {
                 let known = self.tracked(of, map)?;
                 let states = &*self.states;
-                let held = self.space.store.select(map, known, &mut |n| states.get(n).connmark & mask == *value)?;
+                let held =
+                    self.space.store.select(map, known, &mut |n| states.get(n).connmark & mask == *value)?;
                 return Ok(Truth { held, known });
             }
             Condition::Connbytes(asked) => {
@@ -330,12 +340,15 @@ impl Walk<'_> {
         let leaves = match target {
             Target::Log { .. } | Target::Tcpmss(_) => return Ok(()),
             Target::Jump(name) | Target::Goto(name) => {
-                let Some(called) = stand.table.chains().iter().find(|chain| chain.name == *name) else { return Ok(()) };
+                let Some(called) = stand.table.chains().iter().find(|chain| chain.name == *name) else {
+                    return Ok(());
+                };
                 let below = self.chain(stand, called, matched, states, depth + 1)?;
                 let back = self.space.store.or(below.here, below.returned)?;
                 inside.here = self.space.store.minus(inside.here, matched)?;
                 inside.accepted = self.space.store.or(inside.accepted, below.accepted)?;
-                let goes_on = if matches!(target, Target::Jump(_)) { &mut inside.here } else { &mut inside.returned };
+                let goes_on =
+                    if matches!(target, Target::Jump(_)) { &mut inside.here } else { &mut inside.returned };
                 *goes_on = self.space.store.or(*goes_on, back)?;
                 return Ok(());
             }
@@ -382,7 +395,12 @@ impl Walk<'_> {
 
 impl Space {
     /// A set by what became of the DS field.
-    pub(crate) fn by_rewrite(&mut self, states: &States, of: Set, map: Map) -> Result<Vec<(Rewrite, Set)>, TooLarge> {
+    pub(crate) fn by_rewrite(
+        &mut self,
+        states: &States,
+        of: Set,
+        map: Map,
+    ) -> Result<Vec<(Rewrite, Set)>, TooLarge> {
         let same = states.all.iter().all(|state| state.ds == Rewrite::NONE);
         if same {
             return Ok(vec![(Rewrite::NONE, of)]);
@@ -397,7 +415,12 @@ impl Space {
     }
 
     /// All packets of a set with nothing written on them but the mark that their connection has.
-    pub(crate) fn begin(&mut self, states: &mut States, set: Set, priority: Priority) -> Result<Passing, TooLarge> {
+    pub(crate) fn begin(
+        &mut self,
+        states: &mut States,
+        set: Set,
+        priority: Priority,
+    ) -> Result<Passing, TooLarge> {
         let mut map = Map::constant(states.number(State { priority, ..State::BARE }));
         let connmarks = self.words.connmarks.clone();
         for (at, connmark) in connmarks.into_iter().enumerate() {

@@ -190,9 +190,15 @@ impl Tree<'_> {
                 if at.qdisc.kind.classes() != tidegate_policy::Classes::One {
                     return Ok(());
                 }
-                let below = self.reading.qdiscs.iter().filter(|qdisc| qdisc.dev == at.dev && hangs_on(qdisc, at.qdisc));
+                let below = self
+                    .reading
+                    .qdiscs
+                    .iter()
+                    .filter(|qdisc| qdisc.dev == at.dev && hangs_on(qdisc, at.qdisc));
                 let below: Vec<&QdiscDump> = below.collect();
-                below.into_iter().try_for_each(|qdisc| self.qdisc(Within { qdisc, depth: at.depth + 1, ..at }, set))
+                below
+                    .into_iter()
+                    .try_for_each(|qdisc| self.qdisc(Within { qdisc, depth: at.depth + 1, ..at }, set))
             }
         }
     }
@@ -232,7 +238,8 @@ impl Tree<'_> {
         self.default(at, undecided)
     }
 
-    /// Asks the filters of the root or of an inner class; what they say nothing about comes back, for the default.
+    /// Asks the filters of the root or of an inner class; what they say nothing about comes back, for the
+    /// default.
     fn below_head(
         &mut self,
         at: Within<'_>,
@@ -352,7 +359,8 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// A set by the class that the priority names, if that is one of this qdisc's; [`Handle::NONE`] otherwise.
+    /// A set by the class that the priority names, if that is one of this qdisc's; [`Handle::NONE`]
+    /// otherwise.
     fn by_priority(&mut self, at: Within<'_>, set: Set) -> Result<Vec<(Handle, Set)>, TooLarge> {
         let states = self.lists.states;
         let own = at.qdisc.handle;
@@ -395,7 +403,8 @@ impl Tree<'_> {
             Verdict::Spread(base, count) => {
                 let own = self.classes.get(at.dev).into_iter().flat_map(BTreeMap::keys);
                 let among = |class: &&Handle| {
-                    class.qdisc() == base.qdisc() && u32::from(class.minor().wrapping_sub(base.minor())) < *count
+                    class.qdisc() == base.qdisc()
+                        && u32::from(class.minor().wrapping_sub(base.minor())) < *count
                 };
                 let mut named: Vec<_> = own.filter(among).map(|class| (*class, By::Hash)).collect();
                 if (named.len() as u32) < *count {
@@ -424,7 +433,9 @@ impl Tree<'_> {
         self.seen.classes.entry((place, by)).or_default().add(self.lists.space, self.way, set)?;
         let below = self.reading.index.hung(at.dev, class).map(|at| &self.reading.qdiscs[at]);
         match below {
-            Some(qdisc) if !qdisc.handle.is_none() => self.qdisc(Within { qdisc, depth: at.depth + 1, ..at }, set),
+            Some(qdisc) if !qdisc.handle.is_none() => {
+                self.qdisc(Within { qdisc, depth: at.depth + 1, ..at }, set)
+            }
             _ => Ok(()),
         }
     }

@@ -17,7 +17,8 @@ use tidegate_policy::{Act, Kind};
 
 /// How often the marks that connections may have are looked for anew.
 const MOST_ROUNDS: usize = 5;
-/// Marks that connections may have, and devices that packets may come in by: as many as their fields can tell apart.
+/// Marks that connections may have, and devices that packets may come in by: as many as their fields can tell
+/// apart.
 const MOST_CONNMARKS: usize = 1 << 10;
 const MOST_INPUTS: usize = 1 << 8;
 /// Ways of counting what a connection carried, and intervals of each.
@@ -228,7 +229,13 @@ impl Walked {
         }
     }
 
-    fn hook(&mut self, reading: &Reading, way: usize, hook: Hook<'_>, passing: Passing) -> Result<Passing, TooLarge> {
+    fn hook(
+        &mut self,
+        reading: &Reading,
+        way: usize,
+        hook: Hook<'_>,
+        passing: Passing,
+    ) -> Result<Passing, TooLarge> {
         let Walked { space, states, rules, .. } = self;
         let mut walk = Walk { space, states, rules, way, steps: 0 };
         let came = passing.set;
@@ -314,10 +321,13 @@ impl Walked {
             let before = self.seen.led.len();
             self.leave(reading, way, &to, view, passing, false)?;
             let further = self.seen.led.len() > before;
-            let ifb = reading.gateway.device(&to).is_some_and(|id| reading.gateway.spec(id).kind == DeviceKind::Ifb);
+            let ifb = reading
+                .gateway
+                .device(&to)
+                .is_some_and(|id| reading.gateway.spec(id).kind == DeviceKind::Ifb);
             if ifb && out {
-                // The kernel skips the actions of the first filter that matches, and carries out those of later ones.
-                // What an ifb leads to another comes back to it and is lost there.
+                // The kernel skips the actions of the first filter that matches, and carries out those of
+                // later ones. What an ifb leads to another comes back to it and is lost there.
                 if further || lists_with_actions(reading, &from) > 1 {
                     return Err(TooLarge);
                 }
@@ -349,14 +359,16 @@ impl Walked {
     }
 }
 
-/// Is it left undecided what comes to a device's classes? Where others stand on it, it carries their frames; where it
-/// has SFB among other qdiscs, Linux does not list its classes; and copies of what others carry (`mirred … mirror`) are
-/// not followed.
+/// Is it left undecided what comes to a device's classes? Where others stand on it, it carries their frames;
+/// where it has SFB among other qdiscs, Linux does not list its classes; and copies of what others carry
+/// (`mirred … mirror`) are not followed.
 pub(crate) fn undecided(reading: &Reading, device: &str) -> bool {
     let Some(id) = reading.gateway.device(device) else { return false };
     let carries = reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id));
     let unlisted = |qdisc: &QdiscDump| qdisc.kind == Kind::Sfb && qdisc.parent != Handle::ROOT;
-    carries || copied_to(reading, device) || reading.qdiscs.iter().any(|qdisc| qdisc.dev == device && unlisted(qdisc))
+    carries
+        || copied_to(reading, device)
+        || reading.qdiscs.iter().any(|qdisc| qdisc.dev == device && unlisted(qdisc))
 }
 
 /// How many lists of filters that packets meet as they leave by a device have actions.
@@ -365,7 +377,8 @@ fn lists_with_actions(reading: &Reading, device: &str) -> usize {
         FilterEntry::Filter { actions, .. } => !actions.is_empty(),
         _ => false,
     };
-    let leaving = |dump: &&FilterDump| dump.dev == device && dump.parent != HOOKS && dump.parent != CLSACT_INGRESS;
+    let leaving =
+        |dump: &&FilterDump| dump.dev == device && dump.parent != HOOKS && dump.parent != CLSACT_INGRESS;
     let parents = reading.filters.iter().filter(leaving).filter(acts).map(|dump| dump.parent);
     parents.collect::<BTreeSet<_>>().len()
 }
@@ -373,9 +386,9 @@ fn lists_with_actions(reading: &Reading, device: &str) -> usize {
 /// Does any filter send copies of packets to a device?
 fn copied_to(reading: &Reading, device: &str) -> bool {
     reading.filters.iter().any(|dump| match &dump.entry {
-        FilterEntry::Filter { actions, .. } => actions
-            .iter()
-            .any(|action| matches!(&action.action.act, Act::Mirred(mirred) if mirred.copy && mirred.to == device)),
+        FilterEntry::Filter { actions, .. } => actions.iter().any(
+            |action| matches!(&action.action.act, Act::Mirred(mirred) if mirred.copy && mirred.to == device),
+        ),
         _ => false,
     })
 }
@@ -411,7 +424,8 @@ pub(crate) fn asks_connections(reading: &Reading) -> bool {
             Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_) | Condition::Connbytes(_)
         )
     };
-    let keeps = |target: &Target| matches!(target, Target::Connmark(_) | Target::Notrack(_) | Target::Translate(_));
+    let keeps =
+        |target: &Target| matches!(target, Target::Connmark(_) | Target::Notrack(_) | Target::Translate(_));
     conditions(reading).any(asks) || rules(reading).any(|rule| rule.targets().any(keeps))
 }
 
@@ -422,8 +436,8 @@ pub(crate) fn reads_connmarks(reading: &Reading) -> bool {
         || rules(reading).any(|rule| rule.targets().any(restores))
 }
 
-/// Devices by which packets may leave that matter: those with a tree, those with filters on what leaves, and those that
-/// a rule names.
+/// Devices by which packets may leave that matter: those with a tree, those with filters on what leaves, and
+/// those that a rule names.
 fn outputs(reading: &Reading) -> Vec<String> {
     let mut outputs: BTreeSet<String> = reading
         .qdiscs
@@ -448,7 +462,8 @@ fn outputs(reading: &Reading) -> Vec<String> {
 /// Names that conditions ask for; for a pattern, those of devices that fit it, or one that would.
 fn names(reading: &Reading, named: impl Fn(&Condition) -> Option<String>) -> Vec<String> {
     let patterns: BTreeSet<String> = conditions(reading).filter_map(named).collect();
-    let devices: Vec<String> = reading.gateway.devices().map(|id| reading.gateway.name(id).to_owned()).collect();
+    let devices: Vec<String> =
+        reading.gateway.devices().map(|id| reading.gateway.name(id).to_owned()).collect();
     let mut names = Vec::new();
     for pattern in patterns {
         let fitting: Vec<&String> = devices.iter().filter(|name| crate::walk::fits(&pattern, name)).collect();
@@ -477,7 +492,9 @@ fn vocabulary(reading: &Reading) -> Result<Vocabulary, TooLarge> {
     let mut counted: Vec<(_, _, Vec<u64>)> = Vec::new();
     for what in conditions(reading) {
         let Condition::Connbytes(asked) = what else { continue };
-        let at = counted.iter().position(|(mode, direction, _)| (*mode, *direction) == (asked.mode, asked.direction));
+        let at = counted
+            .iter()
+            .position(|(mode, direction, _)| (*mode, *direction) == (asked.mode, asked.direction));
         let at = at.unwrap_or_else(|| {
             counted.push((asked.mode, asked.direction, vec![0]));
             counted.len() - 1

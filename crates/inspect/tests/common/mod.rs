@@ -51,7 +51,10 @@ pub(crate) fn given(devices: &[&str], text: &str) -> Given {
         sources: vec![Source { name: "policy".into(), lines }],
         steps,
         ops,
-        devices: devices.iter().map(|name| ((*name).to_owned(), DeviceSpec::of(&LinkKind::of_name(name)))).collect(),
+        devices: devices
+            .iter()
+            .map(|name| ((*name).to_owned(), DeviceSpec::of(&LinkKind::of_name(name))))
+            .collect(),
         down: Vec::new(),
         dissector: Dissector::Modern,
         kernel_log: Vec::new(),
@@ -80,7 +83,12 @@ pub(crate) fn said(text: &str, rules: &[Rule]) -> Vec<String> {
             None => String::new(),
         };
         let remedy = finding.fix.as_ref().map_or("", |fix| &fix.what);
-        format!("{at} {level} {}: {}; {}; {shown}; {remedy}", finding.rule.id(), finding.what, finding.because)
+        format!(
+            "{at} {level} {}: {}; {}; {shown}; {remedy}",
+            finding.rule.id(),
+            finding.what,
+            finding.because
+        )
     };
     let mut reading = reading(&["eth0", "eth1"], text);
     check(&mut reading).iter().filter(|finding| rules.contains(&finding.rule)).map(line).collect()

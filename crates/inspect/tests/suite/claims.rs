@@ -1,4 +1,5 @@
-//! What findings say of policies that newcomers wrote, where what was said was once wrong: each with what Linux does.
+//! What findings say of policies that newcomers wrote, where what was said was once wrong: each with what
+//! Linux does.
 
 use crate::common::{said, says, silent};
 use tidegate_inspect::Rule;
@@ -50,22 +51,36 @@ fn a_filter_that_leads_to_the_qdisc_itself() {
         )
     };
     let both = [Rule::Default, Rule::Nowhere];
-    says(&of("htb", "rate 1mbit"), &both, &["3 warning R6: the filter leads to 1: itself", "past every class"]);
-    says(&of("hfsc", "ls m2 1mbit"), &both, &["3 error R6: the filter leads to 1: itself", "hfsc drops its packets"]);
+    says(
+        &of("htb", "rate 1mbit"),
+        &both,
+        &["3 warning R6: the filter leads to 1: itself", "past every class"],
+    );
+    says(
+        &of("hfsc", "ls m2 1mbit"),
+        &both,
+        &["3 error R6: the filter leads to 1: itself", "hfsc drops its packets"],
+    );
 }
 
-/// prio and ETS look at the minor number only; HFSC goes on to its default class, and without classes it sends all.
+/// prio and ETS look at the minor number only; HFSC goes on to its default class, and without classes it
+/// sends all.
 #[test]
 fn where_packets_go_that_are_led_to_no_class() {
     let rules = [Rule::Nowhere, Rule::Default, Rule::LeafFilter];
     let of = |tree: &str, class: &str| {
         format!(
-            "{tree}\ntc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid {class}"
+            "{tree}\ntc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff \
+            flowid {class}"
         )
     };
     for kind in ["prio", "ets bands 3"] {
         let tree = format!("tc qdisc add dev eth0 root handle 1: {kind}");
-        says(&of(&tree, "30:1"), &rules, &["2 warning R6", "the number behind the colon only: its packets take 1:1"]);
+        says(
+            &of(&tree, "30:1"),
+            &rules,
+            &["2 warning R6", "the number behind the colon only: its packets take 1:1"],
+        );
         says(&of(&tree, "1:9"), &rules, &["2 error R6", "the band of priority 0"]);
     }
     let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 2\n\
@@ -94,8 +109,10 @@ fn a_mark_that_is_set_in_a_chain_that_nothing_jumps_to() {
                 tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10\n\
                 iptables -t mangle -N Q\n\
                 iptables -t mangle -A Q -p tcp --dport 22 -j MARK --set-mark 1";
-    let parts =
-        ["4 warning R8: no packet carries mark 1", "(line 6) stands in chain Q, where none of its packets comes"];
+    let parts = [
+        "4 warning R8: no packet carries mark 1",
+        "(line 6) stands in chain Q, where none of its packets comes",
+    ];
     says(text, &[Rule::Marks], &parts);
     let other = text.replace("--set-mark 1", "--set-mark 2");
     says(&other, &[Rule::Marks], &["4 note R8", "packets carry no mark here"]);
@@ -164,17 +181,20 @@ fn a_limit_is_not_blamed_for_others() {
     says(small, &[Rule::Limit], &["pfifo with limit 3 may drop packets of a single burst"]);
 }
 
-/// Of two policers of one preference each has its own line; a packet of the port that is asked for shows the loss.
+/// Of two policers of one preference each has its own line; a packet of the port that is asked for shows the
+/// loss.
 #[test]
 fn policers_have_their_own_lines() {
     let police = "police rate 917kbit burst 1k conform-exceed drop/ok";
     let line = format!("tc filter add dev eth0 parent ffff: protocol all prio 1 u32 match u32 0 0 {police}");
     let other = line.replace("917kbit", "817kbit");
     let text = format!("tc qdisc add dev eth0 handle ffff: ingress\n{line}\n{other}");
-    let lines: Vec<String> = said(&text, &[Rule::Burst]).iter().map(|one| one.chars().take(1).collect()).collect();
+    let lines: Vec<String> =
+        said(&text, &[Rule::Burst]).iter().map(|one| one.chars().take(1).collect()).collect();
     assert_eq!(lines, ["2", "3"]);
     let port = "tc qdisc add dev eth0 handle ffff: ingress\n\
-                tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip sport 80 0xffff police rate 1mbit burst 1k drop";
+                tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip sport 80 0xffff police \
+                rate 1mbit burst 1k drop";
     says(port, &[Rule::Burst], &["2 error R12", "tcp 198.51.100.7:80 > "]);
 }
 
@@ -182,7 +202,8 @@ fn policers_have_their_own_lines() {
 #[test]
 fn a_policer_of_two_mistakes_has_one_remedy() {
     let text = "tc qdisc add dev eth0 handle ffff: ingress\n\
-                tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match u32 0 0 police rate 8mbit burst 1k mtu 1000 drop";
+                tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match u32 0 0 police rate 8mbit \
+                burst 1k mtu 1000 drop";
     says(text, &[Rule::Burst], &["burst 50000; and: mtu 2048"]);
 }
 
@@ -193,7 +214,8 @@ fn a_filter_of_which_no_packet_is_shown() {
                 tc class add dev eth0 parent 1: classid 1:5 drr\n\
                 tc class add dev eth0 parent 1: classid 1:11 drr\n\
                 tc filter add dev eth0 parent 1: protocol all prio 1 matchall classid 1:5\n\
-                tc filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto udp dst_port 1000-2000 classid 1:11";
+                tc filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto udp dst_port 1000-2000 \
+                classid 1:11";
     says(text, &[Rule::Unreachable], &["5 warning R1", "what it asks for goes to 1:5, not to 1:11; ; "]);
 }
 
@@ -213,15 +235,18 @@ fn classes_that_rules_give_in_vain() {
         &["4 warning R6: the rule gives packets class 1:12, and there is no such class on eth0"],
     );
     let twice = format!("{tree}\n{}\n{}", rule("-p tcp --dport 22", "1:10"), rule("-p tcp", "1:20"));
-    let parts =
-        ["4 warning R8: class 1:10 is gone again before any queue: line 5 writes another", ":22 ", "class 1:20"];
+    let parts = [
+        "4 warning R8: class 1:10 is gone again before any queue: line 5 writes another",
+        ":22 ",
+        "class 1:20",
+    ];
     says(&twice, &[Rule::Marks], &parts);
     let right = format!("{tree}\n{}\n{}", rule("-p tcp", "1:20"), rule("-p tcp --dport 22", "1:10"));
     silent(&right, &[Rule::Marks, Rule::Nowhere]);
 }
 
-/// Linux 6.1 was asked: filled beside a busy 1:21, 1:22 carries 8.99 Mbit/s, and no packet of it waits above 136 ms; 1:21
-/// gets 1 Mbit/s.
+/// Linux 6.1 was asked: filled beside a busy 1:21, 1:22 carries 8.99 Mbit/s, and no packet of it waits above
+/// 136 ms; 1:21 gets 1 Mbit/s.
 #[test]
 fn hfsc_shares_by_weight_while_others_are_busy() {
     let text = "tc qdisc add dev eth0 root handle 1: hfsc default 22\n\
@@ -313,15 +338,16 @@ fn classes_are_kept_full_whatever_is_lost() {
                 tc class add dev eth0 parent 1:1 classid 1:20 hfsc sc m2 5mbit ul m2 4mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:30 hfsc rt m2 20mbit ls m2 4mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:40 hfsc rt m2 2mbit ls m2 8mbit\n\
-                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 30 0xffff flowid 1:30\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 30 0xffff flowid \
+                1:30\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 40 0xffff flowid 1:40";
     let found = said(hfsc, &[Rule::Rates]);
-    assert!(found.iter().any(|one| one.contains("with every leaf below it kept full, 27 Mbit/s leave")), "{found:?}");
     assert!(
-        found.iter().any(
-            |one| one.contains("class 1:20 is promised") && one.contains("with the others idle, it sends 5 Mbit/s")
-        )
+        found.iter().any(|one| one.contains("with every leaf below it kept full, 27 Mbit/s leave")),
+        "{found:?}"
     );
+    assert!(found.iter().any(|one| one.contains("class 1:20 is promised")
+        && one.contains("with the others idle, it sends 5 Mbit/s")));
 }
 
 /// What a leaf may borrow is what all above it may.
@@ -334,7 +360,8 @@ fn a_netem_below_is_reckoned_at_the_rate_that_can_be_reached() {
     says(text, &[Rule::Limit], &["at 6 Mbit/s they wait inside netem"]);
 }
 
-/// Linux 6.1 was asked: with `mtu 1500` all 20 frames of 1,514 bytes are dropped and all of 600 leave; with 1540 all leave.
+/// Linux 6.1 was asked: with `mtu 1500` all 20 frames of 1,514 bytes are dropped and all of 600 leave; with
+/// 1540 all leave.
 #[test]
 fn a_peak_rate_whose_bucket_holds_no_full_frame() {
     let of = |mtu: &str| {
@@ -351,8 +378,8 @@ fn a_peak_rate_whose_bucket_holds_no_full_frame() {
     assert!(told[0].contains("mtu 1540") && told[0].contains("burst 1540"), "{told:?}");
 }
 
-/// Linux 6.1 was asked: prio puts packets of `flowid 2:0` and `1:0` into the band of priority 0, drr drops those of 2:0, and
-/// HTB and HFSC give them to the default class.
+/// Linux 6.1 was asked: prio puts packets of `flowid 2:0` and `1:0` into the band of priority 0, drr drops
+/// those of 2:0, and HTB and HFSC give them to the default class.
 #[test]
 fn a_class_without_a_minor_number_is_none() {
     let filter = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid";
@@ -371,13 +398,17 @@ fn a_class_without_a_minor_number_is_none() {
     says(&of(hfsc, "2:0"), &[Rule::Nowhere], &["3 error R6", "its packets take the default class 1:7"]);
 }
 
-/// Linux 6.1 was asked: `police index 7` that nobody made is a policer of rate 0 and mtu 4096Mb, and all 40 packets pass.
+/// Linux 6.1 was asked: `police index 7` that nobody made is a policer of rate 0 and mtu 4096Mb, and all 40
+/// packets pass.
 #[test]
 fn the_number_of_a_policer_that_nobody_made() {
-    let filter = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:1";
+    let filter =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:1";
     let of = |police: &str| format!("tc qdisc add dev eth0 root handle 1: prio\n{filter} {police}");
-    let unmade =
-        ["2 error R6: there is no policer 7 before this one, which polices nothing", "every packet conforms to it"];
+    let unmade = [
+        "2 error R6: there is no policer 7 before this one, which polices nothing",
+        "every packet conforms to it",
+    ];
     says(&of("action police index 7"), &[Rule::Nowhere], &unmade);
     says(&of("police index 7 drop"), &[Rule::Nowhere], &unmade);
     silent(&of("action police rate 1mbit burst 20k index 7"), &[Rule::Nowhere]);
@@ -392,13 +423,18 @@ fn the_number_of_a_policer_that_nobody_made() {
     let late = format!(
         "{}\n{}",
         of("action police index 7"),
-        filter.replace("80", "81").replace("prio 1", "prio 2") + " action police rate 1mbit burst 20k index 7"
+        filter.replace("80", "81").replace("prio 1", "prio 2")
+            + " action police rate 1mbit burst 20k index 7"
     );
     let told = said(&late, &[Rule::Nowhere]);
-    assert!(told.len() == 2 && told[1].contains("3 error R6: policer 7 is there already, without a rate"), "{told:?}");
+    assert!(
+        told.len() == 2 && told[1].contains("3 error R6: policer 7 is there already, without a rate"),
+        "{told:?}"
+    );
 }
 
-/// A class whose own ceil holds it below its parent's exceeds nothing; what was not measured is not said to happen.
+/// A class whose own ceil holds it below its parent's exceeds nothing; what was not measured is not said to
+/// happen.
 #[test]
 fn a_rate_above_the_parents_counts_up_to_the_ceil() {
     let of = |class: &str| {
@@ -411,7 +447,10 @@ fn a_rate_above_the_parents_counts_up_to_the_ceil() {
     };
     assert!(!said(&of("ceil 1mbit"), &[Rule::Rates]).iter().any(|one| one.contains("more than its parent")));
     let told = said(&of(""), &[Rule::Rates]);
-    assert!(told.iter().any(|one| one.contains("the shaping is exceeded when it sends that much")), "{told:?}");
+    assert!(
+        told.iter().any(|one| one.contains("the shaping is exceeded when it sends that much")),
+        "{told:?}"
+    );
 }
 
 /// The line that is named is one that packets come to.
@@ -428,12 +467,13 @@ fn a_mark_that_nothing_reads_is_told_of_where_it_is_set() {
     assert!(told.iter().any(|one| one.starts_with("6 warning R8: nothing reads mark 3")), "{told:?}");
 }
 
-/// Linux 6.1 was asked with 100 bytes: cake sends 3.79 Mbit/s with its own overhead alone, 3.75 with the table's alone, and
-/// 3.56 with both.
+/// Linux 6.1 was asked with 100 bytes: cake sends 3.79 Mbit/s with its own overhead alone, 3.75 with the
+/// table's alone, and 3.56 with both.
 #[test]
 fn framing_that_cake_counts_once_more() {
     let of = |stab: &str, own: &str| format!("tc qdisc add dev eth0 root {stab} cake bandwidth 4mbit {own}");
-    let parts = ["1 warning R16", "by a size table (stab) and by cake", "3.56 Mbit/s leave, and 3.79 Mbit/s without"];
+    let parts =
+        ["1 warning R16", "by a size table (stab) and by cake", "3.56 Mbit/s leave, and 3.79 Mbit/s without"];
     says(&of("stab overhead 100", "overhead 100"), &[Rule::Overhead], &parts);
     silent(&of("stab overhead 100", ""), &[Rule::Overhead]);
     silent(&of("", "overhead 100"), &[Rule::Overhead]);
@@ -446,7 +486,8 @@ fn addresses_that_nat_hides_from_filters() {
                 tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
                 tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit";
     let nat = |what: &str| format!("iptables -t nat -A POSTROUTING {what} -j MASQUERADE");
-    let source = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 192.168.1.0/24 flowid 1:10";
+    let source =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 192.168.1.0/24 flowid 1:10";
     let of = |nat: &str, filter: &str| format!("{tree}\n{nat}\n{filter}");
     let parts = [
         "5 warning R27: what comes from 192.168.1.0/24 has another source address",
@@ -462,10 +503,15 @@ fn addresses_that_nat_hides_from_filters() {
     }
     let spared = format!("iptables -t nat -A POSTROUTING -d 10.0.0.0/8 -j ACCEPT\n{}", nat("-o eth0"));
     silent(&of(&spared, source), &[Rule::Rewritten]);
-    silent(&of(&nat("-o eth0"), &source.replace("src 192.168.1.0/24", "dst 192.168.1.0/24")), &[Rule::Rewritten]);
+    silent(
+        &of(&nat("-o eth0"), &source.replace("src 192.168.1.0/24", "dst 192.168.1.0/24")),
+        &[Rule::Rewritten],
+    );
     // What a class gets by that rule's remedy it gets in truth: nothing is left to say.
-    let mended =
-        of(&nat("-o eth0"), "iptables -t mangle -A POSTROUTING -o eth0 -s 192.168.1.0/24 -j CLASSIFY --set-class 1:10");
+    let mended = of(
+        &nat("-o eth0"),
+        "iptables -t mangle -A POSTROUTING -o eth0 -s 192.168.1.0/24 -j CLASSIFY --set-class 1:10",
+    );
     silent(&mended, &[Rule::Rewritten, Rule::Idle]);
     // Snat to an address of that network: the filter does match.
     let within = "iptables -t nat -A POSTROUTING -o eth0 -j SNAT --to-source 192.168.1.2";
@@ -473,8 +519,10 @@ fn addresses_that_nat_hides_from_filters() {
     let arrives = "tc qdisc add dev eth0 handle ffff: ingress\n\
                    tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip dst 192.168.1.5 \
                    police rate 1mbit burst 20k drop flowid :1";
-    let parts =
-        ["6 warning R27: what arrives at eth0 for 192.168.1.5 has the address of eth0", "line 4 hides 192.168.1.5"];
+    let parts = [
+        "6 warning R27: what arrives at eth0 for 192.168.1.5 has the address of eth0",
+        "line 4 hides 192.168.1.5",
+    ];
     says(&of(&nat("-o eth0"), arrives), &[Rule::Rewritten], &parts);
     silent(&of(&nat("-o eth1"), arrives), &[Rule::Rewritten]);
     silent(&of(&nat("-o eth0"), &arrives.replace("192.168.1.5", "198.51.100.5")), &[Rule::Rewritten]);
@@ -488,7 +536,8 @@ fn a_dscp_that_is_set_too_late() {
                 tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10";
     let reads = |chain: &str| format!("iptables -t mangle -A {chain} -m dscp --dscp 46 -j MARK --set-mark 1");
-    let sets = |chain: &str| format!("iptables -t mangle -A {chain} -p udp --dport 5060 -j DSCP --set-dscp 46");
+    let sets =
+        |chain: &str| format!("iptables -t mangle -A {chain} -p udp --dport 5060 -j DSCP --set-dscp 46");
     let of = |lines: &[String]| format!("{tree}\n{}", lines.join("\n"));
     let parts = ["5 warning R27: what line 6 gives this DSCP gets no mark 1 here", ":5060 "];
     says(&of(&[reads("PREROUTING"), sets("POSTROUTING")]), &[Rule::Rewritten], &parts);
@@ -509,8 +558,10 @@ fn a_curve_that_begins_above_the_upper_limit() {
              tc class add dev eth0 parent 1: classid 1:10 hfsc rt {rt} ls m2 1mbit ul m2 2mbit"
         )
     };
-    let parts =
-        ["2 note R3: class 1:10 begins with 5 Mbit/s in real time, above its upper limit of 2 Mbit/s", "for 100 ms"];
+    let parts = [
+        "2 note R3: class 1:10 begins with 5 Mbit/s in real time, above its upper limit of 2 Mbit/s",
+        "for 100 ms",
+    ];
     says(&of("m1 5mbit d 100ms m2 1mbit"), &[Rule::Rates], &parts);
     silent(&of("m1 2mbit d 100ms m2 1mbit"), &[Rule::Rates]);
     silent(&of("m2 1mbit"), &[Rule::Rates]);
@@ -549,7 +600,8 @@ fn a_bucket_with_an_mtu_and_no_peak_rate() {
     silent("tc qdisc add dev eth0 root tbf rate 256kbit burst 1540 latency 50ms mtu 1500", &[Rule::Burst]);
 }
 
-/// What children are promised beyond their parents may be beyond what a class further up may send (Linux: 15.06 Mbit/s of 10).
+/// What children are promised beyond their parents may be beyond what a class further up may send (Linux:
+/// 15.06 Mbit/s of 10).
 #[test]
 fn promises_that_go_past_a_class_further_up() {
     let of = |rate: &str| {
@@ -565,7 +617,8 @@ fn promises_that_go_past_a_class_further_up() {
              tc filter add dev eth0 parent 1: prio 1 u32 match ip dport 2 0xffff flowid 1:32"
         )
     };
-    let beyond = ["4 warning R3: the 2 children of 1:3", "when all below 1:1 are busy", "instead of 10 Mbit/s"];
+    let beyond =
+        ["4 warning R3: the 2 children of 1:3", "when all below 1:1 are busy", "instead of 10 Mbit/s"];
     says(&of("6mbit"), &[Rule::Rates], &beyond);
     says(&of("1mbit"), &[Rule::Rates], &["4 note R3: the 2 children of 1:3", "takes it from its own parent"]);
 }
@@ -594,7 +647,8 @@ fn marks_of_what_the_machine_receives_are_not_written_over_by_what_it_forwards()
 /// Times are those of what a size table makes of a frame (Linux: 45.2 ms for each of 1,492 bytes).
 #[test]
 fn a_frame_under_a_size_table_takes_longer() {
-    let text = "tc qdisc add dev eth0 root handle 1: stab overhead 40 linklayer atm mtu 2047 tsize 512 htb default 10\n\
+    let text = "tc qdisc add dev eth0 root handle 1: stab overhead 40 linklayer atm mtu 2047 tsize 512 htb \
+    default 10\n\
                 tc class add dev eth0 parent 1: classid 1:10 htb rate 300kbit\n\
                 tc qdisc add dev eth0 parent 1:10 fq_codel";
     says(text, &[Rule::Limit], &["counted as ", " by stab, at 300 kbit/s"]);

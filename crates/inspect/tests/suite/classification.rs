@@ -1,4 +1,5 @@
-//! What the checker says about which packets go where: policies with one mistake each, and what is found of it.
+//! What the checker says about which packets go where: policies with one mistake each, and what is found of
+//! it.
 
 use crate::common;
 
@@ -68,7 +69,8 @@ fn a_filter_behind_several_that_together_take_all() {
     let text = "\
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip src 10.0.0.0/25 flowid 1:10
 tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip src 10.0.0.128/25 flowid 1:20
-tc filter add dev eth0 parent 1: protocol ip pref 3 u32 match ip src 10.0.0.0/24 match ip dport 25 0xffff flowid 1:30";
+tc filter add dev eth0 parent 1: protocol ip pref 3 u32 match ip src 10.0.0.0/24 match ip dport 25 0xffff \
+flowid 1:30";
     assert_eq!(
         in_bands(text, Rule::Unreachable),
         "\
@@ -123,12 +125,16 @@ fn todays_marks_in_an_old_policy() {
     let text = "\
 tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x08 0x1c flowid 1:30
 tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x10 0x10 flowid 1:10";
-    assert_eq!(in_bands(text, Rule::Intent), "\
-line 6, warning R2: today's marks meet this otherwise than its class means: OpenSSH's keystrokes (AF21, 7.8 to 10.0); the pictures of calls (AF41, RFC 8837)
+    assert_eq!(
+        in_bands(text, Rule::Intent),
+        "\
+line 6, warning R2: today's marks meet this otherwise than its class means: OpenSSH's keystrokes (AF21, 7.8 \
+to 10.0); the pictures of calls (AF41, RFC 8837)
   such packets are served in 1:30, behind the unmarked ones of 1:20
   shown: tcp 192.168.1.10 > 198.51.100.7:22 dscp AF21 len 100: 1:30
   fix: ask for all six bits of the DSCP that is meant: the mask 0xfc
-");
+"
+    );
 }
 
 #[test]
@@ -245,8 +251,10 @@ fn filters_on_a_leaf() {
     let text = "\
 tc qdisc add dev eth0 parent 1:10 handle 10: prio
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip protocol 17 0xff flowid 1:10
-tc filter add dev eth0 parent 1:10 protocol ip pref 1 u32 match ip protocol 17 0xff match ip dport 53 0xffff flowid 10:1
-tc filter add dev eth0 parent 1:10 protocol ip pref 1 u32 match ip protocol 17 0xff match ip dport 54 0xffff flowid 10:2";
+tc filter add dev eth0 parent 1:10 protocol ip pref 1 u32 match ip protocol 17 0xff match ip dport 53 \
+0xffff flowid 10:1
+tc filter add dev eth0 parent 1:10 protocol ip pref 1 u32 match ip protocol 17 0xff match ip dport 54 \
+0xffff flowid 10:2";
     assert_eq!(
         in_bands(text, Rule::LeafFilter),
         "\
@@ -277,7 +285,8 @@ line 6, warning R1: no packet comes to 1:1, where 2 filters hang
 "
     );
     // With a filter that leads there they are asked.
-    let led = format!("{text}\ntc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u32 0 0 flowid 1:1");
+    let led =
+        format!("{text}\ntc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u32 0 0 flowid 1:1");
     assert_eq!(in_bands(&led, Rule::Unreachable), "");
 }
 
@@ -304,10 +313,14 @@ line 1, note R14: IPv6 is not told apart on eth0: all of it waits in 1:20
     assert!(rules.contains("\n  the rules ask for IPv4 only, so "), "{rules}");
     assert!(rules.contains("\n  fix: write the rules for IPv6 too (ip6tables, or nft's inet)\n"), "{rules}");
     assert!(both.contains("\n  filters and rules ask for IPv4 only, so "), "{both}");
-    assert!(both.contains("at priorities of their own, and the rules for IPv6 (ip6tables, or nft's inet)\n"), "{both}");
+    assert!(
+        both.contains("at priorities of their own, and the rules for IPv6 (ip6tables, or nft's inet)\n"),
+        "{both}"
+    );
 }
 
-/// Packets of a filter to a class that is not there go where HTB puts them: the default class, if there is one.
+/// Packets of a filter to a class that is not there go where HTB puts them: the default class, if there is
+/// one.
 #[test]
 fn where_packets_of_a_filter_to_no_class_go() {
     let because = |default: &str| {
@@ -322,11 +335,13 @@ fn where_packets_of_a_filter_to_no_class_go() {
     assert_eq!(because("default 1"), format!("{past}1 has classes below it"));
 }
 
-/// A match of the other family is put into the words of the filter's own, where those have the field and the value.
+/// A match of the other family is put into the words of the filter's own, where those have the field and the
+/// value.
 #[test]
 fn matches_of_another_family_are_fixed_where_they_can_be() {
     let fix = |protocol: &str, said: &str| {
-        let filter = format!("tc filter add dev eth0 parent 1: protocol {protocol} pref 5 u32 {said} flowid 1:10");
+        let filter =
+            format!("tc filter add dev eth0 parent 1: protocol {protocol} pref 5 u32 {said} flowid 1:10");
         let found = in_bands(&filter, Rule::Protocol);
         found.split_once("  fix: ").map(|(_, fix)| fix.to_owned()).unwrap_or(found)
     };
@@ -334,7 +349,9 @@ fn matches_of_another_family_are_fixed_where_they_can_be() {
         fix("ipv6", "match ip tos 0xb8 0xfc"),
         "match ip6 priority\n    6 (64, 66): \"ip6\"\n    6 (67, 70): \"priority\"\n"
     );
-    assert!(fix("ip", "match ip6 dport 22 0xffff match ip protocol 6 0xff").starts_with("match ip dport\n    6 "));
+    assert!(
+        fix("ip", "match ip6 dport 22 0xffff match ip protocol 6 0xff").starts_with("match ip dport\n    6 ")
+    );
     // An address has another form there, and a field may be missing.
     assert_eq!(
         fix("ipv6", "match ip src 192.168.1.0/24"),
@@ -389,31 +406,38 @@ line 1, error R11: ARP and what else no filter of 1: takes is dropped: drr has n
 "
     );
     // With one for all protocols nothing is lost.
-    let all = format!("{text}\ntc filter add dev eth0 parent 1: protocol all pref 2 u32 match u32 0 0 flowid 1:1");
+    let all =
+        format!("{text}\ntc filter add dev eth0 parent 1: protocol all pref 2 u32 match u32 0 0 flowid 1:1");
     assert_eq!(told(&all, &[Rule::Default]), "");
 }
 
 #[test]
 fn hosts_that_a_hash_deals_out() {
-    let classes: String = (1..=16).map(|n| format!("tc class add dev eth0 parent 1: classid 1:{n:x} drr\n")).collect();
+    let classes: String =
+        (1..=16).map(|n| format!("tc class add dev eth0 parent 1: classid 1:{n:x} drr\n")).collect();
     let text = format!(
         "tc qdisc add dev eth0 root handle 1: drr
 {classes}tc filter add dev eth0 parent 1: protocol all pref 1 handle 1 flow hash keys src divisor 16 perturb 300 baseclass 1:1
 tc filter add dev eth0 parent 1: protocol all pref 9 matchall flowid 1:1"
     );
-    assert_eq!(told(&text, &[Rule::Collisions, Rule::Unreachable, Rule::Default]), "\
+    assert_eq!(
+        told(&text, &[Rule::Collisions, Rule::Unreachable, Rule::Default]),
+        "\
 line 18, note R18: hosts (by src) are dealt into 16 classes by a hash
-  two of 5 share one with a chance of 50 %, two of 10 with 97 %, until the hash changes, every 300 s, when all are dealt anew
+  two of 5 share one with a chance of 50 %, two of 10 with 97 %, until the hash changes, every 300 s, when \
+  all are dealt anew
   shown: 1 - 16! / (16 - 5)! / 16^5 = 50 %
 line 19, warning R1: no packet reaches this filter: line 18 before it takes all it asks for
   what it asks for goes where a hash says, not to 1:1
   shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: 1:1
   fix: remove the line
     19 (0, 0): \"\"
-");
+"
+    );
 }
 
-/// A policy of ours without a mistake: both families, a default, marks that are read, restored before they are needed.
+/// A policy of ours without a mistake: both families, a default, marks that are read, restored before they
+/// are needed.
 const CLEAN: &str = "\
 tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 fw flowid 1:10
 tc filter add dev eth0 parent 1: protocol ipv6 pref 2 handle 1 fw flowid 1:10
@@ -432,7 +456,8 @@ ip6tables -t mangle -A FORWARD -o eth0 -p udp -m multiport --dports 53,123 -j MA
 ip6tables -t mangle -A FORWARD -o eth0 -m dscp --dscp-class CS1 -j MARK --set-mark 3
 ip6tables -t mangle -A FORWARD -o eth0 -j CONNMARK --save-mark";
 
-/// Another, on what arrives, in SQM's manner: everything from any protocol to the middle, a few marks beside it, on an ifb and before it.
+/// Another, on what arrives, in SQM's manner: everything from any protocol to the middle, a few marks beside
+/// it, on an ifb and before it.
 const BY_DSCP: &str = "\
 tc filter add dev eth0 parent 1: protocol all pref 999 u32 match ip protocol 0 0x00 flowid 1:20
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x20 0xfc flowid 1:30
@@ -497,7 +522,9 @@ line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all it asks for
 #[test]
 fn many_filters_without_packets_are_counted_not_compared_with_each_other() {
     let mut policy = BANDS.to_owned();
-    policy.push_str("tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match ip dst 10.0.0.0/8 flowid 1:10\n");
+    policy.push_str(
+        "tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match ip dst 10.0.0.0/8 flowid 1:10\n",
+    );
     for n in 0..300 {
         let (high, low) = (n / 256, n % 256);
         let filter = format!("u32 match ip dst 10.0.{high}.{low}/32 flowid 1:20");
@@ -528,32 +555,44 @@ tc filter add dev eth0 parent 1: protocol ip pref 2 handle 3 fw flowid 1:30
         heads(&(filters.to_owned() + &rules.join("\n")), Rule::Marks)
     };
     // Of a connection's packets only the first is new.
-    let but_new =
-        rules(&["-p tcp --dport 22 -j MARK --set-mark 1", "-m state --state ESTABLISHED -j MARK --set-mark 3"]);
+    let but_new = rules(&[
+        "-p tcp --dport 22 -j MARK --set-mark 1",
+        "-m state --state ESTABLISHED -j MARK --set-mark 3",
+    ]);
     assert_eq!(
         but_new,
-        "line 8, warning R8: mark 1 is gone again before any queue, but from packets of no connection (INVALID, \
-         UNTRACKED), the first packets of TCP connections (NEW, RELATED): line 9 writes another over it\n"
+        "line 8, warning R8: mark 1 is gone again before any queue, but from packets of no connection \
+        (INVALID, UNTRACKED), the first packets of TCP connections (NEW, RELATED): line 9 writes another \
+        over it\n"
     );
-    let but_pings =
-        rules(&["-s 192.168.1.10 -j MARK --set-mark 1", "-p tcp -j MARK --set-mark 3", "-p udp -j MARK --set-mark 3"]);
+    let but_pings = rules(&[
+        "-s 192.168.1.10 -j MARK --set-mark 1",
+        "-p tcp -j MARK --set-mark 3",
+        "-p udp -j MARK --set-mark 3",
+    ]);
     assert_eq!(
         but_pings,
-        "line 8, warning R8: mark 1 is gone again before any queue, but from what is neither TCP nor UDP: line 9, \
-         line 10 write another over it\n"
+        "line 8, warning R8: mark 1 is gone again before any queue, but from what is neither TCP nor UDP: \
+        line 9, line 10 write another over it\n"
     );
     // One mark for all, then others for some: that is how it is done.
-    let first_all = rules(&["-j MARK --set-mark 1", "-p tcp -j MARK --set-mark 3", "-p udp -j MARK --set-mark 3"]);
+    let first_all =
+        rules(&["-j MARK --set-mark 1", "-p tcp -j MARK --set-mark 3", "-p udp -j MARK --set-mark 3"]);
     assert_eq!(first_all, "");
     // A port is not few packets.
     assert_eq!(rules(&["-p tcp -j MARK --set-mark 1", "! -d 192.0.2.0/24 -j MARK --set-mark 3"]), "");
-    assert_eq!(rules(&["-p udp -j MARK --set-mark 1", "-m state --state ESTABLISHED -j MARK --set-mark 3"]), "");
+    assert_eq!(
+        rules(&["-p udp -j MARK --set-mark 1", "-m state --state ESTABLISHED -j MARK --set-mark 3"]),
+        ""
+    );
 }
 
 #[test]
 fn an_order_that_is_the_other_way_round_is_one_mistake() {
     let filter = |tos: &str, class: &str| {
-        format!("tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos {tos} 0xfc flowid {class}\n")
+        format!(
+            "tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos {tos} 0xfc flowid {class}\n"
+        )
     };
     // Unmarked packets are served first, and everything that is marked behind them.
     let policy = |ef: &str, low: &str| {
@@ -563,9 +602,9 @@ fn an_order_that_is_the_other_way_round_is_one_mistake() {
     let told_of = |text: String| told(&text, &[Rule::Intent]);
     let turned = told_of(policy("1:20", "1:30"));
     assert_eq!(turned.matches(" R2: ").count(), 1, "{turned}");
-    assert!(
-        turned.starts_with("line 6, warning R2: all of today's marks that it tells apart are served the other way")
-    );
+    assert!(turned.starts_with(
+        "line 6, warning R2: all of today's marks that it tells apart are served the other way"
+    ));
     // What is not urgent is where it belongs: the others are mistakes of their lines.
     let bulk = filter("0x20", "1:30");
     let one = told_of(policy("1:30", "1:30").replace("default 10", "default 20") + &bulk);
@@ -594,7 +633,8 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x08 0x1c f
     let decided = "line 8, warning R1\nline 9, warning R2\n";
     assert_eq!(ids(""), decided);
     // A packet that is rewritten on its way out of eth0 is no matter of eth1's.
-    let rewritten = "tc filter add dev eth0 parent 1: protocol ip pref 9 matchall action skbedit mark 7 flowid 1:10";
+    let rewritten =
+        "tc filter add dev eth0 parent 1: protocol ip pref 9 matchall action skbedit mark 7 flowid 1:10";
     assert_eq!(ids(rewritten), format!("line 0, note C4\n{decided}"));
     let text = told(&format!("{BANDS}{dead}{rewritten}"), &[Rule::Undecided]);
     assert_eq!(
@@ -610,7 +650,9 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x08 0x1c f
 
 #[test]
 fn classes_without_packets() {
-    let to = |class: &str| format!("tc filter add dev eth0 parent 1: protocol all pref 1 matchall flowid {class}\n");
+    let to = |class: &str| {
+        format!("tc filter add dev eth0 parent 1: protocol all pref 1 matchall flowid {class}\n")
+    };
     let by_mark = "tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 fw flowid 1:10\n";
     assert_eq!(heads("", Rule::Idle), "line 3, note R23: no packet comes to 1:10, 1:30 on eth0\n");
     assert_eq!(heads(by_mark, Rule::Idle), "line 5, note R23: no packet comes to 1:30 on eth0\n");
@@ -619,12 +661,13 @@ fn classes_without_packets() {
     // A rule gives the class, a hash may, the mark may be its name.
     let classify = "iptables -t mangle -A POSTROUTING -o eth0 -p udp -j CLASSIFY --set-class 1:30\n";
     assert_eq!(heads(&(by_mark.to_owned() + classify), Rule::Idle), "");
-    let hash =
-        "tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 flow hash keys src divisor 32 baseclass 1:10\n";
+    let hash = "tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 flow hash keys src divisor 32 \
+    baseclass 1:10\n";
     assert_eq!(heads(hash, Rule::Idle), "");
     assert_eq!(heads("tc filter add dev eth0 parent 1: protocol ip pref 1 fw\n", Rule::Idle), "");
     // A filter that asks for what no packet is leads no packet.
-    let never = "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u8 0x60 0xf0 at 0 flowid 1:10\n";
+    let never =
+        "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u8 0x60 0xf0 at 0 flowid 1:10\n";
     assert_eq!(heads(never, Rule::Idle), "line 3, note R23: no packet comes to 1:10, 1:30 on eth0\n");
     // Bands that no priority names.
     let bands = |map: &str| {
@@ -638,8 +681,10 @@ fn classes_without_packets() {
 #[test]
 fn a_default_that_is_held_far_below_the_others() {
     let policy = |ceil: &str| {
-        let filter = "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 22 0xffff flowid 1:10\n";
-        let bands = BANDS.replace("1:20 htb rate 3mbit ceil 9mbit", &format!("1:20 htb rate {ceil} ceil {ceil}"));
+        let filter =
+            "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 22 0xffff flowid 1:10\n";
+        let bands =
+            BANDS.replace("1:20 htb rate 3mbit ceil 9mbit", &format!("1:20 htb rate {ceil} ceil {ceil}"));
         told(&format!("{bands}{filter}"), &[Rule::Capped]).lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(policy("900kbit"), "");
@@ -658,7 +703,8 @@ fn a_default_that_is_held_far_below_the_others() {
     assert_eq!(told(&format!("{bands}{all}"), &[Rule::Capped]), "");
 }
 
-/// What of arrivals no filter asks for is not policed: the engine's word, beside the same policy for all protocols.
+/// What of arrivals no filter asks for is not policed: the engine's word, beside the same policy for all
+/// protocols.
 #[test]
 fn ipv6_that_arrives_goes_past_filters_for_ipv4() {
     let of = |ingress: &str, filter: &str| {
@@ -678,14 +724,21 @@ line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is ov
     // What is held back of IPv4 is what is shown of IPv6.
     let udp = "flower ip_proto udp action police rate 5mbit burst 64k conform-exceed drop";
     let found = of("clsact", &format!("tc filter add dev eth0 ingress protocol ip pref 5 {udp}"));
-    assert!(found.starts_with("line 2, note R14: UDP over IPv6 that arrives at eth0 is not policed"), "{found}");
+    assert!(
+        found.starts_with("line 2, note R14: UDP over IPv6 that arrives at eth0 is not policed"),
+        "{found}"
+    );
     assert!(found.contains("shown: udp [2001:db8:2::7]:443 > "), "{found}");
     assert!(found.ends_with("fix: add the same for `protocol ipv6`, at another prio\n"), "{found}");
     let mail = "flower ip_proto tcp dst_port 25 action police rate 5mbit burst 64k conform-exceed drop";
     assert_eq!(of("clsact", &format!("tc filter add dev eth0 ingress protocol ip pref 5 {mail}")), "");
     assert_eq!(of("handle ffff: ingress", &v4.replace("protocol ip", "protocol all")), "");
-    assert_eq!(of("handle ffff: ingress", &format!("{v4}\n{}", v4.replace("protocol ip", "protocol ipv6"))), "");
-    let redirect = "tc filter add dev eth0 ingress protocol ip matchall action mirred egress redirect dev eth1";
+    assert_eq!(
+        of("handle ffff: ingress", &format!("{v4}\n{}", v4.replace("protocol ip", "protocol ipv6"))),
+        ""
+    );
+    let redirect =
+        "tc filter add dev eth0 ingress protocol ip matchall action mirred egress redirect dev eth1";
     let found = of("clsact", redirect);
     assert!(
         found.starts_with(
@@ -698,7 +751,8 @@ line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is ov
     assert_eq!(of("handle ffff: root prio", &v4.replace(":1", "ffff:1")), "");
 }
 
-/// Filters of clsact on what leaves are asked of all of it: they hang in no class that something must lead to.
+/// Filters of clsact on what leaves are asked of all of it: they hang in no class that something must lead
+/// to.
 #[test]
 fn filters_on_what_leaves_are_reached() {
     let egress = "tc qdisc add dev eth0 clsact\n\
@@ -710,14 +764,18 @@ fn filters_on_what_leaves_are_reached() {
 #[test]
 fn a_mark_asked_for_exactly_is_not_asked_for_again() {
     let of = |mask: &str| {
-        let text =
-            format!("tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x48 {mask} flowid 1:30");
+        let text = format!(
+            "tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x48 {mask} flowid 1:30"
+        );
         in_bands(&text, Rule::Intent)
     };
     let exact = of("0xfc");
     assert!(exact.contains("fix: lead them to a class that is served before 1:20\n"), "{exact}");
     let loose = of("0x48");
-    assert!(loose.contains("fix: ask for all six bits of the DSCP that is meant: the mask 0xfc\n"), "{loose}");
+    assert!(
+        loose.contains("fix: ask for all six bits of the DSCP that is meant: the mask 0xfc\n"),
+        "{loose}"
+    );
 }
 
 /// Bands take what a filter leads beyond them as what has priority 0.
@@ -733,7 +791,8 @@ fn filters_to_bands_that_are_not_there() {
     assert_eq!(of("1:3"), "");
     assert_eq!(
         of("1:4"),
-        "line 2, error R6: the filter leads to 1:4, and there is no such class on eth0\n  its packets take 1:2, the band of priority 0\n"
+        "line 2, error R6: the filter leads to 1:4, and there is no such class on eth0\n  its packets take \
+        1:2, the band of priority 0\n"
     );
 }
 
@@ -746,7 +805,10 @@ fn where_filters_on_a_leaf_belong() {
              tc filter add dev eth0 parent 1:20 protocol ip u32 match ip protocol 1 0xff flowid {class}"
         );
         let found = told(&text, &[Rule::LeafFilter]);
-        found.split_once("  fix: ").map(|(_, fix)| fix.lines().next().unwrap_or_default().to_owned()).unwrap_or(found)
+        found
+            .split_once("  fix: ")
+            .map(|(_, fix)| fix.lines().next().unwrap_or_default().to_owned())
+            .unwrap_or(found)
     };
     assert_eq!(of("pfifo", "1:10"), "hang them on the qdisc: parent 1:");
     assert_eq!(of("prio", "30:1"), "hang them on the qdisc below: parent 30:");
@@ -760,7 +822,8 @@ fn a_hash_into_classes_that_are_not_there() {
             "tc qdisc add dev eth0 root handle 2: drr\n\
              tc class add dev eth0 parent 2: classid 2:1 drr quantum 1600\n\
              tc class add dev eth0 parent 2: classid 2:2 drr quantum 1600\n\
-             tc filter add dev eth0 parent 2: protocol all handle 1 flow hash keys src divisor {divisor} baseclass 2:1"
+             tc filter add dev eth0 parent 2: protocol all handle 1 flow hash keys src divisor {divisor} \
+             baseclass 2:1"
         );
         told(&text, &[Rule::Collisions]).lines().next().unwrap_or_default().to_owned()
     };
@@ -782,9 +845,16 @@ iptables -t mangle -A PREROUTING -i eth0 -p tcp --sport 993 -j MARK --set-mark 5
     let on_ifb = text.replace("eth1", "ifb0");
     let found = {
         let mut reading = reading(&["eth0", "ifb0"], &on_ifb);
-        check(&mut reading).iter().filter(|finding| finding.rule == Rule::Marks).map(block).collect::<String>()
+        check(&mut reading)
+            .iter()
+            .filter(|finding| finding.rule == Rule::Marks)
+            .map(block)
+            .collect::<String>()
     };
-    assert!(found.starts_with("line 6, warning R8: no packet carries mark 5: the filter never matches\n"), "{found}");
+    assert!(
+        found.starts_with("line 6, warning R8: no packet carries mark 5: the filter never matches\n"),
+        "{found}"
+    );
     assert!(found.contains("led there as it arrives, before any rule could mark it"), "{found}");
     assert!(found.contains("shown: what is led to ifb0 carries mark 0"), "{found}");
 }

@@ -50,7 +50,8 @@ tc class add dev eth0 parent 1:1 classid 1:20 htb rate 600kbit ceil 1mbit
 tc qdisc add dev eth0 parent 1:20 handle 20: prio
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip src 10.0.0.1/32 flowid 1:10
 tc filter add dev eth0 parent 1: protocol ip pref 2 handle 5 fw flowid 1:1
-tc filter add dev eth0 parent 1:1 protocol ip pref 1 u32 match ip dport 22 0xffff match ip tos 0x10 0xff flowid 1:10";
+tc filter add dev eth0 parent 1:1 protocol ip pref 1 u32 match ip dport 22 0xffff match ip tos 0x10 0xff \
+flowid 1:10";
 
 #[test]
 fn chains_jumps_translation_and_inner_classes() {
@@ -93,20 +94,25 @@ leaves by eth0
    priority 4 is band 1 by the map: 20:2
    class 20:2
 ends: eth0 1:1 1:20 20:2, pfifo by default
-  the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB: 12.1 s at the 1 Mbit/s it may have when nobody else sends
-  bands before this one are served first: it waits while they have packets that may leave, without end if they always do
+  the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB: 12.1 s at the 1 Mbit/s it \
+  may have when nobody else sends
+  bands before this one are served first: it waits while they have packets that may leave, without end if \
+  they always do
 "
     );
 }
 
 const ACTING: &str = "\
 tc qdisc add dev eth0 root handle 1: prio
-tc filter add dev eth0 parent 1: protocol ip pref 1 flower ip_proto udp dst_port 5060 action skbedit mark 7 priority 1:1
-tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip protocol 1 0xff police rate 100kbit burst 10k conform-exceed drop/ok flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 1 flower ip_proto udp dst_port 5060 action skbedit mark 7 \
+priority 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip protocol 1 0xff police rate 100kbit burst \
+10k conform-exceed drop/ok flowid 1:1
 tc filter add dev eth0 parent 1: protocol ip pref 3 basic match cmp(u8 at 9 layer network eq 17) flowid 1:3
 tc filter add dev eth0 parent 1: protocol ip pref 4 matchall action police rate 1mbit burst 20k drop";
 
-/// Filters that edit, police and compare: what a filter writes into the packet is no reason for where the packet went before.
+/// Filters that edit, police and compare: what a filter writes into the packet is no reason for where the
+/// packet went before.
 #[test]
 fn filters_that_act_are_told_as_the_engine_took_them() {
     let ends = |words: &str| {
@@ -140,7 +146,11 @@ tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 53 0xffff
     };
     assert_eq!(
         tail("tcp 10.0.0.1 > 10.0.0.2:5"),
-        ["ends: lost at eth0: a rule of netfilter drops it", "it is dropped", "+ FORWARD: policy DROP at its end"]
+        [
+            "ends: lost at eth0: a rule of netfilter drops it",
+            "it is dropped",
+            "+ FORWARD: policy DROP at its end"
+        ]
     );
     assert_eq!(
         tail("udp 10.0.0.1 > 10.0.0.2:9"),
@@ -176,21 +186,24 @@ fn random_policy(draws: &mut Seeded) -> String {
         let parent = if kind == "htb" && draws.below(3) == 0 { "1:1" } else { "1:" };
         let protocol = ["ip", "ip", "ipv6", "all"][draws.below(4) as usize];
         let class = ["1:1", "1:10", "1:20", "1:30", "1:99", "1:2"][draws.below(6) as usize];
-        let pref = 1 + draws.below(4) * 10 + u32::from(protocol != "ip") * [1, 2][usize::from(protocol == "all")];
+        let pref =
+            1 + draws.below(4) * 10 + u32::from(protocol != "ip") * [1, 2][usize::from(protocol == "all")];
         let _ = match draws.below(6) {
             0 => {
                 let mark = 1 + draws.below(3);
                 let pref = pref + 5;
                 writeln!(
                     policy,
-                    "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} handle {mark} fw flowid {class}"
+                    "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} handle {mark} \
+                    fw flowid {class}"
                 )
             }
             1 => {
                 let pref = pref + 3;
                 writeln!(
                     policy,
-                    "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} matchall flowid {class}"
+                    "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} matchall flowid \
+                    {class}"
                 )
             }
             _ => {
@@ -199,7 +212,8 @@ fn random_policy(draws: &mut Seeded) -> String {
                 let value = draws.u32() & mask & if draws.below(3) > 0 { 0 } else { u32::MAX };
                 writeln!(
                     policy,
-                    "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} u32 match u32 {value:#x} {mask:#x} at {at} flowid {class}"
+                    "tc filter add dev eth0 parent {parent} protocol {protocol} pref {pref} u32 match u32 \
+                    {value:#x} {mask:#x} at {at} flowid {class}"
                 )
             }
         };
@@ -250,8 +264,12 @@ fn stories_and_engine_never_part() {
             let course = explainer.course(&packet).expect("one device is governed");
             // Debug builds compare each line with what the engine noted, counted and chose.
             let story = explainer.explain(&packet, course);
-            met +=
-                story.scenes.iter().flat_map(|scene| &scene.lines).filter(|line| line.outcome == Outcome::Met).count();
+            met += story
+                .scenes
+                .iter()
+                .flat_map(|scene| &scene.lines)
+                .filter(|line| line.outcome == Outcome::Met)
+                .count();
         }
     }
     assert!(met > 2000, "{met} filters and rules matched");
@@ -285,8 +303,10 @@ fn a_filter_that_names_no_class_ends_the_search() {
 fn conditions_of_basic_and_flower_are_told_one_by_one() {
     let policy = "\
 tc qdisc add dev eth0 root handle 1: prio
-tc filter add dev eth0 parent 1: protocol ip prio 1 basic match cmp(u8 at 9 layer network eq 6) and cmp(u16 at 2 layer transport gt 1000) flowid 1:1
-tc filter add dev eth0 parent 1: protocol ip prio 2 basic match cmp(u16 at 2 layer transport eq 22) or cmp(u16 at 2 layer transport eq 443) flowid 1:2
+tc filter add dev eth0 parent 1: protocol ip prio 1 basic match cmp(u8 at 9 layer network eq 6) and cmp(u16 \
+at 2 layer transport gt 1000) flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 2 basic match cmp(u16 at 2 layer transport eq 22) or \
+cmp(u16 at 2 layer transport eq 443) flowid 1:2
 tc filter add dev eth0 parent 1: protocol ip prio 3 flower ip_proto tcp dst_port 443 flowid 1:3";
     let text = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443");
     let of_tree = text.split("leaves by eth0\n").nth(1).expect("its way");
@@ -311,14 +331,19 @@ fn a_policer_says_what_it_did() {
     let of = |limits: &str| {
         let policy = format!(
             "tc qdisc add dev eth0 handle ffff: ingress\n\
-             tc filter add dev eth0 parent ffff: protocol all matchall action police rate 10mbit {limits} conform-exceed drop"
+             tc filter add dev eth0 parent ffff: protocol all matchall action police rate 10mbit {limits} \
+             conform-exceed drop"
         );
         explain(&["eth0"], &policy, "tcp 192.0.2.1:80 > 198.51.100.1:1024 len 1500 in eth0")
     };
     let over = "     it is over the policer's limits (rate, burst or mtu): it is dropped\n";
     for (limits, wanted) in [("burst 100k mtu 1k", true), ("burst 1k", true), ("burst 100k", false)] {
         let story = of(limits);
-        assert_eq!((story.contains(over), story.contains("ends: lost at eth0")), (wanted, wanted), "{limits}: {story}");
+        assert_eq!(
+            (story.contains(over), story.contains("ends: lost at eth0")),
+            (wanted, wanted),
+            "{limits}: {story}"
+        );
     }
 }
 
@@ -340,7 +365,8 @@ tc class add dev eth0 parent 2: classid 2:1 drr quantum 1600";
 fn named_classes_are_called_by_their_names() {
     let mut reading = reading(
         &["eth0"],
-        "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit",
+        "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 \
+        htb rate 1mbit",
     );
     reading.names.insert(("eth0".to_owned(), tidegate_packet::Handle::new(1, 0x10)), "calls".to_owned());
     let mut explainer = Explainer::new(&reading);
@@ -364,7 +390,8 @@ tc filter add dev eth0 parent 1: prio 5 protocol ip u32
 tc filter add dev eth0 parent 1: prio 5 handle 2: protocol ip u32 divisor 256
 tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 2:10: match ip dst 192.168.1.16 flowid 1:10
 tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 2:11: match ip dst 192.168.1.17 flowid 1:11
-tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip dst 192.168.1.0/24 hashkey mask 0x000000ff at {at} link 2:"
+tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip dst 192.168.1.0/24 hashkey mask \
+0x000000ff at {at} link 2:"
         )
     };
     let filters = |at: u8| {
@@ -404,14 +431,18 @@ tc class add dev eth0 parent 1: classid 1:99 htb rate 1mbit
 tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
 tc filter add dev eth0 parent 1: prio 5 handle 2: protocol ip u32 divisor 1
 tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 2:: match tcp dst 25 0xffff flowid 1:10
-tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip protocol 6 0xff link 2: offset at 0 mask 0x0f00 shift 6";
+tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip protocol 6 0xff link 2: offset at \
+0 mask 0x0f00 shift 6";
     let story = |port: u16| explain(&["eth0"], policy, &format!("tcp 10.0.0.1:4000 > 192.168.1.17:{port}"));
     let met = story(25);
     assert!(met.contains("     it leads to bucket 2:0:\n"), "{met}");
     assert!(met.contains("     destination port 25 = 25\n") && met.contains("class 1:10:"), "{met}");
     assert!(!met.contains("no filter before has told"), "{met}");
     let passed = story(80);
-    assert!(passed.contains("     destination port 80, not 25\n") && passed.contains("class 1:99:"), "{passed}");
+    assert!(
+        passed.contains("     destination port 80, not 25\n") && passed.contains("class 1:99:"),
+        "{passed}"
+    );
 }
 
 /// Linux 6.1 was asked: with a transmit queue of 10, 29 packets of the other bands and its
@@ -436,8 +467,8 @@ fn pfifo_fast_has_three_bands() {
     assert!(first.contains("is band 0 of") && !first.contains("goes first"), "{first}");
 }
 
-/// Everything that leaves is redirected to an ifb and comes back: asked of Linux 6.1, whose ifb0 counts the packet in 1:10 and whose
-/// eth0 sends it in the end, without having redirected it again.
+/// Everything that leaves is redirected to an ifb and comes back: asked of Linux 6.1, whose ifb0 counts the
+/// packet in 1:10 and whose eth0 sends it in the end, without having redirected it again.
 #[test]
 fn what_leaves_is_followed_to_an_ifb_and_back() {
     let ifb = "tc qdisc add dev ifb0 root handle 1: htb default 20\n\
@@ -445,10 +476,12 @@ fn what_leaves_is_followed_to_an_ifb_and_back() {
                tc class add dev ifb0 parent 1: classid 1:20 htb rate 8mbit\n\
                tc filter add dev ifb0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10";
     let clsact = "tc qdisc add dev eth0 clsact\n\
-                  tc filter add dev eth0 egress protocol all prio 1 matchall action mirred egress redirect dev ifb0\n";
+                  tc filter add dev eth0 egress protocol all prio 1 matchall action mirred egress redirect \
+                  dev ifb0\n";
     let htb = "tc qdisc add dev eth0 root handle 2: htb default 30\n\
                tc class add dev eth0 parent 2: classid 2:30 htb rate 9mbit\n\
-               tc filter add dev eth0 parent 2: protocol ip prio 1 matchall action mirred egress redirect dev ifb0\n";
+               tc filter add dev eth0 parent 2: protocol ip prio 1 matchall action mirred egress redirect \
+               dev ifb0\n";
     let skipped = "the actions of the first filter that matches are skipped";
     for (redirects, ends) in
         [(clsact, "ends: eth0, where nothing is configured"), (htb, "ends: eth0 2:30, pfifo by default")]
@@ -466,7 +499,8 @@ fn what_leaves_is_followed_to_an_ifb_and_back() {
         ];
         let mut rest = story.as_str();
         for part in order {
-            let at = rest.find(part).unwrap_or_else(|| panic!("`{part}` is missing, or too early, in\n{story}"));
+            let at =
+                rest.find(part).unwrap_or_else(|| panic!("`{part}` is missing, or too early, in\n{story}"));
             rest = &rest[at + part.len()..];
         }
         assert_eq!(story.matches("it is redirected to").count(), 1, "{story}");
@@ -477,17 +511,25 @@ fn what_leaves_is_followed_to_an_ifb_and_back() {
 fn an_action_may_have_the_next_filter_asked() {
     let policy = "\
 tc qdisc add dev eth0 root handle 1: prio
-tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 53 0xffff police rate 100kbit burst 5k conform-exceed continue/ok flowid 1:1
-tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 80 0xffff police rate 100kbit burst 5k conform-exceed drop/continue flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 53 0xffff police rate 100kbit burst \
+5k conform-exceed continue/ok flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 80 0xffff police rate 100kbit burst \
+5k conform-exceed drop/continue flowid 1:1
 tc filter add dev eth0 parent 1: protocol ip pref 3 matchall flowid 1:3";
     let told = |words: &str| explain(&["eth0"], policy, words);
     let over = told("udp 10.0.0.1:4 > 10.9.0.1:53 len 9000");
     assert!(over.contains("limits (rate, burst or mtu): the next filter is asked (continue)"), "{over}");
     assert!(over.contains("ends: eth0 1:3") && !over.contains("not asked"), "{over}");
     let under = told("udp 10.0.0.1:4 > 10.9.0.1:53 len 900");
-    assert!(under.contains("the policer lets it through: it passes\n   2 filters behind it: not asked"), "{under}");
+    assert!(
+        under.contains("the policer lets it through: it passes\n   2 filters behind it: not asked"),
+        "{under}"
+    );
     let conforming = told("udp 10.0.0.1:4 > 10.9.0.1:80 len 900");
-    assert!(conforming.contains("the policer lets it through: the next filter is asked (continue)"), "{conforming}");
+    assert!(
+        conforming.contains("the policer lets it through: the next filter is asked (continue)"),
+        "{conforming}"
+    );
     assert!(conforming.contains("ends: eth0 1:3"), "{conforming}");
 }
 
@@ -501,13 +543,16 @@ tc filter add dev eth0 parent 1: chain 5 protocol ip prio 1 u32 match ip dport 5
     let dns = explain(&["eth0"], policy, "udp 10.0.0.1:4 > 10.9.0.1:53");
     assert!(
         dns.contains(
-            "the filters of chain 5 are asked (goto)\n   1 filter behind it: not asked\n + pref 1 u32 dport 53 → 1:1"
+            "the filters of chain 5 are asked (goto)\n   1 filter behind it: not asked\n + pref 1 u32 dport \
+            53 → 1:1"
         ),
         "{dns}"
     );
     let other = explain(&["eth0"], policy, "udp 10.0.0.1:4 > 10.9.0.1:54");
     assert!(
-        other.contains("destination port 54, not 53\n   no filter of chain 5 decides\n   priority 0 is band 1"),
+        other.contains(
+            "destination port 54, not 53\n   no filter of chain 5 decides\n   priority 0 is band 1"
+        ),
         "{other}"
     );
 }
@@ -534,7 +579,9 @@ tc qdisc add dev eth0 parent 1:2 handle 20: prio";
     let late = told(443);
     assert!(late.contains("the filter that matches names no class: the band of priority 0, 1:2"), "{late}");
     assert!(
-        late.contains("priority 1:1 names a class of another qdisc and counts as 0 here, band 1 by the map: 20:2"),
+        late.contains(
+            "priority 1:1 names a class of another qdisc and counts as 0 here, band 1 by the map: 20:2"
+        ),
         "{late}"
     );
 }
@@ -580,13 +627,17 @@ tc class add dev eth0 parent 1: classid 1:2 htb rate 4mbit
 tc filter add dev eth0 parent 1: protocol ip prio 1 handle 7 fw flowid 1:1";
     let words = "tcp 192.168.1.10:4 > 10.9.0.1:22";
     let open = explain(&["eth0", "eth1"], policy, &format!("{words} out eth0"));
-    assert!(open.contains("the filters on what arrives by eth1 are not asked: `in eth1` asks them"), "{open}");
+    assert!(
+        open.contains("the filters on what arrives by eth1 are not asked: `in eth1` asks them"),
+        "{open}"
+    );
     let named = explain(&["eth0", "eth1"], policy, &format!("{words} in eth1 out eth0"));
     assert!(named.contains("its mark becomes 0x7") && named.contains("ends: eth0 1:1"), "{named}");
     assert!(!named.contains("are not asked"), "{named}");
 }
 
-/// Asked of Linux 6.1: ifb1 gives the packet back to ifb0, from which it was redirected, ifb0 counts it in 2:10, and nothing is sent.
+/// Asked of Linux 6.1: ifb1 gives the packet back to ifb0, from which it was redirected, ifb0 counts it in
+/// 2:10, and nothing is sent.
 #[test]
 fn what_an_ifb_redirects_to_another_is_lost() {
     let policy = "\
@@ -596,7 +647,8 @@ tc class add dev ifb0 parent 2: classid 2:10 htb rate 100mbit
 tc filter add dev ifb0 parent 2: protocol ip prio 1 matchall action mirred egress redirect dev ifb1
 tc qdisc add dev eth0 root handle 1: htb default 10
 tc class add dev eth0 parent 1: classid 1:10 htb rate 100mbit
-tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff action mirred egress redirect dev ifb0";
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff action mirred egress \
+redirect dev ifb0";
     let story = explain(&["eth0", "ifb0", "ifb1"], policy, "tcp 10.0.0.1:4 > 10.9.0.1:22");
     let end = "ends: lost at ifb0: it came back to an ifb, which sends only what was redirected to it";
     assert!(story.contains("leaves by ifb0, come back from an ifb") && story.contains(end), "{story}");
@@ -613,11 +665,16 @@ fn a_story_ends_where_the_packet_is_dropped_on_arrival() {
                    tc filter add dev eth0 parent ffff: protocol ip prio 2 flower ip_proto icmp action drop";
     for policy in [drop.to_owned(), format!("{drop}\n{smtp}"), ingress.to_owned()] {
         let story = explain(&["eth0", "eth1"], &policy, "icmp 203.0.113.9 > 192.168.1.7 in eth0");
-        let rest = story.split_once("     it is dropped\n").unwrap_or_else(|| panic!("not dropped: {story}")).1;
+        let rest =
+            story.split_once("     it is dropped\n").unwrap_or_else(|| panic!("not dropped: {story}")).1;
         assert_eq!(rest, "ends: lost at eth0: a filter drops it (by ffff:)\n", "{story}");
     }
     // The mail itself is dropped as it leaves, behind routing.
-    let mail = explain(&["eth0", "eth1"], &format!("{drop}\n{smtp}"), "tcp 10.0.0.1:4 > 10.9.0.1:25 in eth1 out eth0");
+    let mail = explain(
+        &["eth0", "eth1"],
+        &format!("{drop}\n{smtp}"),
+        "tcp 10.0.0.1:4 > 10.9.0.1:25 in eth1 out eth0",
+    );
     assert!(mail.contains("routing\n") && mail.contains("leaves by eth0\n + pref 1 flower"), "{mail}");
 }
 
@@ -627,7 +684,8 @@ fn filters_of_two_chains_are_kept_apart() {
     let policy = "\
 tc qdisc add dev eth0 clsact
 tc filter add dev eth0 ingress protocol ip prio 1 flower src_ip 10.0.0.0/8 action goto chain 7
-tc filter add dev eth0 ingress protocol ip prio 2 flower ip_proto udp action police rate 2mbit burst 20k conform-exceed drop
+tc filter add dev eth0 ingress protocol ip prio 2 flower ip_proto udp action police rate 2mbit burst 20k \
+conform-exceed drop
 tc filter add dev eth0 ingress chain 7 protocol ip prio 1 flower ip_proto tcp dst_port 80 action drop
 tc filter add dev eth0 ingress chain 7 protocol ip prio 2 matchall action drop
 tc filter add dev eth0 egress protocol all prio 1 matchall action police rate 5mbit burst 5k mtu 1000 drop";

@@ -19,7 +19,8 @@ fn what_reaches_no_filter_goes_nowhere_by_it() {
     assert!(found[0].contains("default class 1:99; classes of"), "{found:?}");
 }
 
-/// The class borrows nothing: it waits as long whatever the others do, and only the measurement would be longer.
+/// The class borrows nothing: it waits as long whatever the others do, and only the measurement would be
+/// longer.
 #[test]
 fn a_wait_too_long_to_measure_is_no_less() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 99\n\
@@ -34,7 +35,8 @@ fn a_wait_too_long_to_measure_is_no_less() {
     );
 }
 
-/// What a tree within a netem makes of a packet shows when its delay is over: it was said to wait in the direct queue.
+/// What a tree within a netem makes of a packet shows when its delay is over: it was said to wait in the
+/// direct queue.
 #[test]
 fn a_tree_within_a_netem_is_not_reckoned() {
     let text = "tc qdisc add dev eth0 root handle 1: netem delay 30ms limit 20\n\
@@ -57,7 +59,11 @@ fn short_targets_have_figures() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
                 tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit\n\
                 tc qdisc add dev eth0 parent 1:10 fq_codel target 100us";
-    assert!(at_worst(text).contains("that takes 1.2 ms here, more than its target of 99 µs"), "{}", at_worst(text));
+    assert!(
+        at_worst(text).contains("that takes 1.2 ms here, more than its target of 99 µs"),
+        "{}",
+        at_worst(text)
+    );
 }
 
 /// NAT leaves no host of 192.168.0.0/24 in the class: the sets do not know, the engine does.
@@ -70,8 +76,9 @@ fn packets_of_a_class_are_those_that_come_to_it() {
         "{tree}tc filter add dev eth0 parent 1: protocol ip u32 match ip src 192.168.1.0/24 flowid 1:10\n\
          iptables -t nat -A POSTROUTING -o eth0 -s 192.168.1.0/24 -j SNAT --to-source 203.0.113.5"
     );
-    let by_rule =
-        format!("{tree}iptables -t mangle -A POSTROUTING -o eth0 -s 192.168.1.0/24 -j CLASSIFY --set-class 1:10");
+    let by_rule = format!(
+        "{tree}iptables -t mangle -A POSTROUTING -o eth0 -s 192.168.1.0/24 -j CLASSIFY --set-class 1:10"
+    );
     let (first, second) = (reading(&["eth0"], &translated), reading(&["eth0"], &by_rule));
     let found = pairs(&first, &second, &[("eth0".into(), "eth0".into())]).expect("decided");
     let (ten, twenty) = (Handle::new(1, 0x10), Handle::new(1, 0x20));

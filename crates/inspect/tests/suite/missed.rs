@@ -1,5 +1,5 @@
-//! Mistakes with a plain effect that newcomers' policies had and nothing was said of: what Linux 6.1 does was asked of
-//! the oracle.
+//! Mistakes with a plain effect that newcomers' policies had and nothing was said of: what Linux 6.1 does was
+//! asked of the oracle.
 
 use crate::common::{said, says, silent};
 use tidegate_inspect::Rule;
@@ -23,7 +23,8 @@ fn a_filter_for_ipv4_on_a_qdisc_that_hashes() {
         let of = |protocol: &str| {
             format!(
                 "tc qdisc add dev eth0 root handle 1: {kind}\n\
-                 tc filter add dev eth0 parent 1: protocol {protocol} prio 1 handle 1 flow hash keys src divisor 512"
+                 tc filter add dev eth0 parent 1: protocol {protocol} prio 1 handle 1 flow hash keys src \
+                 divisor 512"
             )
         };
         says(
@@ -47,7 +48,11 @@ fn a_rule_gives_a_class_that_has_classes() {
         .replace("htb default", "hfsc default")
         .replace("htb rate", "hfsc sc rate")
         .replace("ceil", "ul rate");
-    says(&hfsc, &[Rule::Nowhere], &["class 1:1, which has classes below it", "as if no rule had given them a class"]);
+    says(
+        &hfsc,
+        &[Rule::Nowhere],
+        &["class 1:1, which has classes below it", "as if no rule had given them a class"],
+    );
 }
 
 /// Linux puts it into the default class.
@@ -56,10 +61,15 @@ fn an_action_gives_a_class_that_is_not_there() {
     let action = |class: &str| {
         tree(&format!(
             "tc qdisc add dev eth0 clsact\n\
-             tc filter add dev eth0 egress protocol ip prio 1 u32 match ip dport 53 0xffff action skbedit priority {class}"
+             tc filter add dev eth0 egress protocol ip prio 1 u32 match ip dport 53 0xffff action skbedit \
+             priority {class}"
         ))
     };
-    says(&action("1:99"), &[Rule::Nowhere], &["8 warning R6", "class 1:99, and there is no such class on eth0"]);
+    says(
+        &action("1:99"),
+        &[Rule::Nowhere],
+        &["8 warning R6", "class 1:99, and there is no such class on eth0"],
+    );
     silent(&action("1:10"), &[Rule::Nowhere]);
     silent(&action("5"), &[Rule::Nowhere]);
 }
@@ -76,8 +86,12 @@ fn bits_are_added_to_a_mark_that_is_asked_for_as_a_whole() {
         ))
     };
     let marked = "-p udp -j MARK --set-mark 0x10";
-    let parts =
-        ["7 warning R8", "the whole mark 0x4, of which line 10", "(0x14)", ":53 out eth0: 1:30, with mark 0x14"];
+    let parts = [
+        "7 warning R8",
+        "the whole mark 0x4, of which line 10",
+        "(0x14)",
+        ":53 out eth0: 1:30, with mark 0x14",
+    ];
     let found = said(&rules("4", marked), &[Rule::Marks]);
     assert!(parts.iter().all(|part| found[0].contains(part)), "{found:#?}");
     silent(&rules("0x4/0x4", marked), &[Rule::Marks]);
@@ -121,8 +135,8 @@ fn a_code_point_is_asked_for_with_the_bits_of_ecn() {
     let parts = ["7 note C3: 0xb8 under the mask 0xff", "dscp EF ecn ect0 out eth0: 1:30"];
     says(&of("0xff"), &[Rule::Shapes], &parts);
     silent(&of("0xfc"), &[Rule::Shapes]);
-    let both =
-        of("0xff") + "\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dsfield 0xb8 0xfc flowid 1:10";
+    let both = of("0xff")
+        + "\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dsfield 0xb8 0xfc flowid 1:10";
     silent(&both, &[Rule::Shapes]);
 }
 
@@ -132,17 +146,22 @@ fn a_policer_drops_of_a_first_window() {
     let of = |filter: &str, burst: &str| {
         format!(
             "tc qdisc add dev eth0 clsact\n\
-             tc filter add dev eth0 ingress protocol ip prio 1 {filter} action police rate 10mbit burst {burst} drop"
+             tc filter add dev eth0 ingress protocol ip prio 1 {filter} action police rate 10mbit burst \
+             {burst} drop"
         )
     };
-    let parts =
-        ["2 note R12: a policer with burst 10k", "up to 4 of them are lost here", "with a full bucket, 6 conform"];
+    let parts = [
+        "2 note R12: a policer with burst 10k",
+        "up to 4 of them are lost here",
+        "with a full bucket, 6 conform",
+    ];
     says(&of("matchall", "10k"), &[Rule::Burst], &parts);
     silent(&of("matchall", "16k"), &[Rule::Burst]);
     silent(&of("u32 match ip protocol 1 0xff", "10k"), &[Rule::Burst]);
 }
 
-/// A packet that conforms passes, and the redirect behind is never asked; one that is led away meets no policer.
+/// A packet that conforms passes, and the redirect behind is never asked; one that is led away meets no
+/// policer.
 #[test]
 fn an_action_behind_one_that_ends_all_packets() {
     let of = |actions: &str| {
@@ -168,10 +187,12 @@ fn ipv6_leaves_past_a_redirect_of_ipv4() {
         format!(
             "tc qdisc add dev eth1 root handle 7: cake bandwidth 8mbit\n{root}\n\
              tc qdisc add dev eth0 clsact\n\
-             tc filter add dev eth0 egress protocol {protocol} prio 1 matchall action mirred egress redirect dev eth1"
+             tc filter add dev eth0 egress protocol {protocol} prio 1 matchall action mirred egress \
+             redirect dev eth1"
         )
     };
-    let parts = ["R14: TCP over IPv6 that leaves by eth0 is not led to eth1", "out eth0: the queue of eth0 itself"];
+    let parts =
+        ["R14: TCP over IPv6 that leaves by eth0 is not led to eth1", "out eth0: the queue of eth0 itself"];
     says(&of("ip", ""), &[Rule::OtherProtocols], &parts);
     silent(&of("all", ""), &[Rule::OtherProtocols]);
     silent(&of("ip", "tc qdisc add dev eth0 root cake bandwidth 9mbit"), &[Rule::OtherProtocols]);
@@ -182,13 +203,21 @@ fn ipv6_leaves_past_a_redirect_of_ipv4() {
 fn cake_sees_one_host_behind_nat() {
     let of = |flows: &str, rule: &str| {
         format!(
-            "tc qdisc add dev eth0 root cake bandwidth 9mbit {flows}\niptables -t nat -A POSTROUTING -o eth0 {rule}"
+            "tc qdisc add dev eth0 root cake bandwidth 9mbit {flows}\niptables -t nat -A POSTROUTING -o \
+            eth0 {rule}"
         )
     };
-    let parts =
-        ["1 warning R27", "(dual-srchost), and sees one source address", "and so does the same from 192.168.1.11"];
+    let parts = [
+        "1 warning R27",
+        "(dual-srchost), and sees one source address",
+        "and so does the same from 192.168.1.11",
+    ];
     says(&of("dual-srchost", "-j MASQUERADE"), &[Rule::Rewritten], &parts);
-    says(&of("", "-s 10.0.0.0/8 -j MASQUERADE"), &[Rule::Rewritten], &["1 note R27", "(triple-isolate, its default)"]);
+    says(
+        &of("", "-s 10.0.0.0/8 -j MASQUERADE"),
+        &[Rule::Rewritten],
+        &["1 note R27", "(triple-isolate, its default)"],
+    );
     for (flows, rule) in [
         ("dual-srchost nat", "-j MASQUERADE"),
         ("dual-dsthost", "-j MASQUERADE"),
@@ -199,9 +228,14 @@ fn cake_sees_one_host_behind_nat() {
     }
     let arriving = "tc qdisc add dev eth1 root cake bandwidth 9mbit dual-dsthost\n\
                     tc qdisc add dev eth0 clsact\n\
-                    tc filter add dev eth0 ingress protocol all matchall action mirred egress redirect dev eth1\n\
+                    tc filter add dev eth0 ingress protocol all matchall action mirred egress redirect dev \
+                    eth1\n\
                     iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE";
-    says(arriving, &[Rule::Rewritten], &["1 warning R27", "sees one destination address", "what arrives at eth0"]);
+    says(
+        arriving,
+        &[Rule::Rewritten],
+        &["1 warning R27", "sees one destination address", "what arrives at eth0"],
+    );
 }
 
 /// hhf drops nothing before it is full.

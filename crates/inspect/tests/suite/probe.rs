@@ -76,7 +76,8 @@ fn what_a_connection_is_made_to_be() {
 tc qdisc add dev eth0 root handle 1: prio
 iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE
 iptables -t mangle -A PREROUTING -j CONNMARK --restore-mark
-iptables -t mangle -A FORWARD -m connbytes --connbytes 100000: --connbytes-dir original --connbytes-mode bytes -j MARK --set-mark 9
+iptables -t mangle -A FORWARD -m connbytes --connbytes 100000: --connbytes-dir original --connbytes-mode \
+bytes -j MARK --set-mark 9
 iptables -t mangle -A FORWARD -m conntrack --ctstate RELATED -j MARK --set-mark 8";
     let mut prober = Prober::new(&reading(&["eth0", "eth1"], policy));
     let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1").expect("eth1"));
@@ -114,7 +115,8 @@ tc qdisc add dev ifb0 root handle 2: drr
 tc class add dev ifb0 parent 2: classid 2:1 drr
 tc filter add dev ifb0 parent 2: protocol ip u32 match ip sport 443 0xffff flowid 2:1
 tc qdisc add dev eth1 root handle 3: prio
-tc filter add dev eth1 parent 3: protocol ip pref 1 u32 match ip dport 7 0xffff action mirred egress redirect dev ifb0
+tc filter add dev eth1 parent 3: protocol ip pref 1 u32 match ip dport 7 0xffff action mirred egress \
+redirect dev ifb0
 tc filter add dev eth1 parent 3: protocol ip pref 1 u32 match ip dport 9 0xffff action drop";
     let mut prober = Prober::new(&reading(&["eth0", "eth1", "ifb0"], policy));
     let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1").expect("eth1"));
@@ -125,12 +127,17 @@ tc filter add dev eth1 parent 3: protocol ip pref 1 u32 match ip dport 9 0xffff 
             "tcp 1.1.1.1:443 > 10.0.0.1:80",
             "eth0 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 [3:2] [3:prio -pfifo]",
         ),
-        (Course::Through(eth0, eth1), "tcp 1.1.1.1:444 > 10.0.0.1:80", "eth0 led [] [] lost at 2:: Unclassified"),
+        (
+            Course::Through(eth0, eth1),
+            "tcp 1.1.1.1:444 > 10.0.0.1:80",
+            "eth0 led [] [] lost at 2:: Unclassified",
+        ),
         (Course::Arrives(eth0), "arp 1.1.1.1 > 10.0.0.1", ""),
         (
             Course::Through(eth0, eth1),
             "tcp 1.1.1.1:443 > 10.0.0.1:7",
-            "eth0 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 [3:2] [3:prio -pfifo]",
+            "eth0 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 [3:2] \
+            [3:prio -pfifo]",
         ),
         (Course::Leaves(eth1, Route::Local), "tcp 1.1.1.1:443 > 10.0.0.1:9", "lost at 3:: Policy"),
     ];

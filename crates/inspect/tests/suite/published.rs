@@ -13,8 +13,9 @@ fn arp_is_said_to_be_dropped_only_where_it_is() {
     let shown = "`arp 192.168.1.10 > 198.51.100.7 in lo out eth0`";
     let arp = ["1 error R11: ARP and what else no filter of 1: takes is dropped", &shown[1..shown.len() - 1]];
     says(filters, &[Rule::Default], &arp);
-    let with_arp =
-        format!("{filters}\ntc filter add dev eth0 parent 1: protocol arp prio 2 u32 match u8 0 0 flowid 1:1");
+    let with_arp = format!(
+        "{filters}\ntc filter add dev eth0 parent 1: protocol arp prio 2 u32 match u8 0 0 flowid 1:1"
+    );
     says(
         &with_arp,
         &[Rule::Default],
@@ -24,7 +25,11 @@ fn arp_is_said_to_be_dropped_only_where_it_is() {
         "{with_arp}\ntc filter add dev eth0 parent 1: protocol ip prio 3 matchall flowid 1:1\n\
                            tc filter add dev eth0 parent 1: protocol ipv6 prio 4 matchall flowid 1:1"
     );
-    says(&with_ip, &[Rule::Default], &["1 note R11: what is neither IP nor ARP and no filter of 1: takes is dropped"]);
+    says(
+        &with_ip,
+        &[Rule::Default],
+        &["1 note R11: what is neither IP nor ARP and no filter of 1: takes is dropped"],
+    );
     let all = format!("{filters}\ntc filter add dev eth0 parent 1: protocol all prio 2 matchall flowid 1:1");
     silent(&all, &[Rule::Default]);
 }
@@ -36,24 +41,30 @@ fn arp_is_said_to_go_past_all_classes_only_where_it_does() {
               tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
               tc filter add dev eth0 parent 1: protocol ip prio 1 matchall flowid 1:1\n\
               tc filter add dev eth0 parent 1: protocol ipv6 prio 2 matchall flowid 1:1";
-    says(ip, &[Rule::Default], &["1 note R11: ARP and what else is not IP goes past all classes of 1:", "arp "]);
+    says(
+        ip,
+        &[Rule::Default],
+        &["1 note R11: ARP and what else is not IP goes past all classes of 1:", "arp "],
+    );
     let arp = format!("{ip}\ntc filter add dev eth0 parent 1: protocol arp prio 3 matchall flowid 1:1");
     says(&arp, &[Rule::Default], &["1 note R11: what is neither IP nor ARP goes past all classes of 1:"]);
 }
 
-/// Linux 6.1 asks all filters of an ingress qdisc, whatever class of it they name (asked with `parent ffff:fff1` before
-/// `parent ffff:`: the first took the packet); a clsact refuses such parents.
+/// Linux 6.1 asks all filters of an ingress qdisc, whatever class of it they name (asked with `parent
+/// ffff:fff1` before `parent ffff:`: the first took the packet); a clsact refuses such parents.
 #[test]
 fn filters_of_an_ingress_are_one_list() {
     let first = "tc qdisc add dev eth0 ingress\n\
-                 tc filter add dev eth0 protocol ip parent ffff:fff1 prio 1 u32 match ip src 10.0.0.1 action drop";
+                 tc filter add dev eth0 protocol ip parent ffff:fff1 prio 1 u32 match ip src 10.0.0.1 \
+                 action drop";
     silent(first, &[Rule::Unreachable]);
     let twice = format!(
         "{first}\ntc filter add dev eth0 protocol ip parent ffff: prio 2 u32 match ip src 10.0.0.1 action drop"
     );
     says(&twice, &[Rule::Unreachable], &["3 warning R1: no packet reaches this filter"]);
     let leaving = "tc qdisc add dev eth0 ingress\n\
-                   tc filter add dev eth0 protocol ip parent ffff:fff3 prio 1 u32 match ip src 10.0.0.1 action drop";
+                   tc filter add dev eth0 protocol ip parent ffff:fff3 prio 1 u32 match ip src 10.0.0.1 \
+                   action drop";
     assert_eq!(said(leaving, &[Rule::Unreachable]), [""; 0]);
 }
 
@@ -63,14 +74,20 @@ fn a_filter_of_an_inner_qdisc_is_shadowed_among_what_comes_there() {
     let text = "tc qdisc add dev eth0 root handle 1: htb\n\
                 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
                 tc qdisc add dev eth0 parent 1:1 handle 2: prio\n\
-                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.0/16 classid 1:1\n\
-                tc filter add dev eth0 parent 2: protocol ip prio 3 u32 match ip src 10.0.0.0/16 classid 2:2\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.0/16 classid \
+                1:1\n\
+                tc filter add dev eth0 parent 2: protocol ip prio 3 u32 match ip src 10.0.0.0/16 classid \
+                2:2\n\
                 tc filter add dev eth0 parent 2: protocol ip prio 7 u32 match ip src 0.0.0.0/0 action drop";
-    let parts = ["6 warning R1: no packet reaches this filter", "before it takes all it asks for, of what comes to 2:"];
+    let parts = [
+        "6 warning R1: no packet reaches this filter",
+        "before it takes all it asks for, of what comes to 2:",
+    ];
     says(text, &[Rule::Unreachable], &parts);
 }
 
-/// 200 classes beside one of a terabit: what a queue holds while the others are busy is not measured, and not guessed.
+/// 200 classes beside one of a terabit: what a queue holds while the others are busy is not measured, and not
+/// guessed.
 #[test]
 fn what_was_not_measured_is_not_said() {
     let mut text = "tc qdisc add dev eth0 root handle 1: htb default 9999\n\
@@ -87,8 +104,8 @@ fn what_was_not_measured_is_not_said() {
     assert!(!found.is_empty() && found.iter().all(|line| !line.contains("longer than")), "{found:#?}");
 }
 
-/// HTB and HFSC look for a filter's class among their own; a packet led to a class of the qdisc below goes to the default
-/// (asked of Linux 6.1: 1:1, then 2:2 by the map).
+/// HTB and HFSC look for a filter's class among their own; a packet led to a class of the qdisc below goes to
+/// the default (asked of Linux 6.1: 1:1, then 2:2 by the map).
 #[test]
 fn a_filter_that_names_a_class_of_the_qdisc_below() {
     for (kind, curve) in [("htb", "htb rate 1mbit"), ("hfsc", "hfsc sc rate 1mbit")] {
@@ -98,8 +115,10 @@ fn a_filter_that_names_a_class_of_the_qdisc_below() {
              tc qdisc add dev eth0 parent 1:1 handle 2: prio\n\
              tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 2:1"
         );
-        let parts =
-            ["4 error R6: the filter hangs on 1: and leads to 2:1, which is no class of it", "the default class 1:1"];
+        let parts = [
+            "4 error R6: the filter hangs on 1: and leads to 2:1, which is no class of it",
+            "the default class 1:1",
+        ];
         says(&text, &[Rule::Nowhere], &parts);
         let story = explain(&["eth0"], &text, "tcp 192.168.1.5:4000 > 10.0.0.5:22 len 60 out eth0");
         assert!(story.contains("2:1 is a class of another qdisc: the default class 1:1"), "{story}");
@@ -107,24 +126,30 @@ fn a_filter_that_names_a_class_of_the_qdisc_below() {
     }
 }
 
-/// `police …` without `action` before it, and an `action` behind: Linux 6.1 keeps the policer alone (its listing shows no
-/// mirred, and nothing came to the ifb).
+/// `police …` without `action` before it, and an `action` behind: Linux 6.1 keeps the policer alone (its
+/// listing shows no mirred, and nothing came to the ifb).
 #[test]
 fn an_action_beside_a_policer_of_the_old_words_is_ignored() {
     let text = "tc qdisc add dev eth0 ingress\n\
                 tc filter add dev eth0 parent ffff: protocol ip prio 2 u32 match ip protocol 17 0xff \
                 police rate 5mbit burst 50k conform-exceed pipe action mirred egress redirect dev eth1";
-    says(text, &[Rule::Unreachable], &["2 warning R1: the filter's `action` is ignored", "one action, `police`"]);
+    says(
+        text,
+        &[Rule::Unreachable],
+        &["2 warning R1: the filter's `action` is ignored", "one action, `police`"],
+    );
     let story = explain(&["eth0", "eth1"], text, "udp 203.0.113.9:53 > 192.168.1.7:4000 len 400 in eth0");
     assert!(!story.contains("redirect"), "{story}");
-    let both =
-        text.replace(" police rate", " action police rate").replace("conform-exceed pipe", "conform-exceed drop/pipe");
+    let both = text
+        .replace(" police rate", " action police rate")
+        .replace("conform-exceed pipe", "conform-exceed drop/pipe");
     silent(&both, &[Rule::Unreachable]);
     let story = explain(&["eth0", "eth1"], &both, "udp 203.0.113.9:53 > 192.168.1.7:4000 len 400 in eth0");
     assert!(story.contains("it is redirected to eth1"), "{story}");
 }
 
-/// A filter that leads to an inner class, and that others shadow, is the cause; the filters there are not told beside it.
+/// A filter that leads to an inner class, and that others shadow, is the cause; the filters there are not
+/// told beside it.
 #[test]
 fn filters_of_a_class_whose_own_filter_is_shadowed_have_one_cause() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 9\n\
@@ -164,7 +189,10 @@ fn a_filter_to_htb_itself_is_told_so() {
                 tc class add dev eth0 parent 1: classid 1:40 htb rate 1mbit\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip sport 443 0xffff flowid 1:0";
     let story = explain(&["eth0"], text, "tcp 192.168.1.5:443 > 10.129.0.5:25 len 1400 out eth0");
-    assert!(story.contains("that is HTB itself: past all classes") && !story.contains("default class"), "{story}");
+    assert!(
+        story.contains("that is HTB itself: past all classes") && !story.contains("default class"),
+        "{story}"
+    );
 }
 
 /// EF is 46, and 0xb8 in the byte of the DS field: a filter for 0x2e there takes no packet of EF.
@@ -195,5 +223,8 @@ fn nothing_is_said_of_the_queue_of_a_device_that_the_policy_does_not_name() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
                 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit";
     let story = explain(&["eth0"], text, "tcp 203.0.113.9:80 > 192.168.1.7:5000 len 1500 in eth0");
-    assert!(story.contains("the policy does not name this device") && !story.contains("1000 packets"), "{story}");
+    assert!(
+        story.contains("the policy does not name this device") && !story.contains("1000 packets"),
+        "{story}"
+    );
 }

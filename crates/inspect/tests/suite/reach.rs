@@ -29,7 +29,11 @@ fn key(draws: &mut Seeded) -> String {
         2 => format!("ip src 10.0.0.{value}/{}", one_of(draws, &["32", "30", "31"])),
         3 => format!("ip dst 10.0.0.{value}"),
         4 => format!("ip dport {} 0xffff", one_of(draws, &["22", "53", "80"])),
-        5 => format!("ip sport {} {}", one_of(draws, &["22", "53", "80"]), one_of(draws, &["0xffff", "0xfff0"])),
+        5 => format!(
+            "ip sport {} {}",
+            one_of(draws, &["22", "53", "80"]),
+            one_of(draws, &["0xffff", "0xfff0"])
+        ),
         6 => format!("ip6 dport {} 0xffff", one_of(draws, &["22", "53", "80"])),
         7 => format!("ip6 protocol {} 0xff", one_of(draws, &["6", "17", "58"])),
         8 => format!("u8 {} 0xff at 33", one_of(draws, &["0x10", "0x02", "0"])),
@@ -60,7 +64,8 @@ fn any_filter(draws: &mut Seeded) -> String {
     if draws.u32().is_multiple_of(4) {
         let mark = 1 + draws.u32() % 5;
         return format!(
-            "tc filter replace dev eth0 parent {parent} protocol {protocol} pref {} handle {mark} fw classid {class}\n",
+            "tc filter replace dev eth0 parent {parent} protocol {protocol} pref {} handle {mark} fw \
+            classid {class}\n",
             pref + 1
         );
     }
@@ -120,8 +125,9 @@ fn packet(draws: &mut Seeded) -> Packet {
     let port = |draws: &mut Seeded| one_of(draws, &["22", "53", "80", "79"]);
     let n = |draws: &mut Seeded| draws.u32() % 8;
     let v6 = draws.u32().is_multiple_of(4);
-    let host =
-        |draws: &mut Seeded| if v6 { format!("[2001:db8::{}]", n(draws)) } else { format!("10.0.0.{}", n(draws)) };
+    let host = |draws: &mut Seeded| {
+        if v6 { format!("[2001:db8::{}]", n(draws)) } else { format!("10.0.0.{}", n(draws)) }
+    };
     let (from, to) = (host(draws), host(draws));
     let icmp = if v6 { "icmp6" } else { "icmp" };
     let tos = format!("tos {:#x}", n(draws) * 8);
@@ -175,7 +181,8 @@ fn what_is_picked_for_a_class_goes_there() {
         for class in reading.classes.iter().filter(|class| class.classid.qdisc().major() == 1) {
             if let Arrival::Packet(candidate) = reached.class(&reading, "eth0", class.classid) {
                 let way = prober.travel(&candidate.packet, candidate.course);
-                let classes: Vec<_> = way.stops.iter().flat_map(|stop| stop.classes.iter().copied()).collect();
+                let classes: Vec<_> =
+                    way.stops.iter().flat_map(|stop| stop.classes.iter().copied()).collect();
                 tried += 1;
                 confirmed += usize::from(classes.contains(&class.classid));
             }
@@ -194,12 +201,14 @@ fn whatever_is_found_in_random_policies_the_engine_confirms() {
         let mut text = policy(&mut draws);
         (0..25).for_each(|_| text.push_str(&filter(&mut draws)));
         let found = tidegate_inspect::check(&mut reading(&["eth0", "eth1"], &text));
-        unreachable += found.iter().filter(|finding| finding.rule == tidegate_inspect::Rule::Unreachable).count();
+        unreachable +=
+            found.iter().filter(|finding| finding.rule == tidegate_inspect::Rule::Unreachable).count();
     }
     assert!(unreachable > 30, "{unreachable}");
 }
 
-/// Classes that are said to get no packet get none of many, and marks that are said to be lost arrive on none of them.
+/// Classes that are said to get no packet get none of many, and marks that are said to be lost arrive on none
+/// of them.
 #[test]
 fn idle_classes_and_lost_marks_stay_so() {
     let mut draws = Seeded::new(14);
@@ -207,13 +216,17 @@ fn idle_classes_and_lost_marks_stay_so() {
     for _ in 0..120 {
         let mut text = policy(&mut draws);
         if draws.u32().is_multiple_of(2) {
-            text.push_str("iptables -t mangle -A POSTROUTING -m length --length 0:65535 -j MARK --set-mark 9\n");
+            text.push_str(
+                "iptables -t mangle -A POSTROUTING -m length --length 0:65535 -j MARK --set-mark 9\n",
+            );
         }
         let mut reading = reading(&["eth0", "eth1"], &text);
         let found = tidegate_inspect::check(&mut reading);
         let of = |rule: tidegate_inspect::Rule| found.iter().filter(move |finding| finding.rule == rule);
         let classes: Vec<String> = of(tidegate_inspect::Rule::Idle)
-            .flat_map(|finding| finding.what.split([' ', ',']).filter(|word| word.contains(':')).map(str::to_owned))
+            .flat_map(|finding| {
+                finding.what.split([' ', ',']).filter(|word| word.contains(':')).map(str::to_owned)
+            })
             .collect();
         let gone = Reached::of(&reading).expect("it is small").overwritten(&reading);
         let mut prober = Prober::new(&reading);
@@ -229,10 +242,14 @@ fn idle_classes_and_lost_marks_stay_so() {
                 assert!(!classes.contains(&class.to_string()), "{packet} takes {class}\n{text}");
             }
             for rule in &gone {
-                let matched = seen.iter().any(|met| met.failed.is_none() && rule_at(&reading, met) == Some(rule));
+                let matched =
+                    seen.iter().any(|met| met.failed.is_none() && rule_at(&reading, met) == Some(rule));
                 let mark = rule.targets().filter_map(mark_of).last();
                 let keeps = mark.is_some_and(|(value, mask)| way.mark & mask == value & mask);
-                assert!(!(matched && keeps && way.dropped.is_none()), "{packet} keeps the mark of {rule:?}\n{text}");
+                assert!(
+                    !(matched && keeps && way.dropped.is_none()),
+                    "{packet} keeps the mark of {rule:?}\n{text}"
+                );
             }
         }
         idle += classes.len();

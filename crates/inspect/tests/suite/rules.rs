@@ -34,7 +34,11 @@ fn a_limit_below_a_frame_takes_no_long_packet() {
 #[test]
 fn a_queue_of_tbf_is_measured_wherever_it_hangs() {
     let of = |parent: &str, tbf: &str| {
-        let root = if parent == "root" { String::new() } else { "tc qdisc add dev eth0 root handle 1: prio\n".into() };
+        let root = if parent == "root" {
+            String::new()
+        } else {
+            "tc qdisc add dev eth0 root handle 1: prio\n".into()
+        };
         found(&format!("{root}tc qdisc add dev eth0 {parent} tbf rate 1mbit burst 10k {tbf}\n"), &["R13"])
     };
     let long = of("parent 1:3 handle 30:", "limit 600000");
@@ -49,7 +53,8 @@ fn a_queue_of_tbf_is_measured_wherever_it_hangs() {
 
 #[test]
 fn a_bare_rtt_of_cake_is_microseconds() {
-    let of = |rtt: &str| found(&format!("tc qdisc add dev eth0 root cake bandwidth 10mbit rtt {rtt}\n"), &["R17"]);
+    let of =
+        |rtt: &str| found(&format!("tc qdisc add dev eth0 root cake bandwidth 10mbit rtt {rtt}\n"), &["R17"]);
     assert_eq!(of("20"), ["1 warning R17: rtt 20 is 20 µs | write 20ms if milliseconds are meant"]);
     assert_eq!((of("20ms").len(), of("20000").len()), (0, 0));
 }
@@ -57,7 +62,8 @@ fn a_bare_rtt_of_cake_is_microseconds() {
 #[test]
 fn bands_of_a_qdisc_without_a_handle_are_named_by_their_place() {
     let map = "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1";
-    let of = |handle: &str| found(&format!("tc qdisc add dev eth0 root {handle} prio priomap {map}\n"), &["R23"]);
+    let of =
+        |handle: &str| found(&format!("tc qdisc add dev eth0 root {handle} prio priomap {map}\n"), &["R23"]);
     assert_eq!(of(""), ["1 note R23: no packet comes to :1, :3 of the prio at the root on eth0"]);
     assert_eq!(of("handle 7:"), ["1 note R23: no packet comes to 7:1, 7:3 on eth0"]);
 }
@@ -69,8 +75,9 @@ fn classes_of_a_short_policy_have_their_names() {
         tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip protocol 6 0xff flowid 1:2\n";
     let of = |names: &[(&str, u16, &str)]| {
         let mut reading = reading(&["eth0", "ifb0"], policy);
-        let class =
-            |(dev, minor, name): &(&str, u16, &str)| (((*dev).to_owned(), Handle::new(1, *minor)), (*name).to_owned());
+        let class = |(dev, minor, name): &(&str, u16, &str)| {
+            (((*dev).to_owned(), Handle::new(1, *minor)), (*name).to_owned())
+        };
         reading.names = names.iter().map(class).collect();
         let found = check(&mut reading);
         let dead = found.iter().find(|finding| finding.rule.id() == "R1").expect("is found");
@@ -129,7 +136,10 @@ fn the_same_mark_once_more_is_not_another() {
     };
     let lost = rules([2, 2, 3]);
     assert_eq!(lost.len(), 2, "{lost:?}");
-    assert!(lost[0].contains("mark 2 is gone again before any queue: line 6 writes another over it"), "{lost:?}");
+    assert!(
+        lost[0].contains("mark 2 is gone again before any queue: line 6 writes another over it"),
+        "{lost:?}"
+    );
     let kept = rules([2, 2, 2]);
     assert!(kept.iter().all(|finding| !finding.contains("mark 2")), "{kept:?}");
 }
@@ -137,11 +147,13 @@ fn the_same_mark_once_more_is_not_another() {
 #[test]
 fn marks_that_the_priomap_alone_sorts_are_led_by_a_filter() {
     let policy = "tc qdisc add dev eth0 root handle 1: prio\n\
-        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip tos 0x10 0xff match ip protocol 6 0xff match ip dport 22 0xffff flowid 1:1\n";
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip tos 0x10 0xff match ip protocol 6 \
+        0xff match ip dport 22 0xffff flowid 1:1\n";
     let found = found(policy, &["R2"]);
     assert!(
-        found[0]
-            .ends_with("the priomap leads them there: a filter by their DSCP leads them to a class served before 1:2"),
+        found[0].ends_with(
+            "the priomap leads them there: a filter by their DSCP leads them to a class served before 1:2"
+        ),
         "{found:?}"
     );
 }
@@ -151,19 +163,25 @@ fn a_policer_whose_burst_is_below_a_frame_drops_them_all() {
     let of = |what: &str| {
         let policy = format!(
             "tc qdisc add dev eth0 handle ffff: ingress\n\
-             tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 0.0.0.0/0 police rate 10mbit {what} flowid :1\n"
+             tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 0.0.0.0/0 police rate \
+             10mbit {what} flowid :1\n"
         );
         found(&policy, &["R12"])
     };
     // What arrives has lost its Ethernet header: 1,000 bytes and 14.
     let small = of("burst 1000 drop");
     assert!(
-        small[0].starts_with("2 error R12: a policer with burst 1000 lets no frame of more than 1014 bytes conform"),
+        small[0].starts_with(
+            "2 error R12: a policer with burst 1000 lets no frame of more than 1014 bytes conform"
+        ),
         "{small:?}"
     );
     assert!(small[0].ends_with("10 frames, and 50 ms at its rate: burst 62500"), "{small:?}");
     let long = of("burst 100k mtu 1000 drop");
-    assert!(long[0].contains("error R12: a policer with mtu 1000 lets no frame of more than 1000 bytes"), "{long:?}");
+    assert!(
+        long[0].contains("error R12: a policer with mtu 1000 lets no frame of more than 1000 bytes"),
+        "{long:?}"
+    );
     // What exceeds goes on all the same.
     assert!(of("burst 1000 continue")[0].contains("warning R12"));
     // Of ten at once some do not: that is worth knowing, and no more.
@@ -276,7 +294,8 @@ fn a_hash_into_classes_that_are_missing_tells_what_becomes_of_packets() {
         let policy = format!(
             "tc qdisc add dev eth0 root handle 1: {root}\n\
              tc class add dev eth0 parent 1: classid 1:1 {class}\n\
-             tc filter add dev eth0 parent 1: protocol all prio 1 handle 1 flow hash keys dst divisor 4 baseclass 1:1\n"
+             tc filter add dev eth0 parent 1: protocol all prio 1 handle 1 flow hash keys dst divisor 4 \
+             baseclass 1:1\n"
         );
         let mut reading = reading(&["eth0"], &policy);
         let found = check(&mut reading);
@@ -305,7 +324,8 @@ fn where_no_packet_comes_to_a_class_it_is_said() {
         let idle = |finding: &Finding| finding.because.contains("no packet comes");
         about.map(|finding| (finding.rule.id(), idle(finding))).collect::<Vec<_>>()
     };
-    let used = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:20\n";
+    let used =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:20\n";
     assert_eq!(of(used), [("R3", false), ("R13", false), ("R13", false)]);
     assert_eq!(of(""), [("R3", true), ("R13", false), ("R13", true)]);
 }
@@ -330,26 +350,28 @@ fn a_word_with_several_values_leads_to_the_calls_that_gave_the_one_in_question()
     assert_eq!(path.called_from.iter().map(|place| place.line).collect::<Vec<_>>(), [2, 4]);
 }
 
-/// A class right under the root that is told to borrow what nobody lends: so it reads where the ceil is missed by more
-/// than two per cent.
+/// A class right under the root that is told to borrow what nobody lends: so it reads where the ceil is
+/// missed by more than two per cent.
 #[test]
 fn a_ceil_nobody_lends_for_is_missed_from_two_per_cent_on() {
     let of = |rate: &str| {
         let class = format!("tc class add dev eth0 parent 1: classid 1:10 htb rate {rate} ceil 1mbit\n");
         found(&format!("tc qdisc add dev eth0 root handle 1: htb default 10\n{class}"), &["R3"])
     };
-    let missed = "2 warning R3: class 1:10 never reaches its ceil of 1 Mbit/s: it has no parent to borrow from";
+    let missed =
+        "2 warning R3: class 1:10 never reaches its ceil of 1 Mbit/s: it has no parent to borrow from";
     assert_eq!(["500kbit", "950kbit", "970kbit"].map(of), [[missed]; 3]);
     assert_eq!(["985kbit", "1mbit"].map(of), [[""; 0]; 2]);
 }
 
-/// A bucket of less than half a frame is a note where the rate is kept. That nobody lends, or that the class above may
-/// send less, is not its fault.
+/// A bucket of less than half a frame is a note where the rate is kept. That nobody lends, or that the class
+/// above may send less, is not its fault.
 #[test]
 fn a_tiny_bucket_is_a_note_where_the_rate_is_kept() {
     let of = |rate: &str| {
-        let class =
-            format!("tc class add dev eth0 parent 1: classid 1:10 htb rate {rate} ceil 1mbit burst 100 cburst 2k\n");
+        let class = format!(
+            "tc class add dev eth0 parent 1: classid 1:10 htb rate {rate} ceil 1mbit burst 100 cburst 2k\n"
+        );
         let found = found(&format!("tc qdisc add dev eth0 root handle 1: htb default 10\n{class}"), &["R12"]);
         found.first().and_then(|text| text.split(' ').nth(1).map(str::to_owned))
     };
@@ -375,8 +397,8 @@ fn then(command: &str) -> Vec<String> {
 
 #[test]
 fn classes_that_a_replaced_qdisc_takes_with_it_are_told() {
-    let said = "4 warning R26: `qdisc replace` removes 2 classes of 1: that earlier commands made (1:10 by line 2) | \
-                keep one of the two: remove this command, or those about 1: before it";
+    let said = "4 warning R26: `qdisc replace` removes 2 classes of 1: that earlier commands made (1:10 by \
+    line 2) | keep one of the two: remove this command, or those about 1: before it";
     assert_eq!(then("tc qdisc replace dev eth0 root fq_codel"), [said]);
     // The same kind with another handle is another qdisc, even if it gets classes of its own.
     let other = "tc qdisc replace dev eth0 root handle 2: htb default 10\n\
@@ -455,7 +477,8 @@ fn because(policy: &str, rule: &str) -> Vec<String> {
         .collect()
 }
 
-/// Linux 6.1 was asked: 5.02 Mbit/s leave in the first, as what leaves send within their rates passes any ceil above.
+/// Linux 6.1 was asked: 5.02 Mbit/s leave in the first, as what leaves send within their rates passes any
+/// ceil above.
 #[test]
 fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
     let policy = |rates: [&str; 2]| {
@@ -468,8 +491,9 @@ fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
              tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:11\n"
         )
     };
-    let of =
-        |rates: [&str; 2]| because(&policy(rates), "R3").into_iter().find(|one| one.contains("1:1 may")).expect("R3");
+    let of = |rates: [&str; 2]| {
+        because(&policy(rates), "R3").into_iter().find(|one| one.contains("1:1 may")).expect("R3")
+    };
     let passed = of(["3mbit", "2mbit"]);
     assert!(passed.contains("when all below it are busy 5 Mbit/s leave through it"), "{passed}");
     assert!(passed.starts_with("warning") && !passed.contains("never gets more"), "{passed}");
@@ -480,12 +504,15 @@ fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
     let below = policy(["3mbit", "2mbit"]).replace("root handle 1:", "parent 9:1 handle 1:");
     let below = format!("tc qdisc add dev eth0 root handle 9: prio\n{below}");
     let told = because(&below, "R3");
-    assert!(told.iter().any(|one| one.contains("1:1 may")) && !told.iter().any(|one| one.contains("leave through")));
+    assert!(
+        told.iter().any(|one| one.contains("1:1 may"))
+            && !told.iter().any(|one| one.contains("leave through"))
+    );
     assert!(!told.iter().any(|one| one.contains("kept full") || one.contains("never gets more")), "{told:?}");
 }
 
-/// Linux 6.1 was asked: with and without `quantum 1514` 2,364,868 bytes leave in 189 ms in the first, as the other class
-/// waits for its own rate.
+/// Linux 6.1 was asked: with and without `quantum 1514` 2,364,868 bytes leave in 189 ms in the first, as the
+/// other class waits for its own rate.
 #[test]
 fn a_quantum_is_blamed_only_where_a_smaller_one_would_help() {
     let policy = |other: &str| {
@@ -541,18 +568,24 @@ fn what_takes_no_packet_is_told() {
     assert_eq!(memory("32"), ["3 error R13: fq_codel with memory_limit 32 takes no packet"]);
     assert_eq!(memory("2000"), ["3 error R13: fq_codel with memory_limit 2000 takes no frame of 1514 bytes"]);
     assert_eq!(memory("4mb"), [""; 0]);
-    let cake = |limit: &str| found(&format!("tc qdisc add dev eth0 root cake bandwidth 10mbit {limit}\n"), &["R13"]);
+    let cake =
+        |limit: &str| found(&format!("tc qdisc add dev eth0 root cake bandwidth 10mbit {limit}\n"), &["R13"]);
     assert_eq!(cake("memlimit 1k"), ["1 error R13: cake with memlimit 1k takes no frame of 1514 bytes"]);
     assert_eq!(cake("memlimit 4mb"), [""; 0]);
     let bucket = |burst: &str| {
         let root = "tc qdisc add dev eth0 root handle 1: prio\n";
         found(
-            &format!("{root}tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 512kbit {burst} latency 50ms\n"),
+            &format!(
+                "{root}tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 512kbit {burst} latency 50ms\n"
+            ),
             &["R12"],
         )
     };
     let told = bucket("burst 1k");
-    assert!(told[0].starts_with("2 error R12: burst holds 1024 bytes, less than a frame of eth0 (1514)"), "{told:?}");
+    assert!(
+        told[0].starts_with("2 error R12: burst holds 1024 bytes, less than a frame of eth0 (1514)"),
+        "{told:?}"
+    );
     assert_eq!(bucket("burst 2k"), [""; 0]);
 }
 
@@ -567,7 +600,8 @@ fn bands_in_a_bucket_are_queues_at_its_rate() {
     let fair = policy("tc qdisc add dev eth0 parent 2:1 handle 10: sfq perturb 20\n");
     let told = found(&fair, &["R13"]);
     assert!(
-        told.iter().any(|one| one.starts_with("3 note R13: sfq without a limit lets 127 packets wait, 3.4 s")),
+        told.iter()
+            .any(|one| one.starts_with("3 note R13: sfq without a limit lets 127 packets wait, 3.4 s")),
         "{told:?}"
     );
     assert!(told.iter().any(|one| one.contains("the FIFO of class 2:2 has no limit set")), "{told:?}");
@@ -578,8 +612,9 @@ fn bands_in_a_bucket_are_queues_at_its_rate() {
 /// What netem loses is no reason to say nothing of its queue.
 #[test]
 fn a_netem_that_loses_is_measured() {
-    let of =
-        |loss: &str| found(&format!("tc qdisc add dev eth0 root netem rate 800kbit delay 10ms {loss}\n"), &["R13"]);
+    let of = |loss: &str| {
+        found(&format!("tc qdisc add dev eth0 root netem rate 800kbit delay 10ms {loss}\n"), &["R13"])
+    };
     let told = of("loss 5%");
     assert!(told[0].starts_with("1 warning R13: netem's usual limit of 1000 packets lets 15"), "{told:?}");
     assert_eq!(of("loss 5%").len(), of("").len());
@@ -595,13 +630,15 @@ fn a_match_behind_ip_needs_a_link_that_says_where() {
              tc class add dev eth0 parent 1: classid 1:30 htb rate 4mbit\n{filter}"
         )
     };
-    let bare = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match tcp dst 25 0xffff flowid 1:10\n";
+    let bare =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match tcp dst 25 0xffff flowid 1:10\n";
     let told = because(&policy(bare), "R7");
     assert!(told[0].contains("`match tcp dst` counts from the packet's first octet"), "{told:?}");
     assert!(told[0].contains("octets 2 to 3 of the packet"), "{told:?}");
     let linked = "tc filter add dev eth0 parent 1: prio 1 handle 2: protocol ip u32 divisor 1\n\
         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 2:: match tcp dst 25 0xffff flowid 1:10\n\
-        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 800:: match ip protocol 6 0xff offset at 0 mask 0x0f00 shift 6 link 2:\n";
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 800:: match ip protocol 6 0xff offset at \
+        0 mask 0x0f00 shift 6 link 2:\n";
     assert_eq!(because(&policy(linked), "R7"), [""; 0]);
 }
 
@@ -612,12 +649,17 @@ fn a_filter_on_a_hashing_qdisc_drops_the_rest() {
         let policy = |more: &str| {
             format!(
                 "tc qdisc add dev eth0 root handle 1: {kind}\n\
-                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff flowid 1:5\n{more}"
+                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff flowid \
+                 1:5\n{more}"
             )
         };
         let told = because(&policy(""), "R11");
-        assert!(told[0].starts_with(&format!("error what no filter of {kind} 1: takes is dropped")), "{told:?}");
-        let all = "tc filter add dev eth0 parent 1: protocol all prio 9 handle 1 flow hash keys src,dst divisor 64\n";
+        assert!(
+            told[0].starts_with(&format!("error what no filter of {kind} 1: takes is dropped")),
+            "{told:?}"
+        );
+        let all = "tc filter add dev eth0 parent 1: protocol all prio 9 handle 1 flow hash keys src,dst \
+        divisor 64\n";
         assert_eq!(because(&policy(all), "R11"), [""; 0]);
     }
 }

@@ -6,9 +6,11 @@ use tidegate_inspect::Rule;
 /// Only one direction passes a bucket.
 #[test]
 fn a_bucket_without_room_stalls_what_passes_it() {
-    let of = |dev: &str| format!("tc qdisc add dev {dev} root handle 1: tbf rate 8mbit burst 1400 latency 50ms");
+    let of =
+        |dev: &str| format!("tc qdisc add dev {dev} root handle 1: tbf rate 8mbit burst 1400 latency 50ms");
     for dev in ["eth0", "eth1"] {
-        let parts = ["error R12", "dropped, every one: transfers whose data passes", &format!("passes {dev} stall")];
+        let parts =
+            ["error R12", "dropped, every one: transfers whose data passes", &format!("passes {dev} stall")];
         says(&of(dev), &[Rule::Burst], &parts);
     }
     let limit = "tc qdisc add dev eth0 root handle 1: tbf rate 8mbit burst 10k limit 1000";
@@ -29,7 +31,10 @@ fn idle_classes_are_not_busy() {
         )
     };
     let filter = |port: u16, class: &str| {
-        format!("tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport {port} 0xffff flowid {class}\n")
+        format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport {port} 0xffff flowid \
+            {class}\n"
+        )
     };
     let both = tree(&(filter(80, "1:10") + &filter(81, "1:20")));
     says(&both, &[Rule::Rates], &["2 warning R3", "promised 18 Mbit/s", "when all are busy 18 Mbit/s leave"]);
@@ -44,11 +49,14 @@ fn idle_classes_are_not_busy() {
     // Beside the default class nothing gets any.
     let none = said(&tree(""), &[Rule::Rates]);
     assert_eq!(none.len(), 1, "{none:?}");
-    assert!(none[0].contains("2 note R3") && none[0].contains("to some of them no packet comes yet"), "{none:?}");
+    assert!(
+        none[0].contains("2 note R3") && none[0].contains("to some of them no packet comes yet"),
+        "{none:?}"
+    );
     assert!(!none[0].contains("busy"), "{none:?}");
     // And where the leaves of a class below are all idle, so is that.
-    let nested =
-        tree(&filter(80, "1:10")) + "tc class add dev eth0 parent 1:20 classid 1:21 htb rate 6mbit ceil 10mbit";
+    let nested = tree(&filter(80, "1:10"))
+        + "tc class add dev eth0 parent 1:20 classid 1:21 htb rate 6mbit ceil 10mbit";
     says(&nested, &[Rule::Rates], &["when all that get packets are busy 12 Mbit/s leave"]);
 }
 
@@ -79,7 +87,8 @@ fn real_time_of_idle_classes_is_not_sent() {
     says(&tree(port), &[Rule::Rates], &["when all below it are busy they send 12 Mbit/s"]);
 }
 
-/// The delay of a netem is no queue. With 30 packets at 8 Mbit/s the bucket holds 45 ms of them, whatever netem adds.
+/// The delay of a netem is no queue. With 30 packets at 8 Mbit/s the bucket holds 45 ms of them, whatever
+/// netem adds.
 #[test]
 fn the_delay_of_a_netem_above_is_no_queue() {
     let tree = |delay: &str, limit: &str| {

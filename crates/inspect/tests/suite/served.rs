@@ -12,7 +12,8 @@ fn a_ceil_is_reached_where_somebody_lends() {
     let top = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 10mbit\n\
                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit";
-    let said = "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when nobody else sends";
+    let said =
+        "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when nobody else sends";
     assert_eq!(at_worst(top), format!("{LONG}: {said}\n"));
     let alone = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                  tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit ceil 10mbit";
@@ -38,19 +39,20 @@ fn a_rate_of_ones_own_is_not_held_back_from_above() {
                   tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit\n\
                   tc qdisc add dev eth0 parent 1:30 handle 2: htb default 10\n\
                   tc class add dev eth0 parent 2: classid 2:10 htb rate 5mbit";
-    let said = "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when nobody else sends";
+    let said =
+        "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when nobody else sends";
     assert_eq!(at_worst(within), format!("{LONG}: {said}\n"));
 }
 
 /// What hangs behind other bands is assured nothing, however fast it may go.
 #[test]
 fn behind_other_bands_nothing_is_assured() {
-    let first = "bands before this one are served first: it waits while they have packets that may leave, without end if \
-                 they always do\n";
+    let first = "bands before this one are served first: it waits while they have packets that may leave, \
+    without end if they always do\n";
     let tbf = "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n\
                tc qdisc add dev eth0 parent 1:3 handle 30: tbf rate 1mbit burst 5k limit 15140";
-    let said = "the bucket's queue holds 15.1 kB, all of which may be ahead: 121 ms at the 1 Mbit/s it may have when nobody \
-                else sends\n";
+    let said = "the bucket's queue holds 15.1 kB, all of which may be ahead: 121 ms at the 1 Mbit/s it may \
+    have when nobody else sends\n";
     assert_eq!(at_worst(tbf), format!("{said}{first}"));
     let netem = tbf.replace("tbf rate 1mbit burst 5k limit 15140", "netem rate 1mbit limit 11");
     assert!(at_worst(&netem).contains("121 ms at the 1 Mbit/s it may have when nobody else sends\n"));
@@ -75,10 +77,12 @@ fn framing_that_the_class_above_does_not_count_matters_where_more_leaves() {
         format!(
             "tc qdisc add dev eth0 root handle 1: htb default 10\n\
              tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit overhead 18 linklayer ethernet\n\
-             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit ceil {ceil} overhead 40 linklayer atm mpu 64"
+             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit ceil {ceil} overhead 40 linklayer \
+             atm mpu 64"
         )
     };
     silent(&of("10mbit"), &[Rule::Overhead]);
-    let parts = ["2 warning R16", "with short packets more leaves than its 10 Mbit/s", "13.5 Mbit/s of the link"];
+    let parts =
+        ["2 warning R16", "with short packets more leaves than its 10 Mbit/s", "13.5 Mbit/s of the link"];
     says(&of("20mbit"), &[Rule::Overhead], &parts);
 }

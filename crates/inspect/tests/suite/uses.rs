@@ -15,7 +15,8 @@ tc class add dev eth0 parent 1:1 classid 1:20 htb rate 3mbit
 tc class add dev eth0 parent 1:1 classid 1:30 htb rate 3mbit
 ";
 
-/// The filters of a device, each by its preference, with what is known of it: `1 idle`, `2 PREROUTING POSTROUTING`.
+/// The filters of a device, each by its preference, with what is known of it: `1 idle`, `2 PREROUTING
+/// POSTROUTING`.
 fn known(reading: &Reading, uses: &Uses, dev: &str) -> Vec<String> {
     let filters = reading.filters.iter().filter(|dump| dump.dev == dev);
     let one = |dump: &FilterDump| {
@@ -51,10 +52,12 @@ iptables -t mangle -A PREROUTING -p tcp -j MARK --set-mark 3
 fn what_is_redirected_at_an_ingress_has_no_mark_of_netfilter() {
     let by = |filter: &str| of(&["eth0", "eth1", "ifb0"], &format!("{TO_IFB}{filter}"), "ifb0");
     let redirect = "action mirred egress redirect dev ifb0";
-    let arriving = format!("tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 {redirect}");
+    let arriving =
+        format!("tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 {redirect}");
     assert_eq!(by(&arriving), ["1 idle"]);
     // What leaves and is redirected was in the chains before.
-    let leaving = format!("tc filter add dev eth0 parent 1: protocol all prio 10 u32 match u32 0 0 {redirect}");
+    let leaving =
+        format!("tc filter add dev eth0 parent 1: protocol all prio 10 u32 match u32 0 0 {redirect}");
     assert_eq!(by(&leaving), ["1 PREROUTING Ipv4"]);
     // connmark gives back what rules wrote on the connection: that is left open.
     let restored = format!("{arriving} action connmark")
@@ -64,10 +67,10 @@ fn what_is_redirected_at_an_ingress_has_no_mark_of_netfilter() {
 
 #[test]
 fn the_device_knows_whether_all_comes_from_an_ingress() {
-    let arriving =
-        "tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred egress redirect dev ifb0";
-    let leaving =
-        "tc filter add dev eth0 parent 1: protocol all prio 10 matchall action mirred egress redirect dev ifb0";
+    let arriving = "tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred egress \
+    redirect dev ifb0";
+    let leaving = "tc filter add dev eth0 parent 1: protocol all prio 10 matchall action mirred egress \
+    redirect dev ifb0";
     let unmarked = |rest: &str| {
         let reading = reading(&["eth0", "ifb0"], &format!("{TREE}{TO_IFB}{rest}"));
         Uses::of(&reading).comes_unmarked("ifb0")
@@ -151,7 +154,8 @@ ip6tables -t mangle -A FORWARD -p udp -j CLASSIFY --set-class 1:20
     assert_eq!(classified(rest, "ifb0"), Vec::<String>::new());
 }
 
-/// A rule marks what leaves by the LAN; what answers it has the mark from the connection, and is not what the rule asks for.
+/// A rule marks what leaves by the LAN; what answers it has the mark from the connection, and is not what the
+/// rule asks for.
 #[test]
 fn a_mark_that_comes_by_the_connection_is_known_as_such() {
     let policy = "\
@@ -166,8 +170,10 @@ tc class add dev br0 parent 1: classid 1:10 htb rate 1mbit
 tc filter add dev br0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:10";
     let reading = crate::common::reading(&["eth0", "br0"], policy);
     let uses = tidegate_inspect::Uses::of(&reading);
-    let filters =
-        reading.filters.iter().filter(|dump| matches!(dump.entry, tidegate_policy::dump::FilterEntry::Filter { .. }));
+    let filters = reading
+        .filters
+        .iter()
+        .filter(|dump| matches!(dump.entry, tidegate_policy::dump::FilterEntry::Filter { .. }));
     let by_connection = |dev: &str| {
         let dump = filters.clone().find(|dump| dump.dev == dev).expect("it is there");
         uses.markers(dump).iter().map(|marker| marker.by_connection).collect::<Vec<_>>()

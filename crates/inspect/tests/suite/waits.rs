@@ -27,16 +27,17 @@ fn the_queue_inside_netem_is_told() {
     assert_eq!(
         story("delay 20ms rate 1mbit limit 100", ""),
         format!(
-            "{delay}the queue inside netem holds 100 packets: at worst 99 of 1514 bytes are ahead, 150 kB: 1.2 s at the \
-             1 Mbit/s it has\n"
+            "{delay}the queue inside netem holds 100 packets: at worst 99 of 1514 bytes are ahead, 150 kB: \
+            1.2 s at the 1 Mbit/s it has\n"
         )
     );
     let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 1mbit burst 5k limit 15000";
     assert_eq!(
         story("delay 20ms", bucket),
         format!(
-            "{delay}then it waits in tbf 10:, which hangs in netem\nthe queue holds 15 kB, all of which may be ahead: 120 ms \
-             at the 1 Mbit/s it has\nnetem 1: takes no more than 1000 packets, those that wait below it included\n"
+            "{delay}then it waits in tbf 10:, which hangs in netem\nthe queue holds 15 kB, all of which may \
+            be ahead: 120 ms at the 1 Mbit/s it has\nnetem 1: takes no more than 1000 packets, those that \
+            wait below it included\n"
         )
     );
 }
@@ -61,13 +62,17 @@ fn frames_cost_what_the_size_table_says() {
     );
 }
 
-/// What a queue is held near follows from what the engine has: CAKE's tin waits for a frame and a half at least, CoDel
-/// for one frame.
+/// What a queue is held near follows from what the engine has: CAKE's tin waits for a frame and a half at
+/// least, CoDel for one frame.
 #[test]
 fn targets_are_those_in_force() {
     let waits = |policy: &str| {
         let story = explain(&["eth0"], policy, "tcp 10.0.0.1:1 > 192.0.2.1:443 out eth0");
-        story.lines().filter(|line| line.contains("held near") || line.contains("rtt")).collect::<Vec<_>>().join("\n")
+        story
+            .lines()
+            .filter(|line| line.contains("held near") || line.contains("rtt"))
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     let cake = |words: &str| waits(&format!("tc qdisc add dev eth0 root cake besteffort bandwidth {words}"));
     assert_eq!(cake("9mbit"), "  its queue is held near 5 ms, as long as senders heed losses and marks");
@@ -75,30 +80,31 @@ fn targets_are_those_in_force() {
     // A bare number is microseconds to tc.
     assert_eq!(
         cake("9mbit rtt 20"),
-        "  its queue is held near 2 ms, as long as senders heed losses and marks\n  its rtt is 20 µs: it drops sooner than \
-         senders farther away than that can slow down, which costs them throughput"
+        "  its queue is held near 2 ms, as long as senders heed losses and marks\n  its rtt is 20 µs: it \
+        drops sooner than senders farther away than that can slow down, which costs them throughput"
     );
     assert_eq!(
         cake("9gbit rtt 20"),
-        "  its queue is held near 2 µs, as long as senders heed losses and marks\n  its rtt is 20 µs: it drops sooner than \
-         senders farther away than that can slow down, which costs them throughput"
+        "  its queue is held near 2 µs, as long as senders heed losses and marks\n  its rtt is 20 µs: it \
+        drops sooner than senders farther away than that can slow down, which costs them throughput"
     );
     let codel = |rate: &str| {
         waits(&format!(
-            "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate {rate}\n\
+            "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid \
+            1:10 htb rate {rate}\n\
              tc qdisc add dev eth0 parent 1:10 fq_codel"
         ))
     };
     assert_eq!(codel("9mbit"), "  its queue is held near 5 ms, as long as senders heed losses and marks");
     assert_eq!(
         codel("100kbit"),
-        "  its queue is held near one frame, as long as senders heed losses and marks: that takes 121 ms here, more than its \
-         target of 5 ms"
+        "  its queue is held near one frame, as long as senders heed losses and marks: that takes 121 ms \
+        here, more than its target of 5 ms"
     );
 }
 
-/// bfifo counts bytes. Where a turn is shorter than a frame, others send a frame between two of its packets: Linux 6.1
-/// was asked, 11 flows of full frames with a quantum of 300 leave 15,140 bytes apart.
+/// bfifo counts bytes. Where a turn is shorter than a frame, others send a frame between two of its packets:
+/// Linux 6.1 was asked, 11 flows of full frames with a quantum of 300 leave 15,140 bytes apart.
 #[test]
 fn queues_are_told_in_their_own_units() {
     let of = |queue: &str| {
@@ -110,19 +116,24 @@ tc qdisc add dev eth0 parent 1:10 handle 10: {queue}"
         explain(&["eth0"], &policy, "tcp 10.0.0.1:4000 > 10.9.0.1:53 len 1500")
     };
     let bytes = of("bfifo limit 6k");
-    assert!(bytes.contains("the queue holds 6.14 kB, all of which may be ahead: 8.2 ms at the 6 Mbit/s"), "{bytes}");
+    assert!(
+        bytes.contains("the queue holds 6.14 kB, all of which may be ahead: 8.2 ms at the 6 Mbit/s"),
+        "{bytes}"
+    );
     let short = of("fq_codel quantum 300");
-    let wanted = "flows take turns of 300 bytes: with 10 others, 15140 bytes between two packets of this length: 20 ms";
+    let wanted = "flows take turns of 300 bytes: with 10 others, 15140 bytes between two packets of this \
+    length: 20 ms";
     assert!(short.contains(wanted), "{short}");
     let plain = of("fq_codel quantum 1514");
     assert!(
-        plain.contains("flows take turns of 1514 bytes: with 10 others, 15140 bytes between two turns: 20 ms"),
+        plain
+            .contains("flows take turns of 1514 bytes: with 10 others, 15140 bytes between two turns: 20 ms"),
         "{plain}"
     );
 }
 
-/// Linux 6.1 was asked: beside a busy 1:10, 1:20 gets 1.00 Mbit/s (its link sharing is a weight), and 1:13 alone sends
-/// 2.00 Mbit/s (real time knows no upper limit).
+/// Linux 6.1 was asked: beside a busy 1:10, 1:20 gets 1.00 Mbit/s (its link sharing is a weight), and 1:13
+/// alone sends 2.00 Mbit/s (real time knows no upper limit).
 #[test]
 fn link_sharing_is_no_rate_and_real_time_has_no_limit() {
     let shared = "tc qdisc add dev eth0 root handle 1: hfsc default 20
@@ -138,7 +149,8 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xff
     assert_eq!(
         waits(shared, "udp 10.0.0.1:4000 > 10.9.0.1:53"),
         "eth0 1:1 1:20, pfifo 8001:
-  the queue holds 50 packets: at worst 49 of 1514 bytes are ahead, 74.2 kB: 59 ms at the 10 Mbit/s it may have when nobody else sends
+  the queue holds 50 packets: at worst 49 of 1514 bytes are ahead, 74.2 kB: 59 ms at the 10 Mbit/s it may \
+  have when nobody else sends
   its link sharing is a weight, not a rate: what others send decides how much it gets beside them
 "
     );
@@ -151,7 +163,8 @@ tc class add dev eth0 parent 1:1 classid 1:13 hfsc sc m2 2mbit ul m2 1mbit";
     assert!(above_limit.contains("6.0 s at the 2 Mbit/s it has\n"), "{above_limit}");
 }
 
-/// Linux 6.1, asked with 20 packets: of `netem limit 5` above a tbf five wait in all, and the others are dropped at netem.
+/// Linux 6.1, asked with 20 packets: of `netem limit 5` above a tbf five wait in all, and the others are
+/// dropped at netem.
 #[test]
 fn a_queue_inside_netem_is_no_longer_than_netems_limit() {
     let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 100kbit burst 2000 limit 100000";
@@ -166,9 +179,10 @@ fn a_queue_inside_netem_is_no_longer_than_netems_limit() {
     assert!(said.contains("the queue holds 3 packets: at worst 2 of 1514 bytes are ahead"), "{said}");
 }
 
-/// Beside full tins each keeps to its threshold, and the tin of the whole rate has the rest. Linux 6.1, diffserv4 at 9 Mbit/s, each
-/// tin offered 12 Mbit/s (1514 of 1538 bytes count): Bulk beside Best Effort 0.553, beside all 0.553; Voice beside Best Effort 2.216;
-/// Voice offered 1.21 beside Best Effort 1.21; Voice and Bulk alone, both above theirs, 8.228 and 0.630.
+/// Beside full tins each keeps to its threshold, and the tin of the whole rate has the rest. Linux 6.1,
+/// diffserv4 at 9 Mbit/s, each tin offered 12 Mbit/s (1514 of 1538 bytes count): Bulk beside Best Effort
+/// 0.553, beside all 0.553; Voice beside Best Effort 2.216; Voice offered 1.21 beside Best Effort 1.21; Voice
+/// and Bulk alone, both above theirs, 8.228 and 0.630.
 #[test]
 fn a_tin_has_a_threshold_above_which_it_waits_for_those_below_theirs() {
     let tin = |tos: &str| {
@@ -183,14 +197,17 @@ fn a_tin_has_a_threshold_above_which_it_waits_for_those_below_theirs() {
             "its DSCP 0 puts it in tin Best Effort of diffserv4, with a threshold of 9 Mbit/s, the whole rate"
                 .to_owned(),
         ),
-        ("cs1", format!("its DSCP 8 puts it in tin Bulk of diffserv4, with a threshold of 562 kbit/s: {above}")),
-        ("ef", format!("its DSCP 46 puts it in tin Voice of diffserv4, with a threshold of 2.25 Mbit/s: {above}")),
+        ("cs1", format!("its DSCP 8 puts it in tin Bulk of diffserv4, with a threshold of 562 kbit/s: \
+        {above}")),
+        ("ef", format!("its DSCP 46 puts it in tin Voice of diffserv4, with a threshold of 2.25 Mbit/s: \
+        {above}")),
     ] {
         assert_eq!(tin(tos).as_deref(), Some(text.as_str()));
     }
 }
 
-/// Linux 6.1, 40 packets a millisecond apart through `delay 50ms reorder 25% 50% gap 5`: 2 leave at once, all others after 50 ms.
+/// Linux 6.1, 40 packets a millisecond apart through `delay 50ms reorder 25% 50% gap 5`: 2 leave at once, all
+/// others after 50 ms.
 #[test]
 fn netem_that_reorders_and_loses_says_so() {
     let netem = |options: &str| at_worst(&format!("tc qdisc add dev eth0 root netem delay 50ms {options}"));
@@ -200,7 +217,8 @@ fn netem_that_reorders_and_loses_says_so() {
         ("reorder 25%", ", unless it goes ahead at once (reorder): a chance of 25 %"),
         (
             "reorder 25% 50% gap 5",
-            ", unless it goes ahead at once (reorder): once 4 before it were held back, a chance of 25 % (correlation 50 %)",
+            ", unless it goes ahead at once (reorder): once 4 before it were held back, a chance of 25 % \
+            (correlation 50 %)",
         ),
         ("reorder 100% gap 5", ", unless it goes ahead at once (reorder): once 4 before it were held back"),
         ("loss 5%", "; a chance of 5 % that it is lost"),
@@ -223,17 +241,19 @@ fn a_class_counts_frames_with_its_own_framing() {
     let policy = |inner: &str| {
         format!(
             "tc qdisc add dev eth0 root handle 1: htb default 1\n\
-             tc class add dev eth0 parent 1: classid 1:1 htb rate 35mbit ceil 35mbit overhead 34 mpu 68 linklayer atm\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 35mbit ceil 35mbit overhead 34 mpu 68 \
+             linklayer atm\n\
              tc qdisc add dev eth0 parent 1:1 handle 2: {inner}"
         )
     };
     let turns = at_worst(&policy("fq_codel"));
-    let said = "flows take turns of 1514 bytes: with 10 others, 15140 bytes between two turns: 4.0 ms at the 35 Mbit/s it has\n";
+    let said = "flows take turns of 1514 bytes: with 10 others, 15140 bytes between two turns: 4.0 ms at \
+    the 35 Mbit/s it has\n";
     assert!(turns.contains(said), "{turns}");
     assert_eq!(
         at_worst(&policy("pfifo limit 101")),
-        "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead, 151 kB, which the shaper counts as 175 kB: \
-         40 ms at the 35 Mbit/s it has\n"
+        "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead, 151 kB, which the shaper counts \
+        as 175 kB: 40 ms at the 35 Mbit/s it has\n"
     );
     assert_eq!(
         at_worst(&policy("bfifo limit 151400")),
@@ -273,6 +293,7 @@ fn a_queue_of_one_packet_waits_for_the_one_that_left() {
          tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
          tc qdisc add dev eth0 parent 1:10 pfifo limit 1\n",
     );
-    let expected = "the queue holds one packet: at worst one of 1514 bytes has just left: 12 ms at the 1 Mbit/s it has";
+    let expected =
+        "the queue holds one packet: at worst one of 1514 bytes has just left: 12 ms at the 1 Mbit/s it has";
     assert!(story.contains(expected), "{story}");
 }

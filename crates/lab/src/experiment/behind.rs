@@ -62,7 +62,8 @@ impl<'s> RealNetwork<'s> {
         Ok(Program::begin(&self.clock, self.host(host)?, plan)?)
     }
 
-    /// Lets packets flow until a program has ended. Every so often `each` may read what the network did until then.
+    /// Lets packets flow until a program has ended. Every so often `each` may read what the network did until
+    /// then.
     ///
     /// # Errors
     /// A device is gone, or the observer or `each` failed ([`Error::Observer`]).
@@ -111,4 +112,5 @@ impl<'s> RealNetwork<'s> {
 }
 
 /// What reads a network every so often.
-pub type ReadStep<'r> = dyn FnMut(&mut LaidOut, Time) -> std::result::Result<(), tidegate_scenario::run::Outside> + 'r;
+pub type ReadStep<'r> =
+    dyn FnMut(&mut LaidOut, Time) -> std::result::Result<(), tidegate_scenario::run::Outside> + 'r;

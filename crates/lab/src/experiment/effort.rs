@@ -11,8 +11,8 @@ const PRIORITY: i32 = 50;
 pub struct Effort {
     /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
     pub busy: bool,
-    /// Go before all other programs (`SCHED_FIFO`). Not with `busy`: from who never sleeps the kernel then takes 50 ms
-    /// of each second.
+    /// Go before all other programs (`SCHED_FIFO`). Not with `busy`: from who never sleeps the kernel then
+    /// takes 50 ms of each second.
     pub realtime: bool,
     /// Stay on this processor, counted from 0.
     pub pin: Option<usize>,
@@ -22,14 +22,16 @@ impl Effort {
     /// Gives the calling thread what was asked for, until the turn is dropped.
     ///
     /// # Errors
-    /// There is no such processor, or this user may not go before others; the words name the option of `tidegate lab`.
+    /// There is no such processor, or this user may not go before others; the words name the option of
+    /// `tidegate lab`.
     pub fn begin(self) -> Result<Turn> {
         let mut turn = Turn::usual();
         if let Some(cpu) = self.pin {
             turn.stay_on(cpu).context(format!("--pin {cpu}: this machine has no such processor for us"))?;
         }
         if self.realtime {
-            let remedy = "--realtime: we may not go before others; run it as root, or raise `ulimit -r` to 50";
+            let remedy =
+                "--realtime: we may not go before others; run it as root, or raise `ulimit -r` to 50";
             turn.before_others(PRIORITY).context(remedy)?;
         }
         Ok(turn)

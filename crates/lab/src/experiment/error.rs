@@ -46,8 +46,8 @@ impl fmt::Display for Error {
             Error::Impossible(words) => f.write_str(words),
             Error::Kernel { machine, operation, reason } => write!(
                 f,
-                "`{machine}` is this kernel, and it does not take {operation}: {reason}; use a kernel that can, or the \
-                 model (without --router kernel)"
+                "`{machine}` is this kernel, and it does not take {operation}: {reason}; use a kernel that \
+                can, or the model (without --router kernel)"
             ),
             Error::Host(trouble) => trouble.fmt(f),
             Error::Io(error) => error.fmt(f),

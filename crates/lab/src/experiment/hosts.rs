@@ -13,8 +13,8 @@ use tidegate_sys::tun::Tun;
 const USUAL_MTU: u32 = 1500;
 /// Where the kernel tells which congestion controls it has.
 const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// The most bits per second that a machine carries by this way, in both directions together: some 160,000 packets of 1500 octets. (Two
-/// processors carried 1.9 Gbit/s, and were late beyond.)
+/// The most bits per second that a machine carries by this way, in both directions together: some 160,000
+/// packets of 1500 octets. (Two processors carried 1.9 Gbit/s, and were late beyond.)
 const MOST_BITS: u64 = 2_000_000_000;
 
 /// The real hosts of a run.
@@ -25,13 +25,15 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes all hosts of a scenario; `segments`: how many of one size they may hand over as one, if that is not the kernel's.
+    /// Makes all hosts of a scenario; `segments`: how many of one size they may hand over as one, if that is
+    /// not the kernel's.
     pub(super) fn new(
         scenario: &Scenario,
         laid: &mut LaidOut,
         segments: Option<u32>,
     ) -> Result<(Hosts, Vec<Party>, Vec<Tun>)> {
-        let addresses: Vec<_> = real(scenario).map(|node| (node, lay::address(scenario, laid, node, None))).collect();
+        let addresses: Vec<_> =
+            real(scenario).map(|node| (node, lay::address(scenario, laid, node, None))).collect();
         // Hosts see the files as they are when they are made.
         let own = addresses.iter().map(|(node, address)| (*address, *node));
         let all: Vec<_> = own.chain(passing(scenario, laid)).collect();
@@ -83,8 +85,8 @@ fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
     let at_it = scenario.cables.iter().filter(|cable| cable.ends.iter().any(|end| end.node == node));
     let mtu = at_it.filter_map(|cable| cable.mtu).min().unwrap_or(USUAL_MTU);
     let items = || scenario.loads.iter().flat_map(|load| &load.items);
-    let asks =
-        items().any(|item| item.from == node && tcp_of(item).is_some_and(|tcp| tcp.or(of.tcp).ecn() != Ecn::Off));
+    let asks = items()
+        .any(|item| item.from == node && tcp_of(item).is_some_and(|tcp| tcp.or(of.tcp).ecn() != Ecn::Off));
     HostSpec {
         name: of.name.clone(),
         addresses: vec![address],
@@ -122,8 +124,8 @@ pub fn possible(scenario: &Scenario) -> Result<()> {
         for (node, may_be_machine) in [(item.from, false), (item.to, ping)] {
             if scenario.nodes[node].role == NodeRole::Machine && !may_be_machine {
                 return impossible(format!(
-                    "`{}` begins or ends at the machine `{}`, which is a model: no program runs there; let a host do it, or use \
-                     `tidegate sim`",
+                    "`{}` begins or ends at the machine `{}`, which is a model: no program runs there; let \
+                    a host do it, or use `tidegate sim`",
                     item.id, scenario.nodes[node].name
                 ));
             }
@@ -133,17 +135,20 @@ pub fn possible(scenario: &Scenario) -> Result<()> {
             let name = linux_name(control);
             if !known.is_empty() && !known.split_whitespace().any(|has| has == name) {
                 return impossible(format!(
-                    "`{}` needs the congestion control {name}, and this kernel has {}; `modprobe tcp_{name}` may add it",
+                    "`{}` needs the congestion control {name}, and this kernel has {}; `modprobe \
+                    tcp_{name}` may add it",
                     item.id,
                     known.trim()
                 ));
             }
         }
     }
-    let carried: u64 = scenario.cables.iter().map(|cable| rate(&cable.up) + rate(&cable.down)).min().unwrap_or(0);
+    let carried: u64 =
+        scenario.cables.iter().map(|cable| rate(&cable.up) + rate(&cable.down)).min().unwrap_or(0);
     if carried > MOST_BITS {
         return impossible(
-            "its slowest link carries more than 2 Gbit/s, both directions together, and user space does not; use `tidegate sim`, or a slower link",
+            "its slowest link carries more than 2 Gbit/s, both directions together, and user space does \
+            not; use `tidegate sim`, or a slower link",
         );
     }
     Ok(())

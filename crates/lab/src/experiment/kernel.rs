@@ -1,12 +1,13 @@
-//! The machine with the policy is this computer's kernel: a namespace of its own, whose devices are the scenario's wires and whose disciplines
-//! are the kernel's, programmed over netlink.
+//! The machine with the policy is this computer's kernel: a namespace of its own, whose devices are the
+//! scenario's wires and whose disciplines are the kernel's, programmed over netlink.
 //!
 //! ```text
 //! host ── TUN ──▶ World: cables up to the machine ──▶ TAP ─┐
 //!                                                          ├─ kernel: forwards, HTB, TBF, … (namespace)
 //! host ◀── TUN ── World: cables beyond it ◀────────── TAP ─┘
 //! ```
-//! In the network's model the machine is not there: each of its devices is a node of its own, where a cable ends.
+//! In the network's model the machine is not there: each of its devices is a node of its own, where a cable
+//! ends.
 
 use super::error::{Context, Error, Result, impossible};
 use crate::{Party, Router, RouterSpec, Wire};
@@ -58,7 +59,10 @@ pub(super) fn machine(scenario: &Scenario, packets: bool) -> Result<usize> {
         let device = end.device.and_then(|device| of.machine.devices.get(device));
         let wire = device.is_some_and(|device| device.kind == LinkKind::Ethernet && device.on.is_none());
         if !wire {
-            return impossible(format!("--router kernel: every link must end in an Ethernet device of `{}`", of.name));
+            return impossible(format!(
+                "--router kernel: every link must end in an Ethernet device of `{}`",
+                of.name
+            ));
         }
     }
     if let Some(item) =
@@ -70,16 +74,19 @@ pub(super) fn machine(scenario: &Scenario, packets: bool) -> Result<usize> {
         ));
     }
     let happenings = scenario.policies.iter().flat_map(|policy| &policy.at).chain(&scenario.at);
-    let commanded = |at: &&TimelineEntry| matches!(&at.what, TimelineEvent::Command { machine, .. } if machine == node);
+    let commanded =
+        |at: &&TimelineEntry| matches!(&at.what, TimelineEvent::Command { machine, .. } if machine == node);
     if happenings.clone().any(|at| commanded(&at)) {
         return impossible(format!(
-            "--router kernel: `{}` is told commands in the middle of a run, which the kernel is not yet; use the model",
+            "--router kernel: `{}` is told commands in the middle of a run, which the kernel is not yet; \
+            use the model",
             of.name
         ));
     }
     if packets {
         return impossible(
-            "--router kernel: what waits in the kernel's queues cannot be written as packets; leave --pcapng out",
+            "--router kernel: what waits in the kernel's queues cannot be written as packets; leave \
+            --pcapng out",
         );
     }
     not_the_slowest(scenario, *node)?;
@@ -95,12 +102,13 @@ fn not_the_slowest(scenario: &Scenario, node: usize) -> Result<()> {
     let rates = || scenario.cables.iter().flat_map(|cable| [cable.up.rate, cable.down.rate]).flatten();
     let slowest = rates().min();
     for cable in &scenario.cables {
-        let sent = [cable.ends.first().map(|end| (end, &cable.up)), cable.ends.last().map(|end| (end, &cable.down))];
+        let sent =
+            [cable.ends.first().map(|end| (end, &cable.up)), cable.ends.last().map(|end| (end, &cable.down))];
         for (_, line) in sent.into_iter().flatten().filter(|(end, _)| end.node == node) {
             if line.rate.is_some() && line.rate == slowest && rates().any(|rate| Some(rate) != slowest) {
                 return impossible(format!(
-                    "--router kernel: `{}` is the slowest link and ends in `{}`, but no device of this kernel can be as slow as that; put a \
-                     modem between them",
+                    "--router kernel: `{}` is the slowest link and ends in `{}`, but no device of this \
+                    kernel can be as slow as that; put a modem between them",
                     cable.name, scenario.nodes[node].name
                 ));
             }
@@ -125,8 +133,8 @@ impl Plan {
         }
         if ops.iter().any(|op| matches!(op, Op::Netfilter(_))) {
             return impossible(format!(
-                "--router kernel: the policy `{}` sets rules of iptables or nft, which the kernel is not told yet; leave them out (filters can \
-                 match addresses and ports), or use the model",
+                "--router kernel: the policy `{}` sets rules of iptables or nft, which the kernel is not \
+                told yet; leave them out (filters can match addresses and ports), or use the model",
                 scenario.policies[policy].name
             ));
         }
@@ -146,7 +154,8 @@ impl Plan {
         let of = &scenario.nodes[self.node];
         let mut behind: Vec<Vec<IpAddr>> = vec![Vec::new(); of.machine.devices.len()];
         for host in hosts {
-            let near = (0..behind.len()).find(|device| laid.world.way(scenario.port(*device), host.node).is_some());
+            let near =
+                (0..behind.len()).find(|device| laid.world.way(scenario.port(*device), host.node).is_some());
             if let Some(device) = near {
                 behind[device].extend(&host.addresses);
             }
@@ -163,14 +172,16 @@ impl Plan {
             })
             .collect();
         let plugged = of.machine.devices.iter().enumerate().filter(|(_, device)| device.plugged);
-        let devices: Vec<(usize, String)> = plugged.map(|(number, device)| (number, device.name.clone())).collect();
+        let devices: Vec<(usize, String)> =
+            plugged.map(|(number, device)| (number, device.name.clone())).collect();
         let (router, tuns) = Router::new(&RouterSpec { name: of.name.clone(), wires })?;
         let mut kernel = router.go(Kernel::open)?.context("netlink cannot be opened")?;
         if let Err((at, trouble)) = kernel.carry_out(&self.ops) {
             let (machine, operation) = (of.name.clone(), what(&self.ops[at]));
             return Err(Error::Kernel { machine, operation, reason: trouble });
         }
-        let ports = devices.iter().map(|(device, _)| Party { node: scenario.port(*device), addresses: Vec::new() });
+        let ports =
+            devices.iter().map(|(device, _)| Party { node: scenario.port(*device), addresses: Vec::new() });
         let ports = ports.collect();
         Ok((Arm { devices, kernel, _router: router }, ports, tuns))
     }

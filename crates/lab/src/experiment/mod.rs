@@ -4,7 +4,8 @@
 //! Scenario ── possible ──▶ case × repeat, one after the other:
 //!     lay (a World, as for sim) ──▶ RealTraffic: a namespace per host, TUN devices, Driver ──▶ the same Run as sim's
 //! ```
-//! The process must be one that may make namespaces (`tidegate_sys::apart`), and cover `/etc/hosts` of its own.
+//! The process must be one that may make namespaces (`tidegate_sys::apart`), and cover `/etc/hosts` of its
+//! own.
 
 mod behind;
 mod effort;
@@ -38,12 +39,12 @@ pub struct LabSettings {
     pub effort: Effort,
 }
 
-/// All runs of a scenario, one after the other: by policy, then by load, then by repeat. After `stop` what was done by
-/// then, one run at least. `say` hears of programs of the scenario's that failed, in words.
+/// All runs of a scenario, one after the other: by policy, then by load, then by repeat. After `stop` what
+/// was done by then, one run at least. `say` hears of programs of the scenario's that failed, in words.
 ///
 /// # Errors
-/// The scenario asks for what real hosts or this machine cannot do, a host cannot be made, or an observer fails: an
-/// [`Error`] in [`RunError::Outside`]. A machine refuses a command: [`RunError::Scenario`].
+/// The scenario asks for what real hosts or this machine cannot do, a host cannot be made, or an observer
+/// fails: an [`Error`] in [`RunError::Outside`]. A machine refuses a command: [`RunError::Scenario`].
 pub fn carry_out(
     scenario: &Scenario,
     prepared: &Prepared,

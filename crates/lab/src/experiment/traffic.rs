@@ -5,8 +5,8 @@ use super::error::{Context, Result, impossible, missing};
 use super::hosts::{Hosts, linux_name, machines};
 use super::kernel;
 use crate::load::{
-    self, Clock, Datagrams, DatagramsPlan, Errand, ErrandPlan, Go, Ping, PingPlan, Program, ProgramPlan, Transfer,
-    TransferPlan,
+    self, Clock, Datagrams, DatagramsPlan, Errand, ErrandPlan, Go, Ping, PingPlan, Program, ProgramPlan,
+    Transfer, TransferPlan,
 };
 use crate::{Driver, Edges, Host};
 use std::net::{IpAddr, SocketAddr};
@@ -114,7 +114,11 @@ impl TrafficDriver for RealTraffic<'_> {
     }
 
     fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
-        self.stage.as_mut().and_then(|stage| stage.arm.as_mut()).map(kernel::Arm::standing).unwrap_or_default()
+        self.stage
+            .as_mut()
+            .and_then(|stage| stage.arm.as_mut())
+            .map(kernel::Arm::standing)
+            .unwrap_or_default()
     }
 
     fn advance(&mut self, laid: &mut LaidOut, to: Time) -> Result<(), Outside> {
@@ -134,7 +138,9 @@ impl TrafficDriver for RealTraffic<'_> {
 
     fn acked(&mut self, _: &LaidOut) -> Vec<u64> {
         let of = |piece: &Piece| match &piece.going {
-            Going::Flow(transfer) => transfer.look(piece.number as usize, |flow| flow.info.acked).unwrap_or(0),
+            Going::Flow(transfer) => {
+                transfer.look(piece.number as usize, |flow| flow.info.acked).unwrap_or(0)
+            }
             _ => 0,
         };
         self.pieces.iter().map(of).collect()
@@ -192,7 +198,8 @@ fn begin_programs(
 fn set_up(run: &mut ScenarioRun<'_, RealTraffic<'_>>) -> Result<()> {
     let scenario = run.scenario;
     let (hosts, mut parties, mut tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
-    let arm = run.traffic.plan.as_ref().map(|plan| plan.set_up(scenario, &mut run.laid, &parties)).transpose()?;
+    let arm =
+        run.traffic.plan.as_ref().map(|plan| plan.set_up(scenario, &mut run.laid, &parties)).transpose()?;
     let arm = arm.map(|(arm, ports, ends)| {
         parties.extend(ports);
         tuns.extend(ends);
@@ -206,7 +213,8 @@ fn set_up(run: &mut ScenarioRun<'_, RealTraffic<'_>>) -> Result<()> {
     let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
     let mut pieces = Vec::new();
     for (number, item) in run.load().iter().enumerate() {
-        let began = begin_item(scenario, &mut run.laid, &hosts, &clock, item, seed.wrapping_add(number as u64));
+        let began =
+            begin_item(scenario, &mut run.laid, &hosts, &clock, item, seed.wrapping_add(number as u64));
         let began = began.context(format!("`{}` could not begin", item.id))?;
         let piece = |(n, going)| Piece { item: number, number: n, going, samples: Vec::new() };
         pieces.extend((0..).zip(began).map(piece));
@@ -267,12 +275,20 @@ fn begin_item(
             vec![talk.errand(clock, item, Transaction { every: *every, ..transactions::dns() })?]
         }
         TrafficKind::Ssh { every } => {
-            vec![talk.errand(clock, item, Transaction { every: *every, port: item.port, ..transactions::login() })?]
+            vec![talk.errand(
+                clock,
+                item,
+                Transaction { every: *every, port: item.port, ..transactions::login() },
+            )?]
         }
         TrafficKind::Web { every, shape, patience } => {
             let page = shape.map_or_else(transactions::page, transactions::page_like);
             let patience = patience.unwrap_or(page.patience);
-            vec![talk.errand(clock, item, Transaction { every: *every, port: item.port, patience, ..page })?]
+            vec![talk.errand(
+                clock,
+                item,
+                Transaction { every: *every, port: item.port, patience, ..page },
+            )?]
         }
         _ => return impossible("real hosts cannot do that yet"),
     })
@@ -285,7 +301,9 @@ fn transfers(
     item: &TrafficItem,
     source: IpAddr,
 ) -> Result<Vec<Going>> {
-    let TrafficKind::Tcp { count, bytes, tcp, receiver_opens, login, .. } = &item.what else { return Ok(Vec::new()) };
+    let TrafficKind::Tcp { count, bytes, tcp, receiver_opens, login, .. } = &item.what else {
+        return Ok(Vec::new());
+    };
     let receiver = talk.to.ok_or_else(missing("it ends at no host"))?;
     let called = if *receiver_opens { source } else { talk.address };
     let plan = TransferPlan {
@@ -333,16 +351,29 @@ impl Talk<'_> {
     fn errand(&self, clock: &Clock, item: &TrafficItem, what: Transaction) -> Result<Going> {
         let (server, start, stop) = (self.address, self.start, self.stop);
         let plan = ErrandPlan { what, server, start, stop, dsfield: item.dsfield };
-        Ok(Going::Errand(Errand::begin(clock, self.from, self.to.ok_or_else(missing("it ends at no host"))?, &plan)?))
+        Ok(Going::Errand(Errand::begin(
+            clock,
+            self.from,
+            self.to.ok_or_else(missing("it ends at no host"))?,
+            &plan,
+        )?))
     }
 }
 
-fn transfer(run: &ScenarioRun<'_, RealTraffic<'_>>, at: usize, piece: &Piece, of: &Transfer) -> doc::Transfer {
+fn transfer(
+    run: &ScenarioRun<'_, RealTraffic<'_>>,
+    at: usize,
+    piece: &Piece,
+    of: &Transfer,
+) -> doc::Transfer {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];
-    let TrafficKind::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
+    let TrafficKind::Tcp { tcp, record, count, bytes, .. } = &item.what else {
+        return doc::Transfer::default();
+    };
     let number = piece.number as usize;
-    let (began, finished, info) = of.look(number, |flow| (flow.began, flow.finished, flow.info)).unwrap_or_default();
+    let (began, finished, info) =
+        of.look(number, |flow| (flow.began, flow.finished, flow.info)).unwrap_or_default();
     let (cwnd, srtt_us) = if *record { piece.samples.iter().copied().unzip() } else { Default::default() };
     doc::Transfer {
         id: piece_id(item, piece.number),
@@ -381,7 +412,9 @@ fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::Pro
         }
         Going::Errand(errand) => {
             let goes = errand.goes();
-            let all = |of: &dyn Fn(&Go) -> Option<u64>| goes.iter().map(|go| (go.began, of(go))).collect::<Vec<_>>();
+            let all = |of: &dyn Fn(&Go) -> Option<u64>| {
+                goes.iter().map(|go| (go.began, of(go))).collect::<Vec<_>>()
+            };
             errand_probes(item, &base, [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)])
         }
     }

@@ -23,7 +23,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Times are counted from `began`. `urgent`: whoever looks at it goes before usual programs, as far as he may.
+    /// Times are counted from `began`. `urgent`: whoever looks at it goes before usual programs, as far as he
+    /// may.
     pub fn new(began: Instant, urgent: bool) -> Clock {
         Clock { began, over: Arc::default(), urgent }
     }

@@ -1,4 +1,5 @@
-//! The ports of a host: several that listen at one of them are told apart by a ticket, the first two octets of what comes.
+//! The ports of a host: several that listen at one of them are told apart by a ticket, the first two octets
+//! of what comes.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
@@ -18,7 +19,8 @@ const MOST: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Host {
-    /// Lets somebody answer the TCP calls of a port; he is on a thread of his own. Returns the ticket that calls for him must show.
+    /// Lets somebody answer the TCP calls of a port; he is on a thread of his own. Returns the ticket that
+    /// calls for him must show.
     ///
     /// # Errors
     /// The port is taken.
@@ -39,7 +41,13 @@ impl Host {
     ///
     /// # Errors
     /// The port is taken.
-    pub(super) fn on_datagram(&self, clock: &Clock, like: IpAddr, port: u16, who: OnDatagram) -> io::Result<u16> {
+    pub(super) fn on_datagram(
+        &self,
+        clock: &Clock,
+        like: IpAddr,
+        port: u16,
+        who: OnDatagram,
+    ) -> io::Result<u16> {
         let (list, ticket, is_first) = join(&mut lock(&self.doors).datagrams, port, who);
         if is_first {
             let clock = clock.clone();

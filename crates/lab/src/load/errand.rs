@@ -1,4 +1,5 @@
-//! What people wait for, over real sockets: a look-up, a dialogue, more of them side by side ([`Transaction`]).
+//! What people wait for, over real sockets: a look-up, a dialogue, more of them side by side
+//! ([`Transaction`]).
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -109,7 +110,8 @@ impl Ready {
     pub(super) fn serve(clock: &Clock, server: &Host, plan: ErrandPlan) -> io::Result<Ready> {
         let mut tickets = [0; 2];
         if let Some(lookup) = plan.what.lookup {
-            let on_question = Arc::new(move |socket: &UdpSocket, _: &[u8], asker| answer(socket, asker, lookup));
+            let on_question =
+                Arc::new(move |socket: &UdpSocket, _: &[u8], asker| answer(socket, asker, lookup));
             tickets[0] = server.on_datagram(clock, plan.server, lookup.port, on_question)?;
         }
         if !plan.what.dialogue.is_empty() {
@@ -136,7 +138,8 @@ impl Ready {
             let (own, goes) = (self.clone(), Arc::clone(goes));
             let _ = spawn(clock.clone(), "go", move |clock| {
                 let began = lock(&goes)[number].began;
-                let book = |write: &dyn Fn(&mut Go, u64)| write(&mut lock(&goes)[number], clock.now() - began);
+                let book =
+                    |write: &dyn Fn(&mut Go, u64)| write(&mut lock(&goes)[number], clock.now() - began);
                 // What fails was given up.
                 let _ = own.go(clock, began, &book);
             });
@@ -175,8 +178,9 @@ impl Ready {
         std::thread::scope(|scope| {
             let side_by_side = (1..what.followers.len()).map(|part| {
                 let arrived = &arrived;
-                let fetch =
-                    move || self.open(clock, patience, part as u8, &what.followers[part]).map(|_| arrived(part));
+                let fetch = move || {
+                    self.open(clock, patience, part as u8, &what.followers[part]).map(|_| arrived(part))
+                };
                 scope.spawn(fetch)
             });
             let others: Vec<_> = side_by_side.collect();
@@ -184,7 +188,9 @@ impl Ready {
                 first.converse(more, true, 0)?;
                 arrived(0);
             }
-            others.into_iter().try_for_each(|other| other.join().unwrap_or_else(|_| Err(io::Error::other("panicked"))))
+            others
+                .into_iter()
+                .try_for_each(|other| other.join().unwrap_or_else(|_| Err(io::Error::other("panicked"))))
         })?;
         book(&|go, took| go.all = Some(took));
         Ok(())
@@ -243,7 +249,8 @@ impl<'c> Talk<'c> {
         Ok(Talk { clock, stream, patience, chunk: vec![0; CHUNK] })
     }
 
-    /// Takes all turns, our own and the other side's; `said`: octets of the first message that were said before.
+    /// Takes all turns, our own and the other side's; `said`: octets of the first message that were said
+    /// before.
     fn converse(&mut self, turns: &[Turn], as_client: bool, said: usize) -> io::Result<()> {
         let mut said = if turns.first().is_some_and(|turn| turn.client) { said } else { 0 };
         for turn in turns {
@@ -258,7 +265,11 @@ impl<'c> Talk<'c> {
         Ok(())
     }
 
-    fn move_octets(&mut self, octets: usize, some: impl Fn(&mut Self, usize) -> io::Result<usize>) -> io::Result<()> {
+    fn move_octets(
+        &mut self,
+        octets: usize,
+        some: impl Fn(&mut Self, usize) -> io::Result<usize>,
+    ) -> io::Result<()> {
         let mut left = octets;
         while left > 0 {
             if self.clock.is_over() || self.clock.now() >= self.patience {

@@ -55,11 +55,14 @@ fn sent_as_one(facts: &Facts, device: &Device) -> Option<Finding> {
         severity: if ms >= 10.0 { Severity::Warning } else { Severity::Note },
         device: name.clone(),
         what: format!(
-            "{name} takes up to 64 KiB from a sender as one packet ({}): at {} that is a burst of {ms:.1} ms before anybody else's packet",
+            "{name} takes up to 64 KiB from a sender as one packet ({}): at {} that is a burst of {ms:.1} \
+            ms before anybody else's packet",
             on.join(", "),
             rate_in_words(rate as f64)
         ),
-        remedy: "have packets split before they are queued (cake does it by itself); what is forwarded comes as one if the device it came by joins it: gro off there".to_string(),
+        remedy: "have packets split before they are queued (cake does it by itself); what is forwarded \
+        comes as one if the device it came by joins it: gro off there"
+            .to_string(),
         commands: [format!("ethtool -K {name} tso off gso off")].into(),
     })
 }
@@ -73,7 +76,8 @@ fn received_as_one(facts: &Facts, device: &Device) -> Option<Finding> {
             severity: Severity::Warning,
             device: name.clone(),
             what: format!(
-                "{name} joins received packets for good (LRO): what is forwarded is no longer what was sent, and counts as one packet"
+                "{name} joins received packets for good (LRO): what is forwarded is no longer what was \
+                sent, and counts as one packet"
             ),
             remedy: "turn it off wherever packets are forwarded".to_string(),
             commands: [format!("ethtool -K {name} lro off")].into(),
@@ -88,7 +92,8 @@ fn received_as_one(facts: &Facts, device: &Device) -> Option<Finding> {
         severity: if ms >= 10.0 { Severity::Warning } else { Severity::Note },
         device: name.clone(),
         what: format!(
-            "{name} joins received packets up to 64 KiB (GRO) before they are queued on {to}: at {} that is a burst of {ms:.1} ms",
+            "{name} joins received packets up to 64 KiB (GRO) before they are queued on {to}: at {} that is \
+            a burst of {ms:.1} ms",
             rate_in_words(rate as f64)
         ),
         remedy: "have them come as they were sent".to_string(),
@@ -102,7 +107,10 @@ fn by_hardware(device: &Device) -> Option<Finding> {
         id: "hardware-filters",
         severity: Severity::Warning,
         device: device.name.clone(),
-        what: format!("{} may carry out tc's filters in hardware: what is forwarded so passes no class", device.name),
+        what: format!(
+            "{} may carry out tc's filters in hardware: what is forwarded so passes no class",
+            device.name
+        ),
         remedy: "turn it off while the kernel shapes".to_string(),
         commands: [format!("ethtool -K {} hw-tc-offload off", device.name)].into(),
     })
@@ -117,15 +125,18 @@ fn no_byte_limits(facts: &Facts, device: &Device) -> Option<Finding> {
         return None;
     }
     let name = &device.name;
-    let why =
-        format!("shape to a little less than {}, so that the driver's queue stays empty", rate_in_words(speed as f64));
+    let why = format!(
+        "shape to a little less than {}, so that the driver's queue stays empty",
+        rate_in_words(speed as f64)
+    );
     match &device.byte_limits {
         None => Some(Finding {
             id: "no-bql",
             severity: Severity::Warning,
             device: name.clone(),
             what: format!(
-                "the driver of {name} does not limit its own queue (no BQL): whatever it holds waits in no order of yours"
+                "the driver of {name} does not limit its own queue (no BQL): whatever it holds waits in no \
+                order of yours"
             ),
             remedy: why,
             commands: [format!("ethtool -g {name}"), format!("ethtool -G {name} tx 64")].into(),
@@ -143,7 +154,8 @@ fn no_byte_limits(facts: &Facts, device: &Device) -> Option<Finding> {
                 ),
                 remedy: why,
                 commands: [format!(
-                    "for q in /sys/class/net/{name}/queues/tx-*; do echo 30000 > $q/byte_queue_limits/limit_max; done"
+                    "for q in /sys/class/net/{name}/queues/tx-*; do echo 30000 > \
+                    $q/byte_queue_limits/limit_max; done"
                 )]
                 .into(),
             })
@@ -154,7 +166,8 @@ fn no_byte_limits(facts: &Facts, device: &Device) -> Option<Finding> {
 /// Two shapers, one after the other.
 fn double(facts: &Facts, device: &Device) -> Option<Finding> {
     let upper = device.rate_bps()?;
-    let below = device.below.iter().filter_map(|name| facts.device(name)).find(|below| below.rate_bps().is_some())?;
+    let below =
+        device.below.iter().filter_map(|name| facts.device(name)).find(|below| below.rate_bps().is_some())?;
     let lower = below.rate_bps()?;
     let [first, second] = [&device.name, &below.name];
     let idle = if lower <= upper { first } else { second };
@@ -163,7 +176,8 @@ fn double(facts: &Facts, device: &Device) -> Option<Finding> {
         severity: Severity::Warning,
         device: first.clone(),
         what: format!(
-            "what leaves by {first} is shaped to {} and then again by {second} beneath it to {}: only the lower of them orders packets, and each adds its queue",
+            "what leaves by {first} is shaped to {} and then again by {second} beneath it to {}: only the \
+            lower of them orders packets, and each adds its queue",
             rate_in_words(upper as f64),
             rate_in_words(lower as f64)
         ),
@@ -181,7 +195,8 @@ fn double_at_once(device: &Device) -> Option<Finding> {
         severity: Severity::Warning,
         device: name.clone(),
         what: format!(
-            "what leaves by {name} is shaped by tidegate's own disciplines to {} and then by the kernel's to {}: only the lower of them orders packets, and each adds its queue",
+            "what leaves by {name} is shaped by tidegate's own disciplines to {} and then by the kernel's \
+            to {}: only the lower of them orders packets, and each adds its queue",
             rate_in_words(upper as f64),
             rate_in_words(lower as f64)
         ),
@@ -193,14 +208,16 @@ fn double_at_once(device: &Device) -> Option<Finding> {
 /// On what carries PPPoE, filters for IP see none.
 fn frames_beneath(facts: &Facts, device: &Device) -> Option<Finding> {
     device.shaper.as_ref().filter(|shaper| shaper.classes.len() > 1)?;
-    let above = facts.outwards().into_iter().find(|above| above.is_ppp && above.below.contains(&device.name))?;
+    let above =
+        facts.outwards().into_iter().find(|above| above.is_ppp && above.below.contains(&device.name))?;
     let (name, above) = (&device.name, &above.name);
     Some(Finding {
         id: "frames-of-ppp",
         severity: Severity::Bad,
         device: name.clone(),
         what: format!(
-            "{name} carries {above}'s packets inside PPPoE frames: filters for IP on {name} match none of them, so all are in the default class"
+            "{name} carries {above}'s packets inside PPPoE frames: filters for IP on {name} match none of \
+            them, so all are in the default class"
         ),
         remedy: format!("put the policy on {above}"),
         commands: [format!("tidegate apply POLICY --dev {above}")].into(),
@@ -215,7 +232,10 @@ fn bridge(device: &Device) -> Option<Finding> {
         id: "bridge-member",
         severity: Severity::Note,
         device: name.clone(),
-        what: format!("{name} is a member of {master}: its filters see frames before {master} and netfilter do, so marks of iptables are not set there yet"),
+        what: format!(
+            "{name} is a member of {master}: its filters see frames before {master} and netfilter \
+        do, so marks of iptables are not set there yet"
+        ),
         remedy: format!("classify by addresses and ports on {name}, or put the policy on {master}"),
         commands: Vec::new(),
     })
@@ -240,11 +260,13 @@ fn download(facts: &Facts, device: &Device) -> Option<Finding> {
         severity: Severity::Warning,
         device: name.clone(),
         what: format!(
-            "what leaves by {name} is shaped to {}, what comes in by it ({} now) is not: a download fills the provider's queue",
+            "what leaves by {name} is shaped to {}, what comes in by it ({} now) is not: a download fills \
+            the provider's queue",
             rate_in_words(rate as f64),
             rate_in_words(came)
         ),
-        remedy: "lead what comes in through an ifb that shapes it to a little less than the line brings".to_string(),
+        remedy: "lead what comes in through an ifb that shapes it to a little less than the line brings"
+            .to_string(),
         commands: [
             "ip link add ifb0 type ifb".to_string(),
             "ip link set ifb0 up".to_string(),
@@ -266,14 +288,16 @@ fn flow_table(facts: &Facts, table: &super::facts::FlowTable) -> Option<Finding>
         true => (
             Severity::Bad,
             format!(
-                "the flow table {} lets the hardware forward known connections of {device} by itself: no discipline sees them",
+                "the flow table {} lets the hardware forward known connections of {device} by itself: no \
+                discipline sees them",
                 table.name
             ),
         ),
         false => (
             Severity::Warning,
             format!(
-                "the flow table {} forwards known connections of {device} past the chains of iptables and nft: marks and classes set there are missing after the first packets",
+                "the flow table {} forwards known connections of {device} past the chains of iptables and \
+                nft: marks and classes set there are missing after the first packets",
                 table.name
             ),
         ),
@@ -299,7 +323,8 @@ fn not_shaped(facts: &Facts) -> Option<Finding> {
         id: "not-shaped",
         severity: Severity::Warning,
         what: format!(
-            "nothing is shaped here: packets leave by {out} as fast as it takes them, and wait wherever the line is slower"
+            "nothing is shaped here: packets leave by {out} as fast as it takes them, and wait wherever the \
+            line is slower"
         ),
         remedy: "try a policy on a simulated line, then put it there".to_string(),
         commands: ["tidegate try POLICY".to_string(), format!("tidegate apply POLICY --dev {out}")].into(),
@@ -314,7 +339,8 @@ fn wrong_device(facts: &Facts) -> Option<Finding> {
     if out.iter().any(|device| device.shaper.is_some()) {
         return None;
     }
-    let shaped = facts.devices.iter().find(|device| device.rate_bps().is_some() && !facts.is_led_to(&device.name))?;
+    let shaped =
+        facts.devices.iter().find(|device| device.rate_bps().is_some() && !facts.is_led_to(&device.name))?;
     if shaped.sent > taken.sent / 10 {
         return None;
     }
@@ -329,6 +355,7 @@ fn wrong_device(facts: &Facts) -> Option<Finding> {
             rate_in_words(facts.rate(shaped.sent))
         ),
         remedy: format!("put the policy on {taken_name}"),
-        commands: [format!("tidegate down {name}"), format!("tidegate apply POLICY --dev {taken_name}")].into(),
+        commands: [format!("tidegate down {name}"), format!("tidegate apply POLICY --dev {taken_name}")]
+            .into(),
     })
 }

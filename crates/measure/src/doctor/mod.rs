@@ -1,6 +1,8 @@
-//! Is it really shaping? What a computer tells of its devices ([`Facts`]), and what follows from that ([`judge`]).
+//! Is it really shaping? What a computer tells of its devices ([`Facts`]), and what follows from that
+//! ([`judge`]).
 //!
-//! Counters are what was counted between two looks, rates bits per second, times nanoseconds, unless a field says otherwise.
+//! Counters are what was counted between two looks, rates bits per second, times nanoseconds, unless a field
+//! says otherwise.
 
 mod devices;
 mod facts;

@@ -44,7 +44,8 @@ pub(super) fn doubts(facts: &Facts) -> Vec<String> {
         let carried = facts.rate(shaper.sent);
         if carried < rate as f64 * LOADED && shaper.overlimits == 0 {
             all.push(format!(
-                "{} carried {} of {}: whether it is what limits can only be seen under load; look again while something uploads (--seconds 20)",
+                "{} carried {} of {}: whether it is what limits can only be seen under load; look again \
+                while something uploads (--seconds 20)",
                 device.name,
                 rate_in_words(carried),
                 rate_in_words(rate as f64)
@@ -55,7 +56,8 @@ pub(super) fn doubts(facts: &Facts) -> Vec<String> {
     all
 }
 
-/// Loaded, and hardly anything waits for the shaper: somebody else is slower. (A burst waits for it even then.)
+/// Loaded, and hardly anything waits for the shaper: somebody else is slower. (A burst waits for it even
+/// then.)
 fn elsewhere(facts: &Facts, device: &Device) -> Option<Finding> {
     let (rate, shaper) = (device.rate_bps()?, device.shaper.as_ref()?);
     let carried = facts.rate(shaper.sent);
@@ -68,7 +70,8 @@ fn elsewhere(facts: &Facts, device: &Device) -> Option<Finding> {
         severity: Severity::Bad,
         device: device.name.clone(),
         what: format!(
-            "{} carried {}, which is less than the {} it is shaped to, and its packets had to wait {} times out of {}: the queue is somewhere else",
+            "{} carried {}, which is less than the {} it is shaped to, and its packets had to wait {} times \
+            out of {}: the queue is somewhere else",
             device.name,
             rate_in_words(carried),
             rate_in_words(rate as f64),
@@ -92,7 +95,8 @@ fn never_waited(device: &Device) -> Option<Finding> {
         severity: Severity::Warning,
         device: device.name.clone(),
         what: format!(
-            "{} has sent {} packets since it was shaped to {}, and not one had to wait: it may never have been the bottleneck",
+            "{} has sent {} packets since it was shaped to {}, and not one had to wait: it may never have \
+            been the bottleneck",
             device.name,
             shaper.packets_ever,
             rate_in_words(rate as f64)
@@ -129,7 +133,10 @@ fn unused(device: &Device) -> Option<Finding> {
         remedy: "ask which filter a packet meets, and which can never match".to_string(),
         commands: [
             "tidegate import --live > standing.sh && tidegate check standing.sh".to_string(),
-            format!("tidegate explain standing.sh --packet 'udp 192.0.2.1:40000 > 192.0.2.2:53 out {}'", device.name),
+            format!(
+                "tidegate explain standing.sh --packet 'udp 192.0.2.1:40000 > 192.0.2.2:53 out {}'",
+                device.name
+            ),
         ]
         .into(),
     })
@@ -141,8 +148,9 @@ fn starved(danger: &str) -> Finding {
         severity: Severity::Bad,
         device: String::new(),
         what: danger.to_string(),
-        remedy: "give it a class of its own with some rate: a network that loses these stops working under load"
-            .to_string(),
+        remedy:
+            "give it a class of its own with some rate: a network that loses these stops working under load"
+                .to_string(),
         commands: Vec::new(),
     }
 }
@@ -155,7 +163,8 @@ fn processors(facts: &Facts) -> Option<Finding> {
         severity: Severity::Bad,
         device: String::new(),
         what: format!(
-            "processor {} spent {:.0} % of its time on the network's interrupts: packets wait for it, not for the shaper",
+            "processor {} spent {:.0} % of its time on the network's interrupts: packets wait for it, not \
+            for the shaper",
             worst.number,
             worst.softirq * 100.0
         ),
@@ -178,7 +187,8 @@ fn softnet(facts: &Facts) -> Option<Finding> {
             severity: Severity::Bad,
             device: String::new(),
             what: format!(
-                "{} of {} packets that came were lost before anything looked at them (the backlog of a processor was full)",
+                "{} of {} packets that came were lost before anything looked at them (the backlog of a \
+                processor was full)",
                 softnet.dropped, softnet.processed
             ),
             remedy: "let more wait there, or give it more processors".to_string(),
@@ -204,7 +214,8 @@ fn checked(facts: &Facts) -> Option<Finding> {
     let (shown, count) = &facts.checked;
     let (rule, first) = shown.first()?;
     let more: Vec<&str> = shown.iter().skip(1).map(|(rule, _)| rule.as_str()).collect();
-    let more = if more.is_empty() { String::new() } else { format!("; {} more ({})", count - 1, more.join(", ")) };
+    let more =
+        if more.is_empty() { String::new() } else { format!("; {} more ({})", count - 1, more.join(", ")) };
     Some(Finding {
         id: "check",
         severity: Severity::Warning,
@@ -221,7 +232,8 @@ fn bleached(ecn: &super::facts::Ecn) -> Option<Finding> {
     let changed = ecn.quoted.iter().find(|(_, field)| field & ECN != sent);
     let (by, field) = match (changed, ecn.answered) {
         (Some((by, field)), _) => (format!("at or before {by}"), field & ECN),
-        // Whoever answers with another code point answers with a field of his own: that tells nothing of the way.
+        // Whoever answers with another code point answers with a field of his own: that tells nothing of the
+        // way.
         (None, Some(field)) if field & ECN != sent && field >> 2 == ecn.sent >> 2 && ecn.sent >> 2 != 0 => {
             (format!("on the way to {} or back", ecn.host), field & ECN)
         }
@@ -237,7 +249,9 @@ fn bleached(ecn: &super::facts::Ecn) -> Option<Finding> {
         severity: if field == MARKED { Severity::Note } else { Severity::Warning },
         device: String::new(),
         what,
-        remedy: "queues fall back to losing packets; a router of yours that does it should be told not to touch the lower two bits".to_string(),
+        remedy: "queues fall back to losing packets; a router of yours that does it should be told not to \
+        touch the lower two bits"
+            .to_string(),
         commands: Vec::new(),
     })
 }

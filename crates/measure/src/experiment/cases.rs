@@ -52,8 +52,8 @@ impl Case<'_> {
         Spread::new(values, unit).ok_or(NoSuchFigure::Unknown { known: Vec::new() })
     }
 
-    /// A figure in the measured window of each run, in the order of the repeats, with its unit; repeats that have
-    /// nothing to measure are left out, and there is at least one.
+    /// A figure in the measured window of each run, in the order of the repeats, with its unit; repeats that
+    /// have nothing to measure are left out, and there is at least one.
     ///
     /// # Errors
     ///
@@ -86,7 +86,8 @@ impl Experiment {
 
     /// One case by its names; `None` if it was not run.
     pub fn case(&self, policy: &str, load: &str) -> Option<Case<'_>> {
-        let runs: Vec<&Run> = self.runs.iter().filter(|run| run.policy == policy && run.load == load).collect();
+        let runs: Vec<&Run> =
+            self.runs.iter().filter(|run| run.policy == policy && run.load == load).collect();
         let policy = self.policies.iter().find(|known| known.name == policy)?;
         let load = self.loads.iter().find(|known| known.name == load)?;
         (!runs.is_empty()).then_some(Case { policy, load, runs })
@@ -100,7 +101,9 @@ mod tests {
 
     #[test]
     fn medians() {
-        let of = |numbers: &[f64]| Spread::new(numbers.to_vec(), "s").map(|s| (s.least, s.median, s.most, s.count));
+        let of = |numbers: &[f64]| {
+            Spread::new(numbers.to_vec(), "s").map(|s| (s.least, s.median, s.most, s.count))
+        };
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[3.0]), Some((3.0, 3.0, 3.0, 1)));
         assert_eq!(of(&[9.0, 1.0, 2.0]), Some((1.0, 2.0, 9.0, 3)));
@@ -120,11 +123,19 @@ mod tests {
         let experiment = Experiment {
             policies: vec![policy("none"), policy("tbf")],
             loads: vec![load("empty"), load("up")],
-            runs: vec![run("tbf", "up", 0), run("none", "up", 0), run("none", "up", 1), run("none", "empty", 0)],
+            runs: vec![
+                run("tbf", "up", 0),
+                run("none", "up", 0),
+                run("none", "up", 1),
+                run("none", "empty", 0),
+            ],
             ..Experiment::default()
         };
-        let cases: Vec<_> =
-            experiment.cases().iter().map(|c| (c.policy.name.clone(), c.load.name.clone(), c.runs.len())).collect();
+        let cases: Vec<_> = experiment
+            .cases()
+            .iter()
+            .map(|c| (c.policy.name.clone(), c.load.name.clone(), c.runs.len()))
+            .collect();
         let expected = [("none", "empty", 1), ("none", "up", 2), ("tbf", "up", 1)];
         assert_eq!(cases, expected.map(|(policy, load, n)| (policy.into(), load.into(), n)));
     }

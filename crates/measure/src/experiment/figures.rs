@@ -1,8 +1,8 @@
-//! The figures of a run by name, as expectations, tables and comparisons ask for them: `ping.p95`, `upload.rate`,
-//! `link dsl up.peak`, `class gateway:eth0 1:10.drops`.
+//! The figures of a run by name, as expectations, tables and comparisons ask for them: `ping.p95`,
+//! `upload.rate`, `link dsl up.peak`, `class gateway:eth0 1:10.drops`.
 //!
-//! What stands before the last point is what is measured, what stands behind it the statistic. Spans are in seconds, rates in bits per
-//! second, amounts of data in bytes; shares and counts have no unit.
+//! What stands before the last point is what is measured, what stands behind it the statistic. Spans are in
+//! seconds, rates in bits per second, amounts of data in bytes; shares and counts have no unit.
 
 use super::parts::{LinkSeries, Probe, Run, Transfer};
 use crate::trial::ClassSeries;
@@ -47,22 +47,32 @@ const SPAN_STATISTICS: [&str; 10] =
     ["mean", "median", "min", "max", "p50", "p95", "p99", "mdev", "jitter", "jitter-mean"];
 const COUNT_STATISTICS: [&str; 7] = ["loss", "loss-low", "loss-high", "lost", "sent", "count", "failed"];
 const PROBE_STATISTICS: [&str; 2] = ["rate", "packet-rate"];
-const DIRECTION_STATISTICS: [&str; 8] =
-    ["there-mean", "there-median", "there-p95", "there-loss", "back-mean", "back-median", "back-p95", "back-loss"];
-const TRANSFER_STATISTICS: [&str; 7] = ["rate", "share", "bytes", "time", "retransmissions", "lost", "fairness"];
+const DIRECTION_STATISTICS: [&str; 8] = [
+    "there-mean",
+    "there-median",
+    "there-p95",
+    "there-loss",
+    "back-mean",
+    "back-median",
+    "back-p95",
+    "back-loss",
+];
+const TRANSFER_STATISTICS: [&str; 7] =
+    ["rate", "share", "bytes", "time", "retransmissions", "lost", "fairness"];
 const LINK_STATISTICS: [&str; 7] = ["rate", "sent", "utilisation", "peak", "delay", "delay-max", "drops"];
 const CLASS_STATISTICS: [&str; 7] = ["rate", "sent", "packets", "peak", "queue", "drops", "loss"];
 
 /// A figure of a run within a window.
 ///
-/// `ID.STATISTIC` for a probe or a transfer (`upload` stands for all of `upload-1`, `upload-2`, …), `link NAME up.STATISTIC` or `down`,
-/// `class DEVICE ID.STATISTIC`.
+/// `ID.STATISTIC` for a probe or a transfer (`upload` stands for all of `upload-1`, `upload-2`, …), `link
+/// NAME up.STATISTIC` or `down`, `class DEVICE ID.STATISTIC`.
 ///
 /// # Errors
 ///
 /// Nothing is called so, or it has no value.
 pub fn figure(run: &Run, name: &str, window: (u64, u64)) -> Result<Value, NoSuchFigure> {
-    // A point may be part of a statistic (`p99.9`) or of a name (a device `eth0.5`): the shortest statistic that is known counts.
+    // A point may be part of a statistic (`p99.9`) or of a name (a device `eth0.5`): the shortest statistic
+    // that is known counts.
     let points = name.match_indices('.').rev().map(|(at, _)| (&name[..at], &name[at + 1..]));
     let mut found = points.filter_map(|(of, statistic)| asked(run, of, statistic, window));
     found.next().unwrap_or_else(|| Err(NoSuchFigure::Unknown { known: figures(run) }))
@@ -116,12 +126,17 @@ fn asked(run: &Run, of: &str, statistic: &str, window: (u64, u64)) -> Statistic 
     let probe = run.probes.iter().find(|probe| probe.id == of);
     let found = probe.and_then(|probe| of_probe(run, probe, statistic, window));
     let transferred = of_group(run, of, statistic, window);
-    if found.is_none() || (found == Some(Err(NOT_RECORDED)) && transferred.is_some()) { transferred } else { found }
+    if found.is_none() || (found == Some(Err(NOT_RECORDED)) && transferred.is_some()) {
+        transferred
+    } else {
+        found
+    }
 }
 
 /// A statistic of the transfer of this id, or of all those of this group.
 fn of_group(run: &Run, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
-    let transfers: Vec<&Transfer> = run.transfers.iter().filter(|t| t.id == of || group_of(&t.id) == of).collect();
+    let transfers: Vec<&Transfer> =
+        run.transfers.iter().filter(|t| t.id == of || group_of(&t.id) == of).collect();
     if transfers.is_empty() { None } else { of_transfers(run, &transfers, statistic, window) }
 }
 
@@ -165,7 +180,8 @@ fn of_probe(run: &Run, probe: &Probe, statistic: &str, window: (u64, u64)) -> St
     }
 }
 
-/// RFC 1889's jitter is that of packets as they are received, which may be in another order than they were sent.
+/// RFC 1889's jitter is that of packets as they are received, which may be in another order than they were
+/// sent.
 fn received_jitter(probe: &Probe, window: (u64, u64)) -> Jitter {
     let mut received: Vec<(u64, u64)> =
         probe.within(window).filter_map(|(sent, took)| took.map(|took| (sent + took, took))).collect();
@@ -279,8 +295,8 @@ fn of_class(run: &Run, class: &ClassSeries, statistic: &str, window: (u64, u64))
 }
 
 impl LinkSeries {
-    /// How long what waits at the end of each step takes to send at the rate of that step, in ns; steps in which the link could carry
-    /// nothing wait as the step before does. Empty if the link has no rate.
+    /// How long what waits at the end of each step takes to send at the rate of that step, in ns; steps in
+    /// which the link could carry nothing wait as the step before does. Empty if the link has no rate.
     pub fn delays(&self, step_ns: u64) -> Vec<u64> {
         let mut last = 0;
         let delay = |(&waiting, &capacity): (&u64, &u64)| {
@@ -313,14 +329,16 @@ fn steps<'s, T>(run: &Run, series: &'s [T], window: (u64, u64)) -> &'s [T] {
     series.get((window.0 / step) as usize..end).unwrap_or_default()
 }
 
-/// What a series amounts to within a window; a step that is only partly in it counts in part. `None` of what was not recorded.
+/// What a series amounts to within a window; a step that is only partly in it counts in part. `None` of what
+/// was not recorded.
 fn sum<T: Copy + Into<u64>>(run: &Run, series: &[T], window: (u64, u64)) -> Option<f64> {
     let step = run.step_ns.max(1);
     let part = |at: u64| {
         let (began, ended) = (at.saturating_mul(step), (at + 1).saturating_mul(step));
         share(ended.min(window.1).saturating_sub(began.max(window.0)), step)
     };
-    let weighed = (window.0 / step..).zip(steps(run, series, window)).map(|(at, &n)| n.into() as f64 * part(at)).sum();
+    let weighed =
+        (window.0 / step..).zip(steps(run, series, window)).map(|(at, &n)| n.into() as f64 * part(at)).sum();
     (!series.is_empty()).then_some(weighed)
 }
 
@@ -340,7 +358,8 @@ mod tests {
     fn run() -> Run {
         let answers: Vec<(u64, Option<u64>)> =
             (0..100).map(|n| (n * 100 * MS, (n % 10 != 0).then_some((20 + n % 2) * MS))).collect();
-        let there = answers.iter().map(|(sent, took)| took.map(|_| 5 * MS).or((sent % 2000 == 0).then_some(5 * MS)));
+        let there =
+            answers.iter().map(|(sent, took)| took.map(|_| 5 * MS).or((sent % 2000 == 0).then_some(5 * MS)));
         let transfer = |id: &str, began, finished, bytes| Transfer {
             id: id.into(),
             began,
@@ -446,7 +465,11 @@ mod tests {
         let of = |name: &str, window| figure(&run, name, window).map(|value| value.number);
         assert_eq!(of("upload.rate", (2_500 * MS, 4_500 * MS)), Ok(4e6), "half steps count half");
         assert_eq!(of("link dsl up.peak", (9_000 * MS, 10_000 * MS)), Ok(99_000.0));
-        assert_eq!(of("link dsl up.drops", (20_000 * MS, 30_000 * MS)), Ok(0.0), "after the end there is nothing");
+        assert_eq!(
+            of("link dsl up.drops", (20_000 * MS, 30_000 * MS)),
+            Ok(0.0),
+            "after the end there is nothing"
+        );
         assert_eq!(of("ping.sent", (0, 1_000 * MS)), Ok(10.0));
     }
 
@@ -460,10 +483,22 @@ mod tests {
         assert_eq!(why("download.time"), NoSuchFigure::Nothing { why: "it did not come to its end" });
         assert_eq!(why("ping.rate"), NOT_RECORDED);
         assert_eq!(why("dead.there-loss"), NOT_RECORDED);
-        for name in ["", "ping", "pnig.mean", "ping.average", "ping.p101", "ping.p", "ping.p-1", "link dsl.peak", "a.b"]
-        {
+        for name in [
+            "",
+            "ping",
+            "pnig.mean",
+            "ping.average",
+            "ping.p101",
+            "ping.p",
+            "ping.p-1",
+            "link dsl.peak",
+            "a.b",
+        ] {
             let NoSuchFigure::Unknown { known } = why(name) else { panic!("{name} is known") };
-            assert!(known.contains(&"ping.p95".to_string()) && known.contains(&"upload.rate".into()), "{known:?}");
+            assert!(
+                known.contains(&"ping.p95".to_string()) && known.contains(&"upload.rate".into()),
+                "{known:?}"
+            );
         }
     }
 

@@ -126,7 +126,8 @@ pub struct Run {
     pub probes: Vec<Probe>,
     /// TCP transfers.
     pub transfers: Vec<Transfer>,
-    /// The policies' classes (where there are none, the root), each with its device in front: `gateway:eth0 1:10`.
+    /// The policies' classes (where there are none, the root), each with its device in front: `gateway:eth0
+    /// 1:10`.
     pub classes: Vec<ClassSeries>,
     /// What each direction of each link did, and the queue before it that no policy governs.
     pub queues: Vec<LinkSeries>,
@@ -160,7 +161,8 @@ impl Lateness {
     }
 }
 
-/// Something that is asked again and again, or sent one way again and again, and how long each answer or journey took.
+/// Something that is asked again and again, or sent one way again and again, and how long each answer or
+/// journey took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     /// Short and unique in a run: `ping`, `voip-up`, `web-document`.
@@ -177,8 +179,8 @@ pub struct Probe {
     pub dscp: u8,
     /// When each was sent and how long its answer (or, one way, its journey) took; `None`: none came.
     pub answers: Vec<(u64, Option<u64>)>,
-    /// Beside each answer, how long the question took to get there; `None`: it did not. Empty if not recorded, and of what goes one
-    /// way. With it, losses and delays are known by direction.
+    /// Beside each answer, how long the question took to get there; `None`: it did not. Empty if not
+    /// recorded, and of what goes one way. With it, losses and delays are known by direction.
     pub there: Vec<Option<u64>>,
     /// Payload bytes received per step; empty if not counted.
     pub received: Vec<u64>,
@@ -213,16 +215,18 @@ impl Probe {
         Pings::new(self.within(window).map(|(_, answer)| answer))
     }
 
-    /// Within a window, the journeys there and back of those that made them, and what was lost on the way there and on the way back;
-    /// `None` if that was not recorded.
+    /// Within a window, the journeys there and back of those that made them, and what was lost on the way
+    /// there and on the way back; `None` if that was not recorded.
     pub fn directions(&self, window: (u64, u64)) -> Option<[Pings; 2]> {
         if self.there.is_empty() {
             return None;
         }
-        let both = self.answers.iter().zip(&self.there).filter(|((sent, _), _)| (window.0..window.1).contains(sent));
+        let both =
+            self.answers.iter().zip(&self.there).filter(|((sent, _), _)| (window.0..window.1).contains(sent));
         let there = Pings::new(both.clone().map(|(_, there)| *there));
         // Who was never asked cannot answer: such a question is lost on the way there only.
-        let back = both.filter_map(|((_, took), there)| there.map(|there| took.map(|took| took.saturating_sub(there))));
+        let back = both
+            .filter_map(|((_, took), there)| there.map(|there| took.map(|took| took.saturating_sub(there))));
         Some([there, Pings::new(back)])
     }
 }
@@ -281,7 +285,8 @@ pub struct Transfer {
     pub cwnd: Vec<u32>,
     /// Smoothed round trip in µs at the end of each step; empty if not recorded.
     pub srtt_us: Vec<u64>,
-    /// Bits per second of payload as the sender's TCP estimated them at the end of each step; empty if not recorded.
+    /// Bits per second of payload as the sender's TCP estimated them at the end of each step; empty if not
+    /// recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delivery_bits: Vec<u64>,
 }

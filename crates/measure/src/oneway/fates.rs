@@ -54,8 +54,8 @@ impl Losses {
         wilson(self.lost, self.sent)
     }
 
-    /// The line of Gilbert 1960 that loses so: the probabilities that it turns bad before a packet while good, and good while bad. `None`
-    /// with fewer than ten runs of losses.
+    /// The line of Gilbert 1960 that loses so: the probabilities that it turns bad before a packet while
+    /// good, and good while bad. `None` with fewer than ten runs of losses.
     pub fn gilbert(&self) -> Option<(f64, f64)> {
         let runs = self.runs.len() as f64;
         let arrived = (self.sent - self.lost) as f64;
@@ -84,7 +84,8 @@ impl Order {
             .collect();
         arrivals.sort_unstable();
         let mut order = Order::default();
-        // Each new highest number with its place: the first that overtook a packet is among them, found by halving.
+        // Each new highest number with its place: the first that overtook a packet is among them, found by
+        // halving.
         let mut records: Vec<(u32, u32)> = Vec::new();
         for ((_, number), place) in arrivals.into_iter().zip(0u32..) {
             if records.last().is_none_or(|(highest, _)| number > *highest) {

@@ -28,33 +28,42 @@ pub(super) struct Skew {
 /// Explanations that differ by less than this are as good as each other, ns: what a stamp is worth.
 const AS_GOOD_NS: f64 = 50.0;
 
-/// The skew that leaves the least delay above straight lines under both directions (Moon's linear programme for both at once). The best
-/// line touches corners of the lower hulls, so the slopes of their edges are all there is to try. A queue that grows in one direction
-/// only leaves a range of equally good slopes: the least of them is taken.
+/// The skew that leaves the least delay above straight lines under both directions (Moon's linear programme
+/// for both at once). The best line touches corners of the lower hulls, so the slopes of their edges are all
+/// there is to try. A queue that grows in one direction only leaves a range of equally good slopes: the least
+/// of them is taken.
 pub(super) fn skew(up: &[Point], down: &[Point]) -> Skew {
     if up.is_empty() && down.is_empty() {
         return Skew::default();
     }
     let hulls = [(lower_hull(up), mean_time(up), 1.0), (lower_hull(down), mean_time(down), -1.0)];
     let most = MOST_SKEW_PPM / 1e6;
-    let edges =
-        hulls.iter().flat_map(|(hull, _, sign)| hull.windows(2).map(move |pair| sign * slope(pair[0], pair[1])));
+    let edges = hulls
+        .iter()
+        .flat_map(|(hull, _, sign)| hull.windows(2).map(move |pair| sign * slope(pair[0], pair[1])));
     let mut slopes: Vec<f64> = edges.filter(|slope| slope.abs() < most).collect();
     slopes.extend([0.0, most, -most]);
     // Nothing is not less than nothing.
     slopes.iter_mut().for_each(|slope| *slope += 0.0);
     slopes.sort_by(f64::total_cmp);
-    let value = |slope: f64| hulls.iter().map(|(hull, mean, sign)| height(hull, *mean, sign * slope)).sum::<f64>();
+    let value =
+        |slope: f64| hulls.iter().map(|(hull, mean, sign)| height(hull, *mean, sign * slope)).sum::<f64>();
     let best = slopes.iter().map(|slope| value(*slope)).fold(f64::NEG_INFINITY, f64::max);
     let good: Vec<f64> = slopes.into_iter().filter(|slope| value(*slope) >= best - AS_GOOD_NS).collect();
     let taken = good.iter().copied().min_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
     let between = (good.first().copied().unwrap_or(0.0), good.last().copied().unwrap_or(0.0));
     let ends = |points: &[Point]| points.iter().map(|point| point.at).fold(0.0, f64::max);
     let is_bounded = taken.abs() >= most;
-    Skew { slope: if is_bounded { 0.0 } else { taken }, between, is_bounded, length: ends(up).max(ends(down)) }
+    Skew {
+        slope: if is_bounded { 0.0 } else { taken },
+        between,
+        is_bounded,
+        length: ends(up).max(ends(down)),
+    }
 }
 
-/// The height at the mean time of the line with this slope that touches the hull from below; none if there are no points.
+/// The height at the mean time of the line with this slope that touches the hull from below; none if there
+/// are no points.
 fn height(hull: &[Point], mean: f64, slope: f64) -> f64 {
     let lowest = hull.iter().map(|point| point.raw - slope * point.at).fold(f64::INFINITY, f64::min);
     if lowest.is_finite() { lowest + slope * mean } else { 0.0 }
@@ -112,7 +121,8 @@ mod tests {
         assert!((found.slope * 1e6 - 40.0).abs() < 0.5, "{found:?}");
     }
 
-    /// The corners and nothing between them: points on an edge are none, and of several at one time the lowest counts.
+    /// The corners and nothing between them: points on an edge are none, and of several at one time the
+    /// lowest counts.
     #[test]
     fn a_hull_has_corners_only() {
         let hull = |points: &[(f64, f64)]| {
@@ -120,7 +130,10 @@ mod tests {
             lower_hull(&points).iter().map(|point| (point.at, point.raw)).collect::<Vec<_>>()
         };
         assert_eq!(hull(&[(0.0, 0.0), (10.0, 5.0), (20.0, 10.0), (30.0, 15.0)]), [(0.0, 0.0), (30.0, 15.0)]);
-        assert_eq!(hull(&[(0.0, 9.0), (0.0, 3.0), (0.0, 7.0), (10.0, 4.0), (10.0, 2.0)]), [(0.0, 3.0), (10.0, 2.0)]);
+        assert_eq!(
+            hull(&[(0.0, 9.0), (0.0, 3.0), (0.0, 7.0), (10.0, 4.0), (10.0, 2.0)]),
+            [(0.0, 3.0), (10.0, 2.0)]
+        );
         assert_eq!(hull(&[(20.0, 8.0), (0.0, 4.0), (10.0, 1.0)]), [(0.0, 4.0), (10.0, 1.0), (20.0, 8.0)]);
         assert_eq!(hull(&[(0.0, 0.0), (10.0, 9.0), (20.0, 1.0)]), [(0.0, 0.0), (20.0, 1.0)]);
         assert_eq!(hull(&[]), []);

@@ -1,10 +1,12 @@
-//! One-way delays between two ends whose clocks agree on nothing, and what was lost, copied and overtaken on the way.
+//! One-way delays between two ends whose clocks agree on nothing, and what was lost, copied and overtaken on
+//! the way.
 //!
-//! The far clock shows `offset + (1 + skew) × here`, so the raw delay upwards is `delay + offset + skew × time` and downwards
-//! `delay - offset - skew × time`. Queues only add, so what lies lowest over time is a straight line whose slope is the skew
-//! (Moon, Skelly and Towsley 1999; by the lower convex hull: Zhang, Liu and Xia 2002); both directions share it. What remains after it is
-//! delay above the least, exactly. The offset cannot be known from within: it is taken so that the least delays are the same both ways,
-//! and whoever prints absolute delays says so.
+//! The far clock shows `offset + (1 + skew) × here`, so the raw delay upwards is `delay + offset + skew ×
+//! time` and downwards `delay - offset - skew × time`. Queues only add, so what lies lowest over time is a
+//! straight line whose slope is the skew (Moon, Skelly and Towsley 1999; by the lower convex hull: Zhang, Liu
+//! and Xia 2002); both directions share it. What remains after it is delay above the least, exactly. The
+//! offset cannot be known from within: it is taken so that the least delays are the same both ways, and
+//! whoever prints absolute delays says so.
 
 mod fates;
 mod hull;
@@ -171,7 +173,12 @@ fn side(course: &Course, points: &[Point]) -> Side {
     let mut delays = Vec::new();
     for ((due, journey, sent), point) in arrived.zip(points) {
         let above_ns = libm::round(point.raw.max(0.0)) as u64;
-        delays.push(Delay { number: due.number, phase: due.phase, at_ns: sent.saturating_sub(began), above_ns });
+        delays.push(Delay {
+            number: due.number,
+            phase: due.phase,
+            at_ns: sent.saturating_sub(began),
+            above_ns,
+        });
         by_arrival.push((journey.rank, above_ns));
     }
     by_arrival.sort_unstable_by_key(|(rank, _)| *rank);
@@ -186,16 +193,20 @@ fn side(course: &Course, points: &[Point]) -> Side {
 }
 
 fn doubts(outcome: &Outcome, skew: &hull::Skew, steps: &[Step]) -> Vec<String> {
-    let mut doubts: Vec<String> = outcome.cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
+    let mut doubts: Vec<String> =
+        outcome.cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
     if (skew.between.1 - skew.between.0) * skew.length > UNSURE_NS {
         doubts.push(format!(
-            "a queue that grew or shrank all the time looks like a clock that goes otherwise: skews from {:.0} to {:.0} ppm explain the delays",
+            "a queue that grew or shrank all the time looks like a clock that goes otherwise: skews from \
+            {:.0} to {:.0} ppm explain the delays",
             skew.between.0 * 1e6,
             skew.between.1 * 1e6
         ));
     }
     if skew.is_bounded {
-        doubts.push(format!("delays drift by more than clocks do ({MOST_SKEW_PPM:.0} ppm): the queue never was empty"));
+        doubts.push(format!(
+            "delays drift by more than clocks do ({MOST_SKEW_PPM:.0} ppm): the queue never was empty"
+        ));
     }
     if !steps.is_empty() {
         doubts.push(format!("a clock was set {} times during the test", steps.len()));
@@ -237,7 +248,12 @@ mod tests {
                 let queue = (n * 7919 % 101) * (n * 31 % 7) * 10_000;
                 let ended = begun + if up { 10_000_000 } else { 30_000_000 } + queue;
                 let stamps = if up { (begun, truth.far(ended)) } else { (truth.far(begun), ended) };
-                Journey { sent: Some(stamps.0), arrived: Some(stamps.1), rank: n as u32, ..Journey::default() }
+                Journey {
+                    sent: Some(stamps.0),
+                    arrived: Some(stamps.1),
+                    rank: n as u32,
+                    ..Journey::default()
+                }
             };
             Course { stream: Stream::steady(phase), journeys: (0..1000).map(journey).collect() }
         };
@@ -247,7 +263,9 @@ mod tests {
     /// The largest difference between delays found and those made up, ns.
     fn worst(side: &Side) -> u64 {
         let off = |delay: &Delay| {
-            delay.above_ns.abs_diff(u64::from(delay.number) * 7919 % 101 * (u64::from(delay.number) * 31 % 7) * 10_000)
+            delay
+                .above_ns
+                .abs_diff(u64::from(delay.number) * 7919 % 101 * (u64::from(delay.number) * 31 % 7) * 10_000)
         };
         side.delays.iter().map(off).max().unwrap_or(u64::MAX)
     }
@@ -268,7 +286,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_is_found() {
-        let truth = Truth { offset: 77_000_000_000, skew_ppm: 20.0, step: Some((11_300_000_000, -250_000_000)) };
+        let truth =
+            Truth { offset: 77_000_000_000, skew_ppm: 20.0, step: Some((11_300_000_000, -250_000_000)) };
         let reading = read(&outcome(truth));
         let [step] = reading.clocks.steps[..] else { panic!("one step: {:?}", reading.clocks) };
         assert!(
@@ -301,7 +320,10 @@ mod tests {
         let mut one = outcome(Truth { offset: 5, skew_ppm: 0.0, step: None });
         one.down = Course::default();
         let reading = read(&one);
-        assert_eq!((reading.clocks.offset_ns, reading.up.least_ns, reading.down), (None, None, Side::default()));
+        assert_eq!(
+            (reading.clocks.offset_ns, reading.up.least_ns, reading.down),
+            (None, None, Side::default())
+        );
         assert_eq!(worst(&reading.up), 0);
         assert_eq!(read(&Outcome::default()), Reading { clocks: Clocks::default(), ..Reading::default() });
     }

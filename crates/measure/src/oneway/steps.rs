@@ -1,4 +1,5 @@
-//! Clocks that were set in the middle of a test: delays jump by as much in one direction as they fall in the other.
+//! Clocks that were set in the middle of a test: delays jump by as much in one direction as they fall in the
+//! other.
 
 use super::hull::Point;
 use alloc::vec::Vec;
@@ -61,13 +62,14 @@ pub(super) fn find(up: &[Point], down: &[Point]) -> Vec<Shown> {
     steps
 }
 
-/// Is there anything that only a step explains? Whatever clocks show, the least delays of one moment add up to the way there and back. The
-/// least delays of different moments add up to no less, unless a clock was set between; a queue that empties in one direction while one
-/// grows in the other looks like a step and is none.
+/// Is there anything that only a step explains? Whatever clocks show, the least delays of one moment add up
+/// to the way there and back. The least delays of different moments add up to no less, unless a clock was set
+/// between; a queue that empties in one direction while one grows in the other looks like a step and is none.
 fn is_needed(known: &[(usize, f64, f64)]) -> bool {
     let least = |of: &dyn Fn(&(usize, f64, f64)) -> f64| known.iter().map(of).fold(f64::INFINITY, f64::min);
     let (up, down) = (least(&|floor| floor.1), least(&|floor| floor.2));
-    // The window of a step itself adds a delay from before to one from after: of two neighbours the larger sum counts.
+    // The window of a step itself adds a delay from before to one from after: of two neighbours the larger
+    // sum counts.
     let sums = known.windows(2).map(|pair| (pair[0].1 + pair[0].2).max(pair[1].1 + pair[1].2));
     let both = sums.fold(f64::INFINITY, f64::min);
     up + down < both - LEAST_NS

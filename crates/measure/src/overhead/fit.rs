@@ -1,8 +1,9 @@
 //! The line that explains a sweep.
 //!
-//! A packet of `size` takes `max(8 × on_wire(size + overhead) / rate, floor)`; the floor is a limit of packets per second, or a smallest unit.
-//! Every coding is tried with every overhead; of each the rate is the best by least squares, and what explains the sweep with the least
-//! relative error wins, if it is better by more than its additional figures make it (BIC, Schwarz 1978).
+//! A packet of `size` takes `max(8 × on_wire(size + overhead) / rate, floor)`; the floor is a limit of
+//! packets per second, or a smallest unit. Every coding is tried with every overhead; of each the rate is the
+//! best by least squares, and what explains the sweep with the least relative error wins, if it is better by
+//! more than its additional figures make it (BIC, Schwarz 1978).
 
 use super::coding::Coding;
 use super::line::{Floor, Line, Size};
@@ -48,8 +49,10 @@ pub fn estimate(sizes: &[Size]) -> Option<Line> {
         .flat_map(|coding| OVERHEADS.flat_map(|overhead| explanations(&sorted, *coding, overhead)))
         .collect();
     let best = tried.iter().min_by(|a, b| a.score.total_cmp(&b.score))?;
-    let same = |one: &&Explanation| one.coding == best.coding && one.floor_ns.is_some() == best.floor_ns.is_some();
-    let good: Vec<&Explanation> = tried.iter().filter(same).filter(|one| one.score <= best.score + BEYOND).collect();
+    let same =
+        |one: &&Explanation| one.coding == best.coding && one.floor_ns.is_some() == best.floor_ns.is_some();
+    let good: Vec<&Explanation> =
+        tried.iter().filter(same).filter(|one| one.score <= best.score + BEYOND).collect();
     // Those that explain it as well as the best: the middle one is taken.
     let equal: Vec<&&Explanation> = good.iter().filter(|one| one.score <= best.score + 1e-6).collect();
     let taken = equal.get(equal.len() / 2).map_or(best, |one| **one);
@@ -93,7 +96,8 @@ fn floor(line: &Explanation, ns: f64) -> Floor {
 fn explanations(sizes: &[Size], coding: Coding, overhead: u32) -> impl Iterator<Item = Explanation> {
     let plateau = plateau(sizes);
     let plain = explain(sizes, coding, overhead, 0);
-    let floored = (plateau >= 2 && plateau + 2 <= sizes.len()).then(|| explain(sizes, coding, overhead, plateau));
+    let floored =
+        (plateau >= 2 && plateau + 2 <= sizes.len()).then(|| explain(sizes, coding, overhead, plateau));
     [plain].into_iter().chain(floored)
 }
 
@@ -110,7 +114,8 @@ fn explain(sizes: &[Size], coding: Coding, overhead: u32, floored: usize) -> Exp
     let (at_floor, rest) = sizes.split_at(floored);
     let floor_ns = (floored > 0).then(|| weighted(at_floor.iter().map(|size| (size.ns, weight(size)))));
     let is_free = |size: &&Size| floor_ns.is_none_or(|floor| size.ns > floor * (1.0 + ALIKE));
-    // The squares of relative errors are least where the sum of w·x·(c·x - 1) is nothing, x being bytes per ns.
+    // The squares of relative errors are least where the sum of w·x·(c·x - 1) is nothing, x being bytes per
+    // ns.
     let (mut upper, mut lower) = (0.0, 0.0);
     for size in rest.iter().filter(is_free) {
         let x = wire(size) / size.ns;
@@ -139,6 +144,7 @@ fn explain(sizes: &[Size], coding: Coding, overhead: u32, floored: usize) -> Exp
 }
 
 fn weighted(values: impl Iterator<Item = (f64, f64)>) -> f64 {
-    let (sum, weights) = values.fold((0.0, 0.0), |(sum, all), (value, weight)| (sum + value * weight, all + weight));
+    let (sum, weights) =
+        values.fold((0.0, 0.0), |(sum, all), (value, weight)| (sum + value * weight, all + weight));
     sum / weights
 }

@@ -57,7 +57,8 @@ pub struct Line {
 impl Line {
     /// Bytes on the wire for an IP packet of so many.
     pub fn on_wire(&self, ip: u32) -> u32 {
-        let unit = self.floor.filter(|floor| floor.is_unit).map_or(0, |floor| libm::round(floor.bytes) as u32);
+        let unit =
+            self.floor.filter(|floor| floor.is_unit).map_or(0, |floor| libm::round(floor.bytes) as u32);
         self.coding.on_wire((ip + self.overhead).max(unit))
     }
 

@@ -1,10 +1,12 @@
-//! What a line adds to each packet, how it codes them, and how many it takes in a second, from a sweep of packet sizes.
+//! What a line adds to each packet, how it codes them, and how many it takes in a second, from a sweep of
+//! packet sizes.
 //!
 //! ```text
 //! find the rate ──▶ flood size by size (sweep) ──▶ a packet's time on the line, by size (`service`) ──▶ the line that explains it (fit) ──▶ words
 //! ```
-//! A line that is always busy gives each packet `8 × on_wire(size + overhead) / rate`, or its limit of packets if that takes longer (Siemon's
-//! measurements of a VDSL2 line, 2012). Sizes are those of IP packets, so the overhead is what the line adds to IP.
+//! A line that is always busy gives each packet `8 × on_wire(size + overhead) / rate`, or its limit of
+//! packets if that takes longer (Siemon's measurements of a VDSL2 line, 2012). Sizes are those of IP packets,
+//! so the overhead is what the line adds to IP.
 
 mod coding;
 mod fit;
@@ -83,7 +85,9 @@ mod tests {
             }
         }
         std::println!(
-            "validation: The articles' experiments | V-S5a | a line's overhead, rate and packet limit from a sweep of sizes, 24 lines | 1 byte, 0.5 %, 1 % | {} byte, {:.2} %, {:.2} % at worst | within | synthetic sweeps",
+            "validation: The articles' experiments | V-S5a | a line's overhead, rate and packet limit from \
+            a sweep of sizes, 24 lines | 1 byte, 0.5 %, 1 % | {} byte, {:.2} %, {:.2} % at worst | within | \
+            synthetic sweeps",
             worst.0,
             worst.1 * 100.0,
             worst.2 * 100.0

@@ -14,7 +14,8 @@ const FINE: u32 = 66;
 /// The smallest IP packet that can be told from others, and one that is longer by more than any cell.
 const SMALLEST: u32 = Phase::LEAST as u32 + HEADERS;
 const SMALL: u32 = SMALLEST + 64;
-/// So many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not known yet.
+/// So many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not
+/// known yet.
 const LIMITED_BEFORE: u32 = 64;
 /// The share of the rate that is sent before floods, to see what is lost without them.
 const CALM: f64 = 0.4;
@@ -168,13 +169,14 @@ fn limited<P: Path>(path: &mut P, way: Way, known: &Capacity) -> Result<Option<u
     Ok(is_limited.then(|| (smallest.ns * rate / 8e9) as u32))
 }
 
-/// What is sent: pieces that begin calmly, go on with full packets (until a burst is spent and the queue is full), and then flood size by
-/// size, with the reference first and last.
+/// What is sent: pieces that begin calmly, go on with full packets (until a burst is spent and the queue is
+/// full), and then flood size by size, with the reference first and last.
 fn pieces(rate: f64, limited: Option<u32>) -> Vec<Stream> {
     let full = u32::from(FULL) + HEADERS;
     // On slow lines so little is sent that it tells nothing, and what was seen before must do.
     let calm_packets = (rate * CALM / (f64::from(full) * 8.0)).clamp(4.0, 60_000.0) as u32;
-    let calm = Phase { packets: calm_packets, rest_ns: 50_000_000, ..flood(full, rate * CALM / OVERLOAD, 1e9) };
+    let calm =
+        Phase { packets: calm_packets, rest_ns: 50_000_000, ..flood(full, rate * CALM / OVERLOAD, 1e9) };
     let reference = phase(REFERENCE, rate);
     let begin = || Vec::from([calm, flood(full, rate, 700e6), reference]);
     let mut pieces = Vec::new();
@@ -204,7 +206,8 @@ fn sizes(rate: f64, limited: Option<u32>) -> Vec<u32> {
     let least = least.min(full - fine);
     let mut sizes: Vec<u32> = (least..least + fine).collect();
     if slowest < SMALLEST {
-        sizes.extend([SMALLEST, SMALLEST + 16, SMALLEST + 32, SMALL].into_iter().filter(|size| *size < least));
+        sizes
+            .extend([SMALLEST, SMALLEST + 16, SMALLEST + 32, SMALL].into_iter().filter(|size| *size < least));
     }
     sizes.extend(COARSE.into_iter().filter(|size| *size >= least + fine));
     sizes.push(full);
@@ -251,7 +254,9 @@ impl Sweep {
             let ip = u32::from(phase.payload) + HEADERS;
             match service {
                 None => self.left_out.push((ip, "too few of them arrived".into())),
-                Some(one) if one.is_idle => self.left_out.push((ip, "the line was not busy with them".into())),
+                Some(one) if one.is_idle => {
+                    self.left_out.push((ip, "the line was not busy with them".into()))
+                }
                 Some(one) => {
                     if ip == REFERENCE {
                         self.references.push(one.ns);
@@ -266,9 +271,11 @@ impl Sweep {
     /// Finds the line, and what speaks against it.
     fn conclude(&mut self, cut: Option<&str>) {
         self.line = estimate(&self.sizes);
-        let of =
-            |what: fn(&Service) -> bool| self.services.iter().filter(|one| what(one)).count() * 2 > self.services.len();
-        let mut doubts: Vec<String> = cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
+        let of = |what: fn(&Service) -> bool| {
+            self.services.iter().filter(|one| what(one)).count() * 2 > self.services.len()
+        };
+        let mut doubts: Vec<String> =
+            cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
         if self.sizes.is_empty() && cut.is_some() {
             // All else would say the same.
             self.doubts = doubts;
@@ -278,12 +285,23 @@ impl Sweep {
             doubts.push(format!("only {} sizes could be measured", self.sizes.len()));
         }
         if of(|one| one.is_policed) {
-            doubts.push("something drops by rate without a queue (a policer): it is its sizes that were measured, not the line's".into());
+            doubts.push(
+                "something drops by rate without a queue (a policer): it is its sizes that were \
+            measured, not the line's"
+                    .into(),
+            );
         } else if of(|one| one.is_uneven) {
-            doubts.push("packets came too unevenly to tell the line's own pace (others use it, or a computer at either end is busy): the rate may be higher than what was found".into());
+            doubts.push(
+                "packets came too unevenly to tell the line's own pace (others use it, or a \
+            computer at either end is busy): the rate may be higher than what was found"
+                    .into(),
+            );
         } else if of(|one| !one.is_regular) && self.calm.1 > 0 {
             let share = crate::share(self.calm.1, self.calm.0) * 100.0;
-            doubts.push(format!("{share:.1} % are lost even when the line is not full, and only packets that arrive are counted: the rate is higher by about as much"));
+            doubts.push(format!(
+                "{share:.1} % are lost even when the line is not full, and only packets \
+            that arrive are counted: the rate is higher by about as much"
+            ));
         }
         if self.sent * 10 < self.asked * 9 {
             doubts.push("the sender did not keep up with what was asked of it".into());
@@ -298,11 +316,14 @@ impl Sweep {
         let least = self.references.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.references.iter().copied().fold(0.0, f64::max);
         let by = most / least - 1.0;
-        (by > 0.01 && by.is_finite()).then(|| format!("the rate changed by {:.1} % during the sweep", by * 100.0))
+        (by > 0.01 && by.is_finite())
+            .then(|| format!("the rate changed by {:.1} % during the sweep", by * 100.0))
     }
 
     fn unexplained(&self) -> Vec<String> {
-        let Some(line) = self.line else { return Vec::from(["too little was measured to tell anything".into()]) };
+        let Some(line) = self.line else {
+            return Vec::from(["too little was measured to tell anything".into()]);
+        };
         let mut doubts = Vec::new();
         if line.error > 0.005 {
             doubts.push(format!(
@@ -311,7 +332,10 @@ impl Sweep {
             ));
         }
         if let Some((coding, overhead)) = line.rival {
-            doubts.push(format!("{} with an overhead of {overhead} bytes explains it nearly as well", coding.name()));
+            doubts.push(format!(
+                "{} with an overhead of {overhead} bytes explains it nearly as well",
+                coding.name()
+            ));
         }
         let widest = line.between.1 - line.between.0;
         if widest > 4 {

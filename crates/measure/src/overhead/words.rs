@@ -42,16 +42,20 @@ impl Words {
     /// Of a line.
     pub fn of(line: &Line) -> Words {
         let unit = line.floor.filter(|floor| floor.is_unit).map(|floor| libm::round(floor.bytes) as u32);
-        // tc counts cells of ATM by itself; it knows no PTM, and its size is added before the smallest unit counts.
+        // tc counts cells of ATM by itself; it knows no PTM, and its size is added before the smallest unit
+        // counts.
         let layer = if line.coding == Coding::Atm { "atm" } else { "ethernet" };
         let mpu = unit.map_or(String::new(), |unit| format!(" mpu {unit}"));
-        let tc = |counted: u32| format!("overhead {}{mpu} linklayer {layer}", line.overhead.saturating_sub(counted));
+        let tc = |counted: u32| {
+            format!("overhead {}{mpu} linklayer {layer}", line.overhead.saturating_sub(counted))
+        };
         let cells = match line.coding {
             Coding::Atm => "atm",
             Coding::Ptm => "ptm",
             Coding::Bytes | Coding::Steps(_) => "noatm",
         };
-        let known = KNOWN.iter().find(|(coding, overhead, _)| *coding == line.coding && *overhead == line.overhead);
+        let known =
+            KNOWN.iter().find(|(coding, overhead, _)| *coding == line.coding && *overhead == line.overhead);
         Words {
             tc: tc(ETHERNET),
             tc_without_header: tc(0),
@@ -65,9 +69,10 @@ impl Words {
 fn left_out(line: &Line) -> Option<String> {
     match line.coding {
         Coding::Ptm => Some("tc has no word for PTM: there give it 64/65 of the rate (0.984)".into()),
-        Coding::Steps(step) => {
-            Some(format!("sizes count in steps of {step} bytes: {} bytes more are on the safe side", step - 1))
-        }
+        Coding::Steps(step) => Some(format!(
+            "sizes count in steps of {step} bytes: {} bytes more are on the safe side",
+            step - 1
+        )),
         Coding::Bytes if line.overhead < ETHERNET => {
             Some(format!("tc counts {} bytes more than this line does", ETHERNET - line.overhead))
         }
@@ -105,6 +110,8 @@ mod tests {
             let words = Words::of(&line);
             assert_eq!((words.tc.as_str(), words.cake.as_str(), words.known_as), (tc, cake, known));
         }
-        assert!(Words::of(&line(Coding::Bytes, 4)).left_out.is_some_and(|words| words.contains("10 bytes more")));
+        assert!(
+            Words::of(&line(Coding::Bytes, 4)).left_out.is_some_and(|words| words.contains("10 bytes more"))
+        );
     }
 }

@@ -62,8 +62,10 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
 fn ct(control: Control, options: &Found<'_>) -> Option<Ct> {
     let how = options.u16(3).unwrap_or(0);
     let of = |number: u16| options.get(number).and_then(address);
-    let label = |number: u16| options.get(number).and_then(|all| Some(u128::from_be_bytes(all.try_into().ok()?)));
-    let port = |number: u16| options.get(number).and_then(|two| Some(u16::from_be_bytes(two.try_into().ok()?)));
+    let label =
+        |number: u16| options.get(number).and_then(|all| Some(u128::from_be_bytes(all.try_into().ok()?)));
+    let port =
+        |number: u16| options.get(number).and_then(|two| Some(u16::from_be_bytes(two.try_into().ok()?)));
     let low = of(9).or(of(11));
     let high = of(10).or(of(12)).or(low);
     let nat = match (how & 8 != 0, low, high) {

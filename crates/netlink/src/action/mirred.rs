@@ -30,5 +30,14 @@ fn decode(told: Told<'_>) -> Option<(Head, Act)> {
     let words = numbers(own);
     let (how, device) = (*words.first()?, *words.get(1)?);
     let to = (told.names)(device).unwrap_or_else(|| "*".to_owned());
-    Some((head, Act::Mirred(Mirred { to, device, copy: matches!(how, 2 | 4), arrives: matches!(how, 3 | 4), control })))
+    Some((
+        head,
+        Act::Mirred(Mirred {
+            to,
+            device,
+            copy: matches!(how, 2 | 4),
+            arrives: matches!(how, 3 | 4),
+            control,
+        }),
+    ))
 }

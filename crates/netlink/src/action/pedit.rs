@@ -58,7 +58,14 @@ fn pedit(control: Control, own: &[u8], options: &Found<'_>) -> Option<Pedit> {
         };
         let at = PeditAt { offset: words[3] as i32, mask: words[4], shift: words[5] };
         let moved = at.mask != 0;
-        let key = PeditKey { header, add, value: be(4), mask: be(0), offset: words[2] as i32, at: moved.then_some(at) };
+        let key = PeditKey {
+            header,
+            add,
+            value: be(4),
+            mask: be(0),
+            offset: words[2] as i32,
+            at: moved.then_some(at),
+        };
         all.push(key);
     }
     Some(Pedit { keys: all, control })

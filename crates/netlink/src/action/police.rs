@@ -30,7 +30,8 @@ fn options(to: &mut Attributes, index: u32, police: &Police) {
     let usual = if police.rate.is_some() { rate::LAST_ENTRY << rate::CELL_LOG } else { u32::MAX };
     let mtu = if police.mtu == usual { 0 } else { police.mtu };
     let cell_log = if mtu == 0 { rate::CELL_LOG } else { rate::cell_log(mtu) };
-    let spec = |spec: &Option<RateSpec>| spec.as_ref().map_or(rate::NO_RATE, |spec| rate::spec(spec, cell_log));
+    let spec =
+        |spec: &Option<RateSpec>| spec.as_ref().map_or(rate::NO_RATE, |spec| rate::spec(spec, cell_log));
     let mut bytes = words(&[index, police.exceed.number() as u32, 0, police.burst.0, mtu]);
     bytes.extend(spec(&police.rate));
     bytes.extend(spec(&police.peak));
@@ -43,7 +44,10 @@ fn options(to: &mut Attributes, index: u32, police: &Police) {
         }
     }
     to.maybe(4, police.average.map(|rate| u32::try_from(rate.0).unwrap_or(rate::FULL)));
-    to.maybe(RESULT, police.conform.filter(|conform| *conform != Control::Pass).map(|conform| conform.number() as u32));
+    to.maybe(
+        RESULT,
+        police.conform.filter(|conform| *conform != Control::Pass).map(|conform| conform.number() as u32),
+    );
     if police.packets > 0 {
         to.u64(10, police.packets).u64(11, police.packets_burst);
     }

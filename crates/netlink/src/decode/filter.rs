@@ -46,9 +46,10 @@ fn entry(row: &Row, message: &Message<'_>, names: Names<'_>) -> Result<FilterEnt
     let params = (row.decode)(&options).ok_or(Unread::Odd(kind))?;
     let hits = match kind {
         "u32" => options.get(9).map(|bytes| hits(bytes, &options)),
-        "matchall" => options
-            .get(4)
-            .map(|bytes| U32Hits { asked: counts(bytes).first().copied().unwrap_or(0), ..U32Hits::default() }),
+        "matchall" => options.get(4).map(|bytes| U32Hits {
+            asked: counts(bytes).first().copied().unwrap_or(0),
+            ..U32Hits::default()
+        }),
         _ => None,
     };
     Ok(FilterEntry::Filter { handle, params, hits, actions: all_actions(&options, row, names)? })
@@ -65,7 +66,12 @@ fn hits(bytes: &[u8], options: &Found<'_>) -> U32Hits {
     let counts = counts(bytes);
     let at = |place: usize| counts.get(place).copied().unwrap_or(0);
     let mark = options.get(10).and_then(|bytes| numbers(bytes).get(2).copied()).unwrap_or(0);
-    U32Hits { asked: at(0), matched: at(1), keys: counts.get(2..).unwrap_or_default().to_vec(), mark: mark.into() }
+    U32Hits {
+        asked: at(0),
+        matched: at(1),
+        keys: counts.get(2..).unwrap_or_default().to_vec(),
+        mark: mark.into(),
+    }
 }
 
 /// Numbers of 64 bits one after another.

@@ -97,7 +97,8 @@ pub(crate) fn numbers(bytes: &[u8]) -> Vec<u32> {
 /// The counters that qdiscs, classes and actions have.
 pub(super) fn counted(stats: &Found<'_>) -> QueueStats {
     let basic = stats.get(1).unwrap_or_default();
-    let wide = |bytes: Option<&[u8]>| bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
+    let wide =
+        |bytes: Option<&[u8]>| bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
     let queue = numbers(stats.get(3).unwrap_or_default());
     let at = |place: usize| queue.get(place).copied().unwrap_or(0);
     // Packets have 64 bits where 32 do not do.

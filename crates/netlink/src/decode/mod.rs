@@ -1,6 +1,8 @@
-//! What the kernel tells of a device, as dumps: what `tc show` would print, in the types that the model machine tells the same in.
+//! What the kernel tells of a device, as dumps: what `tc show` would print, in the types that the model
+//! machine tells the same in.
 //!
-//! All kinds that can be set are read. What a newer kernel has besides is named: the rest of a mixed tree can be read all the same.
+//! All kinds that can be set are read. What a newer kernel has besides is named: the rest of a mixed tree can
+//! be read all the same.
 
 mod action;
 mod filter;
@@ -26,7 +28,11 @@ use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump};
 pub type Read<T> = (Vec<T>, BTreeSet<String>);
 
 /// Reads the messages about a device among all that were told.
-fn each<T>(number: u32, told: &[Vec<u8>], one: impl Fn(&Message<'_>) -> Result<T, Unread>) -> Result<Read<T>, Unread> {
+fn each<T>(
+    number: u32,
+    told: &[Vec<u8>],
+    one: impl Fn(&Message<'_>) -> Result<T, Unread>,
+) -> Result<Read<T>, Unread> {
     let (mut all, mut unread) = (Vec::new(), BTreeSet::new());
     for bytes in told {
         let message = Message::of(bytes)?;
@@ -85,8 +91,8 @@ pub fn classes(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<ClassDum
     each(number, told, |message| class(dev, message))
 }
 
-/// The qdiscs of a device of which no class was told although some may be there: Linux ends the list of classes at the
-/// first netem without a queue of its own, or SFB, that it comes to.
+/// The qdiscs of a device of which no class was told although some may be there: Linux ends the list of
+/// classes at the first netem without a queue of its own, or SFB, that it comes to.
 ///
 /// # Errors
 /// What was told is not as it should be.
@@ -168,11 +174,12 @@ mod tests {
         bytes
     }
 
-    /// Linux 6.1 was asked: `tc class show dev link0` names prio's classes and stops at the netem; with `parent 20:` it
-    /// names HTB's too.
+    /// Linux 6.1 was asked: `tc class show dev link0` names prio's classes and stops at the netem; with
+    /// `parent 20:` it names HTB's too.
     #[test]
     fn classes_behind_a_netem_are_asked_for_by_their_qdisc() {
-        let qdiscs = [told(0x1_0000, "prio"), told(0x30_0000, "netem"), told(0x20_0000, "htb"), told(0, "pfifo")];
+        let qdiscs =
+            [told(0x1_0000, "prio"), told(0x30_0000, "netem"), told(0x20_0000, "htb"), told(0, "pfifo")];
         let classes = [told(0x1_0001, "prio"), told(0x1_0002, "prio")];
         let asked = unlisted(3, &qdiscs, &classes).expect("they can be read");
         assert_eq!(asked, [Handle(0x20_0000), Handle(0x30_0000)]);

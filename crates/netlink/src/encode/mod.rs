@@ -13,9 +13,10 @@ use crate::kind::codec;
 use message::number;
 use tidegate_netlink_wire::attribute::{Attributes, words};
 use tidegate_netlink_wire::numbers::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NLM_F_ROOT, RTM_DELACTION, RTM_DELQDISC,
-    RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWACTION, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN,
-    TCA_DUMP_INVISIBLE, TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_RATE, TCM_IFINDEX_MAGIC_BLOCK,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NLM_F_ROOT, RTM_DELACTION,
+    RTM_DELQDISC, RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWACTION, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER,
+    TCA_CHAIN, TCA_DUMP_INVISIBLE, TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_KIND, TCA_RATE,
+    TCM_IFINDEX_MAGIC_BLOCK,
 };
 use tidegate_packet::Handle;
 use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Kind, Op, QdiscOp, Verb};
@@ -48,7 +49,8 @@ const fn flags(verb: Verb) -> u16 {
     }
 }
 
-/// The flags for classes and filters: these are always put in place of what is there, unless that is forbidden.
+/// The flags for classes and filters: these are always put in place of what is there, unless that is
+/// forbidden.
 const fn in_place(verb: Verb) -> u16 {
     match verb {
         Verb::Replace => flags(verb) & !NLM_F_REPLACE,
@@ -56,8 +58,8 @@ const fn in_place(verb: Verb) -> u16 {
     }
 }
 
-/// The part that messages about qdiscs, classes and filters begin with (`tcmsg`): the number of the device, the handle
-/// of what they are about, what that hangs on, and for filters preference and protocol.
+/// The part that messages about qdiscs, classes and filters begin with (`tcmsg`): the number of the device,
+/// the handle of what they are about, what that hangs on, and for filters preference and protocol.
 ///
 /// ```
 /// use tidegate_netlink::encode::tc_head;
@@ -70,8 +72,9 @@ pub fn tc_head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
     words(&[0, device, handle, parent.0, info])
 }
 
-/// What stands behind the head of a message that asks for qdiscs, classes or filters (`RTM_GETQDISC` and so on, as a
-/// dump); filters are asked for by what they hang on, the rest by [`Handle::NONE`](tidegate_packet::Handle).
+/// What stands behind the head of a message that asks for qdiscs, classes or filters (`RTM_GETQDISC` and so
+/// on, as a dump); filters are asked for by what they hang on, the rest by
+/// [`Handle::NONE`](tidegate_packet::Handle).
 pub fn question(device: u32, parent: Handle) -> Vec<u8> {
     let mut body = tc_head(device, 0, parent, 0);
     let mut invisible = Attributes::default();

@@ -53,12 +53,14 @@ pub(crate) fn wide(to: &mut Attributes, number: u16, spec: &RateSpec) {
     }
 }
 
-/// How long packets take at a rate, by their length: kernels before 3.8 went by this table, and later ones still want it sent.
+/// How long packets take at a rate, by their length: kernels before 3.8 went by this table, and later ones
+/// still want it sent.
 pub(crate) fn table(to: &mut Attributes, number: u16, spec: &RateSpec, cell_log: u8) {
     let cost = |entry: u64| {
         let bytes = (entry << cell_log).max(spec.mpu.into());
         let bytes = if spec.linklayer == LinkLayer::Atm { bytes.div_ceil(48) * 53 } else { bytes };
-        // In whole microseconds, by way of a fraction: where that is a hair too small, tc's entry is one short.
+        // In whole microseconds, by way of a fraction: where that is a hair too small, tc's entry is one
+        // short.
         let micros = (1_000_000.0 * (bytes as f64 / spec.rate.0 as f64)) as i64 as u32;
         (f64::from(micros) * TICKS_PER_MICROSECOND) as i64 as u32
     };

@@ -22,7 +22,12 @@ pub(crate) struct Row {
 }
 
 /// Its actions.
-pub(super) fn actions(to: &mut Attributes, row: &Row, all: &[Action], devices: Devices<'_>) -> Result<(), Unsent> {
+pub(super) fn actions(
+    to: &mut Attributes,
+    row: &Row,
+    all: &[Action],
+    devices: Devices<'_>,
+) -> Result<(), Unsent> {
     match all {
         [] => Ok(()),
         [only] if only.old_style => policer(to, row.police.unwrap_or(row.actions), only),

@@ -10,7 +10,12 @@ use tidegate_policy::{BasicParams, FilterOp, FilterParams};
 /// `basic`.
 pub(super) const ROW: Row = Row { name: "basic", actions: 3, police: Some(4), encode, decode };
 
-fn encode(to: &mut Attributes, op: &FilterOp, params: &FilterParams, devices: Devices<'_>) -> Result<(), Unsent> {
+fn encode(
+    to: &mut Attributes,
+    op: &FilterOp,
+    params: &FilterParams,
+    devices: Devices<'_>,
+) -> Result<(), Unsent> {
     let FilterParams::Basic(params) = params else { return Ok(()) };
     if !params.terms.is_empty() {
         ematch::encode(to, 2, &params.terms);

@@ -10,13 +10,19 @@ use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, 
 /// `flow`.
 pub(super) const ROW: Row = Row { name: "flow", actions: 9, police: Some(10), encode, decode };
 
-fn encode(to: &mut Attributes, op: &FilterOp, params: &FilterParams, devices: Devices<'_>) -> Result<(), Unsent> {
+fn encode(
+    to: &mut Attributes,
+    op: &FilterOp,
+    params: &FilterParams,
+    devices: Devices<'_>,
+) -> Result<(), Unsent> {
     let FilterParams::Flow(params) = params else { return Ok(()) };
     to.maybe(1, Some(params.keys.0).filter(|keys| *keys != 0));
     if params.said.bits {
         to.u32(6, params.mask).u32(7, params.xor);
     }
-    to.maybe(4, params.said.rshift.then_some(params.rshift)).maybe(5, params.said.addend.then_some(params.addend));
+    to.maybe(4, params.said.rshift.then_some(params.rshift))
+        .maybe(5, params.said.addend.then_some(params.addend));
     to.maybe(8, params.said.divisor.then_some(params.divisor));
     class(to, 3, params.baseclass);
     to.maybe(12, params.said.perturb.then_some(params.perturb));

@@ -5,12 +5,19 @@ use crate::encode::message::{Devices, Unsent};
 use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_packet::Handle;
-use tidegate_policy::{FilterOp, FilterParams, FlowerField, FlowerField as F, FlowerKey, FlowerParams, Indev};
+use tidegate_policy::{
+    FilterOp, FilterParams, FlowerField, FlowerField as F, FlowerKey, FlowerParams, Indev,
+};
 
 /// `flower`.
 pub(super) const ROW: Row = Row { name: "flower", actions: 3, police: None, encode, decode };
 
-fn encode(to: &mut Attributes, op: &FilterOp, params: &FilterParams, devices: Devices<'_>) -> Result<(), Unsent> {
+fn encode(
+    to: &mut Attributes,
+    op: &FilterOp,
+    params: &FilterParams,
+    devices: Devices<'_>,
+) -> Result<(), Unsent> {
     let FilterParams::Flower(params) = params else { return Ok(()) };
     fields(to, params);
     actions(to, &ROW, &op.actions, devices)?;
@@ -48,7 +55,8 @@ enum Order {
     Own32,
 }
 
-/// A field's attributes: for its value, for the bits compared (0: none can be named), and how it stands there.
+/// A field's attributes: for its value, for the bits compared (0: none can be named), and how it stands
+/// there.
 struct Place(u16, u16, Order);
 
 /// Class, device and fields.
@@ -101,7 +109,8 @@ fn place(params: &FlowerParams, key: &FlowerKey) -> Option<Place> {
     use FlowerField as F;
     use Order::{Network, Own16, Own32};
     let protocol = params.key(F::IpProto).map_or(TCP, |key| key.value);
-    let v6 = params.key(F::EthType).is_some_and(|key| key.value == u128::from(IPV6)) || key.value > u32::MAX.into();
+    let v6 = params.key(F::EthType).is_some_and(|key| key.value == u128::from(IPV6))
+        || key.value > u32::MAX.into();
     Some(match key.field {
         F::DstMac => Place(4, 5, Network(6)),
         F::SrcMac => Place(6, 7, Network(6)),

@@ -9,7 +9,12 @@ use tidegate_policy::{FilterOp, FilterParams, FwParams, Indev};
 /// `fw`.
 pub(super) const ROW: Row = Row { name: "fw", actions: 4, police: Some(2), encode, decode };
 
-fn encode(to: &mut Attributes, op: &FilterOp, params: &FilterParams, devices: Devices<'_>) -> Result<(), Unsent> {
+fn encode(
+    to: &mut Attributes,
+    op: &FilterOp,
+    params: &FilterParams,
+    devices: Devices<'_>,
+) -> Result<(), Unsent> {
     let FilterParams::Fw(params) = params else { return Ok(()) };
     class(to, 1, params.classid);
     actions(to, &ROW, &op.actions, devices)?;

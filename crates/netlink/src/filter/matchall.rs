@@ -9,7 +9,12 @@ use tidegate_policy::{FilterOp, FilterParams, MatchallParams};
 /// `matchall`.
 pub(super) const ROW: Row = Row { name: "matchall", actions: 2, police: None, encode, decode };
 
-fn encode(to: &mut Attributes, op: &FilterOp, params: &FilterParams, devices: Devices<'_>) -> Result<(), Unsent> {
+fn encode(
+    to: &mut Attributes,
+    op: &FilterOp,
+    params: &FilterParams,
+    devices: Devices<'_>,
+) -> Result<(), Unsent> {
     let FilterParams::Matchall(params) = params else { return Ok(()) };
     class(to, 1, params.classid);
     actions(to, &ROW, &op.actions, devices)

@@ -13,7 +13,12 @@ use tidegate_policy::{Action, FilterOp, FilterParams, Indev, U32Offset, U32Offse
 pub(super) const ROW: Row = Row { name: "u32", actions: 7, police: Some(6), encode, decode };
 
 /// u32: what leads on, and the structure of its comparisons last.
-fn encode(to: &mut Attributes, op: &FilterOp, params: &FilterParams, devices: Devices<'_>) -> Result<(), Unsent> {
+fn encode(
+    to: &mut Attributes,
+    op: &FilterOp,
+    params: &FilterParams,
+    devices: Devices<'_>,
+) -> Result<(), Unsent> {
     let FilterParams::U32(params) = params else { return Ok(()) };
     class(to, 1, params.classid);
     to.maybe(4, params.divisor).maybe(3, params.link.map(|table| table << 20));
@@ -82,6 +87,10 @@ fn told(options: &Found<'_>) -> Option<U32Params> {
         divisor: None,
         link: options.u32(3).map(|link| link >> 20),
         hash: (hash_mask != 0).then(|| (hash_mask, own(10).into())),
-        offset: U32Offset { plus: own(6) as u16, field: (head[0] & 4 != 0).then_some(field), eat: head[0] & 8 != 0 },
+        offset: U32Offset {
+            plus: own(6) as u16,
+            field: (head[0] & 4 != 0).then_some(field),
+            eat: head[0] & 8 != 0,
+        },
     })
 }

@@ -8,8 +8,8 @@ use tidegate_policy::{ClassParams, QdiscParams};
 
 /// How a kind's parameters are sent, and what the kernel tells of it is read.
 pub(crate) trait Codec: Sync {
-    /// Writes what is said of a qdisc, if anything is. Kinds older than attributes have a structure of their own;
-    /// `change`: it is there already.
+    /// Writes what is said of a qdisc, if anything is. Kinds older than attributes have a structure of their
+    /// own; `change`: it is there already.
     fn encode(&self, _to: &mut Attributes, _params: &QdiscParams, _change: bool) {}
 
     /// Reads the parameters in force; `None`: they are not as they should be.
@@ -56,7 +56,8 @@ pub(super) fn wide(first: u32, second: u32) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// Numbers of 32 bits become the fields of a structure, in this order; `None`: there are more of them, or fewer.
+/// Numbers of 32 bits become the fields of a structure, in this order; `None`: there are more of them, or
+/// fewer.
 macro_rules! structure {
     ($words:expr => $structure:ident { $($field:ident),* $(,)? }) => {
         match *$words {

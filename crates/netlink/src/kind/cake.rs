@@ -36,7 +36,9 @@ fn encode(to: &mut Attributes, params: &CakeParams) {
     if let Some(bandwidth) = params.bandwidth {
         to.u64(2, bandwidth.0);
     }
-    to.maybe(3, params.tins.map(tins)).maybe(4, params.framing.map(framing)).maybe(5, params.flows.map(flows));
+    to.maybe(3, params.tins.map(tins))
+        .maybe(4, params.framing.map(framing))
+        .maybe(5, params.flows.map(flows));
     to.maybe(6, params.overhead.map(|bytes| bytes as u32));
     if params.raw {
         to.u32(12, 0);
@@ -86,7 +88,8 @@ const fn ack_filter(filter: CakeAckFilter) -> u32 {
 }
 
 fn decode(from: &Found<'_>) -> Option<CakeParams> {
-    const ACK_FILTERS: [CakeAckFilter; 3] = [CakeAckFilter::Off, CakeAckFilter::On, CakeAckFilter::Aggressive];
+    const ACK_FILTERS: [CakeAckFilter; 3] =
+        [CakeAckFilter::Off, CakeAckFilter::On, CakeAckFilter::Aggressive];
     const FRAMINGS: [CakeFraming; 3] = [CakeFraming::None, CakeFraming::Atm, CakeFraming::Ptm];
     Some(CakeParams {
         bandwidth: from.u64(2).map(Rate),

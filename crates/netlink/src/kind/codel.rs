@@ -26,7 +26,11 @@ impl Codec for Codel {
 
 fn encode(to: &mut Attributes, params: &CodelParams) {
     let CodelParams { limit, target_us, interval_us, ecn, ce_threshold_us } = params;
-    to.maybe(2, *limit).maybe(3, *interval_us).maybe(1, *target_us).switch(4, *ecn).maybe(5, *ce_threshold_us);
+    to.maybe(2, *limit)
+        .maybe(3, *interval_us)
+        .maybe(1, *target_us)
+        .switch(4, *ecn)
+        .maybe(5, *ce_threshold_us);
 }
 
 fn decode(from: &Found<'_>) -> CodelParams {
@@ -40,7 +44,8 @@ fn decode(from: &Found<'_>) -> CodelParams {
 }
 
 fn read_stats(words: &[u32]) -> Option<CodelStats> {
-    let [maxpacket, count, lastcount, ldelay_us, drop_next, drop_overlimit, ecn_mark, dropping, ce_mark] = *words
+    let [maxpacket, count, lastcount, ldelay_us, drop_next, drop_overlimit, ecn_mark, dropping, ce_mark] =
+        *words
     else {
         return None;
     };

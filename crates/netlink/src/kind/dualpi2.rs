@@ -25,7 +25,10 @@ impl Codec for DualPi2 {
 }
 
 fn encode(to: &mut Attributes, params: &DualPi2Params) {
-    to.maybe(1, params.limit).maybe(2, params.memory_limit).maybe(3, params.target_us).maybe(4, params.tupdate_us);
+    to.maybe(1, params.limit)
+        .maybe(2, params.memory_limit)
+        .maybe(3, params.target_us)
+        .maybe(4, params.tupdate_us);
     to.maybe(5, params.alpha).maybe(6, params.beta);
     match params.step {
         Some(StepThreshold::Packets(packets)) => to.u32(7, packets),

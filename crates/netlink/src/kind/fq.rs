@@ -25,7 +25,10 @@ impl Codec for Fq {
 }
 
 fn encode(to: &mut Attributes, params: &FqParams) {
-    to.maybe(8, params.buckets_log).maybe(1, params.limit).maybe(2, params.flow_limit).maybe(3, params.quantum);
+    to.maybe(8, params.buckets_log)
+        .maybe(1, params.limit)
+        .maybe(2, params.flow_limit)
+        .maybe(3, params.quantum);
     to.maybe(4, params.initial_quantum).switch(5, params.pacing).maybe(7, params.max_rate);
     to.maybe(11, params.low_rate_threshold).maybe(9, params.refill_delay_us).maybe(10, params.orphan_mask);
     to.maybe(12, params.ce_threshold_us).maybe(13, params.timer_slack_ns).maybe(14, params.horizon_us);

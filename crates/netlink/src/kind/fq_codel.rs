@@ -65,7 +65,9 @@ fn read_stats(words: &[u32]) -> Option<FqCodelStats> {
 }
 
 fn class_stats(words: &[u32]) -> Option<Xstats> {
-    let [OF_CLASS, deficit, ldelay_us, count, lastcount, dropping, drop_next, ..] = *words else { return None };
+    let [OF_CLASS, deficit, ldelay_us, count, lastcount, dropping, drop_next, ..] = *words else {
+        return None;
+    };
     let (drop_next_us, dropping) = (drop_next as i32, dropping != 0);
     let codel = CodelStats { count, lastcount, ldelay_us, drop_next_us, dropping, ..CodelStats::default() };
     Some(Xstats::FqCodelClass { deficit: deficit as i32, codel })

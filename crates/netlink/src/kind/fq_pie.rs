@@ -42,7 +42,13 @@ fn decode(from: &Found<'_>) -> FqPieParams {
         bytemode: from.switch(11),
         rate_estimator: from.switch(12),
     };
-    FqPieParams { pie, flows: from.u32(2), quantum: from.u32(7), memory_limit: from.u32(8), ecn_prob: from.u32(9) }
+    FqPieParams {
+        pie,
+        flows: from.u32(2),
+        quantum: from.u32(7),
+        memory_limit: from.u32(8),
+        ecn_prob: from.u32(9),
+    }
 }
 
 fn read_stats(words: &[u32]) -> Option<FqPieStats> {

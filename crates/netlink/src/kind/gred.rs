@@ -83,7 +83,9 @@ fn decode(from: &Found<'_>) -> Option<GredParams> {
 /// A queue; places of which none was made have numbers beyond all queues.
 fn decode_queue(payload: &[u8], max_p: u32, told: &[Found<'_>]) -> Option<GredQueueDump> {
     let words = numbers(payload);
-    let [limit, min, max, vq, backlog, average, forced, early, _, pdrop, _, packets, bytes] = *words.as_slice() else {
+    let [limit, min, max, vq, backlog, average, forced, early, _, pdrop, _, packets, bytes] =
+        *words.as_slice()
+    else {
         return None;
     };
     let logs = payload.get(40..44)?;

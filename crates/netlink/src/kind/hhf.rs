@@ -25,7 +25,10 @@ impl Codec for Hhf {
 }
 
 fn encode(to: &mut Attributes, params: &HhfParams) {
-    to.maybe(1, params.limit).maybe(2, params.quantum).maybe(3, params.hh_limit).maybe(4, params.reset_timeout_us);
+    to.maybe(1, params.limit)
+        .maybe(2, params.quantum)
+        .maybe(3, params.hh_limit)
+        .maybe(4, params.reset_timeout_us);
     to.maybe(5, params.admit_bytes).maybe(6, params.evict_timeout_us).maybe(7, params.non_hh_weight);
 }
 

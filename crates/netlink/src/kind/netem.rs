@@ -91,7 +91,9 @@ fn serial(to: &mut Attributes, rate: &NetemRate) {
 }
 
 fn slots(slot: &NetemSlot) -> Vec<u8> {
-    let NetemSlot { min_delay_ns, max_delay_ns, max_packets, max_bytes, dist_delay_ns, dist_jitter_ns, .. } = slot;
+    let NetemSlot {
+        min_delay_ns, max_delay_ns, max_packets, max_bytes, dist_delay_ns, dist_jitter_ns, ..
+    } = slot;
     let mut bytes = Vec::new();
     bytes.extend(min_delay_ns.to_ne_bytes());
     bytes.extend(max_delay_ns.to_ne_bytes());
@@ -115,7 +117,8 @@ fn decode(options: &[u8]) -> Option<NetemParams> {
     let words = numbers(head);
     let [latency, limit, loss, gap, duplicate, jitter] = *words.as_slice() else { return None };
     let from = read(rest);
-    let wide = |number: u16, ticks: u32| from.u64(number).map_or_else(|| i64::from(ticks) << 6, |ns| ns as i64);
+    let wide =
+        |number: u16, ticks: u32| from.u64(number).map_or_else(|| i64::from(ticks) << 6, |ns| ns as i64);
     let pair = |number: u16| match numbers(from.get(number)?).as_slice() {
         [0, _] | [] => None,
         [probability, correlation, ..] => Some((*probability, *correlation)),
@@ -141,7 +144,9 @@ fn decode(options: &[u8]) -> Option<NetemParams> {
 fn correlations(from: &Found<'_>) -> Option<NetemCorrelations> {
     match numbers(from.get(1)?).as_slice() {
         [0, 0, 0] => None,
-        [delay, loss, duplicate] => Some(NetemCorrelations { delay: *delay, loss: *loss, duplicate: *duplicate }),
+        [delay, loss, duplicate] => {
+            Some(NetemCorrelations { delay: *delay, loss: *loss, duplicate: *duplicate })
+        }
         _ => None,
     }
 }
@@ -162,8 +167,12 @@ fn read_rate(from: &Found<'_>) -> Option<NetemRate> {
     let words = numbers(from.get(6)?);
     let [narrow, packet_overhead, cell_size, cell_overhead] = *words.as_slice() else { return None };
     let rate = from.u64(8).unwrap_or_else(|| narrow.into());
-    let whole =
-        NetemRate { rate, packet_overhead: packet_overhead as i32, cell_size, cell_overhead: cell_overhead as i32 };
+    let whole = NetemRate {
+        rate,
+        packet_overhead: packet_overhead as i32,
+        cell_size,
+        cell_overhead: cell_overhead as i32,
+    };
     (rate > 0).then_some(whole)
 }
 

@@ -44,7 +44,9 @@ fn decode(from: &Found<'_>) -> PieParams {
 }
 
 fn read_stats(words: &[u32]) -> Option<PieStats> {
-    let [low, high, delay_us, avg_dq_rate, estimating, packets_in, dropped, overlimit, maxq, ecn_mark] = *words else {
+    let [low, high, delay_us, avg_dq_rate, estimating, packets_in, dropped, overlimit, maxq, ecn_mark] =
+        *words
+    else {
         return None;
     };
     Some(PieStats {

@@ -21,7 +21,10 @@ impl Codec for Qfq {
 
     fn decode_class(&self, options: &[u8]) -> Option<ClassParams> {
         let found = read(options);
-        Some(ClassParams::Qfq(QfqClassParams { weight: found.u32(TCA_QFQ_WEIGHT), maxpkt: found.u32(TCA_QFQ_LMAX) }))
+        Some(ClassParams::Qfq(QfqClassParams {
+            weight: found.u32(TCA_QFQ_WEIGHT),
+            maxpkt: found.u32(TCA_QFQ_LMAX),
+        }))
     }
 }
 

@@ -25,8 +25,17 @@ impl Codec for Sfb {
 }
 
 fn encode(to: &mut Attributes, params: &SfbParams) {
-    let SfbParams { rehash_ms, warmup_ms, limit, max, target, increment, decrement, penalty_rate, penalty_burst } =
-        *params;
+    let SfbParams {
+        rehash_ms,
+        warmup_ms,
+        limit,
+        max,
+        target,
+        increment,
+        decrement,
+        penalty_rate,
+        penalty_burst,
+    } = *params;
     let all = [rehash_ms, warmup_ms, max, target, increment, decrement, limit, penalty_rate, penalty_burst];
     to.payload(1, &words(&all));
 }

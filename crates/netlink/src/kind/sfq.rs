@@ -31,7 +31,8 @@ impl Codec for Sfq {
 
 fn encode(to: &mut Attributes, params: &SfqParams) {
     let SfqParams { quantum, perturb, limit, divisor, flows, depth, headdrop, red } = params;
-    let mut bytes = words(&[*quantum, *perturb as u32, *limit, *divisor, *flows, *depth, u32::from(*headdrop)]);
+    let mut bytes =
+        words(&[*quantum, *perturb as u32, *limit, *divisor, *flows, *depth, u32::from(*headdrop)]);
     match red {
         Some(red) => {
             bytes.extend(words(&[red.limit, red.curve.min, red.curve.max]));
@@ -54,7 +55,8 @@ fn decode(options: &[u8]) -> Option<SfqParams> {
         return None;
     };
     let logs = options.get(40..44)?;
-    let curve = RedCurve { min: *min, max: *max, wlog: logs[0], plog: logs[1], scell_log: logs[2], max_p: *max_p };
+    let curve =
+        RedCurve { min: *min, max: *max, wlog: logs[0], plog: logs[1], scell_log: logs[2], max_p: *max_p };
     let red = SfqRed { limit: *red_limit, curve, ecn: logs[3] & 1 != 0, harddrop: logs[3] & 2 != 0 };
     Some(SfqParams {
         quantum: *quantum,
@@ -79,7 +81,14 @@ fn read_stats(options: &[u8]) -> Option<SfqStats> {
     }
     match *numbers(options.get(SFQ_PARAMS..)?).as_slice() {
         [prob_drop, forced_drop, prob_mark, forced_mark, prob_mark_head, forced_mark_head] => {
-            Some(SfqStats { prob_drop, prob_mark, prob_mark_head, forced_drop, forced_mark, forced_mark_head })
+            Some(SfqStats {
+                prob_drop,
+                prob_mark,
+                prob_mark_head,
+                forced_drop,
+                forced_mark,
+                forced_mark_head,
+            })
         }
         _ => None,
     }

@@ -1,8 +1,10 @@
-//! What is read of packets, header by header: VLAN tags (802.1Q), PPPoE (RFC 2516), IPv6's options (RFC 8200), GRE (RFC 2890),
-//! tunnels in tunnels; and packets that are cut off.
+//! What is read of packets, header by header: VLAN tags (802.1Q), PPPoE (RFC 2516), IPv6's options (RFC
+//! 8200), GRE (RFC 2890), tunnels in tunnels; and packets that are cut off.
 
 use tidegate_packet::header::ethertype::{ARP, IPV4, IPV6, PPPOE, QINQ, VLAN};
-use tidegate_packet::{Addrs, Dissector, FlowKeys, HashKey, Head, dissect, dissect_inner, innermost, transport};
+use tidegate_packet::{
+    Addrs, Dissector, FlowKeys, HashKey, Head, dissect, dissect_inner, innermost, transport,
+};
 
 fn v4(protocol: u8, rest: &[u8]) -> Vec<u8> {
     let mut header = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 9, 0, 2];
@@ -42,8 +44,14 @@ fn ports_stand_where_protocols_have_them() {
         for (kind, packet, addrs, label) in
             [(IPV4, v4(protocol, &PORTS), four(), 0), (IPV6, v6(protocol, &PORTS), six(), 0x5_4321)]
         {
-            let wanted =
-                FlowKeys { ethertype: kind, protocol, addrs, flow_label: label, ports: BOTH, ..FlowKeys::default() };
+            let wanted = FlowKeys {
+                ethertype: kind,
+                protocol,
+                addrs,
+                flow_label: label,
+                ports: BOTH,
+                ..FlowKeys::default()
+            };
             assert_eq!(keys(kind, &packet), wanted, "{protocol}");
         }
     }
@@ -88,7 +96,8 @@ fn packets_that_are_cut_off_say_what_they_can() {
 
 #[test]
 fn tags_and_pppoe_are_looked_behind() {
-    let tag = |control: u16, inner: u16, rest: &[u8]| [&control.to_be_bytes(), &inner.to_be_bytes(), rest].concat();
+    let tag =
+        |control: u16, inner: u16, rest: &[u8]| [&control.to_be_bytes(), &inner.to_be_bytes(), rest].concat();
     let plain = v4(17, &PORTS);
     let one = keys(VLAN, &tag(0x2007, IPV4, &plain));
     assert_eq!((one.vlan, one.ethertype, one.ports), ([Some((0x2007, VLAN)), None], IPV4, BOTH));
@@ -102,8 +111,9 @@ fn tags_and_pppoe_are_looked_behind() {
     let mut head = Head::from_network(VLAN, &tag(7, IPV4, &plain));
     assert!(head.push_tag(VLAN, 9));
     assert_eq!(dissect(&head, Dissector::Modern).vlan, [Some((9, VLAN)), Some((7, VLAN))]);
-    let session =
-        |protocol: [u8; 2], rest: &[u8]| [&[0x11, 0, 0, 1, 0, 30, protocol[0], protocol[1]][..], rest].concat();
+    let session = |protocol: [u8; 2], rest: &[u8]| {
+        [&[0x11, 0, 0, 1, 0, 30, protocol[0], protocol[1]][..], rest].concat()
+    };
     let inside = keys(PPPOE, &session([0, 0x21], &plain));
     assert_eq!((inside.ethertype, inside.ports), (IPV4, BOTH));
     let inside = keys(PPPOE, &session([0, 0x57], &v6(6, &PORTS)));
@@ -115,7 +125,8 @@ fn tags_and_pppoe_are_looked_behind() {
 
 #[test]
 fn options_of_ipv6_are_passed_over() {
-    // For routers (0), a routing header (43) and for the destination (60): next header, and length in words of eight octets beyond the first.
+    // For routers (0), a routing header (43) and for the destination (60): next header, and length in words
+    // of eight octets beyond the first.
     for first in [0, 43, 60] {
         let short = [&[17, 0, 0, 0, 0, 0, 0, 0][..], &PORTS].concat();
         let long = [&[17, 1][..], &[0; 14], &PORTS].concat();
@@ -130,7 +141,10 @@ fn options_of_ipv6_are_passed_over() {
     let packet = v6(60, &[[6, 0, 0, 0, 0, 0, 0, 0], PORTS].concat());
     assert_eq!(transport(IPV6, &packet), Some((6, &PORTS[..])));
     assert_eq!(transport(IPV4, &v4(17, &PORTS)), Some((17, &PORTS[..])));
-    assert_eq!((transport(ARP, &PORTS), transport(IPV4, &[0x45; 9]), transport(IPV6, &[0x60; 39])), (None, None, None));
+    assert_eq!(
+        (transport(ARP, &PORTS), transport(IPV4, &[0x45; 9]), transport(IPV6, &[0x60; 39])),
+        (None, None, None)
+    );
 }
 
 #[test]
@@ -149,7 +163,11 @@ fn tunnels_are_followed_to_the_innermost_packet() {
     ];
     for (packet, kind, key) in table {
         let found = keys(IPV4, &packet);
-        assert_eq!((found.ethertype, found.protocol, found.ports, found.gre_key), (kind, 17, BOTH, key), "{packet:?}");
+        assert_eq!(
+            (found.ethertype, found.protocol, found.ports, found.gre_key),
+            (kind, 17, BOTH, key),
+            "{packet:?}"
+        );
         let head = Head::from_network(IPV4, &packet);
         assert_eq!(dissect(&head, Dissector::Legacy).ports, (0, 0));
         let (innermost_kind, octets) = innermost(&head, Dissector::Modern).expect("there is one");
@@ -166,7 +184,10 @@ fn tunnels_are_followed_to_the_innermost_packet() {
     let twice = Head::from_network(IPV4, &v4(4, &v4(4, &inner)));
     assert_eq!(dissect_inner(&twice).map(|keys| (keys.protocol, keys.ports)), Some((4, (0, 0))));
     assert_eq!(dissect_inner(&Head::from_network(IPV4, &v4(47, &gre([0, 0], &[])))), None);
-    assert_eq!(dissect_inner(&Head::from_network(IPV6, &v6(41, &v6(17, &PORTS)))).map(|keys| keys.addrs), Some(six()));
+    assert_eq!(
+        dissect_inner(&Head::from_network(IPV6, &v6(41, &v6(17, &PORTS)))).map(|keys| keys.addrs),
+        Some(six())
+    );
 }
 
 #[test]
@@ -177,7 +198,10 @@ fn the_innermost_header_stands_behind_tags_and_pppoe() {
     for (protocol, kind, packet) in [(0x21, IPV4, plain), (0x57, IPV6, v6(17, &PORTS))] {
         let head = Head::from_network(PPPOE, &[&[0x11, 0, 0, 1, 0, 30, 0, protocol][..], &packet].concat());
         assert_eq!(innermost(&head, Dissector::Modern), Some((kind, &packet[..])));
-        assert_eq!(innermost(&Head::from_network(PPPOE, &[0x11, 0, 0, 1, 0, 30, 0]), Dissector::Modern), None);
+        assert_eq!(
+            innermost(&Head::from_network(PPPOE, &[0x11, 0, 0, 1, 0, 30, 0]), Dissector::Modern),
+            None
+        );
     }
     assert_eq!(innermost(&Head::from_network(VLAN, &[0, 7, 8]), Dissector::Modern), None);
     assert_eq!(innermost(&Head::from_network(ARP, &[0; 28]), Dissector::Modern), None);
@@ -219,6 +243,9 @@ fn hashes_are_those_of_a_conversation() {
         assert_eq!(hashes.len(), others.len() + 1, "{addrs:?}");
         assert_ne!(keys.hash(HashKey(1, 3)), hash(&keys));
         // A flow label says enough (RFC 6437): ports are not looked at.
-        assert_eq!(hash(&FlowKeys { flow_label: 1, ..keys }), hash(&FlowKeys { flow_label: 1, ports: (8, 9), ..keys }));
+        assert_eq!(
+            hash(&FlowKeys { flow_label: 1, ..keys }),
+            hash(&FlowKeys { flow_label: 1, ports: (8, 9), ..keys })
+        );
     }
 }

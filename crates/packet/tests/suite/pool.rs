@@ -1,7 +1,9 @@
 //! The pool: tickets, copies, where packets wait, what a packet carries from hook to hook.
 
 use tidegate_packet::header::ethertype::{IPV4, IPV6};
-use tidegate_packet::{Addrs, Dissector, Fifo, Handle, HashKey, Head, Mark, Meta, Pkt, Pool, Stand, truesize};
+use tidegate_packet::{
+    Addrs, Dissector, Fifo, Handle, HashKey, Head, Mark, Meta, Pkt, Pool, Stand, truesize,
+};
 
 /// UDP from 10.0.0.HOST port 1 to 10.9.0.1 port 2.
 fn head(host: u8) -> Head {
@@ -142,7 +144,8 @@ fn what_a_packet_is_to_connections() {
     // What will be translated is as it will be; the same is nothing to tell.
     pool.set_inside(&pkt, Some((Addrs::V4(lan, far), (1, 2))));
     assert_eq!(pool.untranslated_keys(&pkt), None);
-    for (addrs, ports) in [(Addrs::V4(wan, far), (1, 2)), (Addrs::V4(lan, far), (9, 2)), (Addrs::V4(wan, far), (9, 2))]
+    for (addrs, ports) in
+        [(Addrs::V4(wan, far), (1, 2)), (Addrs::V4(lan, far), (9, 2)), (Addrs::V4(wan, far), (9, 2))]
     {
         pool.set_inside(&pkt, Some((addrs, ports)));
         let told = pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports, keys.protocol));
@@ -156,7 +159,10 @@ fn what_a_packet_is_to_connections() {
     pool.translate(&pkt, |head| head.network_mut()[12..16].copy_from_slice(&wan));
     assert_eq!(pool.keys(&pkt).addrs, Addrs::V4(wan, far));
     assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4(lan, far));
-    assert_eq!(pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports)), Some((Addrs::V4(lan, far), (1, 2))));
+    assert_eq!(
+        pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports)),
+        Some((Addrs::V4(lan, far), (1, 2)))
+    );
     assert_ne!(pool.hash(&pkt), hash);
     // Twice translated, it still came as it came; another header is another packet's.
     pool.translate(&pkt, |head| head.network_mut()[15] = 99);
@@ -164,7 +170,10 @@ fn what_a_packet_is_to_connections() {
     pool.set_head(&pkt, head(5), false);
     assert_eq!((pool.meta(&pkt).connection, pool.arrived_keys(&pkt).addrs), (3, Addrs::V4(lan, far)));
     pool.set_head(&pkt, head(5), true);
-    assert_eq!((pool.meta(&pkt).connection, pool.arrived_keys(&pkt).addrs), (0, Addrs::V4([10, 0, 0, 5], far)));
+    assert_eq!(
+        (pool.meta(&pkt).connection, pool.arrived_keys(&pkt).addrs),
+        (0, Addrs::V4([10, 0, 0, 5], far))
+    );
     pool.release(pkt);
 }
 
@@ -213,7 +222,8 @@ fn another_machine_knows_nothing_of_the_one_before() {
     let mut pool = Pool::new(2);
     let pkt = put(&mut pool, 1);
     let meta = pool.meta_mut(&pkt);
-    (meta.mark, meta.priority, meta.connection, meta.watched, meta.dsfield, meta.len) = (Mark(7), 6, 3, true, 3, 99);
+    (meta.mark, meta.priority, meta.connection, meta.watched, meta.dsfield, meta.len) =
+        (Mark(7), 6, 3, true, 3, 99);
     meta.set_tx_queue(Some(4));
     pool.translate(&pkt, |head| head.network_mut()[15] = 77);
     pool.arrive_anew(&pkt);

@@ -4,9 +4,11 @@ use tidegate_packet::header::ethertype::{IPV4, IPV6};
 use tidegate_packet::header::proto::{ICMP, ICMPV6, IGMP, TCP, UDP};
 use tidegate_packet::{Head, checksum};
 
-/// The ones' complement sum of octets; what a right checksum completes to 0xffff (or 0, which is the same number).
+/// The ones' complement sum of octets; what a right checksum completes to 0xffff (or 0, which is the same
+/// number).
 fn sum(octets: &[u8]) -> u32 {
-    let sum: u32 = octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
+    let sum: u32 =
+        octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
     let sum = (sum >> 16) + (sum & 0xffff);
     (sum >> 16) + (sum & 0xffff)
 }
@@ -54,9 +56,15 @@ fn covered(v6: bool, protocol: u8, octets: &[u8]) -> u32 {
 fn checksums_are_written_once_and_right() {
     // 200 octets of payload: what is behind those kept counts all the same.
     for payload in [0, 1, 12, 85, 86, 87, 200, 201] {
-        for (v6, protocol) in
-            [(false, TCP), (false, UDP), (false, ICMP), (false, IGMP), (true, TCP), (true, UDP), (true, ICMPV6)]
-        {
+        for (v6, protocol) in [
+            (false, TCP),
+            (false, UDP),
+            (false, ICMP),
+            (false, IGMP),
+            (true, TCP),
+            (true, UDP),
+            (true, ICMPV6),
+        ] {
             let mut octets = packet(v6, protocol, payload);
             let mut head = Head::from_network(if v6 { IPV6 } else { IPV4 }, &octets);
             assert!(!head.is_summed());
@@ -117,8 +125,9 @@ fn no_checksum_and_a_checksum_of_zero() {
 
 #[test]
 fn what_follows_the_network_header() {
-    let told =
-        |kind, octets: &[u8]| Head::from_network(kind, octets).transport().map(|it| (it.protocol, it.at, it.len));
+    let told = |kind, octets: &[u8]| {
+        Head::from_network(kind, octets).transport().map(|it| (it.protocol, it.at, it.len))
+    };
     assert_eq!(told(IPV4, &packet(false, UDP, 4)), Some((UDP, 20, 12)));
     assert_eq!(told(IPV6, &packet(true, TCP, 4)), Some((TCP, 40, 24)));
     let mut fragment = packet(false, UDP, 4);
@@ -145,10 +154,13 @@ fn a_sound_header_tells_its_length() {
     assert_eq!(small.sound_header(100), None);
 }
 
-/// RFC 1624: what is written into a packet takes the checksums along that cover it, and a wrong one stays wrong.
+/// RFC 1624: what is written into a packet takes the checksums along that cover it, and a wrong one stays
+/// wrong.
 #[test]
 fn octets_that_are_written_keep_checksums_right() {
-    for (v6, protocol) in [(false, TCP), (false, UDP), (false, ICMP), (true, TCP), (true, UDP), (true, ICMPV6)] {
+    for (v6, protocol) in
+        [(false, TCP), (false, UDP), (false, ICMP), (true, TCP), (true, UDP), (true, ICMPV6)]
+    {
         let mut head = Head::from_network(if v6 { IPV6 } else { IPV4 }, &packet(v6, protocol, 12));
         head.fill_sums();
         let (addresses, front) = if v6 { (8, 40) } else { (12, 20) };
@@ -237,7 +249,10 @@ fn frames_have_a_link_header() {
     frame.extend(packet(true, UDP, 4));
     let head = Head::from_frame(&frame);
     assert_eq!((head.ethertype(), head.frame(), head.is_summed()), (IPV6, &frame[..], true));
-    assert_eq!([-14, -1, 0, 6, 100].map(|at| head.octet(at)), [Some(1), Some(0xdd), Some(0x60), Some(UDP), None]);
+    assert_eq!(
+        [-14, -1, 0, 6, 100].map(|at| head.octet(at)),
+        [Some(1), Some(0xdd), Some(0x60), Some(UDP), None]
+    );
     assert_eq!((head.octet(-15), Head::from_frame(&frame[..5]).frame().len()), (None, 14));
     let mut head = Head::from_network(IPV4, &packet(false, UDP, 4));
     head.set_addresses([1; 6], [2; 6]);

@@ -7,14 +7,18 @@ use tidegate_packet::{
 
 #[test]
 fn units() {
-    assert_eq!([Span::secs(2), Span::millis(2), Span::micros(2)], [Span(2_000_000_000), Span(2_000_000), Span(2_000)]);
+    assert_eq!(
+        [Span::secs(2), Span::millis(2), Span::micros(2)],
+        [Span(2_000_000_000), Span(2_000_000), Span(2_000)]
+    );
     assert_eq!(Span::millis(1500).as_secs_f64(), 1.5);
     assert_eq!((Rate::bits(1_000_007).0, Rate(125).as_bits()), (125_000, 1000));
     let class = Handle::new(0x12, 0x34);
     assert_eq!((class.0, class.major(), class.minor()), (0x0012_0034, 0x12, 0x34));
     assert_eq!((class.qdisc(), class.class(0x56)), (Handle(0x0012_0000), Handle(0x0012_0056)));
     assert!(!class.is_none() && Handle::NONE.is_none());
-    let told = [Handle::ROOT, Handle::NONE, Handle(5), Handle::new(0x1a, 0), class].map(|handle| handle.to_string());
+    let told =
+        [Handle::ROOT, Handle::NONE, Handle(5), Handle::new(0x1a, 0), class].map(|handle| handle.to_string());
     assert_eq!(told, ["root", "none", ":5", "1a:", "12:34"]);
     // 1 µs is 1000 / 1024 of CoDel's units, 15 of psched's ticks.
     assert_eq!((Time(1_024_000).codel(), Time(64_000).psched()), (1000, 1000));
@@ -26,13 +30,17 @@ fn units() {
 #[test]
 fn jiffies() {
     let slow = Jiffies { hz: 250 };
-    assert_eq!([0, 3_999_999, 4_000_000, 300_000_000_000].map(|at| slow.at(Time(at))), [-75_000, -75_000, -74_999, 0]);
+    assert_eq!(
+        [0, 3_999_999, 4_000_000, 300_000_000_000].map(|at| slow.at(Time(at))),
+        [-75_000, -75_000, -74_999, 0]
+    );
     assert_eq!([0, 1, 4, 5, 1000].map(|ms| slow.of_millis(ms)), [0, 1, 1, 2, 250]);
     assert_eq!([0, 1, 4000, 4001].map(|us| slow.of_micros(us)), [0, 1, 1, 2]);
     assert_eq!((slow.micros(3), slow.time(-74_999), slow.time(-80_000)), (12_000, Time(4_000_000), Time(0)));
 }
 
-/// SplitMix64 as published (Steele, Lea and Flood 2014; Vigna's reference program), and how draws are cut from it.
+/// SplitMix64 as published (Steele, Lea and Flood 2014; Vigna's reference program), and how draws are cut
+/// from it.
 #[test]
 fn seeded_streams_are_splitmix64() {
     let words = |seed: u64| -> [u64; 3] {
@@ -54,13 +62,20 @@ fn seeded_streams_are_splitmix64() {
     assert_ne!(Seeded::new(0).fork(1).next(), Seeded::new(0).fork(2).next());
 }
 
-/// Jenkins' lookup3 of words (its published vectors hold for the program that computed these), without and with a seed.
+/// Jenkins' lookup3 of words (its published vectors hold for the program that computed these), without and
+/// with a seed.
 #[test]
 fn jenkins_of_words() {
     let words = [1, 2, 3, 4, 5, 6, 7];
     let hashes = |seed: u32| [1, 2, 3, 4, 5, 6, 7].map(|count| jenkins(&words[..count], seed));
-    assert_eq!(hashes(0), [0x72a8_2a9b, 0x8b4c_7979, 0xa461_58f5, 0x6649_1246, 0x6291_29c0, 0xe3e3_6b25, 0x3e60_6a2c]);
-    assert_eq!(hashes(99), [0x76c2_99bb, 0x89aa_a7ab, 0x3181_a1a7, 0x9b45_d676, 0xa1c4_907e, 0xbff5_4388, 0x9efd_bfae]);
+    assert_eq!(
+        hashes(0),
+        [0x72a8_2a9b, 0x8b4c_7979, 0xa461_58f5, 0x6649_1246, 0x6291_29c0, 0xe3e3_6b25, 0x3e60_6a2c]
+    );
+    assert_eq!(
+        hashes(99),
+        [0x76c2_99bb, 0x89aa_a7ab, 0x3181_a1a7, 0x9b45_d676, 0xa1c4_907e, 0xbff5_4388, 0x9efd_bfae]
+    );
 }
 
 /// An IPv4 packet: addresses, protocol, octets behind the header.
@@ -107,8 +122,8 @@ fn flow_hashes_are_those_of_linux() {
     }
 }
 
-/// The same datagram with a tag of VLAN 5 in its octets, and in GRE: as a recorded kernel hashed them, and by what the
-/// flags of GRE (RFC 2890) leave before the packet inside.
+/// The same datagram with a tag of VLAN 5 in its octets, and in GRE: as a recorded kernel hashed them, and by
+/// what the flags of GRE (RFC 2890) leave before the packet inside.
 #[test]
 fn keys_behind_tags_and_tunnels() {
     let mut pool = Pool::new(1);
@@ -173,7 +188,10 @@ fn arriving_anew() {
     pool.meta_mut(&pkt).dsfield = 0x20;
     pool.arrive_anew(&pkt);
     let meta = pool.meta(&pkt);
-    assert_eq!((meta.mark, meta.priority, meta.ident, meta.dsfield, meta.frame_len), (Mark(0), 0, 9, 0x20, 60));
+    assert_eq!(
+        (meta.mark, meta.priority, meta.ident, meta.dsfield, meta.frame_len),
+        (Mark(0), 0, 9, 0x20, 60)
+    );
     assert_eq!((meta.rewritten(), meta.tx_queue(), pool.head(&pkt).dsfield()), (true, None, 0x20));
     pool.release(pkt);
 }

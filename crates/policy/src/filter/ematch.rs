@@ -14,8 +14,8 @@ pub struct BasicParams {
 
 /// A condition and how the next one is joined to it.
 ///
-/// They are asked in order, and the search ends as soon as one decides: after `and` the first that does not hold, after `or` the first
-/// that does. So `A and B or C` does not hold where A does not, whatever C says.
+/// They are asked in order, and the search ends as soon as one decides: after `and` the first that does not
+/// hold, after `or` the first that does. So `A and B or C` does not hold where A does not, whatever C says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
     /// It holds when the condition does not.

@@ -87,7 +87,8 @@ pub enum FlowerField {
     ArpTha,
     /// Is it a fragment (1)? The first one (2)?
     IpFlags,
-    /// What it is to its connection: new (1), established (2), related (4), looked up (8), invalid (16), an answer (32).
+    /// What it is to its connection: new (1), established (2), related (4), looked up (8), invalid (16), an
+    /// answer (32).
     CtState,
     /// Its connection's mark.
     CtMark,
@@ -97,8 +98,8 @@ impl FlowerField {
     /// How many bits it has; addresses have those of IPv6.
     pub const fn bits(self) -> u32 {
         use FlowerField::{
-            ArpOp, ArpSha, ArpSip, ArpTha, ArpTip, CtMark, CtState, CvlanEthtype, CvlanId, CvlanPrio, DstIp, DstMac,
-            EthType, IpFlags, SrcIp, SrcMac, TcpFlags, VlanEthtype, VlanId, VlanPrio,
+            ArpOp, ArpSha, ArpSip, ArpTha, ArpTip, CtMark, CtState, CvlanEthtype, CvlanId, CvlanPrio, DstIp,
+            DstMac, EthType, IpFlags, SrcIp, SrcMac, TcpFlags, VlanEthtype, VlanId, VlanPrio,
         };
         match self {
             VlanPrio | CvlanPrio => 3,

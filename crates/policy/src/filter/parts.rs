@@ -10,7 +10,8 @@ use tidegate_packet::Handle;
 pub struct Indev {
     /// Its name, as given; in a dump, as it is called now.
     pub name: String,
-    /// Its number on the machine; [`crate::action::Act::NOWHERE`] until the machine has looked it up, and when it is gone.
+    /// Its number on the machine; [`crate::action::Act::NOWHERE`] until the machine has looked it up, and
+    /// when it is gone.
     pub device: u32,
 }
 

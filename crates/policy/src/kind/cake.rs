@@ -64,8 +64,13 @@ pub enum CakeTins {
 
 impl CakeTins {
     /// All sortings.
-    pub const ALL: [CakeTins; 5] =
-        [CakeTins::Diffserv3, CakeTins::Diffserv4, CakeTins::Diffserv8, CakeTins::BestEffort, CakeTins::Precedence];
+    pub const ALL: [CakeTins; 5] = [
+        CakeTins::Diffserv3,
+        CakeTins::Diffserv4,
+        CakeTins::Diffserv8,
+        CakeTins::BestEffort,
+        CakeTins::Precedence,
+    ];
 
     /// Its word in tc: `diffserv4`.
     pub const fn name(self) -> &'static str {
@@ -149,7 +154,10 @@ impl CakeFlows {
 
     /// Are conversations told apart?
     pub const fn by_conversation(self) -> bool {
-        matches!(self, CakeFlows::Flows | CakeFlows::DualSource | CakeFlows::DualDestination | CakeFlows::Triple)
+        matches!(
+            self,
+            CakeFlows::Flows | CakeFlows::DualSource | CakeFlows::DualDestination | CakeFlows::Triple
+        )
     }
 
     /// Do senders share what their conversations get?
@@ -335,7 +343,11 @@ const OPTIONS: &[OptionSpec] = &[
     flag("flows", "", "conversations share a tin"),
     flag("dual-srchost", "", "senders share a tin, and their conversations what a sender gets"),
     flag("dual-dsthost", "", "receivers share a tin, and their conversations what a receiver gets"),
-    flag("triple-isolate", "this", "conversations share a tin, and none gains by an end that has many of them"),
+    flag(
+        "triple-isolate",
+        "this",
+        "conversations share a tin, and none gains by an end that has many of them",
+    ),
     flag("nat", "", "tell hosts and flows apart by their addresses before translation"),
     flag("nonat", "this", "tell them apart as the packets have them"),
     flag("wash", "", "clear the DSCP once it is read"),
@@ -381,6 +393,7 @@ pub(super) const CAKE: KindSpec = KindSpec {
     ..KindSpec::new(
         Kind::Cake,
         "cake",
-        "shaper, tins by DSCP, fair between hosts and flows, with controlled delay: a whole home router's needs (LANMAN 2018)",
+        "shaper, tins by DSCP, fair between hosts and flows, with controlled delay: a whole home router's \
+        needs (LANMAN 2018)",
     )
 };

@@ -12,17 +12,36 @@ const OPTIONS: &[OptionSpec] = &[
         "",
         "the link's rate, to let the average sink while it is idle; must be given",
     ),
-    OptionSpec::exact("min", Takes::Number, "max/3", "average queue in packets from which flows are compared"),
-    OptionSpec::exact("max", Takes::Number, "limit/4", "average queue in packets from which every packet is marked"),
+    OptionSpec::exact(
+        "min",
+        Takes::Number,
+        "max/3",
+        "average queue in packets from which flows are compared",
+    ),
+    OptionSpec::exact(
+        "max",
+        Takes::Number,
+        "limit/4",
+        "average queue in packets from which every packet is marked",
+    ),
     OptionSpec::exact("burst", Takes::Number, "(2 min + max) / 3", "packets the average lets pass at once"),
     OptionSpec::exact("avpkt", Takes::Size, "1000", "bytes of a usual packet"),
     OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
-    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact(
+        "ecn",
+        Takes::Flag,
+        "off",
+        "mark packets that can carry a mark instead of dropping them",
+    ),
 ];
 
 pub(super) const CHOKE: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
     changes: Changes::AsMade,
-    ..KindSpec::new(Kind::Choke, "choke", "random early detection that drops a packet's own kin from the queue with it")
+    ..KindSpec::new(
+        Kind::Choke,
+        "choke",
+        "random early detection that drops a packet's own kin from the queue with it",
+    )
 };

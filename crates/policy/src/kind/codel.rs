@@ -50,7 +50,12 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("limit", Takes::Number, "1000", "packets that may wait"),
     OptionSpec::exact("target", Takes::Time, "5ms", "waiting time that is accepted as standing queue"),
     OptionSpec::exact("ce_threshold", Takes::Time, "off", "mark every packet that waited longer"),
-    OptionSpec::exact("interval", Takes::Time, "100ms", "time given to senders to react: a usual worst round trip"),
+    OptionSpec::exact(
+        "interval",
+        Takes::Time,
+        "100ms",
+        "time given to senders to react: a usual worst round trip",
+    ),
     OptionSpec::exact("ecn", Takes::Flag, "", "mark packets that can carry a mark instead of dropping them"),
     OptionSpec::exact("noecn", Takes::Flag, "this", "always drop"),
 ];
@@ -60,7 +65,11 @@ pub(super) const CODEL: KindSpec = KindSpec {
     waits: Waits::KeptShort,
     changes: Changes::InPlace,
     reports: Reports::IfAccepted,
-    ..KindSpec::new(Kind::Codel, "codel", "controlled delay: drops when packets keep waiting too long (RFC 8289)")
+    ..KindSpec::new(
+        Kind::Codel,
+        "codel",
+        "controlled delay: drops when packets keep waiting too long (RFC 8289)",
+    )
 };
 
 pub(super) fn ahead(params: &CodelParams) -> Vec<Ahead> {

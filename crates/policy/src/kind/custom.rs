@@ -1,4 +1,5 @@
-//! custom: qdiscs whose law stands outside this workspace. No command of tc names them; programs put them in operations.
+//! custom: qdiscs whose law stands outside this workspace. No command of tc names them; programs put them in
+//! operations.
 
 use super::name::Kind;
 use super::row::{Classes, Filters, Waits};
@@ -20,7 +21,8 @@ pub struct CustomParams {
 }
 
 impl CustomParams {
-    /// Parameters of the qdisc `name` in words, as a listing shows them after its name, and what makes the qdisc.
+    /// Parameters of the qdisc `name` in words, as a listing shows them after its name, and what makes the
+    /// qdisc.
     pub fn new(name: String, words: String, maker: Arc<dyn Any + Send + Sync>) -> CustomParams {
         CustomParams { name, words, maker }
     }
@@ -43,7 +45,10 @@ impl CustomParams {
 
 impl fmt::Debug for CustomParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CustomParams").field("name", &self.name).field("words", &self.words).finish_non_exhaustive()
+        f.debug_struct("CustomParams")
+            .field("name", &self.name)
+            .field("words", &self.words)
+            .finish_non_exhaustive()
     }
 }
 

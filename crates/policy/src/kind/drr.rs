@@ -11,13 +11,21 @@ pub struct DrrClassParams {
     pub quantum: Option<u32>,
 }
 
-const CLASS: &[OptionSpec] =
-    &[OptionSpec::exact("quantum", Takes::Size, "the largest frame", "bytes that the class sends in its turn, not 0")];
+const CLASS: &[OptionSpec] = &[OptionSpec::exact(
+    "quantum",
+    Takes::Size,
+    "the largest frame",
+    "bytes that the class sends in its turn, not 0",
+)];
 
 pub(super) const DRR: KindSpec = KindSpec {
     qdisc: Some(&[]),
     class: Some(CLASS),
     classes: Classes::Made,
     filters: Filters::OfQdisc,
-    ..KindSpec::new(Kind::Drr, "drr", "deficit round robin: classes take turns by bytes; filters must name the class")
+    ..KindSpec::new(
+        Kind::Drr,
+        "drr",
+        "deficit round robin: classes take turns by bytes; filters must name the class",
+    )
 };

@@ -79,8 +79,18 @@ pub struct DualPi2Stats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Decimal, "10000", "packets that may wait in both queues together, at least 1"),
-    OptionSpec::exact("memlimit", Takes::Size, "limit times two largest frames", "bytes of memory that both may use"),
+    OptionSpec::exact(
+        "limit",
+        Takes::Decimal,
+        "10000",
+        "packets that may wait in both queues together, at least 1",
+    ),
+    OptionSpec::exact(
+        "memlimit",
+        Takes::Size,
+        "limit times two largest frames",
+        "bytes of memory that both may use",
+    ),
     OptionSpec::exact(
         "coupling_factor",
         Takes::Decimal,
@@ -91,7 +101,12 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("tupdate", Takes::Time, "16ms", "time between adjustments of the probability"),
     OptionSpec::exact("alpha", Takes::Fraction, "0.16", "weight of the delay's distance from the target, Hz"),
     OptionSpec::exact("beta", Takes::Fraction, "3.2", "weight of the delay's growth, Hz"),
-    OptionSpec::exact("max_rtt", Takes::Time, "", "longest round trip: target, tupdate, alpha and beta follow from it"),
+    OptionSpec::exact(
+        "max_rtt",
+        Takes::Time,
+        "",
+        "longest round trip: target, tupdate, alpha and beta follow from it",
+    ),
     OptionSpec::exact(
         "typical_rtt",
         Takes::Time,
@@ -111,7 +126,12 @@ const OPTIONS: &[OptionSpec] = &[
         "10",
         "per cent of the link that the classic queue is sure of",
     ),
-    OptionSpec::exact("drop_on_overload", Takes::Flag, "on", "when marks do not help, drop low-latency packets too"),
+    OptionSpec::exact(
+        "drop_on_overload",
+        Takes::Flag,
+        "on",
+        "when marks do not help, drop low-latency packets too",
+    ),
     OptionSpec::exact("overflow", Takes::Flag, "", "let the low-latency queue grow to the limit instead"),
     OptionSpec::exact("drop_dequeue", Takes::Flag, "on", "decide about a packet when it leaves"),
     OptionSpec::exact("drop_enqueue", Takes::Flag, "", "decide about a packet when it arrives"),
@@ -124,7 +144,11 @@ const OPTIONS: &[OptionSpec] = &[
 pub(super) const DUALPI2: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     waits: Waits::KeptShort,
-    ..KindSpec::new(Kind::DualPi2, "dualpi2", "two queues under one law: low latency beside classic traffic (RFC 9332)")
+    ..KindSpec::new(
+        Kind::DualPi2,
+        "dualpi2",
+        "two queues under one law: low latency beside classic traffic (RFC 9332)",
+    )
 };
 
 pub(super) fn ahead(params: &DualPi2Params) -> Vec<Ahead> {

@@ -14,8 +14,12 @@ pub struct FifoParams {
     pub limit: Option<u32>,
 }
 
-const PACKETS: &[OptionSpec] =
-    &[OptionSpec::exact("limit", Takes::Size, "the device's txqueuelen", "packets that may wait; 0 drops everything")];
+const PACKETS: &[OptionSpec] = &[OptionSpec::exact(
+    "limit",
+    Takes::Size,
+    "the device's txqueuelen",
+    "packets that may wait; 0 drops everything",
+)];
 
 const BYTES: &[OptionSpec] = &[OptionSpec::exact(
     "limit",

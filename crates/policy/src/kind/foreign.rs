@@ -1,7 +1,8 @@
 //! Classes changed with the words of another kind.
 //!
-//! The kernel does not compare the kind that a command on a class names with that of the qdisc: it reads the attributes, which are told
-//! apart by their numbers alone, as that qdisc's own. So the weight of a QFQ class becomes the quantum of a DRR class.
+//! The kernel does not compare the kind that a command on a class names with that of the qdisc: it reads the
+//! attributes, which are told apart by their numbers alone, as that qdisc's own. So the weight of a QFQ class
+//! becomes the quantum of a DRR class.
 
 use super::drr::DrrClassParams;
 use super::hfsc::{HfscClassParams, ServiceCurve};
@@ -41,10 +42,14 @@ impl ClassParams {
         let sent = attributes(self);
         Ok(Some(match kind {
             Kind::Drr => ClassParams::Drr(DrrClassParams { quantum: number(&sent, 1)? }),
-            Kind::Qfq => ClassParams::Qfq(QfqClassParams { weight: number(&sent, 1)?, maxpkt: number(&sent, 2)? }),
-            Kind::Hfsc => {
-                ClassParams::Hfsc(HfscClassParams { rt: curve(&sent, 1)?, ls: curve(&sent, 2)?, ul: curve(&sent, 3)? })
+            Kind::Qfq => {
+                ClassParams::Qfq(QfqClassParams { weight: number(&sent, 1)?, maxpkt: number(&sent, 2)? })
             }
+            Kind::Hfsc => ClassParams::Hfsc(HfscClassParams {
+                rt: curve(&sent, 1)?,
+                ls: curve(&sent, 2)?,
+                ul: curve(&sent, 3)?,
+            }),
             Kind::Htb if sent.iter().any(|attribute| attribute.number <= 2) => {
                 return Err(TcError::bare(Errno::Range));
             }
@@ -57,7 +62,8 @@ impl ClassParams {
 /// What tc sends for them.
 fn attributes(params: &ClassParams) -> Vec<Attribute> {
     let mut sent = Vec::new();
-    let mut send = |number, words: Option<Vec<u32>>| sent.extend(words.map(|words| Attribute { number, words }));
+    let mut send =
+        |number, words: Option<Vec<u32>>| sent.extend(words.map(|words| Attribute { number, words }));
     let curve = |curve: Option<ServiceCurve>| curve.map(|curve| vec![curve.m1, curve.d_us, curve.m2]);
     let one = |number: Option<u32>| number.map(|number| vec![number]);
     match params {
@@ -84,7 +90,8 @@ fn attributes(params: &ClassParams) -> Vec<Attribute> {
 /// log2 of the bytes that one entry of a rate table covers, as tc chooses it for frames of up to 2,047 bytes.
 const CELL_LOG: u32 = 3;
 
-/// How the specification of a rate begins: the table's cells and the link layer, what is added to a packet, and the rate.
+/// How the specification of a rate begins: the table's cells and the link layer, what is added to a packet,
+/// and the rate.
 fn rate_words(htb: &HtbClassParams) -> Vec<u32> {
     let RateSpec { rate, overhead, mpu, linklayer } = htb.rate;
     let layer = match linklayer {
@@ -99,7 +106,8 @@ fn rate_words(htb: &HtbClassParams) -> Vec<u32> {
     ]
 }
 
-/// How the table of a rate begins: ticks that a packet of the first three cells takes, counted in whole microseconds before.
+/// How the table of a rate begins: ticks that a packet of the first three cells takes, counted in whole
+/// microseconds before.
 fn table_words(spec: &RateSpec) -> Vec<u32> {
     (1..=3)
         .map(|cell: u64| {

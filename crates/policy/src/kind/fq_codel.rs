@@ -24,7 +24,8 @@ pub struct FqCodelParams {
     pub ecn: Option<bool>,
     /// Packets that waited longer are marked, µs. In a dump `None`: off, as by default.
     pub ce_threshold_us: Option<u32>,
-    /// Only packets whose DS field under the mask equals the value are held against `ce_threshold_us`: (value, mask).
+    /// Only packets whose DS field under the mask equals the value are held against `ce_threshold_us`:
+    /// (value, mask).
     pub ce_selector: Option<(u8, u8)>,
     /// Bytes of memory that waiting packets may take. Default: 32 MiB.
     pub memory_limit: Option<u32>,
@@ -69,10 +70,25 @@ const OPTIONS: &[OptionSpec] = &[
         "which DS fields ce_threshold is for: (field & MASK) = VALUE",
     ),
     OptionSpec::exact("memory_limit", Takes::Size, "32m", "bytes of memory in all"),
-    OptionSpec::exact("interval", Takes::Time, "100ms", "time given to senders to react: a usual worst round trip"),
-    OptionSpec::exact("ecn", Takes::Flag, "this", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact(
+        "interval",
+        Takes::Time,
+        "100ms",
+        "time given to senders to react: a usual worst round trip",
+    ),
+    OptionSpec::exact(
+        "ecn",
+        Takes::Flag,
+        "this",
+        "mark packets that can carry a mark instead of dropping them",
+    ),
     OptionSpec::exact("noecn", Takes::Flag, "", "always drop"),
-    OptionSpec::exact("drop_batch", Takes::Number, "64", "packets dropped at once from the fattest flow when full"),
+    OptionSpec::exact(
+        "drop_batch",
+        Takes::Number,
+        "64",
+        "packets dropped at once from the fattest flow when full",
+    ),
 ];
 
 pub(super) const FQ_CODEL: KindSpec = KindSpec {

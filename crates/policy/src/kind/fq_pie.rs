@@ -58,19 +58,44 @@ const OPTIONS: &[OptionSpec] = &[
         "15ms",
         "time between adjustments of the probabilities, in whole timer ticks",
     ),
-    OptionSpec::exact("alpha", Takes::Number, "2", "weight of the delay's distance from target, 0 to 32, in 1/16 Hz")
-        .within(0.0, 32.0),
+    OptionSpec::exact(
+        "alpha",
+        Takes::Number,
+        "2",
+        "weight of the delay's distance from target, 0 to 32, in 1/16 Hz",
+    )
+    .within(0.0, 32.0),
     OptionSpec::exact("beta", Takes::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz")
         .within(0.0, 32.0),
-    OptionSpec::exact("quantum", Takes::Size, "the largest frame", "bytes that a flow sends in its turn, 256 to 2^20"),
-    OptionSpec::exact("memory_limit", Takes::Size, "32m", "bytes of memory; what comes beyond is counted, not dropped"),
-    OptionSpec::exact("ecn_prob", Takes::Number, "10", "per cent of probability up to which packets are marked")
-        .within(0.0, 99.0),
+    OptionSpec::exact(
+        "quantum",
+        Takes::Size,
+        "the largest frame",
+        "bytes that a flow sends in its turn, 256 to 2^20",
+    ),
+    OptionSpec::exact(
+        "memory_limit",
+        Takes::Size,
+        "32m",
+        "bytes of memory; what comes beyond is counted, not dropped",
+    ),
+    OptionSpec::exact(
+        "ecn_prob",
+        Takes::Number,
+        "10",
+        "per cent of probability up to which packets are marked",
+    )
+    .within(0.0, 99.0),
     OptionSpec::exact("ecn", Takes::Flag, "", "mark packets that can carry a mark instead of dropping them"),
     OptionSpec::exact("noecn", Takes::Flag, "this", "always drop"),
     OptionSpec::exact("bytemode", Takes::Flag, "", "weigh the probability by the packet's length"),
     OptionSpec::exact("nobytemode", Takes::Flag, "this", "every packet is worth the same"),
-    OptionSpec::exact("dq_rate_estimator", Takes::Flag, "", "delay from backlog and measured rate, as RFC 8033 has it"),
+    OptionSpec::exact(
+        "dq_rate_estimator",
+        Takes::Flag,
+        "",
+        "delay from backlog and measured rate, as RFC 8033 has it",
+    ),
     OptionSpec::exact("no_dq_rate_estimator", Takes::Flag, "this", "delay from the time that packets waited"),
 ];
 

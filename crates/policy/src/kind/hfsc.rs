@@ -34,15 +34,29 @@ pub struct ServiceCurve {
     pub m2: u32,
 }
 
-const OPTIONS: &[OptionSpec] =
-    &[OptionSpec::short("default", Takes::Hex16, "none: drop", "class (hexadecimal minor) of what no filter takes")
-        .once("default")];
+const OPTIONS: &[OptionSpec] = &[OptionSpec::short(
+    "default",
+    Takes::Hex16,
+    "none: drop",
+    "class (hexadecimal minor) of what no filter takes",
+)
+.once("default")];
 
 const CLASS: &[OptionSpec] = &[
-    OptionSpec::short("rt", Takes::Curve, "none", "real time: service given at once, whatever the others want"),
+    OptionSpec::short(
+        "rt",
+        Takes::Curve,
+        "none",
+        "real time: service given at once, whatever the others want",
+    ),
     OptionSpec::short("ls", Takes::Curve, "none", "link sharing: the class's part of what is left"),
     OptionSpec::short("sc", Takes::Curve, "none", "the same curve for real time and link sharing"),
-    OptionSpec::short("ul", Takes::Curve, "none", "upper limit of what link sharing may give; needs ls or sc"),
+    OptionSpec::short(
+        "ul",
+        Takes::Curve,
+        "none",
+        "upper limit of what link sharing may give; needs ls or sc",
+    ),
 ];
 
 const VOICE: Voice = Voice {
@@ -61,5 +75,9 @@ pub(super) const HFSC: KindSpec = KindSpec {
     changes: Changes::InPlace,
     voice: VOICE,
     keeps_rate: true,
-    ..KindSpec::new(Kind::Hfsc, "hfsc", "hierarchical fair service curves: a sure delay and a share, set apart")
+    ..KindSpec::new(
+        Kind::Hfsc,
+        "hfsc",
+        "hierarchical fair service curves: a sure delay and a share, set apart",
+    )
 };

@@ -50,19 +50,49 @@ const OPTIONS: &[OptionSpec] = &[
         "0: send at once, unshaped",
         "class (hexadecimal minor) of what no filter takes",
     ),
-    OptionSpec::short("direct_qlen", Takes::Decimal, "the device's txqueuelen", "packets that may wait unshaped"),
+    OptionSpec::short(
+        "direct_qlen",
+        Takes::Decimal,
+        "the device's txqueuelen",
+        "packets that may wait unshaped",
+    ),
     OptionSpec::short("debug", Takes::Ignored, "", "without effect today"),
-    OptionSpec::short("r2q", Takes::Decimal, "10", "a class's quantum is its rate in bytes per second divided by this"),
+    OptionSpec::short(
+        "r2q",
+        Takes::Decimal,
+        "10",
+        "a class's quantum is its rate in bytes per second divided by this",
+    ),
     OptionSpec::short("offload", Takes::Flag, "", "let the hardware do it; no simulated device can"),
 ];
 
 const CLASS: &[OptionSpec] = &[
-    OptionSpec::short("prio", Takes::Decimal, "0", "order among leaves, 0 (first) to 7, when there is rate to borrow"),
-    OptionSpec::short("mtu", Takes::Decimal, "1600", "largest packet, for the default of burst and cburst only"),
+    OptionSpec::short(
+        "prio",
+        Takes::Decimal,
+        "0",
+        "order among leaves, 0 (first) to 7, when there is rate to borrow",
+    ),
+    OptionSpec::short(
+        "mtu",
+        Takes::Decimal,
+        "1600",
+        "largest packet, for the default of burst and cburst only",
+    ),
     OptionSpec::short("mpu", Takes::Decimal16, "0", "least bytes that a packet counts"),
     OptionSpec::short("overhead", Takes::Decimal16, "0", "bytes that the link adds to each packet"),
-    OptionSpec::short("linklayer", Takes::LinkLayer, "ethernet", "how the link cuts packets: whole, or in ATM cells"),
-    OptionSpec::short("quantum", Takes::Decimal, "rate/r2q, 1000 to 200000", "bytes served in a turn, when borrowing"),
+    OptionSpec::short(
+        "linklayer",
+        Takes::LinkLayer,
+        "ethernet",
+        "how the link cuts packets: whole, or in ATM cells",
+    ),
+    OptionSpec::short(
+        "quantum",
+        Takes::Decimal,
+        "rate/r2q, 1000 to 200000",
+        "bytes served in a turn, when borrowing",
+    ),
     OptionSpec::short("burst", Takes::SizeCell, "rate/hz + mtu", "size of the rate's bucket")
         .or(&["buffer", "maxburst"]),
     OptionSpec::short("cburst", Takes::SizeCell, "ceil/hz + mtu", "size of the ceiling's bucket")

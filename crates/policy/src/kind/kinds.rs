@@ -4,8 +4,8 @@ use super::name::Kind;
 use super::params::QdiscParams;
 use super::row::{Ahead, Changes, Classes, Filters, Reports, Waits};
 use super::{
-    blackhole, cake, choke, codel, custom, drr, dualpi2, ets, fifo, fq, fq_codel, fq_pie, gred, hfsc, hhf, hook, htb,
-    multiq, netem, noqueue, pfifo_fast, pie, plug, prio, qfq, red, sfb, sfq, skbprio, tbf,
+    blackhole, cake, choke, codel, custom, drr, dualpi2, ets, fifo, fq, fq_codel, fq_pie, gred, hfsc, hhf,
+    hook, htb, multiq, netem, noqueue, pfifo_fast, pie, plug, prio, qfq, red, sfb, sfq, skbprio, tbf,
 };
 use crate::spec::table::KindSpec;
 use alloc::vec::Vec;

@@ -18,5 +18,9 @@ pub(super) const MULTIQ: KindSpec = KindSpec {
     classes: Classes::Bands,
     filters: Filters::OfQdisc,
     changes: Changes::InPlace,
-    ..KindSpec::new(Kind::Multiq, "multiq", "a band for each of the device's transmit queues, which take turns")
+    ..KindSpec::new(
+        Kind::Multiq,
+        "multiq",
+        "a band for each of the device's transmit queues, which take turns",
+    )
 };

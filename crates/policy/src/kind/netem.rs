@@ -142,21 +142,38 @@ const OPTIONS: &[OptionSpec] = &[
     ),
     OptionSpec::exact(
         "loss",
-        Takes::Words("[random] PERCENT [CORRELATION] | state P13 [P31 [P32 [P23 [P14]]]] | gemodel P [R [1-H [1-K]]]"),
+        Takes::Words(
+            "[random] PERCENT [CORRELATION] | state P13 [P31 [P32 [P23 [P14]]]] | gemodel P [R [1-H [1-K]]]",
+        ),
         "0%",
         "loss by chance, by a chain of four states, or by Gilbert and Elliott's chain of two",
     )
     .or(&["drop"]),
     OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of losing them"),
-    OptionSpec::exact("duplicate", Takes::Words("PERCENT [CORRELATION]"), "0%", "packets that get a second copy"),
-    OptionSpec::exact("corrupt", Takes::Words("PERCENT [CORRELATION]"), "0%", "packets that get one wrong bit"),
+    OptionSpec::exact(
+        "duplicate",
+        Takes::Words("PERCENT [CORRELATION]"),
+        "0%",
+        "packets that get a second copy",
+    ),
+    OptionSpec::exact(
+        "corrupt",
+        Takes::Words("PERCENT [CORRELATION]"),
+        "0%",
+        "packets that get one wrong bit",
+    ),
     OptionSpec::exact(
         "reorder",
         Takes::Words("PERCENT [CORRELATION]"),
         "0%",
         "packets that leave at once, before those that wait; needs a delay",
     ),
-    OptionSpec::exact("gap", Takes::Number, "1", "only every so many packets one may be reordered; needs reorder"),
+    OptionSpec::exact(
+        "gap",
+        Takes::Number,
+        "1",
+        "only every so many packets one may be reordered; needs reorder",
+    ),
     OptionSpec::exact(
         "rate",
         Takes::Words("RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]"),

@@ -6,5 +6,9 @@ use crate::spec::table::KindSpec;
 
 pub(super) const PFIFO_FAST: KindSpec = KindSpec {
     waits: Waits::UntilFull,
-    ..KindSpec::new(Kind::PfifoFast, "pfifo_fast", "three strict bands by priority; the usual default of a device")
+    ..KindSpec::new(
+        Kind::PfifoFast,
+        "pfifo_fast",
+        "three strict bands by priority; the usual default of a device",
+    )
 };

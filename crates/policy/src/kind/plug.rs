@@ -27,7 +27,12 @@ pub enum PlugCommand {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("block", Takes::Flag, "this", "hold what comes from now on; what came before is an epoch"),
+    OptionSpec::exact(
+        "block",
+        Takes::Flag,
+        "this",
+        "hold what comes from now on; what came before is an epoch",
+    ),
     OptionSpec::exact("release", Takes::Flag, "", "let the epoch go that the last `block` closed"),
     OptionSpec::exact("release_indefinite", Takes::Flag, "", "let everything go until the next `block`"),
     OptionSpec::exact("limit", Takes::Size, "txqueuelen times the largest frame", "bytes that may wait"),

@@ -15,7 +15,12 @@ pub struct QfqClassParams {
 
 const CLASS: &[OptionSpec] = &[
     OptionSpec::short("weight", Takes::Decimal, "1", "the class's share among the others', 1 to 1024"),
-    OptionSpec::short("maxpkt", Takes::Decimal, "the largest frame", "its longest packet in bytes, 512 to 65536"),
+    OptionSpec::short(
+        "maxpkt",
+        Takes::Decimal,
+        "the largest frame",
+        "its longest packet in bytes, 512 to 65536",
+    ),
 ];
 
 pub(super) const QFQ: KindSpec = KindSpec {

@@ -66,7 +66,12 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("limit", Takes::Size, "", "bytes that may wait; must be given"),
     OptionSpec::exact("min", Takes::Size, "max/3", "average queue in bytes from which packets are marked"),
     OptionSpec::exact("max", Takes::Size, "limit/4", "average queue in bytes from which every packet is"),
-    OptionSpec::exact("burst", Takes::Number, "(2 min + max) / (3 avpkt)", "packets the average lets pass at once"),
+    OptionSpec::exact(
+        "burst",
+        Takes::Number,
+        "(2 min + max) / (3 avpkt)",
+        "packets the average lets pass at once",
+    ),
     OptionSpec::exact("avpkt", Takes::Size, "", "bytes of a usual packet; must be given"),
     OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
     OptionSpec::exact(
@@ -75,9 +80,19 @@ const OPTIONS: &[OptionSpec] = &[
         "10mbit",
         "the link's rate, to let the average sink while it is idle",
     ),
-    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact(
+        "ecn",
+        Takes::Flag,
+        "off",
+        "mark packets that can carry a mark instead of dropping them",
+    ),
     OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
-    OptionSpec::exact("nodrop", Takes::Flag, "off", "let packets pass that would be marked and cannot be; needs ecn"),
+    OptionSpec::exact(
+        "nodrop",
+        Takes::Flag,
+        "off",
+        "let packets pass that would be marked and cannot be; needs ecn",
+    ),
     OptionSpec::exact(
         "adaptive",
         Takes::Flag,
@@ -93,7 +108,11 @@ pub(super) const RED: KindSpec = KindSpec {
     filters: Filters::Unsupported,
     waits: Waits::KeptShort,
     changes: Changes::AsMade,
-    ..KindSpec::new(Kind::Red, "red", "random early detection: drops or marks more the longer the average queue is")
+    ..KindSpec::new(
+        Kind::Red,
+        "red",
+        "random early detection: drops or marks more the longer the average queue is",
+    )
 };
 
 pub(super) fn ahead(params: &RedParams) -> Vec<Ahead> {

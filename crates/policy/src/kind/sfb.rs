@@ -54,11 +54,27 @@ pub struct SfbStats {
 
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("rehash", Takes::Number, "600000", "milliseconds between changes of the hash key"),
-    OptionSpec::exact("db", Takes::Number, "60000", "milliseconds before it in which the next key's bins warm up"),
+    OptionSpec::exact(
+        "db",
+        Takes::Number,
+        "60000",
+        "milliseconds before it in which the next key's bins warm up",
+    ),
     OptionSpec::exact("limit", Takes::Number, "the device's txqueuelen", "packets that may wait"),
-    OptionSpec::exact("max", Takes::Number, "25, or 5/4 target", "packets in a bin from which on it takes no more"),
-    OptionSpec::exact("target", Takes::Number, "20, or 4/5 max", "packets in a bin from which its probability grows"),
-    OptionSpec::exact("increment", Takes::Fraction, "0.0005", "by how much it grows with a packet").within(0.0, 1.0),
+    OptionSpec::exact(
+        "max",
+        Takes::Number,
+        "25, or 5/4 target",
+        "packets in a bin from which on it takes no more",
+    ),
+    OptionSpec::exact(
+        "target",
+        Takes::Number,
+        "20, or 4/5 max",
+        "packets in a bin from which its probability grows",
+    ),
+    OptionSpec::exact("increment", Takes::Fraction, "0.0005", "by how much it grows with a packet")
+        .within(0.0, 1.0),
     OptionSpec::exact(
         "decrement",
         Takes::Fraction,
@@ -66,7 +82,12 @@ const OPTIONS: &[OptionSpec] = &[
         "by how much it shrinks when a packet meets an empty bin",
     )
     .within(0.0, 1.0),
-    OptionSpec::exact("penalty_rate", Takes::Number, "10", "packets per second of all flows that do not respond"),
+    OptionSpec::exact(
+        "penalty_rate",
+        Takes::Number,
+        "10",
+        "packets per second of all flows that do not respond",
+    ),
     OptionSpec::exact("penalty_burst", Takes::Number, "20", "how many of these may pass at once"),
 ];
 
@@ -79,5 +100,9 @@ pub(super) const SFB: KindSpec = KindSpec {
     waits: Waits::KeptShort,
     changes: Changes::AsMade,
     voice: VOICE,
-    ..KindSpec::new(Kind::Sfb, "sfb", "stochastic fair blue: finds the flows that do not respond, and holds them")
+    ..KindSpec::new(
+        Kind::Sfb,
+        "sfb",
+        "stochastic fair blue: finds the flows that do not respond, and holds them",
+    )
 };

@@ -63,19 +63,50 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("quantum", Takes::Size, "the largest frame", "bytes that a flow sends in its turn")
         .blamed("limit"),
     OptionSpec::exact("perturb", Takes::SignedAny, "0: never", "seconds between changes of the hash key"),
-    OptionSpec::exact("limit", Takes::Number, "127", "packets in all, at least 2 and at most depth times flows")
-        .at_least(2.0, ", must be > 1"),
+    OptionSpec::exact(
+        "limit",
+        Takes::Number,
+        "127",
+        "packets in all, at least 2 and at most depth times flows",
+    )
+    .at_least(2.0, ", must be > 1"),
     OptionSpec::exact("divisor", Takes::Number, "1024", "buckets of the hash, a power of two up to 65536"),
     OptionSpec::exact("flows", Takes::Number, "128", "flows that may be active at once"),
-    OptionSpec::exact("depth", Takes::Number, "127", "packets that one flow may have, at most 127").blamed("flows"),
+    OptionSpec::exact("depth", Takes::Number, "127", "packets that one flow may have, at most 127")
+        .blamed("flows"),
     OptionSpec::exact("headdrop", Takes::Flag, "off", "drop a flow's oldest packet instead of its newest"),
-    OptionSpec::exact("redflowlimit", Takes::Number, "none", "random early detection in each flow: bytes it may have"),
-    OptionSpec::exact("min", Takes::Number, "max/3", "average of a flow in bytes from which its packets are marked"),
-    OptionSpec::exact("max", Takes::Number, "redflowlimit/4", "average of a flow in bytes from which all of them are"),
-    OptionSpec::exact("burst", Takes::Number, "(2 min + max) / (3 avpkt)", "packets the average lets pass at once"),
+    OptionSpec::exact(
+        "redflowlimit",
+        Takes::Number,
+        "none",
+        "random early detection in each flow: bytes it may have",
+    ),
+    OptionSpec::exact(
+        "min",
+        Takes::Number,
+        "max/3",
+        "average of a flow in bytes from which its packets are marked",
+    ),
+    OptionSpec::exact(
+        "max",
+        Takes::Number,
+        "redflowlimit/4",
+        "average of a flow in bytes from which all of them are",
+    ),
+    OptionSpec::exact(
+        "burst",
+        Takes::Number,
+        "(2 min + max) / (3 avpkt)",
+        "packets the average lets pass at once",
+    ),
     OptionSpec::exact("avpkt", Takes::Size, "1000", "bytes of a usual packet"),
     OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
-    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact(
+        "ecn",
+        Takes::Flag,
+        "off",
+        "mark packets that can carry a mark instead of dropping them",
+    ),
     OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
 ];
 

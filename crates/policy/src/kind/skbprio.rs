@@ -30,7 +30,11 @@ pub(super) const SKBPRIO: KindSpec = KindSpec {
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
     voice: VOICE,
-    ..KindSpec::new(Kind::Skbprio, "skbprio", "by priority, 0 to 63; when full, the least important packet makes room")
+    ..KindSpec::new(
+        Kind::Skbprio,
+        "skbprio",
+        "by priority, 0 to 63; when full, the least important packet makes room",
+    )
 };
 
 pub(super) fn ahead(params: &SkbprioParams) -> Vec<Ahead> {

@@ -46,10 +46,21 @@ const OPTIONS: &[OptionSpec] = &[
         .once("mtu/minburst"),
     OptionSpec::exact("mpu", Takes::Size, "0", "least bytes that a packet counts").once("mpu"),
     OptionSpec::exact("rate", Takes::Rate, "", "the rate packets leave at in the long run").once("rate"),
-    OptionSpec::short("peakrate", Takes::Rate, "none", "the rate at which the bucket itself may be emptied; needs mtu")
-        .once("peakrate"),
-    OptionSpec::short("overhead", Takes::Decimal16, "0", "bytes that the link adds to each packet").once("overhead"),
-    OptionSpec::short("linklayer", Takes::LinkLayer, "ethernet", "how the link cuts packets: whole, or in ATM cells"),
+    OptionSpec::short(
+        "peakrate",
+        Takes::Rate,
+        "none",
+        "the rate at which the bucket itself may be emptied; needs mtu",
+    )
+    .once("peakrate"),
+    OptionSpec::short("overhead", Takes::Decimal16, "0", "bytes that the link adds to each packet")
+        .once("overhead"),
+    OptionSpec::short(
+        "linklayer",
+        Takes::LinkLayer,
+        "ethernet",
+        "how the link cuts packets: whole, or in ATM cells",
+    ),
 ];
 
 const VOICE: Voice = Voice {

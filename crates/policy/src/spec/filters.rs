@@ -1,4 +1,5 @@
-//! The tables of the filters: their words are read by hand in `syntax`, because most are not `name value`; the tables carry the help.
+//! The tables of the filters: their words are read by hand in `syntax`, because most are not `name value`;
+//! the tables carry the help.
 
 use super::table::{FilterSpec, OptionSpec, Takes};
 
@@ -7,7 +8,8 @@ const ACTION: OptionSpec = OptionSpec::exact(
     "action",
     Takes::Ignored,
     "",
-    "at the end: pass, drop, continue, reclassify, pipe, goto chain N, police …, skbedit …, mirred egress redirect|mirror dev DEVICE; several in turn",
+    "at the end: pass, drop, continue, reclassify, pipe, goto chain N, police …, skbedit …, mirred egress \
+    redirect|mirror dev DEVICE; several in turn",
 );
 
 /// fw.
@@ -15,7 +17,8 @@ pub const FW: FilterSpec = FilterSpec {
     name: "fw",
     title: "by firewall mark; `handle MARK[/MASK]` before the kind says which",
     options: &[
-        OptionSpec::short("classid", Takes::Hex, "the mark itself", "where matching packets go").or(&["flowid"]),
+        OptionSpec::short("classid", Takes::Hex, "the mark itself", "where matching packets go")
+            .or(&["flowid"]),
         ACTION,
     ],
 };
@@ -66,7 +69,8 @@ pub const U32: FilterSpec = FilterSpec {
 /// flow.
 pub const FLOW: FilterSpec = FilterSpec {
     name: "flow",
-    title: "spread flows over classes by a hash of keys (`hash keys K,…`), or compute with one key (`map key K`)",
+    title: "spread flows over classes by a hash of keys (`hash keys K,…`), or compute with one key (`map \
+    key K`)",
     options: &[
         OptionSpec::short("hash", Takes::Flag, "", "hash the keys"),
         OptionSpec::short("map", Takes::Flag, "this", "compute with one key"),
@@ -87,7 +91,12 @@ pub const FLOW: FilterSpec = FilterSpec {
             "map: add a number or an address, or take an address away (-A.B.C.D)",
         ),
         OptionSpec::short("divisor", Takes::Number, "none", "the result is taken modulo this"),
-        OptionSpec::short("baseclass", Takes::Hex, "class 1 of the qdisc", "the class that result 0 stands for"),
+        OptionSpec::short(
+            "baseclass",
+            Takes::Hex,
+            "class 1 of the qdisc",
+            "the class that result 0 stands for",
+        ),
         OptionSpec::short("perturb", Takes::Number, "never", "seconds between changes of the hash's seed"),
         OptionSpec::short(
             "match",
@@ -115,7 +124,8 @@ pub const BASIC: FilterSpec = FilterSpec {
             "match",
             Takes::Ignored,
             "everything",
-            "cmp(u16 at 2 layer transport gt 1023), nbyte(\"AB\" at 20), u32(u32 0x0a000000 0xff000000 at 12), meta(nf_mark mask 0xf eq 3), joined",
+            "cmp(u16 at 2 layer transport gt 1023), nbyte(\"AB\" at 20), u32(u32 0x0a000000 0xff000000 at \
+            12), meta(nf_mark mask 0xf eq 3), joined",
         ),
         OptionSpec::short("classid", Takes::Hex, "none", "where matching packets go").or(&["flowid"]),
         ACTION,
@@ -127,9 +137,24 @@ pub const FLOWER: FilterSpec = FilterSpec {
     name: "flower",
     title: "by fields of the headers, the innermost where there are several",
     options: &[
-        OptionSpec::exact("ip_proto", Takes::Ignored, "any", "tcp, udp, sctp, icmp, icmpv6, or a hexadecimal number"),
-        OptionSpec::exact("src_ip", Takes::Ignored, "any", "source address or prefix; dst_ip for the destination"),
-        OptionSpec::exact("src_port", Takes::Ignored, "any", "N, N/MASK or N-M, after ip_proto; dst_port likewise"),
+        OptionSpec::exact(
+            "ip_proto",
+            Takes::Ignored,
+            "any",
+            "tcp, udp, sctp, icmp, icmpv6, or a hexadecimal number",
+        ),
+        OptionSpec::exact(
+            "src_ip",
+            Takes::Ignored,
+            "any",
+            "source address or prefix; dst_ip for the destination",
+        ),
+        OptionSpec::exact(
+            "src_port",
+            Takes::Ignored,
+            "any",
+            "N, N/MASK or N-M, after ip_proto; dst_port likewise",
+        ),
         OptionSpec::exact(
             "ip_tos",
             Takes::Hex,
@@ -166,7 +191,8 @@ pub const FLOWER: FilterSpec = FilterSpec {
             "ct_state",
             Takes::Ignored,
             "any",
-            "what it is to its connection: + or - before trk, new, est, rel, inv, rpl; ct_mark for that one's mark",
+            "what it is to its connection: + or - before trk, new, est, rel, inv, rpl; ct_mark for that \
+            one's mark",
         ),
         OptionSpec::exact("indev", Takes::Ignored, "any", "the device it came in by"),
         OptionSpec::short("classid", Takes::Hex, "none", "where matching packets go").or(&["flowid"]),

@@ -1,8 +1,8 @@
-//! What tables of options are made of: what each option is called, how it may be abbreviated, what it takes, and what
-//! it means in our own words.
+//! What tables of options are made of: what each option is called, how it may be abbreviated, what it takes,
+//! and what it means in our own words.
 //!
-//! The tables of the kinds stand with the kinds (`kind/KIND.rs`). The parser of `syntax` reads words by these tables, `tc
-//! … help` prints them, and the documentation pages are made from them.
+//! The tables of the kinds stand with the kinds (`kind/KIND.rs`). The parser of `syntax` reads words by these
+//! tables, `tc … help` prints them, and the documentation pages are made from them.
 
 mod filters;
 mod parts;
@@ -13,8 +13,8 @@ pub(crate) mod voice;
 
 pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use parts::{
-    ACTIONS, EMATCHES, Part, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS, REFUSED_FLOWER_KEYS, action_kind,
-    why_not,
+    ACTIONS, EMATCHES, Part, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS, REFUSED_FLOWER_KEYS,
+    action_kind, why_not,
 };
 pub use refused::{REFUSED, Refused};
 pub use stab::STAB;
@@ -50,8 +50,17 @@ mod tests {
         let class = KindSpec::find("htb").and_then(|spec| spec.class).unwrap_or(&[]);
         let named = |word: &str| class.iter().find(|option| option.is(word)).map(|option| option.key);
         let table: Vec<_> = ["p", "m", "b", "c", "ce", "ceil", "ra", "maxburst", "max"].map(named).into();
-        let wanted =
-            [Some("prio"), Some("mtu"), Some("burst"), Some("cburst"), None, Some("ceil"), None, Some("burst"), None];
+        let wanted = [
+            Some("prio"),
+            Some("mtu"),
+            Some("burst"),
+            Some("cburst"),
+            None,
+            Some("ceil"),
+            None,
+            Some("burst"),
+            None,
+        ];
         assert_eq!(table, wanted);
     }
 }

@@ -1,5 +1,5 @@
-//! What filters are made of: the actions that are built and, of filters, conditions and actions, those that Linux has and tidegate has not,
-//! each with the reason.
+//! What filters are made of: the actions that are built and, of filters, conditions and actions, those that
+//! Linux has and tidegate has not, each with the reason.
 
 /// A name of tc's, and a sentence's end about it: what it does or, where it is not built, why not.
 pub type Part = (&'static str, &'static str);
@@ -8,12 +8,14 @@ pub type Part = (&'static str, &'static str);
 pub const ACTIONS: &[Part] = &[
     (
         "gact",
-        "decides: pass, drop, continue, reclassify, pipe, trap, jump N, goto chain N; `random` mixes in another decision",
+        "decides: pass, drop, continue, reclassify, pipe, trap, jump N, goto chain N; `random` mixes in \
+        another decision",
     ),
     ("police", "measures bytes or packets and decides otherwise about what comes too fast"),
     (
         "mirred",
-        "leads packets (redirect) or copies of them (mirror) out by another device, or has them arrive there (ingress)",
+        "leads packets (redirect) or copies of them (mirror) out by another device, or has them arrive \
+        there (ingress)",
     ),
     ("skbedit", "sets priority, mark and packet type"),
     ("connmark", "gives a packet its connection's mark (CONNMARK of iptables sets that)"),
@@ -21,19 +23,22 @@ pub const ACTIONS: &[Part] = &[
     ("sample", "draws which packets are shown to a listener, and counts; nobody listens"),
     (
         "ct",
-        "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, labels, translates or forgets it, in a zone",
+        "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, labels, translates \
+        or forgets it, in a zone",
     ),
     ("ctinfo", "gives a packet the DSCP and the mark that are written in its connection's mark"),
     ("nat", "rewrites addresses of IPv4 packet by packet, without memory, and the checksums over them"),
     (
         "pedit",
-        "rewrites octets of the headers, by field (`ip`, `ip6`, `tcp`, `udp`, `eth`) or by offset; checksums stay as they were",
+        "rewrites octets of the headers, by field (`ip`, `ip6`, `tcp`, `udp`, `eth`) or by offset; \
+        checksums stay as they were",
     ),
     ("csum", "computes checksums anew: `ip4h`, `icmp`, `igmp`, `tcp`, `udp`"),
     ("skbmod", "rewrites the link header, or marks congestion"),
     (
         "vlan",
-        "puts a tag of 802.1Q or 802.1ad on (`push`), changes (`modify`) or takes off the outermost (`pop`); at most two",
+        "puts a tag of 802.1Q or 802.1ad on (`push`), changes (`modify`) or takes off the outermost \
+        (`pop`); at most two",
     ),
 ];
 

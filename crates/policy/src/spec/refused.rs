@@ -18,7 +18,8 @@ const fn refused(name: &'static str, why: &'static str, instead: &'static str) -
 }
 
 const NOT_HERE: &str = "RTNETLINK answers: Operation not supported";
-const ONE_QUEUE: &str = "it shares packets out among the queues of a network card, and the devices here have one queue";
+const ONE_QUEUE: &str =
+    "it shares packets out among the queues of a network card, and the devices here have one queue";
 const BY_THE_CLOCK: &str =
     "it sends by the clock of a network card, at times that packets carry; no packet here carries one";
 const GONE: &str = "Linux has it no more since 6.3";

@@ -54,7 +54,8 @@ pub struct FilterSpec {
 pub struct OptionSpec {
     /// Its proper name, and the parser's key for it.
     pub key: &'static str,
-    /// May the name be cut short (`bur` for `burst`)? Tables are searched from the top, so the first that fits wins.
+    /// May the name be cut short (`bur` for `burst`)? Tables are searched from the top, so the first that
+    /// fits wins.
     pub prefix: bool,
     /// Other names, always written in full.
     pub aliases: &'static [&'static str],
@@ -158,7 +159,12 @@ pub struct Clash {
 
 impl OptionSpec {
     /// An option whose name is written in full, of which the last one holds.
-    pub(crate) const fn exact(key: &'static str, takes: Takes, default: &'static str, doc: &'static str) -> OptionSpec {
+    pub(crate) const fn exact(
+        key: &'static str,
+        takes: Takes,
+        default: &'static str,
+        doc: &'static str,
+    ) -> OptionSpec {
         OptionSpec {
             key,
             prefix: false,
@@ -173,7 +179,12 @@ impl OptionSpec {
         }
     }
     /// An option whose name may be cut short.
-    pub(crate) const fn short(key: &'static str, takes: Takes, default: &'static str, doc: &'static str) -> OptionSpec {
+    pub(crate) const fn short(
+        key: &'static str,
+        takes: Takes,
+        default: &'static str,
+        doc: &'static str,
+    ) -> OptionSpec {
         OptionSpec { prefix: true, ..OptionSpec::exact(key, takes, default, doc) }
     }
     /// With further names.
@@ -312,15 +323,21 @@ impl Takes {
             Takes::Hex => "a hexadecimal number such as 20 or 0x20",
             Takes::Hex16 => "a class's minor number, in hexadecimal up to ffff",
             Takes::Size => "an amount such as 10k (10240 bytes), 1500b or 12kbit",
-            Takes::SizeCell => "an amount such as 10k (10240 bytes) or 1500b, if need be with a cell size: 10k/8",
-            Takes::Rate32 => "a rate with its unit, such as 500kbit or 1.5mbit, below 34359738368 bit per second",
+            Takes::SizeCell => {
+                "an amount such as 10k (10240 bytes) or 1500b, if need be with a cell size: 10k/8"
+            }
+            Takes::Rate32 => {
+                "a rate with its unit, such as 500kbit or 1.5mbit, below 34359738368 bit per second"
+            }
             Takes::Rate => "a rate with its unit, such as 500kbit, 1.5mbit or 64kbps (kilobytes per second)",
             Takes::Time => "a time with its unit, such as 5ms or 100us; without one, microseconds",
             Takes::LinkLayer => "ethernet, atm or adsl",
             Takes::TimeOrPackets => "a time such as 1ms, or packets such as 5p",
             Takes::Priomap => "up to 16 band numbers, each less than the number of bands",
             Takes::Selector => "a value and a mask, such as 0x01/0x03",
-            Takes::Curve => "a service curve, such as m1 2mbit d 10ms m2 100kbit, or umax 1500b dmax 20ms rate 100kbit",
+            Takes::Curve => {
+                "a service curve, such as m1 2mbit d 10ms m2 100kbit, or umax 1500b dmax 20ms rate 100kbit"
+            }
             Takes::Fraction => "a probability from 0 to 1, such as 0.02",
             Takes::Nanos => "a time with its unit, such as 20us or 500ns; without one, nanoseconds",
             Takes::Percent => "a probability from 0% to 100%, such as 0.3%",

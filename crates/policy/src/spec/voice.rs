@@ -1,7 +1,8 @@
 //! How tc words its complaints about a kind: the kinds were written by different people.
 
-/// How tc words its complaints about a kind. In its lines stand, for what differs from case to case: `{kind}`, `{name}`
-/// of the option, `{text}` that stands for its value, `{word}` that is no option, and `{more}`, lines that come before.
+/// How tc words its complaints about a kind. In its lines stand, for what differs from case to case:
+/// `{kind}`, `{name}` of the option, `{text}` that stands for its value, `{word}` that is no option, and
+/// `{more}`, lines that come before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Voice {
     /// Of a value that cannot be read.

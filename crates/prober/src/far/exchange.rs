@@ -1,4 +1,5 @@
-//! One exchange: a thread sends on schedule, the calling one takes what comes, until the server has told what it saw.
+//! One exchange: a thread sends on schedule, the calling one takes what comes, until the server has told what
+//! it saw.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +67,8 @@ pub(super) fn carry_out(far: &mut Far, exchange: &Exchange) -> Result<Outcome, E
 
 /// Shows the server by UDP where we are, so that whatever translates addresses lets its packets through.
 fn say_hello(far: &mut Far) -> Result<(), Error> {
-    let hello = Header { kind: Kind::Hello, exchange: 0, session: far.session, number: 0, sent: far.clock.now() };
+    let hello =
+        Header { kind: Kind::Hello, exchange: 0, session: far.session, number: 0, sent: far.clock.now() };
     let octets = hello.write(&far.key.packets(Side::Client));
     let theirs = far.key.packets(Side::Server);
     for _ in 0..HELLOS {
@@ -78,7 +80,8 @@ fn say_hello(far: &mut Far) -> Result<(), Error> {
             let session = far.session;
             let took = far.socket.receive(&mut far.room, |packet| {
                 let header = Header::read_sealed(packet.octets, &theirs);
-                answered |= header.is_some_and(|header| header.kind == Kind::Seen && header.session == session);
+                answered |=
+                    header.is_some_and(|header| header.kind == Kind::Seen && header.session == session);
             });
             took.map_err(Error::io("receive by UDP"))?;
         }
@@ -124,7 +127,8 @@ impl<'f> Taking<'f> {
         }
     }
 
-    /// Takes what comes until the server has told everything and nothing more is to be expected, or it is cut.
+    /// Takes what comes until the server has told everything and nothing more is to be expected, or it is
+    /// cut.
     fn until_told(&mut self, sender: &ScopedJoinHandle<'_, Departures>) {
         let mut heard = self.far.clock.now();
         let mut alive = heard;
@@ -132,7 +136,8 @@ impl<'f> Taking<'f> {
         while self.cut.is_none() {
             let now = self.far.clock.now();
             if self.told
-                && (self.down.is_whole() || now.saturating_sub(self.down.last().unwrap_or(0).max(told)) > self.quiet_ns)
+                && (self.down.is_whole()
+                    || now.saturating_sub(self.down.last().unwrap_or(0).max(told)) > self.quiet_ns)
             {
                 return;
             }
@@ -224,8 +229,11 @@ impl<'f> Taking<'f> {
 
     /// There is no going on, in this exchange and with this server.
     fn broken(&mut self, why: &str) {
-        let why =
-            if self.far.is_stopped() { "it was stopped".to_owned() } else { format!("the server is gone: {why}") };
+        let why = if self.far.is_stopped() {
+            "it was stopped".to_owned()
+        } else {
+            format!("the server is gone: {why}")
+        };
         self.cut = Some(why.clone());
         self.far.broken = Some(why);
     }
@@ -242,9 +250,14 @@ impl<'f> Taking<'f> {
     }
 }
 
-/// How much later than they were due packets left, at the 99th percentile, ns; of the first one nothing is known.
+/// How much later than they were due packets left, at the 99th percentile, ns; of the first one nothing is
+/// known.
 fn late(course: &Course) -> Option<u64> {
-    let left = course.stream.dues().zip(&course.journeys).filter_map(|(due, journey)| Some((due.at_ns, journey.sent?)));
+    let left = course
+        .stream
+        .dues()
+        .zip(&course.journeys)
+        .filter_map(|(due, journey)| Some((due.at_ns, journey.sent?)));
     let ahead: Vec<u64> = left.map(|(due, sent)| sent.wrapping_sub(due)).collect();
     let first = ahead.iter().copied().min()?;
     Spans::new(ahead.iter().map(|ahead| ahead - first).collect()).percentile(99.0)

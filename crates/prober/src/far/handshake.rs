@@ -32,7 +32,9 @@ pub(super) fn connect(target: &Target) -> Result<Far, Error> {
     let asked = clock.now();
     let challenge = answer(&mut line, &Message::Hello { draw })?;
     let rtt_ns = clock.now().saturating_sub(asked);
-    let Message::Challenge { draw: theirs, wants_token } = challenge else { return Err(out_of_turn(challenge)) };
+    let Message::Challenge { draw: theirs, wants_token } = challenge else {
+        return Err(out_of_turn(challenge));
+    };
     let token = match (&target.token, wants_token) {
         (Some(token), true) => token.clone(),
         (None, false) => Token::open(),

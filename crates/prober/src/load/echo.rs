@@ -1,4 +1,5 @@
-//! Echo requests as long as frames are: what comes back has filled the line both ways, and its slower direction decides how much that is.
+//! Echo requests as long as frames are: what comes back has filled the line both ways, and its slower
+//! direction decides how much that is.
 
 use super::meter::{FIRST, Load, Meter, Pace, Shared};
 use crate::Error;
@@ -19,8 +20,8 @@ const LISTEN: Duration = Duration::from_millis(1);
 /// The longest round trip that is looked for, in requests that are remembered.
 const REMEMBERED: usize = 1 << 16;
 
-/// Sends echo requests to an address so that the line is full, at most so many bits per second. The meter counts answers, IP headers included: what
-/// each direction carried.
+/// Sends echo requests to an address so that the line is full, at most so many bits per second. The meter
+/// counts answers, IP headers included: what each direction carried.
 ///
 /// # Errors
 /// No permission, or no way.
@@ -106,7 +107,8 @@ impl Echoes {
             let raw = self.socket.is_raw();
             let head = if raw && !self.v6 { usize::from(octets.first().unwrap_or(&0) & 15) * 4 } else { 0 };
             let kinds = if self.v6 { [129; 2] } else { [0; 2] };
-            let of_ours = octets.get(head..).and_then(|message| message::echo(message, kinds, self.sign, raw));
+            let of_ours =
+                octets.get(head..).and_then(|message| message::echo(message, kinds, self.sign, raw));
             if let Some(Which::Number(number)) = of_ours {
                 let bytes = (usize::from(DATA) + HEADS) as u64;
                 meter.add(bytes);
@@ -124,6 +126,8 @@ pub(super) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, WouldBlock};
     /// "No buffer space available".
     const ENOBUFS: i32 = 105;
-    matches!(error.kind(), WouldBlock | Interrupted | ConnectionRefused | HostUnreachable | NetworkUnreachable)
-        || error.raw_os_error() == Some(ENOBUFS)
+    matches!(
+        error.kind(),
+        WouldBlock | Interrupted | ConnectionRefused | HostUnreachable | NetworkUnreachable
+    ) || error.raw_os_error() == Some(ENOBUFS)
 }

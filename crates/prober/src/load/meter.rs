@@ -25,7 +25,8 @@ impl Meter {
     }
 
     pub(super) fn add(&self, bytes: u64) {
-        let step = usize::try_from(self.began.elapsed().as_nanos() as u64 / STEP).unwrap_or(usize::MAX).min(LONGEST);
+        let step =
+            usize::try_from(self.began.elapsed().as_nanos() as u64 / STEP).unwrap_or(usize::MAX).min(LONGEST);
         let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         if steps.len() <= step {
             steps.resize(step + 1, 0);
@@ -33,7 +34,8 @@ impl Meter {
         steps[step] += bytes;
     }
 
-    /// Bytes between two moments, ns from the beginning; whole steps, a step that is only partly meant as far as it is.
+    /// Bytes between two moments, ns from the beginning; whole steps, a step that is only partly meant as far
+    /// as it is.
     #[must_use]
     pub fn bytes(&self, from: u64, to: u64) -> u64 {
         let steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,7 +129,8 @@ impl Drop for Load {
     }
 }
 
-/// When the next packet is due, at a rate that changes: what was missed is sent at once, but no more than a few milliseconds of it.
+/// When the next packet is due, at a rate that changes: what was missed is sent at once, but no more than a
+/// few milliseconds of it.
 #[derive(Debug)]
 pub(super) struct Pace {
     pub(super) due: Instant,

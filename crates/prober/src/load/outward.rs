@@ -1,4 +1,5 @@
-//! Datagrams that end at a router near by: they fill the line away from here, and nobody beyond that router gets them.
+//! Datagrams that end at a router near by: they fill the line away from here, and nobody beyond that router
+//! gets them.
 
 use super::echo::is_passing;
 use super::meter::{FIRST, Load, Meter, Pace, Shared};
@@ -18,9 +19,10 @@ const PORT: u16 = 9;
 /// How soon it is noticed that all is over.
 const NOTICE: Duration = Duration::from_millis(5);
 
-/// Sends datagrams towards an address that are thrown away after `hops` routers, so that the line away from here is full, at most so many bits per
-/// second. `growth` tells by how many ns an answer of that router takes longer than on the idle line. `round_trip_ns`: of an answer there. The
-/// meter counts what was sent, IP headers included.
+/// Sends datagrams towards an address that are thrown away after `hops` routers, so that the line away from
+/// here is full, at most so many bits per second. `growth` tells by how many ns an answer of that router
+/// takes longer than on the idle line. `round_trip_ns`: of an answer there. The meter counts what was sent,
+/// IP headers included.
 ///
 /// # Errors
 /// No way.

@@ -31,13 +31,15 @@ impl Page {
     /// It is one that we do not speak.
     pub fn parse(text: &str) -> Result<Option<Page>, Error> {
         if text.starts_with("https://") {
-            let why =
-                format!("`{text}`: https is not spoken here; name an http:// address, or a host that answers pings");
+            let why = format!(
+                "`{text}`: https is not spoken here; name an http:// address, or a host that answers pings"
+            );
             return Err(Error::Wrong(why));
         }
         let Some(rest) = text.strip_prefix("http://") else { return Ok(None) };
         let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let wrong = || Error::Wrong(format!("`{text}` is no address of a page: write http://HOST[:PORT]/PATH"));
+        let wrong =
+            || Error::Wrong(format!("`{text}` is no address of a page: write http://HOST[:PORT]/PATH"));
         let (host, port) = match server.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| wrong())?),
             _ => (server, 80),
@@ -50,12 +52,14 @@ impl Page {
     }
 }
 
-/// Downloads a page by so many connections at once, again and again. The meter counts what came, without TCP's and IP's headers.
+/// Downloads a page by so many connections at once, again and again. The meter counts what came, without
+/// TCP's and IP's headers.
 ///
 /// # Errors
 /// The server has no address.
 pub fn downloads(page: &Page, family: Family, connections: u32, began: Instant) -> Result<Load, Error> {
-    let address = *addresses(&page.host, family)?.first().ok_or_else(|| Error::Wrong("it has no address".into()))?;
+    let address =
+        *addresses(&page.host, family)?.first().ok_or_else(|| Error::Wrong("it has no address".into()))?;
     let to = SocketAddr::new(address, page.port);
     let mut load = Load::new(began);
     for _ in 0..connections {
@@ -79,7 +83,8 @@ fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &Meter) -> io::
     stream.set_read_timeout(Some(NOTICE))?;
     let agent = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
     let asked = format!(
-        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {agent}\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n",
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {agent}\r\nAccept-Encoding: identity\r\nConnection: \
+        close\r\n\r\n",
         page.path, page.host
     );
     stream.write_all(asked.as_bytes())?;
@@ -118,7 +123,8 @@ fn is_waiting(error: &io::Error) -> bool {
 
 /// Is it what was asked for?
 fn good(head: &[u8]) -> io::Result<()> {
-    let line = String::from_utf8_lossy(head.split(|octet| *octet == b'\r').next().unwrap_or_default()).into_owned();
+    let line =
+        String::from_utf8_lossy(head.split(|octet| *octet == b'\r').next().unwrap_or_default()).into_owned();
     match line.split(' ').nth(1) {
         Some("200") => Ok(()),
         Some(code) if code.starts_with('3') => {

@@ -12,7 +12,8 @@ pub(super) fn ask(target: &mut Target, sent_ns: u64) -> u64 {
     target.asked.len() as u64 - 1
 }
 
-/// Notes an answer that came at a time: how long it took. `None`: it came before, or is about nothing that was asked.
+/// Notes an answer that came at a time: how long it took. `None`: it came before, or is about nothing that
+/// was asked.
 pub(super) fn answered(target: &mut Target, which: Which, at_ns: u64) -> Option<u64> {
     let asked = find(target, which)?;
     if asked.took_ns.is_some() {
@@ -23,7 +24,8 @@ pub(super) fn answered(target: &mut Target, which: Which, at_ns: u64) -> Option<
     asked.took_ns
 }
 
-/// Notes when the driver got a request. False: that cannot be, so what the kernel numbers is not what we think it is.
+/// Notes when the driver got a request. False: that cannot be, so what the kernel numbers is not what we
+/// think it is.
 pub(super) fn left(target: &mut Target, number: u64, at_ns: u64) -> bool {
     let Some(asked) = find(target, Which::Number(number)) else { return false };
     let here = at_ns.checked_sub(asked.sent_ns);
@@ -52,7 +54,8 @@ pub(super) fn waits(target: &Target, since: u64) -> bool {
     recent.into_iter().any(|asked| asked.took_ns.is_none())
 }
 
-/// Leaves out the requests that may still be answered, since nobody waits for that any more: those sent at `since` or later that have none.
+/// Leaves out the requests that may still be answered, since nobody waits for that any more: those sent at
+/// `since` or later that have none.
 pub(super) fn forget_since(target: &mut Target, since: u64) {
     target.asked.retain(|asked| asked.took_ns.is_some() || asked.sent_ns < since);
 }
@@ -86,7 +89,8 @@ mod tests {
     #[test]
     fn answers_come_late_twice_and_in_any_order() {
         let mut target = asked(4);
-        let told = [(2, 25), (0, 27), (2, 30), (9, 31)].map(|(n, at)| answered(&mut target, Which::Number(n), at));
+        let told =
+            [(2, 25), (0, 27), (2, 30), (9, 31)].map(|(n, at)| answered(&mut target, Which::Number(n), at));
         assert_eq!(told, [Some(5), Some(27), None, None]);
         assert_eq!((took(&target), target.duplicates), (vec![Some(27), None, Some(5), None], 1));
     }
@@ -104,7 +108,8 @@ mod tests {
     fn a_request_leaves_after_it_was_sent_and_before_its_answer() {
         let mut target = asked(2);
         answered(&mut target, Which::Number(1), 15);
-        let told = [(0, 3), (1, 9), (1, 16), (7, 99), (1, 12)].map(|(number, at)| left(&mut target, number, at));
+        let told =
+            [(0, 3), (1, 9), (1, 16), (7, 99), (1, 12)].map(|(number, at)| left(&mut target, number, at));
         assert_eq!(told, [true, false, false, false, true]);
         assert_eq!(target.asked.iter().map(|asked| asked.here_ns).collect::<Vec<_>>(), [Some(3), Some(2)]);
     }

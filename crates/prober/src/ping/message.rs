@@ -48,7 +48,8 @@ pub(crate) enum Which {
     Sequence(u16),
 }
 
-/// Which request an echo message is about that begins with its type: an answer, or our request as somebody quotes it. `None`: none of ours.
+/// Which request an echo message is about that begins with its type: an answer, or our request as somebody
+/// quotes it. `None`: none of ours.
 pub(crate) fn echo(octets: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<Which> {
     let head = octets.get(..HEAD)?;
     if !kinds.contains(&head[0]) || head[1] != 0 {
@@ -77,7 +78,9 @@ pub(crate) enum Signed {
 
 /// Whose data this is.
 pub(crate) fn signed(data: &[u8], sign: Sign) -> Signed {
-    let Some(number) = data.get(8..SIGNED).and_then(|octets| octets.try_into().ok()) else { return Signed::TooShort };
+    let Some(number) = data.get(8..SIGNED).and_then(|octets| octets.try_into().ok()) else {
+        return Signed::TooShort;
+    };
     if data[..8] == sign.token.to_be_bytes() { Signed::Yes(u64::from_be_bytes(number)) } else { Signed::No }
 }
 
@@ -89,7 +92,8 @@ pub(crate) fn behind_ip(octets: &[u8]) -> &[u8] {
 
 /// The Internet checksum (RFC 1071).
 fn checksum(octets: &[u8]) -> u16 {
-    let words = octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).copied().map_or(0, u32::from));
+    let words =
+        octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).copied().map_or(0, u32::from));
     let mut sum: u32 = words.fold(0, |sum, word| {
         let sum = sum + word;
         (sum & 0xffff) + (sum >> 16)
@@ -140,7 +144,10 @@ mod tests {
         assert_eq!(echo(&answer, [0, 8], SIGN, true), Some(Which::Number(0x1_0002)));
         assert_eq!(echo(&message, [0, 0], SIGN, true), None, "a request is no answer");
         let other = Sign { identifier: 1, ..SIGN };
-        assert_eq!((echo(&answer, [0, 8], other, true), echo(&answer, [0, 8], other, false).is_some()), (None, true));
+        assert_eq!(
+            (echo(&answer, [0, 8], other, true), echo(&answer, [0, 8], other, false).is_some()),
+            (None, true)
+        );
         assert_eq!(echo(&answer, [0, 8], Sign { token: 1, ..SIGN }, true), None);
     }
 

@@ -24,7 +24,8 @@ pub use tidegate_measure::pinged::Way;
 use plan::{Shared, lock};
 
 impl Plan {
-    /// Asks a host as ping does: five times a second, until it is stopped. Of its addresses the first that this computer knows a way to is taken.
+    /// Asks a host as ping does: five times a second, until it is stopped. Of its addresses the first that
+    /// this computer knows a way to is taken.
     ///
     /// # Errors
     /// It has no address, or none that can be reached.
@@ -93,7 +94,8 @@ impl Pinger {
         self.shared.over.load(Ordering::Acquire)
     }
 
-    /// Asks no more and gives what was seen. Requests that may still be answered are left out, unless all were sent and waited for.
+    /// Asks no more and gives what was seen. Requests that may still be answered are left out, unless all
+    /// were sent and waited for.
     pub fn end(mut self) -> Seen {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {

@@ -48,7 +48,10 @@ impl Plan {
         let least = if root { SHORTEST_INTERVAL } else { LEAST_INTERVAL };
         if self.interval < least {
             let who = if root { "" } else { " (root may ask more often)" };
-            return Err(Error::Wrong(format!("the shortest interval is {} ms{who}", least.as_secs_f64() * 1e3)));
+            return Err(Error::Wrong(format!(
+                "the shortest interval is {} ms{who}",
+                least.as_secs_f64() * 1e3
+            )));
         }
         if self.size > message::MOST_DATA {
             return Err(Error::Wrong(format!("a request has at most {} octets of data", message::MOST_DATA)));

@@ -10,7 +10,8 @@ use std::time::Duration;
 use tidegate_measure::pinged::Target;
 use tidegate_sys::wait::Waiter;
 
-/// How long the last answers are waited for at least, and at most, ns. Between them: twice the slowest answer so far.
+/// How long the last answers are waited for at least, and at most, ns. Between them: twice the slowest answer
+/// so far.
 const PATIENCE: (u64, u64) = (2_000_000_000, 10_000_000_000);
 /// How soon it is noticed that nobody wants more.
 const NOTICE: u64 = 50_000_000;
@@ -43,7 +44,12 @@ impl Run {
             let interval_ns = u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX);
             // Spread over the interval: nobody's request waits for another's.
             let first = interval_ns / plans.len() as u64 * n as u64;
-            asked.push(One { socket, interval_ns, due: (plan.count != Some(0)).then_some(first), left: plan.count });
+            asked.push(One {
+                socket,
+                interval_ns,
+                due: (plan.count != Some(0)).then_some(first),
+                left: plan.count,
+            });
         }
         Ok(Run { clock: Clock::begin(), asked, sent: 0, slowest_ns: 0 })
     }
@@ -111,7 +117,9 @@ impl Run {
     fn send(&mut self, shared: &Shared) {
         for n in 0..self.asked.len() {
             let now = self.clock.now();
-            let Some(one) = self.asked.get_mut(n).filter(|one| one.due.is_some_and(|due| due <= now)) else { continue };
+            let Some(one) = self.asked.get_mut(n).filter(|one| one.due.is_some_and(|due| due <= now)) else {
+                continue;
+            };
             let mut seen = lock(shared);
             let Some(target) = seen.targets.get_mut(n) else { continue };
             let octets = one.socket.prepare(target.asked.len() as u64);
@@ -133,7 +141,8 @@ impl Run {
     /// Until when answers are waited for; `None`: no longer.
     fn give_up_at(&self, shared: &Shared, now: u64) -> Option<u64> {
         let seen = lock(shared);
-        let last = seen.targets.iter().filter_map(|target| target.asked.last()).map(|asked| asked.sent_ns).max()?;
+        let last =
+            seen.targets.iter().filter_map(|target| target.asked.last()).map(|asked| asked.sent_ns).max()?;
         let patience = self.patience();
         let until = last + patience;
         let waits = seen.targets.iter().any(|target| book::waits(target, now.saturating_sub(patience)));
@@ -180,7 +189,8 @@ impl Run {
 }
 
 impl One {
-    /// A request went: when the next is due. How many are passed over, because we are too late for them; as many more follow at the end.
+    /// A request went: when the next is due. How many are passed over, because we are too late for them; as
+    /// many more follow at the end.
     fn went(&mut self, now: u64) -> u64 {
         self.left = self.left.map(|left| left - 1);
         let Some(due) = self.due.filter(|_| self.left != Some(0)) else {

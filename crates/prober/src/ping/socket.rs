@@ -27,7 +27,8 @@ pub(super) struct Socket {
     size: u16,
     /// Is it whoever stands at a hop that is asked?
     of_hop: bool,
-    /// The requests whose departures the kernel is to tell, in its order: the number it gives the first, and our numbers. `None`: it does not tell.
+    /// The requests whose departures the kernel is to tell, in its order: the number it gives the first, and
+    /// our numbers. `None`: it does not tell.
     departing: Option<(u32, VecDeque<u64>)>,
     buffer: Vec<u8>,
 }
@@ -81,11 +82,14 @@ impl Socket {
         let v6 = plan.address.is_ipv6();
         let kind = match plan.way {
             Way::Icmp => Kind::Icmp(Icmp::open(plan.address).map_err(|why| refused(plan, why))?),
-            Way::Udp(port) => Kind::Udp(udp(SocketAddr::new(plan.address, port)).map_err(|why| refused(plan, why))?),
+            Way::Udp(port) => {
+                Kind::Udp(udp(SocketAddr::new(plan.address, port)).map_err(|why| refused(plan, why))?)
+            }
         };
         let token = RandomState::new().hash_one(0_u8);
         let sign = Sign { token, identifier: (token >> 48) as u16 };
-        let size = if matches!(kind, Kind::Udp(_)) { plan.size.max(message::SIGNED as u16) } else { plan.size };
+        let size =
+            if matches!(kind, Kind::Udp(_)) { plan.size.max(message::SIGNED as u16) } else { plan.size };
         let of_hop = plan.hop_limit.is_some();
         let mut socket = Socket { kind, v6, sign, size, of_hop, departing: None, buffer: vec![0; BUFFER] };
         socket.set_up(plan).map_err(Error::io(format!("prepare a socket for {}", plan.address)))?;
@@ -126,7 +130,8 @@ impl Socket {
     /// # Errors
     /// What the kernel says; the request has not gone.
     pub(super) fn ask(&mut self, number: u64, octets: &[u8]) -> io::Result<()> {
-        // An error that came back for an earlier request is told once to whoever sends next, who is then not served.
+        // An error that came back for an earlier request is told once to whoever sends next, who is then not
+        // served.
         if icmp::send(self, octets).is_err()
             && let Err(error) = icmp::send(self, octets)
         {
@@ -225,7 +230,8 @@ impl Socket {
         }
     }
 
-    /// Which request is quoted; `Some(None)`: one of ours, but too little of it to say which; `None`: none of ours.
+    /// Which request is quoted; `Some(None)`: one of ours, but too little of it to say which; `None`: none of
+    /// ours.
     #[expect(clippy::option_option, reason = "one of ours, and which, are two questions")]
     fn quoted(&self, octets: &[u8]) -> Option<Option<Which>> {
         match &self.kind {
@@ -241,7 +247,8 @@ impl Socket {
         }
     }
 
-    /// Our number of the departure that the kernel gives this one; it tells them in order, but may leave some out.
+    /// Our number of the departure that the kernel gives this one; it tells them in order, but may leave some
+    /// out.
     fn departed(&mut self, number: u32) -> Option<u64> {
         let (first, waiting) = self.departing.as_mut()?;
         let skipped = number.wrapping_sub(*first);
@@ -278,8 +285,10 @@ fn refused(plan: &Plan, why: io::Error) -> Error {
     match why.kind() {
         io::ErrorKind::PermissionDenied => Error::NotAllowed {
             what: "sending echo requests (ping)".to_owned(),
-            remedy: "Any of these allows it: as root `sysctl -w net.ipv4.ping_group_range='0 2147483647'` (for everybody, until the next start; it is for IPv6, \
-                     too); `setcap cap_net_raw+ep $(command -v tidegate)`; running as root. Or ask by UDP, which needs nothing: --udp"
+            remedy: "Any of these allows it: as root `sysctl -w net.ipv4.ping_group_range='0 2147483647'` \
+            (for everybody, until the next start; it is for IPv6, \
+                     too); `setcap cap_net_raw+ep $(command -v tidegate)`; running as root. Or ask by UDP, \
+                     which needs nothing: --udp"
                 .to_owned(),
         },
         _ if no_way(&why) => Error::NoWay { to: plan.address.to_string(), why },

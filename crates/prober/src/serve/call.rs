@@ -123,8 +123,15 @@ impl Answering<'_> {
                 let send = move || {
                     let Start { down, exchange, session, key, .. } = &start;
                     let (session, exchange) = (*session, *exchange);
-                    let sending =
-                        Sending { clock: &shared.clock, socket: &datagrams, to, stream: down, session, key, exchange };
+                    let sending = Sending {
+                        clock: &shared.clock,
+                        socket: &datagrams,
+                        to,
+                        stream: down,
+                        session,
+                        key,
+                        exchange,
+                    };
                     sending.send(|| over.load(Ordering::Relaxed) || shared.is_over())
                 };
                 Some(std::thread::Builder::new().name("sender".to_owned()).stack_size(STACK).spawn(send)?)
@@ -148,7 +155,8 @@ impl Answering<'_> {
             self.line.say(&Message::Alive { arrived })?;
         }
         let has_sent = running.sender.as_ref().is_none_or(JoinHandle::is_finished);
-        let has_heard = running.sent.is_some_and(|(at, quiet)| is_whole || now.saturating_sub(last.max(at)) > quiet);
+        let has_heard =
+            running.sent.is_some_and(|(at, quiet)| is_whole || now.saturating_sub(last.max(at)) > quiet);
         if has_sent && has_heard { self.tell() } else { Ok(()) }
     }
 

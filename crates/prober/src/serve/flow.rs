@@ -64,7 +64,8 @@ fn send(
         let info = socket::tcp_info(&stream)?;
         let at_ns = shared.clock.now() - began;
         block[..Sample::SEALED].copy_from_slice(&Sample { at_ns, ..sample(&info) }.write_sealed(&mut seal));
-        if at_ns > plan.length_ns.saturating_add(GRACE_NS) || !write_whole(shared, call, &mut stream, &block)? {
+        if at_ns > plan.length_ns.saturating_add(GRACE_NS) || !write_whole(shared, call, &mut stream, &block)?
+        {
             break;
         }
     }

@@ -62,7 +62,8 @@ impl Server {
     /// Opens the doors.
     ///
     /// # Errors
-    /// A port is taken, an address not ours. That this machine lacks one of the families is none, if it was not asked for.
+    /// A port is taken, an address not ours. That this machine lacks one of the families is none, if it was
+    /// not asked for.
     pub fn start(serving: &Serving) -> io::Result<Server> {
         let everywhere = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let sessions = Sessions::new(serving.token.clone(), serving.quotas).with_controls(loaded_controls());
@@ -116,7 +117,8 @@ impl Drop for Server {
     }
 }
 
-/// The congestion controls that are loaded: naming another to the kernel would have it load a module because a client said so.
+/// The congestion controls that are loaded: naming another to the kernel would have it load a module because
+/// a client said so.
 fn loaded_controls() -> Vec<String> {
     let known = std::fs::read_to_string(LOADED_CONTROLS).unwrap_or_default();
     known.split_whitespace().map(str::to_owned).collect()
@@ -141,7 +143,12 @@ fn take_calls(shared: &Arc<Shared>, listener: &TcpListener, datagrams: &Arc<Data
     }
 }
 
-fn let_in(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, datagrams: &Arc<Datagrams>) -> io::Result<()> {
+fn let_in(
+    shared: &Arc<Shared>,
+    stream: TcpStream,
+    from: SocketAddr,
+    datagrams: &Arc<Datagrams>,
+) -> io::Result<()> {
     let (draw, number) = (chance::octets::<DRAW>()?, u32::from_be_bytes(chance::octets()?));
     let Ok(call) = shared.sessions().call(shared.clock.now(), from.ip(), draw, number) else { return Ok(()) };
     let (own, datagrams) = (Arc::clone(shared), Arc::clone(datagrams));
@@ -174,7 +181,8 @@ fn take_packets(shared: &Shared, socket: &Datagrams) {
         let mut sessions = shared.sessions();
         let took = socket.receive(&mut room, |packet| {
             let stamp = clock.stamped(packet.stamp);
-            if let Heard::Answer(header) = sessions.datagram(clock.now(), packet.from, packet.octets, stamp, packet.ds)
+            if let Heard::Answer(header) =
+                sessions.datagram(clock.now(), packet.from, packet.octets, stamp, packet.ds)
             {
                 answers.push((packet.from, header, packet.octets.len()));
             }

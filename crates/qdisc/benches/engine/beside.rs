@@ -111,7 +111,8 @@ pub(crate) fn run() {
         Err(reason) => return println!("beside rte_sched: skipped, {reason}"),
     };
     println!(
-        "ns per packet: medians of {ROUNDS} rounds in turns; their time divided by ours, of good and of median pieces"
+        "ns per packet: medians of {ROUNDS} rounds in turns; their time divided by ours, of good and of \
+        median pieces"
     );
     println!("{:28} {:>16} {:>14} {:>16} {:>12}", "", "DPDK rte_sched", "tidegate", "ratio, good", "median");
     for case in CASES.iter().filter(|case| case.name.starts_with("pipes")) {

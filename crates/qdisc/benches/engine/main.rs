@@ -1,11 +1,13 @@
 //! Nanoseconds per packet through the engine, in and out, with a steady backlog.
 //!
-//! `cargo bench -p tidegate-qdisc [-- PART-OF-A-NAME]`, or `-- --count PACKETS NAME given|single|parsed`, which runs one tree for so many
-//! packets: for a profiler or a counter of instructions (`valgrind --tool=callgrind --toggle-collect='*steady*'`).
+//! `cargo bench -p tidegate-qdisc [-- PART-OF-A-NAME]`, or `-- --count PACKETS NAME given|single|parsed`,
+//! which runs one tree for so many packets: for a profiler or a counter of instructions (`valgrind
+//! --tool=callgrind --toggle-collect='*steady*'`).
 //!
 //! `-- beside` runs only the comparison with DPDK, which the table ends with where DPDK is installed.
 //!
-//! The time is taken over pieces of 4,096 packets, short against a time slice, so that other work on the machine shows in few of them.
+//! The time is taken over pieces of 4,096 packets, short against a time slice, so that other work on the
+//! machine shows in few of them.
 // A benchmark is the one place here that looks at a clock.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
@@ -50,7 +52,9 @@ fn measure(case: &Case, arrival: Arrival) -> (f64, f64, f64) {
 }
 
 fn count(words: &[String]) {
-    let [packets, name, arrival, ..] = words else { return eprintln!("--count PACKETS NAME given|single|parsed") };
+    let [packets, name, arrival, ..] = words else {
+        return eprintln!("--count PACKETS NAME given|single|parsed");
+    };
     let arrival = match arrival.as_str() {
         "parsed" => Arrival::Parsed,
         "single" => Arrival::Single,
@@ -79,7 +83,8 @@ fn main() {
         return beside::run();
     }
     println!(
-        "ns per packet, in and out: best and median     in batches      one by one          parsed   heap bytes per leaf"
+        "ns per packet, in and out: best and median     in batches      one by one          parsed   heap \
+        bytes per leaf"
     );
     for case in CASES.iter().filter(|case| chosen(case, &words)) {
         let given = measure(case, Arrival::Given);

@@ -1,4 +1,5 @@
-//! Trees under a steady load: a backlog that stays, each packet that leaves replaced by one for a random leaf and flow.
+//! Trees under a steady load: a backlog that stays, each packet that leaves replaced by one for a random leaf
+//! and flow.
 
 #![allow(unreachable_pub)] // shared with a test
 
@@ -134,13 +135,43 @@ pub const CASES: &[Case] = &[
         build: |rig, _| rig.root("fq_codel", None),
     },
     Case { name: "cake, 100 flows", leaves: 1, flows: 100, backlog: 400, build: cake },
-    Case { name: "htb, 1 leaf, pfifo", leaves: 1, flows: 1, backlog: 256, build: |rig, c| htb(rig, c, 1, 10) },
-    Case { name: "htb, 16 leaves, pfifo", leaves: 16, flows: 1, backlog: 16, build: |rig, c| htb(rig, c, 1, 10) },
-    Case { name: "htb, 4096 leaves, pfifo", leaves: 4096, flows: 1, backlog: 8, build: |rig, c| htb(rig, c, 1, 10) },
-    Case { name: "htb, 16 borrowing, pfifo", leaves: 16, flows: 1, backlog: 16, build: |rig, c| htb(rig, c, 1, -2) },
+    Case {
+        name: "htb, 1 leaf, pfifo",
+        leaves: 1,
+        flows: 1,
+        backlog: 256,
+        build: |rig, c| htb(rig, c, 1, 10),
+    },
+    Case {
+        name: "htb, 16 leaves, pfifo",
+        leaves: 16,
+        flows: 1,
+        backlog: 16,
+        build: |rig, c| htb(rig, c, 1, 10),
+    },
+    Case {
+        name: "htb, 4096 leaves, pfifo",
+        leaves: 4096,
+        flows: 1,
+        backlog: 8,
+        build: |rig, c| htb(rig, c, 1, 10),
+    },
+    Case {
+        name: "htb, 16 borrowing, pfifo",
+        leaves: 16,
+        flows: 1,
+        backlog: 16,
+        build: |rig, c| htb(rig, c, 1, -2),
+    },
     Case { name: "htb, 16 leaves, fq_codel", leaves: 16, flows: 4, backlog: 16, build: htb_fq_codel },
     Case { name: "htb, 4096 leaves, fq_codel", leaves: 4096, flows: 4, backlog: 8, build: htb_fq_codel },
-    Case { name: "htb, 1024 x 16, pfifo", leaves: 16384, flows: 1, backlog: 2, build: |rig, c| htb(rig, c, 16, 10) },
+    Case {
+        name: "htb, 1024 x 16, pfifo",
+        leaves: 16384,
+        flows: 1,
+        backlog: 2,
+        build: |rig, c| htb(rig, c, 16, 10),
+    },
     Case { name: "pipes, 1 x 16", leaves: 1, flows: 16, backlog: 512, build: pipes },
     Case { name: "pipes, 1024 x 16", leaves: 1024, flows: 16, backlog: 32, build: pipes },
     Case { name: "pipes, 4096 x 16", leaves: 4096, flows: 16, backlog: 16, build: pipes },
@@ -205,8 +236,10 @@ impl Rig {
 
     /// Filters for each leaf: u32 on the destination port for a few, firewall marks for many.
     fn filters(&mut self, case: &Case) {
-        let flat =
-            matches!(case.name.split([',', ' ']).next(), Some("pfifo" | "tbf" | "sfq" | "codel" | "fq_codel" | "cake"));
+        let flat = matches!(
+            case.name.split([',', ' ']).next(),
+            Some("pfifo" | "tbf" | "sfq" | "codel" | "fq_codel" | "cake")
+        );
         if flat {
             return;
         }
@@ -215,7 +248,11 @@ impl Rig {
             let (kind, handle, params) = if case.leaves <= 16 {
                 let port = U32Key { value: 5000 + leaf, mask: 0xffff, offset: 20, offset_mask: 0 };
                 let udp = U32Key { value: 0x11_0000, mask: 0xff_0000, offset: 8, offset_mask: 0 };
-                ("u32", 0, FilterParams::U32(U32Params { classid, keys: vec![udp, port], ..U32Params::default() }))
+                (
+                    "u32",
+                    0,
+                    FilterParams::U32(U32Params { classid, keys: vec![udp, port], ..U32Params::default() }),
+                )
             } else {
                 ("fw", leaf + 1, FilterParams::Fw(FwParams { classid, ..FwParams::default() }))
             };
@@ -264,7 +301,8 @@ impl Rig {
 
     fn class(&mut self, parent: Handle, classid: Handle, params: ClassParams) {
         let (kind, params) = (None, Some(params));
-        let op = ClassOp { verb: Verb::Add, dev: "bench".into(), parent, classid, kind, params, estimator: None };
+        let op =
+            ClassOp { verb: Verb::Add, dev: "bench".into(), parent, classid, kind, params, estimator: None };
         let result = self.shaper.class_op(self.now, &mut self.pool, &mut self.draws, &op);
         assert!(result.is_ok(), "class {op:?}: {result:?}");
     }
@@ -292,7 +330,9 @@ impl Rig {
         self.pool.release(pkt);
         let mut meta = Meta::of(&sort.head, LEN);
         (meta.mark, meta.priority) = (sort.mark, sort.priority);
-        let Some(pkt) = self.pool.insert(meta, sort.head.clone()) else { unreachable!("one was just released") };
+        let Some(pkt) = self.pool.insert(meta, sort.head.clone()) else {
+            unreachable!("one was just released")
+        };
         pkt
     }
 
@@ -385,8 +425,9 @@ fn drr(rig: &mut Rig, case: &Case) {
     }
 }
 
-/// A link class, then leaves in groups of `fanout` (1: all under the link). A leaf's rate is its share of the load times `share`, or
-/// divided by it when negative: with less than its share it borrows most of the time, and its mode changes all the time.
+/// A link class, then leaves in groups of `fanout` (1: all under the link). A leaf's rate is its share of the
+/// load times `share`, or divided by it when negative: with less than its share it borrows most of the time,
+/// and its mode changes all the time.
 fn htb(rig: &mut Rig, case: &Case, fanout: u32, share: i64) {
     let load = u64::from(LEN) * 1_000_000_000 / STEP.0;
     let fair = load / u64::from(case.leaves);
@@ -438,7 +479,12 @@ fn shares(rig: &mut Rig, case: &Case) {
     let rate = Rate((10 * u64::from(LEN) * 1_000_000_000 / STEP.0 / u64::from(case.leaves)).min(LINK.0));
     for share in 0..SHARES {
         rig.class(ROOT, leaf_class(share), ClassParams::Drr(DrrClassParams::default()));
-        rig.qdisc(leaf_class(share), share_handle(share), "htb", Some(QdiscParams::Htb(HtbParams::default())));
+        rig.qdisc(
+            leaf_class(share),
+            share_handle(share),
+            "htb",
+            Some(QdiscParams::Htb(HtbParams::default())),
+        );
         let top = share_handle(share).class(0xfff0);
         rig.class(Handle::ROOT, top, htb_class(LINK, 4 * LEN));
         for leaf in (share..case.leaves).step_by(SHARES as usize) {
@@ -466,13 +512,14 @@ fn turns_handle(pipe: u32) -> Handle {
     Handle::new(0x4000 + pipe as u16, 0)
 }
 
-/// The priority of a packet for a queue of a pipe: a small number for a band of its own, a class of the last band's drr otherwise.
+/// The priority of a packet for a queue of a pipe: a small number for a band of its own, a class of the last
+/// band's drr otherwise.
 fn queue_in_pipe(pipe: u32, queue: u32) -> u32 {
     if queue < STRICT { queue + 1 } else { turns_handle(pipe).class((queue - STRICT + 1) as u16).0 }
 }
 
-/// A link and its pipes, each with two buckets; in each pipe 12 bands of strict priority and a 13th of four classes by turns: the tree
-/// that rte_sched has. The mark names the pipe.
+/// A link and its pipes, each with two buckets; in each pipe 12 bands of strict priority and a 13th of four
+/// classes by turns: the tree that rte_sched has. The mark names the pipe.
 fn pipes(rig: &mut Rig, case: &Case) {
     htb_of(rig, case, 1, LINK, 1_000_000);
     rig.filter(0, "fw", None);

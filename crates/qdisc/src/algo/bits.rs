@@ -11,7 +11,8 @@ const HEIGHT: usize = 4;
 /// A set of numbers below its size.
 #[derive(Clone, Debug, Default)]
 pub struct BitTree {
-    /// First a bit per number, then for each further level a bit per word of the one below; the last level has one word.
+    /// First a bit per number, then for each further level a bit per word of the one below; the last level
+    /// has one word.
     words: Vec<u64>,
     /// Where each level begins.
     start: [u32; HEIGHT],

@@ -1,4 +1,5 @@
-//! Lists of table entries, strung by index: append, take the head, take from the middle, all in constant time.
+//! Lists of table entries, strung by index: append, take the head, take from the middle, all in constant
+//! time.
 
 const NIL: u32 = u32::MAX;
 

@@ -208,7 +208,8 @@ mod tests {
             let (mut hash, mut model, mut free) = (ClassHash::default(), BTreeMap::new(), Vec::new());
             for n in 0..400_u32 {
                 // Rows of numbers with gaps, and indices that are used again, as qdiscs give them.
-                let minor = if draws.next().is_multiple_of(8) { (draws.next() % 300) as u16 } else { n as u16 };
+                let minor =
+                    if draws.next().is_multiple_of(8) { (draws.next() % 300) as u16 } else { n as u16 };
                 let id = qdisc.class(minor);
                 if let Some(index) = model.remove(&id) {
                     hash.remove(id);

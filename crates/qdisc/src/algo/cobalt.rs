@@ -1,8 +1,10 @@
-//! COBALT: CoDel and BLUE together, as CAKE judges each of its flows (the CAKE paper, LANMAN 2018, section III.B; RFC 8289).
+//! COBALT: CoDel and BLUE together, as CAKE judges each of its flows (the CAKE paper, LANMAN 2018, section
+//! III.B; RFC 8289).
 //!
-//! CoDel's law in nanoseconds with a reciprocal square root of 32 bits. Unlike the original it does not forget an episode at once: while
-//! a flow keeps its delay, the count goes down by one for every interval of the law that passes. BLUE stands beside it for flows that do
-//! not respond: a probability that rises when the whole memory is full and this flow fills most of it, and sinks when its queue runs empty.
+//! CoDel's law in nanoseconds with a reciprocal square root of 32 bits. Unlike the original it does not
+//! forget an episode at once: while a flow keeps its delay, the count goes down by one for every interval of
+//! the law that passes. BLUE stands beside it for flows that do not respond: a probability that rises when
+//! the whole memory is full and this flow fills most of it, and sinks when its queue runs empty.
 
 use tidegate_packet::Time;
 
@@ -10,7 +12,8 @@ use tidegate_packet::Time;
 const RISE: u32 = 1 << 24;
 const SINK: u32 = 1 << 20;
 
-/// For counts below this the reciprocal square root is kept ready: Newton's method converges too slowly where it changes most.
+/// For counts below this the reciprocal square root is kept ready: Newton's method converges too slowly where
+/// it changes most.
 const READY: usize = 16;
 
 /// `ROOTS[n]` = 2^32 / sqrt(n), as four steps of Newton's method from the one before give it.
@@ -52,7 +55,8 @@ pub struct Params {
 
 /// One flow's memory.
 ///
-/// A fresh flow's root is 0, not 1: its first signal comes without the interval that others are given, as in Linux.
+/// A fresh flow's root is 0, not 1: its first signal comes without the interval that others are given, as in
+/// Linux.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State {
     /// When the next signal is due, ns; while there is no count, until when the flow counts as active.
@@ -87,7 +91,8 @@ pub trait Judged {
 }
 
 impl State {
-    /// The whole memory is full and a packet of this flow makes room; tells whether the flow counts as unresponsive from now on.
+    /// The whole memory is full and a packet of this flow makes room; tells whether the flow counts as
+    /// unresponsive from now on.
     pub fn full(&mut self, params: &Params, now: Time) -> bool {
         let mut begins = false;
         if self.blue_is_due(params, now) {
@@ -116,8 +121,16 @@ impl State {
         ends
     }
 
-    /// Judges a packet that waited for `sojourn` nanoseconds; `bulk` flows are charged for what is dropped (0: nobody is).
-    pub fn judge(&mut self, params: &Params, now: Time, sojourn: u64, bulk: u32, packet: &mut impl Judged) -> Verdict {
+    /// Judges a packet that waited for `sojourn` nanoseconds; `bulk` flows are charged for what is dropped
+    /// (0: nobody is).
+    pub fn judge(
+        &mut self,
+        params: &Params,
+        now: Time,
+        sojourn: u64,
+        bulk: u32,
+        packet: &mut impl Judged,
+    ) -> Verdict {
         let mut since_due = self.since_due(now);
         let mut due = self.count > 0 && since_due >= 0;
         self.look_at(params, now, sojourn, bulk);
@@ -191,7 +204,8 @@ impl State {
         self.drop_next = self.law(self.drop_next, params);
     }
 
-    /// The next signal after `t`: an interval divided by the square root of the count. The interval has 32 bits there.
+    /// The next signal after `t`: an interval divided by the square root of the count. The interval has 32
+    /// bits there.
     fn law(&self, t: u64, params: &Params) -> u64 {
         t + ((u64::from(params.interval as u32) * u64::from(self.root)) >> 32)
     }

@@ -1,9 +1,10 @@
 //! Controlled delay (Nichols and Jacobson; RFC 8289) in Linux's fixed-point arithmetic.
 //!
-//! A queue is judged by the time its packets wait (sojourn), measured when they leave. If it has been above `target` for a whole
-//! `interval`, one packet is dropped (or marked), and then more at intervals that shrink with the square root of their number, until
-//! the sojourn time falls below `target` again. Times are in units of 1024 ns and wrap at 32 bits; the reciprocal square root is kept
-//! in 16 bits and improved by one Newton step per drop, which makes the second spacing 50 ms where the formula says 71.
+//! A queue is judged by the time its packets wait (sojourn), measured when they leave. If it has been above
+//! `target` for a whole `interval`, one packet is dropped (or marked), and then more at intervals that shrink
+//! with the square root of their number, until the sojourn time falls below `target` again. Times are in
+//! units of 1024 ns and wrap at 32 bits; the reciprocal square root is kept in 16 bits and improved by one
+//! Newton step per drop, which makes the second spacing 50 ms where the formula says 71.
 
 use tidegate_policy::dump::CodelStats;
 
@@ -16,7 +17,8 @@ pub struct Params {
     pub interval: u32,
     /// Packets that waited longer are marked; [`Params::OFF`]: none.
     pub ce_threshold: u32,
-    /// Restricts `ce_threshold` to packets whose DS field under the mask has the value: (value, mask); mask 0 = all.
+    /// Restricts `ce_threshold` to packets whose DS field under the mask has the value: (value, mask); mask 0
+    /// = all.
     pub ce_selector: (u8, u8),
     /// Packets that can carry a CE mark get one instead of being dropped.
     pub ecn: bool,
@@ -73,7 +75,15 @@ pub struct State {
 impl Default for State {
     /// As a queue begins. The reciprocal is 0 until the first episode sets it.
     fn default() -> State {
-        State { count: 0, lastcount: 0, dropping: false, reciprocal: 0, first_above: 0, drop_next: 0, ldelay: 0 }
+        State {
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+            reciprocal: 0,
+            first_above: 0,
+            drop_next: 0,
+            ldelay: 0,
+        }
     }
 }
 
@@ -205,7 +215,13 @@ impl State {
         self.drop_next = self.law(now, params.interval);
     }
 
-    fn threshold_mark<Q: Queue>(&self, params: &Params, counts: &mut Counts, queue: &mut Q, packet: &Q::Packet) {
+    fn threshold_mark<Q: Queue>(
+        &self,
+        params: &Params,
+        counts: &mut Counts,
+        queue: &mut Q,
+        packet: &Q::Packet,
+    ) {
         if !before(params.ce_threshold, self.ldelay) {
             return;
         }
@@ -304,13 +320,14 @@ mod tests {
         assert_eq!([1513, 1514, 1515].map(above), [false, false, true]);
     }
 
-    /// An episode that begins less than 16 intervals after the last drop was due goes on at its rate; a later one begins
-    /// anew (Linux's reading of RFC 8289, section 5.5).
+    /// An episode that begins less than 16 intervals after the last drop was due goes on at its rate; a later
+    /// one begins anew (Linux's reading of RFC 8289, section 5.5).
     #[test]
     fn an_episode_remembers_the_last_for_sixteen_intervals() {
         let params = Params::new(1514);
         let count_after = |intervals: u32, more: u32| {
-            let mut state = State { count: 10, lastcount: 4, drop_next: 77, reciprocal: 20_000, ..State::default() };
+            let mut state =
+                State { count: 10, lastcount: 4, drop_next: 77, reciprocal: 20_000, ..State::default() };
             state.enter(&params, 77 + intervals * params.interval + more);
             (state.count, state.lastcount)
         };

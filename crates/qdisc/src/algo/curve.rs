@@ -1,7 +1,8 @@
 //! Service curves of two straight pieces (Stoica, Zhang and Ng, SIGCOMM 1997), in Linux's fixed point.
 //!
-//! Time runs in ticks of 64 ns, service in bytes. A slope is kept twice, as bytes per tick and as ticks per byte, both rounded up, so
-//! that going one way and back loses what Linux loses. Sums wrap: a piece of slope 0 never brings a byte, and its "never" is a number.
+//! Time runs in ticks of 64 ns, service in bytes. A slope is kept twice, as bytes per tick and as ticks per
+//! byte, both rounded up, so that going one way and back loses what Linux loses. Sums wrap: a piece of slope
+//! 0 never brings a byte, and its "never" is a number.
 
 use tidegate_policy::ServiceCurve;
 
@@ -132,8 +133,9 @@ impl Curve {
         self.y.wrapping_add(rise).wrapping_add(second.bytes_in(ticks - span))
     }
 
-    /// Becomes the lesser of itself and `shape` begun at `x` with `y` bytes done: what a class may claim after an idle time, as the
-    /// paper's equations (7) and (12) say. Both have the same slopes, so the result has two pieces again.
+    /// Becomes the lesser of itself and `shape` begun at `x` with `y` bytes done: what a class may claim
+    /// after an idle time, as the paper's equations (7) and (12) say. Both have the same slopes, so the
+    /// result has two pieces again.
     pub fn at_most(&mut self, shape: &Shape, x: u64, y: u64) {
         let done = self.done_by(x);
         if shape.is_convex() {
@@ -173,8 +175,11 @@ mod tests {
     /// V-A4: the conversions of the reference.
     #[test]
     fn v_a4_slopes_and_spans() {
-        let slopes: Vec<(u64, u64)> =
-            [1_000_000, 10_000_000, 64_000].iter().map(|bits| line(*bits).second).map(|s| (s.bytes, s.ticks)).collect();
+        let slopes: Vec<(u64, u64)> = [1_000_000, 10_000_000, 64_000]
+            .iter()
+            .map(|bits| line(*bits).second)
+            .map(|s| (s.bytes, s.ticks))
+            .collect();
         assert_eq!(slopes, [(134_218, 2_048_000), (1_342_178, 204_800), (8_590, 32_000_000)]);
         // 1500 bytes at 1 Mbit/s take 12 ms; a span of 10 ms has 156,250 ticks and comes back as it was.
         assert_eq!(Curve::from(&line(1_000_000), 0, 0).time_of(1500), 187_500);
@@ -193,7 +198,8 @@ mod tests {
 
     #[test]
     fn after_an_idle_time_the_lesser_curve_holds() {
-        // Concave: 1000 bytes fast, then slow. Long idle: the old curve is far above, the burst is granted anew.
+        // Concave: 1000 bytes fast, then slow. Long idle: the old curve is far above, the burst is granted
+        // anew.
         let shape = Shape::new(&ServiceCurve { m1: 1_000_000, d_us: 1000, m2: 1000 });
         let old = Curve::from(&shape, 0, 0);
         let mut fresh = old;
@@ -209,12 +215,15 @@ mod tests {
         assert_eq!(met.done_by(TICKS / 2), 1000);
         for ms in 501..600 {
             let (x, least) = (ms * TICKS / 1000, old.done_by(ms * TICKS / 1000));
-            assert!(met.done_by(x).abs_diff(least.min(Curve::from(&shape, TICKS / 2, 1000).done_by(x))) <= 1, "{ms}");
+            assert!(
+                met.done_by(x).abs_diff(least.min(Curve::from(&shape, TICKS / 2, 1000).done_by(x))) <= 1,
+                "{ms}"
+            );
         }
     }
 
-    /// A class that comes back while its old curve is still on its first piece: the lesser of both all along, before the
-    /// old one's bend and behind it.
+    /// A class that comes back while its old curve is still on its first piece: the lesser of both all along,
+    /// before the old one's bend and behind it.
     #[test]
     fn before_the_bend_the_lesser_curve_holds_too() {
         let shape = Shape::new(&ServiceCurve { m1: 1_000_000, d_us: 1000, m2: 1000 });

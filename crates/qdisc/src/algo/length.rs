@@ -12,7 +12,9 @@ pub fn adjusted_size(stab: &SizeTable, len: u32) -> u32 {
     let entries = stab.data.len();
     let cost = match stab.data.get(slot) {
         Some(cost) => u64::from(*cost),
-        None => u64::from(stab.data[entries - 1]) * (slot / entries) as u64 + u64::from(stab.data[slot % entries]),
+        None => {
+            u64::from(stab.data[entries - 1]) * (slot / entries) as u64 + u64::from(stab.data[slot % entries])
+        }
     };
     ((cost << stab.size_log) as u32).max(1)
 }

@@ -1,8 +1,9 @@
-//! Entries in order of a key, first come first among equals; and the least value of the first ones, or of all, at once.
+//! Entries in order of a key, first come first among equals; and the least value of the first ones, or of
+//! all, at once.
 //!
-//! A treap: a search tree over the keys that is a heap over a scramble of the slots' numbers, so it is as balanced as chance makes it
-//! and the same on any machine. Each node knows the least value below it. Many trees share one table, because an entry stands in one
-//! tree only.
+//! A treap: a search tree over the keys that is a heap over a scramble of the slots' numbers, so it is as
+//! balanced as chance makes it and the same on any machine. Each node knows the least value below it. Many
+//! trees share one table, because an entry stands in one tree only.
 
 use alloc::vec::Vec;
 
@@ -64,7 +65,8 @@ impl Orders {
 
     fn insert_as(&mut self, tree: &mut Ordered, at: u32, key: u64, arrival: u64, value: u64) {
         self.reserve(at as usize + 1);
-        self.entries[at as usize] = Entry { key, arrival, value, least: value, left: NIL, right: NIL, inside: true };
+        self.entries[at as usize] =
+            Entry { key, arrival, value, least: value, left: NIL, right: NIL, inside: true };
         let (before, after) = self.split(tree.root, (key, arrival));
         let front = self.join(before, at);
         tree.root = self.join(front, after);
@@ -137,7 +139,8 @@ impl Orders {
                 continue;
             }
             // All on the left count, and come first.
-            let better = |value: u64, best: &Option<(u64, u32, bool)>| best.is_none_or(|(least, ..)| value < least);
+            let better =
+                |value: u64, best: &Option<(u64, u32, bool)>| best.is_none_or(|(least, ..)| value < least);
             if entry.left != NIL && better(self.least_below(entry.left), &best) {
                 best = Some((self.least_below(entry.left), entry.left, true));
             }
@@ -274,7 +277,8 @@ mod tests {
             assert_eq!(orders.least(tree), list.iter().map(|entry| entry.3).min());
             let within = list.iter().find(|entry| entry.3 <= limit).map(|entry| entry.2);
             assert_eq!(orders.first_within(tree, limit), within);
-            let least = list.iter().filter(|entry| entry.0 <= limit).min_by_key(|entry| entry.3).map(|entry| entry.2);
+            let least =
+                list.iter().filter(|entry| entry.0 <= limit).min_by_key(|entry| entry.3).map(|entry| entry.2);
             assert_eq!(orders.least_up_to(tree, limit), least);
         }
     }

@@ -1,9 +1,10 @@
 //! The law of PIE (RFC 8033), shared by pie and fq_pie.
 //!
-//! A probability of dropping is kept such that the queue's delay comes to its target: at every update it moves by the delay's distance
-//! from the target and by its growth. Arrivals are dropped with that probability, but not in the first moments of a burst, not from a
-//! short queue, and never much earlier or later than on average: the probabilities since the last drop are summed. The delay is that
-//! of the packet sent last, or it is taken from the backlog and a measured rate. Times are psched ticks, 64 ns.
+//! A probability of dropping is kept such that the queue's delay comes to its target: at every update it
+//! moves by the delay's distance from the target and by its growth. Arrivals are dropped with that
+//! probability, but not in the first moments of a burst, not from a short queue, and never much earlier or
+//! later than on average: the probabilities since the last drop are summed. The delay is that of the packet
+//! sent last, or it is taken from the backlog and a measured rate. Times are psched ticks, 64 ns.
 
 use tidegate_packet::{Draws, Time};
 use tidegate_policy::PieParams;
@@ -101,8 +102,18 @@ impl State {
     }
 
     /// Is an arrival of `len` bytes to be dropped, when `backlog` bytes wait?
-    pub fn drops(&mut self, params: &Params, draws: &mut dyn Draws, backlog: u32, len: u32, mtu: u32) -> bool {
-        if self.burst > 0 || self.delay < params.target / 2 && self.probability < CERTAIN / 5 || backlog < 2 * mtu {
+    pub fn drops(
+        &mut self,
+        params: &Params,
+        draws: &mut dyn Draws,
+        backlog: u32,
+        len: u32,
+        mtu: u32,
+    ) -> bool {
+        if self.burst > 0
+            || self.delay < params.target / 2 && self.probability < CERTAIN / 5
+            || backlog < 2 * mtu
+        {
             return false;
         }
         let probability = if params.bytemode && len <= mtu {
@@ -145,7 +156,8 @@ impl State {
         self.burst = self.burst.saturating_sub(since_last);
     }
 
-    /// Takes a sent packet into the measurement of the rate; tells how long the measurement took when this one ends it.
+    /// Takes a sent packet into the measurement of the rate; tells how long the measurement took when this
+    /// one ends it.
     fn measure(&mut self, now: u64, len: u32, backlog: u32) -> Option<u64> {
         if backlog >= MEASURED_BYTES && self.measured.is_none() {
             (self.since, self.measured) = (Some(now), Some(0));
@@ -248,7 +260,8 @@ mod tests {
         State { probability, delay: 20_000_000 >> 6, burst: 0, ..State::default() }
     }
 
-    /// V-E3. RFC 8033, 5.1: no drop comes before the probabilities since the last sum to 0.85, none is missing when they come to 8.5.
+    /// V-E3. RFC 8033, 5.1: no drop comes before the probabilities since the last sum to 0.85, none is
+    /// missing when they come to 8.5.
     #[test]
     fn drops_are_neither_too_close_nor_too_far_apart() {
         let (mut state, mut draws) = (busy(CERTAIN / 100), Seeded::new(3));
@@ -265,13 +278,15 @@ mod tests {
         assert!((mean / 184.1 - 1.0).abs() <= 0.03, "84 packets of grace and 100 of chance, not {mean}");
         extern crate std;
         std::println!(
-            "validation: Queueing theory and hashing | V-E3 | PIE: mean gap between drops, p = 0.01 | 184.1 ± 3 %, 85 to 851 | {mean:.1} | within | RFC 8033"
+            "validation: Queueing theory and hashing | V-E3 | PIE: mean gap between drops, p = 0.01 | 184.1 \
+            ± 3 %, 85 to 851 | {mean:.1} | within | RFC 8033"
         );
     }
 
     #[test]
     fn short_queues_bursts_and_short_delays_are_spared() {
-        let drops = |state: State, backlog| state.clone().drops(&PARAMS, &mut Seeded::new(1), backlog, 1000, 1514);
+        let drops =
+            |state: State, backlog| state.clone().drops(&PARAMS, &mut Seeded::new(1), backlog, 1000, 1514);
         let certain = || State { sum: CERTAIN / 2 * 17, ..busy(CERTAIN / 6) };
         let spared = [
             drops(certain(), 3027),
@@ -281,8 +296,8 @@ mod tests {
         assert_eq!((spared, drops(certain(), 3028)), ([false; 3], true));
     }
 
-    /// While nothing waits the probability sinks by a 64th at each update, whatever the weights; while the delay is not
-    /// known, or there is one, it does not.
+    /// While nothing waits the probability sinks by a 64th at each update, whatever the weights; while the
+    /// delay is not known, or there is one, it does not.
     #[test]
     fn an_idle_queue_forgets_slowly() {
         let params = Params { alpha: 0, beta: 0, ..PARAMS };
@@ -295,7 +310,8 @@ mod tests {
         assert_eq!([after(1, 0, 0), after(0, 1, 0), after(0, 0, 1000)], [0, 0, 0]);
     }
 
-    /// The steps of the probability: by its own size, at most 2 per cent at once, and 2 more when the delay is long.
+    /// The steps of the probability: by its own size, at most 2 per cent at once, and 2 more when the delay
+    /// is long.
     #[test]
     fn updates_move_the_probability_by_delay_and_growth() {
         let after = |probability: u64, delay_ms: u64, old_ms: u64| {

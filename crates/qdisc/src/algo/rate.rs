@@ -1,7 +1,7 @@
 //! The rate estimator (`estimator` on tc's command line): how fast a qdisc or class sent lately.
 //!
-//! Every interval, of 2^n quarter seconds, what was sent in it becomes a rate, and the average moves by 1/2^ewma of its distance
-//! to that rate. Averages are scaled by 2^8.
+//! Every interval, of 2^n quarter seconds, what was sent in it becomes a rate, and the average moves by
+//! 1/2^ewma of its distance to that rate. Averages are scaled by 2^8.
 
 use tidegate_packet::{Jiffies, Time, Upkeep};
 use tidegate_policy::Estimator;
@@ -29,7 +29,8 @@ pub struct Sent {
 }
 
 impl RateEstimator {
-    /// Begins to measure what has sent so much until `now`; takes over the averages of the estimator before it.
+    /// Begins to measure what has sent so much until `now`; takes over the averages of the estimator before
+    /// it.
     pub fn new(
         params: Estimator,
         jiffies: Jiffies,

@@ -1,9 +1,11 @@
-//! Random early detection (Floyd and Jacobson 1993; adaptive: Floyd, Gummadi and Shenker 2001), shared by red, choke and sfq.
+//! Random early detection (Floyd and Jacobson 1993; adaptive: Floyd, Gummadi and Shenker 2001), shared by
+//! red, choke and sfq.
 //!
-//! The average queue length moves by 1/2^wlog of its distance to the present one with every arrival. Below `min` packets pass, from
-//! `max` on all are marked. Between them the gap from one mark to the next is uniform between 1 and the inverse of a probability that
-//! grows with the average ("method 2" of the paper). While the queue was idle the average sinks as if small packets had been sent.
-//! Lengths are bytes or packets, as the user counts; averages are scaled by 2^wlog.
+//! The average queue length moves by 1/2^wlog of its distance to the present one with every arrival. Below
+//! `min` packets pass, from `max` on all are marked. Between them the gap from one mark to the next is
+//! uniform between 1 and the inverse of a probability that grows with the average ("method 2" of the paper).
+//! While the queue was idle the average sinks as if small packets had been sent. Lengths are bytes or
+//! packets, as the user counts; averages are scaled by 2^wlog.
 
 use alloc::boxed::Box;
 use tidegate_packet::{Draws, Time};
@@ -56,7 +58,12 @@ impl Params {
     pub fn new(curve: RedCurve, idle: Option<Box<IdleTable>>) -> Option<Params> {
         let fits = |length: u32| 32 - length.leading_zeros() + u32::from(curve.wlog) < 32;
         let table_fits = idle.as_ref().is_none_or(|table| table.iter().all(|shift| *shift < 32));
-        if !fits(curve.min) || !fits(curve.max) || curve.scell_log >= 32 || curve.max < curve.min || !table_fits {
+        if !fits(curve.min)
+            || !fits(curve.max)
+            || curve.scell_log >= 32
+            || curve.max < curve.min
+            || !table_fits
+        {
             return None;
         }
         let width = (curve.max - curve.min).max(1);
@@ -82,7 +89,8 @@ impl Params {
         self.curve
     }
 
-    /// Moves the probability so that the average comes to lie between 0.4 and 0.6 of the way from `min` to `max`.
+    /// Moves the probability so that the average comes to lie between 0.4 and 0.6 of the way from `min` to
+    /// `max`.
     pub fn adapt(&mut self, state: &State, now: Time) {
         let average = state.idle_since.map_or(state.average, |since| state.after_idling(self, since, now));
         let average = average >> self.curve.wlog;
@@ -114,7 +122,10 @@ impl State {
     pub fn arrival(&mut self, params: &Params, length: u32, now: Time) {
         match self.idle_since.take() {
             Some(since) => self.average = self.after_idling(params, since, now),
-            None => self.average = self.average.wrapping_add(u64::from(length)) - (self.average >> params.curve.wlog),
+            None => {
+                self.average =
+                    self.average.wrapping_add(u64::from(length)) - (self.average >> params.curve.wlog)
+            }
         }
     }
 
@@ -167,7 +178,8 @@ impl State {
 
     /// What the average has sunk to by now, not scaled.
     pub fn average_at(&self, params: &Params, now: Time) -> u64 {
-        self.idle_since.map_or(self.average, |since| self.after_idling(params, since, now)) >> params.curve.wlog
+        self.idle_since.map_or(self.average, |since| self.after_idling(params, since, now))
+            >> params.curve.wlog
     }
 
     /// Takes another's average over, and its being idle.
@@ -180,7 +192,8 @@ impl State {
         self.count = -1;
     }
 
-    /// Inside the band: is it this packet's turn? The gap to the next is drawn then, and when the band is entered.
+    /// Inside the band: is it this packet's turn? The gap to the next is drawn then, and when the band is
+    /// entered.
     pub fn takes_turn(&mut self, params: &Params, draws: &mut dyn Draws) -> bool {
         self.takes_turn_at(params, draws, self.average)
     }
@@ -217,8 +230,8 @@ impl State {
         if shift > 0 {
             return self.average >> shift;
         }
-        // At most half is gone, and of an odd average the lower half is left: recorded runs of choke draw less than
-        // otherwise.
+        // At most half is gone, and of an odd average the lower half is left: recorded runs of choke draw
+        // less than otherwise.
         let (sunk, half) = (self.average.wrapping_mul(idle_us) >> cell, self.average >> 1);
         if sunk < half { self.average - sunk } else { half }
     }
@@ -250,7 +263,9 @@ mod tests {
     fn row(id: &str, what: &str, expected: &str, found: &str) {
         extern crate std;
         let group = "Queueing theory and hashing";
-        std::println!("validation: {group} | {id} | {what} | {expected} | {found} | within | Floyd and Jacobson 1993");
+        std::println!(
+            "validation: {group} | {id} | {what} | {expected} | {found} | within | Floyd and Jacobson 1993"
+        );
     }
 
     /// V-E2: after a burst of 50 packets into an empty queue the average is L + 1 + ((1 - w)^(L+1) - 1) / w.
@@ -262,7 +277,12 @@ mod tests {
         let mut state = State::default();
         (0..50).for_each(|packets| state.arrival(&params, (packets + 1) * 1000, Time(0)));
         let average = (state.average >> 9) as f64 / 1000.0;
-        row("V-E2", "RED: average after a burst of 50, weight 1/512", "2.413 ± 1 %", &alloc::format!("{average:.3}"));
+        row(
+            "V-E2",
+            "RED: average after a burst of 50, weight 1/512",
+            "2.413 ± 1 %",
+            &alloc::format!("{average:.3}"),
+        );
         assert!((average / 2.413 - 1.0).abs() <= 0.01, "{average}");
     }
 
@@ -296,12 +316,14 @@ mod tests {
         assert_eq!(draws.u32(), Seeded::new(1).u32());
     }
 
-    /// While idle the average is halved for each step of the table; in the first cell it sinks in proportion, but not below half.
+    /// While idle the average is halved for each step of the table; in the first cell it sinks in proportion,
+    /// but not below half.
     #[test]
     fn an_idle_queue_lets_the_average_sink() {
         let mut table = Box::new([0; 256]);
         table[2] = 3;
-        let params = Params::new(curve(1 << 28), Some(table)).unwrap_or_else(|| unreachable!("the kernel takes these"));
+        let params = Params::new(curve(1 << 28), Some(table))
+            .unwrap_or_else(|| unreachable!("the kernel takes these"));
         let sunk = |us: u64| {
             let mut state = settled(&params, 16_000);
             let before = state.average;
@@ -312,9 +334,9 @@ mod tests {
         assert_eq!([0, 256, 1023, 2048].map(sunk), [0, 250, 500, 875]);
     }
 
-    /// Of 24 runs of choke with small packets, bursts and short idle times that a real Linux answered, three have one
-    /// or two draws fewer than if an odd average left its upper half; with the lower half the draws of all 24 are the
-    /// same.
+    /// Of 24 runs of choke with small packets, bursts and short idle times that a real Linux answered, three
+    /// have one or two draws fewer than if an odd average left its upper half; with the lower half the draws
+    /// of all 24 are the same.
     #[test]
     fn an_odd_average_leaves_its_lower_half() {
         let params = params(1 << 28);
@@ -346,7 +368,12 @@ mod tests {
             change(&mut curve);
             Params::new(curve, None).is_some()
         };
-        let table = [taken(|_| ()), taken(|c| c.max = 1 << 28), taken(|c| c.min = 30_000), taken(|c| c.scell_log = 32)];
+        let table = [
+            taken(|_| ()),
+            taken(|c| c.max = 1 << 28),
+            taken(|c| c.min = 30_000),
+            taken(|c| c.scell_log = 32),
+        ];
         assert_eq!(table, [true, false, false, false]);
         assert!(Params::new(curve(1), Some(Box::new([32; 256]))).is_none());
     }

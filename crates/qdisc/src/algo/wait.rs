@@ -1,4 +1,5 @@
-//! Entries that wait for their time, the earliest first and in order of arrival among equals; any can be taken out.
+//! Entries that wait for their time, the earliest first and in order of arrival among equals; any can be
+//! taken out.
 
 use alloc::vec::Vec;
 use tidegate_packet::Time;
@@ -65,8 +66,11 @@ impl WaitHeap {
             if child >= self.heap.len() {
                 return;
             }
-            let least =
-                if child + 1 < self.heap.len() && self.heap[child + 1] < self.heap[child] { child + 1 } else { child };
+            let least = if child + 1 < self.heap.len() && self.heap[child + 1] < self.heap[child] {
+                child + 1
+            } else {
+                child
+            };
             if self.heap[at] <= self.heap[least] {
                 return;
             }

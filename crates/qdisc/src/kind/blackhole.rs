@@ -1,6 +1,7 @@
 //! blackhole: every packet is dropped, and senders are told that it was taken.
 //!
-//! So a TCP sender goes on until its packets time out; the qdiscs above count each one as a drop of their own.
+//! So a TCP sender goes on until its packets time out; the qdiscs above count each one as a drop of their
+//! own.
 
 use super::NO_CHANGE;
 use crate::batch::BuiltIn;
@@ -13,7 +14,13 @@ use tidegate_policy::{QdiscParams, TcError};
 pub(crate) struct Blackhole;
 
 impl Discipline for Blackhole {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         cx.drop(own.handle, pkt, Why::Full);
         Enqueue::Lost
     }

@@ -1,9 +1,10 @@
-//! choke: random early detection that keeps flows from taking more than their part, without state per flow (Pan, Prabhakar and
-//! Psounis, INFOCOM 2000).
+//! choke: random early detection that keeps flows from taking more than their part, without state per flow
+//! (Pan, Prabhakar and Psounis, INFOCOM 2000).
 //!
-//! While the average queue is above `min` an arrival is compared with a packet drawn from the queue; are they of one flow, both are
-//! lost. The more of the queue a flow holds, the more of it is met. Packets stand in a ring, where one lost in the middle leaves a gap
-//! until those before it are gone. Lengths are packets. The law is in [`crate::algo::red`].
+//! While the average queue is above `min` an arrival is compared with a packet drawn from the queue; are they
+//! of one flow, both are lost. The more of the queue a flow holds, the more of it is met. Packets stand in a
+//! ring, where one lost in the middle leaves a gap until those before it are gone. Lengths are packets. The
+//! law is in [`crate::algo::red`].
 
 use super::red::Flags;
 use crate::algo::red::{Params, State};
@@ -33,7 +34,8 @@ pub(crate) struct Choke {
     tail: u32,
 }
 
-/// The octets of flow keys that are compared: network protocol, transport protocol, ports, and eight octets of addresses.
+/// The octets of flow keys that are compared: network protocol, transport protocol, ports, and eight octets
+/// of addresses.
 type Digest = [u8; 16];
 
 fn digest(keys: &FlowKeys) -> Digest {
@@ -47,7 +49,8 @@ fn digest(keys: &FlowKeys) -> Digest {
             octets[8..12].copy_from_slice(src);
             octets[12..16].copy_from_slice(dst);
         }
-        // Linux compares the place where IPv4 addresses would stand: half of an IPv6 source, nothing of its destination.
+        // Linux compares the place where IPv4 addresses would stand: half of an IPv6 source, nothing of its
+        // destination.
         Addrs::V6(src, _) => octets[8..16].copy_from_slice(&src[..8]),
         Addrs::None => {}
     }
@@ -208,7 +211,13 @@ impl Choke {
 }
 
 impl Discipline for Choke {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let scratch = &mut cx.pool.meta_mut(&pkt).scratch;
         scratch.0 &= !0xff;
         self.state.arrival(&self.params, own.qlen, cx.now);
@@ -221,8 +230,8 @@ impl Discipline for Choke {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
         }
-        // With enough gaps the ring comes round before the limit does. Linux writes over what it finds there: that packet is neither
-        // sent nor counted as lost, and stays in the backlog for good.
+        // With enough gaps the ring comes round before the limit does. Linux writes over what it finds there:
+        // that packet is neither sent nor counted as lost, and stays in the backlog for good.
         if let Some(forgotten) = self.ring[self.tail as usize].replace(pkt) {
             cx.pool.release(forgotten);
         }
@@ -238,7 +247,12 @@ impl Discipline for Choke {
         self.take(self.head).map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Choke(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         let (law, flags) = check(params)?;
         self.move_to(cx, own, params.limit);

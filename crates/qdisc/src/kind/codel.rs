@@ -47,7 +47,12 @@ impl Codel {
 }
 
 /// Takes over the times that were given, in µs.
-pub(crate) fn set_times(params: &mut Params, target: Option<u32>, interval: Option<u32>, ce_threshold: Option<u32>) {
+pub(crate) fn set_times(
+    params: &mut Params,
+    target: Option<u32>,
+    interval: Option<u32>,
+    ce_threshold: Option<u32>,
+) {
     if let Some(us) = target {
         params.target = units(us);
     }
@@ -98,7 +103,13 @@ impl Queue for Judged<'_, '_, '_> {
 }
 
 impl Discipline for Codel {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         if own.qlen >= self.limit {
             self.drop_overlimit += 1;
             cx.drop(own.handle, pkt, Why::Full);
@@ -111,12 +122,18 @@ impl Discipline for Codel {
 
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         let now = cx.now.codel();
-        let mut judged = Judged { cx, at: own.handle, queue: &mut self.queue, backlog: own.backlog, memory: 0 };
+        let mut judged =
+            Judged { cx, at: own.handle, queue: &mut self.queue, backlog: own.backlog, memory: 0 };
         let packet = self.state.dequeue(&self.params, &mut self.counts, now, &mut judged);
         packet.map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
-    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Codel(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.set(params);
         Ok(())
@@ -140,7 +157,8 @@ impl Discipline for Codel {
             target_us: Some(micros(self.params.target)),
             interval_us: Some(micros(self.params.interval)),
             ecn: Some(self.params.ecn),
-            ce_threshold_us: (self.params.ce_threshold != Params::OFF).then(|| micros(self.params.ce_threshold)),
+            ce_threshold_us: (self.params.ce_threshold != Params::OFF)
+                .then(|| micros(self.params.ce_threshold)),
         })
     }
 

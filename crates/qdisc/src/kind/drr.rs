@@ -1,7 +1,8 @@
 //! drr: deficit round robin (Shreedhar and Varghese 1995).
 //!
-//! Classes with packets stand in a ring. The first one sends while its deficit pays for its next packet; when it does not, the deficit
-//! grows by the class's quantum and the class goes to the end. There is no default class: a packet that nothing classifies is dropped.
+//! Classes with packets stand in a ring. The first one sends while its deficit pays for its next packet; when
+//! it does not, the deficit grows by the class's quantum and the class goes to the end. There is no default
+//! class: a packet that nothing classifies is dropped.
 
 use crate::algo::{Chain, ClassHash, Link, Linked, Sent};
 use crate::asking::{Consumed, choose_class};
@@ -86,7 +87,9 @@ impl Drr {
             Some(ClassParams::Drr(DrrClassParams { quantum: Some(0) })) => {
                 Err(TcError::new(Errno::Inval, "Specified DRR quantum cannot be zero"))
             }
-            Some(ClassParams::Drr(params)) => Ok(params.quantum.map(|bytes| bytes.clamp(MIN_QUANTUM, MAX_QUANTUM))),
+            Some(ClassParams::Drr(params)) => {
+                Ok(params.quantum.map(|bytes| bytes.clamp(MIN_QUANTUM, MAX_QUANTUM)))
+            }
             _ => Err(TcError::new(Errno::Inval, "DRR options are required for this operation")),
         }
     }
@@ -94,7 +97,13 @@ impl Drr {
 
 impl Discipline for Drr {
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let chosen = match self.choose(cx, own, filters, &pkt) {
             Ok(chosen) => chosen,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -124,7 +133,8 @@ impl Discipline for Drr {
             let had = class.child.qlen() > 0;
             let len = match class.child.peek(cx) {
                 Peek::Packet(len) => len,
-                // A child that holds back what it has stops the whole ring, as in Linux; so does one whose packets vanished.
+                // A child that holds back what it has stops the whole ring, as in Linux; so does one whose
+                // packets vanished.
                 nothing => {
                     if had && class.child.qlen() == 0 {
                         self.deactivate(at);
@@ -274,7 +284,13 @@ impl Classful for Drr {
 }
 
 impl Batch for Drr {
-    fn enqueue_plain(&mut self, pool: &mut Pool, _at: ParentQdisc<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+    fn enqueue_plain(
+        &mut self,
+        pool: &mut Pool,
+        _at: ParentQdisc<'_>,
+        pkt: Pkt,
+        len: u32,
+    ) -> Result<(), Pkt> {
         let Some(at) = self.hash.quick(pool.meta(&pkt).priority_class()) else { return Err(pkt) };
         let Slot { link, class } = &mut self.classes[at as usize];
         if !class.child.is_fifo() {
@@ -310,7 +326,13 @@ impl Batch for Drr {
         }
     }
 
-    fn dequeue_run(&mut self, cx: &mut Context<'_>, own: QdiscState, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+    fn dequeue_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        budget: &mut Budget,
+        out: &mut Vec<Pkt>,
+    ) -> bool {
         let mut ran = false;
         while !budget.is_spent()
             && let Some(at) = self.active.first()

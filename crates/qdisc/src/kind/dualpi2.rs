@@ -1,11 +1,13 @@
 //! dualpi2: two queues, one delay law (RFC 9332).
 //!
-//! Low-latency packets (by their ECN field) and classic ones wait apart. A proportional integral law holds the classic queue's delay by a
-//! base probability p: classic packets are dropped or marked with p², low-latency ones marked with k·p, which balances the rates of a
-//! sender that gives way by the square root of what it loses and of one that gives way in proportion. The low-latency queue also marks
-//! whatever waited longer than a step, and is served first, but for a share that the classic queue is sure of.
+//! Low-latency packets (by their ECN field) and classic ones wait apart. A proportional integral law holds
+//! the classic queue's delay by a base probability p: classic packets are dropped or marked with p²,
+//! low-latency ones marked with k·p, which balances the rates of a sender that gives way by the square root
+//! of what it loses and of one that gives way in proportion. The low-latency queue also marks whatever waited
+//! longer than a step, and is served first, but for a share that the classic queue is sure of.
 //!
-//! Linux has it since 6.17; where RFC 9332 leaves a number open it is Linux's as the reference tells it. No real kernel was at hand.
+//! Linux has it since 6.17; where RFC 9332 leaves a number open it is Linux's as the reference tells it. No
+//! real kernel was at hand.
 
 use super::purge_queue;
 use crate::asking::{ClassifyResult, Consumed, classify};
@@ -52,7 +54,8 @@ struct Law {
 }
 
 impl Law {
-    /// One step of the proportional integral law (RFC 9332, appendix A.1), in ticks of 64 ns. The probability stays within `most`.
+    /// One step of the proportional integral law (RFC 9332, appendix A.1), in ticks of 64 ns. The probability
+    /// stays within `most`.
     fn update(&mut self, delay: Span, most: u64) {
         let ticks = |span: Span| (span.0 >> 6) as i64;
         let part = |gain: u64, span: i64| span.saturating_mul(gain as i64);
@@ -252,11 +255,14 @@ impl DualPi2 {
         marked
     }
 
-    /// The step: has a low-latency packet waited for too long? Then it is marked, or dropped where it cannot carry a mark.
+    /// The step: has a low-latency packet waited for too long? Then it is marked, or dropped where it cannot
+    /// carry a mark.
     fn step(&mut self, cx: &mut Context<'_>, pkt: &Pkt) -> Judged {
         let waiting = self.low.len();
         let over = match self.step {
-            StepThreshold::Micros(us) => Note(cx.pool.meta(pkt).scratch.0).waited(cx.now) > Span::micros(us.into()),
+            StepThreshold::Micros(us) => {
+                Note(cx.pool.meta(pkt).scratch.0).waited(cx.now) > Span::micros(us.into())
+            }
             StepThreshold::Packets(packets) => waiting > packets,
         };
         if !over || waiting < self.min_qlen_step {
@@ -305,7 +311,8 @@ impl DualPi2 {
         while self.next_update <= now {
             let at = self.next_update;
             let (classic, low) = self.delays(pool, at);
-            (self.stats.delay_c_us, self.stats.delay_l_us) = ((classic.0 / 1000) as u32, (low.0 / 1000) as u32);
+            (self.stats.delay_c_us, self.stats.delay_l_us) =
+                ((classic.0 / 1000) as u32, (low.0 / 1000) as u32);
             self.law.update(classic.max(low), self.most());
             self.next_update = at + self.tupdate;
             if self.law.probability == 0
@@ -343,7 +350,13 @@ impl Note {
 }
 
 impl Discipline for DualPi2 {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         self.bring_up(cx.pool, cx.now);
         let traffic = match self.traffic(cx, own, filters, &pkt) {
             Ok(traffic) => traffic,
@@ -398,7 +411,12 @@ impl Discipline for DualPi2 {
         Dequeue::Empty
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::DualPi2(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.bring_up(cx.pool, cx.now);
         self.set(params)
@@ -408,7 +426,9 @@ impl Discipline for DualPi2 {
         if !(own.qlen > self.limit || self.memory > u64::from(self.memory_limit)) {
             return Trimmed::Nothing;
         }
-        held.take().or_else(|| self.next(cx.pool).map(|(pkt, _)| pkt)).map_or(Trimmed::Nothing, Trimmed::Dropped)
+        held.take()
+            .or_else(|| self.next(cx.pool).map(|(pkt, _)| pkt))
+            .map_or(Trimmed::Nothing, Trimmed::Dropped)
     }
 
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
@@ -457,8 +477,14 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    const LAW: Law =
-        Law { alpha: 44, beta: 879, target: Span::millis(15), coupling: 2, probability: 0, last_delay: Span(0) };
+    const LAW: Law = Law {
+        alpha: 44,
+        beta: 879,
+        target: Span::millis(15),
+        coupling: 2,
+        probability: 0,
+        last_delay: Span(0),
+    };
 
     /// Draws told in advance.
     struct Told(Vec<u32>);
@@ -481,7 +507,8 @@ mod tests {
         }
     }
 
-    /// V-D1. A draw is one of 2^32, of which p fall below p: classic packets are hit with p², low-latency ones with k·p, at most 1.
+    /// V-D1. A draw is one of 2^32, of which p fall below p: classic packets are hit with p², low-latency
+    /// ones with k·p, at most 1.
     #[test]
     fn v_d1_classic_packets_are_hit_by_the_square_and_others_in_proportion() {
         let law = Law { probability: 1_000_000, ..LAW };

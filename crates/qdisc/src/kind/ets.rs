@@ -1,7 +1,9 @@
-//! ets: enhanced transmission selection (IEEE 802.1Qaz): strict bands first, then bands that share what is left by deficit round robin.
+//! ets: enhanced transmission selection (IEEE 802.1Qaz): strict bands first, then bands that share what is
+//! left by deficit round robin.
 //!
-//! Classification is prio's, but for what nothing is said about: a priority without a band of its own takes the last one. Bands come and
-//! go with changes of the qdisc only; a band that becomes strict or stops being so keeps its packets.
+//! Classification is prio's, but for what nothing is said about: a priority without a band of its own takes
+//! the last one. Bands come and go with changes of the qdisc only; a band that becomes strict or stops being
+//! so keeps its packets.
 
 use crate::algo::{Chain, Link, Linked};
 use crate::asking::{ClassifyResult, Consumed, classify};
@@ -71,7 +73,11 @@ fn check(params: &EtsParams) -> Result<(), TcError> {
 }
 
 impl Ets {
-    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&EtsParams>) -> Result<Ets, TcError> {
+    pub(crate) fn new(
+        cx: &mut Context<'_>,
+        handle: Handle,
+        params: Option<&EtsParams>,
+    ) -> Result<Ets, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
         let mut ets = Ets { map: [0; 16], strict: 0, bands: Vec::new(), active: Chain::default(), handle };
@@ -160,7 +166,8 @@ impl Ets {
         let had = band.child.qlen() > 0;
         let len = match band.child.peek(cx) {
             Peek::Packet(len) => len,
-            // A child that holds back what it has stops all of them, as in Linux; so does one whose packets vanished.
+            // A child that holds back what it has stops all of them, as in Linux; so does one whose packets
+            // vanished.
             nothing => {
                 if had && band.child.qlen() == 0 {
                     self.deactivate(at as usize);
@@ -190,7 +197,13 @@ fn quantum_of(params: &EtsParams, band: usize, max_frame: u32) -> u32 {
 }
 
 impl Discipline for Ets {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let at = match self.band(cx, filters, &pkt) {
             Ok(band) => band,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -221,7 +234,12 @@ impl Discipline for Ets {
         }
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Ets(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         check(params)?;
         self.set(cx, params);
@@ -300,7 +318,9 @@ impl Classful for Ets {
                 classid: qdisc.class(n as u16 + 1),
                 parent: Handle::ROOT,
                 leaf: band.child.handle(),
-                params: ClassParams::Ets(EtsClassParams { quantum: (n >= self.strict).then_some(band.quantum) }),
+                params: ClassParams::Ets(EtsClassParams {
+                    quantum: (n >= self.strict).then_some(band.quantum),
+                }),
                 stats: Some(band.child.stats()),
                 xstats: Xstats::None,
             });

@@ -1,7 +1,7 @@
 //! pfifo, bfifo, pfifo_head_drop: first in, first out.
 //!
-//! pfifo takes a packet while fewer than `limit` wait, bfifo while it fits into `limit` bytes; pfifo_head_drop, when full, drops the
-//! oldest to take the newest, and says so (congested).
+//! pfifo takes a packet while fewer than `limit` wait, bfifo while it fits into `limit` bytes;
+//! pfifo_head_drop, when full, drops the oldest to take the newest, and says so (congested).
 
 use super::NO_CHANGE;
 use crate::batch::{Budget, BuiltIn};
@@ -89,7 +89,13 @@ fn default_limit(device: Device, kind: Kind) -> u32 {
 }
 
 impl Discipline for Fifo {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         if self.has_room(own.qlen, own.backlog, cx.pool.meta(&pkt).len) {
             self.queue.push_back(cx.pool, pkt);
             return Enqueue::Queued;
@@ -109,7 +115,12 @@ impl Discipline for Fifo {
         self.take(cx.pool).map_or(Dequeue::Empty, |(pkt, _)| Dequeue::Packet(pkt))
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Fifo(FifoParams { limit: Some(limit) })) => self.limit = *limit,
             None | Some(QdiscParams::Fifo(_)) => self.limit = default_limit(cx.device, self.kind),

@@ -1,9 +1,10 @@
 //! fq: fair queueing with pacing.
 //!
-//! Flows take turns as in fq_codel, those that just began first. A flow that may not send yet waits for its time apart from the others.
-//! Packets without a socket, as all are here, are told apart by some bits of their hash; what paces them is the rate that no flow
-//! exceeds. (Sockets' own rates and time stamps of packets are not in recordings, nor in this model.) A flow that has been silent may
-//! send its quantum at once. Packets of the control priority go ahead of all flows.
+//! Flows take turns as in fq_codel, those that just began first. A flow that may not send yet waits for its
+//! time apart from the others. Packets without a socket, as all are here, are told apart by some bits of
+//! their hash; what paces them is the rate that no flow exceeds. (Sockets' own rates and time stamps of
+//! packets are not in recordings, nor in this model.) A flow that has been silent may send its quantum at
+//! once. Packets of the control priority go ahead of all flows.
 
 use crate::algo::{Chain, Link, Linked};
 use crate::batch::BuiltIn;
@@ -259,7 +260,13 @@ impl Fq {
 }
 
 impl Discipline for Fq {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         if own.qlen >= self.limit {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
@@ -342,7 +349,12 @@ impl Discipline for Fq {
         }
     }
 
-    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Fq(params)) => self.set(params),
             _ => Err(TcError::bare(Errno::Inval)),
@@ -399,7 +411,8 @@ impl Discipline for Fq {
         Xstats::Fq(FqStats {
             flows: self.flows.len() as u32,
             inactive: self.inactive,
-            next_packet_ns: self.next_delayed.wrapping_add(u64::from(self.timer_slack_ns)).wrapping_sub(now.0) as i64,
+            next_packet_ns: self.next_delayed.wrapping_add(u64::from(self.timer_slack_ns)).wrapping_sub(now.0)
+                as i64,
             ..self.stats.clone()
         })
     }

@@ -1,8 +1,9 @@
 //! fq_codel: flow queueing with controlled delay (RFC 8290).
 //!
-//! Packets are hashed into flows. A flow that gets its first packet joins the list of new flows, which are served before the old ones;
-//! each sends a quantum of bytes in its turn, deficit round robin, and each has its own CoDel. When the qdisc is full the flow with the
-//! most bytes pays, from its head, for all. A new flow that runs empty passes through the old list once, so that none can stay new.
+//! Packets are hashed into flows. A flow that gets its first packet joins the list of new flows, which are
+//! served before the old ones; each sends a quantum of bytes in its turn, deficit round robin, and each has
+//! its own CoDel. When the qdisc is full the flow with the most bytes pays, from its head, for all. A new
+//! flow that runs empty passes through the old list once, so that none can stay new.
 
 use super::codel::{Judged, set_times};
 use super::purge_queue;
@@ -35,8 +36,8 @@ pub(crate) struct FqCodel {
     drop_batch: u32,
     params: Params,
     counts: Counts,
-    /// By bucket of the hash: 0, or one more than the place of its flow among those that were ever used. Most buckets never are, so
-    /// a qdisc is small and its flows lie together. Made when the first packet comes.
+    /// By bucket of the hash: 0, or one more than the place of its flow among those that were ever used. Most
+    /// buckets never are, so a qdisc is small and its flows lie together. Made when the first packet comes.
     places: Vec<u32>,
     flows: Vec<Flow>,
     /// The bucket of each flow, and the bytes waiting in it: close together for the search of the fattest.
@@ -180,7 +181,8 @@ impl FqCodel {
         order.into_iter()
     }
 
-    /// Drops from the head of the fattest flow until half of its bytes are gone, or a batch; tells which flow.
+    /// Drops from the head of the fattest flow until half of its bytes are gone, or a batch; tells which
+    /// flow.
     fn drop_from_fattest(&mut self, cx: &mut Context<'_>, at: Handle) -> (u32, u32) {
         // Of several the one with the lowest bucket.
         let (mut index, mut most) = (0, 0);
@@ -208,7 +210,13 @@ impl FqCodel {
 }
 
 impl Discipline for FqCodel {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let chosen = match self.choose(cx, own, filters, &pkt) {
             Ok(chosen) => chosen,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -272,7 +280,12 @@ impl Discipline for FqCodel {
         }
     }
 
-    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let params = match params {
             Some(QdiscParams::FqCodel(params)) => params,
             None => return Ok(()),
@@ -320,7 +333,8 @@ impl Discipline for FqCodel {
             target_us: Some(micros(self.params.target)),
             interval_us: Some(micros(self.params.interval)),
             ecn: Some(self.params.ecn),
-            ce_threshold_us: (self.params.ce_threshold != Params::OFF).then(|| micros(self.params.ce_threshold)),
+            ce_threshold_us: (self.params.ce_threshold != Params::OFF)
+                .then(|| micros(self.params.ce_threshold)),
             ce_selector: (self.params.ce_threshold != Params::OFF && mask != 0).then_some((value, mask)),
             memory_limit: Some(self.memory_limit),
             drop_batch: Some(self.drop_batch),

@@ -1,7 +1,8 @@
 //! fq_pie: fair queueing with PIE in each flow.
 //!
-//! Flows are fq_codel's: those that just began are served before the others, each sends a quantum of bytes in its turn. Each flow has
-//! PIE's state of its own, so an arrival is judged by what its own flow has waiting. The law is in [`crate::algo::pie`].
+//! Flows are fq_codel's: those that just began are served before the others, each sends a quantum of bytes in
+//! its turn. Each flow has PIE's state of its own, so an arrival is judged by what its own flow has waiting.
+//! The law is in [`crate::algo::pie`].
 
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
@@ -144,7 +145,13 @@ fn check(params: &FqPieParams) -> Result<(), TcError> {
 }
 
 impl Discipline for FqPie {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         self.catch_up(cx.now, own);
         let bucket = self.bucket(cx, own, &pkt);
         cx.pool.note_queue(&pkt, bucket + 1);
@@ -198,7 +205,12 @@ impl Discipline for FqPie {
         }
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let params = match params {
             Some(QdiscParams::FqPie(params)) => params,
             _ => return Err(TcError::bare(Errno::Inval)),

@@ -1,9 +1,10 @@
-//! gred: generic random early detection: one queue, several virtual queues in it, each with a curve of its own (after Clark and Fang's
-//! RIO, 1998). The law is in [`crate::algo::red`].
+//! gred: generic random early detection: one queue, several virtual queues in it, each with a curve of its
+//! own (after Clark and Fang's RIO, 1998). The law is in [`crate::algo::red`].
 //!
-//! Which virtual queue a packet belongs to is in its traffic-control index; 0 where nothing set that. A packet of a virtual queue that
-//! is not set up belongs to the default one; if that is not set up either, it meets a plain queue. With `grio` a queue's average has
-//! those of the queues of lower `prio` added; if two have the same `prio`, all share one average instead.
+//! Which virtual queue a packet belongs to is in its traffic-control index; 0 where nothing set that. A
+//! packet of a virtual queue that is not set up belongs to the default one; if that is not set up either, it
+//! meets a plain queue. With `grio` a queue's average has those of the queues of lower `prio` added; if two
+//! have the same `prio`, all share one average instead.
 
 use super::purge_queue;
 use crate::algo::red::{Params, State, Verdict};
@@ -15,7 +16,9 @@ use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Pkt, Time};
 use tidegate_policy::dump::{QueueStats, Xstats};
-use tidegate_policy::{Errno, GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup, QdiscParams, TcError};
+use tidegate_policy::{
+    Errno, GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup, QdiscParams, TcError,
+};
 
 const MAX_QUEUES: usize = 16;
 /// A queue's place in the order where none is given.
@@ -64,7 +67,9 @@ impl Gred {
         let setup = match params {
             Some(GredParams::Setup(setup)) => *setup,
             Some(_) => {
-                return Err(refused("sch_gred: virtual queue configuration can't be specified at initialization time"));
+                return Err(refused(
+                    "sch_gred: virtual queue configuration can't be specified at initialization time",
+                ));
             }
             None => return Err(TcError::bare(Errno::Inval)),
         };
@@ -86,7 +91,9 @@ impl Gred {
         check(&setup)?;
         let own_flags = self.virtuals.iter().flatten().any(|queue| queue.flags != self.setup.flags);
         if setup.flags != GredFlags::default() && own_flags {
-            return Err(refused("sch_gred: can't set per-Qdisc RED flags when per-virtual queue flags are used"));
+            return Err(refused(
+                "sch_gred: can't set per-Qdisc RED flags when per-virtual queue flags are used",
+            ));
         }
         if setup.flags != self.setup.flags {
             self.virtuals.iter_mut().flatten().for_each(|queue| queue.flags = setup.flags);
@@ -109,16 +116,22 @@ impl Gred {
         if queue.vq >= self.setup.vqs {
             return Err(refused("sch_gred: virtual queue index above virtual queue count"));
         }
-        if queue.flags.is_some_and(|flags| flags != self.setup.flags) && self.setup.flags != GredFlags::default() {
-            return Err(refused("sch_gred: can't change per-virtual queue RED flags when per-Qdisc flags are used"));
+        if queue.flags.is_some_and(|flags| flags != self.setup.flags)
+            && self.setup.flags != GredFlags::default()
+        {
+            return Err(refused(
+                "sch_gred: can't change per-virtual queue RED flags when per-Qdisc flags are used",
+            ));
         }
-        let of_default = self.virtuals[self.setup.default as usize].as_ref().map_or(USUAL_PRIO, |queue| queue.prio);
+        let of_default =
+            self.virtuals[self.setup.default as usize].as_ref().map_or(USUAL_PRIO, |queue| queue.prio);
         let prio = match queue.prio {
             _ if !self.setup.grio => USUAL_PRIO,
             0 => of_default,
             prio => prio,
         };
-        let params = Params::new(queue.curve, queue.idle.clone()).ok_or(refused("sch_gred: invalid RED parameters"))?;
+        let params = Params::new(queue.curve, queue.idle.clone())
+            .ok_or(refused("sch_gred: invalid RED parameters"))?;
         let (limit, flags) = (queue.limit.min(self.limit), self.setup.flags);
         let place = &mut self.virtuals[queue.vq as usize];
         match place {
@@ -154,14 +167,21 @@ impl Gred {
             return 0;
         }
         let prio = self.virtuals[at].as_ref().map_or(0, |queue| queue.prio);
-        let before = self.virtuals.iter().flatten().filter(|queue| queue.prio < prio && !queue.state.is_idle());
+        let before =
+            self.virtuals.iter().flatten().filter(|queue| queue.prio < prio && !queue.state.is_idle());
         before.map(|queue| queue.state.average()).sum()
     }
 }
 
 impl Virtual {
     /// Takes the packet in, marked if need be; else tells why not.
-    fn admits(&mut self, cx: &mut Context<'_>, pkt: &Pkt, verdict: Verdict, backlog: u32) -> Result<(), Refused> {
+    fn admits(
+        &mut self,
+        cx: &mut Context<'_>,
+        pkt: &Pkt,
+        verdict: Verdict,
+        backlog: u32,
+    ) -> Result<(), Refused> {
         if verdict != Verdict::Pass {
             let hard = verdict == Verdict::Hard;
             let marks = self.flags.ecn && !(hard && self.flags.harddrop) && cx.pool.meta_mut(pkt).set_ce();
@@ -193,7 +213,13 @@ enum Refused {
 }
 
 impl Discipline for Gred {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         self.now = cx.now;
         let meta = cx.pool.meta(&pkt);
         let (len, index) = (meta.len, meta.tc_index);
@@ -253,7 +279,12 @@ impl Discipline for Gred {
         Dequeue::Packet(pkt)
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Gred(GredParams::Setup(setup))) => self.set_up(*setup),
             Some(QdiscParams::Gred(GredParams::Queue(queue))) => self.set_queue(cx.now, queue),
@@ -287,7 +318,10 @@ impl Discipline for Gred {
                 ..queue.stats.clone()
             })
         });
-        QdiscParams::Gred(GredParams::InForce(GredSetup { limit: Some(self.limit), ..self.setup }, queues.collect()))
+        QdiscParams::Gred(GredParams::InForce(
+            GredSetup { limit: Some(self.limit), ..self.setup },
+            queues.collect(),
+        ))
     }
 
     fn xstats(&mut self, now: Time) -> Xstats {

@@ -1,9 +1,10 @@
 //! hhf: heavy hitters apart from the rest.
 //!
-//! What each flow sends is added up in four arrays of counters, each looked up by another part of its hash (the multistage filter of
-//! Estan and Varghese, SIGCOMM 2002, with conservative update and shielding). A flow whose four counters all pass a threshold within a
-//! period is a heavy hitter, and is known by name until it was silent for long. Heavy hitters share one queue, all others another that
-//! sends some quanta to the first's one. When the qdisc is full the heavy hitters' oldest packet is lost.
+//! What each flow sends is added up in four arrays of counters, each looked up by another part of its hash
+//! (the multistage filter of Estan and Varghese, SIGCOMM 2002, with conservative update and shielding). A
+//! flow whose four counters all pass a threshold within a period is a heavy hitter, and is known by name
+//! until it was silent for long. Heavy hitters share one queue, all others another that sends some quanta to
+//! the first's one. When the qdisc is full the heavy hitters' oldest packet is lost.
 
 use crate::algo::{Chain, Link, Linked};
 use crate::batch::BuiltIn;
@@ -114,8 +115,10 @@ impl Hhf {
         self.hh_limit = params.hh_limit.unwrap_or(self.hh_limit);
         self.admit_bytes = params.admit_bytes.unwrap_or(self.admit_bytes);
         let ticks = |us: Option<u32>, present| us.map_or(present, |us| self.jiffies.of_micros(us));
-        let (reset, evict) =
-            (ticks(params.reset_timeout_us, self.reset_timeout), ticks(params.evict_timeout_us, self.evict_timeout));
+        let (reset, evict) = (
+            ticks(params.reset_timeout_us, self.reset_timeout),
+            ticks(params.evict_timeout_us, self.evict_timeout),
+        );
         (self.reset_timeout, self.evict_timeout) = (reset, evict);
         Ok(())
     }
@@ -157,7 +160,8 @@ impl Hhf {
         self.counters[place]
     }
 
-    /// Is this a heavy hitter? Those found on the way that were silent for too long are forgotten, but for the last of a bucket.
+    /// Is this a heavy hitter? Those found on the way that were silent for too long are forgotten, but for
+    /// the last of a bucket.
     fn is_known(&mut self, bucket: usize, hash: u32, now: u32) -> bool {
         let known = &mut self.known[bucket];
         let mut at = 0;
@@ -202,7 +206,8 @@ impl Hhf {
         weight.wrapping_mul(self.quantum) as i32
     }
 
-    /// The heavy hitters' oldest packet, or the others' where those have none, makes room for one of `len` bytes in the queue `to`.
+    /// The heavy hitters' oldest packet, or the others' where those have none, makes room for one of `len`
+    /// bytes in the queue `to`.
     fn drop_oldest(&mut self, cx: &mut Context<'_>, own: QdiscState, to: usize, len: u32) -> Enqueue {
         let from = if self.queues[HEAVY].queue.is_empty() { LIGHT } else { HEAVY };
         let Some(pkt) = self.queues[from].queue.pop_front(cx.pool) else { return Enqueue::Queued };
@@ -229,7 +234,13 @@ fn places(hash: u32) -> [usize; ARRAYS] {
 }
 
 impl Discipline for Hhf {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let at = self.classify(cx, &pkt);
         let len = cx.pool.meta(&pkt).len;
         self.queues[at].queue.push_back(cx.pool, pkt);
@@ -269,7 +280,12 @@ impl Discipline for Hhf {
         }
     }
 
-    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Hhf(params)) => self.set(params),
             _ => Err(TcError::bare(Errno::Inval)),

@@ -195,7 +195,8 @@ impl Body {
         params: Option<&QdiscParams>,
     ) -> Result<Body, TcError> {
         let device = cx.device;
-        // tc sends parameters of the kind it names; anything else is a caller's mistake and answered as the kernel would.
+        // tc sends parameters of the kind it names; anything else is a caller's mistake and answered as the
+        // kernel would.
         macro_rules! of {
             ($variant:ident) => {
                 match params {
@@ -206,7 +207,9 @@ impl Body {
             };
         }
         Ok(match kind {
-            Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => Body::Fifo(fifo::Fifo::new(device, kind, of!(Fifo))),
+            Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => {
+                Body::Fifo(fifo::Fifo::new(device, kind, of!(Fifo)))
+            }
             Kind::PfifoFast | Kind::Noqueue => Body::pfifo_fast(device),
             Kind::Prio => Body::Prio(Box::new(prio::Prio::new(cx, handle, of!(Prio))?)),
             Kind::Tbf => Body::Tbf(Box::new(tbf::Tbf::new(cx, handle, of!(Tbf))?)),
@@ -288,7 +291,13 @@ impl Body {
     }
 
     #[inline]
-    pub(crate) fn child_hint(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+    pub(crate) fn child_hint(
+        &self,
+        pool: &mut Pool,
+        qdisc: Handle,
+        filters: &FilterList,
+        pkt: &Pkt,
+    ) -> Option<&Node> {
         batches!(self, d => d.child_hint(pool, qdisc, filters, pkt), None)
     }
 
@@ -342,7 +351,13 @@ impl Body {
 pub(crate) struct Noop;
 
 impl Discipline for Noop {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         cx.drop(own.handle, pkt, Why::Full);
         Enqueue::Congested
     }
@@ -373,7 +388,8 @@ impl BuiltIn for Noop {
 }
 
 /// What kinds without a change operation answer.
-pub(crate) const NO_CHANGE: TcError = TcError::new(Errno::Inval, "Change operation not supported by specified qdisc");
+pub(crate) const NO_CHANGE: TcError =
+    TcError::new(Errno::Inval, "Change operation not supported by specified qdisc");
 
 /// Loses all of a queue, as one group.
 pub(crate) fn purge_queue(cx: &mut Context<'_>, at: Handle, queue: &mut tidegate_packet::Fifo) {

@@ -1,8 +1,8 @@
 //! multiq: a band for each of the device's transmit queues, which take turns.
 //!
-//! A packet goes to the band of the queue that it was put into: by a hash of its flow, or by an action (`skbedit
-//! queue_mapping`) of a filter here or where it left. What a filter says of classes means nothing. Devices with one
-//! queue refuse it.
+//! A packet goes to the band of the queue that it was put into: by a hash of its flow, or by an action
+//! (`skbedit queue_mapping`) of a filter here or where it left. What a filter says of classes means nothing.
+//! Devices with one queue refuse it.
 
 use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
@@ -30,7 +30,11 @@ pub(crate) struct Multiq {
 }
 
 impl Multiq {
-    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&MultiqParams>) -> Result<Multiq, TcError> {
+    pub(crate) fn new(
+        cx: &mut Context<'_>,
+        handle: Handle,
+        params: Option<&MultiqParams>,
+    ) -> Result<Multiq, TcError> {
         params.ok_or(TcError::bare(Errno::Inval))?;
         let queues = cx.device.tx_queues;
         if queues < 2 {
@@ -68,7 +72,13 @@ impl Multiq {
 }
 
 impl Discipline for Multiq {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let band = match self.band(cx, filters, &pkt) {
             Ok(band) => band,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -98,7 +108,12 @@ impl Discipline for Multiq {
     }
 
     /// Its bands are the device's queues, whatever is said; their number cannot change here.
-    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Multiq(_)) => Ok(()),
             _ => Err(TcError::bare(Errno::Inval)),

@@ -1,8 +1,8 @@
 //! pfifo_fast: three first-in-first-out bands by priority, strictly in order; what most devices begin with.
 //!
-//! Each band is a ring as long as the device's transmit queue; an arrival is dropped if its own band's ring is full. As in Linux, places
-//! that were left are free again only in batches (of 16, in rings of 32 places or more, and at the ring's end), so a band may refuse a
-//! packet although fewer wait.
+//! Each band is a ring as long as the device's transmit queue; an arrival is dropped if its own band's ring
+//! is full. As in Linux, places that were left are free again only in batches (of 16, in rings of 32 places
+//! or more, and at the ring's end), so a band may refuse a packet although fewer wait.
 
 use super::NO_CHANGE;
 use crate::batch::BuiltIn;
@@ -54,7 +54,8 @@ impl PfifoFast {
     }
 
     fn rings(device: Device) -> [Ring; 3] {
-        // Without places, what finds the device busy waits beside the rings, one packet at a time; the next is refused.
+        // Without places, what finds the device busy waits beside the rings, one packet at a time; the next
+        // is refused.
         let beside = u32::from(!device.switches.no_bypass);
         let size = device.tx_queue_len.max(beside);
         [(); 3].map(|()| Ring { queue: Fifo::new(), size, head: 0, stale: 0 })
@@ -62,7 +63,13 @@ impl PfifoFast {
 }
 
 impl Discipline for PfifoFast {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let band = PrioParams::MAP[cx.pool.meta(&pkt).priority as usize & 15];
         let ring = &mut self.bands[usize::from(band)];
         if ring.is_full() {

@@ -1,4 +1,5 @@
-//! pie: proportional integral controller enhanced, on a single queue (RFC 8033). The law is in [`crate::algo::pie`].
+//! pie: proportional integral controller enhanced, on a single queue (RFC 8033). The law is in
+//! [`crate::algo::pie`].
 
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
@@ -69,7 +70,13 @@ impl Pie {
 }
 
 impl Discipline for Pie {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         self.catch_up(cx.now, own);
         if !self.admits(cx, own, &pkt) {
             self.stats.dropped += 1;
@@ -95,7 +102,12 @@ impl Discipline for Pie {
         Dequeue::Packet(pkt)
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Pie(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.catch_up(cx.now, own);
         self.set(cx.device.jiffies, params);

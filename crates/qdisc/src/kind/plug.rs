@@ -1,10 +1,10 @@
 //! plug: packets wait until a command lets them go.
 //!
-//! Made for check-points of virtual machines: what a machine sends may leave only when its state up to then is safe
-//! elsewhere. `block` closes an epoch, `release` lets the last closed epoch go, `release_indefinite` lets everything go
-//! until the next `block`. The order of arrival is kept, so a release counts packets from the front of the queue. Only
-//! one closed epoch is remembered: packets of one that was not released before the next `block` go with later ones, or
-//! at `release_indefinite` (as Linux 6.1 does it; recorded).
+//! Made for check-points of virtual machines: what a machine sends may leave only when its state up to then
+//! is safe elsewhere. `block` closes an epoch, `release` lets the last closed epoch go, `release_indefinite`
+//! lets everything go until the next `block`. The order of arrival is kept, so a release counts packets from
+//! the front of the queue. Only one closed epoch is remembered: packets of one that was not released before
+//! the next `block` go with later ones, or at `release_indefinite` (as Linux 6.1 does it; recorded).
 
 use crate::batch::BuiltIn;
 use crate::context::{Context, Device, Why};
@@ -30,7 +30,8 @@ pub(crate) struct Plug {
 impl Plug {
     /// What is said when it is made sets its limit, whatever it is; it begins plugged.
     pub(crate) fn new(device: Device, params: Option<&PlugParams>) -> Plug {
-        let limit = params.map_or_else(|| device.tx_queue_len.saturating_mul(device.max_frame), |params| params.limit);
+        let limit = params
+            .map_or_else(|| device.tx_queue_len.saturating_mul(device.max_frame), |params| params.limit);
         Plug { queue: Strand::default(), limit, open: false, current: 0, closed: 0, released: 0 }
     }
 
@@ -40,7 +41,13 @@ impl Plug {
 }
 
 impl Discipline for Plug {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         if own.backlog + u64::from(cx.pool.meta(&pkt).len) > u64::from(self.limit) {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
@@ -62,7 +69,12 @@ impl Discipline for Plug {
         self.queue.take_front(cx.pool).map_or(Dequeue::Empty, |(pkt, _)| Dequeue::Packet(pkt))
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Plug(PlugParams { command: Some(command), limit })) = params else {
             return Ok(());
         };

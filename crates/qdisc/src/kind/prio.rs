@@ -1,6 +1,7 @@
 //! prio: bands in strict order, each with a qdisc of its own (pfifo until another is put there).
 //!
-//! A packet's band is the minor number of its priority or of the first filter that matches, less one; otherwise the priority map's.
+//! A packet's band is the minor number of its priority or of the first filter that matches, less one;
+//! otherwise the priority map's.
 
 use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
@@ -38,10 +39,15 @@ fn check(params: &PrioParams) -> Result<(), TcError> {
 }
 
 impl Prio {
-    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&PrioParams>) -> Result<Prio, TcError> {
+    pub(crate) fn new(
+        cx: &mut Context<'_>,
+        handle: Handle,
+        params: Option<&PrioParams>,
+    ) -> Result<Prio, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
-        let bands = (1..=params.bands as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
+        let bands =
+            (1..=params.bands as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
         Ok(Prio { map: params.priomap, seen: 0, handle, asked: ALL, bands })
     }
 
@@ -75,7 +81,13 @@ impl Prio {
 
 impl Discipline for Prio {
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         match self.band(cx, filters, &pkt) {
             Ok(band) => {
                 self.asked |= 1 << band;
@@ -104,7 +116,12 @@ impl Discipline for Prio {
         none
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Prio(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         check(params)?;
         self.map = params.priomap;
@@ -205,7 +222,13 @@ impl Batch for Prio {
         }
     }
 
-    fn dequeue_run(&mut self, cx: &mut Context<'_>, _own: QdiscState, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+    fn dequeue_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        budget: &mut Budget,
+        out: &mut Vec<Pkt>,
+    ) -> bool {
         let mut ran = false;
         while !budget.is_spent()
             && let Some(band) = self.bands.get_mut(self.asked.trailing_zeros() as usize)

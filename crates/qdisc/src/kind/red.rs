@@ -1,7 +1,7 @@
 //! red: random early detection in front of a queue. The law is in [`crate::algo::red`].
 //!
-//! The queue is a child: a byte-limited fifo until another is put there. Its backlog, in bytes, is what is averaged. A change makes a
-//! new fifo and loses what waited in the old queue, whatever that was.
+//! The queue is a child: a byte-limited fifo until another is put there. Its backlog, in bytes, is what is
+//! averaged. A change makes a new fifo and loses what waited in the old queue, whatever that was.
 
 use super::only_class;
 use crate::algo::red::{Params, State, Verdict};
@@ -61,7 +61,11 @@ fn check(params: &RedParams) -> Result<(Params, Flags), TcError> {
 }
 
 impl Red {
-    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&RedParams>) -> Result<Red, TcError> {
+    pub(crate) fn new(
+        cx: &mut Context<'_>,
+        handle: Handle,
+        params: Option<&RedParams>,
+    ) -> Result<Red, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         let (law, flags) = check(params)?;
         let mut red = Red {
@@ -110,7 +114,13 @@ fn half_second(cx: &Context<'_>) -> u32 {
 }
 
 impl Discipline for Red {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         self.catch_up(cx.now, own);
         self.state.arrival(&self.params, self.child.stats.backlog as u32, cx.now);
         let verdict = self.state.judge(&self.params, cx.draw.source);
@@ -142,7 +152,12 @@ impl Discipline for Red {
         result
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Red(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         let (law, flags) = check(params)?;
         self.catch_up(cx.now, own);

@@ -1,9 +1,10 @@
 //! sfb: stochastic fair blue (Feng, Kandlur, Saha and Shin, INFOCOM 2001).
 //!
-//! A flow is hashed into one bin on each of eight levels. A bin that fills raises its probability of marking, one found empty lowers
-//! it; a packet is marked with the lowest probability of its bins, so a flow that responds is safe as long as one of its bins is not
-//! shared with one that does not. Whoever comes to probability 1 in all bins is held to a rate. The hash key changes after `rehash`;
-//! shortly before, the next key's bins learn about those flows too. The queue itself is a child.
+//! A flow is hashed into one bin on each of eight levels. A bin that fills raises its probability of marking,
+//! one found empty lowers it; a packet is marked with the lowest probability of its bins, so a flow that
+//! responds is safe as long as one of its bins is not shared with one that does not. Whoever comes to
+//! probability 1 in all bins is held to a rate. The hash key changes after `rehash`; shortly before, the next
+//! key's bins learn about those flows too. The queue itself is a child.
 
 use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
@@ -222,7 +223,8 @@ impl Sfb {
         true
     }
 
-    /// Judges a packet of that hash; `Some` tells its hashes under both keys, as far as the bins are to count it.
+    /// Judges a packet of that hash; `Some` tells its hashes under both keys, as far as the bins are to count
+    /// it.
     fn admits(&mut self, cx: &mut Context<'_>, pkt: &Pkt, hash: u32, bank: usize) -> Option<[u32; 2]> {
         let mut hashes = [0; 2];
         hashes[bank] = hash;
@@ -248,7 +250,8 @@ impl Sfb {
         self.spares(cx, pkt, least.probability).then_some(hashes)
     }
 
-    /// Draws: marks, drops, or lets pass. Above a half the flow is dropped rather than marked, the more the higher.
+    /// Draws: marks, drops, or lets pass. Above a half the flow is dropped rather than marked, the more the
+    /// higher.
     fn spares(&mut self, cx: &mut Context<'_>, pkt: &Pkt, probability: u32) -> bool {
         let drawn = u32::from(cx.draw.source.u16());
         if drawn >= probability {
@@ -266,7 +269,13 @@ impl Sfb {
 }
 
 impl Discipline for Sfb {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         if own.qlen >= self.params.limit {
             self.overlimits = self.overlimits.wrapping_add(1);
             self.stats.queuedrop += 1;
@@ -313,7 +322,12 @@ impl Discipline for Sfb {
         result
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Sfb(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.set(cx, Some(params));
         Ok(())
@@ -322,14 +336,19 @@ impl Discipline for Sfb {
     fn purge(&mut self, cx: &mut Context<'_>, _own: QdiscState) {
         self.child.purge(cx);
         self.forget();
-        // Linux forgets the keys with the bins, and draws one only: the other bank has none until its turn is over.
+        // Linux forgets the keys with the bins, and draws one only: the other bank has none until its turn is
+        // over.
         self.banks[0].key = cx.draw.source.key();
         self.banks[1].key = HashKey::default();
     }
 
     fn params(&self) -> QdiscParams {
         let ms = |jiffies: i64| (jiffies * 1000 / i64::from(self.jiffies.hz)) as u32;
-        QdiscParams::Sfb(SfbParams { rehash_ms: ms(self.rehash), warmup_ms: ms(self.warmup), ..self.params.clone() })
+        QdiscParams::Sfb(SfbParams {
+            rehash_ms: ms(self.rehash),
+            warmup_ms: ms(self.warmup),
+            ..self.params.clone()
+        })
     }
 
     fn xstats(&mut self, _now: Time) -> Xstats {
@@ -400,7 +419,8 @@ mod tests {
     use alloc::vec::Vec;
     use tidegate_packet::Seeded;
 
-    /// V-B1: with M flows that do not listen, another one has all its bins among theirs with (1 - (15/16)^M)^8 (Feng et al. 2001).
+    /// V-B1: with M flows that do not listen, another one has all its bins among theirs with (1 -
+    /// (15/16)^M)^8 (Feng et al. 2001).
     #[test]
     fn v_b1_flows_seldom_share_all_bins() {
         extern crate std;
@@ -416,12 +436,14 @@ mod tests {
             for _ in 0..4000 {
                 let bad: BTreeSet<(usize, usize)> =
                     (0..flows).flat_map(|_| Bank::places(hash()).collect::<Vec<_>>()).collect();
-                unlucky += (0..200).filter(|_| Bank::places(hash()).all(|place| bad.contains(&place))).count();
+                unlucky +=
+                    (0..200).filter(|_| Bank::places(hash()).all(|place| bad.contains(&place))).count();
             }
             let part = unlucky as f64 / 800_000.0;
             let within = (part / expected - 1.0).abs() <= 0.05;
             std::println!(
-                "validation: Queueing theory and hashing | V-B1-{flows} | SFB: an innocent flow has only bins of {flows} that do not listen | {expected} | {part:.4} | {} | Feng et al. 2001",
+                "validation: Queueing theory and hashing | V-B1-{flows} | SFB: an innocent flow has only \
+                bins of {flows} that do not listen | {expected} | {part:.4} | {} | Feng et al. 2001",
                 if within { "within" } else { "outside" }
             );
             assert!(within, "{flows} flows: {part} for {expected}");

@@ -1,9 +1,10 @@
 //! sfq: stochastic fairness queueing (McKenney 1990).
 //!
-//! Packets are hashed into buckets; a bucket with packets occupies a slot, and slots take turns of a quantum of bytes. When the qdisc
-//! is full the longest slot loses its newest packet. Slots of equal length are kept on one list per length, so the longest is found at
-//! once. The hash key changes every `perturb` seconds, and what waits is hashed anew. Random early detection, if asked for, judges each
-//! flow by its own average backlog ([`crate::algo::red`]).
+//! Packets are hashed into buckets; a bucket with packets occupies a slot, and slots take turns of a quantum
+//! of bytes. When the qdisc is full the longest slot loses its newest packet. Slots of equal length are kept
+//! on one list per length, so the longest is found at once. The hash key changes every `perturb` seconds, and
+//! what waits is hashed anew. Random early detection, if asked for, judges each flow by its own average
+//! backlog ([`crate::algo::red`]).
 
 use super::NO_CHANGE;
 use crate::algo::red::{Params, State, Verdict};
@@ -90,7 +91,8 @@ impl Sfq {
             longest: 0,
             tail: NONE,
         };
-        // Linux draws a key for every new qdisc, and another one for its parameters when they ask for perturbation.
+        // Linux draws a key for every new qdisc, and another one for its parameters when they ask for
+        // perturbation.
         sfq.key = cx.draw.source.key();
         if let Some(params) = params {
             sfq.set(params)?;
@@ -289,8 +291,8 @@ impl Sfq {
         Some(free)
     }
 
-    /// Judges an arrival by the average backlog of its slot, which is not empty; tells whether it is to be dropped. With headdrop
-    /// the slot's oldest packet is marked in its place.
+    /// Judges an arrival by the average backlog of its slot, which is not empty; tells whether it is to be
+    /// dropped. With headdrop the slot's oldest packet is marked in its place.
     fn judge(&mut self, cx: &mut Context<'_>, slot: u32, pkt: &Pkt) -> bool {
         let (Some(red), slot) = (&mut self.red, &mut self.slots[slot as usize]) else { return false };
         slot.red.arrival(&red.law, slot.queue.bytes() as u32, cx.now);
@@ -306,7 +308,8 @@ impl Sfq {
             (&mut stats.prob_mark_head, &mut stats.prob_mark, &mut stats.prob_drop)
         };
         let may_mark = red.ecn && !(hard && red.harddrop);
-        let counter = if may_mark && self.headdrop && slot.queue.front_mut(cx.pool).is_some_and(Meta::set_ce) {
+        let counter = if may_mark && self.headdrop && slot.queue.front_mut(cx.pool).is_some_and(Meta::set_ce)
+        {
             head
         } else if may_mark && cx.pool.meta_mut(pkt).set_ce() {
             own
@@ -318,7 +321,8 @@ impl Sfq {
         false
     }
 
-    /// Takes no more into a slot: the arrival is refused, or with headdrop takes the place of the slot's oldest packet.
+    /// Takes no more into a slot: the arrival is refused, or with headdrop takes the place of the slot's
+    /// oldest packet.
     fn refuse(&mut self, cx: &mut Context<'_>, at: Handle, slot: u32, pkt: Pkt) -> Enqueue {
         if !self.headdrop {
             cx.drop(at, pkt, Why::Full);
@@ -363,7 +367,13 @@ impl Sfq {
 }
 
 impl Discipline for Sfq {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let chosen = match self.choose(cx, own, filters, &pkt) {
             Ok(chosen) => chosen,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),

@@ -1,7 +1,7 @@
 //! skbprio: strict priorities in one queue of limited length.
 //!
-//! The packet with the highest priority leaves first. When the queue is full, an arrival takes the place of the newest packet of the
-//! lowest priority there is, if that is lower than its own; else it is refused.
+//! The packet with the highest priority leaves first. When the queue is full, an arrival takes the place of
+//! the newest packet of the lowest priority there is, if that is lower than its own; else it is refused.
 
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
@@ -63,7 +63,13 @@ impl Skbprio {
 }
 
 impl Discipline for Skbprio {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let level = cx.pool.meta(&pkt).priority.min(PRIORITIES as u32 - 1) as usize;
         if own.qlen < self.limit {
             self.push(cx.pool, level, pkt);
@@ -92,7 +98,12 @@ impl Discipline for Skbprio {
         taken.map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
-    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Skbprio(params)) => self.limit = params.limit.unwrap_or(self.limit),
             _ => return Err(TcError::bare(Errno::Inval)),

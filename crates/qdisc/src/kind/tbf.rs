@@ -1,8 +1,9 @@
 //! tbf: a token bucket filter.
 //!
-//! Tokens are time: a bucket holds at most `buffer` nanoseconds, a packet costs its transmission time at `rate`. A packet may go when
-//! both the bucket and, if there is one, the peak bucket can pay; otherwise the watchdog is set for the moment when they can. Over any
-//! interval the bytes sent are at most burst + rate × time. The queue itself is a child: a byte-limited fifo until another is put there.
+//! Tokens are time: a bucket holds at most `buffer` nanoseconds, a packet costs its transmission time at
+//! `rate`. A packet may go when both the bucket and, if there is one, the peak bucket can pay; otherwise the
+//! watchdog is set for the moment when they can. Over any interval the bytes sent are at most burst + rate ×
+//! time. The queue itself is a child: a byte-limited fifo until another is put there.
 
 use super::only_class;
 use crate::algo::Cost;
@@ -59,7 +60,8 @@ fn buckets(params: &TbfParams) -> Result<Buckets, TcError> {
             return Err(INVALID);
         }
         let cost = Cost::new(spec);
-        peak_buffer = if params.peak_burst > 0 { cost.ns(params.peak_burst) } else { params.peak_buffer.span().0 };
+        peak_buffer =
+            if params.peak_burst > 0 { cost.ns(params.peak_burst) } else { params.peak_buffer.span().0 };
         let most = if params.peak_burst > 0 { params.peak_burst } else { bytes_in(&cost, peak_buffer) };
         max_size = max_size.min(most);
         peak = Some(cost);
@@ -81,7 +83,11 @@ fn bytes_in(cost: &Cost, ns: u64) -> u32 {
 }
 
 impl Tbf {
-    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&TbfParams>) -> Result<Tbf, TcError> {
+    pub(crate) fn new(
+        cx: &mut Context<'_>,
+        handle: Handle,
+        params: Option<&TbfParams>,
+    ) -> Result<Tbf, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         let b = buckets(params)?;
         let child = if params.limit > 0 {
@@ -117,7 +123,13 @@ impl Tbf {
 }
 
 impl Discipline for Tbf {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         if cx.pool.meta(&pkt).len > self.max_size {
             cx.drop(own.handle, pkt, Why::TooLong);
             return Enqueue::Dropped;
@@ -147,7 +159,12 @@ impl Discipline for Tbf {
         result
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Tbf(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         let b = buckets(params)?;
         if !self.child.is_noop() {

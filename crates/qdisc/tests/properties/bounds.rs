@@ -18,7 +18,8 @@ fn random_load(world: &mut World, classes: u16, packets: usize, mean_gap: u64) {
     world.pass(world.now + Span::secs(100));
 }
 
-/// The most by which what was sent in an interval, as time on the wire, exceeds the interval; `last`: does its last packet count?
+/// The most by which what was sent in an interval, as time on the wire, exceeds the interval; `last`: does
+/// its last packet count?
 fn excess(departures: &[(Time, u32)], cost: &Cost, last: bool) -> i64 {
     let mut most = i64::MIN;
     for (first, (begin, _)) in departures.iter().enumerate() {
@@ -55,8 +56,9 @@ fn tbf_never_exceeds_its_rate() {
     }
 }
 
-/// A leaf of HTB sends while its ceiling's bucket is not in debt: over every interval at most the bucket, what the ceiling brings, and
-/// its last packet. All together exceed the parent's ceiling at most by what the leaves are sure of at once.
+/// A leaf of HTB sends while its ceiling's bucket is not in debt: over every interval at most the bucket,
+/// what the ceiling brings, and its last packet. All together exceed the parent's ceiling at most by what the
+/// leaves are sure of at once.
 #[test]
 fn htb_never_exceeds_its_ceilings() {
     for seed in 0..12 {
@@ -122,8 +124,8 @@ impl Swing {
     }
 }
 
-/// V-R3: while both stay backlogged, two classes' services divided by their quanta differ by at most 1 + Lmax/Qi + Lmax/Qj in every
-/// interval (Shreedhar and Varghese).
+/// V-R3: while both stay backlogged, two classes' services divided by their quanta differ by at most 1 +
+/// Lmax/Qi + Lmax/Qj in every interval (Shreedhar and Varghese).
 #[test]
 fn v_r3_drr_is_fair_in_every_interval() {
     const CLASSES: usize = 8;
@@ -158,8 +160,8 @@ fn v_r3_drr_is_fair_in_every_interval() {
     }
 }
 
-/// How far QFQ's service of a class strays from its share within any interval, in bytes: the most of ten backlogged classes with
-/// weights 1 to 16, on a device whose aggregates hold so many classes.
+/// How far QFQ's service of a class strays from its share within any interval, in bytes: the most of ten
+/// backlogged classes with weights 1 to 16, on a device whose aggregates hold so many classes.
 fn qfq_strays(seed: u64, classes_together: u32) -> i128 {
     let device = Device { tx_queue_len: classes_together - 1, ..Device::default() };
     let mut world = World::on(device, seed, 0);
@@ -190,8 +192,9 @@ fn qfq_strays(seed: u64, classes_together: u32) -> i128 {
     swings.iter().map(|swing| swing.width() / all).max().unwrap_or(0)
 }
 
-/// V-X2: with one class in each aggregate QFQ is within a few longest packets of ideal sharing (its paper's B-WFI is below eight: three
-/// turns of less than two packets each, and two of anybody's); with eight together, within eight times three and three more.
+/// V-X2: with one class in each aggregate QFQ is within a few longest packets of ideal sharing (its paper's
+/// B-WFI is below eight: three turns of less than two packets each, and two of anybody's); with eight
+/// together, within eight times three and three more.
 #[test]
 fn v_x2_qfq_keeps_to_the_shares_in_every_interval() {
     let mut worst = 0;
@@ -202,7 +205,8 @@ fn v_x2_qfq_keeps_to_the_shares_in_every_interval() {
         worst = worst.max(alone);
     }
     println!(
-        "validation: Queue management and fairness with TCP | V-X2 | QFQ: most bytes away from ideal sharing in any interval | at most {} | {worst} | within | Checconi, Rizzo, Valente 2013",
+        "validation: Queue management and fairness with TCP | V-X2 | QFQ: most bytes away from ideal \
+        sharing in any interval | at most {} | {worst} | within | Checconi, Rizzo, Valente 2013",
         8 * 1514
     );
 }
@@ -229,13 +233,18 @@ fn sfq_shares_bytes_in_every_interval() {
             },
         );
         for swing in &swings {
-            assert!(swing.width() <= i128::from(quantum) + 2 * 1514, "quantum {quantum}: {} bytes", swing.width());
+            assert!(
+                swing.width() <= i128::from(quantum) + 2 * 1514,
+                "quantum {quantum}: {} bytes",
+                swing.width()
+            );
         }
     }
 }
 
-/// When the real-time curves together stay below the link, every packet of theirs is on the link by its deadline plus one longest
-/// packet, whatever else wants to be sent. With straight curves a deadline is the virtual clock's.
+/// When the real-time curves together stay below the link, every packet of theirs is on the link by its
+/// deadline plus one longest packet, whatever else wants to be sent. With straight curves a deadline is the
+/// virtual clock's.
 #[test]
 fn hfsc_meets_its_deadlines() {
     const LINK: u64 = 10_000_000;
@@ -282,7 +291,8 @@ fn hfsc_meets_its_deadlines() {
     }
 }
 
-/// A class with an upper limit never gets more by link sharing than the limit's line, one packet and the moment it waits for.
+/// A class with an upper limit never gets more by link sharing than the limit's line, one packet and the
+/// moment it waits for.
 #[test]
 fn hfsc_keeps_to_upper_limits() {
     let mut world = World::new(5, 100_000_000);

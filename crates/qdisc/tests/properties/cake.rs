@@ -1,4 +1,5 @@
-//! CAKE: what its tins, hosts and flows share, its shaper's bound, and how rarely its queues are shared (the reference's rows V-K and V-H4).
+//! CAKE: what its tins, hosts and flows share, its shaper's bound, and how rarely its queues are shared (the
+//! reference's rows V-K and V-H4).
 
 use super::world::World;
 use tidegate_packet::{Rate, Span, Time};
@@ -16,8 +17,12 @@ fn row(group: &str, id: &str, what: &str, expected: &str, found: &str, within: b
 
 fn cake(tins: CakeTins, flows: CakeFlows) -> World {
     let mut world = World::new(7, 0);
-    let params =
-        CakeParams { bandwidth: Some(Rate::bits(RATE)), tins: Some(tins), flows: Some(flows), ..CakeParams::default() };
+    let params = CakeParams {
+        bandwidth: Some(Rate::bits(RATE)),
+        tins: Some(tins),
+        flows: Some(flows),
+        ..CakeParams::default()
+    };
     world.root("cake", Some(QdiscParams::Cake(Box::new(params))));
     world
 }
@@ -112,7 +117,8 @@ fn v_k2_shaper_has_no_burst() {
             world.pass(world.now + Span::secs(2));
         }
     }
-    // Bytes beyond the rate at each departure, that of the packet before it included: the worst of all stretches that end there.
+    // Bytes beyond the rate at each departure, that of the packet before it included: the worst of all
+    // stretches that end there.
     let (mut beyond, mut worst, mut before) = (0.0_f64, 0.0_f64, None);
     for (at, len) in world.departures(0) {
         let passed = before.map_or(0.0, |before: Time| at.since(before).as_secs_f64() * (RATE / 8) as f64);

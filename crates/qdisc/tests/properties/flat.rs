@@ -26,7 +26,9 @@ impl Flat {
             Flat::Qfq => world.root("qfq", None),
             Flat::Hfsc => world.root("hfsc", Some(QdiscParams::Hfsc(HfscParams::default()))),
             Flat::Htb => world.root("htb", Some(QdiscParams::Htb(HtbParams::default()))),
-            Flat::Sfq => world.root("sfq", Some(QdiscParams::Sfq(SfqParams { divisor: 16, ..SfqParams::default() }))),
+            Flat::Sfq => {
+                world.root("sfq", Some(QdiscParams::Sfq(SfqParams { divisor: 16, ..SfqParams::default() })))
+            }
         }
         for n in 1..=classes {
             if let Some(params) = self.class(n) {

@@ -6,7 +6,10 @@ use tidegate_policy::{FqCodelParams, QdiscParams, SfqParams};
 /// Tells a row of `docs/validation.md`.
 fn row(id: &str, what: &str, expected: &str, found: &str, within: bool, source: &str) {
     let verdict = if within { "within" } else { "outside" };
-    println!("validation: Queueing theory and hashing | {id} | {what} | {expected} | {found} | {verdict} | {source}");
+    println!(
+        "validation: Queueing theory and hashing | {id} | {what} | {expected} | {found} | {verdict} | \
+        {source}"
+    );
 }
 
 /// Packets per busy queue after one packet each of so many flows, in several groups of flows.
@@ -65,6 +68,13 @@ fn v_h3_sfq_buckets_are_rarely_shared() {
     let shared: u32 = busy.iter().flatten().filter(|packets| **packets > 1).sum();
     let part = f64::from(shared) / 30_000.0;
     let within = (part - 0.0279).abs() <= 0.003;
-    row("V-H3", "a flow of 30 shares its bucket of 1024", "0.0279 ± 0.003", &format!("{part:.4}"), within, "binomial");
+    row(
+        "V-H3",
+        "a flow of 30 shares its bucket of 1024",
+        "0.0279 ± 0.003",
+        &format!("{part:.4}"),
+        within,
+        "binomial",
+    );
     assert!(within, "{part}");
 }

@@ -1,6 +1,6 @@
-//! What must hold of the disciplines whatever the tree, the packets and their times: nothing is lost from the books, flows stay in
-//! order, rates and shares keep their bounds over every interval. And the exact vectors of the reference (V-…), by their names
-//! there; and recorded runs of a real kernel.
+//! What must hold of the disciplines whatever the tree, the packets and their times: nothing is lost from the
+//! books, flows stay in order, rates and shares keep their bounds over every interval. And the exact vectors
+//! of the reference (V-…), by their names there; and recorded runs of a real kernel.
 
 // The recordings are files, and a test may read them.
 #![allow(clippy::disallowed_types, reason = "recordings are read from files")]

@@ -101,7 +101,8 @@ impl Machine {
                 // A frame that the device cannot carry is refused before any qdisc sees it.
                 RowKind::Packet(arrival) if arrival.meta.frame_len > self.mtu + Head::ETHERNET as u32 => {}
                 RowKind::Packet(arrival) => {
-                    let pkt = self.pool.insert(arrival.meta.clone(), arrival.head.clone()).expect("there is room");
+                    let pkt =
+                        self.pool.insert(arrival.meta.clone(), arrival.head.clone()).expect("there is room");
                     self.offer(now, pkt);
                 }
             }
@@ -114,8 +115,12 @@ impl Machine {
             self.tc(end, &words).map(|reply| reply.stdout)
         };
         let stats = show("-s -d qdisc show dev link0")? + &show("-s -d class show dev link0")?;
-        let filters: Vec<String> =
-            self.shaper.dump_qdiscs(LINK, end).iter().map(|dump| self.shaper_filters(end, dump.handle)).collect();
+        let filters: Vec<String> = self
+            .shaper
+            .dump_qdiscs(LINK, end)
+            .iter()
+            .map(|dump| self.shaper_filters(end, dump.handle))
+            .collect();
         let Machine { egress, drops, snapshot, draws, .. } = self;
         Ok(Done { egress, drops, stats, filters: filters.concat(), snapshot, draws })
     }
@@ -239,19 +244,21 @@ impl Machine {
     fn carry_out(&mut self, now: Time, command: TcCommand, flags: &ShowFlags) -> Result<Reply, NeedsMore> {
         let stdout = match command {
             TcCommand::Apply(op) => return self.apply(now, &op),
-            TcCommand::Show(what) if what.dev.as_deref() == Some(LINK) && what.block == 0 => match what.object {
-                Object::Qdisc => tc::show_qdiscs(&self.shaper.dump_qdiscs(LINK, now), &what, flags),
-                Object::Class => {
-                    let flags = ShowFlags { json: false, ..*flags };
-                    tc::show_classes(&self.shaper.list_classes(LINK, now), &what, &flags)
+            TcCommand::Show(what) if what.dev.as_deref() == Some(LINK) && what.block == 0 => {
+                match what.object {
+                    Object::Qdisc => tc::show_qdiscs(&self.shaper.dump_qdiscs(LINK, now), &what, flags),
+                    Object::Class => {
+                        let flags = ShowFlags { json: false, ..*flags };
+                        tc::show_classes(&self.shaper.list_classes(LINK, now), &what, &flags)
+                    }
+                    Object::Filter => {
+                        self.count_actions(now);
+                        let parent = what.parent.unwrap_or(Handle::NONE);
+                        let dumps = self.shaper.dump_filters(now, LINK, parent).unwrap_or_default();
+                        tc::show_filters(&dumps, &what, flags)
+                    }
                 }
-                Object::Filter => {
-                    self.count_actions(now);
-                    let parent = what.parent.unwrap_or(Handle::NONE);
-                    let dumps = self.shaper.dump_filters(now, LINK, parent).unwrap_or_default();
-                    tc::show_filters(&dumps, &what, flags)
-                }
-            },
+            }
             _ => return Err(NeedsMore),
         };
         Ok(Reply { stdout, ..Reply::default() })
@@ -261,7 +268,9 @@ impl Machine {
         let of_htb = matches!(op, Op::Class(class) if class.kind.as_deref() == Some("htb"));
         Ok(match self.apply_op(now, op)? {
             // Before 6.3 HTB's warnings go to the kernel's log only.
-            Ok(Some(warning)) if !of_htb => Reply { stderr: format!("Warning: {warning}\n"), ..Reply::default() },
+            Ok(Some(warning)) if !of_htb => {
+                Reply { stderr: format!("Warning: {warning}\n"), ..Reply::default() }
+            }
             Ok(_) => Reply::default(),
             Err(error) => {
                 let (stderr, code) = tc::refusal_text(op, &error);
@@ -281,7 +290,9 @@ impl Machine {
             Op::Filter(op) if op.dev == LINK && op.block == 0 && stays_here(op) => {
                 shaper.filter_op(now, pool, draws, op).map(|()| None)
             }
-            Op::Chain(op) if op.dev == LINK && op.block == 0 => shaper.chain_op(now, pool, draws, op).map(|()| None),
+            Op::Chain(op) if op.dev == LINK && op.block == 0 => {
+                shaper.chain_op(now, pool, draws, op).map(|()| None)
+            }
             _ => return Err(NeedsMore),
         };
         if may_remove_filters(op) {
@@ -307,8 +318,8 @@ impl Machine {
     }
 }
 
-/// The number and the DS field of a frame whose octets were rewritten: the recordings' listener knows only frames of IP,
-/// and takes IPv6's number from their last octets, which are kept of short ones.
+/// The number and the DS field of a frame whose octets were rewritten: the recordings' listener knows only
+/// frames of IP, and takes IPv6's number from their last octets, which are kept of short ones.
 fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
     let id = match (head.frame_ethertype(), head.network(), head.frame()) {
         (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),

@@ -1,8 +1,8 @@
-//! Recorded runs of a real kernel, held against the tree of one device: every packet's departure and drop, every random
-//! draw, every counter that tc lists.
+//! Recorded runs of a real kernel, held against the tree of one device: every packet's departure and drop,
+//! every random draw, every counter that tc lists.
 //!
-//! Recordings that need more than one device and tc (redirects, netfilter, shared blocks, a shell) are carried out by
-//! the crate `replay`.
+//! Recordings that need more than one device and tc (redirects, netfilter, shared blocks, a shell) are
+//! carried out by the crate `replay`.
 
 use super::recorded::{Machine, NeedsMore};
 use std::collections::BTreeMap;
@@ -27,8 +27,9 @@ const ARCHIVES: [(&str, usize); 10] = [
 /// The recordings of the chapters: one of each kind.
 fn chapters() -> BTreeMap<String, Files> {
     let packets = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/disciplines/packets");
-    let entries =
-        |path: &PathBuf| std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let entries = |path: &PathBuf| {
+        std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path())
+    };
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     #[allow(clippy::disallowed_methods, reason = "recordings are read from files")]
     let text = |path: PathBuf| (name(&path), std::fs::read_to_string(&path).expect("a text"));

@@ -1,5 +1,5 @@
-//! Every small world there is: all sequences of five steps, each an arrival of one of two sizes in one of three classes, or a packet
-//! taken out.
+//! Every small world there is: all sequences of five steps, each an arrival of one of two sizes in one of
+//! three classes, or a packet taken out.
 
 use super::flat::Flat;
 use super::world::World;
@@ -85,7 +85,8 @@ fn prio_always_serves_the_best_band() {
                 Step::Comes(class, len) => watched.comes(class, len),
                 Step::Goes => {
                     let best = watched.queues.iter().position(|queue| !queue.is_empty());
-                    let served = watched.goes().map(|number| usize::from(watched.world.offered[number].class) - 1);
+                    let served =
+                        watched.goes().map(|number| usize::from(watched.world.offered[number].class) - 1);
                     assert_eq!(served, best, "{number}");
                 }
             }
@@ -93,8 +94,8 @@ fn prio_always_serves_the_best_band() {
     }
 }
 
-/// Deficit round robin as its paper tells it: who is active stands in line; the first sends while its deficit pays, else gets another
-/// quantum and goes to the end.
+/// Deficit round robin as its paper tells it: who is active stands in line; the first sends while its deficit
+/// pays, else gets another quantum and goes to the end.
 #[derive(Default)]
 struct RoundRobin {
     line: VecDeque<usize>,

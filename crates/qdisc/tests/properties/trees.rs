@@ -1,5 +1,5 @@
-//! Random trees of all kinds, with changes and replacements while packets wait: the books of every qdisc are right after every call,
-//! and what is sent of a flow is in order.
+//! Random trees of all kinds, with changes and replacements while packets wait: the books of every qdisc are
+//! right after every call, and what is sent of a flow is in order.
 
 use super::flat::{bytes_per_second, htb, tbf};
 use super::world::World;
@@ -53,8 +53,13 @@ const LEAVES: &[&str] = &[
 impl Tree {
     fn new(seed: u64) -> Tree {
         let link = [0, 3_000_000, 20_000_000][seed as usize % 3];
-        let mut tree =
-            Tree { world: World::new(seed, link), leaves: Vec::new(), made: Vec::new(), next: 1, reorders: false };
+        let mut tree = Tree {
+            world: World::new(seed, link),
+            leaves: Vec::new(),
+            made: Vec::new(),
+            next: 1,
+            reorders: false,
+        };
         tree.world.named = false;
         let root = INNER[tree.world.below(6) as usize];
         let mut classes = Vec::new();
@@ -68,7 +73,14 @@ impl Tree {
     }
 
     /// An inner qdisc with children; adds the classes of packets that come to it to `into`.
-    fn inner(&mut self, kind: &'static str, parent: Handle, above: &[Handle], depth: u32, into: &mut Vec<u16>) {
+    fn inner(
+        &mut self,
+        kind: &'static str,
+        parent: Handle,
+        above: &[Handle],
+        depth: u32,
+        into: &mut Vec<u16>,
+    ) {
         let handle = self.handle();
         let params = self.params(kind);
         self.world.qdisc(Verb::Add, parent, handle, kind, params);
@@ -126,10 +138,16 @@ impl Tree {
             "prio" => QdiscParams::Prio(PrioParams::default()),
             "htb" => QdiscParams::Htb(HtbParams::default()),
             "hfsc" => QdiscParams::Hfsc(HfscParams::default()),
-            "tbf" => QdiscParams::Tbf(tbf(200_000 + world.below(4_000_000), 1514 + world.below(4000) as u32, 9000)),
-            "pfifo" | "pfifo_head_drop" => QdiscParams::Fifo(FifoParams { limit: Some(world.below(12) as u32) }),
+            "tbf" => {
+                QdiscParams::Tbf(tbf(200_000 + world.below(4_000_000), 1514 + world.below(4000) as u32, 9000))
+            }
+            "pfifo" | "pfifo_head_drop" => {
+                QdiscParams::Fifo(FifoParams { limit: Some(world.below(12) as u32) })
+            }
             "bfifo" => QdiscParams::Fifo(FifoParams { limit: Some(world.below(9000) as u32) }),
-            "sfq" => QdiscParams::Sfq(SfqParams { limit: 2 + world.below(20) as u32, ..SfqParams::default() }),
+            "sfq" => {
+                QdiscParams::Sfq(SfqParams { limit: 2 + world.below(20) as u32, ..SfqParams::default() })
+            }
             "codel" => QdiscParams::Codel(CodelParams {
                 limit: Some(2 + world.below(20) as u32),
                 target_us: Some(2000),
@@ -152,7 +170,8 @@ impl Tree {
             }),
             "cake" => QdiscParams::Cake(Box::new(CakeParams {
                 bandwidth: Some(Rate::bits(world.below(4) * 1_000_000)),
-                // A change to fewer tins forgets packets behind the backs of the qdiscs above, so the books of Linux are wrong then.
+                // A change to fewer tins forgets packets behind the backs of the qdiscs above, so the books
+                // of Linux are wrong then.
                 tins: Some(CakeTins::Diffserv4),
                 flows: Some(CakeFlows::ALL[world.below(8) as usize]),
                 rtt_us: Some(5000),
@@ -195,7 +214,8 @@ impl Tree {
             "htb" => htb(bits, bits + world.below(4_000_000), 2000, 1514),
             "hfsc" => {
                 let line = ServiceCurve { m1: 0, d_us: 0, m2: bytes_per_second(bits) };
-                let bent = ServiceCurve { m1: line.m2 * 2, d_us: 1 + world.below(30_000) as u32, m2: line.m2 };
+                let bent =
+                    ServiceCurve { m1: line.m2 * 2, d_us: 1 + world.below(30_000) as u32, m2: line.m2 };
                 let rt = [None, Some(line), Some(bent)][world.below(3) as usize];
                 let ul = [None, Some(ServiceCurve { m2: line.m2 * 2, ..line })][world.below(2) as usize];
                 ClassParams::Hfsc(HfscClassParams { rt, ls: Some(line), ul })
@@ -221,7 +241,11 @@ impl Tree {
 
     fn run(&mut self, packets: usize) {
         for _ in 0..packets {
-            let gap = if self.world.below(6) == 0 { self.world.below(30_000_000) } else { self.world.below(900_000) };
+            let gap = if self.world.below(6) == 0 {
+                self.world.below(30_000_000)
+            } else {
+                self.world.below(900_000)
+            };
             self.world.pass(self.world.now + Span(gap));
             let leaf = self.world.below(self.leaves.len() as u64) as usize;
             let (flow, len) = (self.world.below(4) as u16, 64 + self.world.below(1451) as u32);

@@ -35,7 +35,8 @@ fn v_t2_tbf_of_a_modem() {
 #[test]
 fn v_t3_tbf_with_a_peak() {
     let mut world = World::new(1, 0);
-    let params = TbfParams { peak: Some(rate(2_000_000)), peak_burst: 1540, ..tbf(1_000_000, 10_240, 100_000) };
+    let params =
+        TbfParams { peak: Some(rate(2_000_000)), peak_burst: 1540, ..tbf(1_000_000, 10_240, 100_000) };
     world.root("tbf", Some(QdiscParams::Tbf(params)));
     let wanted: Vec<u64> = [0].into_iter().chain((0..7).map(|n| 5_952_000 + n * 6_056_000)).collect();
     assert_eq!(times(&mut world, &[1514; 8], 1), wanted);
@@ -45,7 +46,8 @@ fn v_t3_tbf_with_a_peak() {
 #[test]
 fn idle_buckets_of_tbf_are_full_and_no_fuller() {
     let mut world = World::new(1, 0);
-    let params = TbfParams { peak: Some(rate(2_000_000)), peak_burst: 1540, ..tbf(1_000_000, 10_240, 100_000) };
+    let params =
+        TbfParams { peak: Some(rate(2_000_000)), peak_burst: 1540, ..tbf(1_000_000, 10_240, 100_000) };
     world.root("tbf", Some(QdiscParams::Tbf(params)));
     let burst = |world: &mut World| {
         let before = world.departures(0).len();
@@ -85,7 +87,8 @@ fn htb_rates(a: ClassParams, b: ClassParams) -> [f64; 2] {
             world.offer(2, 0, 1514);
         }
     }
-    [1, 2].map(|class| world.departures(class).iter().map(|(_, len)| f64::from(*len)).sum::<f64>() * 8.0 / 60.0)
+    [1, 2]
+        .map(|class| world.departures(class).iter().map(|(_, len)| f64::from(*len)).sum::<f64>() * 8.0 / 60.0)
 }
 
 fn near(seen: f64, wanted: f64, part: f64) {
@@ -126,7 +129,9 @@ fn greedy(world: &mut World, classes: &[u16]) -> Vec<f64> {
             classes.iter().for_each(|class| world.offer(*class, 0, 1514));
         }
     }
-    let bits = |class: &u16| world.departures(*class).iter().map(|(_, len)| f64::from(*len)).sum::<f64>() * 8.0 / 60.0;
+    let bits = |class: &u16| {
+        world.departures(*class).iter().map(|(_, len)| f64::from(*len)).sum::<f64>() * 8.0 / 60.0
+    };
     classes.iter().map(bits).collect()
 }
 
@@ -175,7 +180,12 @@ fn drr(quanta: [u32; 2]) -> World {
     let mut world = World::new(1, 0);
     world.root("drr", None);
     for (n, quantum) in (1..).zip(quanta) {
-        world.class(Verb::Add, ROOT, ROOT.class(n), ClassParams::Drr(DrrClassParams { quantum: Some(quantum) }));
+        world.class(
+            Verb::Add,
+            ROOT,
+            ROOT.class(n),
+            ClassParams::Drr(DrrClassParams { quantum: Some(quantum) }),
+        );
     }
     world
 }
@@ -207,8 +217,9 @@ fn v_s2_sfq_with_different_lengths() {
     assert_eq!(order(&mut sfq(127), [1514, 500]), "abbbbabbbabbbabbbabbbabb");
 }
 
-/// V-S3: below a slow token bucket, at most four packets: z z a a a b b c d come together. The first z leaves at once, the second is
-/// held for a peek and counts; then the longest flow loses, of equals the one that grew last, at length 1 the one whose turn is next.
+/// V-S3: below a slow token bucket, at most four packets: z z a a a b b c d come together. The first z leaves
+/// at once, the second is held for a peek and counts; then the longest flow loses, of equals the one that
+/// grew last, at length 1 the one whose turn is next.
 #[test]
 fn v_s3_sfq_drops_from_the_longest() {
     let mut world = World::new(1, 0);
@@ -260,7 +271,10 @@ fn v_c1_codel_drops() {
 #[test]
 fn v_c2_codel_under_a_quarter_too_much() {
     let mut world = World::new(1, 0);
-    world.root("codel", Some(QdiscParams::Codel(CodelParams { limit: Some(10_000), ..CodelParams::default() })));
+    world.root(
+        "codel",
+        Some(QdiscParams::Codel(CodelParams { limit: Some(10_000), ..CodelParams::default() })),
+    );
     let (start, mut came, mut drops) = (world.now, 0, Vec::new());
     for ms in 1..=3000 {
         while came * 800 <= ms * 1000 {
@@ -303,7 +317,8 @@ fn v_f1_fq_codel_serves_sparse_flows_first() {
     assert_eq!(order, "ababasbabsssabasbsababab");
 }
 
-/// V-F2: beyond the limit of 100 packets the fat flow loses from its head, half its bytes but at most 64 packets each time.
+/// V-F2: beyond the limit of 100 packets the fat flow loses from its head, half its bytes but at most 64
+/// packets each time.
 #[test]
 fn v_f2_fq_codel_takes_from_the_fattest() {
     let mut world = World::new(1, 0);
@@ -321,7 +336,10 @@ fn v_f2_fq_codel_takes_from_the_fattest() {
     }
     let victims: Vec<usize> = (0..210).filter(|n| matches!(world.fates[*n], Fate::Lost(_))).collect();
     assert!(victims.iter().all(|number| world.offered[*number].class == 1), "the thin flow loses nothing");
-    assert!(losses.iter().all(|lost| *lost <= 64 && *lost >= 40), "about half of some 90 each time: {losses:?}");
+    assert!(
+        losses.iter().all(|lost| *lost <= 64 && *lost >= 40),
+        "about half of some 90 each time: {losses:?}"
+    );
     let first = victims.iter().copied().min();
     assert_eq!(first, Some(10), "from the head: the fat flow's first packet goes first");
 }
@@ -365,8 +383,8 @@ fn v_g2_qfq_shares_by_weight() {
     }
 }
 
-/// Waiting times and transmission, in ns, of 160 bytes every 20 ms by this real-time curve on 10 Mbit/s, beside a saturated class, and
-/// now and then six long packets at once that must all be sent within 8 ms.
+/// Waiting times and transmission, in ns, of 160 bytes every 20 ms by this real-time curve on 10 Mbit/s,
+/// beside a saturated class, and now and then six long packets at once that must all be sent within 8 ms.
 fn voice_delays(rt: ServiceCurve) -> Vec<u64> {
     const LINK: u64 = 10_000_000;
     let mut world = World::new(1, LINK);
@@ -392,7 +410,8 @@ fn voice_delays(rt: ServiceCurve) -> Vec<u64> {
         }
     }
     world.pass(world.now + Span::secs(5));
-    let offered: Vec<Time> = world.offered.iter().filter(|packet| packet.class == 1).map(|packet| packet.at).collect();
+    let offered: Vec<Time> =
+        world.offered.iter().filter(|packet| packet.class == 1).map(|packet| packet.at).collect();
     let done = |(at, len): &(Time, u32)| *at + Span(u64::from(*len) * 8_000_000_000 / LINK);
     world.departures(1).iter().map(done).zip(offered).map(|(done, came)| done.since(came).0).collect()
 }
@@ -429,7 +448,8 @@ fn v_a3_hfsc_shares_by_its_curves() {
         world.pass(start + Span::millis(ms));
         (1..=3).for_each(|class| world.offer(class, 0, 1000));
     }
-    let bytes = [1, 2, 3].map(|class| world.departures(class).iter().map(|(_, len)| f64::from(*len)).sum::<f64>());
+    let bytes =
+        [1, 2, 3].map(|class| world.departures(class).iter().map(|(_, len)| f64::from(*len)).sum::<f64>());
     let total: f64 = bytes.iter().sum();
     near(total * 8.0 / 20.0, 6_000_000.0, 0.005);
     for (share, wanted) in bytes.iter().zip([1.0, 2.0, 3.0]) {

@@ -26,7 +26,8 @@ pub(crate) enum Fate {
     Lost(Handle),
 }
 
-/// A qdisc with a handle, and which packets come to it: those of its classes from a number on that nobody above it dropped.
+/// A qdisc with a handle, and which packets come to it: those of its classes from a number on that nobody
+/// above it dropped.
 struct Account {
     above: Vec<Handle>,
     classes: Vec<u16>,
@@ -117,8 +118,15 @@ impl World {
     }
 
     pub(crate) fn class(&mut self, verb: Verb, parent: Handle, classid: Handle, params: ClassParams) {
-        let op =
-            ClassOp { verb, dev: "dev".into(), parent, classid, kind: None, params: Some(params), estimator: None };
+        let op = ClassOp {
+            verb,
+            dev: "dev".into(),
+            parent,
+            classid,
+            kind: None,
+            params: Some(params),
+            estimator: None,
+        };
         let result = self.shaper.class_op(self.now, &mut self.pool, &mut self.random, &op);
         assert!(result.is_ok(), "{op:?}: {result:?}");
         self.settle();
@@ -162,7 +170,14 @@ impl World {
     }
 
     /// The same between these addresses.
-    pub(crate) fn offer_between(&mut self, source: [u8; 4], destination: [u8; 4], class: u16, flow: u16, len: u32) {
+    pub(crate) fn offer_between(
+        &mut self,
+        source: [u8; 4],
+        destination: [u8; 4],
+        class: u16,
+        flow: u16,
+        len: u32,
+    ) {
         let head = head(source, destination, class, flow);
         let pkt = self.pool.insert(self.meta(&head, class, len), head).expect("the pool has room");
         self.offered.push(Offered { at: self.now, class, flow, len });
@@ -214,7 +229,8 @@ impl World {
     pub(crate) fn pass(&mut self, until: Time) {
         loop {
             let link = self.busy_until.filter(|time| *time != Time::NEVER);
-            let Some(next) = [link, self.shaper.timeout()].into_iter().flatten().min().filter(|time| *time <= until)
+            let Some(next) =
+                [link, self.shaper.timeout()].into_iter().flatten().min().filter(|time| *time <= until)
             else {
                 self.now = self.now.max(until);
                 return;
@@ -250,7 +266,9 @@ impl World {
     fn settle(&mut self) {
         for event in self.shaper.events() {
             match event.what {
-                What::Drop(Why::Netfilter | Why::NetfilterLeaving) | What::Led => panic!("nobody does that here"),
+                What::Drop(Why::Netfilter | Why::NetfilterLeaving) | What::Led => {
+                    panic!("nobody does that here")
+                }
                 What::Drop(_) => {
                     assert_eq!(self.fates[event.ident as usize], Fate::Waits, "a packet has one end");
                     self.fates[event.ident as usize] = Fate::Lost(event.at);
@@ -263,7 +281,8 @@ impl World {
         }
     }
 
-    /// Packets in = sent + dropped + waiting, for every qdisc; one held for a peek counts as sent and waiting.
+    /// Packets in = sent + dropped + waiting, for every qdisc; one held for a peek counts as sent and
+    /// waiting.
     fn audit(&mut self) {
         for dump in self.dumps() {
             let Some(account) = self.accounts.get(&dump.handle.0) else { continue };
@@ -295,7 +314,10 @@ impl World {
         for number in &self.sent {
             let Offered { class, flow, .. } = self.offered[*number];
             if let Some(before) = last.insert((class, flow), *number) {
-                assert!(before < *number, "packet {number} of class {class}, flow {flow} came after {before}");
+                assert!(
+                    before < *number,
+                    "packet {number} of class {class}, flow {flow} came after {before}"
+                );
             }
         }
     }

@@ -25,8 +25,12 @@ impl PacketObserver for CapturedPackets {
     fn begin(&mut self, gateway: &CaptureNetwork) {
         for (at, name) in &gateway.links {
             let description = match gateway.device(*at) {
-                Some(_) => "packets that were in its queues, when the line began to send them or they were lost",
-                None => "packets that waited nowhere else, when the line began to send them or they were lost",
+                Some(_) => {
+                    "packets that were in its queues, when the line began to send them or they were lost"
+                }
+                None => {
+                    "packets that waited nowhere else, when the line began to send them or they were lost"
+                }
             };
             self.diary.interface(name, description);
         }
@@ -55,7 +59,10 @@ impl PacketObserver for CapturedPackets {
 
 /// `eth0 1:20 (port 22), fq_codel, flow 17: waited 12.4 ms (3.0 ms in modem), sent`.
 fn comment(gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay) -> String {
-    let flow = life.stood.and_then(|(_, stand)| stand.queue).map_or(String::new(), |queue| format!(", flow {queue}"));
+    let flow = life
+        .stood
+        .and_then(|(_, stand)| stand.queue)
+        .map_or(String::new(), |queue| format!(", flow {queue}"));
     let waited = wait(stay.ended.since(life.arrived).0);
     let elsewhere: Vec<String> = life
         .waits
@@ -64,5 +71,9 @@ fn comment(gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay
         .map(|(link, waited)| format!("{} in {}", wait(*waited), gateway.name(*link)))
         .collect();
     let elsewhere = if elsewhere.is_empty() { String::new() } else { format!(" ({})", elsewhere.join(", ")) };
-    format!("{}{flow}: waited {waited}{elsewhere}, {}", named.words(), fate(stay, gateway.device(stay.link).is_some()))
+    format!(
+        "{}{flow}: waited {waited}{elsewhere}, {}",
+        named.words(),
+        fate(stay, gateway.device(stay.link).is_some())
+    )
 }

@@ -101,7 +101,8 @@ impl Diary {
         }));
     }
 
-    /// Writes what happened until now; `since` is the moment in the network that stands for `began`, ns since 1970.
+    /// Writes what happened until now; `since` is the moment in the network that stands for `began`, ns since
+    /// 1970.
     pub(super) fn write(&mut self, now: Time, (since, began): (Time, u64)) -> Result<(), Outside> {
         while let Some(Reverse(first)) = self.ahead.peek()
             && first.at <= now

@@ -1,4 +1,5 @@
-//! The packets that leave a machine's devices, while a run of a scenario goes on: in virtual time or by the real clock.
+//! The packets that leave a machine's devices, while a run of a scenario goes on: in virtual time or by the
+//! real clock.
 
 use super::diary::{Diary, Entry, Outside, PcapSink, fate, queue, wait};
 use tidegate_packet::{Handle, Head, Stand, Time};
@@ -69,7 +70,10 @@ impl RunObserver for SimulatedPackets {
         }
         for watched in &links {
             laid.world.net.observe(watched.link);
-            diary.interface(&watched.name, "packets that waited there, when their sending began or they were lost");
+            diary.interface(
+                &watched.name,
+                "packets that waited there, when their sending began or they were lost",
+            );
         }
         self.under_way = Some(UnderWay { diary, links, count: 0 });
         Ok(())
@@ -85,7 +89,9 @@ impl UnderWay {
     fn write(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), Outside> {
         let UnderWay { diary, links, count } = self;
         for stay in laid.world.net.take_stays() {
-            let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == stay.link) else { continue };
+            let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == stay.link) else {
+                continue;
+            };
             *count += 1;
             diary.note(Entry {
                 number: *count,

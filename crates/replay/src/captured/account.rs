@@ -1,4 +1,5 @@
-//! What became of a capture's packets under one policy: packet by packet while they are there, then by class and flow.
+//! What became of a capture's packets under one policy: packet by packet while they are there, then by class
+//! and flow.
 
 use super::arrivals::{Arrival, Flows};
 use super::network::{CaptureNetwork, ClassLabel};
@@ -167,7 +168,8 @@ impl<'p> Account<'p> {
         let key = key(gateway, &life);
         let policy = self.policy;
         let (named, ledger) = self.classes.entry(key).or_insert_with(|| {
-            let none = ClassLabel { device: policy.wan.clone(), id: "no queue".into(), ..ClassLabel::default() };
+            let none =
+                ClassLabel { device: policy.wan.clone(), id: "no queue".into(), ..ClassLabel::default() };
             let named = life.stood.map_or(none, |(link, stand)| gateway.class(policy, link, stand));
             (named, Ledger::default())
         });
@@ -203,10 +205,17 @@ impl<'p> Account<'p> {
     }
 
     /// What became of what went out, of what came in, class by class, and the largest flows.
-    pub(crate) fn told(mut self, flows: &Flows, top: usize, steps: usize) -> (Fates, Fates, Vec<Class>, Vec<Flow>) {
+    pub(crate) fn told(
+        mut self,
+        flows: &Flows,
+        top: usize,
+        steps: usize,
+    ) -> (Fates, Fates, Vec<Class>, Vec<Flow>) {
         self.close();
-        let names: BTreeMap<Key, String> = self.classes.iter().map(|(key, (named, _))| (*key, label(named))).collect();
-        let classes = self.classes.into_iter().map(|(key, (named, ledger))| ledger.class(named, key.inward, steps));
+        let names: BTreeMap<Key, String> =
+            self.classes.iter().map(|(key, (named, _))| (*key, label(named))).collect();
+        let classes =
+            self.classes.into_iter().map(|(key, (named, ledger))| ledger.class(named, key.inward, steps));
         let mut largest: Vec<usize> = (0..self.flows.len()).collect();
         largest.sort_by_key(|at| (std::cmp::Reverse(self.flows[*at].0.fates.bytes), *at));
         largest.truncate(top);
@@ -229,8 +238,8 @@ fn label(named: &ClassLabel) -> String {
     format!("{} {}", named.device, named.id)
 }
 
-/// How much a stay says of a packet: most where it was lost, then where a policy governs, then in a modem; a class says more than a root,
-/// and a longer wait more than a shorter one.
+/// How much a stay says of a packet: most where it was lost, then where a policy governs, then in a modem; a
+/// class says more than a root, and a longer wait more than a shorter one.
 type Rank = (u8, bool, u64);
 
 fn rank(gateway: &CaptureNetwork, stay: &Stay) -> Rank {

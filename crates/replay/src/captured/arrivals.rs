@@ -1,4 +1,5 @@
-//! The packets of a capture as they arrive at the gateway: which way, in which flow, split where they are too long.
+//! The packets of a capture as they arrive at the gateway: which way, in which flow, split where they are too
+//! long.
 
 use super::frames::{self, Ip, LeftOut};
 use super::settings::CaptureSettings;
@@ -61,14 +62,16 @@ impl Survey {
         broken: Option<&tidegate_pcap::Broken>,
     ) -> Surveyed {
         let (began, last) = self.ends.unwrap_or_default();
-        let rule = if options.from.is_empty() { self.looking.rule() } else { Rule::Ours(options.from.clone()) };
+        let rule =
+            if options.from.is_empty() { self.looking.rule() } else { Rule::Ours(options.from.clone()) };
         Surveyed {
             rule,
             began,
             duration: last - began,
             octets: bytes,
             format,
-            broken: broken.map(|broken| format!("{broken}; the {} packets before it are used", broken.packets)),
+            broken: broken
+                .map(|broken| format!("{broken}; the {} packets before it are used", broken.packets)),
         }
     }
 }

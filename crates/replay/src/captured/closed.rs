@@ -1,8 +1,9 @@
-//! `--closed`: the capture's connections made again with the simulator's TCP, so that they react to the policies; modelled, not captured.
+//! `--closed`: the capture's connections made again with the simulator's TCP, so that they react to the
+//! policies; modelled, not captured.
 //!
-//! Each connection becomes a transfer of as many bytes as it carried in its main direction, begun when it began, with
-//! the round trip that its handshake shows. Datagrams come at their mean interval, whatever becomes of them. The result
-//! is the text of a scenario.
+//! Each connection becomes a transfer of as many bytes as it carried in its main direction, begun when it
+//! began, with the round trip that its handshake shows. Datagrams come at their mean interval, whatever
+//! becomes of them. The result is the text of a scenario.
 
 use super::arrivals::{Key, Surveyed};
 use super::frames::{self, Ip};
@@ -91,7 +92,8 @@ impl fmt::Display for ClosedError {
         match self {
             ClosedError::TooLong(ns) => write!(
                 f,
-                "the capture lasts {}, and --closed simulates two hours at most; cut a part out of it with `editcap -A BEGIN -B END`",
+                "the capture lasts {}, and --closed simulates two hours at most; cut a part out of it with \
+                `editcap -A BEGIN -B END`",
                 span(*ns)
             ),
             ClosedError::NoRate => write!(f, "--closed needs --rate"),
@@ -151,7 +153,8 @@ impl<'s> Conversations<'s> {
         if options.down.is_none() && inward > 0 {
             all.retain(|(_, talk)| talk.is_out());
             notes.push(format!(
-                "{inward} conversations that mainly come in are left out: --down says how fast the line is towards here"
+                "{inward} conversations that mainly come in are left out: --down says how fast the line is \
+                towards here"
             ));
         }
         all.sort_by_key(|(_, talk)| std::cmp::Reverse(talk.bytes()));
@@ -160,7 +163,8 @@ impl<'s> Conversations<'s> {
             all.truncate(MOST);
         }
         all.sort_by_key(|(_, talk)| talk.began);
-        let unseen = all.iter().filter(|(key, talk)| key.protocol == proto::TCP && talk.rtt.is_none()).count();
+        let unseen =
+            all.iter().filter(|(key, talk)| key.protocol == proto::TCP && talk.rtt.is_none()).count();
         if unseen > 0 {
             let rtt = options.rtt.unwrap_or(USUAL_RTT);
             notes.push(format!(
@@ -201,7 +205,12 @@ impl<'s> Conversations<'s> {
             let here = (way == Direction::Out) == by_client;
             self.known.insert(
                 key,
-                ConversationRecord { began: at, dsfield: ip.dsfield(), here, ..ConversationRecord::default() },
+                ConversationRecord {
+                    began: at,
+                    dsfield: ip.dsfield(),
+                    here,
+                    ..ConversationRecord::default()
+                },
             );
         }
         let Some(talk) = self.known.get_mut(&key) else { return };
@@ -222,8 +231,8 @@ impl<'s> Conversations<'s> {
     }
 }
 
-/// The scenario that makes conversations again, for one policy: its devices are its own. `file`: where its file is, if
-/// it has one.
+/// The scenario that makes conversations again, for one policy: its devices are its own. `file`: where its
+/// file is, if it has one.
 ///
 /// # Errors
 /// The line has no rate.
@@ -257,18 +266,25 @@ pub fn scenario(
         // Each has a way of its own to the line, with its own round trip.
         let name = format!("far-{}", part.id);
         let rtt = part.talk.rtt.map_or(options.rtt.unwrap_or(USUAL_RTT).0, |rtt| rtt);
-        let _ = writeln!(links, "[links.{name}]\nbetween = [\"isp\", \"{name}\"]\ndelay = \"{}us\"", rtt / 2000);
+        let _ =
+            writeln!(links, "[links.{name}]\nbetween = [\"isp\", \"{name}\"]\ndelay = \"{}us\"", rtt / 2000);
         let _ = writeln!(links, "[hosts.{name}]\naddress = {}", quoted(&far));
         traffic.push_str(&item(part, &near, &name));
     }
     let names: Vec<String> = here.iter().map(|name| quoted(name)).collect();
     let (lan, wan) = (&policy.lan, policy.beneath.as_ref().unwrap_or(&policy.wan));
-    let _ = writeln!(text, "[links.lan]\nbetween = [{}, {}]", names.join(", "), quoted(&format!("gateway:{lan}")));
+    let _ = writeln!(
+        text,
+        "[links.lan]\nbetween = [{}, {}]",
+        names.join(", "),
+        quoted(&format!("gateway:{lan}"))
+    );
     let _ = writeln!(text, "[links.cable]\nbetween = [{}, \"modem\"]", quoted(&format!("gateway:{wan}")));
     let bits = |rate: Rate| rate.as_bits();
     let _ = writeln!(
         text,
-        "[links.line]\nbetween = [\"modem\", \"isp\"]\nup = {{ rate = \"{}bit\", buffer = \"{buffer}b\" }}\ndown = {{ rate = \"{}bit\", buffer = \"250ms\" }}",
+        "[links.line]\nbetween = [\"modem\", \"isp\"]\nup = \
+        {{ rate = \"{}bit\", buffer = \"{buffer}b\" }}\ndown = {{ rate = \"{}bit\", buffer = \"250ms\" }}",
         bits(rate),
         bits(down)
     );
@@ -276,7 +292,8 @@ pub fn scenario(
         let _ = writeln!(text, "[hosts.{name}]\naddress = {}", quoted(address));
     }
     let ifbs = policy.returning.iter().map(|name| format!("{} = {{}}", quoted(name)));
-    let stacked = policy.beneath.iter().map(|lower| format!("{} = {{ on = {} }}", quoted(&policy.wan), quoted(lower)));
+    let stacked =
+        policy.beneath.iter().map(|lower| format!("{} = {{ on = {} }}", quoted(&policy.wan), quoted(lower)));
     let devices: Vec<String> = ifbs.chain(stacked).collect();
     if !devices.is_empty() {
         let _ = writeln!(text, "[machines.gateway]\ndevices = {{ {} }}", devices.join(", "));

@@ -47,12 +47,16 @@ impl LeftOut {
                 "cut before the end of their IP header; capture more of each (`tcpdump -s 128`)".into()
             }
             LeftOut::LinkType(number) => {
-                format!("of link type {number}, which is not read; capture on an Ethernet device, or `-i any`")
+                format!(
+                    "of link type {number}, which is not read; capture on an Ethernet device, or `-i any`"
+                )
             }
             LeftOut::Damaged => "with an IP header that is none".into(),
             LeftOut::OfOthers => "neither from here nor to here".into(),
             LeftOut::Ours => "from here to here".into(),
-            LeftOut::TooLate => "captured more than a year after the first: a clock, or the file, is wrong".into(),
+            LeftOut::TooLate => {
+                "captured more than a year after the first: a clock, or the file, is wrong".into()
+            }
             LeftOut::TooLong => "longer than the device carries, and not of the kind that cards split".into(),
         }
     }
@@ -198,7 +202,8 @@ impl Ip<'_> {
 
     /// The ports, where it has some that are kept.
     pub fn ports(&self) -> Option<(u16, u16)> {
-        let with = matches!(self.protocol(), proto::TCP | proto::UDP | 33 | 132 | 136) && !self.is_later_fragment();
+        let with =
+            matches!(self.protocol(), proto::TCP | proto::UDP | 33 | 132 | 136) && !self.is_later_fragment();
         let at = self.header();
         let octets = self.octets.get(at..at + 4).filter(|_| with)?;
         Some((u16::from_be_bytes([octets[0], octets[1]]), u16::from_be_bytes([octets[2], octets[3]])))
@@ -235,7 +240,11 @@ mod tests {
         for (kind, before, direction) in befores {
             let octets = [&before[..], &IP].concat();
             let opened = open(&packet(kind, &octets, octets.len() as u32)).expect("IP");
-            assert_eq!((opened.octets, opened.len, opened.direction), (&IP[..], 28, direction), "{kind} {before:?}");
+            assert_eq!(
+                (opened.octets, opened.len, opened.direction),
+                (&IP[..], 28, direction),
+                "{kind} {before:?}"
+            );
             assert_eq!((opened.ports(), opened.dsfield(), opened.header()), (Some((1, 2)), 0xb8, 20));
             // Cut anywhere, it is an error or the packet with less of it.
             for cut in 0..octets.len() {
@@ -251,7 +260,10 @@ mod tests {
     fn lengths_are_those_of_the_packet() {
         // Short frames are filled up.
         let filled = [&[0; 12][..], &[8, 0], &IP, &[0; 18]].concat();
-        assert_eq!(open(&packet(link::ETHERNET, &filled, 60)).map(|ip| (ip.len, ip.octets.len())), Ok((28, 28)));
+        assert_eq!(
+            open(&packet(link::ETHERNET, &filled, 60)).map(|ip| (ip.len, ip.octets.len())),
+            Ok((28, 28))
+        );
         // No length at all: more than the field can say.
         let mut large = IP;
         (large[2], large[3]) = (0, 0);

@@ -135,7 +135,8 @@ impl CaptureNetwork {
         self.devices.get(at).copied().filter(|_| Some(link) != self.modem)
     }
 
-    /// Which class or root of which device a packet stood in, what is for people called so, and what queue that is.
+    /// Which class or root of which device a packet stood in, what is for people called so, and what queue
+    /// that is.
     pub fn class(&self, policy: &TrialPolicy, link: LinkId, stand: Stand) -> ClassLabel {
         let device = self.name(link).to_owned();
         let is_class = stand.on != Handle::ROOT && stand.on.minor() != 0;
@@ -161,8 +162,11 @@ impl CaptureNetwork {
         } else {
             String::new()
         };
-        let queue =
-            if stand.on == Handle::NONE && self.device(link).is_some() { String::new() } else { queue.to_owned() };
+        let queue = if stand.on == Handle::NONE && self.device(link).is_some() {
+            String::new()
+        } else {
+            queue.to_owned()
+        };
         ClassLabel { device, id, title, queue }
     }
 }

@@ -16,7 +16,8 @@ const MOST_STEPS: u64 = 600;
 
 /// The length of a step, for a capture of so many ns.
 pub fn step_of(duration: u64) -> u64 {
-    let scales = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000, 600_000, 3_600_000];
+    let scales =
+        [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000, 600_000, 3_600_000];
     let fits = scales.iter().map(|ms| ms * 1_000_000).find(|step| duration / step < MOST_STEPS);
     fits.unwrap_or((duration / MOST_STEPS).max(1))
 }
@@ -64,7 +65,8 @@ impl<'p> CaptureRun<'p> {
         trouble
     }
 
-    /// All have arrived: what became of them, what the capture was, and how many packets stood behind later ones in it.
+    /// All have arrived: what became of them, what the capture was, and how many packets stood behind later
+    /// ones in it.
     ///
     /// # Errors
     /// What keeps the observer from going on.

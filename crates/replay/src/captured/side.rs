@@ -49,7 +49,8 @@ impl FromStr for Prefix {
 
     fn from_str(text: &str) -> Result<Prefix, BadPrefix> {
         let wrong = || BadPrefix;
-        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let whole = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Ok(whole), |bits| bits.parse::<u8>().map_err(|_| wrong()))?;
@@ -161,7 +162,8 @@ impl Looking {
             if ip.v6 {
                 key[8..].fill(0);
             }
-            let is_of_many = if ip.v6 { address[0] == 0xff || address[0] == 0xfe } else { address[12] >= 224 };
+            let is_of_many =
+                if ip.v6 { address[0] == 0xff || address[0] == 0xfe } else { address[12] >= 224 };
             let full = self.met.len() >= MOST_ADDRESSES;
             match self.met.get_mut(&(key, if ip.v6 { 64 } else { 128 })) {
                 Some(count) => *count += 1,
@@ -171,8 +173,8 @@ impl Looking {
         }
     }
 
-    /// How to tell, from what was seen: what the capture says; else private addresses are ours, else the address met most; of IPv6 the
-    /// network met most.
+    /// How to tell, from what was seen: what the capture says; else private addresses are ours, else the
+    /// address met most; of IPv6 the network met most.
     pub(crate) fn rule(&self) -> Rule {
         if self.packets > 0 && self.said == self.packets {
             return Rule::Said;

@@ -1,5 +1,5 @@
-//! Packets longer than a frame may be: a capture shows what the machine gave its card, which splits it (TSO, USO), or what the card put
-//! together before the machine saw it (GRO).
+//! Packets longer than a frame may be: a capture shows what the machine gave its card, which splits it (TSO,
+//! USO), or what the card put together before the machine saw it (GRO).
 
 use super::frames::Ip;
 use std::collections::BTreeMap;
@@ -68,9 +68,11 @@ impl Splitter {
 /// Octets of the transport's header; `None`: cards do not split this protocol.
 fn transport(ip: &Ip<'_>) -> Option<usize> {
     match ip.protocol() {
-        proto::TCP => {
-            ip.octets.get(ip.header() + 12).map(|octet| usize::from(octet >> 4) * 4).filter(|octets| *octets >= 20)
-        }
+        proto::TCP => ip
+            .octets
+            .get(ip.header() + 12)
+            .map(|octet| usize::from(octet >> 4) * 4)
+            .filter(|octets| *octets >= 20),
         proto::UDP => Some(UDP),
         _ => None,
     }
@@ -109,7 +111,9 @@ fn segment_of(tcp: &[u8]) -> Option<u32> {
         match (*tcp.get(at)?, tcp.get(at + 1).map(|len| usize::from(*len))) {
             (0, _) => return None,
             (1, _) => at += 1,
-            (MSS, Some(4)) => return Some(u32::from(u16::from_be_bytes([*tcp.get(at + 2)?, *tcp.get(at + 3)?]))),
+            (MSS, Some(4)) => {
+                return Some(u32::from(u16::from_be_bytes([*tcp.get(at + 2)?, *tcp.get(at + 3)?])));
+            }
             (_, Some(len)) if len >= 2 => at += len,
             _ => return None,
         }
@@ -145,7 +149,8 @@ mod tests {
         let told: Vec<(u32, u32, u8)> = pieces
             .iter()
             .map(|piece| {
-                let seq = u32::from_be_bytes([piece.front[44], piece.front[45], piece.front[46], piece.front[47]]);
+                let seq =
+                    u32::from_be_bytes([piece.front[44], piece.front[45], piece.front[46], piece.front[47]]);
                 assert_eq!(u16::from_be_bytes([piece.front[4], piece.front[5]]), (piece.len - 40) as u16);
                 (piece.len, seq, piece.front[53])
             })

@@ -17,6 +17,8 @@ pub fn reason(why: Option<(Handle, Why)>, in_device: bool) -> &'static str {
         Some(Why::Policy) => "a filter",
         Some(Why::Netfilter | Why::NetfilterLeaving) => "a rule of netfilter",
         Some(Why::Superseded) => "later acknowledgements make it needless",
-        Some(Why::Purged(_) | Why::PurgedUnseen | Why::PurgedAtOnce | Why::Rehash) => "its queue was taken away",
+        Some(Why::Purged(_) | Why::PurgedUnseen | Why::PurgedAtOnce | Why::Rehash) => {
+            "its queue was taken away"
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! The devices beside the recorded one: where forwarded packets come in, what takes packets that are led away, and gives them back.
+//! The devices beside the recorded one: where forwarded packets come in, what takes packets that are led
+//! away, and gives them back.
 
 use super::run::Run;
 use tidegate_gateway::{DeviceId, DeviceKind, Offer, Received, Route};
@@ -29,7 +30,8 @@ impl Run<'_> {
         self.route_arrived(now);
     }
 
-    /// The devices go on after an offer to the link. What is lost or led away before the link does not wake it.
+    /// The devices go on after an offer to the link. What is lost or led away before the link does not wake
+    /// it.
     fn served(&mut self, now: Time, offer: Offer) {
         let offered = self.serve_beside(now, None);
         if offered || wakes(offer) {
@@ -86,8 +88,8 @@ impl Run<'_> {
         self.route_arrived(now);
     }
 
-    /// Lets the devices do what they can to which packets were led, and the one that `woke`: they send in no time.
-    /// True if the link was offered something.
+    /// Lets the devices do what they can to which packets were led, and the one that `woke`: they send in no
+    /// time. True if the link was offered something.
     fn serve_beside(&mut self, now: Time, woke: Option<DeviceId>) -> bool {
         let mut offered = false;
         for at in 0..self.beside.len() {

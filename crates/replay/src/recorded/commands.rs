@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use tidegate_recording::line::{pieces, plain};
 use tidegate_shims::{Answer, Call, Reply, TOOLS, ToolShim};
 
-/// Carries out the commands of a recording on its machine. The command line does that with a real shell in a sandbox.
+/// Carries out the commands of a recording on its machine. The command line does that with a real shell in a
+/// sandbox.
 pub trait Commands {
     /// The script with which the run begins, as by `sh -e`: it stops at the first command that fails.
     ///
@@ -21,8 +22,8 @@ pub trait Commands {
     fn line(&mut self, line: &str, shim: &mut ToolShim<'_>) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
-/// Carries out commands without a shell: lines of tools and of `echo`, with words in quotes, `;`, `$?`, `set +e`, and
-/// `>>` into one file. That is what most recordings hold; whatever needs more of a shell is refused.
+/// Carries out commands without a shell: lines of tools and of `echo`, with words in quotes, `;`, `$?`, `set
+/// +e`, and `>>` into one file. That is what most recordings hold; whatever needs more of a shell is refused.
 ///
 /// ```
 /// use tidegate_gateway::DeviceSpec;
@@ -113,9 +114,12 @@ impl PlainCommands {
                 self.goes_on = words == ["+e"];
                 Some(Reply::ok())
             }
-            tool if TOOLS.contains(&tool) => {
-                Some(shim.answer(&Call { tool: tool.to_owned(), args: words, stdin: None, cwd: PathBuf::from("/tmp") }))
-            }
+            tool if TOOLS.contains(&tool) => Some(shim.answer(&Call {
+                tool: tool.to_owned(),
+                args: words,
+                stdin: None,
+                cwd: PathBuf::from("/tmp"),
+            })),
             _ => None,
         }
     }

@@ -62,7 +62,8 @@ impl RecordedPackets {
     pub(crate) fn left(&mut self, ident: u32, dsfield: u8, now: Time) {
         if let Some(at) = self.waiting.remove(&ident) {
             let life = &mut self.lives[at];
-            life.end = RecordedEnd::Left { at: now, marked: dsfield & ECN == ECN && life.dsfield & ECN != ECN };
+            life.end =
+                RecordedEnd::Left { at: now, marked: dsfield & ECN == ECN && life.dsfield & ECN != ECN };
             self.left.push(at);
         }
     }

@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Meta, Pkt, Pool, Span, Time};
-use tidegate_recording::{DRAIN, DrawsError, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns};
+use tidegate_recording::{
+    DRAIN, DrawsError, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns,
+};
 use tidegate_shims::Machine;
 
 /// Packets that may be under way at once.
@@ -149,7 +151,8 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
-    /// Lets time pass up to `end`, that moment included: the link's completions, then watchdogs, then whatever `end` brings.
+    /// Lets time pass up to `end`, that moment included: the link's completions, then watchdogs, then
+    /// whatever `end` brings.
     fn until(&mut self, end: Time) -> Result<(), ReplayError> {
         loop {
             let watchdog = self.machine.gateway.timeout(self.device);
@@ -181,7 +184,8 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// When a hash key changes next: deferrable timers fire when the recording drew the key, or as soon as they may.
+    /// When a hash key changes next: deferrable timers fire when the recording drew the key, or as soon as
+    /// they may.
     fn perturbation(&mut self) -> Option<Time> {
         let due = self.machine.gateway.perturb_due();
         if self.draws.made_up() {
@@ -259,7 +263,8 @@ impl<'r> Run<'r> {
                 What::Drop(_) | What::Led => "kfree_skb_list_reason",
             };
             // There it has no link header yet.
-            let len = if what == What::Drop(Why::NetfilterLeaving) { len - Head::ETHERNET as u32 } else { len };
+            let len =
+                if what == What::Drop(Why::NetfilterLeaving) { len - Head::ETHERNET as u32 } else { len };
             // An acknowledgement left out was of use: the kernel does not call it dropped.
             if what != What::Drop(Why::Superseded) {
                 let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
@@ -286,8 +291,8 @@ impl<'r> Run<'r> {
     }
 }
 
-/// The number and the DS field of a frame; the listener knows only frames of IP. It takes IPv6's number from their last octets, which
-/// are kept of short ones.
+/// The number and the DS field of a frame; the listener knows only frames of IP. It takes IPv6's number from
+/// their last octets, which are kept of short ones.
 fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
     let id = match (head.frame_ethertype(), head.network(), head.frame()) {
         (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),

@@ -22,7 +22,8 @@ pub const WIDE_RANGE: u64 = 30;
 type Units = [(f64, f64, &'static str)];
 
 const SPANS: &Units = &[(0.0, 1e6, "ms"), (4e9, 1e9, "s")];
-const RATES: &Units = &[(0.0, 1.0, "bit/s"), (2e3, 1e3, "kbit/s"), (4e6, 1e6, "Mbit/s"), (4e9, 1e9, "Gbit/s")];
+const RATES: &Units =
+    &[(0.0, 1.0, "bit/s"), (2e3, 1e3, "kbit/s"), (4e6, 1e6, "Mbit/s"), (4e9, 1e9, "Gbit/s")];
 const SIZES: &Units = &[(0.0, 1.0, "bytes"), (2e3, 1e3, "kB"), (4e6, 1e6, "MB")];
 
 fn fitting(units: &'static Units, high: f64) -> (f64, &'static str) {
@@ -86,12 +87,22 @@ impl Axis {
 
     /// Shares of one in percent, from 0 to what holds `high`.
     pub fn percent(high: f64, ticks: usize) -> Axis {
-        Axis { scale: Scale::even(0.0, (high * 100.0).max(1.0), ticks).times(0.01), per: 0.01, unit: "%", ticks }
+        Axis {
+            scale: Scale::even(0.0, (high * 100.0).max(1.0), ticks).times(0.01),
+            per: 0.01,
+            unit: "%",
+            ticks,
+        }
     }
 
-    /// Spans of ns that suit a sample: logarithmic where the longest is more than [`WIDE_RANGE`] times the shortest.
+    /// Spans of ns that suit a sample: logarithmic where the longest is more than [`WIDE_RANGE`] times the
+    /// shortest.
     pub fn fitting_spans(low: u64, high: u64, ticks: usize) -> Axis {
-        if low > 0 && high / low >= WIDE_RANGE { Axis::log_spans(low, high) } else { Axis::spans(high, ticks) }
+        if low > 0 && high / low >= WIDE_RANGE {
+            Axis::log_spans(low, high)
+        } else {
+            Axis::spans(high, ticks)
+        }
     }
 
     /// Shares of one in percent.
@@ -105,8 +116,8 @@ impl Axis {
         values.into_iter().map(|value| (value, self.written(value))).collect()
     }
 
-    /// The same for a horizontal axis, with units where they are needed: at the last figure, or, where a scale of spans goes from
-    /// milliseconds to seconds, at the last of the ones and at each of the others.
+    /// The same for a horizontal axis, with units where they are needed: at the last figure, or, where a
+    /// scale of spans goes from milliseconds to seconds, at the last of the ones and at each of the others.
     pub fn marked_across(&self) -> Vec<(f64, String)> {
         let mut marked = self.marked();
         let (_, high) = self.scale.ends();
@@ -143,7 +154,9 @@ mod tests {
 
     #[test]
     fn figures_on_axes() {
-        let shown = |marked: Vec<(f64, String)>| marked.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ");
+        let shown = |marked: Vec<(f64, String)>| {
+            marked.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
+        };
         const MS: u64 = 1_000_000;
         let rows = [
             shown(Axis::spans(1549 * MS, 5).marked()),

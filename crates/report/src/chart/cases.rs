@@ -1,5 +1,5 @@
-//! Many cases at a glance: for each load a row per policy, with the median, the 95th and the 99th percentile, or with one figure and
-//! its spread.
+//! Many cases at a glance: for each load a row per policy, with the median, the 95th and the 99th percentile,
+//! or with one figure and its spread.
 
 use super::axis::{Axis, WIDE_RANGE};
 use super::drawing::{Drawing, Margin, cut, short, words};
@@ -64,7 +64,8 @@ pub fn cases_rates(high: f64) -> Axis {
 
 /// Groups of cases on a common scale.
 pub fn cases(title: &str, description: &str, x: Axis, groups: &[Group]) -> Drawing {
-    let height = groups.iter().map(|group| TITLE + CASE * group.cases.len() as f64 + GAP).sum::<f64>().max(1.0);
+    let height =
+        groups.iter().map(|group| TITLE + CASE * group.cases.len() as f64 + GAP).sum::<f64>().max(1.0);
     let margin = Margin { left: NAMES, right: 40.0, top: 4.0, bottom: 24.0 };
     let mut plot = Plot::new(x, Axis::shares(), height, margin);
     plot.downward_grid();
@@ -89,11 +90,17 @@ fn mark(plot: &mut Plot, case: &Mark, y: f64) {
     let mut piece = String::new();
     for (class, (from, to)) in [("whisker", case.whisker), ("bar", case.bar)] {
         let (a, b) = (short(across(from)), short(across(to)));
-        let _ = write!(piece, "<line class=\"mark {line} {class}\" x1=\"{a}%\" x2=\"{b}%\" y1=\"{y}\" y2=\"{y}\"/>");
+        let _ = write!(
+            piece,
+            "<line class=\"mark {line} {class}\" x1=\"{a}%\" x2=\"{b}%\" y1=\"{y}\" y2=\"{y}\"/>"
+        );
     }
     let end = short(across(case.whisker.1));
     let (up, down) = (y - 4.0, y + 4.0);
-    let _ = write!(piece, "<line class=\"{line} whisker\" x1=\"{end}%\" x2=\"{end}%\" y1=\"{up}\" y2=\"{down}\"/>");
+    let _ = write!(
+        piece,
+        "<line class=\"{line} whisker\" x1=\"{end}%\" x2=\"{end}%\" y1=\"{up}\" y2=\"{down}\"/>"
+    );
     let dot = short(across(case.dot));
     let _ = write!(piece, "<circle class=\"mark {fill} dot\" cx=\"{dot}%\" cy=\"{y}\" r=\"4.5\"/>");
     words(&mut piece, -8.0, y + 4.0, "end", &cut(&case.name, NAME));

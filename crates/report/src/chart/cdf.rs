@@ -49,7 +49,8 @@ fn course(plot: &Plot, sample: &Sample) -> Vec<(f64, f64)> {
     points
 }
 
-/// Names beside the lines where these are far enough apart: the left line's on its left, the right one's on its right, unless there is no room.
+/// Names beside the lines where these are far enough apart: the left line's on its left, the right one's on
+/// its right, unless there is no room.
 fn name(plot: &mut Plot, samples: &[Sample]) {
     let mut known: Vec<(&Sample, f64)> = samples
         .iter()

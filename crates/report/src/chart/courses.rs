@@ -107,7 +107,8 @@ fn late(points: &[(f64, Option<f64>)]) -> Option<f64> {
 }
 
 impl Drawing {
-    /// The same drawing with moments marked: a line from top to bottom and a number above it. Only plots over time have moments.
+    /// The same drawing with moments marked: a line from top to bottom and a number above it. Only plots over
+    /// time have moments.
     pub fn with_moments(mut self, x: &Axis, moments: &[Moment]) -> Drawing {
         let Body::Plot { height, over, .. } = &mut self.body else { return self };
         // On a telephone's width the words reach to the middle.
@@ -116,14 +117,17 @@ impl Drawing {
         }
         for moment in moments {
             let across = short(x.scale.share(moment.at) * 100.0);
-            let _ =
-                write!(over, "<line class=\"moment\" x1=\"{across}%\" x2=\"{across}%\" y1=\"-4\" y2=\"{height}\"/>");
+            let _ = write!(
+                over,
+                "<line class=\"moment\" x1=\"{across}%\" x2=\"{across}%\" y1=\"-4\" y2=\"{height}\"/>"
+            );
             let number = escape(&moment.number);
             let wide = 10.0 + 6.0 * moment.number.chars().count() as f64;
             let _ = write!(
                 over,
-                "<svg x=\"{across}%\" y=\"-11\" overflow=\"visible\"><rect class=\"number ring\" x=\"{}\" y=\"-8\" \
-                 width=\"{}\" height=\"16\" rx=\"8\"/><text class=\"number mid\" dy=\".35em\">{number}</text></svg>",
+                "<svg x=\"{across}%\" y=\"-11\" overflow=\"visible\"><rect class=\"number ring\" x=\"{}\" \
+                y=\"-8\" width=\"{}\" height=\"16\" rx=\"8\"/><text class=\"number mid\" \
+                dy=\".35em\">{number}</text></svg>",
                 short(-wide / 2.0),
                 short(wide)
             );

@@ -51,8 +51,11 @@ pub struct Margin {
 impl Drawing {
     /// An `svg` element for a page that has [`STYLE`].
     pub fn inline(&self) -> String {
-        let alternative =
-            format!("role=\"img\" aria-label=\"{}\"><desc>{}</desc>", escape(&self.title), escape(&self.description));
+        let alternative = format!(
+            "role=\"img\" aria-label=\"{}\"><desc>{}</desc>",
+            escape(&self.title),
+            escape(&self.description)
+        );
         match &self.body {
             Body::Plot { height, margin, .. } => {
                 let Margin { left, right, top, bottom } = margin;
@@ -60,13 +63,14 @@ impl Drawing {
                 let room = format!("style=\"padding:{top}px {right}px {bottom}px {left}px\"");
                 let content = self.content();
                 format!(
-                    "<svg class=\"chart plot\" width=\"100%\" height=\"{whole}\" {room} {alternative}{content}</svg>"
+                    "<svg class=\"chart plot\" width=\"100%\" height=\"{whole}\" {room} \
+                    {alternative}{content}</svg>"
                 )
             }
             Body::Fixed { width, height, content } => {
                 format!(
-                    "<svg class=\"chart fixed\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-                     {alternative}{content}</svg>"
+                    "<svg class=\"chart fixed\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} \
+                    {height}\" {alternative}{content}</svg>"
                 )
             }
         }
@@ -80,16 +84,21 @@ impl Drawing {
                 let Margin { left, right, top, bottom } = margin;
                 let inner = (width - left - right).max(1.0);
                 let content = format!(
-                    "<svg x=\"{left}\" y=\"{top}\" width=\"{inner}\" height=\"{height}\" overflow=\"visible\">{}</svg>",
+                    "<svg x=\"{left}\" y=\"{top}\" width=\"{inner}\" height=\"{height}\" \
+                    overflow=\"visible\">{}</svg>",
                     self.content()
                 );
                 (width, height + top + bottom, 0.0, content)
             }
-            Body::Fixed { width, height, content } => (width + 2.0 * AIR, height + 2.0 * AIR, AIR, content.clone()),
+            Body::Fixed { width, height, content } => {
+                (width + 2.0 * AIR, height + 2.0 * AIR, AIR, content.clone())
+            }
         };
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart alone\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"{0} {0} {width} {height}\" role=\"img\"><title>{1}</title><desc>{2}</desc><style>{STYLE}</style>\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart alone\" width=\"{width}\" \
+            height=\"{height}\" \
+             viewBox=\"{0} {0} {width} {height}\" \
+             role=\"img\"><title>{1}</title><desc>{2}</desc><style>{STYLE}</style>\
              <rect class=\"paper\" x=\"{0}\" y=\"{0}\" width=\"100%\" height=\"100%\"/>{content}</svg>\n",
             0.0 - around,
             escape(&self.title),
@@ -147,7 +156,8 @@ pub(super) fn short(value: f64) -> String {
 
 /// A text at a place in pixels.
 pub(super) fn words(out: &mut String, x: f64, y: f64, class: &str, text: &str) {
-    let _ = write!(out, "<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>", short(x), short(y), escape(text));
+    let _ =
+        write!(out, "<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>", short(x), short(y), escape(text));
 }
 
 /// At most so many characters, an ellipsis where something is missing.

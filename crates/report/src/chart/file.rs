@@ -1,5 +1,6 @@
-//! A drawing as a file that every program for SVG shows alike: without variables, and with a plot's marks in their true places instead
-//! of stretched to them. (In a page and in a browser's own window, [`alone`](super::alone) follows the reader's theme.)
+//! A drawing as a file that every program for SVG shows alike: without variables, and with a plot's marks in
+//! their true places instead of stretched to them. (In a page and in a browser's own window,
+//! [`alone`](super::alone) follows the reader's theme.)
 
 use super::drawing::{AIR, Body, Drawing, Margin, SERIES_STYLE, STYLE, WIDE, cut, escape, words};
 
@@ -31,14 +32,24 @@ pub fn file(drawing: &Drawing, width: f64, theme: Theme) -> String {
                 in_place(marks, inner / WIDE)
             );
             let mut heading = String::new();
-            words(&mut heading, 8.0, 18.0, "strong", &cut(&drawing.title, ((width - 16.0) / LETTER) as usize));
+            words(
+                &mut heading,
+                8.0,
+                18.0,
+                "strong",
+                &cut(&drawing.title, ((width - 16.0) / LETTER) as usize),
+            );
             (width, height + top + bottom + HEADING, 0.0, heading + &settled(&content, inner))
         }
-        Body::Fixed { width, height, content } => (width + 2.0 * AIR, height + 2.0 * AIR, AIR, content.clone()),
+        Body::Fixed { width, height, content } => {
+            (width + 2.0 * AIR, height + 2.0 * AIR, AIR, content.clone())
+        }
     };
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart alone\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"{0} {0} {width} {height}\" role=\"img\"><title>{1}</title><desc>{2}</desc><style>{3}</style>\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart alone\" width=\"{width}\" \
+        height=\"{height}\" \
+         viewBox=\"{0} {0} {width} {height}\" \
+         role=\"img\"><title>{1}</title><desc>{2}</desc><style>{3}</style>\
          <rect class=\"paper\" x=\"{0}\" y=\"{0}\" width=\"{width}\" height=\"{height}\"/>{content}</svg>\n",
         0.0 - around,
         escape(&drawing.title),
@@ -68,8 +79,9 @@ fn style(theme: Theme) -> String {
 }
 
 fn variable<'c>(colours: &'c str, name: &str) -> &'c str {
-    let found =
-        colours.split([';', '{', '}', '\n']).find_map(|entry| entry.trim().strip_prefix(name)?.strip_prefix(':'));
+    let found = colours
+        .split([';', '{', '}', '\n'])
+        .find_map(|entry| entry.trim().strip_prefix(name)?.strip_prefix(':'));
     found.unwrap_or("currentColor")
 }
 
@@ -90,7 +102,8 @@ fn in_place(marks: &str, by: f64) -> String {
     out
 }
 
-/// A path with its horizontal places times `by`. Paths of plots have the commands M, H, V, Z, l, h and v only.
+/// A path with its horizontal places times `by`. Paths of plots have the commands M, H, V, Z, l, h and v
+/// only.
 fn stretched(path: &str, by: f64) -> String {
     let mut out = String::with_capacity(path.len() * 2);
     let mut command = ' ';
@@ -148,7 +161,8 @@ impl<'p> Iterator for Tokens<'p> {
     }
 }
 
-/// Places in percent as pixels, and pieces at a place (`<svg x= y=>`) as moved groups: programs differ in what they make of those.
+/// Places in percent as pixels, and pieces at a place (`<svg x= y=>`) as moved groups: programs differ in
+/// what they make of those.
 fn settled(content: &str, inner: f64) -> String {
     let mut out = String::with_capacity(content.len());
     let mut open = false;
@@ -207,7 +221,10 @@ mod tests {
     fn no_variables_are_left() {
         for theme in [Theme::Light, Theme::Dark] {
             let style = style(theme);
-            assert!(!style.contains("var(") && !style.contains("currentColor") && !style.contains('@'), "{style}");
+            assert!(
+                !style.contains("var(") && !style.contains("currentColor") && !style.contains('@'),
+                "{style}"
+            );
             assert!(style.contains(".chart .s1{stroke:#") && style.contains(".chart .dash{"), "{style}");
         }
         assert_ne!(style(Theme::Light), style(Theme::Dark));

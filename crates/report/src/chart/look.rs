@@ -1,4 +1,5 @@
-//! How things that are compared look, everywhere the same: a colour, and a line's dashes besides, so that nobody depends on colour alone.
+//! How things that are compared look, everywhere the same: a colour, and a line's dashes besides, so that
+//! nobody depends on colour alone.
 
 /// The look of the nth thing compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,8 +8,8 @@ pub struct Look(pub usize);
 /// Things that one chart tells apart.
 pub const LOOKS: usize = 6;
 
-/// Colours and dashes. The first four lie far apart in colour for everybody, because dots have no dashes; so do those with the same
-/// dashes (tests/suite/colours.rs).
+/// Colours and dashes. The first four lie far apart in colour for everybody, because dots have no dashes; so
+/// do those with the same dashes (tests/suite/colours.rs).
 const TABLE: [(usize, &str, &str); LOOKS] = [
     (1, "s1", "f1"),
     (2, "s2", "f2"),

@@ -1,4 +1,5 @@
-//! Who is there and what joins them: places in columns by their distance from one end, roads between them with what they carry.
+//! Who is there and what joins them: places in columns by their distance from one end, roads between them
+//! with what they carry.
 
 use super::drawing::{Body, Drawing, cut, escape, short, words};
 use std::fmt::Write as _;
@@ -87,8 +88,9 @@ fn spots(count: usize, roads: &[Road]) -> Vec<Spot> {
     let most = (0..count).map(|n| columns.iter().filter(|&&c| c == n).count()).max().unwrap_or(1) as f64;
     for column in 0..count {
         let mut here: Vec<usize> = (0..count).filter(|&n| columns[n] == column).collect();
-        let wanted =
-            |n: &usize| neighbours(*n, roads).filter(|&m| columns[m] < column).map(|m| spots[m].y).sum::<f64>();
+        let wanted = |n: &usize| {
+            neighbours(*n, roads).filter(|&m| columns[m] < column).map(|m| spots[m].y).sum::<f64>()
+        };
         here.sort_by(|a, b| wanted(a).total_cmp(&wanted(b)));
         let top = 58.0 + (most - here.len() as f64) * ROW / 2.0;
         for (row, n) in here.into_iter().enumerate() {
@@ -160,7 +162,8 @@ fn way(out: &mut String, road: &Road, spots: &[Spot], roads: &[Road]) {
     let turned = from.column > to.column;
     let (left, right, l) = if turned { (to, from, road.to) } else { (from, to, road.from) };
     let parts = roads.iter().filter(|other| other.from == l || other.to == l).count() > 2;
-    let many_ahead = neighbours(l, roads).filter(|&n| spots.get(n).is_some_and(|s| s.column > left.column)).count() > 1;
+    let many_ahead =
+        neighbours(l, roads).filter(|&n| spots.get(n).is_some_and(|s| s.column > left.column)).count() > 1;
     let (x1, x2) = (x_of(left) + WIDE, x_of(right));
     let class = if road.strong { "edge ink-edge" } else { "edge" };
     let mut path = |d: String| {
@@ -168,13 +171,33 @@ fn way(out: &mut String, road: &Road, spots: &[Spot], roads: &[Road]) {
     };
     if left.column == right.column {
         let (x, bulge) = (x_of(left) + WIDE, 26.0);
-        path(format!("M{0} {1}C{2} {1} {2} {3} {0} {3}", short(x), short(left.y), short(x + bulge), short(right.y)));
+        path(format!(
+            "M{0} {1}C{2} {1} {2} {3} {0} {3}",
+            short(x),
+            short(left.y),
+            short(x + bulge),
+            short(right.y)
+        ));
         label(out, road, (x + 8.0, x + BESIDE), (left.y + right.y) / 2.0, turned);
     } else if many_ahead && parts {
-        path(format!("M{} {}H{}V{}H{}", short(x1), short(left.y), short(x1 + STUB), short(right.y), short(x2)));
+        path(format!(
+            "M{} {}H{}V{}H{}",
+            short(x1),
+            short(left.y),
+            short(x1 + STUB),
+            short(right.y),
+            short(x2)
+        ));
         label(out, road, (x1 + STUB, x2), right.y, turned);
     } else {
-        path(format!("M{} {}H{}V{}H{}", short(x1), short(left.y), short(x2 - STUB), short(right.y), short(x2)));
+        path(format!(
+            "M{} {}H{}V{}H{}",
+            short(x1),
+            short(left.y),
+            short(x2 - STUB),
+            short(right.y),
+            short(x2)
+        ));
         label(out, road, (x1, x2 - STUB), left.y, turned);
     }
 }
@@ -186,7 +209,8 @@ fn label(out: &mut String, road: &Road, (from, to): (f64, f64), y: f64, turned: 
     let mut line = |dy: f64, shown: &str, whole: &str| {
         let (x, y) = (short(middle), short(y + dy));
         let (shown, whole) = (escape(shown), escape(whole));
-        let _ = write!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\"><title>{whole}</title>{shown}</text>");
+        let _ =
+            write!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\"><title>{whole}</title>{shown}</text>");
     };
     let (ahead, behind) = if turned { (&road.back, &road.there) } else { (&road.there, &road.back) };
     let (ahead, behind) = match ahead == behind {

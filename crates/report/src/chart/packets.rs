@@ -1,4 +1,5 @@
-//! Packets on their way through a queue: when each arrived, how long it waited, when it left, and which were lost.
+//! Packets on their way through a queue: when each arrived, how long it waited, when it left, and which were
+//! lost.
 
 use super::drawing::{Body, COLOURS, Drawing, OTHERS, cut, short, words};
 use super::scale::Scale;
@@ -41,7 +42,8 @@ const WIRE: f64 = 22.0;
 /// The narrowest frame that is still seen, px.
 const THIN: f64 = 1.6;
 
-/// Lanes on which packets of each flow arrive, the wire below, and a line for each packet's wait between them.
+/// Lanes on which packets of each flow arrive, the wire below, and a line for each packet's wait between
+/// them.
 pub fn packets(title: &str, description: &str, flows: &[String], packets: &[Packet]) -> Drawing {
     let span = packets.iter().map(Packet::end).fold(0.0, f64::max).max(1e-3);
     let scale = Scale::exact(0.0, span);
@@ -55,7 +57,8 @@ pub fn packets(title: &str, description: &str, flows: &[String], packets: &[Pack
         let _ = write!(out, "<path class=\"base\" d=\"M{LEFT} {y}h{WIDTH}\"/>", y = short(lane(n)));
     }
     words(&mut out, LEFT - 12.0, wire + WIRE / 2.0 + 4.0, "end strong", "the link");
-    let _ = write!(out, "<rect class=\"track\" x=\"{LEFT}\" y=\"{wire}\" width=\"{WIDTH}\" height=\"{WIRE}\"/>");
+    let _ =
+        write!(out, "<rect class=\"track\" x=\"{LEFT}\" y=\"{wire}\" width=\"{WIDTH}\" height=\"{WIRE}\"/>");
     for packet in packets {
         one(&mut out, packet, &x, wire);
     }
@@ -127,8 +130,12 @@ fn one(out: &mut String, packet: &Packet, x: &impl Fn(f64) -> f64, wire: f64) {
                 short(to),
                 short(below)
             );
-            let _ =
-                write!(out, "<path class=\"lost\" d=\"M{} {}l6 6m0 -6l-6 6\"/>", short(to - 3.0), short(below - 3.0));
+            let _ = write!(
+                out,
+                "<path class=\"lost\" d=\"M{} {}l6 6m0 -6l-6 6\"/>",
+                short(to - 3.0),
+                short(below - 3.0)
+            );
         }
         Fate::Waits => {}
     }
@@ -158,7 +165,9 @@ mod tests {
         let fate = |at, marked| Fate::Left { at, takes: 1.2, marked };
         let all = [fate(1.0, false), fate(2.2, true), Fate::Dropped(0.0), Fate::Dropped(3.0), Fate::Waits];
         let drawn: Vec<Packet> = all.map(|fate| Packet { flow: 0, arrived: 0.0, fate }).into();
-        let Body::Fixed { content, .. } = packets("t", "d", &["A & B".into()], &drawn).body else { panic!("no plot") };
+        let Body::Fixed { content, .. } = packets("t", "d", &["A & B".into()], &drawn).body else {
+            panic!("no plot")
+        };
         let count = |what: &str| content.matches(what).count();
         assert_eq!(
             (count("r=\"2.4\""), count("<rect class=\"f1\""), count("class=\"lost\""), count("r=\"2.6\"")),

@@ -36,7 +36,8 @@ impl Panel {
         self.upright(out);
         for (value, text) in self.x.marked_across() {
             let x = short(self.across(value));
-            let _ = write!(out, "<path class=\"grid\" d=\"M{x} {}v{}\"/>", short(self.top), short(self.height));
+            let _ =
+                write!(out, "<path class=\"grid\" d=\"M{x} {}v{}\"/>", short(self.top), short(self.height));
             words(out, self.across(value), self.foot() + 15.0, "small mid", &text);
         }
         if let Some((x, y)) = names {
@@ -50,8 +51,13 @@ impl Panel {
     pub(super) fn upright(&self, out: &mut String) {
         for (value, text) in self.y.marked() {
             let y = self.down(value);
-            let _ =
-                write!(out, "<path class=\"grid\" d=\"M{} {}h{}\"/>", short(self.left), short(y), short(self.width));
+            let _ = write!(
+                out,
+                "<path class=\"grid\" d=\"M{} {}h{}\"/>",
+                short(self.left),
+                short(y),
+                short(self.width)
+            );
             words(out, self.left - 6.0, y + 4.0, "small end", &text);
         }
     }
@@ -77,7 +83,12 @@ impl Panel {
     }
 
     /// A line from point to point, broken where a value is missing.
-    pub(super) fn line(&self, out: &mut String, look: Look, points: impl Iterator<Item = (f64, Option<f64>)>) {
+    pub(super) fn line(
+        &self,
+        out: &mut String,
+        look: Look,
+        points: impl Iterator<Item = (f64, Option<f64>)>,
+    ) {
         let (mut path, mut is_broken) = (String::new(), true);
         for (x, y) in points {
             if let Some(y) = y {
@@ -92,7 +103,14 @@ impl Panel {
     }
 
     /// Strokes of a row: what was lost at these times.
-    pub(super) fn strokes(&self, out: &mut String, look: Look, y: f64, length: f64, times: impl Iterator<Item = f64>) {
+    pub(super) fn strokes(
+        &self,
+        out: &mut String,
+        look: Look,
+        y: f64,
+        length: f64,
+        times: impl Iterator<Item = f64>,
+    ) {
         let columns: BTreeSet<i64> = times.map(|time| (self.across(time) * 2.0).round() as i64).collect();
         let path: String =
             columns.iter().map(|x| format!("M{} {}v{length}", short(*x as f64 / 2.0), short(y))).collect();

@@ -1,5 +1,6 @@
-//! Six panels about what was asked again and again, arranged as Dan Siemon's ping-exp (2009) arranges them: latency over time; packets
-//! lost, mean latency and its deviation side by side; a histogram; losses over time.
+//! Six panels about what was asked again and again, arranged as Dan Siemon's ping-exp (2009) arranges them:
+//! latency over time; packets lost, mean latency and its deviation side by side; a histogram; losses over
+//! time.
 
 use super::axis::Axis;
 use super::courses::Drawn;
@@ -35,10 +36,12 @@ struct Figures {
     deviation: Option<u64>,
 }
 
-/// The six panels; at most [`LOOKS`] targets, those beyond are told by name below. Answers over time are dots, or joined by lines that losses break.
+/// The six panels; at most [`LOOKS`] targets, those beyond are told by name below. Answers over time are
+/// dots, or joined by lines that losses break.
 pub fn pingexp(title: &str, description: &str, targets: &[Target], drawn: Drawn) -> Drawing {
     let shown = &targets[..targets.len().min(LOOKS)];
-    let longest = shown.iter().flat_map(|target| &target.answers).filter_map(|(_, took)| *took).max().unwrap_or(0);
+    let longest =
+        shown.iter().flat_map(|target| &target.answers).filter_map(|(_, took)| *took).max().unwrap_or(0);
     let ends = || shown.iter().flat_map(|target| &target.answers).map(|(sent, _)| *sent);
     let (begin, end) = (ends().min().unwrap_or(0), ends().max().unwrap_or(1));
     let time = || Axis::time(end.saturating_sub(begin).max(1));
@@ -70,11 +73,13 @@ fn latency(out: &mut String, targets: &[Target], begin: u64, drawn: Drawn, panel
         let at = |sent: u64| (sent - begin) as f64;
         match drawn {
             Drawn::Dots => {
-                let points = target.answers.iter().filter_map(|(sent, took)| Some((at(*sent), (*took)? as f64)));
+                let points =
+                    target.answers.iter().filter_map(|(sent, took)| Some((at(*sent), (*took)? as f64)));
                 panel.dots(out, Look(n), points);
             }
             Drawn::Lines | Drawn::Stairs => {
-                let points = target.answers.iter().map(|(sent, took)| (at(*sent), took.map(|took| took as f64)));
+                let points =
+                    target.answers.iter().map(|(sent, took)| (at(*sent), took.map(|took| took as f64)));
                 panel.line(out, Look(n), points);
             }
         }
@@ -105,17 +110,34 @@ fn bars(out: &mut String, targets: &[Target], top: f64) {
     let shares = Axis::percent(all.iter().map(|f| f.loss).fold(0.0, f64::max) * HEADED, 4);
     group(out, 0, top, "Packets lost", shares, &loss);
     group(out, 1, top, "Mean latency", Axis::spans(headed(most(|f| f.mean)), 4), &spans(|f| f.mean));
-    group(out, 2, top, "Deviation (mdev)", Axis::spans(headed(most(|f| f.deviation)), 4), &spans(|f| f.deviation));
+    group(
+        out,
+        2,
+        top,
+        "Deviation (mdev)",
+        Axis::spans(headed(most(|f| f.deviation)), 4),
+        &spans(|f| f.deviation),
+    );
     for (n, target) in targets.iter().enumerate() {
         let y = top + 12.0 + 19.0 * n as f64;
         let (x, fill) = (short(WIDTH - 152.0), Look(n).fill());
-        let _ =
-            write!(out, "<rect class=\"mark {fill}\" x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\"/>", short(y - 10.0));
+        let _ = write!(
+            out,
+            "<rect class=\"mark {fill}\" x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\"/>",
+            short(y - 10.0)
+        );
         words(out, WIDTH - 134.0, y, "ink", &cut(&target.name, 19));
     }
 }
 
-fn group(out: &mut String, place: usize, top: f64, title: &str, y: Axis, bars: &[(Look, Option<f64>, String)]) {
+fn group(
+    out: &mut String,
+    place: usize,
+    top: f64,
+    title: &str,
+    y: Axis,
+    bars: &[(Look, Option<f64>, String)],
+) {
     const WIDE: f64 = 132.0;
     let left = LEFT + (WIDE + 58.0) * place as f64;
     let panel = Panel { left, top, width: WIDE, height: 110.0, x: Axis::shares(), y };
@@ -151,7 +173,11 @@ fn histogram(out: &mut String, targets: &[Target], longest: u64, top: f64) -> f6
     let shares: Vec<Vec<f64>> = targets.iter().map(|target| binned(target, wide, count as usize)).collect();
     let most = shares.iter().flatten().copied().fold(0.0, f64::max);
     let panel = Panel::at(top, 130.0, Axis::spans_to(count * wide), Axis::percent(most, 4));
-    panel.axes(out, &format!("Latency histogram ({} ms bins)", wide / 1_000_000), Some(("latency", "% of answers")));
+    panel.axes(
+        out,
+        &format!("Latency histogram ({} ms bins)", wide / 1_000_000),
+        Some(("latency", "% of answers")),
+    );
     // Outlines over each other: filled bars would hide those behind.
     for (n, shares) in shares.iter().enumerate() {
         let mut path = format!("M{} {}", short(panel.left), short(panel.foot()));
@@ -197,7 +223,8 @@ fn losses(out: &mut String, targets: &[Target], begin: u64, top: f64, time: Axis
     for (n, target) in targets.iter().enumerate() {
         let y = top + 4.0 + ROW * n as f64;
         words(out, LEFT - 6.0, y + 12.0, "small end", &cut(&target.name, 16));
-        let lost = target.answers.iter().filter(|(_, took)| took.is_none()).map(|(sent, _)| (sent - begin) as f64);
+        let lost =
+            target.answers.iter().filter(|(_, took)| took.is_none()).map(|(sent, _)| (sent - begin) as f64);
         panel.strokes(out, Look(n), y + 2.0, ROW - 4.0, lost);
     }
     panel.foot()

@@ -79,7 +79,8 @@ impl Plot {
     /// Above a small plot, what it shows and the vertical axis's unit.
     pub(super) fn heading(&mut self, text: &str) {
         let (x, text, unit) = (short(-self.margin.left), escape(text), self.y.unit);
-        let _ = write!(self.under, "<text x=\"{x}\" y=\"-11\"><tspan class=\"ink\">{text}</tspan> {unit}</text>");
+        let _ =
+            write!(self.under, "<text x=\"{x}\" y=\"-11\"><tspan class=\"ink\">{text}</tspan> {unit}</text>");
     }
 
     /// Both axes with their grid and figures. `bare`: of the horizontal one only the grid.
@@ -91,7 +92,8 @@ impl Plot {
         }
         for (value, text) in self.x.marked_across() {
             let x = short(self.x.scale.share(value) * 100.0);
-            let _ = write!(self.under, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", self.height);
+            let _ =
+                write!(self.under, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", self.height);
             if !bare {
                 let y = self.height + 16.0;
                 let _ = write!(self.under, "<text class=\"mid\" x=\"{x}%\" y=\"{y}\">{text}</text>");
@@ -105,7 +107,8 @@ impl Plot {
     pub(super) fn warm_up(&mut self, until: f64, told: bool) {
         let share = short(self.x.scale.share(until) * 100.0);
         if share != "0" {
-            let _ = write!(self.under, "<rect class=\"warm\" width=\"{share}%\" height=\"{}\"/>", self.height);
+            let _ =
+                write!(self.under, "<rect class=\"warm\" width=\"{share}%\" height=\"{}\"/>", self.height);
             if told {
                 self.over.push_str(NOT_YET);
             }
@@ -131,8 +134,9 @@ impl Plot {
 
     /// An area between two courses of equally many points.
     pub(super) fn area(&mut self, class: &str, above: &[(f64, f64)], below: &[(f64, f64)]) {
-        let place =
-            |points: &[(f64, f64)]| -> Vec<(f64, f64)> { points.iter().map(|&(x, y)| self.place(x, y)).collect() };
+        let place = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+            points.iter().map(|&(x, y)| self.place(x, y)).collect()
+        };
         let above = thin(&place(above), WIDE, self.columns);
         let below = thin(&place(below), WIDE, self.columns);
         let mut path = String::new();
@@ -142,7 +146,8 @@ impl Plot {
         }
     }
 
-    /// Levels all across, each named above its line, the highest at the left, others at the right; below it where the one above is too near.
+    /// Levels all across, each named above its line, the highest at the left, others at the right; below it
+    /// where the one above is too near.
     pub(super) fn levels(&mut self, levels: &[Reference]) {
         let mut order: Vec<&Reference> = levels.iter().collect();
         order.sort_by(|a, b| b.value.total_cmp(&a.value));
@@ -154,7 +159,10 @@ impl Plot {
             let (x, anchor) = if n == 0 { ("4", "") } else { ("99%", " end") };
             let baseline = if y - above < NAME_HEIGHT { y + NAME_HEIGHT } else { y - 4.0 };
             let (name, baseline) = (escape(&level.name), short(baseline));
-            let _ = write!(self.over, "<text class=\"ink halo{anchor}\" x=\"{x}\" y=\"{baseline}\">{name}</text>");
+            let _ = write!(
+                self.over,
+                "<text class=\"ink halo{anchor}\" x=\"{x}\" y=\"{baseline}\">{name}</text>"
+            );
             above = y;
         }
     }
@@ -197,7 +205,8 @@ impl Plot {
         for ((name, class, _), y) in names.iter().zip(places) {
             let _ = write!(
                 self.over,
-                "<svg x=\"100%\" y=\"{}\" overflow=\"visible\"><path class=\"mark {class} {how}\" d=\"{sample}\"/>\
+                "<svg x=\"100%\" y=\"{}\" overflow=\"visible\"><path class=\"mark {class} {how}\" \
+                d=\"{sample}\"/>\
                  <text class=\"ink\" x=\"22\" dy=\".35em\">{}</text></svg>",
                 short(y),
                 escape(name)
@@ -223,7 +232,8 @@ impl Plot {
 
     /// Short strokes in a row at the top: when something was lost.
     pub(super) fn losses(&mut self, class: &str, top: f64, times: impl Iterator<Item = f64>) {
-        let columns: BTreeSet<i64> = times.map(|time| (self.x.scale.share(time) * WIDE / 2.0) as i64).collect();
+        let columns: BTreeSet<i64> =
+            times.map(|time| (self.x.scale.share(time) * WIDE / 2.0) as i64).collect();
         let path: String = columns.iter().map(|column| format!("M{} {}v5", column * 2, short(top))).collect();
         if !path.is_empty() {
             let _ = write!(self.marks, "<path class=\"mark {class}\" d=\"{path}\"/>");
@@ -252,7 +262,8 @@ impl Plot {
     pub(super) fn downward_grid(&mut self) {
         for (value, text) in self.x.marked_across() {
             let x = short(self.x.scale.share(value) * 100.0);
-            let _ = write!(self.under, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", self.height);
+            let _ =
+                write!(self.under, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", self.height);
             let y = self.height + 16.0;
             let _ = write!(self.under, "<text class=\"mid\" x=\"{x}%\" y=\"{y}\">{text}</text>");
         }
@@ -264,7 +275,8 @@ impl Plot {
     }
 }
 
-/// A path through points in tenths of a unit, each told as its distance from the one before: the shortest way to say it.
+/// A path through points in tenths of a unit, each told as its distance from the one before: the shortest way
+/// to say it.
 fn trace(path: &mut String, points: impl Iterator<Item = (f64, f64)>) {
     let tenths = |value: f64| (value * 10.0).round() as i64;
     let mut before = None;

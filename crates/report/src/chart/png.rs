@@ -1,4 +1,5 @@
-//! Drawings as PNG, for where SVG cannot go. The fonts are part of the program, so a picture is the same on every machine.
+//! Drawings as PNG, for where SVG cannot go. The fonts are part of the program, so a picture is the same on
+//! every machine.
 
 use super::drawing::Drawing;
 use super::file::Theme;
@@ -12,13 +13,15 @@ use std::sync::Arc;
 
 /// What there is instead of a picture where the feature `png` is not built in.
 #[cfg(not(feature = "png"))]
-const NOT_BUILT_IN: &str =
-    "pictures as PNG are not built into this program (the feature `png`); ask for SVG, or build it with that feature";
+const NOT_BUILT_IN: &str = "pictures as PNG are not built into this program (the feature `png`); ask for \
+SVG, or build it with that feature";
 
 /// DejaVu Sans, reduced to what charts need (fonts/LICENSE).
 #[cfg(feature = "png")]
-const FONTS: [&[u8]; 2] =
-    [include_bytes!("../../fonts/DejaVuSans-subset.ttf"), include_bytes!("../../fonts/DejaVuSans-Bold-subset.ttf")];
+const FONTS: [&[u8]; 2] = [
+    include_bytes!("../../fonts/DejaVuSans-subset.ttf"),
+    include_bytes!("../../fonts/DejaVuSans-Bold-subset.ttf"),
+];
 
 /// Why there is no PNG.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +48,8 @@ impl std::error::Error for PngError {}
 #[cfg(feature = "png")]
 pub fn png(drawing: &Drawing, width: f64, scale: f32, theme: Theme) -> Result<Vec<u8>, PngError> {
     let wrong = |what: String| PngError { drawing: drawing.title().to_owned(), what };
-    let tree = usvg::Tree::from_str(&file(drawing, width, theme), &options()).map_err(|why| wrong(why.to_string()))?;
+    let tree = usvg::Tree::from_str(&file(drawing, width, theme), &options())
+        .map_err(|why| wrong(why.to_string()))?;
     let size = tree.size().to_int_size().scale_by(scale).ok_or_else(|| wrong("it has no size".to_owned()))?;
     let mut picture = tiny_skia::Pixmap::new(size.width(), size.height())
         .ok_or_else(|| wrong(format!("{} by {} pixels are too many", size.width(), size.height())))?;
@@ -60,7 +64,11 @@ fn options() -> usvg::Options<'static> {
         fonts.load_font_source(usvg::fontdb::Source::Binary(Arc::new(font)));
     }
     fonts.set_sans_serif_family("DejaVu Sans");
-    usvg::Options { font_family: "DejaVu Sans".to_owned(), fontdb: Arc::new(fonts), ..usvg::Options::default() }
+    usvg::Options {
+        font_family: "DejaVu Sans".to_owned(),
+        fontdb: Arc::new(fonts),
+        ..usvg::Options::default()
+    }
 }
 
 /// A drawing as PNG: not built in.

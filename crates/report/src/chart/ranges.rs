@@ -48,10 +48,15 @@ pub fn ranges(title: &str, description: &str, x: Axis, rows: &[Range]) -> Drawin
 fn bar(plot: &mut Plot, class: &str, (from, to): (f64, f64), y: f64, text: &str) {
     let (a, b) = (short(from * 100.0), short(to * 100.0));
     let mut piece = String::new();
-    let _ = write!(piece, "<line class=\"mark {class} solid\" x1=\"{a}%\" x2=\"{b}%\" y1=\"{y}\" y2=\"{y}\"/>");
-    let _ = write!(piece, "<circle class=\"mark {class} dot\" cx=\"{a}%\" cy=\"{y}\" r=\"4.5\"/>");
     let _ =
-        write!(piece, "<line class=\"{class} solid\" x1=\"{b}%\" x2=\"{b}%\" y1=\"{}\" y2=\"{}\"/>", y - 5.0, y + 5.0);
+        write!(piece, "<line class=\"mark {class} solid\" x1=\"{a}%\" x2=\"{b}%\" y1=\"{y}\" y2=\"{y}\"/>");
+    let _ = write!(piece, "<circle class=\"mark {class} dot\" cx=\"{a}%\" cy=\"{y}\" r=\"4.5\"/>");
+    let _ = write!(
+        piece,
+        "<line class=\"{class} solid\" x1=\"{b}%\" x2=\"{b}%\" y1=\"{}\" y2=\"{}\"/>",
+        y - 5.0,
+        y + 5.0
+    );
     plot.beneath(&piece);
     // Where there is no room on the right, the figure stands on the left.
     let (across, anchor) = if to < 0.72 { (to + 0.012, "") } else { (from - 0.012, " end") };

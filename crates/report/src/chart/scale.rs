@@ -36,7 +36,8 @@ impl Scale {
         }
     }
 
-    /// A logarithmic scale that holds `low` to `high` (both above 0) and ends on 1, 2 or 5 times a power of ten.
+    /// A logarithmic scale that holds `low` to `high` (both above 0) and ends on 1, 2 or 5 times a power of
+    /// ten.
     pub fn log(low: f64, high: f64) -> Scale {
         let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
         let floor = high / 10f64.powi(MAX_DECADES);
@@ -84,7 +85,9 @@ impl Scale {
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         match self.kind {
             Kind::Log => self.log_ticks(wanted),
-            Kind::Even(settled) => self.even_ticks(settled.unwrap_or_else(|| step(self.high - self.low, wanted))),
+            Kind::Even(settled) => {
+                self.even_ticks(settled.unwrap_or_else(|| step(self.high - self.low, wanted)))
+            }
         }
     }
 
@@ -130,7 +133,8 @@ mod tests {
             (Scale::log(30.0, 31.0), 5),
             (Scale::log(0.5, 90_000.0), 7),
         ];
-        let shown: Vec<String> = rows.iter().map(|(s, n)| format!("{:?} {:?}", s.ends(), s.ticks(*n))).collect();
+        let shown: Vec<String> =
+            rows.iter().map(|(s, n)| format!("{:?} {:?}", s.ends(), s.ticks(*n))).collect();
         let expected = [
             "(0.0, 2000.0) [0.0, 500.0, 1000.0, 1500.0, 2000.0]",
             "(0.0, 1.0) [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]",

@@ -28,7 +28,13 @@ const LINE: f64 = 14.0;
 const LOST: f64 = 5.0;
 
 /// Rows and columns of charts on the same scales, so that all can be compared.
-pub fn sheet(title: &str, description: &str, rows: &[String], columns: &[String], cells: &[Vec<Cell>]) -> Drawing {
+pub fn sheet(
+    title: &str,
+    description: &str,
+    rows: &[String],
+    columns: &[String],
+    cells: &[Vec<Cell>],
+) -> Drawing {
     let all = || cells.iter().flatten().flat_map(|cell| &cell.targets);
     let answers = || all().flat_map(|target| &target.answers);
     let longest = answers().filter_map(|(_, took)| *took).max().unwrap_or(0);
@@ -99,10 +105,14 @@ fn one(out: &mut String, panel: &Panel, cell: &Cell, names: &[&str], begin: u64)
     panel.axes(out, "", None);
     words(out, panel.left - 6.0, panel.top - 6.0, "small end", panel.y.unit);
     for target in &cell.targets {
-        let Some(n) = names.iter().position(|name| *name == target.name).filter(|n| *n < LOOKS) else { continue };
-        let points = target.answers.iter().filter_map(|(sent, took)| Some(((sent - begin) as f64, (*took)? as f64)));
+        let Some(n) = names.iter().position(|name| *name == target.name).filter(|n| *n < LOOKS) else {
+            continue;
+        };
+        let points =
+            target.answers.iter().filter_map(|(sent, took)| Some(((sent - begin) as f64, (*took)? as f64)));
         panel.dots(out, Look(n), points);
-        let lost = target.answers.iter().filter(|(_, took)| took.is_none()).map(|(sent, _)| (sent - begin) as f64);
+        let lost =
+            target.answers.iter().filter(|(_, took)| took.is_none()).map(|(sent, _)| (sent - begin) as f64);
         panel.strokes(out, Look(n), panel.top + 2.0 + (LOST + 1.0) * n as f64, LOST, lost);
         words(out, panel.left, panel.foot() + 30.0 + LINE * n as f64, "small", &told(target));
     }

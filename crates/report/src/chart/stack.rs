@@ -35,9 +35,14 @@ pub fn stack(
     let mut floor = vec![0.0; steps];
     let mut names = Vec::new();
     for band in bands {
-        let top: Vec<f64> = (0..steps).map(|n| floor[n] + band.values.get(n).copied().unwrap_or(0.0)).collect();
+        let top: Vec<f64> =
+            (0..steps).map(|n| floor[n] + band.values.get(n).copied().unwrap_or(0.0)).collect();
         if band.values.iter().any(|value| *value > 0.0) {
-            plot.area(&format!("mark band f{}", band.colour), &staircase(&top, step), &staircase(&floor, step));
+            plot.area(
+                &format!("mark band f{}", band.colour),
+                &staircase(&top, step),
+                &staircase(&floor, step),
+            );
             if let Some(place) = late(&floor, &top) {
                 names.push((band.name.clone(), "strong", plot.down(place)));
             }

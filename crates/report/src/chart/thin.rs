@@ -1,7 +1,8 @@
 //! Thinning: a long line drawn with no more points than its columns can show, looking the same.
 
-/// Of each of `columns` columns over `0..wide`, the first, lowest, highest and last point (the M4 aggregation: Jugel, Jerzak,
-/// Hackenbroich, Markl, VLDB 2014), in order. Points come in order of x; few enough are kept all.
+/// Of each of `columns` columns over `0..wide`, the first, lowest, highest and last point (the M4
+/// aggregation: Jugel, Jerzak, Hackenbroich, Markl, VLDB 2014), in order. Points come in order of x; few
+/// enough are kept all.
 pub(super) fn thin(points: &[(f64, f64)], wide: f64, columns: usize) -> Vec<(f64, f64)> {
     if points.len() <= 4 * columns {
         return points.to_vec();
@@ -29,7 +30,8 @@ mod tests {
 
     #[test]
     fn keeps_what_is_seen() {
-        let mut points: Vec<(f64, f64)> = (0..10_000).map(|n| (f64::from(n) / 10.0, f64::from(n % 7))).collect();
+        let mut points: Vec<(f64, f64)> =
+            (0..10_000).map(|n| (f64::from(n) / 10.0, f64::from(n % 7))).collect();
         points[4321].1 = 99.0;
         points[8765].1 = -99.0;
         let thinned = thin(&points, 1000.0, 100);

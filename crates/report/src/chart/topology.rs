@@ -37,7 +37,8 @@ pub fn topology(title: &str, description: &str, stations: &[Station], wires: &[W
         let strong = if station.strong { " with" } else { "" };
         let _ = write!(
             out,
-            "<rect class=\"mark box{strong}\" x=\"{x}\" y=\"1\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"6\"/>"
+            "<rect class=\"mark box{strong}\" x=\"{x}\" y=\"1\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+            rx=\"6\"/>"
         );
         words(&mut out, x + WIDTH / 2.0, 24.0, "strong mid", &cut(&station.name, MOST - 3));
         for (line, text) in (0..).zip(station.lines.iter().take(3)) {
@@ -45,7 +46,9 @@ pub fn topology(title: &str, description: &str, stations: &[Station], wires: &[W
         }
         if let Some(wire) = wires.get(n).filter(|_| n + 1 < stations.len()) {
             let (from, to) = (x + WIDTH + 4.0, x + WIDTH + GAP - 4.0);
-            for (y, a, b, text, dy) in [(38.0, from, to, &wire.there, -7.0), (56.0, to, from, &wire.back, 17.0)] {
+            for (y, a, b, text, dy) in
+                [(38.0, from, to, &wire.there, -7.0), (56.0, to, from, &wire.back, 17.0)]
+            {
                 let _ = write!(
                     out,
                     "<path class=\"edge\" marker-end=\"url(#arrow)\" d=\"M{} {y}H{}\"/>",
@@ -61,5 +64,6 @@ pub fn topology(title: &str, description: &str, stations: &[Station], wires: &[W
     Drawing { title: title.to_owned(), description: description.to_owned(), body }
 }
 
-const ARROW: &str = "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
-                     orient=\"auto\"><path d=\"M0 0 8 4 0 8z\" fill=\"currentColor\" opacity=\".7\"/></marker></defs>";
+const ARROW: &str = "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" \
+markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0 8 4 0 8z\" fill=\"currentColor\" \
+opacity=\".7\"/></marker></defs>";

@@ -80,13 +80,20 @@ impl Node {
     }
 }
 
-/// The tree, roots on top, children below and to the right of their parent; what leads to a box stands on its right.
+/// The tree, roots on top, children below and to the right of their parent; what leads to a box stands on its
+/// right.
 pub fn tree(title: &str, description: &str, nodes: &[Node]) -> Drawing {
     forest(title, description, nodes, &[], None)
 }
 
 /// Several trees, what goes between them beside, and what warmth means on top.
-pub fn forest(title: &str, description: &str, nodes: &[Node], links: &[Link], legend: Option<&Legend>) -> Drawing {
+pub fn forest(
+    title: &str,
+    description: &str,
+    nodes: &[Node],
+    links: &[Link],
+    legend: Option<&Legend>,
+) -> Drawing {
     let mut out = String::from(HATCH);
     let mut places: Vec<(f64, f64)> = vec![(1.0, 1.0); nodes.len()];
     let mut width = legend.map_or(0.0, |legend| scale(&mut out, legend));
@@ -150,7 +157,8 @@ fn warmth(value: f64) -> f64 {
     0.04 + 0.4 * value.clamp(0.0, 1.0)
 }
 
-/// A dashed line from one box to another, round the left, with a head; its text comes up where it is pointed at.
+/// A dashed line from one box to another, round the left, with a head; its text comes up where it is pointed
+/// at.
 fn arrow(out: &mut String, link: &Link, (x1, y1): (f64, f64), (x2, y2): (f64, f64), lane: f64) {
     let (from, to) = (short(y1 + 15.0), short(y2 + 15.0));
     let _ = write!(
@@ -182,7 +190,8 @@ fn order(nodes: &[Node]) -> Vec<(usize, usize)> {
     waiting.reverse();
     while let Some((n, depth)) = waiting.pop() {
         order.push((n, depth));
-        // Parents come before their children: what claims otherwise is left out, and nothing turns in circles.
+        // Parents come before their children: what claims otherwise is left out, and nothing turns in
+        // circles.
         let children = nodes.iter().enumerate().skip(n + 1).filter(|(_, child)| child.parent == Some(n));
         let children: Vec<(usize, usize)> = children.map(|(child, _)| (child, depth + 1)).collect();
         waiting.extend(children.into_iter().rev());
@@ -190,7 +199,8 @@ fn order(nodes: &[Node]) -> Vec<(usize, usize)> {
     order
 }
 
-const HATCH: &str = "<defs><pattern id=\"hatch\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
+const HATCH: &str = "<defs><pattern id=\"hatch\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" \
+patternTransform=\"rotate(45)\">\
                      <path class=\"hatching\" d=\"M0 0V8\"/></pattern></defs>";
 
 fn boxed(out: &mut String, node: &Node, x: f64, top: f64) {
@@ -203,7 +213,8 @@ fn boxed(out: &mut String, node: &Node, x: f64, top: f64) {
     if let Some(heat) = node.heat {
         let _ = write!(
             out,
-            "<rect class=\"heat\" style=\"opacity:{:.2}\" x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{height}\" rx=\"6\"/>",
+            "<rect class=\"heat\" style=\"opacity:{:.2}\" x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" \
+            height=\"{height}\" rx=\"6\"/>",
             warmth(heat)
         );
     }
@@ -226,7 +237,8 @@ fn boxed(out: &mut String, node: &Node, x: f64, top: f64) {
         let y = top + node.height() - 14.0;
         let (x, wide) = (x + 18.0, WIDTH - 28.0);
         let colour = node.colour.unwrap_or(OTHERS);
-        let _ = write!(out, "<rect class=\"track\" x=\"{x}\" y=\"{}\" width=\"{wide}\" height=\"6\"/>", short(y));
+        let _ =
+            write!(out, "<rect class=\"track\" x=\"{x}\" y=\"{}\" width=\"{wide}\" height=\"6\"/>", short(y));
         let _ = write!(
             out,
             "<rect class=\"f{colour}\" x=\"{x}\" y=\"{}\" width=\"{}\" height=\"6\"/>",
@@ -256,7 +268,15 @@ mod tests {
     #[test]
     fn parents_before_children_and_no_circles() {
         let node = |parent| Node { parent, ..Node::default() };
-        let nodes = [node(None), node(Some(0)), node(Some(0)), node(Some(1)), node(Some(5)), node(Some(4)), node(None)];
+        let nodes = [
+            node(None),
+            node(Some(0)),
+            node(Some(0)),
+            node(Some(1)),
+            node(Some(5)),
+            node(Some(4)),
+            node(None),
+        ];
         assert_eq!(order(&nodes), [(0, 0), (1, 1), (3, 2), (2, 1), (6, 0)]);
     }
 }

@@ -30,7 +30,8 @@ fn of_load(under: &Under<'_>) -> Vec<(String, Drawing)> {
     let shown = under.typical();
     let meanwhile = happened(&shown);
     let mut all = Vec::new();
-    let mut add = |name: String, drawings: Vec<Drawing>| all.extend(drawings.into_iter().map(|d| (name.clone(), d)));
+    let mut add =
+        |name: String, drawings: Vec<Drawing>| all.extend(drawings.into_iter().map(|d| (name.clone(), d)));
     for id in under.probes() {
         add(format!("{load}-{id}-time"), latency::over_time(&shown, under.title(), id, &meanwhile));
         add(format!("{load}-{id}-distribution"), latency::distribution(&shown, under.title(), id));
@@ -50,8 +51,12 @@ fn of_load(under: &Under<'_>) -> Vec<(String, Drawing)> {
         }
         for device in courses::devices(one.run) {
             for view in courses::VIEWS {
-                let drawn = courses::in_classes(under, one, device, view, &meanwhile).map(|(drawing, _)| drawing);
-                add(format!("{case}-{}-{}", view.word, device.replace(':', "-")), drawn.into_iter().collect());
+                let drawn =
+                    courses::in_classes(under, one, device, view, &meanwhile).map(|(drawing, _)| drawing);
+                add(
+                    format!("{case}-{}-{}", view.word, device.replace(':', "-")),
+                    drawn.into_iter().collect(),
+                );
             }
         }
         let windows = courses::windows(under, one, &meanwhile).map(|(drawing, _)| drawing);

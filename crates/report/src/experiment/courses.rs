@@ -22,9 +22,15 @@ fn averaged(run: &Run, series: &[u64]) -> (Vec<f64>, u64) {
 }
 
 /// What the transfers of a group carried over time with one policy, stacked.
-pub(super) fn transfers(under: &Under<'_>, one: &Shown<'_>, group: &str, happened: &Happened<'_>) -> Option<Drawing> {
+pub(super) fn transfers(
+    under: &Under<'_>,
+    one: &Shown<'_>,
+    group: &str,
+    happened: &Happened<'_>,
+) -> Option<Drawing> {
     let run = one.run;
-    let own: Vec<&Transfer> = run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group).collect();
+    let own: Vec<&Transfer> =
+        run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group).collect();
     let mut step = run.step_ns;
     let mut bands: Vec<Band> = Vec::new();
     for (n, transfer) in own.iter().enumerate() {
@@ -83,7 +89,8 @@ const A_QUEUE: u64 = 2_000;
 pub(super) fn links<'e>(shown: &[Shown<'e>]) -> Vec<(&'e str, bool)> {
     let mut found: Vec<(&'e str, bool)> = Vec::new();
     for one in shown {
-        for queue in one.run.queues.iter().filter(|queue| queue.backlog.iter().any(|&bytes| bytes > A_QUEUE)) {
+        for queue in one.run.queues.iter().filter(|queue| queue.backlog.iter().any(|&bytes| bytes > A_QUEUE))
+        {
             if !found.contains(&(&queue.link, queue.up)) {
                 found.push((&queue.link, queue.up));
             }
@@ -132,7 +139,10 @@ fn total(run: &Run, group: &str) -> (Vec<f64>, u64) {
     for transfer in run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group) {
         let (values, wide) = averaged(run, &transfer.series);
         step = wide;
-        values.into_iter().enumerate().for_each(|(at, value)| add(&mut sum, at, value * 8e9 / run.step_ns as f64));
+        values
+            .into_iter()
+            .enumerate()
+            .for_each(|(at, value)| add(&mut sum, at, value * 8e9 / run.step_ns as f64));
     }
     (sum, step)
 }
@@ -220,7 +230,13 @@ pub(super) struct View {
 
 /// What classes sent, and what waited in them.
 pub(super) const VIEWS: [&View; 2] = [
-    &View { word: "sent", drawn: Drawn::Stairs, points: sent, axis: |high| Axis::rates(high, 4), written: rate },
+    &View {
+        word: "sent",
+        drawn: Drawn::Stairs,
+        points: sent,
+        axis: |high| Axis::rates(high, 4),
+        written: rate,
+    },
     &View {
         word: "waiting",
         drawn: Drawn::Lines,
@@ -232,11 +248,13 @@ pub(super) const VIEWS: [&View; 2] = [
 
 fn sent(run: &Run, class: &ClassSeries) -> Points {
     let (values, step) = averaged(run, &class.sent);
-    let point = |(n, bytes): (usize, f64)| ((n as u64 * step) as f64, Some(bits_per_second(1, run.step_ns) * bytes));
+    let point =
+        |(n, bytes): (usize, f64)| ((n as u64 * step) as f64, Some(bits_per_second(1, run.step_ns) * bytes));
     values.into_iter().enumerate().map(point).collect()
 }
 
-/// The classes of a device, each in its look, and how many are left out: those that had most stay. `None` where there was nothing.
+/// The classes of a device, each in its look, and how many are left out: those that had most stay. `None`
+/// where there was nothing.
 pub(super) fn in_classes(
     under: &Under<'_>,
     one: &Shown<'_>,
@@ -260,19 +278,23 @@ pub(super) fn in_classes(
     if drawn.courses.is_empty() {
         return None;
     }
-    let heading = format!("{} by the classes of {on} with {}, {}", capital(view.word), one.title, under.title());
+    let heading =
+        format!("{} by the classes of {on} with {}, {}", capital(view.word), one.title, under.title());
     let time = Axis::time(end_of(one.run));
     let drawing = courses(&heading, &description, (time.clone(), (view.axis)(high)), HEIGHT, &drawn);
     Some((drawing.with_moments(&time, &happened.moments), hidden))
 }
 
-/// The leaf classes of a device with their points and the highest of these, in their order, and how many more had something.
+/// The leaf classes of a device with their points and the highest of these, in their order, and how many more
+/// had something.
 fn busiest<'e>(run: &'e Run, on: &str, view: &View) -> (Vec<(&'e ClassSeries, Points, f64)>, usize) {
     let peak = |points: &Points| points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max);
     let leaves = run.classes.iter().filter(|class| class.leaf && device(&class.id) == on);
     let with = leaves.map(|class| (class, (view.points)(run, class)));
-    let mut all: Vec<_> =
-        with.map(|(class, points)| (class, peak(&points), points)).filter(|(_, peak, _)| *peak > 0.0).collect();
+    let mut all: Vec<_> = with
+        .map(|(class, points)| (class, peak(&points), points))
+        .filter(|(_, peak, _)| *peak > 0.0)
+        .collect();
     let mut peaks: Vec<f64> = all.iter().map(|(_, peak, _)| *peak).collect();
     peaks.sort_by(|a, b| b.total_cmp(a));
     let hidden = all.len().saturating_sub(LOOKS);
@@ -283,9 +305,15 @@ fn busiest<'e>(run: &'e Run, on: &str, view: &View) -> (Vec<(&'e ClassSeries, Po
     (all.into_iter().map(|(class, peak, points)| (class, points, peak)).collect(), hidden)
 }
 
-/// Congestion windows with a policy, where they were recorded, and how many more transfers there are than are drawn.
-pub(super) fn windows(under: &Under<'_>, one: &Shown<'_>, happened: &Happened<'_>) -> Option<(Drawing, usize)> {
-    let recorded: Vec<&Transfer> = one.run.transfers.iter().filter(|transfer| !transfer.cwnd.is_empty()).collect();
+/// Congestion windows with a policy, where they were recorded, and how many more transfers there are than are
+/// drawn.
+pub(super) fn windows(
+    under: &Under<'_>,
+    one: &Shown<'_>,
+    happened: &Happened<'_>,
+) -> Option<(Drawing, usize)> {
+    let recorded: Vec<&Transfer> =
+        one.run.transfers.iter().filter(|transfer| !transfer.cwnd.is_empty()).collect();
     let shown = &recorded[..recorded.len().min(LOOKS)];
     let high = shown.iter().flat_map(|transfer| &transfer.cwnd).copied().max()?;
     let course = |(n, transfer): (usize, &&Transfer)| Course {
@@ -298,7 +326,9 @@ pub(super) fn windows(under: &Under<'_>, one: &Shown<'_>, happened: &Happened<'_
         measured: one.run.window.0 as f64,
         ..Courses::default()
     };
-    let most = |transfer: &&Transfer| format!("{}: at most {}", transfer.id, transfer.cwnd.iter().max().unwrap_or(&0));
+    let most = |transfer: &&Transfer| {
+        format!("{}: at most {}", transfer.id, transfer.cwnd.iter().max().unwrap_or(&0))
+    };
     let description = shown.iter().map(most).collect::<Vec<_>>().join("; ");
     let heading = format!("Congestion windows with {}, {}", one.title, under.title());
     let time = Axis::time(end_of(one.run));

@@ -2,8 +2,8 @@
 
 use super::show::{Happened, Looks as _, Shown, Under, charts_of, end_of};
 use crate::chart::{
-    Axis, Cell, Course, Courses, Drawing, Drawn, Group, Look, Mark, Target, cases, cases_rates, cases_spans, courses,
-    pingexp, sheet,
+    Axis, Cell, Course, Courses, Drawing, Drawn, Group, Look, Mark, Target, cases, cases_rates, cases_spans,
+    courses, pingexp, sheet,
 };
 use tidegate_analysis::experiment::{answers, called, probe};
 use tidegate_measure::Spans;
@@ -45,7 +45,8 @@ pub(super) fn over_time(all: &[Shown<'_>], under: &str, id: &str, happened: &Hap
 fn medians(shown: &[Shown<'_>], id: &str) -> String {
     let told = shown.iter().filter_map(|one| {
         let figures = probe(one, id)?.figures(one.run.window);
-        let median = figures.rtt.percentile(50.0).map_or("no answer".to_owned(), |ns| format!("median {}", span(ns)));
+        let median =
+            figures.rtt.percentile(50.0).map_or("no answer".to_owned(), |ns| format!("median {}", span(ns)));
         Some(format!("{}: {median}, {} lost", one.title, figures.lost))
     });
     told.collect::<Vec<_>>().join("; ")
@@ -55,7 +56,8 @@ fn medians(shown: &[Shown<'_>], id: &str) -> String {
 pub(super) fn distribution(all: &[Shown<'_>], under: &str, id: &str) -> Vec<Drawing> {
     let shown: Vec<Shown<'_>> = all.iter().copied().filter(|one| probe(one, id).is_some()).collect();
     let figures = |one: &Shown<'_>| probe(one, id).map(|probe| probe.figures(one.run.window));
-    let ends = shown.iter().filter_map(figures).filter_map(|pings| Some((pings.rtt.min()?, pings.rtt.max()?)));
+    let ends =
+        shown.iter().filter_map(figures).filter_map(|pings| Some((pings.rtt.min()?, pings.rtt.max()?)));
     let Some((low, high)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { return Vec::new() };
     let Some(name) = shown.iter().find_map(|one| probe(one, id)).map(called) else { return Vec::new() };
     let draw = |part: &[Shown<'_>]| {
@@ -87,7 +89,8 @@ fn stairs(one: &Shown<'_>, id: &str, end: f64) -> Vec<(f64, Option<f64>)> {
 
 /// The probes of a run, as ping-exp draws them: those that wait for answers while measured.
 pub(super) fn targets(shown: &Shown<'_>) -> Vec<Target> {
-    let target = |probe: &Probe| Target { name: probe.id.clone(), answers: probe.within(shown.run.window).collect() };
+    let target =
+        |probe: &Probe| Target { name: probe.id.clone(), answers: probe.within(shown.run.window).collect() };
     shown.run.probes.iter().filter(|probe| !probe.answers.is_empty()).map(target).collect()
 }
 
@@ -112,7 +115,8 @@ pub(super) fn all(experiment: &Experiment) -> Option<Drawing> {
     };
     let ran = |n: usize| typical.iter().flatten().any(|one| one.policy == n);
     let policies = || experiment.policies.iter().enumerate().filter(|(n, _)| ran(*n));
-    let cells: Vec<Vec<Cell>> = policies().map(|(n, _)| typical.iter().map(|load| cell(n, load)).collect()).collect();
+    let cells: Vec<Vec<Cell>> =
+        policies().map(|(n, _)| typical.iter().map(|load| cell(n, load)).collect()).collect();
     if cells.iter().flatten().all(|cell| cell.targets.is_empty()) {
         return None;
     }
@@ -131,7 +135,8 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
     for under in Under::all(experiment) {
         let mut marks = Vec::new();
         for (policy, case) in &under.cases {
-            name = name.or_else(|| case.runs.iter().flat_map(|run| &run.probes).find(|p| p.id == id).map(called));
+            name = name
+                .or_else(|| case.runs.iter().flat_map(|run| &run.probes).find(|p| p.id == id).map(called));
             let figures = Spans::new(answers(case, id));
             let title = super::show::title(&case.policy.title, &case.policy.name);
             let (Some(summary), Some(low)) = (figures.summary(), figures.min()) else { continue };
@@ -159,7 +164,8 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
     Some(cases(&title, &told.join("; "), cases_spans(low, high), &groups))
 }
 
-/// What each group of transfers carried in every case: the median over repeats, and from the least to the most.
+/// What each group of transfers carried in every case: the median over repeats, and from the least to the
+/// most.
 pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
     let figure = format!("{group}.rate");
     let mut high: f64 = 0.0;

@@ -112,9 +112,14 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
     let tables = tables::tables(experiment);
     let of = |caption: &str, name: &str| {
         let table = tables.iter().find(|table| table.caption.starts_with(caption));
-        let rows =
-            table.map(|table| table.rows.iter().filter(|row| row[2] == name).cloned().collect()).unwrap_or_default();
-        Data { caption: name.to_owned(), head: table.map(|table| table.head.clone()).unwrap_or_default(), rows }
+        let rows = table
+            .map(|table| table.rows.iter().filter(|row| row[2] == name).cloned().collect())
+            .unwrap_or_default();
+        Data {
+            caption: name.to_owned(),
+            head: table.map(|table| table.head.clone()).unwrap_or_default(),
+            rows,
+        }
     };
     let asked = |id: &str| {
         let probe = experiment.runs.iter().flat_map(|run| &run.probes).find(|probe| probe.id == id)?;
@@ -126,7 +131,8 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
             @for (drawing, name) in distinct(loads.iter().flat_map(Under::probes)).into_iter().filter_map(asked) {
                 @let caption = html! {
                     b { (capital(&name)) "." }
-                    " Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th. "
+                    " Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: \
+                    99th. "
                     "All repeats together."
                 };
                 (figure(&[drawing], caption, Reading::None, &of("Answers, ", &name)))
@@ -135,7 +141,8 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
                 @if let Some(drawing) = latency::carried(experiment, group) {
                     @let caption = html! {
                         b { (capital(group)) }
-                        ", payload per second while measured: the median over repeats; the thin line spans all of them."
+                        ", payload per second while measured: the median over repeats; the thin line spans \
+                        all of them."
                     };
                     (figure(&[drawing], caption, Reading::None, &of("Transfers", &capital(group))))
                 }
@@ -268,7 +275,8 @@ fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happene
         @if !distribution.is_empty() {
             @let told = html! {
                 (caption("distribution"))
-                ": the share of all that was asked that was answered within a time; what was lost is missing at the top."
+                ": the share of all that was asked that was answered within a time; what was lost is \
+                missing at the top."
             };
             (figure(&distribution, told, Reading::None, &series::percentiles(shown, id)))
         }
@@ -299,7 +307,12 @@ fn queues(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> M
 }
 
 /// What waits before a link, in one direction.
-pub(super) fn waiting(all: &[Shown<'_>], load: &str, (link, up): (&str, bool), meanwhile: &Happened<'_>) -> Markup {
+pub(super) fn waiting(
+    all: &[Shown<'_>],
+    load: &str,
+    (link, up): (&str, bool),
+    meanwhile: &Happened<'_>,
+) -> Markup {
     let drawings = courses::before_link(all, load, (link, up), meanwhile);
     let way = if up { "up" } else { "down" };
     let told = html! { (caption(&format!("{link} {way}"))) ": bytes that wait where no policy governs." };
@@ -419,6 +432,7 @@ fn again(experiment: &Experiment) -> Markup {
     let packets: u64 = experiment.runs.iter().map(|run| run.work.0).sum();
     let simulated = if packets > 0 { format!(", {packets} packets") } else { String::new() };
     let Experiment { version, scenario, seed, runs, .. } = experiment;
-    let made = format!("tidegate {version}, scenario {scenario}, seed {seed}, {} runs{simulated}", runs.len());
+    let made =
+        format!("tidegate {version}, scenario {scenario}, seed {seed}, {} runs{simulated}", runs.len());
     ending(&experiment.notes, promise, &experiment.again, &made)
 }

@@ -9,11 +9,16 @@ pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
     let places: Vec<Place> = experiment
         .nodes
         .iter()
-        .map(|node| Place { name: node.name.clone(), aside: node.devices.join(", "), strong: node.kind == "machine" })
+        .map(|node| Place {
+            name: node.name.clone(),
+            aside: node.devices.join(", "),
+            strong: node.kind == "machine",
+        })
         .collect();
     let at = |name: &str| experiment.nodes.iter().position(|node| node.name == name);
     let slowest = experiment.links.iter().filter_map(rate).min();
-    let cables = experiment.links.iter().flat_map(|cable| joined(cable).map(move |(from, to)| (cable, from, to)));
+    let cables =
+        experiment.links.iter().flat_map(|cable| joined(cable).map(move |(from, to)| (cable, from, to)));
     let road = |(cable, from, to): (&Cable, &str, &str)| {
         Some(Road {
             from: at(from)?,
@@ -37,7 +42,10 @@ fn rate(cable: &Cable) -> Option<u64> {
 fn told(experiment: &Experiment) -> String {
     let link = |cable: &Cable| match cable.there == cable.back {
         true => format!("{} from {} to {}: {}", cable.name, cable.from, cable.to, cable.there),
-        false => format!("{} from {} to {}: {}; back {}", cable.name, cable.from, cable.to, cable.there, cable.back),
+        false => format!(
+            "{} from {} to {}: {}; back {}",
+            cable.name, cable.from, cable.to, cable.there, cable.back
+        ),
     };
     experiment.links.iter().map(link).collect::<Vec<_>>().join(". ")
 }

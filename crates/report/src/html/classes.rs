@@ -52,7 +52,8 @@ fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> Markup 
     let references = references(trial, name);
     let steps = bands.iter().map(|band| band.values.len()).max().unwrap_or(0);
     let total = |n: usize| bands.iter().filter_map(|band| band.values.get(n)).sum::<f64>();
-    let high = (0..steps).map(total).chain(references.iter().map(|level| level.value * 1.06)).fold(0.0, f64::max);
+    let high =
+        (0..steps).map(total).chain(references.iter().map(|level| level.value * 1.06)).fold(0.0, f64::max);
     let device = if name.is_empty() { &trial.device } else { name };
     let title = format!("Throughput on {device} by class");
     let told = leaves
@@ -98,7 +99,8 @@ fn bands(run: &Run, leaves: &[&ClassSeries], palette: &Palette) -> (Vec<Band>, u
     (bands, step)
 }
 
-/// What a device's tree may send at most, and what says so: the highest classes or qdiscs that have a limit, together.
+/// What a device's tree may send at most, and what says so: the highest classes or qdiscs that have a limit,
+/// together.
 fn most(trial: &Trial, device: &str) -> Option<(String, u64)> {
     let here: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == device).collect();
     let mut below: BTreeSet<&str> = BTreeSet::new();
@@ -135,7 +137,8 @@ fn references(trial: &Trial, name: &str) -> Vec<Reference> {
     levels
 }
 
-/// A warning where the tree may send more than the link carries: then the queue is the modem's, which knows no classes.
+/// A warning where the tree may send more than the link carries: then the queue is the modem's, which knows
+/// no classes.
 fn too_much(trial: &Trial) -> Markup {
     let link = trial.link.up_bits;
     html! {
@@ -211,8 +214,8 @@ pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Markup
     html! {
         h3 { "Class by class" }
         p.small {
-            "What each sent against its guaranteed rate and its ceiling; how many packets waited; how long its tokens \
-             would let it send at once: below zero it has to wait, or to borrow." (more)
+            "What each sent against its guaranteed rate and its ceiling; how many packets waited; how long \
+            its tokens would let it send at once: below zero it has to wait, or to borrow." (more)
         }
         div.cards { @for class in &classes { (card(trial, run, class, palette)) } }
     }
@@ -243,16 +246,27 @@ fn card(trial: &Trial, run: &Run, class: &ClassSeries, palette: &Palette) -> Mar
             }
         }
     };
-    let drawings =
-        [Some(sent(run, class, (sure, most), palette)), Some(queue(run, class, palette)), tokens(run, class, palette)];
+    let drawings = [
+        Some(sent(run, class, (sure, most), palette)),
+        Some(queue(run, class, palette)),
+        tokens(run, class, palette),
+    ];
     let drawings: Vec<Drawing> = drawings.into_iter().flatten().collect();
     figure(&drawings, caption, Reading::Across, &card_table(run, class))
 }
 
-fn sent(run: &Run, class: &ClassSeries, (sure, most): (Option<u64>, Option<u64>), palette: &Palette) -> Drawing {
+fn sent(
+    run: &Run,
+    class: &ClassSeries,
+    (sure, most): (Option<u64>, Option<u64>),
+    palette: &Palette,
+) -> Drawing {
     let (values, step) = throughput(run, &class.sent);
     let peak = values.iter().copied().fold(0.0, f64::max).max(sure.unwrap_or(0) as f64);
-    let level = |name: &str, bits: u64| Reference { name: format!("{name} {}", rate(bits as f64)), value: bits as f64 };
+    let level = |name: &str, bits: u64| Reference {
+        name: format!("{name} {}", rate(bits as f64)),
+        value: bits as f64,
+    };
     let mut references: Vec<Reference> = Vec::new();
     // A ceiling far above would flatten the rest; the caption names it.
     references.extend(most.filter(|bits| *bits as f64 <= 1.6 * peak).map(|bits| level("ceil", bits)));
@@ -304,7 +318,8 @@ fn tokens(run: &Run, class: &ClassSeries, palette: &Palette) -> Option<Drawing> 
         .collect();
     let all = || class.tokens_us.iter().chain(&class.ctokens_us).copied();
     let (low, high) = (all().min()?.saturating_mul(1000), all().max()?.saturating_mul(1000));
-    let heading = if courses.len() > 1 { "Tokens, and dashed those of the ceiling," } else { "Tokens," }.to_owned();
+    let heading =
+        if courses.len() > 1 { "Tokens, and dashed those of the ceiling," } else { "Tokens," }.to_owned();
     let what = Steps { heading, colour: palette.colour(&class.id), courses, open: true, ..Steps::default() };
     let axes = (Axis::time(end_of(run)), Axis::credit(low, high, 3));
     let title = format!("{}: tokens of its rate, and dashed of its ceiling", class.id);

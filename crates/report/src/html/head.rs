@@ -100,7 +100,8 @@ fn asked(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
     }
     let many = counts.iter().all(|n| *n >= MANY);
     let worst = |side: usize| {
-        let figures = all.iter().map(|asked| asked.both(|f| f.rtt.percentile(if many { 95.0 } else { 50.0 }))[side]);
+        let figures =
+            all.iter().map(|asked| asked.both(|f| f.rtt.percentile(if many { 95.0 } else { 50.0 }))[side]);
         // None at all is worse than any.
         figures.collect::<Option<Vec<u64>>>()?.into_iter().max().map(|ns| ns as f64)
     };
@@ -183,7 +184,12 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> Markup {
         for (word, run) in pair.each() {
             let Some((median, p95)) = figures(run, &probe.id) else { continue };
             bars.push((word, median, p95, format!("{} {word}", span(p95))));
-            data.rows.push(vec![pair.title().to_owned(), word.to_owned(), milliseconds(median), milliseconds(p95)]);
+            data.rows.push(vec![
+                pair.title().to_owned(),
+                word.to_owned(),
+                milliseconds(median),
+                milliseconds(p95),
+            ]);
         }
         rows.push(Range { title: capital(pair.title()), bars });
     }
@@ -192,8 +198,12 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> Markup {
     if high == 0 {
         return Markup::default();
     }
-    let title = format!("{}, {}, under each load without and with the policy", capital(&probe.title), probe.unit);
-    let said = data.rows.iter().map(|row| format!("{} {}: median {}, 95 % within {}", row[0], row[1], row[2], row[3]));
+    let title =
+        format!("{}, {}, under each load without and with the policy", capital(&probe.title), probe.unit);
+    let said = data
+        .rows
+        .iter()
+        .map(|row| format!("{} {}: median {}, 95 % within {}", row[0], row[1], row[2], row[3]));
     let description = said.collect::<Vec<_>>().join("; ");
     let drawing = ranges(&title, &description, Axis::log_spans(low, high), &rows);
     let caption = html! {

@@ -45,8 +45,14 @@ fn sentence(asked: &Asked<'_>) -> Markup {
     let side = |(run, probe): (&Run, &Probe)| {
         let figures = probe.figures(run.window);
         let Some(summary) = figures.rtt.summary() else { return unanswered(&figures).to_owned() };
-        let lost = if figures.lost > 0 { format!(", {} lost", percent(figures.loss())) } else { String::new() };
-        format!("median {}, 95 % within {}, longest {}{lost}", span(summary.p50), span(summary.p95), span(summary.max))
+        let lost =
+            if figures.lost > 0 { format!(", {} lost", percent(figures.loss())) } else { String::new() };
+        format!(
+            "median {}, 95 % within {}, longest {}{lost}",
+            span(summary.p50),
+            span(summary.p95),
+            span(summary.max)
+        )
     };
     let sides = [("without", asked.without), ("with", asked.with)];
     let said = sides.iter().filter_map(|(word, of)| Some((*word, side((*of)?))));
@@ -84,7 +90,11 @@ fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64, log: bool) -> Drawin
             name: word.to_owned(),
             class: word,
             fill: None,
-            points: probe.answers.iter().map(|(sent, took)| (*sent as f64, took.map(|ns| ns as f64))).collect(),
+            points: probe
+                .answers
+                .iter()
+                .map(|(sent, took)| (*sent as f64, took.map(|ns| ns as f64)))
+                .collect(),
         })
         .collect();
     let title = format!("{} over time", capital(&probe.title));
@@ -94,11 +104,13 @@ fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64, log: bool) -> Drawin
     lines(&title, &description, axes, 240.0, began as f64, &drawn)
 }
 
-/// How long the probe `id` (or else the main one) waited over time, without and with the policy, under the first load that fills
-/// the link; as an SVG file of its own, the scale even or logarithmic. `None`: nothing was asked.
+/// How long the probe `id` (or else the main one) waited over time, without and with the policy, under the
+/// first load that fills the link; as an SVG file of its own, the scale even or logarithmic. `None`: nothing
+/// was asked.
 pub fn picture(trial: &Trial, id: &str, log: bool) -> Option<String> {
     let pairs = pairs(trial);
-    let pair = pairs.iter().find(|pair| pair.any().is_some_and(|run| !run.flows.is_empty())).or(pairs.first())?;
+    let pair =
+        pairs.iter().find(|pair| pair.any().is_some_and(|run| !run.flows.is_empty())).or(pairs.first())?;
     let id = pair.probe_ids().into_iter().find(|known| *known == id).or(main_probe(pair))?;
     let asked = pair.probe(id);
     let end = sides(&asked).map(|(_, run, _)| end_of(run)).max()?;
@@ -152,7 +164,8 @@ fn distribution(asked: &Asked<'_>, probe: &Probe) -> Markup {
         row.extend(samples.iter().map(|sample| came_within(sample, share)));
         row
     };
-    let data = Data { caption: title.clone(), head, rows: SHARES.iter().rev().map(|share| row(*share)).collect() };
+    let data =
+        Data { caption: title.clone(), head, rows: SHARES.iter().rev().map(|share| row(*share)).collect() };
     let caption = html! {
         b { "How often how long" } ": the share of answers that came within a time. Further left is better."
     };

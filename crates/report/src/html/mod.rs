@@ -1,7 +1,7 @@
 //! A trial as one page: everything in one file, nothing from the network, readable without scripts.
 //!
-//! The page is text first: each chart is a figure with its text alternative and a table of its figures; a small script makes tabs of the
-//! loads and reads out what is under the pointer, from those tables.
+//! The page is text first: each chart is a figure with its text alternative and a table of its figures; a
+//! small script makes tabs of the loads and reads out what is under the pointer, from those tables.
 
 mod classes;
 pub(crate) mod document;

@@ -10,7 +10,8 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    /// Colours for the leaf classes that sent anything; where there are more than colours, for those that sent most.
+    /// Colours for the leaf classes that sent anything; where there are more than colours, for those that
+    /// sent most.
     pub(super) fn new(trial: &Trial) -> Palette {
         let mut leaves: Vec<(String, u64)> = Vec::new();
         for class in trial.runs.iter().flat_map(|run| &run.classes).filter(|class| class.leaf) {

@@ -114,7 +114,8 @@ pub(crate) fn chip(colour: usize) -> Markup {
 /// What the command that makes a page again gives, where no real clock decides.
 pub(crate) const THE_SAME: &str = "This command gives the same figures, to the last digit";
 
-/// The end of a page: notes, what the command that makes it again promises, that command, and what made the page.
+/// The end of a page: notes, what the command that makes it again promises, that command, and what made the
+/// page.
 pub(crate) fn ending(notes: &[String], promise: &str, again: &str, made: &str) -> Markup {
     html! {
         @if !notes.is_empty() {

@@ -36,10 +36,12 @@ fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> Mar
     let here: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == device).collect();
     let (nodes, left_out) = boxes(trial, &here, run, palette);
     let classes = here.iter().filter(|node| node.is_class).count();
-    let dead: Vec<&str> = here.iter().filter(|node| node.unreachable.is_some()).map(|node| node.id.as_str()).collect();
+    let dead: Vec<&str> =
+        here.iter().filter(|node| node.unreachable.is_some()).map(|node| node.id.as_str()).collect();
     let title = format!("The queues on {device}");
-    let mut description =
-        format!("{classes} classes; filters choose a packet's class, and it leaves through the classes above.");
+    let mut description = format!(
+        "{classes} classes; filters choose a packet's class, and it leaves through the classes above."
+    );
     if !dead.is_empty() {
         description += &format!(" No packet reaches {}.", dead.join(", "));
     }
@@ -118,7 +120,8 @@ fn idle<'t>(trial: &Trial, here: &[&'t TreeNode], run: Option<&Run>) -> BTreeSet
 
 fn boxed(trial: &Trial, node: &TreeNode, run: Option<&Run>, palette: &Palette, childless: bool) -> Node {
     let id = label(trial, node);
-    let series = run.and_then(|run| run.classes.iter().find(|class| class.id == id).map(|class| (run, class)));
+    let series =
+        run.and_then(|run| run.classes.iter().find(|class| class.id == id).map(|class| (run, class)));
     let used = series.map(|(run, class)| ClassFigures::new(run, class).rate);
     let mut lines = Vec::new();
     if !node.title.is_empty() {
@@ -197,12 +200,20 @@ fn table(trial: &Trial, here: &[&TreeNode], run: Option<&Run>) -> Data {
 /// What the policy was tried on.
 pub(super) fn simulated(trial: &Trial) -> Markup {
     let link = &trial.link;
-    let drained = |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
-    let station =
-        |name: &str, lines: &[String], strong| Station { name: name.to_owned(), lines: lines.to_vec(), strong };
+    let drained =
+        |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
+    let station = |name: &str, lines: &[String], strong| Station {
+        name: name.to_owned(),
+        lines: lines.to_vec(),
+        strong,
+    };
     let stations = [
         station("Home", &["a busy computer".to_owned(), "and people's".to_owned()], false),
-        station("Gateway", &[format!("the policy on {}", trial.device), format!("{} commands", trial.commands)], true),
+        station(
+            "Gateway",
+            &[format!("the policy on {}", trial.device), format!("{} commands", trial.commands)],
+            true,
+        ),
         station(
             "Modem",
             &[
@@ -219,7 +230,11 @@ pub(super) fn simulated(trial: &Trial) -> Markup {
             ],
             false,
         ),
-        station("Internet", &[format!("{} away", milliseconds(link.rtt_ns / 2)), "no narrow place".to_owned()], false),
+        station(
+            "Internet",
+            &[format!("{} away", milliseconds(link.rtt_ns / 2)), "no narrow place".to_owned()],
+            false,
+        ),
     ];
     let wire = |there: &str, back: &str| Wire { there: there.to_owned(), back: back.to_owned() };
     let (up, down) = (rate(link.up_bits as f64), rate(link.down_bits as f64));
@@ -227,16 +242,18 @@ pub(super) fn simulated(trial: &Trial) -> Markup {
     let title = "Home, gateway, modem, provider, internet";
     let description = format!("The narrow place is between modem and provider: {up} up, {down} down.");
     let drawing = topology(title, &description, &stations, &wires);
-    let seconds =
-        trial.runs.iter().map(|run| run.window.1.saturating_sub(run.window.0)).max().unwrap_or(0) as f64 / 1e9;
+    let seconds = trial.runs.iter().map(|run| run.window.1.saturating_sub(run.window.0)).max().unwrap_or(0)
+        as f64
+        / 1e9;
     html! {
         section {
             h2 { "What was simulated" }
             p {
                 "Each load ran twice, without the policy and with it, for " (format_args!("{seconds:.0}"))
-                " s each, packet by packet in virtual time, with the same randomness. The gateway's queues and filters \
-                 behave as Linux's do; the transfers are TCP that reacts to loss and delay. The modem and the provider \
-                 have plain buffers that know no policy: where they fill, everything waits."
+                " s each, packet by packet in virtual time, with the same randomness. The gateway's queues \
+                and filters behave as Linux's do; the transfers are TCP that reacts to loss and delay. The \
+                modem and the provider have plain buffers that know no policy: where they fill, everything \
+                waits."
             }
             figure.wide { (inline(&drawing)) figcaption { (description) } }
         }

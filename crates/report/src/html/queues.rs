@@ -20,7 +20,8 @@ pub(super) fn section(pair: &Pair<'_>) -> Markup {
         @if !titles.is_empty() {
             h3 { "Where packets wait that no policy governs" }
             p.small {
-                "A full buffer here delays whoever sends through it, whatever it is. A good policy keeps the modem's empty."
+                "A full buffer here delays whoever sends through it, whatever it is. A good policy keeps \
+                the modem's empty."
             }
             div.pair.even { @for title in &titles { (one(pair, title)) } }
         }
@@ -38,14 +39,18 @@ fn one(pair: &Pair<'_>, title: &str) -> Markup {
     let drawn: Vec<Line> = sides.iter().map(|(word, run, buffer)| line(word, run, buffer)).collect();
     let name = format!("The {title}'s buffer");
     let dropped = sides.iter().map(|(word, _, buffer)| format!("{} {word}", buffer.dropped));
-    let description = format!("It holds {}. Packets dropped: {}.", size(limit), dropped.collect::<Vec<_>>().join(", "));
-    let drawing = lines(&name, &description, (Axis::time(end), Axis::sizes(limit, 4)), 150.0, began as f64, &drawn);
+    let description =
+        format!("It holds {}. Packets dropped: {}.", size(limit), dropped.collect::<Vec<_>>().join(", "));
+    let drawing =
+        lines(&name, &description, (Axis::time(end), Axis::sizes(limit, 4)), 150.0, began as f64, &drawn);
     let caption = html! { b { (name) } ", " (key()) ". " (description) };
     let mut head = vec!["time".to_owned()];
     head.extend(sides.iter().map(|(word, ..)| format!("{word}: most waiting")));
     let row = |of: (u64, u64)| {
         let mut row = vec![span_title(of)];
-        row.extend(sides.iter().map(|(_, run, b)| size(*steps_of(run, &b.backlog, of).iter().max().unwrap_or(&0))));
+        row.extend(
+            sides.iter().map(|(_, run, b)| size(*steps_of(run, &b.backlog, of).iter().max().unwrap_or(&0))),
+        );
         row
     };
     let data = Data { caption: capital(&name), head, rows: spans(end).into_iter().map(row).collect() };
@@ -58,6 +63,11 @@ fn line(word: &'static str, run: &Run, buffer: &BufferSeries) -> Line {
         name: word.to_owned(),
         class: word,
         fill: Some(if word == "with" { "fill-with" } else { "fill-without" }),
-        points: buffer.backlog.iter().enumerate().map(|(n, &bytes)| (at(n) as f64, Some(bytes as f64))).collect(),
+        points: buffer
+            .backlog
+            .iter()
+            .enumerate()
+            .map(|(n, &bytes)| (at(n) as f64, Some(bytes as f64)))
+            .collect(),
     }
 }

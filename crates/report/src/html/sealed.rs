@@ -1,8 +1,9 @@
-//! A page's content security policy: it may show itself, with exactly the style and the script that this program wrote.
+//! A page's content security policy: it may show itself, with exactly the style and the script that this
+//! program wrote.
 //!
-//! Both are named by their hash (CSP Level 3, section 2.3.1), so that markup which slips through the escaping of somebody's text can
-//! neither run nor restyle anything. Style attributes have no hash in the browsers there are; those of our own charts become rules of
-//! the style sheet.
+//! Both are named by their hash (CSP Level 3, section 2.3.1), so that markup which slips through the escaping
+//! of somebody's text can neither run nor restyle anything. Style attributes have no hash in the browsers
+//! there are; those of our own charts become rules of the style sheet.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +12,8 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How a style attribute begins. Quotation marks of foreign text are written `&quot;`, so it is always one of ours.
+/// How a style attribute begins. Quotation marks of foreign text are written `&quot;`, so it is always one of
+/// ours.
 const ATTRIBUTE: &str = " style=\"";
 
 /// The document around a page's content.
@@ -19,7 +21,8 @@ pub(crate) fn document(title: &str, styles: &[&str], script: &str, content: Mark
     let (body, own) = hoisted(&content.0);
     let (style, script) = (format!("\n{}{own}", styles.concat()), format!("\n{script}"));
     let policy = format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; base-uri 'none'; \
+        form-action 'none'",
         hash(&style),
         hash(&script)
     );
@@ -46,7 +49,8 @@ pub(crate) fn document(title: &str, styles: &[&str], script: &str, content: Mark
     page.0 + "\n"
 }
 
-/// Without letters that cannot be seen, or that turn the text after them round: what a script says is shown as it is.
+/// Without letters that cannot be seen, or that turn the text after them round: what a script says is shown
+/// as it is.
 fn shown(text: &str) -> String {
     text.chars().map(|c| if c == '\n' || tidegate_text::is_visible(c) { c } else { '\u{fffd}' }).collect()
 }

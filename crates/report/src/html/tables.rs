@@ -51,7 +51,8 @@ fn answers(pairs: &[Pair<'_>]) -> Data {
     let of = |run: &Run| {
         let row = |probe: &tidegate_measure::trial::Probe| {
             let figures = probe.figures(run.window);
-            let mut row = vec![format!("{}, {}", capital(&probe.title), probe.unit), class_of(run, &probe.class)];
+            let mut row =
+                vec![format!("{}, {}", capital(&probe.title), probe.unit), class_of(run, &probe.class)];
             match figures.rtt.summary() {
                 Some(s) => row.extend([s.mean, s.p50, s.p95, s.p99, s.max].map(milliseconds)),
                 None => row.extend(std::iter::repeat_n("–".to_owned(), 5)),
@@ -97,7 +98,16 @@ fn transfers(pairs: &[Pair<'_>]) -> Data {
     };
     Data {
         caption: "Transfers, payload while measured".to_owned(),
-        head: head(&["load", "policy", "transfer", "class", "goodput", "payload", "sent again", "lost packets"]),
+        head: head(&[
+            "load",
+            "policy",
+            "transfer",
+            "class",
+            "goodput",
+            "payload",
+            "sent again",
+            "lost packets",
+        ]),
         rows: rows(pairs, of),
     }
 }
@@ -105,7 +115,8 @@ fn transfers(pairs: &[Pair<'_>]) -> Data {
 fn buffers(pairs: &[Pair<'_>]) -> Data {
     let of = |run: &Run| {
         let row = |buffer: &tidegate_measure::trial::BufferSeries| {
-            let steps = tidegate_analysis::trial::part(&buffer.backlog, tidegate_analysis::trial::window_steps(run));
+            let steps =
+                tidegate_analysis::trial::part(&buffer.backlog, tidegate_analysis::trial::window_steps(run));
             let mean = steps.iter().sum::<u64>() / steps.len().max(1) as u64;
             vec![
                 capital(&buffer.title),
@@ -152,7 +163,17 @@ fn classes(trial: &Trial, pairs: &[Pair<'_>]) -> Data {
     let shown: Vec<Pair<'_>> = pairs.iter().copied().chain(every).collect();
     Data {
         caption: "Classes, while measured".to_owned(),
-        head: head(&["load", "policy", "class", "for", "rate", "ceil", "sent (share)", "dropped", "longest queue"]),
+        head: head(&[
+            "load",
+            "policy",
+            "class",
+            "for",
+            "rate",
+            "ceil",
+            "sent (share)",
+            "dropped",
+            "longest queue",
+        ]),
         rows: rows(&shown, of),
     }
 }

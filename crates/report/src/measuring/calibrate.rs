@@ -13,7 +13,8 @@ pub fn text(document: &Document) -> String {
     if let Some(why) = &found.cut {
         let _ = writeln!(out, "Only a part was measured: {why}.\n");
     }
-    let ways: Vec<(Way, &Calibration)> = Way::BOTH.into_iter().filter_map(|way| Some((way, found.of(way)?))).collect();
+    let ways: Vec<(Way, &Calibration)> =
+        Way::BOTH.into_iter().filter_map(|way| Some((way, found.of(way)?))).collect();
     if ways.is_empty() {
         out.push_str("Nothing arrived, so nothing can be told.\n");
     }
@@ -108,7 +109,8 @@ mod tests {
 
     #[test]
     fn what_to_write_is_told_as_tc_counts_it() {
-        let step = Step { bits_per_second: 5e6, stands: true, slope: -0.01, delay_ns: 2e6, ..Step::default() };
+        let step =
+            Step { bits_per_second: 5e6, stands: true, slope: -0.01, delay_ns: 2e6, ..Step::default() };
         let told = text(&document(vec![step], 5e6, None));
         for expected in [
             "up: delay stays down up to 5.00 Mbit/s",
@@ -122,7 +124,10 @@ mod tests {
     #[test]
     fn what_broke_off_at_once_writes_nothing() {
         let told = text(&document(Vec::new(), 0.0, Some("it was stopped".into())));
-        assert!(told.starts_with("Only a part was measured: it was stopped.\n\nup: no rate was tried\n"), "{told}");
+        assert!(
+            told.starts_with("Only a part was measured: it was stopped.\n\nup: no rate was tried\n"),
+            "{told}"
+        );
         assert!(!told.contains("To write"), "{told}");
     }
 }

@@ -10,7 +10,8 @@ const NOTHING: &str = "–";
 
 /// As a table, with doubts and notes.
 pub fn text(of: &Lost) -> String {
-    let columns = ["sent", "lost", "share", "95 % sure", "bursts", "longest", "mean gap", "reordered", "copies"];
+    let columns =
+        ["sent", "lost", "share", "95 % sure", "bursts", "longest", "mean gap", "reordered", "copies"];
     let head = std::iter::once(("way", Align::Left)).chain(columns.map(|name| (name, Align::Right)));
     let mut table = Table::new(head);
     for way in &of.ways {
@@ -21,7 +22,8 @@ pub fn text(of: &Lost) -> String {
         if let Some((bad, stays)) = way.losses.gilbert() {
             let _ = writeln!(
                 text,
-                "{}: as Gilbert's line, which turns bad before {} of its packets while good, and good again after {:.1} lost ones.",
+                "{}: as Gilbert's line, which turns bad before {} of its packets while good, and good again \
+                after {:.1} lost ones.",
                 way.name,
                 percent(bad),
                 1.0 / stays

@@ -30,7 +30,9 @@ pub fn text(of: &Experiment) -> String {
 
 /// The runs with their loads, load by load.
 fn runs(of: &Experiment) -> impl Iterator<Item = (&Load, &Run)> {
-    of.loads.iter().flat_map(|load| of.runs.iter().filter(|run| run.load == load.name).map(move |run| (load, run)))
+    of.loads
+        .iter()
+        .flat_map(|load| of.runs.iter().filter(|run| run.load == load.name).map(move |run| (load, run)))
 }
 
 /// What a load is called, with its repeat where there are several.
@@ -50,7 +52,8 @@ fn delays(of: &Experiment) -> Table {
             let figures = probe.figures(run.window);
             let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), span);
             // Of the whole run, so it stands once.
-            let minute = run.responsiveness().filter(|_| first).map_or(String::new(), |rpm| format!("{rpm:.0}"));
+            let minute =
+                run.responsiveness().filter(|_| first).map_or(String::new(), |rpm| format!("{rpm:.0}"));
             let name = if first { called(of, load, run) } else { String::new() };
             first = false;
             let loss = percent(figures.loss());
@@ -98,7 +101,8 @@ fn jitter(probe: &Probe, window: (u64, u64)) -> String {
 
 /// What flows carried, and what TCP says of them.
 fn carried(of: &Experiment) -> Table {
-    let columns = ["payload per second", "fairness", "sent again", "TCP's round trip", "window", "delivery rate"];
+    let columns =
+        ["payload per second", "fairness", "sent again", "TCP's round trip", "window", "delivery rate"];
     let mut table = Table::new(heads(["load", "flows"], &columns));
     for (load, run) in runs(of) {
         let mut name = called(of, load, run);
@@ -108,8 +112,10 @@ fn carried(of: &Experiment) -> Table {
             let own: Vec<&Transfer> = run.transfers.iter().filter(|t| group_of(&t.id) == group).collect();
             let each: Vec<f64> = own.iter().map(|transfer| transfer.rate(run.window)).collect();
             let typical = |of: &dyn Fn(&Transfer) -> Vec<u64>| {
-                Spans::new(own.iter().flat_map(|transfer| measured(run, &of(transfer))).filter(|n| *n > 0).collect())
-                    .percentile(50.0)
+                Spans::new(
+                    own.iter().flat_map(|transfer| measured(run, &of(transfer))).filter(|n| *n > 0).collect(),
+                )
+                .percentile(50.0)
             };
             let srtt = typical(&|transfer| transfer.srtt_us.clone());
             let window = typical(&|transfer| transfer.cwnd.iter().map(|n| u64::from(*n)).collect());
@@ -170,15 +176,19 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn probe(title: &str, unit: &str, took: &[Option<u64>]) -> Probe {
-        let answers = took.iter().enumerate().map(|(n, took)| (n as u64 * MS, took.map(|ms| ms * MS))).collect();
+        let answers =
+            took.iter().enumerate().map(|(n, took)| (n as u64 * MS, took.map(|ms| ms * MS))).collect();
         Probe { title: title.into(), unit: unit.into(), answers, ..Probe::default() }
     }
 
     #[test]
     fn a_measurement_on_a_terminal() {
         let arrivals = Arrivals { reordered: 1, extent: 1, copies: 2, ds_fields: vec![(0xb8, 2), (0, 1)] };
-        let up =
-            Probe { dscp: 46, arrivals: Some(arrivals), ..probe("UDP EF up", "one way", &[Some(5), Some(9), None]) };
+        let up = Probe {
+            dscp: 46,
+            arrivals: Some(arrivals),
+            ..probe("UDP EF up", "one way", &[Some(5), Some(9), None])
+        };
         let upload = Transfer {
             id: "upload-1".into(),
             bytes: 1250,

@@ -66,7 +66,8 @@ fn sentence(sweep: &Sweep) -> String {
         let (unit, packets) = (floor.bytes, floor.packets_per_second);
         told += &match floor.is_unit {
             true => format!(
-                "; nothing is shorter than {unit:.0} bytes (or no more than {packets:.0} packets pass in a second)"
+                "; nothing is shorter than {unit:.0} bytes (or no more than {packets:.0} packets pass in a \
+                second)"
             ),
             false => format!("; at most {packets:.0} packets in a second"),
         };
@@ -109,7 +110,10 @@ fn cells(sizes: &[Size], line: &Line, shown: usize) -> ([&'static str; 5], Vec<V
         ]
     };
     let picked = sorted.iter().enumerate().filter(|(n, _)| n % step == 0 || *n == last);
-    (["IP packet", "on the line", "a second", "took", "explained"], picked.map(|(_, size)| row(size)).collect())
+    (
+        ["IP packet", "on the line", "a second", "took", "explained"],
+        picked.map(|(_, size)| row(size)).collect(),
+    )
 }
 
 fn table(sizes: &[Size], line: &Line) -> Table {
@@ -231,7 +235,8 @@ mod tests {
 
     fn document() -> Document {
         let wire = |ip: u32| f64::from((ip + 40).div_ceil(48) * 53) * 8e9 / 4e6;
-        let sizes = (52..160).chain([400, 800, 1428]).map(|ip| Size { ip, ns: wire(ip), error: 0.0 }).collect();
+        let sizes =
+            (52..160).chain([400, 800, 1428]).map(|ip| Size { ip, ns: wire(ip), error: 0.0 }).collect();
         let swept = Swept { up: Some(Sweep::of_sizes(sizes)), ..Swept::default() };
         Document {
             version: "1".into(),
@@ -246,7 +251,8 @@ mod tests {
     fn cells_are_told_in_words_to_paste() {
         let told = text(&document());
         for expected in [
-            "up: 40 bytes over IP (40 to 40 with 95 % confidence), ATM cells, 53 bytes for each 48 (ADSL), 4.00 Mbit/s on the line",
+            "up: 40 bytes over IP (40 to 40 with 95 % confidence), ATM cells, 53 bytes for each 48 (ADSL), \
+            4.00 Mbit/s on the line",
             "  cake knows it as       pppoe-llcsnap\n",
             "  cake                   overhead 40 atm\n",
             "  tc on eth0             overhead 26 linklayer atm\n",
@@ -260,7 +266,9 @@ mod tests {
     #[test]
     fn the_page_draws_both_charts() {
         let page = page(&document());
-        for expected in ["Packets per second by size", "How long small packets took", "overhead 40 atm", "1643 B"] {
+        for expected in
+            ["Packets per second by size", "How long small packets took", "overhead 40 atm", "1643 B"]
+        {
             assert!(page.contains(expected), "{expected}");
         }
     }

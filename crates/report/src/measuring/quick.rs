@@ -1,4 +1,5 @@
-//! What half a minute showed of a line: a few sentences, a table, what would mend it; as text, JSON, one page.
+//! What half a minute showed of a line: a few sentences, a table, what would mend it; as text, JSON, one
+//! page.
 
 use crate::chart::{Axis, Course, Courses, Drawing, Drawn, LOOKS, Look, Moment, courses};
 use crate::html::document::document as page_document;
@@ -14,7 +15,8 @@ const HEIGHT: f64 = 280.0;
 
 /// What was found, in sentences, the most important first.
 pub fn sentences(quick: &Quick) -> Vec<String> {
-    let mut told: Vec<String> = quick.partial.iter().map(|why| format!("Only a part was measured: {why}.")).collect();
+    let mut told: Vec<String> =
+        quick.partial.iter().map(|why| format!("Only a part was measured: {why}.")).collect();
     let Some(far) = quick.farthest() else {
         if told.is_empty() {
             told.push("No host on the way answered often enough to tell anything.".into());
@@ -36,7 +38,8 @@ fn graded(quick: &Quick, far: usize, grade: Grade) -> String {
     let idle = quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0);
     let turns = quick.round_trips_per_minute().unwrap_or(0);
     format!(
-        "Grade {}: an answer takes {} on the idle line, and {} more when it is full ({turns} round trips per minute).",
+        "Grade {}: an answer takes {} on the idle line, and {} more when it is full ({turns} round trips \
+        per minute).",
         grade.letter(),
         span(idle),
         span(growth)
@@ -80,7 +83,9 @@ fn known_as(quick: &Quick, stretch: Stretch) -> String {
     let ends = (stretch.after.map(|after| distance(quick, after)), distance(quick, stretch.before));
     let there = match ends {
         (None, Some(1)) => ": your own network (cable, switch, Wi-Fi), or this computer",
-        (Some(Some(1)), Some(2)) => ": in a home's network the router, the modem, or the provider's end of the line",
+        (Some(Some(1)), Some(2)) => {
+            ": in a home's network the router, the modem, or the provider's end of the line"
+        }
         _ => "",
     };
     format!("{}{there}", between(quick, stretch))
@@ -117,8 +122,11 @@ fn losses(quick: &Quick, far: usize, phase: usize) -> Option<String> {
         return None;
     }
     let (low, high) = pings.loss_interval();
-    let when =
-        if phase == 0 { "while the line was idle".into() } else { format!("when {}", when(&quick.phases[phase])) };
+    let when = if phase == 0 {
+        "while the line was idle".into()
+    } else {
+        format!("when {}", when(&quick.phases[phase]))
+    };
     let all = pings.lost + pings.rtt.count();
     Some(format!(
         "{} of {all} pings were lost {when}: {} to {} with 95 % confidence.",
@@ -168,7 +176,8 @@ fn head(quick: &Quick) -> Vec<String> {
 pub fn text(quick: &Quick) -> String {
     let mut out = sentences(quick).join("\n") + "\n\n";
     let columns = head(quick).into_iter().enumerate();
-    let mut table = Table::new(columns.map(|(n, name)| (name, if n == 0 { Align::Left } else { Align::Right })));
+    let mut table =
+        Table::new(columns.map(|(n, name)| (name, if n == 0 { Align::Left } else { Align::Right })));
     rows(quick).into_iter().for_each(|row| {
         table.row(row);
     });
@@ -220,7 +229,8 @@ pub fn chart(quick: &Quick) -> Drawing {
     let axes = (time.clone(), Axis::fitting_spans(all().min().unwrap_or(0), all().max().unwrap_or(1), 5));
     let moment = |(n, phase): (usize, &Phase)| Moment { at: phase.window.0 as f64, number: n.to_string() };
     let moments: Vec<Moment> = quick.phases.iter().enumerate().skip(1).map(moment).collect();
-    courses("Round trips over time", &sentences(quick).join(" "), axes, HEIGHT, &what).with_moments(&time, &moments)
+    courses("Round trips over time", &sentences(quick).join(" "), axes, HEIGHT, &what)
+        .with_moments(&time, &moments)
 }
 
 /// The page: an HTML document that needs nothing else.
@@ -252,12 +262,17 @@ pub fn page(quick: &Quick) -> String {
 /// Every ping, as a chart and as a table.
 fn answers(quick: &Quick) -> Markup {
     let numbered = quick.phases.iter().enumerate().skip(1);
-    let told: Vec<String> = numbered.map(|(n, phase)| format!("{n}: {} ({})", when(phase), phase.by)).collect();
+    let told: Vec<String> =
+        numbered.map(|(n, phase)| format!("{n}: {} ({})", when(phase), phase.by)).collect();
     let caption = html! {
         b { "Every ping" }
         " to everybody on the way. Numbers: from here it was measured. " (told.join("; ")) "."
     };
-    let data = Data { caption: "Round trips, median / 95th percentile".into(), head: head(quick), rows: rows(quick) };
+    let data = Data {
+        caption: "Round trips, median / 95th percentile".into(),
+        head: head(quick),
+        rows: rows(quick),
+    };
     html! {
         section {
             h2 { "How long answers took" }
@@ -304,7 +319,13 @@ mod tests {
         let places = vec![place("192.168.1.1", 1, 1, 0), place("isp", 2, 9, 300), place("far", 3, 20, 300)];
         let idle = Phase { window: (0, 2000 * MS), ..Phase::default() };
         let by = "two TCP transfers".to_owned();
-        let up = Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), by, up_bits: Some(5e6), ..Phase::default() };
+        let up = Phase {
+            load: Load::Up,
+            window: (2000 * MS, 4000 * MS),
+            by,
+            up_bits: Some(5e6),
+            ..Phase::default()
+        };
         let quick = Quick { places, phases: vec![idle, up], ..Quick::default() };
         let told = text(&quick);
         for expected in [

@@ -82,7 +82,8 @@ mod tests {
     /// Latency falls by much, the rate by a little that rounds differ by as well.
     #[test]
     fn what_a_policy_changed() {
-        let policies = ["without", "with"].map(|name| Policy { name: name.into(), ..Policy::default() }).into();
+        let policies =
+            ["without", "with"].map(|name| Policy { name: name.into(), ..Policy::default() }).into();
         let runs = vec![
             run("without", "up", 0, 200, 125_000),
             run("with", "up", 0, 30, 120_000),
@@ -99,7 +100,8 @@ mod tests {
         let rows = rows(&experiment);
         let said = |figure: &str| rows.iter().find(|row| row.figure == figure).expect("measured").said();
         assert_eq!((said("ping.p95"), said("upload.rate")), (Said::Better, Said::Unsure));
-        let predicted = Predicted { load: "up".into(), figure: "ping.p95".into(), without: 0.222, with: 0.033 };
+        let predicted =
+            Predicted { load: "up".into(), figure: "ping.p95".into(), without: 0.222, with: 0.033 };
         let text = text(&experiment, &[predicted]);
         assert!(text.contains("222 ms") && text.contains("33.0 ms"), "{text}");
         assert!(text.contains("ping.p95") && text.contains("201 ms") && text.contains("−170 ms"), "{text}");

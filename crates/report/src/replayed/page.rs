@@ -1,9 +1,13 @@
 //! A capture held against policies, as one page.
 
 use super::text::sentences;
-use crate::chart::{Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses};
+use crate::chart::{
+    Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses,
+};
 use crate::html::document::document as page_document;
-use crate::html::parts::{Data, Reading, THE_SAME, Tabled as _, chip, ending, figure, prose, span_title, spans};
+use crate::html::parts::{
+    Data, Reading, THE_SAME, Tabled as _, chip, ending, figure, prose, span_title, spans,
+};
 use maud::{Markup, html};
 use tidegate_analysis::replayed::tables::{self, name, of_way, wait};
 use tidegate_measure::replayed::{Class, Fates, LADDER, Outcome, Replayed};
@@ -66,7 +70,14 @@ fn glance(replayed: &Replayed) -> Markup {
     let mark = |look: usize, name: String, fates: &Fates| {
         let summary = fates.waited?;
         let [p50, p95, p99] = [summary.p50, summary.p95, summary.p99].map(|ns| ns.max(low) as f64);
-        Some(Mark { name, look: Look(look), bar: (p50, p95), dot: p50, whisker: (p50, p99), text: wait(summary.p95) })
+        Some(Mark {
+            name,
+            look: Look(look),
+            bar: (p50, p95),
+            dot: p50,
+            whisker: (p50, p99),
+            text: wait(summary.p95),
+        })
     };
     for (n, one) in replayed.policies.iter().enumerate() {
         let classes = one.classes.iter().filter_map(|class| mark(n, name(class), &class.fates)).collect();
@@ -75,14 +86,17 @@ fn glance(replayed: &Replayed) -> Markup {
     if high == 0 {
         return Markup::default();
     }
-    let told = "Median, 95th and 99th percentile of how long the packets of each class waited, policy by policy.";
+    let told =
+        "Median, 95th and 99th percentile of how long the packets of each class waited, policy by policy.";
     let drawing = cases("How long packets waited, class by class", told, cases_spans(low, high), &groups);
     let caption = html! {
         b { "How long packets waited" }
-        ", class by class. Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th."
+        ", class by class. Dot: median; end of the bar, with its figure: 95th percentile; end of the thin \
+        line: 99th."
     };
     let mut data = tables::overview(replayed, false);
-    data.rows.extend(tables::overview(replayed, true).rows.into_iter().filter(|_| tables::comes_in(replayed)));
+    data.rows
+        .extend(tables::overview(replayed, true).rows.into_iter().filter(|_| tables::comes_in(replayed)));
     html! {
         section { h2 { "At a glance" } (figure(&[drawing], caption, Reading::None, &data)) }
     }
@@ -95,7 +109,8 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
     }
     let longest = |one: &Outcome| over_time(one.classes.iter().filter(|class| class.inward == inward));
     let lines: Vec<Waits> = replayed.policies.iter().map(|one| (one.name.clone(), longest(one))).collect();
-    let charts = waits_over_time(replayed, &format!("{title}: the longest wait of each step"), &lines, Drawn::Lines);
+    let charts =
+        waits_over_time(replayed, &format!("{title}: the longest wait of each step"), &lines, Drawn::Lines);
     html! {
         section {
             h2 { (title) }
@@ -113,7 +128,8 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
 
 /// The distribution of a way's waits, policies laid over each other.
 fn distributed(replayed: &Replayed, inward: bool, title: &str) -> Markup {
-    let charts = distribution(title, replayed.policies.iter().map(|one| (one.name.clone(), of_way(one, inward))));
+    let charts =
+        distribution(title, replayed.policies.iter().map(|one| (one.name.clone(), of_way(one, inward))));
     let told = html! {
         b { "Distribution" }
         ": the share of all that arrived that waited no longer; what was lost is missing at the top."
@@ -150,7 +166,8 @@ fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Dra
             look: Look(first * LOOKS + n),
             points: points(waits, replayed.step_ns, low),
         };
-        let what = Courses { courses: part.iter().enumerate().map(course).collect(), drawn, ..Courses::default() };
+        let what =
+            Courses { courses: part.iter().enumerate().map(course).collect(), drawn, ..Courses::default() };
         let told: Vec<String> = part
             .iter()
             .map(|(name, waits)| {
@@ -163,7 +180,8 @@ fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Dra
     lines.chunks(LOOKS).enumerate().map(draw).collect()
 }
 
-/// A step without packets leaves the line where it was; no wait stands at the lowest place that the scale has.
+/// A step without packets leaves the line where it was; no wait stands at the lowest place that the scale
+/// has.
 fn points(waits: &[Option<u64>], step_ns: u64, low: u64) -> Vec<(f64, Option<f64>)> {
     let known = waits.iter().enumerate().filter_map(|(at, wait)| Some((at, (*wait)?)));
     known.map(|(at, wait)| ((at as u64 * step_ns + step_ns / 2) as f64, Some(wait.max(low) as f64))).collect()
@@ -193,7 +211,13 @@ fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f Fates)>)
             .filter_map(|(name, fates)| Some(format!("{name}: median {}", wait(fates.waited?.p50))))
             .collect();
         let x = Axis { ticks: 5, ..Axis::fitting_spans(low, high, 5) };
-        courses(&format!("{title}: distribution of waits"), &told.join("; "), (x, Axis::shares()), 200.0, &what)
+        courses(
+            &format!("{title}: distribution of waits"),
+            &told.join("; "),
+            (x, Axis::shares()),
+            200.0,
+            &what,
+        )
     };
     all.chunks(LOOKS).enumerate().map(draw).collect()
 }
@@ -216,12 +240,17 @@ fn steps_table(replayed: &Replayed, lines: &[Waits]) -> Data {
 
 fn ladder_table(replayed: &Replayed, inward: bool) -> Data {
     let row = |(at, p): (usize, &f64)| {
-        let of = |one: &Outcome| of_way(one, inward).ladder.get(at).map_or_else(|| "–".to_owned(), |ns| wait(*ns));
+        let of =
+            |one: &Outcome| of_way(one, inward).ladder.get(at).map_or_else(|| "–".to_owned(), |ns| wait(*ns));
         std::iter::once(format!("{p} %")).chain(replayed.policies.iter().map(of)).collect()
     };
-    let head =
-        std::iter::once("share of those sent".to_owned()).chain(replayed.policies.iter().map(|one| one.name.clone()));
-    Data { caption: "Percentiles".to_owned(), head: head.collect(), rows: LADDER.iter().enumerate().map(row).collect() }
+    let head = std::iter::once("share of those sent".to_owned())
+        .chain(replayed.policies.iter().map(|one| one.name.clone()));
+    Data {
+        caption: "Percentiles".to_owned(),
+        head: head.collect(),
+        rows: LADDER.iter().enumerate().map(row).collect(),
+    }
 }
 
 /// One policy, class by class.

@@ -65,7 +65,10 @@ pub(super) fn sentences(capture: &Capture, line: &Line) -> Vec<String> {
     ];
     all.extend(capture.left_out.iter().map(|(why, count)| format!("Left out: {count} packets {why}.")));
     if split.0 > 0 {
-        all.push(format!("{} packets longer than a frame were split into {}, as the card does.", split.0, split.1));
+        all.push(format!(
+            "{} packets longer than a frame were split into {}, as the card does.",
+            split.0, split.1
+        ));
     }
     all.extend(capture.broken.iter().map(|broken| format!("The file is damaged: {broken}.")));
     all

@@ -9,8 +9,10 @@ const EARS: &str = include_str!("../data/ears.js");
 /// Runs in the page when it is complete: opens everything, measures it and leaves what it found.
 const EYES: &str = include_str!("../data/eyes.js");
 
-/// Windows are 500 pixels wide at least; a frame is as narrow as a telephone. What the eyes found comes as a message.
-const FRAME: &str = "<!DOCTYPE html><meta name=color-scheme content='light dark'><body style='margin:0'><script>
+/// Windows are 500 pixels wide at least; a frame is as narrow as a telephone. What the eyes found comes as a
+/// message.
+const FRAME: &str =
+    "<!DOCTYPE html><meta name=color-scheme content='light dark'><body style='margin:0'><script>
 addEventListener('message', event => {
   const found = document.createElement('pre');
   found.id = 'found';
@@ -37,7 +39,8 @@ pub(crate) fn look(browser: &Path, name: &str, page: &str, width: u32, dark: boo
     let (file, profile) = (room.join(format!("{name}.html")), room.join(format!("{name}-profile")));
     let frame = room.join(format!("{name}-frame.html"));
     // Before the page's policy is read, which would refuse them.
-    let ours = format!("<head><script>{EARS}\naddEventListener('DOMContentLoaded', () => {{\n{EYES}\n}});</script>");
+    let ours =
+        format!("<head><script>{EARS}\naddEventListener('DOMContentLoaded', () => {{\n{EYES}\n}});</script>");
     let page = page.replacen("<head>", &ours, 1);
     std::fs::write(&file, page).expect("the page is written");
     let inner = format!("<iframe src='{name}.html' style='border:0;width:{width}px;height:900px'></iframe>");
@@ -45,7 +48,14 @@ pub(crate) fn look(browser: &Path, name: &str, page: &str, width: u32, dark: boo
     let output = Command::new("timeout")
         .arg(PATIENCE)
         .arg(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-sync",
+        ])
         .args(["--disable-background-networking", "--disable-component-update", "--hide-scrollbars"])
         // Nobody answers: a page that asked for anything would go without.
         .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom"])
@@ -59,7 +69,8 @@ pub(crate) fn look(browser: &Path, name: &str, page: &str, width: u32, dark: boo
     let _ = std::fs::remove_dir_all(&profile);
     let dom = String::from_utf8_lossy(&output.stdout);
     let found = dom.split_once("<pre id=\"found\">").and_then(|(_, rest)| rest.split_once("</pre>"));
-    let found = found.unwrap_or_else(|| panic!("{name}: no findings\n{}", String::from_utf8_lossy(&output.stderr))).0;
+    let found =
+        found.unwrap_or_else(|| panic!("{name}: no findings\n{}", String::from_utf8_lossy(&output.stderr))).0;
     let text = found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     serde_json::from_str(&text).expect("findings are JSON")
 }

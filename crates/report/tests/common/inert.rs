@@ -1,14 +1,17 @@
 //! Text that tries to become markup, and whether any of it did.
 
-/// What a script may put into a name: an element, a handler, a style, a comment, and letters that are not seen.
-pub(crate) const EVIL: &str = "\"><img src=x onerror=alert(1)><script>alert(2)</script>' onfocus='x' style=\"color:red\" \
-                        &<!--\u{202e}\u{2066}\u{1b}[2J";
+/// What a script may put into a name: an element, a handler, a style, a comment, and letters that are not
+/// seen.
+pub(crate) const EVIL: &str = "\"><img src=x onerror=alert(1)><script>alert(2)</script>' onfocus='x' \
+style=\"color:red\" &<!--\u{202e}\u{2066}\u{1b}[2J";
 
 /// Elements that our pages have.
-const ELEMENTS: &str = "a b body caption circle code dd defs desc details div dl dt figcaption figure footer g h1 h2 h3 header i li line main \
-                        marker nav ol p path pattern polygon polyline pre rect script section span summary svg table tbody td text th thead title tr tspan ul";
+const ELEMENTS: &str = "a b body caption circle code dd defs desc details div dl dt figcaption figure \
+footer g h1 h2 h3 header i li line main marker nav ol p path pattern polygon polyline pre rect script \
+section span summary svg table tbody td text th thead title tr tspan ul";
 
-/// What in a page's body is no markup of ours: elements and attributes that scripts need, letters that are not seen.
+/// What in a page's body is no markup of ours: elements and attributes that scripts need, letters that are
+/// not seen.
 pub(crate) fn loose(page: &str) -> Vec<String> {
     let body = page.split_once("<body>").map_or("", |(_, body)| body);
     let (body, script) = body.split_once("<script>").unwrap_or((body, ""));
@@ -25,7 +28,8 @@ pub(crate) fn loose(page: &str) -> Vec<String> {
         }
         // Of `a="1" b c="2"` every other part between quotation marks is outside.
         let outside = attributes.split('"').step_by(2).collect::<Vec<_>>().join(" ");
-        let handlers = outside.split_whitespace().filter(|word| word.starts_with("on") || word.starts_with("style"));
+        let handlers =
+            outside.split_whitespace().filter(|word| word.starts_with("on") || word.starts_with("style"));
         found.extend(handlers.map(|word| format!("{word} in <{tag}>")));
     }
     let unseen = page.chars().filter(|letter| *letter != '\n' && !tidegate_text::is_visible(*letter));

@@ -22,7 +22,8 @@ fn repeated() -> Experiment {
 fn sides(change: impl FnOnce(&mut Experiment)) -> [Side; 2] {
     let mut other = repeated();
     change(&mut other);
-    [("before", repeated()), ("after", other)].map(|(label, experiment)| Side { label: label.into(), experiment })
+    [("before", repeated()), ("after", other)]
+        .map(|(label, experiment)| Side { label: label.into(), experiment })
 }
 
 #[test]
@@ -46,7 +47,9 @@ fn what_is_not_alike_is_said() {
     }
     assert!(text.contains("? one repeat only") && !text.contains("tbf  "), "{text}");
     let page = comparison_page(&comparing);
-    assert!(page.contains("The policy tbf is in before only.") && page.contains("A 4M/768k line &lt;and&gt;"));
+    assert!(
+        page.contains("The policy tbf is in before only.") && page.contains("A 4M/768k line &lt;and&gt;")
+    );
 }
 
 #[test]

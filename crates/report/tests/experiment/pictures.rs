@@ -18,8 +18,16 @@ fn six_panels_of_unusual_answers() {
     let asked = |took: fn(u64) -> Option<u64>| (0..400).map(|n| (n * 200 * MS, took(n))).collect::<Vec<_>>();
     let cases: [(&str, Vec<Target>, &[&str]); 5] = [
         ("all lost", vec![target("gone", asked(|_| None))], &["100.0 %", ">none<"]),
-        ("below a bin", vec![target("near", asked(|n| Some(300_000 + n)))], &["300 µs", "(2 ms bins)", "0.0 %"]),
-        ("one lost, one not", vec![target("a", asked(|_| None)), target("b", asked(|_| Some(MS)))], &["1.00 ms"]),
+        (
+            "below a bin",
+            vec![target("near", asked(|n| Some(300_000 + n)))],
+            &["300 µs", "(2 ms bins)", "0.0 %"],
+        ),
+        (
+            "one lost, one not",
+            vec![target("a", asked(|_| None)), target("b", asked(|_| Some(MS)))],
+            &["1.00 ms"],
+        ),
         ("very long", vec![target("far", asked(|n| Some(n * 50 * MS)))], &["(118 ms bins)"]),
         ("nobody", vec![], &["Latency over time"]),
     ];

@@ -18,7 +18,8 @@ fn as_people_see_it() {
     }
     let sides = [("before", experiment()), ("after", other)];
     let sides = sides.map(|(label, experiment)| Side { label: label.into(), experiment });
-    let pages = [("experiment", page(&experiment())), ("comparison", comparison_page(&Comparing::new(&sides)))];
+    let pages =
+        [("experiment", page(&experiment())), ("comparison", comparison_page(&Comparing::new(&sides)))];
     let read = [
         "\"17–18 s · no policy 868 ms, 1 lost · token bucket 67.8 ms · HTB and fq_codel 25.3 ms\"",
         "\"17–18 s · before 868 ms, 1 lost · after 875 ms, 1 lost\"",

@@ -1,6 +1,8 @@
 //! Charts on their own: files that any viewer of SVG takes.
 
-use tidegate_report::chart::{Axis, Band, Line, Node, Reference, Station, Wire, lines, stack, topology, tree};
+use tidegate_report::chart::{
+    Axis, Band, Line, Node, Reference, Station, Wire, lines, stack, topology, tree,
+};
 use tidegate_report::svg;
 
 /// The names of elements, each closed where XML wants it; else what is wrong.
@@ -31,7 +33,8 @@ fn elements(text: &str) -> Result<Vec<String>, String> {
 fn files_of_their_own() {
     const SECOND: f64 = 1e9;
     let time = || Axis::time(4_000_000_000);
-    let band = |name: &str, colour, values: [f64; 4]| Band { name: name.into(), colour, values: values.to_vec() };
+    let band =
+        |name: &str, colour, values: [f64; 4]| Band { name: name.into(), colour, values: values.to_vec() };
     let line = |name: &str, class, value: Option<f64>| Line {
         name: name.into(),
         class,
@@ -68,19 +71,29 @@ fn files_of_their_own() {
             &[band("a", 1, [1.0, 2.0, 0.0, 900.0]), band("b", 2, [0.0; 4])],
             &[level],
         ),
-        tree("t", "", &[node("1:", None, None), node("1:1", Some(0), None), node("1:2", Some(0), Some("no rule"))]),
+        tree(
+            "t",
+            "",
+            &[node("1:", None, None), node("1:1", Some(0), None), node("1:2", Some(0), Some("no rule"))],
+        ),
         topology("w", "", &[station("a"), station("b")], &[wire]),
     ];
     for drawing in drawings {
         let file = svg(&drawing, 640.0);
         let names = elements(&file).unwrap_or_else(|wrong| panic!("{}: {wrong}\n{file}", drawing.title()));
-        assert_eq!((names[0].as_str(), names.contains(&"style".to_owned())), ("svg", true), "{}", drawing.title());
+        assert_eq!(
+            (names[0].as_str(), names.contains(&"style".to_owned())),
+            ("svg", true),
+            "{}",
+            drawing.title()
+        );
         assert!(
             file.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"") && file.contains("class=\"mark"),
             "{file}"
         );
         assert!(!file.contains("NaN") && !file.contains("calc("), "{file}");
         let room = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
-        std::fs::write(room.join(format!("chart-{}.svg", drawing.title())), &file).expect("target/tmp is writable");
+        std::fs::write(room.join(format!("chart-{}.svg", drawing.title())), &file)
+            .expect("target/tmp is writable");
     }
 }

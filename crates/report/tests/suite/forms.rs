@@ -19,5 +19,8 @@ fn terminal_without_anything() {
     let mut empty = Trial { script: "a\x1b[2Jb".into(), again: "tidegate try x".into(), ..Trial::default() };
     empty.notes.push("nothing was measured".into());
     let told = text(&empty);
-    assert!(told.contains("Note: nothing was measured\n\nAgain: tidegate try x\n") && !told.contains('\x1b'), "{told}");
+    assert!(
+        told.contains("Note: nothing was measured\n\nAgain: tidegate try x\n") && !told.contains('\x1b'),
+        "{told}"
+    );
 }

@@ -1,4 +1,5 @@
-//! Names that try to become markup stay text on every page. (Trials are in `page.rs`, experiments in a test of their own.)
+//! Names that try to become markup stay text on every page. (Trials are in `page.rs`, experiments in a test
+//! of their own.)
 
 use crate::inert::{EVIL, loose};
 use tidegate_measure::overhead::{self, Size, Sweep, Swept};
@@ -24,24 +25,34 @@ fn stays_text(page: &str) {
 fn the_check_itself_sees_what_is_loose() {
     let page = |body: &str| loose(&format!("<body>{body}<script></script></body>"));
     assert_eq!(page("<p class=\"small\" data-tabs>a &lt;b&gt;</p>"), Vec::<String>::new());
-    for bad in ["<img src=x>", "<p onfocus='x'>", "<b title=\"\" style=\"x\">", "<b", "\u{202e}", "<script></script>"] {
+    for bad in [
+        "<img src=x>",
+        "<p onfocus='x'>",
+        "<b title=\"\" style=\"x\">",
+        "<b",
+        "\u{202e}",
+        "<script></script>",
+    ] {
         assert!(!page(bad).is_empty(), "{bad}");
     }
 }
 
 #[test]
 fn pings() {
-    let asked = (0..20).map(|n| Asked { sent_ns: n * MS, took_ns: Some((5 + n) * MS), here_ns: None }).collect();
+    let asked =
+        (0..20).map(|n| Asked { sent_ns: n * MS, took_ns: Some((5 + n) * MS), here_ns: None }).collect();
     let faults = vec![Fault { by: evil(), what: evil(), count: 1 }];
     let target = Target { id: evil(), host: evil(), address: evil(), asked, faults, ..Target::default() };
     let (version, again, notes) = (evil(), evil(), vec![evil()]);
-    let pinged = Pinged { version, again, partial: Some(evil()), targets: vec![target], notes, ..Pinged::default() };
+    let pinged =
+        Pinged { version, again, partial: Some(evil()), targets: vec![target], notes, ..Pinged::default() };
     stays_text(&ping::page(&pinged, true));
 }
 
 #[test]
 fn a_quick_look() {
-    let asked = (0..80).map(|n| Asked { sent_ns: n * 50 * MS, took_ns: Some(20 * MS), here_ns: None }).collect();
+    let asked =
+        (0..80).map(|n| Asked { sent_ns: n * 50 * MS, took_ns: Some(20 * MS), here_ns: None }).collect();
     let idle = Phase { window: (0, 2000 * MS), ..Phase::default() };
     let up = Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), by: evil(), ..Phase::default() };
     let predicted = vec![Predicted { load: Load::Up, without: (MS, MS), with: (MS, MS) }];
@@ -101,7 +112,8 @@ fn a_capture_through_policies() {
         flows: vec![flow],
         ..Outcome::default()
     };
-    let capture = Capture { file: evil(), format: evil(), rule: evil(), broken: Some(evil()), ..Capture::default() };
+    let capture =
+        Capture { file: evil(), format: evil(), rule: evil(), broken: Some(evil()), ..Capture::default() };
     let replayed = Replayed {
         version: evil(),
         again: evil(),

@@ -14,10 +14,20 @@ const MOST_BYTES: usize = 2_000_000;
 fn one_file_of_bearable_size() {
     let page = html(&trial());
     // For whoever wants to look at it.
-    std::fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixture.html"), &page).expect("target/tmp is writable");
+    std::fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixture.html"), &page)
+        .expect("target/tmp is writable");
     assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
-    let foreign =
-        ["http:", "https:", "url(//", "@import", "<link rel=\"stylesheet\"", "<iframe", "<img", "NaN", "inf%"];
+    let foreign = [
+        "http:",
+        "https:",
+        "url(//",
+        "@import",
+        "<link rel=\"stylesheet\"",
+        "<iframe",
+        "<img",
+        "NaN",
+        "inf%",
+    ];
     let found: Vec<&str> = foreign.into_iter().filter(|word| page.contains(word)).collect();
     assert!(found.is_empty(), "{found:?}");
 }
@@ -38,8 +48,14 @@ fn hostile() -> Trial {
         run.buffers.iter_mut().for_each(|buffer| evil(&mut buffer.title));
     }
     for node in &mut trial.tree {
-        let texts =
-            [&mut node.device, &mut node.id, &mut node.parent, &mut node.kind, &mut node.options, &mut node.title];
+        let texts = [
+            &mut node.device,
+            &mut node.id,
+            &mut node.parent,
+            &mut node.kind,
+            &mut node.options,
+            &mut node.title,
+        ];
         texts.into_iter().chain(&mut node.filters).for_each(evil);
     }
     trial
@@ -62,7 +78,8 @@ fn whatever_is_missing() {
         f(&mut trial);
         trial
     };
-    let runs = |f: &dyn Fn(&mut tidegate_measure::trial::Run)| change(&|trial| trial.runs.iter_mut().for_each(f));
+    let runs =
+        |f: &dyn Fn(&mut tidegate_measure::trial::Run)| change(&|trial| trial.runs.iter_mut().for_each(f));
     let cases = [
         ("nothing at all", Trial::default()),
         ("no runs", change(&|trial| trial.runs.clear())),
@@ -80,7 +97,9 @@ fn whatever_is_missing() {
         ),
         (
             "answers at once",
-            runs(&|run| run.probes.iter_mut().flat_map(|probe| &mut probe.answers).for_each(|a| a.1 = Some(0))),
+            runs(&|run| {
+                run.probes.iter_mut().flat_map(|probe| &mut probe.answers).for_each(|a| a.1 = Some(0))
+            }),
         ),
         ("no flows", runs(&|run| run.flows.clear())),
         ("no classes", runs(&|run| run.classes.clear())),
@@ -92,8 +111,10 @@ fn whatever_is_missing() {
     ];
     for (name, trial) in &cases {
         let page = html(trial);
-        let bad: Vec<&str> =
-            ["NaN", "inf", "-0 ", "None"].into_iter().filter(|word| figures_of(&page).contains(word)).collect();
+        let bad: Vec<&str> = ["NaN", "inf", "-0 ", "None"]
+            .into_iter()
+            .filter(|word| figures_of(&page).contains(word))
+            .collect();
         assert!(bad.is_empty() && page.ends_with("</html>\n"), "{name}: {bad:?}");
         let told = tidegate_report::text(trial);
         assert!(!told.contains("NaN") && told.contains("Again: "), "{name}: {told}");
@@ -125,9 +146,13 @@ fn many_classes() {
 #[test]
 fn the_policy_allows_what_the_page_has_and_nothing_else() {
     for page in [html(&trial()), html(&hostile())] {
-        let policy = page.split("Content-Security-Policy\" content=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let policy =
+            page.split("Content-Security-Policy\" content=\"").nth(1).and_then(|rest| rest.split('"').next());
         let policy = policy.expect("a policy");
-        assert!(!policy.contains("unsafe") && policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+        assert!(
+            !policy.contains("unsafe") && policy.starts_with("default-src 'none'; style-src 'sha256-"),
+            "{policy}"
+        );
         let inside = |tag: &str| {
             let parts: Vec<&str> = page.split(&format!("<{tag}>")).skip(1).collect();
             assert_eq!(parts.len(), 1, "one {tag}, without attributes");
@@ -136,10 +161,15 @@ fn the_policy_allows_what_the_page_has_and_nothing_else() {
         };
         for tag in ["style", "script"] {
             let hash = digest(&inside(tag));
-            assert!(policy.contains(&format!("{tag}-src 'sha256-{hash}'")), "{tag}: {hash} is not in {policy}");
+            assert!(
+                policy.contains(&format!("{tag}-src 'sha256-{hash}'")),
+                "{tag}: {hash} is not in {policy}"
+            );
         }
-        // Neither is covered by a hash: browsers refuse style attributes, handlers and `javascript:` under this policy.
-        let body = page.split("<body>").nth(1).and_then(|rest| rest.split("<script>").next()).expect("a body");
+        // Neither is covered by a hash: browsers refuse style attributes, handlers and `javascript:` under
+        // this policy.
+        let body =
+            page.split("<body>").nth(1).and_then(|rest| rest.split("<script>").next()).expect("a body");
         let tags = body.split('<').skip(1).filter_map(|rest| rest.split('>').next());
         for tag in tags {
             let attributes = tag.split(' ').skip(1).filter(|word| word.contains("=\""));
@@ -155,7 +185,8 @@ fn the_policy_allows_what_the_page_has_and_nothing_else() {
 fn digest(text: &str) -> String {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
-    let script = "sha256sum | cut -c1-64 | sed 's/../\\\\x&/g' | xargs -0 printf '%b' | head -c 32 | base64 -w0";
+    let script =
+        "sha256sum | cut -c1-64 | sed 's/../\\\\x&/g' | xargs -0 printf '%b' | head -c 32 | base64 -w0";
     let mut shell = Command::new("bash");
     let shell = shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = shell.spawn().expect("bash");

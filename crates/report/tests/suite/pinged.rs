@@ -11,10 +11,13 @@ voip: example.org (192.0.2.1), echo requests of 200 B every 200 ms, DS field 0xb
 hop <2>: 192.0.2.1, whoever stands 2 hops away, by UDP to port 33434 of 0 B every 1.00 s
 Partial: stopped after 2.0 s
 
-target   sent  lost     loss       95 % of      min     mean      p50      p95      p99      max     mdev  jitter  here p95
+target   sent  lost     loss       95 % of      min     mean      p50      p95      p99      max     mdev  \
+jitter  here p95
 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-voip       10     2   20.0 %    5.7–51.0 %  20.0 ms  24.0 ms  23.0 ms  28.0 ms  28.0 ms  28.0 ms  2.74 ms  254 µs    800 µs
-hop <2>     1     1  100.0 %  20.7–100.0 %        –        –        –        –        –        –        –       –         –
+voip       10     2   20.0 %    5.7–51.0 %  20.0 ms  24.0 ms  23.0 ms  28.0 ms  28.0 ms  28.0 ms  2.74 ms  \
+254 µs    800 µs
+hop <2>     1     1  100.0 %  20.7–100.0 %        –        –        –        –        –        –        \
+–       –         –
 ";
     let shown = text(&pinged());
     let (table, notes) = shown.split_at(shown.find("Note:").expect("notes"));

@@ -1,5 +1,5 @@
-//! What `quick` says of lines whose truth is known: paths made up at random, with places that are silent, slow to
-//! answer for themselves, or lose packets. A sentence may be missing; none may be wrong.
+//! What `quick` says of lines whose truth is known: paths made up at random, with places that are silent,
+//! slow to answer for themselves, or lose packets. A sentence may be missing; none may be wrong.
 
 use tidegate_measure::pinged::Asked;
 use tidegate_measure::quick::{Grade, Load, Phase, Place, Quick};
@@ -82,8 +82,9 @@ fn what_is_said_of_a_line_is_so() {
         let line = line(&mut draws);
         let whole: u64 = line.waits.iter().sum();
         let told = sentences(&line.quick);
-        let about =
-            told.iter().find(|sentence| sentence.contains(" waits stands ") || sentence.contains(" packets wait in "));
+        let about = told
+            .iter()
+            .find(|sentence| sentence.contains(" waits stands ") || sentence.contains(" packets wait in "));
         match about {
             // Medians of noisy answers may be off by a millisecond or two.
             Some(sentence) if sentence.contains(" most of what waits stands ") => {
@@ -96,7 +97,8 @@ fn what_is_said_of_a_line_is_so() {
                 several += 1;
                 let (_, stretches) = sentence.split_once(": ").expect("several");
                 for stretch in stretches.split(", ") {
-                    let said: f64 = stretch.split(' ').next().and_then(|number| number.parse().ok()).expect("a time");
+                    let said: f64 =
+                        stretch.split(' ').next().and_then(|number| number.parse().ok()).expect("a time");
                     assert!((said - named(&line, stretch) as f64).abs() < 2.0, "{stretch}\n{:?}", line.waits);
                 }
             }

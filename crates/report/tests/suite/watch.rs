@@ -1,4 +1,5 @@
-//! What is shown of devices whose policy is at work: from two snapshots to a screen, a line of JSON, Prometheus' figures.
+//! What is shown of devices whose policy is at work: from two snapshots to a screen, a line of JSON,
+//! Prometheus' figures.
 
 use crate::fixture::watch::{read, snapshot};
 use serde_json::json;
@@ -7,7 +8,8 @@ use tidegate_report::watch::screen;
 
 #[test]
 fn a_screen_of_eighty_columns() {
-    let [before, now] = [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
+    let [before, now] =
+        [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
     let shown: String = courses(&before, &now).iter().map(|course| screen(course, 80)).collect();
     let expected = "\
 eth0  1.00 Mbit/s of 100 Mbit/s  user space (capture)  over 2.00 s  late 12.3ms!
@@ -23,7 +25,8 @@ clsact ffff:               0    0%       0       –       –       –      0 
 
 #[test]
 fn what_has_no_room_goes_and_names_are_cut() {
-    let [before, now] = [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
+    let [before, now] =
+        [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
     let course = &courses(&before, &now)[0];
     for columns in [20, 40, 60, 80, 120, 200] {
         let shown = screen(course, columns);

@@ -54,11 +54,15 @@ pub fn parse_command(line: &str) -> Result<Vec<String>, BadCommand> {
     };
     let tool = first.rsplit('/').next().unwrap_or(first);
     if !TOOLS.contains(&tool) {
-        let known = "write tc, ip, iptables, ip6tables, nft, ifconfig, ethtool, modprobe or sysctl; a shell script goes into a file";
+        let known = "write tc, ip, iptables, ip6tables, nft, ifconfig, ethtool, modprobe or sysctl; a shell \
+        script goes into a file";
         return Err(BadCommand::new(format!("`{tool}` is no tool that a machine has here"), known));
     }
     if line.contains(SHELL) {
-        return Err(BadCommand::new("only a shell understands this", "put it into a file: `gateway = \"policy.sh\"`"));
+        return Err(BadCommand::new(
+            "only a shell understands this",
+            "put it into a file: `gateway = \"policy.sh\"`",
+        ));
     }
     let tool = tool.to_owned();
     words[0] = tool;
@@ -99,8 +103,8 @@ mod tests {
         let found = parse_command(quoted).expect("a command");
         assert_eq!(found[6], "two words");
         assert_eq!(parse_command("/sbin/tc qdisc show").map(|words| words[0].clone()), Ok("tc".into()));
-        let refused =
-            ["", "echo 1", "tc qdisc add dev $DEV root", "tc 'qdisc"].map(|line| parse_command(line).is_err());
+        let refused = ["", "echo 1", "tc qdisc add dev $DEV root", "tc 'qdisc"]
+            .map(|line| parse_command(line).is_err());
         assert_eq!(refused, [true; 4]);
     }
 }

@@ -13,7 +13,9 @@ pub(crate) fn cases(
     loads: &[ScenarioLoad],
 ) -> Result<Vec<(usize, usize)>, Diagnostic> {
     let Some(value) = value else {
-        return Ok((0..policies.len()).flat_map(|policy| (0..loads.len()).map(move |load| (policy, load))).collect());
+        return Ok((0..policies.len())
+            .flat_map(|policy| (0..loads.len()).map(move |load| (policy, load)))
+            .collect());
     };
     let mut cases = Vec::new();
     for entry in list(value)? {
@@ -37,7 +39,11 @@ pub(crate) fn cases(
 fn policy(name: &str, at: Range<usize>, policies: &[ScenarioPolicy]) -> Result<usize, Diagnostic> {
     policies.iter().position(|policy| policy.name == name).ok_or_else(|| {
         let names: Vec<&str> = policies.iter().map(|policy| policy.name.as_str()).collect();
-        Diagnostic::new(at, format!("no policy is called `{name}`"), format!("there are {}", names.join(", ")))
+        Diagnostic::new(
+            at,
+            format!("no policy is called `{name}`"),
+            format!("there are {}", names.join(", ")),
+        )
     })
 }
 
@@ -67,9 +73,11 @@ pub(crate) fn read(
             let found = case(said, at.clone(), policies, loads)?;
             match cases.contains(&found) {
                 true => Ok(found),
-                false => {
-                    Err(Diagnostic::new(at, "this case is not run", "add it: `[[case]]` with its policy and load"))
-                }
+                false => Err(Diagnostic::new(
+                    at,
+                    "this case is not run",
+                    "add it: `[[case]]` with its policy and load",
+                )),
             }
         };
         let (policy, load) = match keys.get("of") {
@@ -85,7 +93,13 @@ pub(crate) fn read(
                 let said = text(value)?;
                 let (name, of) = said.split_once(" of ").unwrap_or((name, said));
                 let (policy, load) = place(of, value.span())?;
-                Some(FigureRef { name: name.trim().to_owned(), policy, load, between: over_between, at: value.span() })
+                Some(FigureRef {
+                    name: name.trim().to_owned(),
+                    policy,
+                    load,
+                    between: over_between,
+                    at: value.span(),
+                })
             }
             None => None,
         };
@@ -135,7 +149,11 @@ fn window(value: Value<'_>) -> Result<(Span, Span), Diagnostic> {
                 )),
             }
         }
-        _ => Err(Diagnostic::new(value.span(), "a window has a beginning and an end", "write `[\"30s\", \"60s\"]`")),
+        _ => Err(Diagnostic::new(
+            value.span(),
+            "a window has a beginning and an end",
+            "write `[\"30s\", \"60s\"]`",
+        )),
     }
 }
 
@@ -149,7 +167,11 @@ fn within(keys: &mut Keys<'_>, published: Option<f64>) -> Result<(f64, f64), Dia
         Some(value) => {
             let share = amount(value)?;
             let Some(middle) = published else {
-                return Err(Diagnostic::new(value.span(), "of what?", "a tolerance is one of `published = …`"));
+                return Err(Diagnostic::new(
+                    value.span(),
+                    "of what?",
+                    "a tolerance is one of `published = …`",
+                ));
             };
             Some((middle - (middle * share).abs(), middle + (middle * share).abs()))
         }

@@ -9,7 +9,8 @@ use crate::model::{BufferSize, LinkDirection, LinkEnd, ScenarioLink};
 use crate::tables::{Diagnostic, Keys, Value, number, rate, size, some_span, text, texts};
 use tidegate_packet::Span;
 
-/// What wires carry, bits per second: LAN and the cable to the modem are the slowest that is faster than the line.
+/// What wires carry, bits per second: LAN and the cable to the modem are the slowest that is faster than the
+/// line.
 const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000];
 
 /// Adds the nodes a, b, gateway, modem, isp, server and their links.

@@ -9,7 +9,10 @@ use tidegate_sim::{Cells, Framing, Impairment, Loss, Reorder, Trace};
 use toml::de::DeValue;
 
 /// Both directions: what stands outside, or in `both`, holds for both, `up` and `down` for one.
-pub(crate) fn both(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<(LinkDirection, LinkDirection), Diagnostic> {
+pub(crate) fn both(
+    keys: &mut Keys<'_>,
+    beside: &Beside<'_>,
+) -> Result<(LinkDirection, LinkDirection), Diagnostic> {
     let mut common = line(keys, beside)?;
     if let Some(value) = keys.get("both") {
         let mut keys = Keys::of(value)?;
@@ -63,8 +66,8 @@ fn buffer(value: Value<'_>) -> Result<BufferSize, Diagnostic> {
     })
 }
 
-/// Bytes of each frame beside the 14 of its Ethernet header, the shortest frame, how it is carried; by name. The figures of DSL are those
-/// of RFC 2684 and its AAL5 trailer, and of IEEE 802.3 clause 61.
+/// Bytes of each frame beside the 14 of its Ethernet header, the shortest frame, how it is carried; by name.
+/// The figures of DSL are those of RFC 2684 and its AAL5 trailer, and of IEEE 802.3 clause 61.
 const FRAMINGS: [(&str, i32, u32, Cells); 12] = [
     ("none", 0, 0, Cells::None),
     ("ethernet", 24, 84, Cells::None),
@@ -89,7 +92,8 @@ pub(crate) fn framing(value: Value<'_>) -> Result<Framing, Diagnostic> {
     let found = FRAMINGS.iter().find(|(name, ..)| *name == said);
     found.map(|&(_, overhead, minimum, cells)| Framing { overhead, minimum, cells }).ok_or_else(|| {
         let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
-        let remedy = format!("there are {}, or {{ overhead = 40, minimum = 64, cells = \"atm\" }}", names.join(", "));
+        let remedy =
+            format!("there are {}, or {{ overhead = 40, minimum = 64, cells = \"atm\" }}", names.join(", "));
         Diagnostic::new(value.span(), "no framing is called so", remedy)
     })
 }
@@ -134,7 +138,8 @@ fn loss(value: Value<'_>) -> Result<Loss, Diagnostic> {
     let DeValue::Table(_) = value.get_ref() else { return share(value).map(Loss::Random) };
     let mut keys = Keys::of(value)?;
     let random = keys.read("random", share)?.map(Loss::Random);
-    let every = keys.read("every", |value| number(value, 1, u64::from(u32::MAX)))?.map(|n| Loss::Every(n as u32));
+    let every =
+        keys.read("every", |value| number(value, 1, u64::from(u32::MAX)))?.map(|n| Loss::Every(n as u32));
     let pattern = keys.read("pattern", pattern)?.map(Loss::Pattern);
     let burst = keys.read("burst", burst)?;
     let place = keys.place();
@@ -142,7 +147,11 @@ fn loss(value: Value<'_>) -> Result<Loss, Diagnostic> {
     let mut all = [random, every, pattern, burst].into_iter().flatten();
     match (all.next(), all.next()) {
         (Some(one), None) => Ok(one),
-        _ => Err(Diagnostic::new(place, "one kind of loss was expected", "write random, every, pattern or burst")),
+        _ => Err(Diagnostic::new(
+            place,
+            "one kind of loss was expected",
+            "write random, every, pattern or burst",
+        )),
     }
 }
 
@@ -188,7 +197,8 @@ fn reorder(value: Value<'_>) -> Result<Reorder, Diagnostic> {
 fn trace(value: Value<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic> {
     let path = beside.join(text(value)?);
     let read = beside.text(&path).map_err(|error| {
-        let how = "name a file of mahimahi's, beside this one: a millisecond per line at which 1500 bytes could go";
+        let how =
+            "name a file of mahimahi's, beside this one: a millisecond per line at which 1500 bytes could go";
         Diagnostic::new(value.span(), format!("{}: {error}", path.display()), how)
     })?;
     Trace::parse(&read).map_err(|(line, why)| {

@@ -46,7 +46,11 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
         home::read(home, &mut network, &beside)?;
     }
     if network.cables.is_empty() {
-        return Err(Diagnostic::new(0..0, "nothing joins anybody", "say what there is: `[links.NAME]`, or `[home]`"));
+        return Err(Diagnostic::new(
+            0..0,
+            "nothing joins anybody",
+            "say what there is: `[links.NAME]`, or `[home]`",
+        ));
     }
     if let Some(machines) = keys.get("machines") {
         network.machines(machines)?;
@@ -54,8 +58,10 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
     if let Some(hosts) = keys.get("hosts") {
         network.hosts(hosts)?;
     }
-    let items = keys.get("traffic").map(|all| traffic::items(all, &mut network)).transpose()?.unwrap_or_default();
-    let programs = keys.get("programs").map(|all| programs::read(all, &mut network)).transpose()?.unwrap_or_default();
+    let items =
+        keys.get("traffic").map(|all| traffic::items(all, &mut network)).transpose()?.unwrap_or_default();
+    let programs =
+        keys.get("programs").map(|all| programs::read(all, &mut network)).transpose()?.unwrap_or_default();
     let everywhere = Everywhere { items, programs };
     let mut loads = Vec::new();
     for (name, value) in named(keys.get("loads"))? {
@@ -77,7 +83,11 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
     if policies.is_empty() {
         policies.push(policies::none());
     }
-    let at = keys.get("at").map(|all| timeline::read(all, &network, None, &beside)).transpose()?.unwrap_or_default();
+    let at = keys
+        .get("at")
+        .map(|all| timeline::read(all, &network, None, &beside))
+        .transpose()?
+        .unwrap_or_default();
     let cases = expect::cases(keys.get("case"), &policies, &loads)?;
     let expect = expect::read(keys.get("expect"), &policies, &loads, &cases)?;
     let words = |value: Option<String>| value.unwrap_or_default();
@@ -110,9 +120,11 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
 /// The step of the series.
 fn step(value: Value<'_>) -> Result<Span, Diagnostic> {
     match some_span(value)? {
-        step if step < Span::millis(1) => {
-            Err(Diagnostic::new(value.span(), "steps are a millisecond at least", "100ms is what charts need"))
-        }
+        step if step < Span::millis(1) => Err(Diagnostic::new(
+            value.span(),
+            "steps are a millisecond at least",
+            "100ms is what charts need",
+        )),
         step => Ok(step),
     }
 }
@@ -135,7 +147,10 @@ fn load(
     let mut own = Vec::new();
     if let Some(all) = keys.get("traffic") {
         own = traffic::items(all, network)?;
-        test = list(all)?.iter().find_map(|one| one.get_ref().get("test")?.get_ref().as_str()).map(str::to_owned);
+        test = list(all)?
+            .iter()
+            .find_map(|one| one.get_ref().get("test")?.get_ref().as_str())
+            .map(str::to_owned);
     }
     let mut programs = everywhere.programs.clone();
     if let Some(all) = keys.get("programs") {

@@ -17,7 +17,11 @@ pub(super) fn named<'t>(value: Option<Value<'t>>) -> Result<Vec<(&'t str, Value<
         .map(|(key, value)| {
             let name: &str = key.get_ref();
             if name.is_empty() || name.contains(['/', ',']) || name.contains(char::is_whitespace) {
-                return Err(Diagnostic::new(key.span(), "no name", "names are one word, without `/` and `,`"));
+                return Err(Diagnostic::new(
+                    key.span(),
+                    "no name",
+                    "names are one word, without `/` and `,`",
+                ));
             }
             Ok((name, value))
         })

@@ -51,7 +51,11 @@ impl Network {
     pub(crate) fn known(&self, name: &str, at: Range<usize>) -> Result<usize, Diagnostic> {
         self.find(name).ok_or_else(|| {
             let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-            Diagnostic::new(at, format!("nobody is called `{name}`"), format!("the links name {}", names.join(", ")))
+            Diagnostic::new(
+                at,
+                format!("nobody is called `{name}`"),
+                format!("the links name {}", names.join(", ")),
+            )
         })
     }
 
@@ -82,7 +86,11 @@ impl Network {
     pub(crate) fn known_link(&self, name: &str, at: Range<usize>) -> Result<usize, Diagnostic> {
         self.cables.iter().position(|cable| cable.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.cables.iter().map(|cable| cable.name.as_str()).collect();
-            Diagnostic::new(at, format!("no link is called `{name}`"), format!("there are {}", names.join(", ")))
+            Diagnostic::new(
+                at,
+                format!("no link is called `{name}`"),
+                format!("there are {}", names.join(", ")),
+            )
         })
     }
 
@@ -94,7 +102,11 @@ impl Network {
             let ends = list(between)?;
             if !(2..=MAX_ENDS).contains(&ends.len()) {
                 let why = format!("a link has two ends, or more (a switch, {MAX_ENDS} at most)");
-                return Err(Diagnostic::new(between.span(), why, "`between = [\"a\", \"b\", \"gateway:eth0\"]`"));
+                return Err(Diagnostic::new(
+                    between.span(),
+                    why,
+                    "`between = [\"a\", \"b\", \"gateway:eth0\"]`",
+                ));
             }
             let mut cable_ends = Vec::new();
             for end in ends {
@@ -131,19 +143,27 @@ impl Network {
         let Some(device) = device else {
             if self.nodes[node].role == NodeRole::Machine {
                 let why = format!("`{name}` is a machine, and which of its devices this is in is not told");
-                return Err(Diagnostic::new(at, why, format!("write {name}:eth0, or another device that is free")));
+                return Err(Diagnostic::new(
+                    at,
+                    why,
+                    format!("write {name}:eth0, or another device that is free"),
+                ));
             }
             return Ok(LinkEnd { node, device: None });
         };
-        if device.is_empty() || device.len() > 15 || device.contains(|c: char| c.is_whitespace() || c == '/') {
+        if device.is_empty() || device.len() > 15 || device.contains(|c: char| c.is_whitespace() || c == '/')
+        {
             return Err(Diagnostic::new(
                 at,
                 format!("`{device}` is no device"),
                 "names have 15 letters at most: eth0, ppp0",
             ));
         }
-        let joined =
-            self.cables.iter().flat_map(|cable| &cable.ends).any(|end| end.node == node && end.device.is_none());
+        let joined = self
+            .cables
+            .iter()
+            .flat_map(|cable| &cable.ends)
+            .any(|end| end.node == node && end.device.is_none());
         if joined {
             let why = format!("`{name}` is at the end of another link without a device");
             return Err(Diagnostic::new(
@@ -156,7 +176,11 @@ impl Network {
         let device = self.device(node, device);
         if let Some(other) = self.plugged.insert((node, device), link.to_owned()) {
             let why = format!("`{said}` has a cable in it: link `{other}`");
-            return Err(Diagnostic::new(at, why, "take another device, or put all ends into one link (a switch)"));
+            return Err(Diagnostic::new(
+                at,
+                why,
+                "take another device, or put all ends into one link (a switch)",
+            ));
         }
         self.nodes[node].machine.devices[device].plugged = true;
         Ok(LinkEnd { node, device: Some(device) })
@@ -246,7 +270,11 @@ impl Network {
                 let lower_name = text(lower)?;
                 self.known_device(node, lower_name, lower.span())?;
                 if lower_name == name {
-                    return Err(Diagnostic::new(lower.span(), "it would stand on itself", "name the device beneath"));
+                    return Err(Diagnostic::new(
+                        lower.span(),
+                        "it would stand on itself",
+                        "name the device beneath",
+                    ));
                 }
                 Some(lower_name.to_owned())
             }
@@ -262,7 +290,8 @@ impl Network {
         device.kind = kind.unwrap_or(device.kind.clone());
         device.address = keys.read("address", network)?;
         device.mtu = keys.read("mtu", |value| number(value, 68, 65_535))?.map(|mtu| mtu as u32);
-        device.txqueuelen = keys.read("txqueuelen", |value| number(value, 0, 1 << 20))?.map(|length| length as u32);
+        device.txqueuelen =
+            keys.read("txqueuelen", |value| number(value, 0, 1 << 20))?.map(|length| length as u32);
         keys.finish()
     }
 
@@ -278,7 +307,8 @@ impl Network {
         Ok(())
     }
 
-    /// Gives everybody an address who has none: hosts at a machine's device 10.0.N.M by link and order, others 198.51.100.N.
+    /// Gives everybody an address who has none: hosts at a machine's device 10.0.N.M by link and order,
+    /// others 198.51.100.N.
     pub(crate) fn settle(&mut self) {
         let mut others = 0_u8;
         for at in 0..self.nodes.len() {
@@ -341,7 +371,13 @@ fn tunnel(value: Value<'_>, [local, remote]: [Option<IpAddr>; 2]) -> Result<Tunn
         "6in4" | "sit" => TunnelMode::Sit,
         "gre" => TunnelMode::Gre,
         "ip6tnl" => TunnelMode::Ip6tnl,
-        _ => return Err(Diagnostic::new(value.span(), "no tunnel is called so", "there are ipip, 6in4, gre, ip6tnl")),
+        _ => {
+            return Err(Diagnostic::new(
+                value.span(),
+                "no tunnel is called so",
+                "there are ipip, 6in4, gre, ip6tnl",
+            ));
+        }
     };
     let unsaid = Tunnel::unsaid(mode);
     let (local, remote) = (local.unwrap_or(unsaid.local), remote.unwrap_or(unsaid.remote));
@@ -392,7 +428,11 @@ pub(crate) fn control(value: Value<'_>) -> Result<CongestionControl, Diagnostic>
     let said = text(value)?;
     known.iter().find(|(name, _)| *name == said).map(|(_, control)| *control).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        Diagnostic::new(value.span(), "no congestion control is called so", format!("there are {}", names.join(", ")))
+        Diagnostic::new(
+            value.span(),
+            "no congestion control is called so",
+            format!("there are {}", names.join(", ")),
+        )
     })
 }
 
@@ -401,9 +441,11 @@ fn ecn(value: Value<'_>) -> Result<Ecn, Diagnostic> {
     match text(value) {
         Ok("ect0") => Ok(Ecn::Ect0),
         Ok("ect1") => Ok(Ecn::Ect1),
-        Ok(_) => {
-            Err(Diagnostic::new(value.span(), "this is no way to use ECN", "it is true, false, \"ect0\" or \"ect1\""))
-        }
+        Ok(_) => Err(Diagnostic::new(
+            value.span(),
+            "this is no way to use ECN",
+            "it is true, false, \"ect0\" or \"ect1\"",
+        )),
         Err(_) => flag(value).map(|on| if on { Ecn::Ect0 } else { Ecn::Off }),
     }
 }
@@ -422,7 +464,9 @@ pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<TcpOptions, Diagnostic> {
         control: keys.read("control", control)?,
         ecn: keys.read("ecn", ecn)?,
         receive_window: keys.read("receive-window", size)?.map(|bytes| bytes.max(1)),
-        initial_window: keys.read("initial-window", |value| number(value, 1, 10_000))?.map(|window| window as u32),
+        initial_window: keys
+            .read("initial-window", |value| number(value, 1, 10_000))?
+            .map(|window| window as u32),
         delayed_ack: keys.read("delayed-ack", flag)?,
         send_buffer: keys.read("send-buffer", size)?,
         small_queues: keys.read("small-queues", flag)?,
@@ -433,7 +477,8 @@ pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<TcpOptions, Diagnostic> {
 pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
     if let Some(value) = keys.get("tos") {
         let said = plain(value)?;
-        let octet = said.strip_prefix("0x").map_or_else(|| said.parse().ok(), |hex| u8::from_str_radix(hex, 16).ok());
+        let octet =
+            said.strip_prefix("0x").map_or_else(|| said.parse().ok(), |hex| u8::from_str_radix(hex, 16).ok());
         return octet
             .map(Some)
             .ok_or_else(|| Diagnostic::new(value.span(), "this is no TOS octet", "write 0x10, or 16"));
@@ -445,7 +490,9 @@ pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
         "EF" => Some(46),
         "BE" | "CS0" => Some(0),
         "LE" => Some(1),
-        other if other.starts_with("CS") => number(&other[2..]).filter(|class| *class < 8).map(|class| class << 3),
+        other if other.starts_with("CS") => {
+            number(&other[2..]).filter(|class| *class < 8).map(|class| class << 3)
+        }
         other if other.starts_with("AF") => number(&other[2..])
             .filter(|n| (1..=4).contains(&(n / 10)) && (1..=3).contains(&(n % 10)))
             .map(|n| (n / 10) << 3 | (n % 10) << 1),

@@ -28,7 +28,11 @@ pub(crate) fn read(
     beside: &Beside<'_>,
 ) -> Result<ScenarioPolicy, Diagnostic> {
     let DeValue::Table(table) = value.get_ref() else {
-        return Err(Diagnostic::new(value.span(), "here a table was expected", format!("write `[policies.{name}]`")));
+        return Err(Diagnostic::new(
+            value.span(),
+            "here a table was expected",
+            format!("write `[policies.{name}]`"),
+        ));
     };
     let mut policy = ScenarioPolicy { name: name.to_owned(), title: name.to_owned(), ..none() };
     let mut at = None;
@@ -74,7 +78,9 @@ fn source(value: Value<'_>, args: &[String], beside: &Beside<'_>) -> Result<Poli
             let commands = lines.iter().map(|line| command(text(line)?, line.span()));
             commands.collect::<Result<_, _>>().map(PolicySource::Commands)
         }
-        DeValue::String(said) if said.split_whitespace().count() > 1 && !beside.exists(&beside.join(said)) => {
+        DeValue::String(said)
+            if said.split_whitespace().count() > 1 && !beside.exists(&beside.join(said)) =>
+        {
             Ok(PolicySource::Commands(vec![command(said, value.span())?]))
         }
         DeValue::String(said) => {
@@ -89,6 +95,8 @@ fn source(value: Value<'_>, args: &[String], beside: &Beside<'_>) -> Result<Poli
             }
             Ok(PolicySource::File { path, args: args.to_vec(), at: value.span() })
         }
-        _ => Err(Diagnostic::new(value.span(), "no policy", "write a list of commands, or the name of a file")),
+        _ => {
+            Err(Diagnostic::new(value.span(), "no policy", "write a list of commands, or the name of a file"))
+        }
     }
 }

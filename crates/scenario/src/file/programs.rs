@@ -27,7 +27,8 @@ fn one(entry: Value<'_>, network: &mut Network) -> Result<HostProgram, Diagnosti
     let on = keys.need("on", "on which host? `on = \"a\"`")?;
     let node = network.known(text(on)?, on.span())?;
     if network.nodes[node].role == NodeRole::Machine {
-        let why = format!("`{}` is a model of a machine, and no program runs there", network.nodes[node].name);
+        let why =
+            format!("`{}` is a model of a machine, and no program runs there", network.nodes[node].name);
         return Err(Diagnostic::new(on.span(), why, "name a host: a node without devices"));
     }
     network.nodes[node].role = NodeRole::Host;

@@ -49,7 +49,8 @@ fn error(text: &str) -> String {
         Ok(_) => "nothing".to_owned(),
         Err(wrong) => {
             let shown = wrong.shown(Path::new("f"), text);
-            let marked = text.get(wrong.at.clone()).unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+            let marked =
+                text.get(wrong.at.clone()).unwrap_or_default().lines().next().unwrap_or_default().to_owned();
             format!("{} [{marked}] = {}", shown.lines().next().unwrap_or_default(), wrong.remedy)
         }
     }
@@ -58,8 +59,11 @@ fn error(text: &str) -> String {
 #[test]
 fn a_scenario_is_understood() {
     let scenario = read(GOOD).unwrap_or_else(|_| panic!("{}", error(GOOD)));
-    let nodes: Vec<String> =
-        scenario.nodes.iter().map(|node| format!("{} {:?} {:?}", node.name, node.role, node.address)).collect();
+    let nodes: Vec<String> = scenario
+        .nodes
+        .iter()
+        .map(|node| format!("{} {:?} {:?}", node.name, node.role, node.address))
+        .collect();
     let expected = [
         "a Host Some(10.0.0.2)",
         "b Host Some(10.0.0.3)",
@@ -69,7 +73,10 @@ fn a_scenario_is_understood() {
     ];
     assert_eq!(nodes, expected);
     let dsl = &scenario.cables[1];
-    assert_eq!((dsl.up.rate, dsl.down.rate, dsl.up.delay), (Some(128_000), Some(1_000_000), Some(Span::millis(8))));
+    assert_eq!(
+        (dsl.up.rate, dsl.down.rate, dsl.up.delay),
+        (Some(128_000), Some(1_000_000), Some(Span::millis(8)))
+    );
     let ids: Vec<&str> = scenario.loads[0].items.iter().map(|item| item.id.as_str()).collect();
     assert_eq!((ids, scenario.cases.len(), scenario.at.len()), (vec!["ping", "upload"], 2, 1));
     let expected = &scenario.expect[0];
@@ -87,16 +94,28 @@ fn what_is_wrong_has_its_place_and_a_remedy() {
     };
     let rows = [
         (with("duration", "durration"), "f:1:1: no key is called so [durration] = did you mean `duration`?"),
-        (with("'30s'", "'30 parsecs'"), "f:1:12: `30 parsecs` is no time ['30 parsecs'] = write a number and its unit"),
+        (
+            with("'30s'", "'30 parsecs'"),
+            "f:1:12: `30 parsecs` is no time ['30 parsecs'] = write a number and its unit",
+        ),
         (with("'100mbit'", "'fast'"), "f:5:8: `fast` is no rate ['fast'] = write 128kbit"),
-        (with("'100mbit'", "'0mbit'"), "f:5:8: a rate of nothing carries nothing ['0mbit'] = write what the line"),
+        (
+            with("'100mbit'", "'0mbit'"),
+            "f:5:8: a rate of nothing carries nothing ['0mbit'] = write what the line",
+        ),
         (with("'100mbit'", "'100'"), "f:5:8: `100` is no rate ['100'] = write 128kbit"),
-        (with("['isp', 'server']", "['isq', 'server']"), "f:24:8: no links lead from `b` to `server` ['b -> server'"),
+        (
+            with("['isp', 'server']", "['isq', 'server']"),
+            "f:24:8: no links lead from `b` to `server` ['b -> server'",
+        ),
         (
             with("'gateway:eth1', 'isp'", "'gateway:eth0', 'isp'"),
             "f:8:12: `gateway:eth0` has a cable in it: link `lan`",
         ),
-        (with("'gateway:eth1', 'isp'", "'gateway', 'isp'"), "f:8:12: `gateway` is a machine, and which of its devices"),
+        (
+            with("'gateway:eth1', 'isp'", "'gateway', 'isp'"),
+            "f:8:12: `gateway` is a machine, and which of its devices",
+        ),
         (with("['isp', 'server']", "['isp']"), "f:14:11: a link has two ends, or more"),
         (with("['isp', 'server']", "['isp', 'isp']"), "f:14:19: `isp` is at both ends of this link"),
         (with("'64kB'", "'64 miles'"), "f:11:35: `64 miles` is no size of a buffer"),
@@ -104,10 +123,16 @@ fn what_is_wrong_has_its_place_and_a_remedy() {
             with("'b -> server'", "'b -> sever'"),
             "f:24:14: nobody is called `sever` [sever] = the links name a, b, gateway",
         ),
-        (with("'b -> server'", "'b - server'"), "f:24:8: from whom to whom? ['b - server'] = write `\"a -> server\"`"),
+        (
+            with("'b -> server'", "'b - server'"),
+            "f:24:8: from whom to whom? ['b - server'] = write `\"a -> server\"`",
+        ),
         (with("'b -> server'", "'b -> b'"), "f:24:14: `b` would talk with itself [b]"),
         (with("tcp = ", "tpc = "), "f:21:14: no key is called so [tpc] = did you mean `tcp`?"),
-        (with("count = 2", "count = 0"), "f:21:43: this is no number that fits here [0] = write a whole number from 1"),
+        (
+            with("count = 2", "count = 0"),
+            "f:21:43: this is no number that fits here [0] = write a whole number from 1",
+        ),
         (with("gateway = [", "gatewy = ["), "f:18:1: no machine is called `gatewy` [gatewy]"),
         (with("tc qdisc show", "tcc qdisc show"), "f:28:7: `tcc` is no tool that a machine has here"),
         (with("tc qdisc show dev eth1", "tc qdisc show | head"), "f:28:7: only a shell understands this"),
@@ -127,7 +152,8 @@ fn what_is_wrong_has_its_place_and_a_remedy() {
 
 #[test]
 fn the_home_link_is_a_shortcut() {
-    let text = "[home]\nup = '768kbit'\ndown = '4mbit'\nover = 'ppp0 on eth2'\n[loads.up]\ntraffic = [{ tcp = 'a -> server' }]\n";
+    let text = "[home]\nup = '768kbit'\ndown = '4mbit'\nover = 'ppp0 on eth2'\n[loads.up]\ntraffic = \
+    [{ tcp = 'a -> server' }]\n";
     let scenario = read(text).unwrap_or_else(|_| panic!("{}", error(text)));
     let names: Vec<&str> = scenario.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "gateway", "modem", "isp", "server"]);
@@ -170,7 +196,9 @@ fn datagrams_leave_evenly_or_not() {
 fn lines_may_do_many_things() {
     use crate::model::BufferSize;
     use tidegate_sim::{Cells, Loss};
-    let with = |line: &str| GOOD.replace("up = { rate = '128kbit' }", &format!("up = {{ rate = '128kbit', {line} }}"));
+    let with = |line: &str| {
+        GOOD.replace("up = { rate = '128kbit' }", &format!("up = {{ rate = '128kbit', {line} }}"))
+    };
     let up = |line: &str| {
         let text = with(line);
         read(&text).unwrap_or_else(|_| panic!("{}", error(&text))).cables[1].up.clone()
@@ -184,7 +212,10 @@ fn lines_may_do_many_things() {
     assert_eq!(loss("loss = { burst = { p = '1%', r = '10%', h = '25%' } }"), Some(burst));
     let framing = |line: &str| up(line).framing.map(|f| (f.overhead, f.minimum, f.cells));
     assert_eq!(framing("framing = 'pppoe-atm-llc'"), Some((26, 0, Cells::Atm)));
-    assert_eq!(framing("framing = { overhead = 40, minimum = 64, cells = 'ptm' }"), Some((40, 64, Cells::Ptm)));
+    assert_eq!(
+        framing("framing = { overhead = 40, minimum = 64, cells = 'ptm' }"),
+        Some((40, 64, Cells::Ptm))
+    );
     for (line, why) in [
         ("loss = { every = 3, random = '1%' }", "one kind of loss was expected"),
         ("loss = '120%'", "`120%` is no share"),

@@ -28,7 +28,10 @@ pub(crate) fn read(
             let (up, down) = lines::both(&mut keys, beside)?;
             fixed(&up, link)?;
             fixed(&down, link)?;
-            all.push(TimelineEntry { time, what: TimelineEvent::Link { cable, lines: Box::new([up, down]) } });
+            all.push(TimelineEntry {
+                time,
+                what: TimelineEvent::Link { cable, lines: Box::new([up, down]) },
+            });
         }
         keys.finish()?;
     }
@@ -63,7 +66,8 @@ fn told(
             what: TimelineEvent::Script { machine, path, args, pace, at: script.span() },
         }]);
     }
-    let how = "what is it told? `run = \"tc qdisc del dev eth0 root\"`, or `script = \"FILE\"`; a link changes with `link = \"NAME\"`";
+    let how = "what is it told? `run = \"tc qdisc del dev eth0 root\"`, or `script = \"FILE\"`; a link \
+    changes with `link = \"NAME\"`";
     let commands = commands(keys.need("run", how)?)?;
     let told = (0..).zip(commands).map(|(number, command)| TimelineEntry {
         time: time + Span(pace.0 * number),
@@ -76,7 +80,11 @@ fn told(
 fn fixed(line: &LinkDirection, link: Value<'_>) -> Result<(), Diagnostic> {
     if line.framing.is_some() || line.trace.is_some() || line.jitter.is_some() {
         let what = "a link's framing, jitter and trace stay as they are";
-        return Err(Diagnostic::new(link.span(), what, "rate, delay, buffer, packet-rate, ring, bql, loss may change"));
+        return Err(Diagnostic::new(
+            link.span(),
+            what,
+            "rate, delay, buffer, packet-rate, ring, bql, loss may change",
+        ));
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ use tidegate_packet::Span;
 use toml::de::DeValue;
 
 /// Kinds of traffic.
-const KINDS: [&str; 12] = ["tcp", "scp", "udp", "flood", "voip", "ping", "owd", "request", "dns", "ssh", "web", "test"];
+const KINDS: [&str; 12] =
+    ["tcp", "scp", "udp", "flood", "voip", "ping", "owd", "request", "dns", "ssh", "web", "test"];
 /// The longest payload in a frame of 1514 bytes over UDP.
 const MAX_PAYLOAD: u64 = 1472;
 /// Most transfers of one entry.
@@ -39,7 +40,10 @@ pub(crate) fn items(value: Value<'_>, network: &mut Network) -> Result<Vec<Traff
 }
 
 /// What goes on under every load and what goes on under this one; nothing is called as another is.
-pub(crate) fn joined(everywhere: &[TrafficItem], own: Vec<TrafficItem>) -> Result<Vec<TrafficItem>, Diagnostic> {
+pub(crate) fn joined(
+    everywhere: &[TrafficItem],
+    own: Vec<TrafficItem>,
+) -> Result<Vec<TrafficItem>, Diagnostic> {
     let mut items: Vec<TrafficItem> = everywhere.to_vec();
     items.extend(own);
     let mut seen = BTreeSet::new();
@@ -48,7 +52,9 @@ pub(crate) fn joined(everywhere: &[TrafficItem], own: Vec<TrafficItem>) -> Resul
         if seen.insert(item.id.clone()) {
             continue;
         }
-        if !KINDS.contains(&item.id.trim_end_matches("-back")) && !matches!(item.id.as_str(), "upload" | "download") {
+        if !KINDS.contains(&item.id.trim_end_matches("-back"))
+            && !matches!(item.id.as_str(), "upload" | "download")
+        {
             let why = format!("another one is called `{}`", item.id);
             return Err(Diagnostic::new(item.at.clone(), why, "give each an `id` of its own"));
         }
@@ -59,12 +65,15 @@ pub(crate) fn joined(everywhere: &[TrafficItem], own: Vec<TrafficItem>) -> Resul
     Ok(items)
 }
 
-/// What is repeated at an interval does not begin with the others, unless that is said: pings of several hosts that all fall into
-/// the same instant are nobody's. (The golden section of the interval keeps any number of them apart.)
+/// What is repeated at an interval does not begin with the others, unless that is said: pings of several
+/// hosts that all fall into the same instant are nobody's. (The golden section of the interval keeps any
+/// number of them apart.)
 fn out_of_step(number: u64, item: &TrafficItem) -> Span {
     let every = match item.what {
         TrafficKind::Tcp { .. } => return Span(0),
-        TrafficKind::Udp { every, .. } | TrafficKind::Ping { every, .. } | TrafficKind::Request { every, .. } => every,
+        TrafficKind::Udp { every, .. }
+        | TrafficKind::Ping { every, .. }
+        | TrafficKind::Request { every, .. } => every,
         TrafficKind::Dns { every } | TrafficKind::Ssh { every } | TrafficKind::Web { every, .. } => every,
     };
     if item.anywhere { Span(every.0 / 1_000_000 * (number * 618_034 % 1_000_000)) } else { Span(0) }
@@ -78,11 +87,15 @@ fn kind<'t>(keys: &mut Keys<'t>) -> Result<(&'static str, Value<'t>), Diagnostic
         [one] => Ok(*one),
         [] => {
             let how = format!("write one of {}: `tcp = \"a -> server\"`", KINDS.join(", "));
-            Err(keys.slip(&KINDS).unwrap_or_else(|| Diagnostic::new(keys.place(), "what kind of traffic?", how)))
+            Err(keys
+                .slip(&KINDS)
+                .unwrap_or_else(|| Diagnostic::new(keys.place(), "what kind of traffic?", how)))
         }
-        [_, (other, value), ..] => {
-            Err(Diagnostic::new(value.span(), format!("it is `{other}` too"), "one entry is one kind of traffic"))
-        }
+        [_, (other, value), ..] => Err(Diagnostic::new(
+            value.span(),
+            format!("it is `{other}` too"),
+            "one entry is one kind of traffic",
+        )),
     }
 }
 
@@ -102,12 +115,17 @@ fn parties(value: Value<'_>, network: &Network) -> Result<(usize, usize, bool), 
     let ((from, from_at), (to, to_at)) = (trimmed(left, said, begin), trimmed(right, said, begin));
     let ends = (network.known(from, from_at)?, network.known(to, to_at.clone())?);
     if ends.0 == ends.1 {
-        return Err(Diagnostic::new(to_at, format!("`{from}` would talk with itself"), "name two different nodes"));
+        return Err(Diagnostic::new(
+            to_at,
+            format!("`{from}` would talk with itself"),
+            "name two different nodes",
+        ));
     }
     Ok(if back { (ends.1, ends.0, true) } else { (ends.0, ends.1, false) })
 }
 
-/// A part of a text without the blanks around it, and its place in the file, where the text begins at `begin`.
+/// A part of a text without the blanks around it, and its place in the file, where the text begins at
+/// `begin`.
 fn trimmed<'t>(part: &'t str, whole: &str, begin: usize) -> (&'t str, Range<usize>) {
     let blanks = part.len() - part.trim_start().len();
     let from = begin + (part.as_ptr() as usize - whole.as_ptr() as usize) + blanks;
@@ -129,7 +147,11 @@ fn common(keys: &mut Keys<'_>) -> Result<Common, Diagnostic> {
         Some(value) => {
             let id = text(value)?;
             if id.is_empty() || id.contains(|c: char| c.is_whitespace() || "./=".contains(c)) {
-                return Err(Diagnostic::new(value.span(), "no name", "names are one word, without `.`, `/` and `=`"));
+                return Err(Diagnostic::new(
+                    value.span(),
+                    "no name",
+                    "names are one word, without `.`, `/` and `=`",
+                ));
             }
             Some(id.to_owned())
         }
@@ -179,7 +201,8 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagno
         at: value.span(),
     };
     let who = format!("{} to {}", network.nodes[from].name, network.nodes[to].name);
-    let every = |keys: &mut Keys<'_>, usual| Ok::<_, Diagnostic>(keys.read("every", some_span)?.unwrap_or(usual));
+    let every =
+        |keys: &mut Keys<'_>, usual| Ok::<_, Diagnostic>(keys.read("every", some_span)?.unwrap_or(usual));
     let items = match kind {
         "tcp" | "scp" => {
             let what = transfer(&mut keys, kind == "scp", back)?;
@@ -193,14 +216,24 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagno
         "udp" | "flood" => {
             let (first, what) = datagrams(&mut keys, kind, value)?;
             match keys.get("sizes") {
-                Some(sizes) => sweep(make(kind, format!("{kind} {who}"), 5001, 0, what), first, sizes, &mut keys)?,
-                None => vec![make(kind, format!("{kind} {who}"), if kind == "flood" { 9 } else { 5001 }, 0, what)],
+                Some(sizes) => {
+                    sweep(make(kind, format!("{kind} {who}"), 5001, 0, what), first, sizes, &mut keys)?
+                }
+                None => {
+                    vec![make(kind, format!("{kind} {who}"), if kind == "flood" { 9 } else { 5001 }, 0, what)]
+                }
             }
         }
         "voip" => {
             let pace = pace(&mut keys)?;
             let what = TrafficKind::Udp { payload: SPEECH, every: Span::millis(20), pace };
-            let there = make(kind, format!("call, what {} hears", network.nodes[to].name), 16384, VOICE, what.clone());
+            let there = make(
+                kind,
+                format!("call, what {} hears", network.nodes[to].name),
+                16384,
+                VOICE,
+                what.clone(),
+            );
             let back = TrafficItem {
                 id: format!("{}-back", there.id),
                 title: format!("call, what {} hears", network.nodes[from].name),
@@ -277,7 +310,10 @@ fn shape(keys: &mut Keys<'_>) -> Result<Option<PageShape>, Diagnostic> {
     let connections = keys.read("connections", |value| number(value, 1, 64))?;
     let think = keys.read("think", span)?;
     let tls = keys.read("tls", flag)?;
-    let said = document.or(object).is_some() || objects.or(connections).is_some() || think.is_some() || tls.is_some();
+    let said = document.or(object).is_some()
+        || objects.or(connections).is_some()
+        || think.is_some()
+        || tls.is_some();
     Ok(said.then(|| PageShape {
         document: document.unwrap_or(42_000),
         objects: objects.unwrap_or(23) as u32,
@@ -289,7 +325,11 @@ fn shape(keys: &mut Keys<'_>) -> Result<Option<PageShape>, Diagnostic> {
 }
 
 /// Datagrams: their size, and the interval that makes the rate.
-fn datagrams(keys: &mut Keys<'_>, kind: &str, value: Value<'_>) -> Result<(Option<u64>, TrafficKind), Diagnostic> {
+fn datagrams(
+    keys: &mut Keys<'_>,
+    kind: &str,
+    value: Value<'_>,
+) -> Result<(Option<u64>, TrafficKind), Diagnostic> {
     let payload = keys.read("size", |value| number(value, 0, MAX_PAYLOAD))?.unwrap_or(1400) as u32;
     let bits = keys.read("rate", rate)?;
     let every = match (keys.read("every", some_span)?, bits) {
@@ -315,7 +355,8 @@ fn pace(keys: &mut Keys<'_>) -> Result<DatagramPacing, Diagnostic> {
     Ok(if poisson { DatagramPacing::Poisson } else { late.unwrap_or_default() })
 }
 
-/// Between datagrams of a payload that make a rate of payload together; of those without payload, of their frames.
+/// Between datagrams of a payload that make a rate of payload together; of those without payload, of their
+/// frames.
 fn interval(payload: u32, bits: u64) -> Span {
     let bytes = if payload == 0 { 42 } else { u64::from(payload) };
     Span((bytes * 8_000_000_000 / bits.max(1)).max(1))
@@ -340,7 +381,11 @@ fn sweep(
             start,
             anywhere: false,
             stop: Some(start + each),
-            what: TrafficKind::Udp { payload, every: bits.map_or(every, |bits| interval(payload, bits)), pace },
+            what: TrafficKind::Udp {
+                payload,
+                every: bits.map_or(every, |bits| interval(payload, bits)),
+                pace,
+            },
             ..base.clone()
         });
     }
@@ -354,7 +399,11 @@ const RRUL: [(&str, u8); 4] = [("BE", 0), ("BK", 0x20), ("CS5", 0xa0), ("EF", 0x
 fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagnostic> {
     let between = keys.need("between", "between whom? `between = [\"a\", \"server\"]`")?;
     let DeValue::Array(ends) = between.get_ref() else {
-        return Err(Diagnostic::new(between.span(), "here a list was expected", "write `[\"a\", \"server\"]`"));
+        return Err(Diagnostic::new(
+            between.span(),
+            "here a list was expected",
+            "write `[\"a\", \"server\"]`",
+        ));
     };
     let [here, there] = &ends[..] else {
         return Err(Diagnostic::new(between.span(), "a test is between two", "write `[\"a\", \"server\"]`"));
@@ -366,18 +415,20 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<T
     let rate = keys.read("rate", rate)?;
     keys.finish()?;
     let item =
-        |id: &str, title: String, (from, to): (usize, usize), dsfield: u8, port: u16, what: TrafficKind| TrafficItem {
-            id: id.to_owned(),
-            title,
-            from,
-            to,
-            start,
-            anywhere: true,
-            stop: None,
-            dsfield,
-            port,
-            what,
-            at: value.span(),
+        |id: &str, title: String, (from, to): (usize, usize), dsfield: u8, port: u16, what: TrafficKind| {
+            TrafficItem {
+                id: id.to_owned(),
+                title,
+                from,
+                to,
+                start,
+                anywhere: true,
+                stop: None,
+                dsfield,
+                port,
+                what,
+                at: value.span(),
+            }
         };
     let bulk = |count: u32| TrafficKind::Tcp {
         count,
@@ -388,16 +439,26 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<T
         record: true,
     };
     let (up, down) = ((here, there), (there, here));
-    let ups = |n: u32, mark: u8, name: &str| item("upload", format!("upload{name}"), up, mark, 12865, bulk(n));
+    let ups =
+        |n: u32, mark: u8, name: &str| item("upload", format!("upload{name}"), up, mark, 12865, bulk(n));
     let fetch = |n: u32| match bulk(n) {
         TrafficKind::Tcp { count, bytes, tcp, login, record, .. } => {
             TrafficKind::Tcp { count, bytes, tcp, login, record, receiver_opens: true }
         }
         other => other,
     };
-    let downs = |n: u32, mark: u8, name: &str| item("download", format!("download{name}"), down, mark, 12865, fetch(n));
+    let downs = |n: u32, mark: u8, name: &str| {
+        item("download", format!("download{name}"), down, mark, 12865, fetch(n))
+    };
     let ping = || {
-        item("ping", "ping".into(), up, 0, 0, TrafficKind::Ping { payload: 56, every: Span::millis(200), count: None })
+        item(
+            "ping",
+            "ping".into(),
+            up,
+            0,
+            0,
+            TrafficKind::Ping { payload: 56, every: Span::millis(200), count: None },
+        )
     };
     let marked = |marks: &[(&str, u8)]| {
         let mut all = vec![ping()];
@@ -420,7 +481,8 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<T
         "tcp_1down" => vec![ping(), downs(1, 0, "")],
         "ping" => vec![ping()],
         "voip" => {
-            let speech = || TrafficKind::Udp { payload: SPEECH, every: Span::millis(20), pace: DatagramPacing::Even };
+            let speech =
+                || TrafficKind::Udp { payload: SPEECH, every: Span::millis(20), pace: DatagramPacing::Even };
             vec![
                 ping(),
                 item("voip", "call, there".into(), up, VOICE, 16384, speech()),
@@ -443,7 +505,11 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<T
                     up,
                     0,
                     9,
-                    TrafficKind::Udp { payload: 1400, every: interval(1400, bits), pace: DatagramPacing::Even },
+                    TrafficKind::Udp {
+                        payload: 1400,
+                        every: interval(1400, bits),
+                        pace: DatagramPacing::Even,
+                    },
                 ),
             ]
         }

@@ -61,6 +61,10 @@ impl Diagnostic {
 pub fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, Diagnostic> {
     DeTable::parse(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
-        Diagnostic::new(at, error.message().to_owned(), "the file is TOML (toml.io): key = value, texts in quotes")
+        Diagnostic::new(
+            at,
+            error.message().to_owned(),
+            "the file is TOML (toml.io): key = value, texts in quotes",
+        )
     })
 }

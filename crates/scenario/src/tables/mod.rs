@@ -1,4 +1,5 @@
-//! Files of tidegate in TOML: what is wrong with one is reported with its place, the reason, and what to write instead.
+//! Files of tidegate in TOML: what is wrong with one is reported with its place, the reason, and what to
+//! write instead.
 
 mod diagnostic;
 mod keys;

@@ -5,8 +5,8 @@ use tidegate_packet::Span;
 /// The longest time that is read: a week.
 const LONGEST: u64 = 7 * 24 * 3_600_000_000_000;
 
-/// A number and its unit, in nanoseconds: `500us`, `30ms`, `1.5s`, `2m` (or `2min`), `1h`; `0` needs none. `None`: it
-/// is none, or longer than a week.
+/// A number and its unit, in nanoseconds: `500us`, `30ms`, `1.5s`, `2m` (or `2min`), `1h`; `0` needs none.
+/// `None`: it is none, or longer than a week.
 pub fn parse_time(text: &str) -> Option<Span> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').unwrap_or(text.len());

@@ -25,7 +25,11 @@ pub fn text<'t>(value: Value<'t>) -> Result<&'t str, Diagnostic> {
 pub fn list<'t>(value: Value<'t>) -> Result<&'t [toml::Spanned<DeValue<'t>>], Diagnostic> {
     match value.get_ref() {
         DeValue::Array(items) => Ok(&items[..]),
-        _ => Err(Diagnostic::new(value.span(), "here a list was expected", "put it in brackets: [\"…\", \"…\"]")),
+        _ => Err(Diagnostic::new(
+            value.span(),
+            "here a list was expected",
+            "put it in brackets: [\"…\", \"…\"]",
+        )),
     }
 }
 
@@ -69,7 +73,8 @@ pub fn flag(value: Value<'_>) -> Result<bool, Diagnostic> {
 /// # Errors
 /// The value is something else: where, and what to write instead.
 pub fn number(value: Value<'_>, low: u64, high: u64) -> Result<u64, Diagnostic> {
-    let found = plain(value)?.replace('_', "").parse::<u64>().ok().filter(|number| (low..=high).contains(number));
+    let found =
+        plain(value)?.replace('_', "").parse::<u64>().ok().filter(|number| (low..=high).contains(number));
     found.ok_or_else(|| {
         Diagnostic::new(
             value.span(),
@@ -100,7 +105,9 @@ pub fn span(value: Value<'_>) -> Result<Span, Diagnostic> {
 /// The value is something else: where, and what to write instead.
 pub fn some_span(value: Value<'_>) -> Result<Span, Diagnostic> {
     match span(value)? {
-        Span(0) => Err(Diagnostic::new(value.span(), "this must be longer than nothing", "write 500us, 30ms, 2s")),
+        Span(0) => {
+            Err(Diagnostic::new(value.span(), "this must be longer than nothing", "write 500us, 30ms, 2s"))
+        }
         span => Ok(span),
     }
 }
@@ -198,7 +205,8 @@ mod tests {
     fn times_and_sizes() {
         assert_eq!(["5min", "5m", "5"].map(parse_span), [Some(Span(300_000_000_000)), None, None]);
         let sizes = ["1500", "24kB", "1.5k", "4MB", "64KiB", "3000b", "x", "5 parsecs"];
-        let bytes = [Some(1500), Some(24_000), Some(1500), Some(4_000_000), Some(65_536), Some(3000), None, None];
+        let bytes =
+            [Some(1500), Some(24_000), Some(1500), Some(4_000_000), Some(65_536), Some(3000), None, None];
         assert_eq!(sizes.map(parse_size), bytes);
     }
 }

@@ -15,7 +15,8 @@ const BETWEEN: Duration = Duration::from_millis(100);
 /// Hops that are asked what they saw.
 const MOST_HOPS: u8 = 8;
 
-/// Asks a host, and looks at the DS field of its answer and at what routers quote; what cannot be known is said.
+/// Asks a host, and looks at the DS field of its answer and at what routers quote; what cannot be known is
+/// said.
 ///
 /// # Errors
 /// It has no address, there is no way, or we may not ask.

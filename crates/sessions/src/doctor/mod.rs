@@ -1,5 +1,5 @@
-//! Two looks at this computer: what is configured, what counts, and what follows is `tidegate_measure::doctor`'s to
-//! judge.
+//! Two looks at this computer: what is configured, what counts, and what follows is
+//! `tidegate_measure::doctor`'s to judge.
 //!
 //! ```text
 //! /sys, /proc, ethtool, nft (system.rs) ─┐
@@ -36,8 +36,8 @@ pub struct DoctorOptions<'d> {
     pub stop: fn() -> &'static AtomicBool,
 }
 
-/// Looks at this computer and judges what was seen; and whether the second look came early, because somebody did not
-/// want to wait.
+/// Looks at this computer and judges what was seen; and whether the second look came early, because somebody
+/// did not want to wait.
 ///
 /// # Errors
 /// There is no such device, the kernel cannot be asked, or the host cannot be.
@@ -66,8 +66,11 @@ pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
 
 /// The facts, and whether somebody did not want to wait for all of them.
 fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
-    let mut facts =
-        Facts { devices: system::devices(), default_routes: routes::defaults(&routes::all()), ..Facts::default() };
+    let mut facts = Facts {
+        devices: system::devices(),
+        default_routes: routes::defaults(&routes::all()),
+        ..Facts::default()
+    };
     if let Some(dev) = options.dev.filter(|dev| facts.device(dev).is_none()) {
         return invalid(format!("there is no device `{dev}`; `ip link` lists them"));
     }
@@ -80,7 +83,8 @@ fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
     let (now, later) = (Counters::now(), trees::look(&mut told)?);
     facts.seconds_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     for device in &mut facts.devices {
-        let [after, before] = [&now, &counters].map(|one| one.bytes.get(&device.name).copied().unwrap_or_default());
+        let [after, before] =
+            [&now, &counters].map(|one| one.bytes.get(&device.name).copied().unwrap_or_default());
         device.sent = after.sent.saturating_sub(before.sent);
         device.received = after.received.saturating_sub(before.received);
         trees::note_shaper(device, &trees, &later, &mut kernel);
@@ -120,7 +124,8 @@ fn flow_tables(unknown: &mut Vec<String>) -> Vec<FlowTable> {
         Ok(tables) => tables.into_iter().map(table).collect(),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             unknown.push(
-                "whether nft's flow tables lead packets past the policy was not looked at: that needs root".to_owned(),
+                "whether nft's flow tables lead packets past the policy was not looked at: that needs root"
+                    .to_owned(),
             );
             Vec::new()
         }
@@ -160,8 +165,9 @@ fn looked_at(facts: &Facts) -> Vec<String> {
         facts.softnet.processed
     ));
     all.push(
-        "offloads and hardware filters, driver queues (BQL), flow tables of nft, which device carries, who limits, double shaping, \
-         classes without packets, what comes in, what keeps the network alive, and what `tidegate check` asks"
+        "offloads and hardware filters, driver queues (BQL), flow tables of nft, which device carries, who \
+        limits, double shaping, classes without packets, what comes in, what keeps the network alive, and \
+        what `tidegate check` asks"
             .to_owned(),
     );
     all
@@ -170,8 +176,9 @@ fn looked_at(facts: &Facts) -> Vec<String> {
 /// A device that is shaped or led somewhere.
 fn of_device(device: &Device) -> Option<String> {
     let shaper = device.shaper.as_ref()?;
-    let rate =
-        shaper.rate_bps.map_or_else(|| "no rate".to_owned(), |rate| tidegate_measure::numbers::rate(rate as f64));
+    let rate = shaper
+        .rate_bps
+        .map_or_else(|| "no rate".to_owned(), |rate| tidegate_measure::numbers::rate(rate as f64));
     Some(format!(
         "{}: {} ({}), {rate}, {} classes, {} packets so far",
         device.name,

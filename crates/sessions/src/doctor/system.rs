@@ -53,7 +53,11 @@ impl Counters {
         let since = |(now, then): (&Times, &Times)| {
             let all = now.all.saturating_sub(then.all).max(1) as f64;
             let softirq = now.softirq.saturating_sub(then.softirq) as f64 / all;
-            Processor { number: now.number, softirq, busy: 1.0 - now.idle.saturating_sub(then.idle) as f64 / all }
+            Processor {
+                number: now.number,
+                softirq,
+                busy: 1.0 - now.idle.saturating_sub(then.idle) as f64 / all,
+            }
         };
         both.map(since).collect()
     }
@@ -83,7 +87,8 @@ fn device(name: &str, beneath_ppp: &[String]) -> Device {
     if is_ppp {
         below.extend(beneath_ppp.iter().cloned());
     }
-    let master = fs::read_link(dir.join("master")).ok().and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    let master =
+        fs::read_link(dir.join("master")).ok().and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
     Device {
         name: name.to_owned(),
         is_hardware: dir.join("device").exists(),
@@ -103,17 +108,20 @@ fn device(name: &str, beneath_ppp: &[String]) -> Device {
 /// Names of devices that links of a directory lead to.
 fn linked(dir: &Path, prefix: &str) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(MOST);
-    let mut found: Vec<String> =
-        entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(prefix)?.to_owned())).collect();
+    let mut found: Vec<String> = entries
+        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(prefix)?.to_owned()))
+        .collect();
     found.sort();
     found
 }
 
-/// The limits that the driver's queues have now. A driver that does not account for its bytes has the files, and a limit of 0.
+/// The limits that the driver's queues have now. A driver that does not account for its bytes has the files,
+/// and a limit of 0.
 fn byte_limits(dir: &Path) -> Option<Vec<u64>> {
     let entries = fs::read_dir(dir.join("queues")).into_iter().flatten().flatten().take(MOST);
     let limit = |path: PathBuf| read(path.join("byte_queue_limits/limit")).trim().parse::<u64>().ok();
-    let limits: Vec<u64> = entries.filter_map(|entry| limit(entry.path())).filter(|limit| *limit > 0).collect();
+    let limits: Vec<u64> =
+        entries.filter_map(|entry| limit(entry.path())).filter(|limit| *limit > 0).collect();
     (!limits.is_empty()).then_some(limits)
 }
 
@@ -137,12 +145,16 @@ fn processors(text: &str) -> Vec<Times> {
         let mut words = line.strip_prefix("cpu")?.split_whitespace();
         let number = words.next()?.parse().ok()?;
         let times: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
-        // user, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen; what follows is counted among these.
+        // user, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen; what follows is
+        // counted among these.
         let idle = times.get(3)? + times.get(4)?;
         Some(Times { number, softirq: *times.get(6)?, idle, all: times.iter().take(8).sum() })
     };
     // The first line, of all processors together, has no number.
-    text.lines().filter(|text| text.starts_with("cpu") && !text.starts_with("cpu ")).filter_map(line).collect()
+    text.lines()
+        .filter(|text| text.starts_with("cpu") && !text.starts_with("cpu "))
+        .filter_map(line)
+        .collect()
 }
 
 fn softnet(text: &str) -> Softnet {
@@ -171,8 +183,10 @@ mod tests {
     #[test]
     fn counters_of_two_looks() {
         let told = |text: &str| processors(text);
-        let before =
-            Counters { processors: told("cpu  9 9 9 9\ncpu0 100 0 50 800 50 0 0 0 7 7\n"), ..Counters::default() };
+        let before = Counters {
+            processors: told("cpu  9 9 9 9\ncpu0 100 0 50 800 50 0 0 0 7 7\n"),
+            ..Counters::default()
+        };
         let after = Counters {
             processors: told("cpu  9 9 9 9\ncpu0 110 0 50 820 50 0 70 0 9 9\nintr 5\n"),
             ..Counters::default()
@@ -187,6 +201,9 @@ mod tests {
 
     #[test]
     fn sessions_of_pppoe() {
-        assert_eq!(pppoe("Id       Address              Device\n0000002A 00:90:1A:00:00:01     eth1\n"), ["eth1"]);
+        assert_eq!(
+            pppoe("Id       Address              Device\n0000002A 00:90:1A:00:00:01     eth1\n"),
+            ["eth1"]
+        );
     }
 }

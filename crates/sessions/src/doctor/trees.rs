@@ -96,7 +96,9 @@ pub(super) fn note_inwards(device: &mut Device, kernel: &mut Kernel) {
     let inwards = |filter: &&FilterDump| [INGRESS, CLSACT_INGRESS].contains(&filter.parent);
     let filters: Vec<&FilterDump> = stand.filters.iter().filter(inwards).collect();
     let led = filters.iter().find_map(|filter| match &filter.entry {
-        FilterEntry::Filter { actions, .. } => actions.iter().find_map(|action| action.action.act.redirects_to()),
+        FilterEntry::Filter { actions, .. } => {
+            actions.iter().find_map(|action| action.action.act.redirects_to())
+        }
         _ => None,
     });
     match led {
@@ -117,13 +119,16 @@ pub(super) fn note_meaning(facts: &mut Facts, kernel: &mut Kernel) {
     let taken = match tidegate_loader::read_text("this machine", &listing, &ReadOptions::default()) {
         Ok(taken) => taken,
         Err(error) => {
-            facts.unknown.push(format!("what the policy means was not asked: its listing is not understood ({error})"));
+            facts.unknown.push(format!(
+                "what the policy means was not asked: its listing is not understood ({error})"
+            ));
             return;
         }
     };
     let mut reading = taken.reading();
     facts.starved = essential::dangers(&reading, ssh::session().map(ssh::Ssh::ends));
-    let found: Vec<_> = check(&mut reading).into_iter().filter(|finding| finding.level >= Level::Warning).collect();
+    let found: Vec<_> =
+        check(&mut reading).into_iter().filter(|finding| finding.level >= Level::Warning).collect();
     let told = |finding: &Finding| (finding.rule.id().to_owned(), finding.what.clone());
     facts.checked = (found.iter().take(MOST_CHECKED).map(told).collect(), found.len());
 }
@@ -146,7 +151,8 @@ fn listing(kernel: &mut Kernel, name: &str) -> Option<String> {
     let mut parents: Vec<Handle> = stand.filters.iter().map(|filter| filter.parent).collect();
     parents.dedup();
     for parent in parents {
-        let filters: Vec<FilterDump> = stand.filters.iter().filter(|filter| filter.parent == parent).cloned().collect();
+        let filters: Vec<FilterDump> =
+            stand.filters.iter().filter(|filter| filter.parent == parent).cloned().collect();
         let shown = tc::show_filters(&filters, &on(Object::Filter), &flags);
         let _ = write!(text, "# dev {name} parent {parent}\n{shown}");
     }

@@ -1,5 +1,6 @@
-//! Losses from captures: what was sent on one side is looked for on the other. Our own packets are known by their numbers; others by what
-//! does not change on the way: the identification of IPv4, ports, length, and the front of what they carry.
+//! Losses from captures: what was sent on one side is looked for on the other. Our own packets are known by
+//! their numbers; others by what does not change on the way: the identification of IPv4, ports, length, and
+//! the front of what they carry.
 
 use crate::error::{Context, Error, Result, invalid};
 use std::collections::{BTreeMap, VecDeque};
@@ -84,7 +85,9 @@ pub fn captured(captures: &Captures<'_>, say: &dyn Fn(&str)) -> Result<Lost> {
         }
         (None, far) => {
             let Some(sent) = captures.count else {
-                return invalid("how many were sent? Say it with -c, or show a capture of that side with --sent");
+                return invalid(
+                    "how many were sent? Say it with -c, or show a capture of that side with --sent",
+                );
             };
             Way::counted("sent to received", sent.into(), far.count())
         }
@@ -130,7 +133,8 @@ fn said(path: &Path, port: Option<u16>, say: &dyn Fn(&str)) -> Result<Said> {
     Ok(Said::Packets(seen))
 }
 
-/// Counts the packets that `tcpdump -nn` printed: `12:00:00.000001 IP 192.0.2.1.2013 > 192.0.2.2.8787: UDP, length 0`.
+/// Counts the packets that `tcpdump -nn` printed: `12:00:00.000001 IP 192.0.2.1.2013 > 192.0.2.2.8787: UDP,
+/// length 0`.
 fn lines(text: &str, port: Option<u16>) -> Option<Said> {
     let is_packet = |line: &&str| line.contains(" IP ") || line.contains(" IP6 ") || line.starts_with("IP");
     let to = |line: &str| -> Option<u16> {
@@ -170,7 +174,8 @@ impl Seen {
 fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Result<Way> {
     if near.is_empty() {
         return invalid(
-            "nothing in the capture of what was sent has ports; is it the right file, and the right --filter-port?",
+            "nothing in the capture of what was sent has ports; is it the right file, and the right \
+            --filter-port?",
         );
     }
     let mut course = matched(&near, &far);
@@ -182,20 +187,26 @@ fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Res
         course = matched(&near, &far);
         if course.arrived() > 0 {
             notes.push(
-                "source ports were changed on the way (translated addresses), so packets were matched without them"
+                "source ports were changed on the way (translated addresses), so packets were matched \
+                without them"
                     .to_owned(),
             );
         }
     }
-    let strangers =
-        far.len() as u64 - course.arrived() - course.journeys.iter().map(|j| u64::from(j.copies)).sum::<u64>();
+    let strangers = far.len() as u64
+        - course.arrived()
+        - course.journeys.iter().map(|j| u64::from(j.copies)).sum::<u64>();
     if strangers > 0 {
-        notes.push(format!("{strangers} packets came that were not sent in the other capture: it began later or ended earlier, or they are others' (see --filter-port)"));
+        notes.push(format!(
+            "{strangers} packets came that were not sent in the other capture: it began \
+        later or ended earlier, or they are others' (see --filter-port)"
+        ));
     }
     Ok(Way::of("sent to received", &course))
 }
 
-/// Each packet that came belongs to the first of its kind that is not found yet; one more of a kind than were sent is a copy.
+/// Each packet that came belongs to the first of its kind that is not found yet; one more of a kind than were
+/// sent is a copy.
 fn matched(near: &[Seen], far: &[Seen]) -> Course {
     let mut journeys: Vec<Journey> =
         near.iter().map(|seen| Journey { sent: Some(seen.at), ..Journey::default() }).collect();
@@ -240,7 +251,8 @@ fn ours(far: &[Seen], count: Option<u32>, notes: &mut Vec<String>) -> Way {
     let highest = numbers().map(|(number, _)| number + 1).max().unwrap_or(0).min(1_000_000);
     let sent = count.unwrap_or_else(|| {
         notes.push(format!(
-            "how many were sent is taken from the last that came; say it with -c (as sent: {USUAL_COUNT} if nothing was said)"
+            "how many were sent is taken from the last that came; say it with -c (as sent: {USUAL_COUNT} if \
+            nothing was said)"
         ));
         highest
     });
@@ -263,7 +275,8 @@ mod tests {
     use super::*;
 
     fn seen(identification: u16, source: u16) -> Seen {
-        let key = Key { protocol: 17, ports: (Some(source), 8787), identification, length: 28, front: vec![] };
+        let key =
+            Key { protocol: 17, ports: (Some(source), 8787), identification, length: 28, front: vec![] };
         Seen { at: identification.into(), key, ours: None }
     }
 

@@ -15,8 +15,8 @@ use tidegate_measure::lost::{Lost, Way};
 use tidegate_measure::stream::{Exchange, Outcome, Path as _, Stream};
 use tidegate_prober::{Far, Target};
 
-/// Sends the same packets to a server of ours and has it send them, and tells what was lost. `stop` ends it early, with
-/// what is known by then; `again` is the command line that measures again, for the document.
+/// Sends the same packets to a server of ours and has it send them, and tells what was lost. `stop` ends it
+/// early, with what is known by then; `again` is the command line that measures again, for the document.
 ///
 /// # Errors
 /// The server is not there, or refuses.
@@ -43,7 +43,11 @@ fn told(mut lost: Lost, outcome: &Outcome, host: &str) -> Lost {
             ));
             // Up to the last that came, those missing are known to be.
             let mut until = outcome.down.clone();
-            let end = until.journeys.iter().rposition(|journey| journey.arrived.is_some()).map_or(0, |last| last + 1);
+            let end = until
+                .journeys
+                .iter()
+                .rposition(|journey| journey.arrived.is_some())
+                .map_or(0, |last| last + 1);
             until.journeys.truncate(end);
             until.journeys.iter_mut().for_each(|journey| journey.sent = journey.sent.or(Some(0)));
             lost.ways = vec![Way::of(&format!("{host} to here, until then"), &until)];

@@ -54,7 +54,11 @@ pub(crate) fn carry(
     let length_ns = load.length.as_nanos() as u64;
     let (outcome, flows, flood) = std::thread::scope(|scope| {
         let flood = load.flood.map(|rate| scope.spawn(move || flood(target, rate, length_ns)));
-        let ways = load.up.iter().map(|dscp| (Way::Up, *dscp)).chain(load.down.iter().map(|dscp| (Way::Down, *dscp)));
+        let ways = load
+            .up
+            .iter()
+            .map(|dscp| (Way::Up, *dscp))
+            .chain(load.down.iter().map(|dscp| (Way::Down, *dscp)));
         let flows: Vec<_> = ways
             .zip(0..)
             .map(|((way, dscp), number)| {
@@ -71,10 +75,13 @@ pub(crate) fn carry(
         let outcome = far.carry_out(&exchange);
         over.store(true, Ordering::Relaxed);
         let panicked = |_| Err(Error::Wrong("one of our threads failed".to_owned()));
-        let flows: Vec<_> =
-            flows.into_iter().map(|(way, dscp, flow)| (way, dscp, flow.join().unwrap_or_else(panicked))).collect();
-        let flood = flood
-            .map(|flood| flood.join().unwrap_or_else(|_| Err(Error::Wrong("one of our threads failed".to_owned()))));
+        let flows: Vec<_> = flows
+            .into_iter()
+            .map(|(way, dscp, flow)| (way, dscp, flow.join().unwrap_or_else(panicked)))
+            .collect();
+        let flood = flood.map(|flood| {
+            flood.join().unwrap_or_else(|_| Err(Error::Wrong("one of our threads failed".to_owned())))
+        });
         (outcome, flows, flood)
     });
     let icmp = pinger.map(Pinger::end);
@@ -95,7 +102,8 @@ fn flood(target: &Target, rate: f64, length_ns: u64) -> Result<Outcome, Error> {
     far.carry_out(&Exchange { up, down: Stream::default() })
 }
 
-/// Probes of several kinds in one stream, each at its own pace, spread so that no two fall together; and of each phase whose it is.
+/// Probes of several kinds in one stream, each at its own pace, spread so that no two fall together; and of
+/// each phase whose it is.
 pub(crate) fn interleaved(probes: &[ProbePlan], length: Duration) -> (Stream, Vec<usize>) {
     let end = length.as_nanos() as u64;
     let mut dues: Vec<(u64, usize)> = Vec::new();
@@ -120,8 +128,12 @@ mod tests {
 
     #[test]
     fn probes_keep_their_pace_beside_each_other() {
-        let probe =
-            |every, dscp| ProbePlan { every: Duration::from_millis(every), dscp, payload: 64, ..ProbePlan::default() };
+        let probe = |every, dscp| ProbePlan {
+            every: Duration::from_millis(every),
+            dscp,
+            payload: 64,
+            ..ProbePlan::default()
+        };
         let (stream, whose) = interleaved(&[probe(20, 46), probe(50, 0)], Duration::from_millis(100));
         let dues: Vec<(u64, u8)> = stream.dues().map(|due| (due.at_ns / 1_000_000, due.dscp)).collect();
         assert_eq!(dues, [(0, 46), (20, 46), (25, 0), (40, 46), (60, 46), (75, 0), (80, 46)]);

@@ -1,7 +1,7 @@
 //! From what came of the loads to the document that tables, pages, comparisons and flent's files are made of.
 //!
-//! All exchanges of a session are read together: the far clock's offset and pace are the same throughout, and what an idle path takes is
-//! what shows them best.
+//! All exchanges of a session are read together: the far clock's offset and pace are the same throughout, and
+//! what an idle path takes is what shows them best.
 
 use super::carry::{LEAD, Load, STEP_NS};
 use super::plan::{LoadPlan, ProbePlan};
@@ -64,7 +64,8 @@ fn known(outcome: &Outcome) -> Outcome {
 fn join(all: &mut Course, more: &Course) {
     let before = all.arrived() as u32;
     all.stream.phases.extend_from_slice(&more.stream.phases);
-    all.journeys.extend(more.journeys.iter().map(|journey| Journey { rank: journey.rank + before, ..*journey }));
+    all.journeys
+        .extend(more.journeys.iter().map(|journey| Journey { rank: journey.rank + before, ..*journey }));
 }
 
 /// The runs, in the order in which they were done.
@@ -137,7 +138,8 @@ impl Asked<'_> {
         // A call is what goes one way; of all else people ask how long it takes there and back.
         if !self.probe.id.starts_with("voip") {
             let both: Vec<(&Sent, &Sent)> = up.iter().zip(&down).collect();
-            let answer = |((sent, there), (_, back)): &(&Sent, &Sent)| (*sent, there.zip(*back).map(|(a, b)| a + b));
+            let answer =
+                |((sent, there), (_, back)): &(&Sent, &Sent)| (*sent, there.zip(*back).map(|(a, b)| a + b));
             let round = Probe {
                 id: self.probe.id.clone(),
                 title: self.probe.title.clone(),
@@ -170,7 +172,8 @@ impl Asked<'_> {
     fn way(&self, way: Way) -> Vec<Sent> {
         let (course, took) = self.course(way);
         let began = self.load.began;
-        let own = course.journeys.iter().zip(took).zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
+        let own =
+            course.journeys.iter().zip(took).zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
         let dues = course.stream.dues().zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
         let first = self.outcome.up.journeys.iter().find_map(|journey| journey.sent).unwrap_or(began);
         let sent = own.zip(dues).filter_map(|(((journey, took), _), (due, _))| {
@@ -255,7 +258,13 @@ fn icmp(load: &Load, server: &str) -> Option<Probe> {
 }
 
 /// A flow; one that never began is there with nothing carried.
-fn transfer(began: u64, flow: (Way, u8, u32), carried: Option<&Carried>, window: (u64, u64), server: &str) -> Transfer {
+fn transfer(
+    began: u64,
+    flow: (Way, u8, u32),
+    carried: Option<&Carried>,
+    window: (u64, u64),
+    server: &str,
+) -> Transfer {
     let (way, dscp, number) = flow;
     let (word, from, to) = match way {
         Way::Up => ("upload", HERE, server),
@@ -267,7 +276,8 @@ fn transfer(began: u64, flow: (Way, u8, u32), carried: Option<&Carried>, window:
     let end = carried.bytes.last().map_or(0, |(at, _)| since(*at));
     let steps = end.div_ceil(STEP_NS);
     let edge = |at: u64| carried_by(&carried.bytes, began + at);
-    let series: Vec<u64> = (0..steps).map(|n| edge((n + 1) * STEP_NS).saturating_sub(edge(n * STEP_NS))).collect();
+    let series: Vec<u64> =
+        (0..steps).map(|n| edge((n + 1) * STEP_NS).saturating_sub(edge(n * STEP_NS))).collect();
     // At the end of each step what was said last.
     let said = |n: u64| carried.samples.iter().rev().find(|sample| since(sample.at_ns) <= (n + 1) * STEP_NS);
     let samples: Vec<_> = (0..steps).map(|n| said(n).copied().unwrap_or_default()).collect();
@@ -296,7 +306,8 @@ fn carried_by(bytes: &[(u64, u64)], at: u64) -> u64 {
     let after = bytes.partition_point(|(read, _)| *read <= at);
     match (after.checked_sub(1).map(|before| bytes[before]), bytes.get(after)) {
         (Some((from, had)), Some((to, has))) => {
-            let part = u128::from(has.saturating_sub(had)) * u128::from(at - from) / u128::from((to - from).max(1));
+            let part =
+                u128::from(has.saturating_sub(had)) * u128::from(at - from) / u128::from((to - from).max(1));
             had + part as u64
         }
         (Some((_, had)), None) => had,
@@ -318,7 +329,11 @@ fn flooded(load: &Load, window: (u64, u64), server: &str) -> Option<Transfer> {
         to: server.to_owned(),
         began: window.0,
         // What comes after its end was still waiting then.
-        bytes: series.iter().skip((window.0 / STEP_NS) as usize).take(((window.1 - window.0) / STEP_NS) as usize).sum(),
+        bytes: series
+            .iter()
+            .skip((window.0 / STEP_NS) as usize)
+            .take(((window.1 - window.0) / STEP_NS) as usize)
+            .sum(),
         lost: outcome.up.sent() - outcome.up.arrived(),
         series,
         ..Transfer::default()

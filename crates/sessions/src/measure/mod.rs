@@ -128,8 +128,11 @@ fn experiment(options: &Measurement, far: &Far, done: &[Done<'_>], began_ns: u64
     let mut runs = document::runs(done, &ways, &options.name, &server);
     let place = |name: &str| plan.loads.iter().position(|load| load.name == name);
     runs.sort_by_key(|run| (place(&run.load), run.repeat));
-    let load =
-        |load: &plan::LoadPlan| Load { name: load.name.clone(), title: load.title.clone(), test: load.test.clone() };
+    let load = |load: &plan::LoadPlan| Load {
+        name: load.name.clone(),
+        title: load.title.clone(),
+        test: load.test.clone(),
+    };
     let node = |name: &str| Node { name: name.to_owned(), kind: "host".to_owned(), devices: Vec::new() };
     Experiment {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -141,7 +144,11 @@ fn experiment(options: &Measurement, far: &Far, done: &[Done<'_>], began_ns: u64
         began_ns: Some(began_ns),
         nodes: vec![node(HERE), node(&server)],
         links: vec![Cable { name: "path".to_owned(), from: HERE.to_owned(), to: server, ..Cable::default() }],
-        policies: vec![Policy { name: options.name.clone(), title: options.name.clone(), commands: Vec::new() }],
+        policies: vec![Policy {
+            name: options.name.clone(),
+            title: options.name.clone(),
+            commands: Vec::new(),
+        }],
         loads: plan.loads.iter().map(load).collect(),
         notes: notes(far, done, &ways, &runs),
         runs,
@@ -150,24 +157,36 @@ fn experiment(options: &Measurement, far: &Far, done: &[Done<'_>], began_ns: u64
 }
 
 /// What the reader should know.
-fn notes(far: &Far, done: &[Done<'_>], ways: &Ways, runs: &[tidegate_measure::experiment::Run]) -> Vec<String> {
+fn notes(
+    far: &Far,
+    done: &[Done<'_>],
+    ways: &Ways,
+    runs: &[tidegate_measure::experiment::Run],
+) -> Vec<String> {
     let mut notes = vec![
-        "delays one way are counted so that the least is the same both ways: nobody can know better whose clocks do not agree; round trips, \
-         and how delays change, need no such assumption"
+        "delays one way are counted so that the least is the same both ways: nobody can know better whose \
+        clocks do not agree; round trips, and how delays change, need no such assumption"
             .to_owned(),
     ];
     let cuts = done.iter().filter_map(|one| one.load.outcome.cut.as_ref().map(|why| (one.plan, why)));
     notes.extend(cuts.map(|(plan, why)| {
-        format!("partial: {} ended early, {why}; what became of packets upwards then is not known", plan.title)
+        format!(
+            "partial: {} ended early, {why}; what became of packets upwards then is not known",
+            plan.title
+        )
     }));
     // What is cut was told above.
     notes.extend(ways.reading.doubts.iter().filter(|doubt| !doubt.starts_with("only part")).cloned());
     notes.extend(far.doubts());
     if done.iter().any(|one| one.plan.icmp && one.load.icmp.is_none()) {
-        notes.push("no echo requests beside: this user may not send any (sysctl net.ipv4.ping_group_range)".to_owned());
+        notes.push(
+            "no echo requests beside: this user may not send any (sysctl net.ipv4.ping_group_range)"
+                .to_owned(),
+        );
     }
-    let late =
-        |run: &&tidegate_measure::experiment::Run| run.events.iter().any(|event| event.what.contains(" ended: "));
+    let late = |run: &&tidegate_measure::experiment::Run| {
+        run.events.iter().any(|event| event.what.contains(" ended: "))
+    };
     for run in runs.iter().filter(late) {
         for event in &run.events {
             notes.push(format!("{}: {}", run.load, event.what));

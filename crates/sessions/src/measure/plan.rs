@@ -77,8 +77,8 @@ const CALL_EVERY: Duration = Duration::from_millis(20);
 const SHORT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(30);
 /// The tests, for messages.
-pub const TESTS: &str =
-    "rrul, rrul_be, tcp_up, tcp_down, tcp_Nup, tcp_Ndown, tcp_nup, tcp_ndown, bidirectional, voip, udp_flood, ping";
+pub const TESTS: &str = "rrul, rrul_be, tcp_up, tcp_down, tcp_Nup, tcp_Ndown, tcp_nup, tcp_ndown, \
+bidirectional, voip, udp_flood, ping";
 
 /// The plan of a test; without a name: idle, uploads, downloads, both.
 ///
@@ -115,7 +115,12 @@ pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
             idle,
             loaded("up", format!("{streams} uploads"), best(streams), vec![]),
             loaded("down", format!("{streams} downloads"), vec![], best(streams)),
-            loaded("both", format!("{streams} uploads and {streams} downloads"), best(streams), best(streams)),
+            loaded(
+                "both",
+                format!("{streams} uploads and {streams} downloads"),
+                best(streams),
+                best(streams),
+            ),
         ];
         return Ok(Plan { title: "idle, uploads, downloads, both".to_owned(), loads });
     };
@@ -130,11 +135,16 @@ pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
         },
         "tcp_up" | "tcp_upload" => loaded("tcp_1up", "one upload".into(), best(1), vec![]),
         "tcp_down" | "tcp_download" => loaded("tcp_1down", "one download".into(), vec![], best(1)),
-        "bidirectional" | "tcp_bidirectional" => loaded("bidirectional", "one flow each way".into(), best(1), best(1)),
+        "bidirectional" | "tcp_bidirectional" => {
+            loaded("bidirectional", "one flow each way".into(), best(1), best(1))
+        }
         "voip" => LoadPlan { probes: call(wishes), ..loaded(name, "a call".into(), vec![], vec![]) },
         "udp_flood" => {
             let rate = tidegate_measure::numbers::rate(wishes.flood);
-            LoadPlan { flood: Some(wishes.flood), ..loaded(name, format!("UDP upwards, {rate}"), vec![], vec![]) }
+            LoadPlan {
+                flood: Some(wishes.flood),
+                ..loaded(name, format!("UDP upwards, {rate}"), vec![], vec![])
+            }
         }
         "ping" => loaded(name, "nothing but probes".into(), vec![], vec![]),
         _ => {
@@ -182,21 +192,32 @@ fn flents(name: &str) -> &str {
 
 /// The probes of a test, or with other marks beside each other.
 fn probes(wishes: &Wishes, usual: &[(&str, u8)]) -> Vec<ProbePlan> {
-    let probe =
-        |id: String, title: String, dscp: u8| ProbePlan { id, title, dscp, payload: PROBE, every: wishes.every };
+    let probe = |id: String, title: String, dscp: u8| ProbePlan {
+        id,
+        title,
+        dscp,
+        payload: PROBE,
+        every: wishes.every,
+    };
     if wishes.marks.is_empty() {
         let title = |id: &str| id.to_uppercase().replace('-', " ");
         return usual.iter().map(|(id, dscp)| probe((*id).to_owned(), title(id), *dscp)).collect();
     }
-    let marked =
-        |(name, dscp): &(String, u8)| probe(format!("udp-{}", name.to_lowercase()), format!("UDP {name}"), *dscp);
+    let marked = |(name, dscp): &(String, u8)| {
+        probe(format!("udp-{}", name.to_lowercase()), format!("UDP {name}"), *dscp)
+    };
     wishes.marks.iter().map(marked).collect()
 }
 
 /// A call, and what an answer takes meanwhile.
 fn call(wishes: &Wishes) -> Vec<ProbePlan> {
-    let call =
-        ProbePlan { id: "voip".to_owned(), title: "call".to_owned(), dscp: 46, payload: CALL, every: CALL_EVERY };
+    let call = ProbePlan {
+        id: "voip".to_owned(),
+        title: "call".to_owned(),
+        dscp: 46,
+        payload: CALL,
+        every: CALL_EVERY,
+    };
     std::iter::once(call).chain(probes(wishes, &[("udp", 0)])).collect()
 }
 

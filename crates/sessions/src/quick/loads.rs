@@ -11,7 +11,8 @@ use tidegate_probe_wire::{FlowPlan, Way};
 use tidegate_prober::load::{self, Page};
 use tidegate_prober::{Family, Far, Flow};
 
-/// TCP connections at once: so many that a buffer fills within seconds, as with a page or an upload of many files.
+/// TCP connections at once: so many that a buffer fills within seconds, as with a page or an upload of many
+/// files.
 const CONNECTIONS: u32 = 8;
 /// Rates are of IP packets: TCP's payload with the heads of full packets (1,500 bytes, 52 of them heads).
 const WITH_HEADS: f64 = 1500.0 / 1448.0;
@@ -87,8 +88,14 @@ impl Stage<'_> {
         let bits = load.meter.rate(window.0, window.1);
         let how = if full { "the slower way decides the rate" } else { "the line was not full by then" };
         let by = format!("echo requests of 1,400 bytes, there and back; {how}");
-        let phase =
-            Phase { load: Load::Both, window, by, up_bits: Some(bits), down_bits: Some(bits), is_partly_full: !full };
+        let phase = Phase {
+            load: Load::Both,
+            window,
+            by,
+            up_bits: Some(bits),
+            down_bits: Some(bits),
+            is_partly_full: !full,
+        };
         Ok((phase, load.trouble()))
     }
 
@@ -131,9 +138,11 @@ impl Stage<'_> {
     /// What the way up took while its queue was kept.
     fn passed(&self, load: &load::Load, place: usize, usual: u64, window: (u64, u64)) -> Option<f64> {
         let places = self.watch.places();
-        let answered = places.get(place)?.asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
-        let known: Vec<(u64, u64)> =
-            answered.filter_map(|asked| Some((asked.sent_ns, asked.took_ns?.saturating_sub(usual)))).collect();
+        let answered =
+            places.get(place)?.asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
+        let known: Vec<(u64, u64)> = answered
+            .filter_map(|asked| Some((asked.sent_ns, asked.took_ns?.saturating_sub(usual))))
+            .collect();
         let (first, last) = (*known.first()?, *known.last()?);
         ramp::passed(load.meter.bytes(first.0, last.0), first, last)
     }
@@ -142,7 +151,12 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// The server has no address.
-    pub(super) fn downloads(&self, page: &Page, family: Family, length: u64) -> Result<(Phase, Option<String>)> {
+    pub(super) fn downloads(
+        &self,
+        page: &Page,
+        family: Family,
+        length: u64,
+    ) -> Result<(Phase, Option<String>)> {
         (self.tell)("the way down, by downloads");
         let begin = self.watch.now();
         let load = load::downloads(page, family, CONNECTIONS, self.watch.began)?;
@@ -153,7 +167,10 @@ impl Stage<'_> {
         let window = (from, self.watch.now());
         let bits = load.meter.rate(settled.min(window.1), window.1) * WITH_HEADS;
         let by = format!("{CONNECTIONS} downloads of http://{}{}", page.host, page.path);
-        Ok((Phase { load: Load::Down, window, by, down_bits: Some(bits), ..Phase::default() }, load.trouble()))
+        Ok((
+            Phase { load: Load::Down, window, by, down_bits: Some(bits), ..Phase::default() },
+            load.trouble(),
+        ))
     }
 
     /// One way, by TCP to or from a server of ours.
@@ -167,7 +184,10 @@ impl Stage<'_> {
         let carried: Vec<Result<f64, String>> = std::thread::scope(|scope| {
             let one = |_| scope.spawn(|| self.transfer(far.flow(), way, (length, settled, until)));
             let threads: Vec<_> = (0..CONNECTIONS).map(one).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("it broke off".into()))).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err("it broke off".into())))
+                .collect()
         });
         let bits = carried.iter().filter_map(|one| one.as_ref().ok()).sum::<f64>() * WITH_HEADS;
         let trouble = carried.iter().find_map(|one| one.as_ref().err().cloned());
@@ -178,7 +198,12 @@ impl Stage<'_> {
     }
 
     /// One transfer; what went through once it had settled, bits per second.
-    fn transfer(&self, flow: Flow, way: Way, (length, settle, until): (u64, u64, u64)) -> Result<f64, String> {
+    fn transfer(
+        &self,
+        flow: Flow,
+        way: Way,
+        (length, settle, until): (u64, u64, u64),
+    ) -> Result<f64, String> {
         let plan = FlowPlan { way, dscp: 0, control: String::new(), length_ns: length };
         let carried = flow.carry(&plan, STEP, || self.is_over(until)).map_err(|error| error.to_string())?;
         let (Some(first), Some(last)) = (carried.bytes.first(), carried.bytes.last()) else {
@@ -189,7 +214,8 @@ impl Stage<'_> {
     }
 }
 
-/// Where the way up is to be loaded to: the first place that answered later under load, if it is known how far away it is.
+/// Where the way up is to be loaded to: the first place that answered later under load, if it is known how
+/// far away it is.
 pub(super) fn behind_queue(quick: &tidegate_measure::quick::Quick, phase: usize) -> Option<(usize, u8)> {
     let place = quick.behind_most(phase)?;
     let grown = quick.growth(place, phase)? >= NOTHING;

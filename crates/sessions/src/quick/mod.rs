@@ -38,8 +38,8 @@ enum Reflector {
 
 /// What is asked for.
 pub struct QuickOptions<'q> {
-    /// Hosts with `tidegate serve`, pages (`http://HOST/FILE`), or hosts that answer pings; the first is asked all the
-    /// time.
+    /// Hosts with `tidegate serve`, pages (`http://HOST/FILE`), or hosts that answer pings; the first is
+    /// asked all the time.
     pub reflectors: &'q [String],
     /// How a reflector of a name is reached, if it has `tidegate serve`.
     pub target: &'q dyn Fn(&str) -> Result<Target>,
@@ -57,8 +57,8 @@ pub struct QuickOptions<'q> {
     pub tell: &'q (dyn Fn(&str) + Sync),
     /// The flag that ends it early when it is set; asked for once it is known who the reflectors are.
     pub stop: fn() -> &'static AtomicBool,
-    /// Hears before the simulator tries the policy that would fix the line how many runs that takes, and how many
-    /// seconds of link time.
+    /// Hears before the simulator tries the policy that would fix the line how many runs that takes, and how
+    /// many seconds of link time.
     pub simulating: &'q (dyn Fn(usize, u64) + Sync),
     /// Hears how many more of these seconds are done.
     pub simulated: &'q (dyn Fn(u64) + Sync),
@@ -106,14 +106,16 @@ fn reflectors(options: &QuickOptions<'_>, notes: &mut Vec<String>) -> Result<Vec
         let target: Target = (options.target)(name)?;
         match Far::connect(&target) {
             Ok(far) => all.push(Reflector::Server(Box::new(far))),
-            Err(error) if target.token.is_some() => return Err(error).context(format!("{name}, as a server of ours")),
+            Err(error) if target.token.is_some() => {
+                return Err(error).context(format!("{name}, as a server of ours"));
+            }
             Err(_) => all.push(Reflector::Host),
         }
     }
     if all.iter().all(|one| matches!(one, Reflector::Host)) {
         notes.push(
-            "neither a host with `tidegate serve` nor a page was named: echo requests fill both ways at once, and the \
-             slower way decides their rate"
+            "neither a host with `tidegate serve` nor a page was named: echo requests fill both ways at \
+            once, and the slower way decides their rate"
                 .into(),
         );
     }
@@ -128,15 +130,18 @@ fn carry_out(
     quick: &mut Quick,
 ) -> Result<()> {
     let part = |share: f64| (time as f64 * share) as u64;
-    let server = reflectors.iter().find_map(|one| if let Reflector::Server(far) = one { Some(far) } else { None });
-    let page = reflectors.iter().find_map(|one| if let Reflector::Page(page) = one { Some(page) } else { None });
+    let server =
+        reflectors.iter().find_map(|one| if let Reflector::Server(far) = one { Some(far) } else { None });
+    let page =
+        reflectors.iter().find_map(|one| if let Reflector::Page(page) = one { Some(page) } else { None });
     let loaded = 1.0 - IDLE - BESIDES;
     quick.phases.push(stage.idle(part(IDLE)));
     quick.places = stage.watch.places();
     if quick.farthest().is_none() {
         let who = quick.places.last().map_or("nobody", |place| &place.name);
         quick.partial = Some(format!(
-            "{who} answered no pings (it may be down, out of reach, or throw them away), so nothing was loaded"
+            "{who} answered no pings (it may be down, out of reach, or throw them away), so nothing was \
+            loaded"
         ));
         return Ok(());
     }
@@ -192,8 +197,9 @@ fn note(quick: &mut Quick, watch: &Watch, stop: &AtomicBool) {
     }
     if quick.remedy.is_some() {
         quick.notes.push(
-            "the policy belongs on the machine that leads to the modem: `tidegate try` shows more of it, `tidegate apply --confirm 60` puts it \
-             there, `tidegate calibrate` and `tidegate overhead` make its rates exact"
+            "the policy belongs on the machine that leads to the modem: `tidegate try` shows more of it, \
+            `tidegate apply --confirm 60` puts it there, `tidegate calibrate` and `tidegate overhead` make \
+            its rates exact"
                 .into(),
         );
     }

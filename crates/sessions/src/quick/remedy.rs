@@ -10,8 +10,8 @@ use tidegate_scenario::shell::tc_rate;
 /// Transfers at once, in the simulator.
 const FLOWS: usize = 4;
 
-/// What would fix the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be tried is
-/// noted.
+/// What would fix the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be
+/// tried is noted.
 pub(super) fn of(quick: &mut Quick, dev: &str, watch: &ExperimentWatch<'_>) -> Option<Remedy> {
     if quick.grade()? < Grade::B {
         return None;
@@ -47,8 +47,8 @@ fn short(dev: &str, up: Rate, down: Option<Rate>) -> Option<String> {
             let least = least.map_or_else(String::new, |rate| format!(" (at least {})", written(rate)));
             let _ = writeln!(
                 text,
-                "# down = \"…\"{least}: not measured; `tidegate quick http://HOST/FILE` or a host with `tidegate serve` \
-                 tells it"
+                "# down = \"…\"{least}: not measured; `tidegate quick http://HOST/FILE` or a host with \
+                `tidegate serve` tells it"
             );
         }
     }
@@ -63,7 +63,12 @@ fn rounded(bits: f64) -> u64 {
 }
 
 /// The line with these figures, without and with the policy, in the simulator.
-fn predicted(quick: &Quick, up: f64, down: Option<f64>, watch: &ExperimentWatch<'_>) -> Result<Vec<Predicted>> {
+fn predicted(
+    quick: &Quick,
+    up: f64,
+    down: Option<f64>,
+    watch: &ExperimentWatch<'_>,
+) -> Result<Vec<Predicted>> {
     let far = quick.farthest().unwrap_or_default();
     let full = |load: Load, bits: f64| quick.buffer(load).map(|bytes| bytes as f64 * 8.0 / bits);
     let line = Line {
@@ -82,7 +87,11 @@ fn predicted(quick: &Quick, up: f64, down: Option<f64>, watch: &ExperimentWatch<
     let traffic: Vec<Traffic> = loads.iter().map(traffic).collect();
     let said = predict(&line, TriedPolicy::Short(&policy), "eth0", &traffic, watch)?;
     let ns = |(median, high): (f64, f64)| ((median * 1e9) as u64, (high * 1e9) as u64);
-    let one = |(load, said): (&Load, Said)| Predicted { load: *load, without: ns(said.without), with: ns(said.with) };
+    let one = |(load, said): (&Load, Said)| Predicted {
+        load: *load,
+        without: ns(said.without),
+        with: ns(said.with),
+    };
     Ok(loads.iter().zip(said).map(one).collect())
 }
 
@@ -92,13 +101,18 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_a_comment() {
-        let lines = |up, down| short("eth0", up, down).map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+        let lines = |up, down| {
+            short("eth0", up, down).map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        };
         let known = lines(Rate::Full(4.91e6), Some(Rate::Full(19.8e6))).expect("a policy");
         assert_eq!(known[1..3], ["up = \"4910kbit\"", "down = \"19800kbit\""]);
         let pings = lines(Rate::AtLeast(4.91e6), Some(Rate::AtLeast(4.91e6))).expect("a policy");
         assert!(pings[1].starts_with("up = \"4910kbit\" # the slower of both ways"), "{pings:?}");
         assert!(pings[2].starts_with("# down = \"…\" (at least 4910kbit): not measured"), "{pings:?}");
-        assert!(lines(Rate::Full(4e6), None).is_some_and(|lines| lines[2].starts_with("# down = \"…\": not measured")));
+        assert!(
+            lines(Rate::Full(4e6), None)
+                .is_some_and(|lines| lines[2].starts_with("# down = \"…\": not measured"))
+        );
         assert_eq!(lines(Rate::Full(300.0), None), None);
     }
 

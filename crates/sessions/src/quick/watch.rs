@@ -37,7 +37,9 @@ impl Watch {
         let found = hops::find(far, Way::Icmp, HOPS).context(format!("looking for the way to {name}"))?;
         let mut plans: Vec<(Plan, String, Option<u8>)> = Vec::new();
         for hop in found.iter().filter(|hop| !hop.is_host) {
-            let (Some(plan), Some(address)) = (hops::watch(hop, far, Way::Icmp, OFTEN), hop.address) else { continue };
+            let (Some(plan), Some(address)) = (hops::watch(hop, far, Way::Icmp, OFTEN), hop.address) else {
+                continue;
+            };
             // A router that may be asked once a second says too little in half a minute.
             if plan.interval == OFTEN {
                 plans.push((plan, format!("hop {} ({address})", hop.distance), Some(hop.distance)));

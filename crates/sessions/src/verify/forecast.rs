@@ -27,12 +27,13 @@ pub fn forecast(
     };
     let before: Vec<&Run> = experiment.runs.iter().filter(|run| run.policy == NAMES[0]).collect();
     let probe = before.iter().flat_map(|run| &run.probes).find(|probe| !probe.there.is_empty());
-    let probe =
-        probe.map(|probe| probe.id.clone()).ok_or_else(|| Error::Invalid("no round trips were measured".into()))?;
+    let probe = probe
+        .map(|probe| probe.id.clone())
+        .ok_or_else(|| Error::Invalid("no round trips were measured".into()))?;
     let mut all = Vec::new();
     for (load, up, down) in measurement.flows() {
-        let line =
-            line(&before, load, &probe).ok_or_else(|| Error::Invalid("the line's rates are not known".into()))?;
+        let line = line(&before, load, &probe)
+            .ok_or_else(|| Error::Invalid("the line's rates are not known".into()))?;
         let traffic = Traffic { name: load.to_owned(), up, down };
         let said = predict(&line, TriedPolicy::File(policy), device, &[traffic], watch)?;
         for said in said {
@@ -56,7 +57,8 @@ fn line(before: &[&Run], load: &str, probe: &str) -> Option<Line> {
         let found = loaded.filter_map(|run| Some(figure(run, name, run.window).ok()?.number));
         Spread::new(found.collect(), "").map(|spread| spread.median)
     };
-    let least = before.iter().filter_map(|run| Some(figure(run, &format!("{probe}.min"), run.window).ok()?.number));
+    let least =
+        before.iter().filter_map(|run| Some(figure(run, &format!("{probe}.min"), run.window).ok()?.number));
     let round_trip = least.min_by(f64::total_cmp)?;
     let way = |rate: &str, delay: &str| {
         let full = middle(&format!("{probe}.{delay}")).map(|delay| (delay - round_trip / 2.0).max(0.0));

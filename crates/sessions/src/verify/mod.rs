@@ -32,9 +32,9 @@ pub struct Turns {
 
 /// All turns; what was done before it broke off is the result, unless that is nothing.
 ///
-/// The policy is put on and taken away by this executable, as `apply --json --confirm SECONDS …` and `revert --json …`,
-/// or by the options' commands; at the end, and if this is dropped on the way, it is taken away. `say` is told if that
-/// fails then.
+/// The policy is put on and taken away by this executable, as `apply --json --confirm SECONDS …` and `revert
+/// --json …`, or by the options' commands; at the end, and if this is dropped on the way, it is taken away.
+/// `say` is told if that fails then.
 ///
 /// # Errors
 /// Nothing was measured, or the policy cannot be taken away.
@@ -65,7 +65,8 @@ pub fn turns(
     switch.turn(false)?;
     let mut experiment = whole.unwrap_or_default();
     experiment.scenario = "verify".into();
-    experiment.title = format!("{}, {} without and with {}", measurement.target.host, options.test, named(options));
+    experiment.title =
+        format!("{}, {} without and with {}", measurement.target.host, options.test, named(options));
     experiment.again = measurement.again.clone();
     experiment.notes.extend(trouble.iter().map(|why| format!("partial: {}", chain(why))));
     experiment.notes.dedup();

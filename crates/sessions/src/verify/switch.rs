@@ -64,7 +64,8 @@ impl<'s> Switch<'s> {
                 if told["changed"] == false {
                     self.is_on = false;
                     return invalid(
-                        "this policy stands already, so there is nothing to compare it with: take it away first (`tidegate revert`)",
+                        "this policy stands already, so there is nothing to compare it with: take it away \
+                        first (`tidegate revert`)",
                     );
                 }
                 *device = name(&told);
@@ -112,7 +113,8 @@ fn name(told: &Value) -> Option<String> {
 
 /// Another command of this program; what it said.
 fn ours(program: &PathBuf, words: &[String]) -> Result<Value> {
-    let done = Command::new(program).args(words).stdin(Stdio::null()).output().context("this program's own file")?;
+    let done =
+        Command::new(program).args(words).stdin(Stdio::null()).output().context("this program's own file")?;
     let said = String::from_utf8_lossy(&done.stderr);
     if !done.status.success() {
         let said = said.trim().trim_start_matches("tidegate ");

@@ -18,7 +18,8 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
         Ok(parsed) => match parsed.command {
             IpCommand::Batch { force } => run_batch(shim, stdin.unwrap_or_default(), parsed.flags, force),
             command => {
-                let plain: Vec<String> = words.iter().skip_while(|word| word.starts_with('-')).cloned().collect();
+                let plain: Vec<String> =
+                    words.iter().skip_while(|word| word.starts_with('-')).cloned().collect();
                 one(shim, command, parsed.flags, if parsed.flags.family.is_some() { words } else { &plain })
             }
         },
@@ -88,10 +89,13 @@ fn one(shim: &mut ToolShim<'_>, command: IpCommand, flags: IpFlags, words: &[Str
     }
 }
 
-/// A link that is only there because somebody named it makes room for the one that is made by this name: it was not
-/// there after all.
+/// A link that is only there because somebody named it makes room for the one that is made by this name: it
+/// was not there after all.
 fn make_room(shim: &mut ToolShim<'_>, name: &str) {
-    if shim.machine.grows && shim.machine.host.assumed.remove(name) && shim.machine.gateway.device(name).is_some() {
+    if shim.machine.grows
+        && shim.machine.host.assumed.remove(name)
+        && shim.machine.gateway.device(name).is_some()
+    {
         let _ = shim.apply(Op::Link(LinkOp::Delete { name: name.to_owned() }));
     }
 }
@@ -118,7 +122,8 @@ fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
             link.master = Some(master.clone()).filter(|master| !master.is_empty());
         }
         if let Some(address) = &set.address {
-            let octets: Option<Vec<u8>> = address.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
+            let octets: Option<Vec<u8>> =
+                address.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
             let mac = octets.and_then(|octets| <[u8; 6]>::try_from(octets).ok());
             link.mac = mac.ok_or_else(|| Reply::error(1, format!("\"{address}\" is invalid lladdr.\n")))?;
             world::write(shim, &dev, "address", address);
@@ -149,7 +154,9 @@ fn delete(shim: &mut ToolShim<'_>, name: &str) -> Result<(), Reply> {
             let _ = shim.apply(Op::Link(LinkOp::Delete { name: peer }));
         }
         _ => {
-            for link in shim.machine.host.links.values_mut().filter(|link| link.master.as_deref() == Some(name)) {
+            for link in
+                shim.machine.host.links.values_mut().filter(|link| link.master.as_deref() == Some(name))
+            {
                 link.master = None;
             }
         }
@@ -209,7 +216,9 @@ pub(super) fn links(shim: &mut ToolShim<'_>, which: &Which) -> Vec<ShownLink> {
             qdisc: root.map_or("noqueue".to_owned(), |root| root.kind.name().to_owned()),
             mac: link.mac,
             master: link.master.clone(),
-            addresses: addresses.map(|(address, prefix)| ShownAddress { address: *address, prefix: *prefix }).collect(),
+            addresses: addresses
+                .map(|(address, prefix)| ShownAddress { address: *address, prefix: *prefix })
+                .collect(),
             sent: root.map_or((0, 0), |root| (root.stats.bytes, root.stats.packets)),
         });
     }
@@ -224,7 +233,8 @@ pub(super) fn links(shim: &mut ToolShim<'_>, which: &Which) -> Vec<ShownLink> {
 }
 
 fn loopback() -> ShownLink {
-    let address = |address: &str, prefix| address.parse().ok().map(|address| ShownAddress { address, prefix });
+    let address =
+        |address: &str, prefix| address.parse().ok().map(|address| ShownAddress { address, prefix });
     ShownLink {
         index: 1,
         name: "lo".into(),

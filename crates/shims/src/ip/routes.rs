@@ -50,7 +50,12 @@ pub(super) fn change(shim: &mut ToolShim<'_>, verb: RouteVerb, mut route: Route)
     }
 }
 
-pub(super) fn show(shim: &mut ToolShim<'_>, to: Option<(IpAddr, u8)>, dev: Option<&str>, flags: &IpFlags) -> Reply {
+pub(super) fn show(
+    shim: &mut ToolShim<'_>,
+    to: Option<(IpAddr, u8)>,
+    dev: Option<&str>,
+    flags: &IpFlags,
+) -> Reply {
     let ipv6 = flags.family == Some(true);
     let routes = shim.machine.host.all_routes(&shim.machine.gateway);
     let wanted = routes.into_iter().filter(|route| {
@@ -108,7 +113,8 @@ pub(super) fn tunnels(shim: &mut ToolShim<'_>, name: Option<&str>) -> Reply {
         LinkKind::Tunnel(tunnel) if name.is_none_or(|name| name == link) => Some((link, tunnel)),
         _ => None,
     }) {
-        let end = |address: IpAddr| if address.is_unspecified() { "any".to_owned() } else { address.to_string() };
+        let end =
+            |address: IpAddr| if address.is_unspecified() { "any".to_owned() } else { address.to_string() };
         let mode = match tunnel.mode {
             TunnelMode::Ipip => "ip/ip",
             TunnelMode::Sit => "ipv6/ip",
@@ -116,7 +122,11 @@ pub(super) fn tunnels(shim: &mut ToolShim<'_>, name: Option<&str>) -> Reply {
             TunnelMode::Ip6tnl => "any/ipv6",
         };
         let ttl = if tunnel.ttl == 0 { "inherit".to_owned() } else { tunnel.ttl.to_string() };
-        out.push_str(&format!("{link}: {mode} remote {} local {} ttl {ttl}\n", end(tunnel.remote), end(tunnel.local)));
+        out.push_str(&format!(
+            "{link}: {mode} remote {} local {} ttl {ttl}\n",
+            end(tunnel.remote),
+            end(tunnel.local)
+        ));
     }
     match name.filter(|_| out.is_empty()) {
         Some(name) => Reply::error(1, format!("get tunnel \"{name}\" failed: No such device\n")),

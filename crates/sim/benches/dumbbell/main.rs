@@ -1,8 +1,9 @@
 //! Simulated bottleneck packets per CPU-second on the reference dumbbell, alone and beside other simulators.
 //!
 //! `cargo bench -p tidegate-sim --bench dumbbell [-- MBIT [SECONDS]]`: every queue and number of flows.
-//! `cargo bench -p tidegate-sim --bench dumbbell -- --peers`: ns-3 and ns-2 (Debian: libns3-dev, ns2), in turns with tidegate.
-//! `cargo bench -p tidegate-sim --bench dumbbell -- --memory`: resident memory after 30 s and after 300 s.
+//! `cargo bench -p tidegate-sim --bench dumbbell -- --peers`: ns-3 and ns-2 (Debian: libns3-dev, ns2), in
+//! turns with tidegate. `cargo bench -p tidegate-sim --bench dumbbell -- --memory`: resident memory after 30
+//! s and after 300 s.
 
 // A benchmark is the one place here that looks at a clock and starts programs.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -12,7 +13,9 @@ mod peer;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Handle, Pool, Seeded, Span, Time};
 use tidegate_policy::{Op, QdiscOp, SharedBlocks, Verb};
-use tidegate_sim::{CongestionControl, Dumbbell, DumbbellSpec, Ecn, GatewayMachine, Limit, Machine, Net, dumbbell};
+use tidegate_sim::{
+    CongestionControl, Dumbbell, DumbbellSpec, Ecn, GatewayMachine, Limit, Machine, Net, dumbbell,
+};
 
 /// What stands before the bottleneck, and what the flows do.
 #[derive(Clone, Copy)]
@@ -50,7 +53,8 @@ fn net(case: Case, mbit: u64, flows: u32, end: Time) -> (Net<GatewayMachine>, Du
     let queue = if case.qdisc.is_none() { Some(Limit::Packets(1000)) } else { None };
     let bits_per_second = mbit * 1_000_000;
     let jitter = Span::micros(50);
-    let spec = DumbbellSpec { bits_per_second, flows, control: case.control, ecn: Ecn::Off, jitter, queue, end };
+    let spec =
+        DumbbellSpec { bits_per_second, flows, control: case.control, ecn: Ecn::Off, jitter, queue, end };
     let mut net = Net::new(engine(case.qdisc.unwrap_or("pfifo")), 1, Time(0));
     let dumbbell = dumbbell(&mut net, &spec);
     (net, dumbbell)
@@ -67,7 +71,8 @@ fn table(case: Case, mbit: u64, flows: u32, secs: u64) {
     let end = Time(0) + Span::secs(secs);
     let (mut net, d) = net(case, mbit, flows, end);
     let cost = run(&mut net, &d, end);
-    let rates: Vec<f64> = d.flows.iter().map(|&f| net.flow_stats(f).acked as f64 * 8.0 / 1e6 / secs as f64).collect();
+    let rates: Vec<f64> =
+        d.flows.iter().map(|&f| net.flow_stats(f).acked as f64 * 8.0 / 1e6 / secs as f64).collect();
     let total: f64 = rates.iter().sum();
     let late = net.echoes(d.ping).iter().filter(|echo| echo.sent.0 > 5_000_000_000);
     let mut trips: Vec<f64> = late.filter_map(|echo| echo.rtt).map(|rtt| rtt.0 as f64 / 1e6).collect();
@@ -75,8 +80,8 @@ fn table(case: Case, mbit: u64, flows: u32, secs: u64) {
     let mean = trips.iter().sum::<f64>() / trips.len().max(1) as f64;
     let p95 = trips.get(trips.len() * 95 / 100).copied().unwrap_or(f64::NAN);
     println!(
-        "{:16} {mbit:4} Mbit/s {flows:3} flows: TCP {total:7.3} Mbit/s, Jain {:.4}, ping {mean:7.1}/{p95:7.1} ms, \
-         drops {:5} | {:5.2} M packets/s, {:5.1} M events/s, {:.3} s",
+        "{:16} {mbit:4} Mbit/s {flows:3} flows: TCP {total:7.3} Mbit/s, Jain {:.4}, ping \
+        {mean:7.1}/{p95:7.1} ms, drops {:5} | {:5.2} M packets/s, {:5.1} M events/s, {:.3} s",
         case.name,
         tidegate_measure::jain(&rates),
         net.link_stats(d.bottleneck).dropped,
@@ -130,7 +135,10 @@ fn memory() {
         run(&mut net, &d, early);
         let before = resident();
         run(&mut net, &d, late);
-        println!("fq_codel, 100 Mbit/s, {flows} flows: {before} KiB after 30 s, {} KiB after 300 s", resident());
+        println!(
+            "fq_codel, 100 Mbit/s, {flows} flows: {before} KiB after 30 s, {} KiB after 300 s",
+            resident()
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! The same dumbbell in ns-3 and ns-2, in turns with tidegate: ratios of one run, so that a busy machine slows all alike.
+//! The same dumbbell in ns-3 and ns-2, in turns with tidegate: ratios of one run, so that a busy machine
+//! slows all alike.
 
 use crate::{CASES, Case, net, run};
 use std::path::PathBuf;
@@ -51,7 +52,8 @@ fn children_seconds() -> f64 {
 
 /// What ns-3 says of itself: bottleneck packets per CPU-second, setting up included.
 fn ns3(program: &PathBuf, flows: u32, secs: u64, queue: &str) -> Option<f64> {
-    let words = [format!("--n={flows}"), format!("--mbit={MBIT}"), format!("--dur={secs}"), format!("--q={queue}")];
+    let words =
+        [format!("--n={flows}"), format!("--mbit={MBIT}"), format!("--dur={secs}"), format!("--q={queue}")];
     let output = Command::new(program).args(words).arg("--perflow=0").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.split("btl_pkts_per_cpu_s=").nth(1)?.split_whitespace().next()?.parse().ok()
@@ -89,7 +91,8 @@ pub(crate) fn compare() {
         println!("ns-2 is left out: no program `ns` (Debian: apt-get install ns2)");
     }
     println!(
-        "| flows | ns-3, CUBIC, fq_codel | ns-2, Sack1, DropTail | tidegate, CUBIC, fq_codel | tidegate, Reno, pfifo | fq_codel / ns-3 | fq_codel / ns-2 | pfifo / ns-2 |"
+        "| flows | ns-3, CUBIC, fq_codel | ns-2, Sack1, DropTail | tidegate, CUBIC, fq_codel | tidegate, \
+        Reno, pfifo | fq_codel / ns-3 | fq_codel / ns-2 | pfifo / ns-2 |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for (flows, secs) in [(4, 30), (20, 30), (100, 30)] {
@@ -106,7 +109,8 @@ pub(crate) fn compare() {
                 three.extend(ns3(program, flows, secs, "fqcodel"));
             }
         }
-        let [three, two, fair, plain] = [three, two, fair, plain].map(|figures| median(figures).unwrap_or(f64::NAN));
+        let [three, two, fair, plain] =
+            [three, two, fair, plain].map(|figures| median(figures).unwrap_or(f64::NAN));
         println!(
             "| {flows} | {:.0} k | {:.2} M | {:.2} M | {:.2} M | {:.0} | {:.2} | {:.2} |",
             three / 1e3,

@@ -1,8 +1,8 @@
 //! A home and its link: hosts on a LAN, the gateway, a modem with a big dumb buffer, the Internet, a server.
 //!
-//! hosts - LAN - gateway \[the policy on the WAN device\] - modem \[drop-tail\] = uplink - Internet - server, and back through the
-//! provider's drop-tail queue. The device in front of the modem is much faster than the uplink: what the policy lets go too
-//! early waits in the modem, where nobody decides.
+//! hosts - LAN - gateway \[the policy on the WAN device\] - modem \[drop-tail\] = uplink - Internet - server,
+//! and back through the provider's drop-tail queue. The device in front of the modem is much faster than the
+//! uplink: what the policy lets go too early waits in the modem, where nobody decides.
 
 mod traffic;
 
@@ -35,7 +35,8 @@ pub struct HomeSpec {
     pub delay: Span,
     /// The LAN, bits per second.
     pub lan: u64,
-    /// Octets of the largest network packet on the way: what hosts agree on when they connect (RFC 9293, section 3.7.1).
+    /// Octets of the largest network packet on the way: what hosts agree on when they connect (RFC 9293,
+    /// section 3.7.1).
     pub mtu: u32,
     /// The cable from the gateway to the modem, bits per second.
     pub cable: u64,
@@ -64,8 +65,8 @@ pub struct HomeSpec {
 }
 
 impl HomeSpec {
-    /// A link of these rates with customary other values: 24 kB before the uplink, 64 kB or a quarter of a second before
-    /// the downlink, 10 ms one way, measured for a minute with a ping each second.
+    /// A link of these rates with customary other values: 24 kB before the uplink, 64 kB or a quarter of a
+    /// second before the downlink, 10 ms one way, measured for a minute with a ping each second.
     pub fn new(up: u64, down: u64) -> HomeSpec {
         HomeSpec {
             up,
@@ -240,7 +241,8 @@ impl<M: Machine> Home<M> {
         };
         let modem = net.link(shaped(spec.up, spec.up_buffer));
         let outside = spec.beneath.unwrap_or(spec.wan_port);
-        let provider = net.link(LinkSpec { far_end: FarEnd::Port(outside), ..shaped(spec.down, spec.down_buffer) });
+        let provider =
+            net.link(LinkSpec { far_end: FarEnd::Port(outside), ..shaped(spec.down, spec.down_buffer) });
 
         let away: Vec<LinkId> = [Some(wan), lower, Some(modem)].into_iter().flatten().collect();
         let from_lan: Vec<LinkId> = core::iter::once(from_host).chain(away.iter().copied()).collect();
@@ -261,7 +263,8 @@ impl<M: Machine> Home<M> {
         (from, from + self.spec.duration)
     }
 
-    /// Runs to `until`, or to the end; tells whether that is reached. The result does not depend on the steps taken.
+    /// Runs to `until`, or to the end; tells whether that is reached. The result does not depend on the steps
+    /// taken.
     pub fn run(&mut self, until: Time) -> bool {
         let (from, to) = self.window();
         if self.before.is_empty() && until >= from {
@@ -276,7 +279,8 @@ impl<M: Machine> Home<M> {
         until >= to + GRACE
     }
 
-    /// Payload bytes delivered so far by each item: a transfer's acknowledged ones; of all others nothing is said.
+    /// Payload bytes delivered so far by each item: a transfer's acknowledged ones; of all others nothing is
+    /// said.
     pub fn progress(&self) -> Vec<u64> {
         let bytes = |running: &Running| match running {
             Running::Bulk(flow) => self.net.flow_stats(*flow).acked,
@@ -293,7 +297,8 @@ impl<M: Machine> Home<M> {
     /// Runs what is left, and gives the result and the machine.
     pub fn finish(mut self) -> (HomeResult, M) {
         self.run(Time::NEVER);
-        let outcomes = self.running.iter().enumerate().map(|(i, running)| self.outcome(i, *running)).collect();
+        let outcomes =
+            self.running.iter().enumerate().map(|(i, running)| self.outcome(i, *running)).collect();
         let result = HomeResult {
             outcomes,
             window: self.window(),
@@ -329,7 +334,11 @@ fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways,
     match item {
         Traffic::Bulk(bulk) => {
             let ((away, home), ends) = (paths(&bulk.parties), bulk.parties.ends());
-            let base = if bulk.up { FlowSpec::bulk(ends, away, home) } else { FlowSpec::bulk(ends.back(), home, away) };
+            let base = if bulk.up {
+                FlowSpec::bulk(ends, away, home)
+            } else {
+                FlowSpec::bulk(ends.back(), home, away)
+            };
             Running::Bulk(net.tcp(FlowSpec {
                 control: bulk.control,
                 ecn: bulk.ecn,

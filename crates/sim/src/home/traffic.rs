@@ -15,7 +15,8 @@ pub enum Local {
     Host(u8),
     /// A host on the LAN with this address.
     At(IpAddr),
-    /// The gateway itself, at 192.0.2.1, 2001:db8:1::1: what it sends passes OUTPUT, and it notices what its own queue refuses.
+    /// The gateway itself, at 192.0.2.1, 2001:db8:1::1: what it sends passes OUTPUT, and it notices what its
+    /// own queue refuses.
     Gateway,
 }
 
@@ -34,7 +35,11 @@ impl Local {
 
 /// The server's address on the Internet.
 fn server(v6: bool) -> IpAddr {
-    if v6 { Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7).into() } else { Ipv4Addr::new(198, 51, 100, 7).into() }
+    if v6 {
+        Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7).into()
+    } else {
+        Ipv4Addr::new(198, 51, 100, 7).into()
+    }
 }
 
 /// Who talks with whom, and how it looks in the headers.
@@ -91,7 +96,8 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// An endless CUBIC transfer over IPv4 from the beginning on: host 2 sends to port 22 as `scp` would, or fetches from port 80.
+    /// An endless CUBIC transfer over IPv4 from the beginning on: host 2 sends to port 22 as `scp` would, or
+    /// fetches from port 80.
     pub fn new(up: bool, local_port: u16) -> Bulk {
         Bulk {
             parties: Parties::new(Local::Host(2), local_port, if up { 22 } else { 80 }),
@@ -145,7 +151,8 @@ pub struct Datagrams {
 impl Datagrams {
     /// Bytes of each Ethernet frame, link header included.
     pub fn frame(&self) -> u32 {
-        let (ip, udp) = (if self.parties.v6 { 40 } else { 20 }, if self.protocol == proto::UDP { 8 } else { 0 });
+        let (ip, udp) =
+            (if self.parties.v6 { 40 } else { 20 }, if self.protocol == proto::UDP { 8 } else { 0 });
         14 + ip + udp + self.payload
     }
 }

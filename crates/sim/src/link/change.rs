@@ -7,7 +7,8 @@ use tidegate_packet::{Span, Time};
 /// A change of a link in the middle of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkChange {
-    /// Another rate, in bits per second. The packet on the wire keeps its pace, those behind it take the new one.
+    /// Another rate, in bits per second. The packet on the wire keeps its pace, those behind it take the new
+    /// one.
     Rate(Option<u64>),
     /// Another cap on packets per second.
     PacketRate(Option<u64>),
@@ -54,8 +55,9 @@ impl Link {
         }
     }
 
-    /// Gives every frame that has not begun its time at the pace of now, and its packet in line too. A line that others' events rely on
-    /// ends with these packets, in their order; one that scrambles keeps the arrivals it has given out.
+    /// Gives every frame that has not begun its time at the pace of now, and its packet in line too. A line
+    /// that others' events rely on ends with these packets, in their order; one that scrambles keeps the
+    /// arrivals it has given out.
     pub(crate) fn reschedule(&mut self, now: Time) {
         self.known = (u32::MAX, 0);
         self.backlog(now);

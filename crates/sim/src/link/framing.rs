@@ -41,7 +41,8 @@ mod tests {
 
     #[test]
     fn frames_on_the_wire() {
-        // Ethernet counts its preamble, check sum and gap (24); ADSL with PPPoE over LLC: 8 + 10 + 8 - as ATM; VDSL2: PPPoE, check sum.
+        // Ethernet counts its preamble, check sum and gap (24); ADSL with PPPoE over LLC: 8 + 10 + 8 - as
+        // ATM; VDSL2: PPPoE, check sum.
         let ethernet = Framing { overhead: 24, minimum: 84, cells: Cells::None };
         let atm = Framing { overhead: 10 + 8, minimum: 0, cells: Cells::Atm };
         let ptm = Framing { overhead: 8 + 4, minimum: 0, cells: Cells::Ptm };

@@ -123,7 +123,8 @@ mod tests {
         ] {
             let within = (found / expected - 1.0).abs() < 0.03;
             std::println!(
-                "validation: Queueing theory and hashing | {id} | {what}, a million packets | {expected:.5} ± 3 % | {found:.5} | {} | Gilbert 1960, Elliott 1963",
+                "validation: Queueing theory and hashing | {id} | {what}, a million packets | {expected:.5} \
+                ± 3 % | {found:.5} | {} | Gilbert 1960, Elliott 1963",
                 if within { "within" } else { "outside" }
             );
             assert!(within, "{what}: {found} for {expected}");

@@ -16,8 +16,8 @@ pub struct LinkId(pub(crate) u32);
 pub enum Waiting {
     /// In a drop-tail queue of its own: what a modem has.
     DropTail(Limit),
-    /// At a port of the machine, whose policy decides; the device takes `ring` packets ahead (at least 1: the one it sends), and, with
-    /// a byte queue limit, none while it holds so many bytes or more.
+    /// At a port of the machine, whose policy decides; the device takes `ring` packets ahead (at least 1: the
+    /// one it sends), and, with a byte queue limit, none while it holds so many bytes or more.
     Port {
         /// Which.
         port: Port,
@@ -37,8 +37,8 @@ pub struct LinkSpec {
     pub packet_rate: Option<u64>,
     /// From the last bit sent to the packet's arrival.
     pub delay: Span,
-    /// Each packet is held up by something between 0 and this, in order: the host's own irregularity. Without any, flows
-    /// lock in phase (algorithms.md section 13.3).
+    /// Each packet is held up by something between 0 and this, in order: the host's own irregularity. Without
+    /// any, flows lock in phase (algorithms.md section 13.3).
     pub jitter: Span,
     /// The queue before the link.
     pub waiting: Waiting,
@@ -53,7 +53,8 @@ pub struct LinkSpec {
 pub enum FarEnd {
     /// Another link, or a host.
     Elsewhere,
-    /// A port of the machine. If that is the very port the link begins at, the device gives back what it is given, as ifb does.
+    /// A port of the machine. If that is the very port the link begins at, the device gives back what it is
+    /// given, as ifb does.
     Port(Port),
     /// The device beneath this one, on the same machine: ppp0 above eth0, a tunnel.
     Beneath(Port),
@@ -74,11 +75,19 @@ impl LinkSpec {
     }
     /// A drop-tail queue before a rate.
     pub fn drop_tail(bits_per_second: u64, delay: Span, limit: Limit) -> LinkSpec {
-        LinkSpec { bits_per_second: Some(bits_per_second), waiting: Waiting::DropTail(limit), ..LinkSpec::wire(delay) }
+        LinkSpec {
+            bits_per_second: Some(bits_per_second),
+            waiting: Waiting::DropTail(limit),
+            ..LinkSpec::wire(delay)
+        }
     }
     /// A device of the machine: its policy, then a rate (`None`: the policy alone sets the pace).
     pub fn port(port: Port, bits_per_second: Option<u64>, delay: Span) -> LinkSpec {
-        LinkSpec { bits_per_second, waiting: Waiting::Port { port, ring: 1, bytes: None }, ..LinkSpec::wire(delay) }
+        LinkSpec {
+            bits_per_second,
+            waiting: Waiting::Port { port, ring: 1, bytes: None },
+            ..LinkSpec::wire(delay)
+        }
     }
     /// The same link, whose packets are each held up by between 0 and this, in order.
     pub fn jitter(self, jitter: Span) -> LinkSpec {
@@ -223,7 +232,8 @@ impl Link {
 
     /// Is there room in the link's own queue?
     ///
-    /// A drop-tail queue before a fixed rate needs no event of its own: when a packet will leave is known when it comes.
+    /// A drop-tail queue before a fixed rate needs no event of its own: when a packet will leave is known
+    /// when it comes.
     #[inline]
     pub(crate) fn admits(&mut self, now: Time, len: u32) -> bool {
         if !self.is_paced() {
@@ -314,8 +324,11 @@ impl Link {
             return first.then_some(arrives);
         };
         let arrives = arrives + hazard.extra();
-        let at =
-            if hazard.what.scrambles() { self.line.partition_point(|(at, _)| *at <= arrives) } else { self.line.len() };
+        let at = if hazard.what.scrambles() {
+            self.line.partition_point(|(at, _)| *at <= arrives)
+        } else {
+            self.line.len()
+        };
         self.line.insert(at, (arrives, pkt));
         Some(arrives)
     }

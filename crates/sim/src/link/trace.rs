@@ -1,5 +1,5 @@
-//! Rates that were recorded: a file of mahimahi's (Netravali et al., USENIX ATC 2015) names the milliseconds at which a line could
-//! carry 1,500 bytes, one per line; at its end it begins again.
+//! Rates that were recorded: a file of mahimahi's (Netravali et al., USENIX ATC 2015) names the milliseconds
+//! at which a line could carry 1,500 bytes, one per line; at its end it begins again.
 
 use alloc::format;
 use alloc::string::String;
@@ -50,7 +50,8 @@ impl Trace {
     pub fn steady(bits_per_second: u64, length: Span) -> Trace {
         let length_ms = (length.0 / MILLISECOND).max(1);
         let bits = u64::from(OPPORTUNITY) * 8;
-        let count = (bits_per_second.saturating_mul(length_ms) / 1000 / bits).clamp(1, MAX_OPPORTUNITIES as u64);
+        let count =
+            (bits_per_second.saturating_mul(length_ms) / 1000 / bits).clamp(1, MAX_OPPORTUNITIES as u64);
         Trace { at_ms: (1..=count).map(|n| n * length_ms / count).collect() }
     }
 
@@ -114,7 +115,8 @@ impl Opportunities {
         self.entry = self.trace.at_ms.partition_point(|&at| at < within);
     }
 
-    /// Carries `bytes` that come at `now`, after all that came before: when it begins, and when it is through.
+    /// Carries `bytes` that come at `now`, after all that came before: when it begins, and when it is
+    /// through.
     pub(crate) fn carry(&mut self, now: Time, mut bytes: u32) -> (Time, Time) {
         self.skip(now);
         let begins = self.at();
@@ -147,8 +149,10 @@ mod tests {
             let (begins, through) = line.carry(Time(now_ms * MILLISECOND), bytes);
             (ms(begins), ms(through))
         };
-        // Two at 2 ms; 750 bytes of the one at 5; that one's rest and half of the next; nothing came for a while.
-        let found = [carry(0, 1500), carry(0, 1500), carry(0, 750), carry(1, 1500), carry(11, 1500), carry(15, 100)];
+        // Two at 2 ms; 750 bytes of the one at 5; that one's rest and half of the next; nothing came for a
+        // while.
+        let found =
+            [carry(0, 1500), carry(0, 1500), carry(0, 750), carry(1, 1500), carry(11, 1500), carry(15, 100)];
         assert_eq!(found, [(2, 2), (2, 2), (5, 5), (5, 7), (12, 12), (15, 15)]);
     }
 

@@ -8,7 +8,8 @@ use crate::link::{Impairment, LinkChange, LinkId, Trace};
 use crate::machine::Machine;
 
 impl<M: Machine> Net<M> {
-    /// Changes a link, now. What does not belong to such a link (a ring where there is no device) changes nothing.
+    /// Changes a link, now. What does not belong to such a link (a ring where there is no device) changes
+    /// nothing.
     pub fn change_link(&mut self, link: LinkId, change: LinkChange) {
         let at = link.0 as usize;
         let now = self.now;
@@ -37,7 +38,8 @@ impl<M: Machine> Net<M> {
         self.links[link.0 as usize].opportunities = Some(Opportunities::new(trace, now));
     }
 
-    /// An arrival event for each packet in line, those before `from` excepted. One too many does no harm there.
+    /// An arrival event for each packet in line, those before `from` excepted. One too many does no harm
+    /// there.
     fn schedule_all(&mut self, at: usize, from: usize) {
         for place in from..self.links[at].line.len() {
             let (arrives, _) = self.links[at].line[place];

@@ -229,7 +229,8 @@ impl<M: Machine> Net<M> {
                     self.send_ack(index, ack);
                 }
                 let flow = &mut self.flows[index];
-                // Who answers what is pushed has something to say in a moment, and lets the acknowledgement ride on it.
+                // Who answers what is pushed has something to say in a moment, and lets the acknowledgement
+                // ride on it.
                 let push = cargo.fin || cargo.push && flow.half.is_none();
                 let marks = Marks { ce: marked, cwr: cargo.cwr, push, stamp: cargo.stamp };
                 match flow.receiver.on_segment(self.now, cargo.seq, marks, echo) {
@@ -242,7 +243,8 @@ impl<M: Machine> Net<M> {
                 let flow = &mut self.flows[index];
                 flow.echo = flow.echo.max(cargo.sent);
                 flow.sender.on_ack(self.now, &cargo.ack);
-                let over = flow.writes.is_over(flow.sender.una) && !core::mem::replace(&mut flow.closed, true);
+                let over =
+                    flow.writes.is_over(flow.sender.una) && !core::mem::replace(&mut flow.closed, true);
                 if flow.finished.is_none() && flow.sender.is_done() {
                     flow.finished = Some(self.now);
                 }
@@ -259,7 +261,8 @@ impl<M: Machine> Net<M> {
                 let flow = &mut self.flows[index];
                 flow.answered_at = self.now;
                 let flags = SYN | ACK | if flow.spec.ecn != Ecn::Off { ECE } else { 0 };
-                let fields = Fields { dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
+                let fields =
+                    Fields { dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
                 let by_sender = flow.spec.called;
                 self.put_syn(index, Role::SynAck, fields, by_sender, cargo.seq);
             }
@@ -276,9 +279,9 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    /// The answer to one of the SYNs has come. Its timestamp says which one it answers (RFC 7323), so the round trip is
-    /// known. Where that is neither the first nor the second, the window begins at one (RFC 5681 section 3.1): a single
-    /// lost SYN the oracle's Linux forgives.
+    /// The answer to one of the SYNs has come. Its timestamp says which one it answers (RFC 7323), so the
+    /// round trip is known. Where that is neither the first nor the second, the window begins at one (RFC
+    /// 5681 section 3.1): a single lost SYN the oracle's Linux forgives.
     fn establish(&mut self, index: usize, number: u32) {
         let flow = &mut self.flows[index];
         if flow.established.is_some() {
@@ -306,7 +309,8 @@ impl<M: Machine> Net<M> {
         self.flow_serve(index);
     }
 
-    /// An acknowledgement from the sender's side that nobody answers: of the handshake, and of the other side's FIN.
+    /// An acknowledgement from the sender's side that nobody answers: of the handshake, and of the other
+    /// side's FIN.
     fn send_bare(&mut self, index: usize) {
         let ends = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].heard_byte());
         let flow = &mut self.flows[index];
@@ -371,7 +375,8 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    /// Writes a message into one direction of a transaction's connection; after the last one the speaker closes.
+    /// Writes a message into one direction of a transaction's connection; after the last one the speaker
+    /// closes.
     pub(crate) fn flow_writes(&mut self, index: usize, bytes: u64, is_last: bool) {
         let flow = &mut self.flows[index];
         let total = flow.writes.write(Some(bytes));

@@ -7,8 +7,8 @@ use crate::machine::{Machine, Offer};
 use tidegate_packet::{Head, Meta, Pkt, Time};
 
 impl<M: Machine> Net<M> {
-    /// Puts a packet on its way now: the front of an IP packet of `len` octets. Returns its slot; `None` when there is no room. `owner`
-    /// comes out with it.
+    /// Puts a packet on its way now: the front of an IP packet of `len` octets. Returns its slot; `None` when
+    /// there is no room. `owner` comes out with it.
     ///
     /// [`Net::run`] must have been called for the present time.
     pub fn inject(&mut self, head: Head, len: u32, path: PathId, owner: u32) -> Option<usize> {
@@ -29,8 +29,8 @@ impl<M: Machine> Net<M> {
         self.events.due()
     }
 
-    /// The copies made of foreign packets since this was last asked, each with the slot of its original: to be asked before anything is
-    /// put in again, as slots are used again then.
+    /// The copies made of foreign packets since this was last asked, each with the slot of its original: to
+    /// be asked before anything is put in again, as slots are used again then.
     pub fn take_copies(&mut self) -> impl Iterator<Item = (usize, usize)> {
         self.foreign.copies.drain(..)
     }

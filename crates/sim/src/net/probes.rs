@@ -30,7 +30,8 @@ impl<M: Machine> Net<M> {
         let seq = probe.echoes.len() as u32;
         probe.echoes.push(Echo { sent: self.now, there: None, rtt: None });
         let fields = probe.fields(seq);
-        let cargo = Cargo { role: Role::EchoRequest, owner: index as u32, seq, sent: self.now, ..Cargo::default() };
+        let cargo =
+            Cargo { role: Role::EchoRequest, owner: index as u32, seq, sent: self.now, ..Cargo::default() };
         let path = probe.spec.forward;
         match probe.request.packet(&mut self.pool, fields) {
             Some(pkt) => {
@@ -90,8 +91,14 @@ impl<M: Machine> Net<M> {
             source.stats.journeys.push(Journey { sent: self.now, took: None });
         }
         let fields = Fields { frame: size.max(1), dsfield: source.spec.dsfield, ..Fields::default() };
-        let cargo =
-            Cargo { role: Role::Open, owner: index as u32, seq, cwr: counted, sent: self.now, ..Cargo::default() };
+        let cargo = Cargo {
+            role: Role::Open,
+            owner: index as u32,
+            seq,
+            cwr: counted,
+            sent: self.now,
+            ..Cargo::default()
+        };
         let (path, priority) = (source.spec.path, source.spec.priority);
         match source.template.packet(&mut self.pool, fields) {
             Some(pkt) => {

@@ -66,7 +66,9 @@ impl<M: Machine> Net<M> {
     /// The stay of the packet in a slot ends at a link.
     pub(crate) fn stay_ends(&mut self, slot: usize, at: usize, ended: Time, fate: Fate) {
         let Some(observed) = &mut self.observed else { return };
-        let Some(Open { came, came_with }) = observed.open.get_mut(slot).and_then(Option::take) else { return };
+        let Some(Open { came, came_with }) = observed.open.get_mut(slot).and_then(Option::take) else {
+            return;
+        };
         let known = self.pool.last_known(slot).zip(self.pool.last_head(slot));
         let Some((meta, head)) = known.filter(|_| observed.links.get(at) == Some(&true)) else { return };
         let cargo = self.cargo.get(slot).copied().unwrap_or_default();

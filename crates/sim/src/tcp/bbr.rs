@@ -1,6 +1,7 @@
-//! BBR, first version: the path is modelled by its bandwidth and its shortest round trip, and both window and pace follow the
-//! model (Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-congestion-control-00; margin, even windows and room for
-//! aggregated acknowledgements from its draft -02, as recorded Linux runs show them).
+//! BBR, first version: the path is modelled by its bandwidth and its shortest round trip, and both window and
+//! pace follow the model (Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-congestion-control-00; margin,
+//! even windows and room for aggregated acknowledgements from its draft -02, as recorded Linux runs show
+//! them).
 //!
 //! Not modelled: the detection of policers.
 
@@ -76,7 +77,8 @@ struct RoundMax {
 impl RoundMax {
     fn update(&mut self, round: u64, value: f64) {
         while self.round < round {
-            self.round = if round - self.round > FILTER_ROUNDS { round - FILTER_ROUNDS } else { self.round + 1 };
+            self.round =
+                if round - self.round > FILTER_ROUNDS { round - FILTER_ROUNDS } else { self.round + 1 };
             self.values[(self.round % FILTER_ROUNDS) as usize] = 0.0;
         }
         let slot = &mut self.values[(round % FILTER_ROUNDS) as usize];
@@ -98,7 +100,8 @@ struct Aggregation {
 
 impl Aggregation {
     fn update(&mut self, bandwidth: f64, round: u64, window: u32, delivery: &Delivery) {
-        // Whole segments in whole microseconds, as the recorded runs show: two that come just in time count one too many.
+        // Whole segments in whole microseconds, as the recorded runs show: two that come just in time count
+        // one too many.
         let micros = delivery.now.since(self.since).0 / 1000;
         let mut expected = libm::floor(bandwidth * micros as f64 / 1e6);
         if self.acked <= expected {
@@ -363,7 +366,8 @@ impl Bbr {
         libm::floor((bytes / 1024.0).min(65_536.0) / f64::from(self.mss)).max(2.0)
     }
 
-    /// What will be left of `in_flight` when the next segment departs: phases end by that, as recorded runs show.
+    /// What will be left of `in_flight` when the next segment departs: phases end by that, as recorded runs
+    /// show.
     fn by_departure(&self, delivery: &Delivery, in_flight: u32) -> u32 {
         let wait = delivery.departs.since(delivery.now).as_secs_f64();
         in_flight.saturating_sub(libm::floor(self.bandwidth.get() * wait) as u32)
@@ -374,7 +378,8 @@ impl Bbr {
         self.budget(gain, 0.0)
     }
 
-    /// The same with room for `extra` segments acknowledged at once, and for what sender and receiver hold together.
+    /// The same with room for `extra` segments acknowledged at once, and for what sender and receiver hold
+    /// together.
     fn budget(&self, gain: f64, extra: f64) -> u32 {
         let Some(rtt) = self.rtt_min else { return self.initial_window };
         let product = libm::ceil(self.bandwidth.get() * rtt.as_secs_f64() * gain);
@@ -413,7 +418,8 @@ impl Bbr {
         }
     }
 
-    /// What recovery makes of the window: its first round sends what is delivered; when it is over all is as before.
+    /// What recovery makes of the window: its first round sends what is delivered; when it is over all is as
+    /// before.
     fn modulate_for_loss(&mut self, delivery: &Delivery, window: u32) -> u32 {
         let mut window = if delivery.lost > 0 { window.saturating_sub(delivery.lost).max(1) } else { window };
         let before = core::mem::replace(&mut self.trouble, delivery.trouble);
@@ -433,8 +439,8 @@ impl Bbr {
 mod tests {
     use super::*;
 
-    /// The eight phases of a cycle: one round trip at 5/4 of the bandwidth, one at 3/4, six at it (Cardwell and others,
-    /// "BBR: Congestion-Based Congestion Control", 2016). It begins anywhere but where it drains.
+    /// The eight phases of a cycle: one round trip at 5/4 of the bandwidth, one at 3/4, six at it (Cardwell
+    /// and others, "BBR: Congestion-Based Congestion Control", 2016). It begins anywhere but where it drains.
     #[test]
     fn a_cycle_probes_drains_and_cruises() {
         let mut firsts = [0; 8];
@@ -453,8 +459,8 @@ mod tests {
         assert!(firsts[1] == 0 && firsts.iter().filter(|count| **count > 0).count() == 7, "{firsts:?}");
     }
 
-    /// A phase lasts a round trip; the one that probes lasts until it has put more under way or lost something, the one
-    /// that drains ends as soon as what is under way fits the path.
+    /// A phase lasts a round trip; the one that probes lasts until it has put more under way or lost
+    /// something, the one that drains ends as soon as what is under way fits the path.
     #[test]
     fn phases_end_by_time_and_by_what_is_under_way() {
         let over = |phase: usize, ms: u64, under_way: u32, lost: u32| {
@@ -479,7 +485,8 @@ mod tests {
             bbr.update_phase(&delivery);
             bbr.phase != phase
         };
-        let fits = Bbr { rtt_min: Some(Span::millis(40)), ..Bbr::new(10, 1448, Seeded::new(1)) }.initial_window;
+        let fits =
+            Bbr { rtt_min: Some(Span::millis(40)), ..Bbr::new(10, 1448, Seeded::new(1)) }.initial_window;
         assert_eq!(fits, 10);
         // Cruising: by time alone.
         assert_eq!([(40, 500), (41, 0)].map(|(ms, under_way)| over(2, ms, under_way, 0)), [false, true]);
@@ -492,8 +499,8 @@ mod tests {
         assert_eq!([over(1, 10, 200, 0), over(1, 41, 200, 0), over(1, 10, 40, 0)], [false, true, true]);
     }
 
-    /// The pipe is full when three rounds in a row brought less than a quarter more bandwidth; rounds that the
-    /// application limits say nothing.
+    /// The pipe is full when three rounds in a row brought less than a quarter more bandwidth; rounds that
+    /// the application limits say nothing.
     #[test]
     fn three_rounds_without_growth_fill_the_pipe() {
         let filled_after = |bandwidths: &[f64]| {

@@ -1,8 +1,8 @@
 //! Congestion control: how the window grows and what a congestion event leaves of it.
 //!
-//! NewReno: RFC 5681 and RFC 6582, counting acknowledged segments (RFC 3465 with L unlimited). CUBIC: RFC 9438, slow start
-//! left early by HyStart (Ha and Rhee 2011). As in a recorded Linux run, a CUBIC flow that has not met congestion yet grows
-//! by at least one segment in twenty acknowledged.
+//! NewReno: RFC 5681 and RFC 6582, counting acknowledged segments (RFC 3465 with L unlimited). CUBIC: RFC
+//! 9438, slow start left early by HyStart (Ha and Rhee 2011). As in a recorded Linux run, a CUBIC flow that
+//! has not met congestion yet grows by at least one segment in twenty acknowledged.
 
 use super::scalable::{Scalable, growth};
 use tidegate_packet::{Span, Time};
@@ -44,10 +44,11 @@ pub(crate) enum Cause {
 const BETA: f64 = 0.7;
 /// CUBIC's aggressiveness in segments per cubic second (RFC 9438 section 5.1).
 const C: f64 = 0.4;
-/// Growth of CUBIC's estimate of what Reno would have, segments per window (RFC 9438 section 4.3). It stays so when the
-/// estimate passes the last maximum: the recorded Linux does not go over to 1 there.
+/// Growth of CUBIC's estimate of what Reno would have, segments per window (RFC 9438 section 4.3). It stays
+/// so when the estimate passes the last maximum: the recorded Linux does not go over to 1 there.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// CUBIC looks at its curve when the window has changed or after this many milliseconds: the recorded windows move so.
+/// CUBIC looks at its curve when the window has changed or after this many milliseconds: the recorded windows
+/// move so.
 const LOOK_MS: u64 = 31;
 /// HyStart does not look at windows below this, in segments.
 const HYSTART_LOW: u32 = 16;
@@ -55,7 +56,8 @@ const HYSTART_LOW: u32 = 16;
 const HYSTART_SAMPLES: u32 = 8;
 /// Acknowledgements closer than this belong to one train.
 const HYSTART_TRAIN_GAP: Span = Span::millis(2);
-/// What a train may last beside the round trip, of which half is then allowed: for senders that send in lumps.
+/// What a train may last beside the round trip, of which half is then allowed: for senders that send in
+/// lumps.
 const HYSTART_LUMP: Span = Span::millis(1);
 /// For so long after a reduction round trips tell nothing about the path.
 const UNSETTLED: Span = Span::secs(1);
@@ -228,7 +230,8 @@ impl Window {
         cubic.step
     }
 
-    /// A congestion event: sets the threshold and forgets the growth so far. The window itself is the caller's.
+    /// A congestion event: sets the threshold and forgets the growth so far. The window itself is the
+    /// caller's.
     pub(crate) fn on_congestion(&mut self, cause: Cause) {
         self.credit = 0;
         if self.kind.is_scalable() && cause == Cause::Mark {
@@ -248,8 +251,8 @@ impl Window {
         debug_assert!(self.cubic.w_max <= self.cwnd, "the maximum is what the window was, or less");
     }
 
-    /// A retransmission timeout with so much still under way: slow start again, with what is known of the path
-    /// forgotten: the last maximum, too.
+    /// A retransmission timeout with so much still under way: slow start again, with what is known of the
+    /// path forgotten: the last maximum, too.
     pub(crate) fn on_timeout(&mut self, in_flight: u32) {
         self.credit = 0;
         self.cwnd = in_flight + 1;
@@ -275,7 +278,8 @@ impl Cubic {
 
     /// The window of the curve one round trip from now, in whole segments.
     fn target(&self, now: Time, epoch: Time) -> u32 {
-        let ms = now.0 / 1_000_000 - epoch.0 / 1_000_000 + self.delay_min.unwrap_or_default().0.div_ceil(1_000_000);
+        let ms = now.0 / 1_000_000 - epoch.0 / 1_000_000
+            + self.delay_min.unwrap_or_default().0.div_ceil(1_000_000);
         let d = ms as f64 / 1000.0 - self.k;
         let away = (C * d * d * d) as i64;
         (i64::from(self.origin) + away).clamp(0, i64::from(u32::MAX >> 1)) as u32
@@ -293,8 +297,8 @@ impl Cubic {
 }
 
 impl HyStart {
-    /// Is it time to leave slow start? By an acknowledgement train as long as half the shortest round trip, or by round
-    /// trips that grew.
+    /// Is it time to leave slow start? By an acknowledgement train as long as half the shortest round trip,
+    /// or by round trips that grew.
     fn leaves(&mut self, acked: &Acked, rtt: Span, min: Span, cwnd: u32) -> bool {
         if self.round_end.is_none_or(|end| acked.una > end) {
             *self = HyStart {
@@ -346,8 +350,8 @@ mod tests {
         assert_eq!((doubled, w.ssthresh, w.cwnd), (20, 10, 11));
     }
 
-    /// V-W7: after a loss at 100 segments CUBIC is back at 100 after K = 4.217 s, less what its last segment takes in whole
-    /// segments: the curve is nearer than one to 100 from 1.357 s before.
+    /// V-W7: after a loss at 100 segments CUBIC is back at 100 after K = 4.217 s, less what its last segment
+    /// takes in whole segments: the curve is nearer than one to 100 from 1.357 s before.
     #[test]
     fn cubic_returns_to_its_plateau_after_k() {
         let mut w = Window::new(CongestionControl::Cubic, 100);
@@ -368,7 +372,8 @@ mod tests {
         assert!((2800..=3000).contains(&at), "reached 100 segments after {at} ms");
         extern crate std;
         std::println!(
-            "validation: TCP models | V-W7 | CUBIC: K after a loss at 100 segments, s | 4.217 | {:.3} | within | RFC 9438",
+            "validation: TCP models | V-W7 | CUBIC: K after a loss at 100 segments, s | 4.217 | {:.3} | \
+            within | RFC 9438",
             w.cubic.k
         );
     }

@@ -7,8 +7,8 @@ const TICK: u64 = 1_000_000;
 /// Slots of one level of the timer wheel; each level's are eight times as wide as the one's before.
 const LEVEL: u64 = 63;
 
-/// When a timer fires that is to run so long: on a tick, never early, and the later the longer it runs, as Linux's
-/// timer wheel has it (`Documentation/timers`, and the oracle's runs to the tick).
+/// When a timer fires that is to run so long: on a tick, never early, and the later the longer it runs, as
+/// Linux's timer wheel has it (`Documentation/timers`, and the oracle's runs to the tick).
 pub(crate) fn timer(now: Time, span: Span) -> Time {
     let ticks = span.0.div_ceil(TICK);
     let (mut shift, mut most) = (0, LEVEL);

@@ -1,5 +1,5 @@
-//! How fast a connection delivers, and how fast it sends: the delivery rate of draft-cheng-iccrg-delivery-rate-estimation-00,
-//! and the pacer that spreads segments over time.
+//! How fast a connection delivers, and how fast it sends: the delivery rate of
+//! draft-cheng-iccrg-delivery-rate-estimation-00, and the pacer that spreads segments over time.
 
 use alloc::collections::VecDeque;
 use tidegate_packet::{Span, Time};
@@ -99,8 +99,8 @@ impl DeliveryRate {
         self.limited_until > 0
     }
 
-    /// The sample of the acknowledgement that was just gone through. What is delivered faster than the shortest round trip
-    /// says nothing.
+    /// The sample of the acknowledgement that was just gone through. What is delivered faster than the
+    /// shortest round trip says nothing.
     pub(crate) fn sample(&mut self, shortest: Span) -> Option<Sample> {
         if self.limited_until > 0 && self.delivered > self.limited_until {
             self.limited_until = 0;
@@ -136,7 +136,8 @@ impl Pacer {
         (self.next > now).then_some(self.next)
     }
 
-    /// A segment leaves; `rate` in segments per second. Who comes late is given back the time he lost, up to half a gap.
+    /// A segment leaves; `rate` in segments per second. Who comes late is given back the time he lost, up to
+    /// half a gap.
     pub(crate) fn on_send(&mut self, now: Time, rate: f64) {
         self.sent = self.sent.saturating_add(1);
         if self.sent <= UNPACED || rate <= 0.0 {
@@ -165,7 +166,8 @@ mod tests {
         for ms in 10..14 {
             rate.on_acknowledged(at(ms), false);
             samples.push(
-                rate.sample(Span::millis(10)).map(|s| (s.prior_delivered, s.delivered, s.interval.0 / 1_000_000)),
+                rate.sample(Span::millis(10))
+                    .map(|s| (s.prior_delivered, s.delivered, s.interval.0 / 1_000_000)),
             );
             rate.on_send(at(ms), 9, false);
         }
@@ -173,7 +175,8 @@ mod tests {
         assert_eq!(rate.sample(Span(0)), None, "nothing was delivered since");
     }
 
-    /// The recorded run: ten at once; after a round trip of rest the second gap is half as long; then whole gaps.
+    /// The recorded run: ten at once; after a round trip of rest the second gap is half as long; then whole
+    /// gaps.
     #[test]
     fn the_pacer_begins_after_ten_and_gives_back_lost_time() {
         let mut pacer = Pacer::default();

@@ -1,19 +1,21 @@
 //! The receiving half: what has come, what to acknowledge and when.
 //!
-//! Acknowledgements: every second segment or after 40 ms; at once for anything out of order or filling a hole, and for
-//! the first 16 segments of a connection (RFC 5681 section 4.2; the recorded Linux runs). So it is again with the first
-//! 16 after a pause longer than a retransmission timeout, and after a segment that came twice: the sender may have a
-//! window of one and wait for each; with the first two where a mark is news; at once, too, with a segment that carries
-//! CWR, and one in order that carries PSH, because the application has then read all there is: unless the next one
-//! comes in the same instant, and both are acknowledged before anybody reads. SACK: RFC 2018, the latest block first.
-//! ECN: RFC 3168 section 6.1.3.
+//! Acknowledgements: every second segment or after 40 ms; at once for anything out of order or filling a
+//! hole, and for the first 16 segments of a connection (RFC 5681 section 4.2; the recorded Linux runs). So it
+//! is again with the first 16 after a pause longer than a retransmission timeout, and after a segment that
+//! came twice: the sender may have a window of one and wait for each; with the first two where a mark is
+//! news; at once, too, with a segment that carries CWR, and one in order that carries PSH, because the
+//! application has then read all there is: unless the next one comes in the same instant, and both are
+//! acknowledged before anybody reads. SACK: RFC 2018, the latest block first. ECN: RFC 3168 section 6.1.3.
 //!
-//! Reports of what came out of order are sent three times at once and from then on a millisecond late, so that several that
-//! come together need one (Linux's `tcp_comp_sack_delay_ns` and its neighbours; the recorded runs show it segment by segment).
+//! Reports of what came out of order are sent three times at once and from then on a millisecond late, so
+//! that several that come together need one (Linux's `tcp_comp_sack_delay_ns` and its neighbours; the
+//! recorded runs show it segment by segment).
 //!
-//! The receive buffer follows the flow (dynamic right-sizing, Fisk and Feng 2001): when more came in one round trip than in
-//! the one before, the window goes up to a multiple of it, by two segments for each that comes; and these are acknowledged
-//! at once, as the recorded runs show. That decides where HyStart leaves slow start, so it is modelled.
+//! The receive buffer follows the flow (dynamic right-sizing, Fisk and Feng 2001): when more came in one
+//! round trip than in the one before, the window goes up to a multiple of it, by two segments for each that
+//! comes; and these are acknowledged at once, as the recorded runs show. That decides where HyStart leaves
+//! slow start, so it is modelled.
 
 use super::clock::timer;
 use super::rtt::Rtt;
@@ -136,17 +138,20 @@ pub(crate) struct Receiver {
     quick: u32,
     /// When the last segment came in order.
     came: Option<Time>,
-    /// A longer pause of those is none of the network's: the own retransmission timeout, as the handshake has it.
+    /// A longer pause of those is none of the network's: the own retransmission timeout, as the handshake has
+    /// it.
     pause: Span,
     /// Segments received that no acknowledgement has covered.
     pending: u32,
     /// Acknowledge every n-th segment.
     every: u32,
     echo: bool,
-    /// The timestamp to echo, and what the last acknowledgement acknowledged: who comes behind that does not change it.
+    /// The timestamp to echo, and what the last acknowledgement acknowledged: who comes behind that does not
+    /// change it.
     recent: u32,
     told: u32,
-    /// Every acknowledgement says whether what it covers was marked (RFC 8257 section 3.2), instead of an echo until CWR.
+    /// Every acknowledgement says whether what it covers was marked (RFC 8257 section 3.2), instead of an
+    /// echo until CWR.
     exact: bool,
     sizing: Sizing,
     /// Reports of data out of order since the last step forward.
@@ -196,8 +201,8 @@ impl Receiver {
         self.pause = own.timeout();
     }
 
-    /// Before a segment is taken in whose mark differs from the last one's: the acknowledgement of what waits for one, which must not
-    /// tell of the new mark.
+    /// Before a segment is taken in whose mark differs from the last one's: the acknowledgement of what waits
+    /// for one, which must not tell of the new mark.
     pub(crate) fn on_mark(&mut self, ce: bool) -> Option<AckSegment> {
         if !self.exact || ce == self.echo {
             return None;
@@ -208,8 +213,15 @@ impl Receiver {
         waiting
     }
 
-    /// A data segment, answering an acknowledgement sent at `echo`. Returns the acknowledgement to send now, if one is.
-    pub(crate) fn on_segment(&mut self, now: Time, seq: u32, marks: Marks, echo: Option<Time>) -> Option<AckSegment> {
+    /// A data segment, answering an acknowledgement sent at `echo`. Returns the acknowledgement to send now,
+    /// if one is.
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Time,
+        seq: u32,
+        marks: Marks,
+        echo: Option<Time>,
+    ) -> Option<AckSegment> {
         let Marks { ce, cwr, push, stamp } = marks;
         if seq <= self.told {
             self.recent = self.recent.max(stamp);
@@ -293,7 +305,8 @@ impl Receiver {
         debug_assert!(self.told <= self.next, "acknowledgements never go back");
         self.told = self.next;
         self.check_blocks();
-        let mut ack = AckSegment { ack: self.next, ece: self.echo, echo: self.recent, ..AckSegment::default() };
+        let mut ack =
+            AckSegment { ack: self.next, ece: self.echo, echo: self.recent, ..AckSegment::default() };
         for (to, from) in ack.sack.iter_mut().zip(&self.blocks) {
             *to = *from;
             ack.blocks += 1;
@@ -340,7 +353,8 @@ impl Receiver {
                 end = end.max(block.1);
                 if at == 0 {
                     self.blocks[0] = (start, end);
-                    // The common case, the latest block growing at its end, touches no other unless a hole just closed.
+                    // The common case, the latest block growing at its end, touches no other unless a hole
+                    // just closed.
                     if self.blocks[1..].iter().all(|other| other.0 != end && other.1 != start) {
                         return true;
                     }

@@ -1,10 +1,10 @@
-//! Round trips and the retransmission timeout: RFC 6298, with the variance as Linux takes it (Sarolahti and Kuznetsov,
-//! "Congestion Control in Linux TCP", 2002).
+//! Round trips and the retransmission timeout: RFC 6298, with the variance as Linux takes it (Sarolahti and
+//! Kuznetsov, "Congestion Control in Linux TCP", 2002).
 //!
-//! A sample is taken with each acknowledgement, so a mean of deviations forgets within a fraction of a round trip. What
-//! is added to the timeout is therefore the greatest mean deviation of a round trip: it rises at once, falls by a
-//! quarter of the difference each round trip, and never under 200 ms; a sample below the mean moves the deviation by an
-//! eighth.
+//! A sample is taken with each acknowledgement, so a mean of deviations forgets within a fraction of a round
+//! trip. What is added to the timeout is therefore the greatest mean deviation of a round trip: it rises at
+//! once, falls by a quarter of the difference each round trip, and never under 200 ms; a sample below the
+//! mean moves the deviation by an eighth.
 
 use tidegate_packet::Span;
 
@@ -76,8 +76,8 @@ impl Rtt {
 mod tests {
     use super::*;
 
-    /// A handshake of 400 ms: 800 ms are added, however many samples of one round trip agree; each round trip takes a
-    /// quarter of what is above 200 ms.
+    /// A handshake of 400 ms: 800 ms are added, however many samples of one round trip agree; each round trip
+    /// takes a quarter of what is above 200 ms.
     #[test]
     fn variance_lasts_for_round_trips_not_for_samples() {
         let mut rtt = Rtt::default();

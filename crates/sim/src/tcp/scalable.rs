@@ -1,15 +1,17 @@
 //! Scalable congestion control: the window gives way in proportion to how much is marked.
 //!
-//! DCTCP: RFC 8257. The share of marked segments is taken once per round trip and smoothed; a round trip with marks shrinks the window by
-//! half of that share. Prague (draft-briscoe-iccrg-prague-congestion-control) does the same with ECT(1), paced, and below a round trip of
-//! 25 ms it grows as slowly as if the round trip were that long, so that short ways do not starve long ones. Prague's fallback for queues
-//! that mark as for RFC 3168 is not modelled.
+//! DCTCP: RFC 8257. The share of marked segments is taken once per round trip and smoothed; a round trip with
+//! marks shrinks the window by half of that share. Prague (draft-briscoe-iccrg-prague-congestion-control)
+//! does the same with ECT(1), paced, and below a round trip of 25 ms it grows as slowly as if the round trip
+//! were that long, so that short ways do not starve long ones. Prague's fallback for queues that mark as for
+//! RFC 3168 is not modelled.
 
 use tidegate_packet::Span;
 
 /// The share 1.
 const WHOLE: u32 = 1024;
-/// The smoothed share moves by 1/2^this of the difference with each round trip (RFC 8257 section 3.3: g = 1/16).
+/// The smoothed share moves by 1/2^this of the difference with each round trip (RFC 8257 section 3.3: g =
+/// 1/16).
 const SHIFT: u32 = 4;
 /// The round trip that Prague's growth is made for.
 const REFERENCE: Span = Span::millis(25);
@@ -32,7 +34,8 @@ impl Default for Scalable {
 }
 
 impl Scalable {
-    /// So many segments were acknowledged, with or without an echo of a mark; `una` and `next` as in [`super::cc::Acked`].
+    /// So many segments were acknowledged, with or without an echo of a mark; `una` and `next` as in
+    /// [`super::cc::Acked`].
     pub(crate) fn on_ack(&mut self, segments: u32, echo: bool, una: u32, next: u32) {
         self.acked += segments;
         if echo {
@@ -82,6 +85,9 @@ mod tests {
 
     #[test]
     fn short_round_trips_grow_as_if_they_were_long() {
-        assert_eq!((growth(Span::millis(25)), growth(Span::millis(100)), growth(Span::millis(5))), (1024, 1024, 40));
+        assert_eq!(
+            (growth(Span::millis(25)), growth(Span::millis(100)), growth(Span::millis(5))),
+            (1024, 1024, 40)
+        );
     }
 }

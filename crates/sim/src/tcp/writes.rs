@@ -1,4 +1,5 @@
-//! What an application writes into a connection: messages, each beginning a segment of its own, as bytes and as segments.
+//! What an application writes into a connection: messages, each beginning a segment of its own, as bytes and
+//! as segments.
 
 use alloc::vec::Vec;
 
@@ -86,8 +87,10 @@ mod tests {
         let mut writes = Writes::new(1000);
         let ends = [writes.write(Some(2500)), writes.write(Some(1000)), writes.write(Some(1))];
         assert_eq!(ends, [3, 4, 5]);
-        let rows: Vec<_> = (0..6).map(|seq| (writes.offset(seq), writes.payload(seq), writes.complete(seq))).collect();
-        let expected = [(0, 1000, 0), (1000, 1000, 0), (2000, 500, 0), (2500, 1000, 1), (3500, 1, 2), (3501, 0, 3)];
+        let rows: Vec<_> =
+            (0..6).map(|seq| (writes.offset(seq), writes.payload(seq), writes.complete(seq))).collect();
+        let expected =
+            [(0, 1000, 0), (1000, 1000, 0), (2000, 500, 0), (2500, 1000, 1), (3500, 1, 2), (3501, 0, 3)];
         assert_eq!(rows, expected);
     }
 

@@ -97,7 +97,8 @@ pub struct Laid {
     pub there: Vec<LinkId>,
     /// From the last end: one for all.
     pub back: Option<LinkId>,
-    /// What leads on from there into a machine, where the last end serves several: for each of the first ends.
+    /// What leads on from there into a machine, where the last end serves several: for each of the first
+    /// ends.
     pub(super) tails: Vec<Option<LinkId>>,
 }
 

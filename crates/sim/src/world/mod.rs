@@ -4,8 +4,8 @@
 //! Layout (who, what joins them) ──▶ World: a Net whose machines are GatewayMachines, and for each cable its links
 //!                                     └─ ways by the fewest cables, through the devices that stand on each other
 //! ```
-//! *Invariant.* The same layout and the same seed give the same network: links are laid in the layout's order, and of several
-//! shortest ways the first is taken.
+//! *Invariant.* The same layout and the same seed give the same network: links are laid in the layout's
+//! order, and of several shortest ways the first is taken.
 
 mod layout;
 mod routes;
@@ -110,7 +110,8 @@ impl World {
         if there { laid.there.clone() } else { laid.back.into_iter().collect() }
     }
 
-    /// The least of what the cables and devices on a way carry in one packet, `of_cable` telling it of each cable.
+    /// The least of what the cables and devices on a way carry in one packet, `of_cable` telling it of each
+    /// cable.
     pub fn narrowest(&mut self, from: usize, to: usize, of_cable: &dyn Fn(usize) -> u32) -> Option<u32> {
         let steps = self.steps(from, to)?;
         let mut least = u32::MAX;
@@ -118,10 +119,12 @@ impl World {
             least = least.min(of_cable(step.cable));
             let end = self.departs(step);
             let Some(machine) = self.machine_of(end.node) else { continue };
-            let mut devices: Vec<usize> = end.device.map(|device| self.ground(machine, device)).into_iter().collect();
+            let mut devices: Vec<usize> =
+                end.device.map(|device| self.ground(machine, device)).into_iter().collect();
             devices.extend(self.storeys(end, &self.later(&steps[at..])).iter().map(|(device, _)| *device));
             let Some(of) = self.net.machine.get(machine) else { continue };
-            let mtus = devices.iter().filter_map(|at| Some(of.gateway.spec(of.device(Port(*at as u16))?).mtu));
+            let mtus =
+                devices.iter().filter_map(|at| Some(of.gateway.spec(of.device(Port(*at as u16))?).mtu));
             least = mtus.fold(least, u32::min);
         }
         Some(least)
@@ -139,7 +142,8 @@ impl World {
                 let Some(port) = self.net.machine.port(machine, at) else { continue };
                 let Some(of) = self.net.machine.get(machine) else { continue };
                 let kind = of.gateway.spec(*id).kind;
-                let beneath = of.gateway.beneath(*id).and_then(|lower| ids.iter().position(|known| *known == lower));
+                let beneath =
+                    of.gateway.beneath(*id).and_then(|lower| ids.iter().position(|known| *known == lower));
                 if kind == DeviceKind::Ifb {
                     self.net.link(LinkSpec::returning(port));
                 } else if let Some(on) = beneath {
@@ -157,7 +161,8 @@ impl World {
         }
     }
 
-    /// The machine where a tunnel of this one ends: it has a tunnel device with the same addresses, seen from the other side.
+    /// The machine where a tunnel of this one ends: it has a tunnel device with the same addresses, seen from
+    /// the other side.
     fn far_end_of(&mut self, machine: usize, device: DeviceId) -> Option<usize> {
         let Encap::Tunnel(ours) = self.encap(machine, device)? else { return None };
         (0..self.net.machine.len()).filter(|other| *other != machine).find(|other| {
@@ -176,7 +181,8 @@ impl World {
     fn lay(&mut self, cable: &Cable, host_jitter: &dyn Fn(End) -> Span) -> Laid {
         let Some((&hub, spokes)) = cable.ends.split_last() else { return Laid::default() };
         let several = spokes.len() > 1;
-        let there = spokes.iter().map(|&spoke| self.one_way(spoke, Some(hub), &cable.there, host_jitter(spoke)));
+        let there =
+            spokes.iter().map(|&spoke| self.one_way(spoke, Some(hub), &cable.there, host_jitter(spoke)));
         let there = there.collect();
         let far = if several { None } else { spokes.first().copied() };
         let back = self.one_way(hub, far, &cable.back, host_jitter(hub));
@@ -189,13 +195,15 @@ impl World {
     }
 
     fn one_way(&mut self, from: End, to: Option<End>, direction: &Direction, host_jitter: Span) -> LinkId {
-        let Direction { bits_per_second, packet_rate, delay, jitter, framing, limit, ring, queue_limit } = *direction;
+        let Direction { bits_per_second, packet_rate, delay, jitter, framing, limit, ring, queue_limit } =
+            *direction;
         let waiting = match self.port_at(from) {
             Some(port) => Waiting::Port { port, ring, bytes: queue_limit },
             None => Waiting::DropTail(limit),
         };
         let jitter = if jitter.0 > 0 { jitter } else { host_jitter };
-        let spec = LinkSpec { bits_per_second, packet_rate, jitter, waiting, framing, ..LinkSpec::wire(delay) };
+        let spec =
+            LinkSpec { bits_per_second, packet_rate, jitter, waiting, framing, ..LinkSpec::wire(delay) };
         self.net.link(match to.and_then(|to| self.port_at(to)) {
             Some(port) => spec.into_port(port),
             None => spec,
@@ -220,13 +228,15 @@ impl World {
         at
     }
 
-    /// The links of a way: those of its cables, before each the devices of the machine that stand on the one it leaves by.
+    /// The links of a way: those of its cables, before each the devices of the machine that stand on the one
+    /// it leaves by.
     fn pave(&mut self, steps: &[Step]) -> Way {
         let mut links = Vec::new();
         for (at, step) in steps.iter().enumerate() {
             let ends = &self.cables[step.cable];
             let hub = ends.len() - 1;
-            let (from, spoke) = if step.there { (ends[step.spoke], step.spoke) } else { (ends[hub], step.spoke) };
+            let (from, spoke) =
+                if step.there { (ends[step.spoke], step.spoke) } else { (ends[hub], step.spoke) };
             links.extend(self.storeys(from, &self.later(&steps[at..])).iter().map(|(_, link)| *link));
             let laid = &self.laid[step.cable];
             match (step.there, laid.back) {
@@ -248,16 +258,19 @@ impl World {
         steps.iter().filter_map(|step| self.machine_of(self.arrives(step).node)).collect()
     }
 
-    /// The devices above the one that a packet leaves by, from the highest, each with its link downwards; tunnels only where they end
-    /// among the machines `later` on the way.
+    /// The devices above the one that a packet leaves by, from the highest, each with its link downwards;
+    /// tunnels only where they end among the machines `later` on the way.
     fn storeys(&self, from: End, later: &[usize]) -> Vec<(usize, LinkId)> {
-        let (Some(machine), Some(device)) = (self.machine_of(from.node), from.device) else { return Vec::new() };
+        let (Some(machine), Some(device)) = (self.machine_of(from.node), from.device) else {
+            return Vec::new();
+        };
         let uppers = &self.uppers[machine];
         let mut links = Vec::new();
         let mut at = self.ground(machine, device);
         for _ in 0..uppers.len() {
             let fits = |upper: &Upper| upper.on == at && upper.only_to.is_none_or(|end| later.contains(&end));
-            // The device that the cable's end names comes first: of several tags on one card it is the one meant.
+            // The device that the cable's end names comes first: of several tags on one card it is the one
+            // meant.
             let named = uppers.get(&device).filter(|upper| fits(upper)).map(|upper| (device, upper));
             let Some((above, upper)) =
                 named.or_else(|| uppers.iter().find(|(_, u)| fits(u) && !u.named).map(|(n, u)| (*n, u)))

@@ -3,7 +3,8 @@
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::{
-    ClassOp, ClassParams, HtbClassParams, HtbParams, Op, QdiscOp, QdiscParams, RateSpec, SharedBlocks, Ticks, Verb,
+    ClassOp, ClassParams, HtbClassParams, HtbParams, Op, QdiscOp, QdiscParams, RateSpec, SharedBlocks, Ticks,
+    Verb,
 };
 use tidegate_sim::GatewayMachine;
 
@@ -67,7 +68,8 @@ pub(crate) fn machine(ops: &[Op]) -> GatewayMachine {
     GatewayMachine::new(gateway, [device], 1)
 }
 
-/// Prints figures as rows of `docs/validation.md`: `validation: GROUP | ID | WHAT | EXPECTED | FOUND | VERDICT | SOURCE`.
+/// Prints figures as rows of `docs/validation.md`: `validation: GROUP | ID | WHAT | EXPECTED | FOUND |
+/// VERDICT | SOURCE`.
 #[allow(dead_code)]
 pub(crate) struct Row {
     /// The group the rows stand in.
@@ -78,8 +80,8 @@ pub(crate) struct Row {
 
 #[allow(dead_code)]
 impl Row {
-    /// A figure that should be within `band` (a share) of another. Where `gate` is given, it is wrong beyond that; else it is
-    /// only reported. Tells what is wrong.
+    /// A figure that should be within `band` (a share) of another. Where `gate` is given, it is wrong beyond
+    /// that; else it is only reported. Tells what is wrong.
     pub(crate) fn near(
         &self,
         id: &str,
@@ -103,7 +105,8 @@ impl Row {
             &format!("{finds} ({:+.1} %)", off * 100.0),
             verdict,
         );
-        gate.filter(|&gate| off.is_nan() || off.abs() > gate).map(|_| format!("{id} {what}: {finds} for {expects}"))
+        gate.filter(|&gate| off.is_nan() || off.abs() > gate)
+            .map(|_| format!("{id} {what}: {finds} for {expects}"))
     }
 
     /// A figure that should lie in a range. Tells what is wrong.
@@ -131,7 +134,10 @@ impl Row {
     }
 
     fn print(&self, id: &str, what: &str, expected: &str, found: &str, verdict: &str) {
-        println!("validation: {} | {id} | {what} | {expected} | {found} | {verdict} | {}", self.group, self.source);
+        println!(
+            "validation: {} | {id} | {what} | {expected} | {found} | {verdict} | {}",
+            self.group, self.source
+        );
     }
 }
 

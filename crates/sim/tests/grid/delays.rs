@@ -40,7 +40,13 @@ fn cases() -> Vec<Case> {
     for delays_ms in [[1, 1], [10, 10], [150, 150]] {
         for skew_ppm in [0.0, 15.0, -180.0] {
             cases.push(Case { delays_ms, skew_ppm, offset_ns: 17_000_000_000, ..base.clone() });
-            cases.push(Case { delays_ms, skew_ppm, cross: 0.5, offset_ns: 86_400_000_000_000, ..base.clone() });
+            cases.push(Case {
+                delays_ms,
+                skew_ppm,
+                cross: 0.5,
+                offset_ns: 86_400_000_000_000,
+                ..base.clone()
+            });
         }
     }
     let losses = [
@@ -67,12 +73,13 @@ fn of_stream(phases: &[Phase]) -> Stream {
 impl Case {
     fn spec(&self) -> PathSpec {
         let mut spec = alike(line(20_000_000, Span(0), 14, Cells::None));
-        for (way, (one, delay)) in [&mut spec.up, &mut spec.down].into_iter().zip(self.delays_ms).enumerate() {
+        for (way, (one, delay)) in [&mut spec.up, &mut spec.down].into_iter().zip(self.delays_ms).enumerate()
+        {
             one.line.delay = Span::millis(delay);
             let reorder = Reorder { share: if way == 0 { self.reorder } else { 0.0 }, by: Span::millis(45) };
             one.impairment = Impairment { loss: self.loss[way].clone(), reorder, spread: Span(0) };
-            one.cross =
-                (self.cross > 0.0).then_some(Cross { bits_per_second: (20e6 * self.cross) as u64, frame: 1200 });
+            one.cross = (self.cross > 0.0)
+                .then_some(Cross { bits_per_second: (20e6 * self.cross) as u64, frame: 1200 });
         }
         let turn = |step| Turn {
             at: Span::millis(step * 100),
@@ -120,7 +127,8 @@ impl Case {
         let sending = (f64::from(PAYLOAD) + 28.0 + 14.0) * 8.0 / 20.0 / 1e3;
         let round_trip = self.delays_ms.iter().sum::<u64>() as f64 + 2.0 * sending;
         let measured = reading.clocks.round_trip_ns.unwrap_or(0) as f64 / 1e6;
-        let worst = self.worst(&outcome.up, &reading.up, true).max(self.worst(&outcome.down, &reading.down, false));
+        let worst =
+            self.worst(&outcome.up, &reading.up, true).max(self.worst(&outcome.down, &reading.down, false));
         let is_right = found == losses && (measured - round_trip).abs() < 0.3 && worst < 0.3;
         let cells = vec![
             self.name(),
@@ -137,7 +145,8 @@ impl Case {
 
     /// What is lost: known where it is a pattern, else what did not arrive, counted apart from the estimator.
     fn losses(&self, way: usize, course: &Course) -> u64 {
-        let of_pattern = |marks: &[bool]| (0..course.journeys.len()).filter(|n| marks[n % marks.len()]).count() as u64;
+        let of_pattern =
+            |marks: &[bool]| (0..course.journeys.len()).filter(|n| marks[n % marks.len()]).count() as u64;
         match &self.loss[way] {
             Loss::None => 0,
             Loss::Every(n) => course.journeys.len() as u64 / u64::from(*n),
@@ -146,7 +155,8 @@ impl Case {
         }
     }
 
-    /// By how much the worst delay above the least is off, in milliseconds: the truth from the far clock put right.
+    /// By how much the worst delay above the least is off, in milliseconds: the truth from the far clock put
+    /// right.
     fn worst(&self, course: &Course, side: &oneway::Side, is_up: bool) -> f64 {
         let here = |far: u64| {
             let shown = (far as i128 - i128::from(self.offset_ns)) as f64;
@@ -184,7 +194,8 @@ fn delays_and_losses_are_found_or_doubted() {
         rows.iter().filter(|row| row.verdict == Verdict::Wrong).map(|row| &row.cells[0]).collect();
     assert!(wrong.is_empty(), "wrong without a doubt: {wrong:?}");
     println!(
-        "validation: The articles' experiments | V-S6 | one-way loss of known patterns and of chance, each direction, {} links | exact | exact | within | simulated links, clocks apart and askew",
+        "validation: The articles' experiments | V-S6 | one-way loss of known patterns and of chance, each \
+        direction, {} links | exact | exact | within | simulated links, clocks apart and askew",
         rows.len()
     );
     hold("delays", &table);

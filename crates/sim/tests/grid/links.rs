@@ -30,7 +30,8 @@ pub(crate) fn machine(commands: &[&str]) -> Option<(Gateway, [tidegate_gateway::
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     for command in commands {
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-        let parsed = tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
+        let parsed =
+            tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
         let TcCommand::Apply(op) = parsed.command else { panic!("{command} changes something") };
         let world = tidegate_gateway::World { now: Time(0), pool: &mut pool, draws: &mut draws };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{command}: {error:?}"));

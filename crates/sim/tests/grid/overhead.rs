@@ -90,12 +90,14 @@ fn cases() -> Vec<Case> {
 /// Where a shaper on the way is narrower than the line.
 fn shapers() -> Vec<Case> {
     let tbf = |bits: u64, burst: &str, stab: &str| {
-        [format!("qdisc add dev eth0 root handle 1:{stab} tbf rate {bits}bit burst {burst} latency 50ms")].to_vec()
+        [format!("qdisc add dev eth0 root handle 1:{stab} tbf rate {bits}bit burst {burst} latency 50ms")]
+            .to_vec()
     };
     let police = |bits: u64, burst: &str| {
         let ingress = "qdisc add dev eth1 handle ffff: ingress".to_owned();
         let rule = format!(
-            "filter add dev eth1 parent ffff: protocol all matchall action police rate {bits}bit burst {burst} drop"
+            "filter add dev eth1 parent ffff: protocol all matchall action police rate {bits}bit burst \
+            {burst} drop"
         );
         [ingress, rule].to_vec()
     };
@@ -172,7 +174,8 @@ impl Case {
         };
         if let Some(last) = self.machine.last() {
             let what = if last.contains("police") { "policer" } else { "shaper" };
-            let burst = last.split_whitespace().skip_while(|word| *word != "burst").nth(1).unwrap_or_default();
+            let burst =
+                last.split_whitespace().skip_while(|word| *word != "burst").nth(1).unwrap_or_default();
             name += &format!(", {what}, burst {burst}");
         }
         name + &noise
@@ -197,8 +200,12 @@ impl Case {
     fn row(&self) -> Row {
         let Ok(swept) = sweep(&mut path(self.spec()), &[Way::Up], &mut |_| {});
         let up = swept.up.expect("something arrives");
-        let truth =
-            Line { overhead: self.overhead, coding: self.coding, bits_per_second: self.bits as f64, ..Line::default() };
+        let truth = Line {
+            overhead: self.overhead,
+            coding: self.coding,
+            bits_per_second: self.bits as f64,
+            ..Line::default()
+        };
         let is_right = up.line.is_some_and(|line| self.agrees(&line));
         let mut words = shown(&truth);
         if self.unit > 0 {
@@ -239,14 +246,17 @@ fn overheads_are_found_or_doubted() {
     assert!(wrong.is_empty(), "wrong without a doubt: {wrong:?}");
     let right = rows.iter().filter(|row| row.verdict == Verdict::Right).count();
     println!(
-        "validation: The articles' experiments | V-S5a-links | the same swept through simulated links: PTM, limits, units, shapers, others' traffic, loss and jitter, {} links | 1 byte, 0.5 %, 1 % or doubted | {right} right, {} doubted, 0 wrong | within | simulated links",
+        "validation: The articles' experiments | V-S5a-links | the same swept through simulated links: PTM, \
+        limits, units, shapers, others' traffic, loss and jitter, {} links | 1 byte, 0.5 %, 1 % or doubted \
+        | {right} right, {} doubted, 0 wrong | within | simulated links",
         rows.len(),
         rows.len() - right
     );
     hold("overhead", &table);
 }
 
-/// Two minutes are enough, on any link from 100 kbit/s to 1 Gbit/s: both ways where that is slow, one after the other elsewhere.
+/// Two minutes are enough, on any link from 100 kbit/s to 1 Gbit/s: both ways where that is slow, one after
+/// the other elsewhere.
 #[test]
 fn sweeps_end_in_time() {
     for (bits, buffer_ms) in

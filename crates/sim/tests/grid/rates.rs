@@ -44,7 +44,17 @@ struct Case {
 }
 
 fn plain(up: u64, down: u64, limit: Limit) -> Case {
-    Case { up, down, limit, cells: Cells::None, overhead: 38, loss: [0.0; 2], cross: 0.0, skew_ppm: 0.0, jitter_us: 0 }
+    Case {
+        up,
+        down,
+        limit,
+        cells: Cells::None,
+        overhead: 38,
+        loss: [0.0; 2],
+        cross: 0.0,
+        skew_ppm: 0.0,
+        jitter_us: 0,
+    }
 }
 
 fn cases() -> Vec<Case> {
@@ -87,14 +97,16 @@ impl Case {
         } else {
             Impairment::default()
         };
-        let cross =
-            (self.cross > 0.0).then_some(Cross { bits_per_second: (bits as f64 * self.cross) as u64, frame: 600 });
+        let cross = (self.cross > 0.0)
+            .then_some(Cross { bits_per_second: (bits as f64 * self.cross) as u64, frame: 600 });
         OneWay { line, impairment, cross }
     }
 
     fn spec(&self) -> PathSpec {
         let (up, down) = (self.direction(self.up, 0), self.direction(self.down, 1));
-        let tbf = |dev, bits, burst| format!("qdisc add dev {dev} root tbf rate {bits}bit burst {burst} latency 200ms");
+        let tbf = |dev, bits, burst| {
+            format!("qdisc add dev {dev} root tbf rate {bits}bit burst {burst} latency 200ms")
+        };
         let short = |dev, bits: u64| {
             let root = format!("qdisc add dev {dev} root handle 1: tbf rate {bits}bit burst 3k latency 1s");
             [root, format!("qdisc add dev {dev} parent 1:1 fq_codel")]
@@ -102,7 +114,8 @@ impl Case {
         let police = |dev, bits, burst| {
             let begin = format!("qdisc add dev {dev} handle ffff: ingress");
             let rule = format!(
-                "filter add dev {dev} parent ffff: protocol all matchall action police rate {bits}bit burst {burst} drop"
+                "filter add dev {dev} parent ffff: protocol all matchall action police rate {bits}bit burst \
+                {burst} drop"
             );
             [begin, rule]
         };
@@ -110,7 +123,9 @@ impl Case {
             Limit::Line(_) | Limit::Varies => Vec::new(),
             Limit::Short => [short("eth0", self.up), short("eth1", self.down)].concat(),
             Limit::Shaper(burst) => [tbf("eth0", self.up, burst), tbf("eth1", self.down, burst)].into(),
-            Limit::Policer(burst) => [police("eth1", self.up, burst), police("eth0", self.down, burst)].concat(),
+            Limit::Policer(burst) => {
+                [police("eth1", self.up, burst), police("eth0", self.down, burst)].concat()
+            }
         };
         let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
         PathSpec {

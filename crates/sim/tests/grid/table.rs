@@ -56,7 +56,11 @@ pub(crate) fn work<C: Sync>(cases: &[C], of: impl Fn(&C) -> Row + Sync) -> Vec<R
     };
     let mut rows = std::thread::scope(|scope| {
         let workers = [scope.spawn(worker), scope.spawn(worker)];
-        workers.map(|worker| worker.join().expect("nobody panicked")).into_iter().flatten().collect::<Vec<_>>()
+        workers
+            .map(|worker| worker.join().expect("nobody panicked"))
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
     });
     rows.sort_by_key(|(at, _)| *at);
     rows.into_iter().map(|(_, row)| row).collect()
@@ -75,7 +79,8 @@ pub(crate) fn markdown(head: &[&str], rows: &[Row]) -> String {
     );
     text += &format!("| {} | verdict |\n|{}\n", head.join(" | "), "---|".repeat(head.len() + 1));
     for row in rows {
-        let doubts = if row.doubts.is_empty() { String::new() } else { format!(": {}", row.doubts.join("; ")) };
+        let doubts =
+            if row.doubts.is_empty() { String::new() } else { format!(": {}", row.doubts.join("; ")) };
         text += &format!("| {} | {}{doubts} |\n", row.cells.join(" | "), row.verdict.words());
     }
     text

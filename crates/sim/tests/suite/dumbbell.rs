@@ -1,7 +1,9 @@
-//! The reference dumbbell beside ns-3 and beside real Linux: n CUBIC flows and a ping through one bottleneck, for 30 s.
+//! The reference dumbbell beside ns-3 and beside real Linux: n CUBIC flows and a ping through one bottleneck,
+//! for 30 s.
 //!
-//! `data/dumbbell.csv`: ns-3 3.37 on the same topology, and a real Linux 6.1 (the oracle) with HTB in the place of the
-//! bottleneck's device and 20 ms on each return hop. Where both are known and differ, Linux decides.
+//! `data/dumbbell.csv`: ns-3 3.37 on the same topology, and a real Linux 6.1 (the oracle) with HTB in the
+//! place of the bottleneck's device and 20 ms on each return hop. Where both are known and differ, Linux
+//! decides.
 
 // The recorded runs are files.
 #![allow(clippy::disallowed_methods)]
@@ -35,7 +37,8 @@ fn table() -> Vec<Known> {
     let known = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
         // `-`: not measured.
-        let number = |at: usize| if cells[at] == "-" { f64::NAN } else { cells[at].parse().expect("a number") };
+        let number =
+            |at: usize| if cells[at] == "-" { f64::NAN } else { cells[at].parse().expect("a number") };
         Known {
             who: cells[0].to_owned(),
             mbit: number(1) as u64,
@@ -66,7 +69,8 @@ fn run(known: &Known) -> [f64; 5] {
     let mut net = Net::new(machine(&known.queue), 1, Time(0));
     let d = dumbbell(&mut net, &spec);
     net.run(end);
-    let shares: Vec<f64> = d.flows.iter().map(|&flow| net.flow_stats(flow).acked as f64 * 8e-6 / 30.0).collect();
+    let shares: Vec<f64> =
+        d.flows.iter().map(|&flow| net.flow_stats(flow).acked as f64 * 8e-6 / 30.0).collect();
     let late = net.echoes(d.ping).iter().filter(|echo| echo.sent > Time(0) + Span::secs(5));
     let trips = Spans::new(late.filter_map(|echo| echo.rtt).map(|rtt| rtt.0).collect());
     let ms = |ns: Option<u64>| ns.map_or(f64::NAN, |ns| ns as f64 / 1e6);
@@ -74,9 +78,9 @@ fn run(known: &Known) -> [f64; 5] {
     [shares.iter().sum(), jain(&shares), ms(trips.mean()), ms(trips.percentile(95.0)), drops]
 }
 
-/// Drops are told, not judged. Shares of many flows in one queue differ from run to run. With 100 flows in 1024 queues it is
-/// chance whether the ping shares its queue with a flow: in ns-3's run it does, and in one of Linux (53 ms in the mean), here it
-/// does not.
+/// Drops are told, not judged. Shares of many flows in one queue differ from run to run. With 100 flows in
+/// 1024 queues it is chance whether the ping shares its queue with a flow: in ns-3's run it does, and in one
+/// of Linux (53 ms in the mean), here it does not.
 fn is_judged(known: &Known, figure: usize) -> bool {
     let shared = known.queue == "fq_codel" && known.mbit == 10 && known.flows == 100;
     match figure {
@@ -93,20 +97,26 @@ fn reference_dumbbell() {
     let mut wrong = Vec::new();
     for known in table.iter().filter(|known| known.who == "ns-3.37") {
         let same = |other: &&Known| {
-            other.who != known.who && (other.mbit, other.flows, &other.queue) == (known.mbit, known.flows, &known.queue)
+            other.who != known.who
+                && (other.mbit, other.flows, &other.queue) == (known.mbit, known.flows, &known.queue)
         };
         let linux = table.iter().find(same);
-        let expected = |at: usize| match linux.map(|linux| linux.figures[at]).filter(|figure| !figure.is_nan()) {
-            Some(figure) => (figure, "real Linux 6.1, HTB in the device's place"),
-            None => (known.figures[at], "ns-3 3.37"),
-        };
+        let expected =
+            |at: usize| match linux.map(|linux| linux.figures[at]).filter(|figure| !figure.is_nan()) {
+                Some(figure) => (figure, "real Linux 6.1, HTB in the device's place"),
+                None => (known.figures[at], "ns-3 3.37"),
+            };
         let found = run(known);
         let name = format!("{}-{}-{}", known.mbit, known.flows, known.queue);
         let whats = ["TCP in all, Mbit/s", "Jain's index", "ping, mean, ms", "ping, p95, ms", "drops"];
         for (at, what) in whats.iter().enumerate() {
             let (expected, source) = expected(at);
             let row = Row { group: "The reference dumbbell", source };
-            let beside = if linux.is_some() { format!("{what} (ns-3: {})", known.figures[at]) } else { (*what).into() };
+            let beside = if linux.is_some() {
+                format!("{what} (ns-3: {})", known.figures[at])
+            } else {
+                (*what).into()
+            };
             let gate = is_judged(known, at).then_some(SAME);
             wrong.extend(row.near(&name, &beside, expected, found[at], SAME, gate));
         }
@@ -114,13 +124,15 @@ fn reference_dumbbell() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// Many flows through fq_codel at 10 Mbit/s, each with a window of one or two segments and one in three of them sent again:
-/// seven seconds beside real Linux.
+/// Many flows through fq_codel at 10 Mbit/s, each with a window of one or two segments and one in three of
+/// them sent again: seven seconds beside real Linux.
 #[test]
 fn starved_flows_beside_linux() {
-    // Flows; Mbit/s acknowledged, Jain's index, segments sent again, mean window and mean smoothed round trip from 2 s on.
+    // Flows; Mbit/s acknowledged, Jain's index, segments sent again, mean window and mean smoothed round trip
+    // from 2 s on.
     let recorded = [(50, [9.302, 0.9859, 2405.0, 2.03, 88.6]), (100, [9.307, 0.9522, 3684.0, 1.62, 103.7])];
-    let row = Row { group: "Real Linux TCP", source: "oracle: n CUBIC flows, HTB 10 Mbit/s, fq_codel, 40 ms" };
+    let row =
+        Row { group: "Real Linux TCP", source: "oracle: n CUBIC flows, HTB 10 Mbit/s, fq_codel, 40 ms" };
     let mut wrong = Vec::new();
     for (flows, expected) in recorded {
         let found = starved(flows);
@@ -132,7 +144,14 @@ fn starved_flows_beside_linux() {
             ("round trip, mean, ms", 0.1),
         ];
         for (at, (what, band)) in figures.into_iter().enumerate() {
-            wrong.extend(row.near(&format!("starved-{flows}"), what, expected[at], found[at], band, Some(band)));
+            wrong.extend(row.near(
+                &format!("starved-{flows}"),
+                what,
+                expected[at],
+                found[at],
+                band,
+                Some(band),
+            ));
         }
     }
     assert_eq!(wrong, Vec::<String>::new());

@@ -27,8 +27,9 @@ fn tbf() -> Op {
     common::qdisc(Handle::ROOT, Handle::new(1, 0), "tbf", Some(QdiscParams::Tbf(params)))
 }
 
-/// The cable modem of the third seed: 128 kbit/s up behind 24 kB, an upload of a megabyte, 60 pings. The recorded minimum
-/// is the idle one, so part of the pings ran before the upload; a little less than half fits both recorded means.
+/// The cable modem of the third seed: 128 kbit/s up behind 24 kB, an upload of a megabyte, 60 pings. The
+/// recorded minimum is the idle one, so part of the pings ran before the upload; a little less than half fits
+/// both recorded means.
 fn kettlewell(loaded: bool) -> HomeSpec {
     let upload = Bulk { bytes: Some(1_000_000), start: Span::secs(27), ..Bulk::new(true, 40000) };
     let spec = HomeSpec { warm_up: Span(0), duration: Span::secs(60), ..HomeSpec::new(128_000, 2_000_000) };
@@ -36,7 +37,8 @@ fn kettlewell(loaded: bool) -> HomeSpec {
 }
 
 fn uploads(count: u16) -> impl Iterator<Item = Traffic> {
-    (0..count).map(|i| Traffic::Bulk(Bulk { start: Span::millis(10 * u64::from(i)), ..Bulk::new(true, 40000 + i) }))
+    (0..count)
+        .map(|i| Traffic::Bulk(Bulk { start: Span::millis(10 * u64::from(i)), ..Bulk::new(true, 40000 + i) }))
 }
 
 /// V-S2: without a policy the ping rises to a second and a half, with it it stays below a fifth of a second.
@@ -60,8 +62,8 @@ fn v_s2_modem_with_and_without_tbf() {
     assert!(shaped_run.goodput() > 0.95 * bare_run.goodput());
 }
 
-/// V-S0a: a web server on the gateway behind HTB of 200 kbit/s sends at exactly that rate, loses nothing and the ping of
-/// others does not notice.
+/// V-S0a: a web server on the gateway behind HTB of 200 kbit/s sends at exactly that rate, loses nothing and
+/// the ping of others does not notice.
 #[test]
 fn v_s0a_local_server_behind_htb() {
     let [root, class] = common::htb(Rate::bits(200_000));

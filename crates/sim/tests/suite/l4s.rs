@@ -1,5 +1,5 @@
-//! Scalable senders beside classic ones through dualpi2 (RFC 9332), and DCTCP before a step: rows V-D2 to V-D4 and V-W12 of the list of
-//! results to reproduce.
+//! Scalable senders beside classic ones through dualpi2 (RFC 9332), and DCTCP before a step: rows V-D2 to
+//! V-D4 and V-W12 of the list of results to reproduce.
 
 use crate::common;
 
@@ -31,7 +31,13 @@ struct Minute {
 }
 
 /// Flows through a qdisc at `link` bit/s with a round trip of 10 ms.
-fn minute(link: u64, kind: &str, params: Option<QdiscParams>, seed: u64, flows: &[(CongestionControl, Ecn)]) -> Minute {
+fn minute(
+    link: u64,
+    kind: &str,
+    params: Option<QdiscParams>,
+    seed: u64,
+    flows: &[(CongestionControl, Ecn)],
+) -> Minute {
     let root = common::qdisc(Handle::ROOT, Handle::new(1, 0), kind, params);
     let mut net = Net::new(common::machine(&[root]), seed, Time(0));
     let near = net.link(LinkSpec::wire(Span(0)).jitter(Span::micros(50)));
@@ -59,7 +65,8 @@ fn minute(link: u64, kind: &str, params: Option<QdiscParams>, seed: u64, flows: 
     };
     let probes = [net.ping(probe(1, 0)), net.ping(probe(2, 1))];
     net.run(Time(0) + Span::secs(SECONDS / 2));
-    let acked = |net: &Net<GatewayMachine>| ids.iter().map(|&id| net.flow_stats(id).acked).collect::<Vec<u64>>();
+    let acked =
+        |net: &Net<GatewayMachine>| ids.iter().map(|&id| net.flow_stats(id).acked).collect::<Vec<u64>>();
     let before = acked(&net);
     net.run(Time(0) + Span::secs(SECONDS + 1));
     let after = acked(&net);
@@ -82,13 +89,15 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Ten runs of a scalable flow beside CUBIC with ECN through dualpi2: the ratio of rates, the median wait in the low-latency queue and the
-/// mean one in the classic queue, ms.
+/// Ten runs of a scalable flow beside CUBIC with ECN through dualpi2: the ratio of rates, the median wait in
+/// the low-latency queue and the mean one in the classic queue, ms.
 fn beside_cubic(link: u64, params: DualPi2Params, control: CongestionControl) -> [f64; 3] {
     let flows = [(control, Ecn::Ect1), (CongestionControl::Cubic, Ecn::Ect0)];
     let params = QdiscParams::DualPi2(params);
-    let runs: Vec<Minute> = (1..=10).map(|seed| minute(link, "dualpi2", Some(params.clone()), seed, &flows)).collect();
-    let used = median(runs.iter().map(|run| run.bytes.iter().sum::<f64>() * 8.0 / 30.0 / link as f64).collect());
+    let runs: Vec<Minute> =
+        (1..=10).map(|seed| minute(link, "dualpi2", Some(params.clone()), seed, &flows)).collect();
+    let used =
+        median(runs.iter().map(|run| run.bytes.iter().sum::<f64>() * 8.0 / 30.0 / link as f64).collect());
     assert!(used > 0.9, "{control:?}: the flows carry {used:.3} of the link");
     assert!(runs.iter().all(|run| run.lost == 0), "{control:?}: marks replace losses");
     let wait = |queue: usize, figure: fn(&Spans) -> Option<u64>| {
@@ -101,15 +110,19 @@ fn beside_cubic(link: u64, params: DualPi2Params, control: CongestionControl) ->
     ]
 }
 
-/// V-D2 to V-D4: a scalable flow and CUBIC share the link about alike, one waits a millisecond, the other as long as its law says.
+/// V-D2 to V-D4: a scalable flow and CUBIC share the link about alike, one waits a millisecond, the other as
+/// long as its law says.
 ///
-/// Linux's step of 1 ms is shorter than a packet of 1514 bytes at 10 Mbit/s: the second of two packets sent together is always marked, and
-/// the scalable flow keeps a quarter. `min_qlen_step 2` is Linux's word against that; at 100 Mbit/s nothing need be said.
+/// Linux's step of 1 ms is shorter than a packet of 1514 bytes at 10 Mbit/s: the second of two packets sent
+/// together is always marked, and the scalable flow keeps a quarter. `min_qlen_step 2` is Linux's word
+/// against that; at 100 Mbit/s nothing need be said.
 #[test]
 fn v_d_scalable_and_classic_share_dualpi2() {
     let mut wrong = Vec::new();
     let spared = DualPi2Params { min_qlen_step: Some(2), ..DualPi2Params::default() };
-    for (control, name) in [(CongestionControl::Dctcp, "DCTCP with ECT(1)"), (CongestionControl::Prague, "Prague")] {
+    for (control, name) in
+        [(CongestionControl::Dctcp, "DCTCP with ECT(1)"), (CongestionControl::Prague, "Prague")]
+    {
         for (link, params, setting) in [
             (10_000_000, spared.clone(), "10 Mbit/s, min_qlen_step 2"),
             (100_000_000, DualPi2Params::default(), "100 Mbit/s"),
@@ -119,7 +132,12 @@ fn v_d_scalable_and_classic_share_dualpi2() {
             let packet = 1514.0 * 8e3 / link as f64;
             if (link, control) == (100_000_000, CongestionControl::Dctcp) {
                 // Published for 10 Mbit/s; here the law's own ratio shows, by round trips of 25 and 10 ms.
-                row("RFC 9332").report("V-D2", &said("ratio of rates"), "by the round trips, up to 2.5", ratio);
+                row("RFC 9332").report(
+                    "V-D2",
+                    &said("ratio of rates"),
+                    "by the round trips, up to 2.5",
+                    ratio,
+                );
             } else {
                 wrong.extend(row("ns-3's DualPI2").inside("V-D2", &said("ratio of rates"), 0.6..=1.6, ratio));
             }
@@ -129,7 +147,12 @@ fn v_d_scalable_and_classic_share_dualpi2() {
                 0.0..=1.0 + packet,
                 low,
             ));
-            wrong.extend(row("RFC 9332").inside("V-D4", &said("classic queue, mean wait, ms"), 9.0..=21.0, classic));
+            wrong.extend(row("RFC 9332").inside(
+                "V-D4",
+                &said("classic queue, mean wait, ms"),
+                9.0..=21.0,
+                classic,
+            ));
         }
     }
     let [ratio, ..] = beside_cubic(10_000_000, DualPi2Params::default(), CongestionControl::Dctcp);
@@ -143,15 +166,24 @@ fn v_d_scalable_and_classic_share_dualpi2() {
 fn v_w12_dctcp_keeps_to_the_step() {
     let mut wrong = Vec::new();
     for step_ms in [2, 5, 10] {
-        let params = CodelParams { ecn: Some(true), ce_threshold_us: Some(step_ms * 1000), ..CodelParams::default() };
+        let params =
+            CodelParams { ecn: Some(true), ce_threshold_us: Some(step_ms * 1000), ..CodelParams::default() };
         let params = CodelParams { target_us: Some(1_000_000), ..params };
-        let run =
-            minute(10_000_000, "codel", Some(QdiscParams::Codel(params)), 1, &[(CongestionControl::Dctcp, Ecn::Ect0)]);
+        let run = minute(
+            10_000_000,
+            "codel",
+            Some(QdiscParams::Codel(params)),
+            1,
+            &[(CongestionControl::Dctcp, Ecn::Ect0)],
+        );
         let what = format!("DCTCP before a step of {step_ms} ms: mean wait, ms");
         let found = ms(run.waits[0].mean());
         wrong.extend(row("DCTCP 2010").inside("V-W12", &what, 0.0..=2.0 * f64::from(step_ms), found));
         let share = run.bytes[0] * 8.0 / 30.0 / 10e6;
-        assert!(share > 0.9 && found > 0.1 * f64::from(step_ms), "{share:.3} of the link, {found:.2} ms of queue");
+        assert!(
+            share > 0.9 && found > 0.1 * f64::from(step_ms),
+            "{share:.3} of the link, {found:.2} ms of queue"
+        );
     }
     assert_eq!(wrong, Vec::<String>::new());
 }

@@ -1,14 +1,16 @@
-//! What is late and not lost, beside a real Linux: the path's delay jumps, acknowledgements are missing for a while,
-//! some packets come behind others. A retransmission was needless then, and the window comes back (RFC 4015, RFC 5682,
-//! RFC 3708).
+//! What is late and not lost, beside a real Linux: the path's delay jumps, acknowledgements are missing for a
+//! while, some packets come behind others. A retransmission was needless then, and the window comes back (RFC
+//! 4015, RFC 5682, RFC 3708).
 //!
-//! `data/late.csv` is what the oracle's Linux answered: when all was acknowledged, retransmissions, timeouts and the
-//! last window of one transfer over a path of 50 ms with a token bucket of 50 Mbit/s. Where `by_ms` is not nought,
-//! packets take so much longer from `jump_ms` on; acknowledgements are lost between the two times; the packets numbered
-//! in `late` take `late_by_ms` longer.
+//! `data/late.csv` is what the oracle's Linux answered: when all was acknowledged, retransmissions, timeouts
+//! and the last window of one transfer over a path of 50 ms with a token bucket of 50 Mbit/s. Where `by_ms`
+//! is not nought, packets take so much longer from `jump_ms` on; acknowledgements are lost between the two
+//! times; the packets numbered in `late` take `late_by_ms` longer.
 
 use tidegate_packet::{Pkt, Pool, Rate, Span, Time};
-use tidegate_sim::{CongestionControl, DropTail, Ends, FlowSpec, Limit, LinkSpec, Machine, Net, Offer, Origin, Port};
+use tidegate_sim::{
+    CongestionControl, DropTail, Ends, FlowSpec, Limit, LinkSpec, Machine, Net, Offer, Origin, Port,
+};
 
 const ENDS: Ends = Ends::v4([10, 1, 0, 2], 40000, [10, 2, 0, 2], 5001);
 /// When the oracle's flow began, on the clock of the timer wheel (`tcp_models.rs`, `WHEEL`).
@@ -83,7 +85,8 @@ fn run(row: &[&str]) -> Seen {
     };
     let mut net = Net::new(path, 1, Time(0));
     let out = net.link(LinkSpec::port(FORTH, None, Span(0)));
-    let back = [net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::port(BACK, None, Span::millis(25)))];
+    let back =
+        [net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::port(BACK, None, Span::millis(25)))];
     let (forward, back) = (net.path(&[out]), net.path(&back));
     net.sample_every(Span::millis(10));
     let control = if row[0] == "reno" { CongestionControl::Reno } else { CongestionControl::Cubic };
@@ -96,8 +99,8 @@ fn run(row: &[&str]) -> Seen {
     (done, stats.retransmissions, stats.timeouts, window)
 }
 
-/// Times within 1 % and windows within 2 %: who acknowledges every segment and for how long is a matter of the
-/// receiver's memory. Retransmissions and timeouts are the same.
+/// Times within 1 % and windows within 2 %: who acknowledges every segment and for how long is a matter of
+/// the receiver's memory. Retransmissions and timeouts are the same.
 #[test]
 fn late_beside_linux() {
     let mut wrong = Vec::new();
@@ -105,7 +108,8 @@ fn late_beside_linux() {
         let row: Vec<&str> = line.split(',').collect();
         let number = |at: usize| row[at].parse::<u64>().expect("a number");
         let (expected, found) = ((number(8), number(9), number(10), number(11)), run(&row));
-        let near = |found: u64, expected: u64, percent: u64| found.abs_diff(expected) * 100 <= expected * percent;
+        let near =
+            |found: u64, expected: u64, percent: u64| found.abs_diff(expected) * 100 <= expected * percent;
         let same = (found.1, found.2) == (expected.1, expected.2);
         if !(same && near(found.0, expected.0, 1) && near(found.3, expected.3, 2)) {
             wrong.push(format!("{}: {found:?}, Linux {expected:?}", row[..8].join(",")));

@@ -2,8 +2,8 @@
 
 use tidegate_packet::{Span, Time};
 use tidegate_sim::{
-    Arrivals, DropTail, Ends, Impairment, Journey, Limit, LinkChange, LinkId, LinkSpec, Loss, Machine, Net, NoMachine,
-    Port, Reorder, Sizes, SourceId, SourceSpec, Trace,
+    Arrivals, DropTail, Ends, Impairment, Journey, Limit, LinkChange, LinkId, LinkSpec, Loss, Machine, Net,
+    NoMachine, Port, Reorder, Sizes, SourceId, SourceSpec, Trace,
 };
 
 const ENDS: Ends = Ends::v4([10, 0, 0, 1], 4000, [10, 0, 0, 2], 5000);

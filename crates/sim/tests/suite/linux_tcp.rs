@@ -1,10 +1,11 @@
 //! The simulator's TCP beside a real Linux 6.1 in virtual time: the same topology, rate, queue and flows.
 //!
-//! Host A, a router whose device has the queue, host B; 10 ms on each return hop. Recorded: acknowledged bytes, window,
-//! smoothed round trip and retransmissions each 100 ms, and the router's drops. The folders in `data` are answers of the
-//! oracle (`ask --tcp`): `setup`, `flows` and `script.tc` are the question.
+//! Host A, a router whose device has the queue, host B; 10 ms on each return hop. Recorded: acknowledged
+//! bytes, window, smoothed round trip and retransmissions each 100 ms, and the router's drops. The folders in
+//! `data` are answers of the oracle (`ask --tcp`): `setup`, `flows` and `script.tc` are the question.
 //!
-//! Each figure is printed as a row for `docs/validation.md`; those that one run settles are gated, the others reported.
+//! Each figure is printed as a row for `docs/validation.md`; those that one run settles are gated, the others
+//! reported.
 
 // The recorded runs are files, and a variable asks for their series.
 #![allow(clippy::disallowed_methods)]
@@ -18,7 +19,8 @@ use tidegate_measure::Spans;
 use tidegate_packet::{Handle, Rate, Span, Time};
 use tidegate_policy::{CodelParams, FifoParams, FqCodelParams, QdiscParams};
 use tidegate_sim::{
-    CongestionControl, DropTail, Ecn, Ends, FlowSample, FlowSpec, GatewayMachine, Limit, LinkSpec, Machine, Net, Port,
+    CongestionControl, DropTail, Ecn, Ends, FlowSample, FlowSpec, GatewayMachine, Limit, LinkSpec, Machine,
+    Net, Port,
 };
 
 const GROUP: &str = "Real Linux TCP";
@@ -56,7 +58,8 @@ fn recorded_flow(dir: &str, line: &str) -> Recorded {
         "dctcp" => CongestionControl::Dctcp,
         _ => CongestionControl::Cubic,
     };
-    let cells = |row: &str| -> Vec<u64> { row.split(',').map(|cell| cell.parse().expect("number")).collect() };
+    let cells =
+        |row: &str| -> Vec<u64> { row.split(',').map(|cell| cell.parse().expect("number")).collect() };
     let rows = read(dir, &format!("{}.csv", words[3]))
         .lines()
         .skip(1)
@@ -91,16 +94,24 @@ fn policy(dir: &str, script: &str) -> GatewayMachine {
     let params = match words[..] {
         ["pfifo", "limit", limit] => QdiscParams::Fifo(FifoParams { limit: limit.parse().ok() }),
         ["fq_codel"] => QdiscParams::FqCodel(FqCodelParams::default()),
-        ["fq_codel", "noecn"] => QdiscParams::FqCodel(FqCodelParams { ecn: Some(false), ..FqCodelParams::default() }),
-        ["codel", "ecn"] => QdiscParams::Codel(CodelParams { ecn: Some(true), ..CodelParams::default() }),
-        ["codel", "ecn", "ce_threshold", "5ms"] => {
-            QdiscParams::Codel(CodelParams { ecn: Some(true), ce_threshold_us: Some(5000), ..CodelParams::default() })
+        ["fq_codel", "noecn"] => {
+            QdiscParams::FqCodel(FqCodelParams { ecn: Some(false), ..FqCodelParams::default() })
         }
+        ["codel", "ecn"] => QdiscParams::Codel(CodelParams { ecn: Some(true), ..CodelParams::default() }),
+        ["codel", "ecn", "ce_threshold", "5ms"] => QdiscParams::Codel(CodelParams {
+            ecn: Some(true),
+            ce_threshold_us: Some(5000),
+            ..CodelParams::default()
+        }),
         _ => panic!("{dir}: {last}"),
     };
     let megabits = number(script, "htb rate ", "mbit").expect("a rate");
     let [root, class] = common::htb(Rate::bits(megabits * 1_000_000));
-    common::machine(&[root, class, common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), words[0], Some(params))])
+    common::machine(&[
+        root,
+        class,
+        common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), words[0], Some(params)),
+    ])
 }
 
 fn run<M: Machine>(machine: M, flows: &[Recorded], ecn: Ecn) -> (Vec<Vec<FlowSample>>, u64) {
@@ -110,8 +121,9 @@ fn run<M: Machine>(machine: M, flows: &[Recorded], ecn: Ecn) -> (Vec<Vec<FlowSam
 /// What the two return hops delay together: 10 ms each where the script does not say otherwise.
 fn delay(dir: &str) -> Span {
     let script = read(dir, "script.tc");
-    let hop =
-        |name: &str| script.lines().find(|line| line.contains(name)).and_then(|line| number(line, "delay ", "us"));
+    let hop = |name: &str| {
+        script.lines().find(|line| line.contains(name)).and_then(|line| number(line, "delay ", "us"))
+    };
     Span::micros(["dev vb ", "dev a0 "].into_iter().map(|name| hop(name).unwrap_or(10_000)).sum())
 }
 
@@ -141,7 +153,10 @@ fn run_over<M: Machine>(trip: Span, machine: M, flows: &[Recorded], ecn: Ecn) ->
 }
 
 fn rows(samples: &[FlowSample]) -> Vec<[u64; 5]> {
-    samples.iter().map(|s| [s.at.0 / 1_000_000, s.acked, s.cwnd.into(), s.srtt.0 / 1000, s.retransmissions]).collect()
+    samples
+        .iter()
+        .map(|s| [s.at.0 / 1_000_000, s.acked, s.cwnd.into(), s.srtt.0 / 1000, s.retransmissions])
+        .collect()
 }
 
 /// What a flow's record shows, with names.
@@ -153,7 +168,9 @@ fn figures(rows: &[[u64; 5]]) -> [(&'static str, f64); 9] {
     // A window that lost more than a seventh within 100 ms was reduced.
     let reductions = windows.windows(2).filter(|pair| pair[1] < pair[0] * 6.0 / 7.0).count();
     let quantile = |at: usize, p: f64| {
-        Spans::new(rows.iter().map(|row| row[at]).collect()).percentile(p).map_or(f64::NAN, |value| value as f64)
+        Spans::new(rows.iter().map(|row| row[at]).collect())
+            .percentile(p)
+            .map_or(f64::NAN, |value| value as f64)
     };
     [
         ("rate, Mbit/s", (last[1] - first[1]) as f64 * 8e-3 / (last[0] - first[0]) as f64),
@@ -173,8 +190,8 @@ fn band(what: &str) -> f64 {
     if what == "drops" { 0.15 } else { 0.05 }
 }
 
-/// Compares one run. Gated: each figure that `gate` has a tolerance for, by flow and figure; drops by `gate("", "drops")`.
-/// With TIDEGATE_SERIES set, prints both series.
+/// Compares one run. Gated: each figure that `gate` has a tolerance for, by flow and figure; drops by
+/// `gate("", "drops")`. With TIDEGATE_SERIES set, prints both series.
 fn compare(dir: &str, gate: impl Fn(&str, &str) -> Option<f64>) -> Vec<String> {
     let (flows, drops) = load(dir);
     let ecn = ecn(dir);
@@ -241,10 +258,10 @@ fn bbr_beside_others() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// Flows that share a queue are chaotic: when one begins a second later, real Linux shares the link quite differently (a
-/// factor of two for the last flow). So many runs with shifted starts are compared, in the mean of what each flow got.
-/// `DIR-shifted.csv` holds what the oracle answered: the queue's limit where that was shifted too, a start for each flow but
-/// the first, drops, bytes and mean round trip.
+/// Flows that share a queue are chaotic: when one begins a second later, real Linux shares the link quite
+/// differently (a factor of two for the last flow). So many runs with shifted starts are compared, in the
+/// mean of what each flow got. `DIR-shifted.csv` holds what the oracle answered: the queue's limit where that
+/// was shifted too, a start for each flow but the first, drops, bytes and mean round trip.
 fn shifted(dir: &str, gate: impl Fn(&str) -> Option<f64>) -> Vec<String> {
     let table = read("", &format!("{dir}-shifted.csv"));
     let ecn = ecn(dir);
@@ -274,7 +291,10 @@ fn shifted(dir: &str, gate: impl Fn(&str) -> Option<f64>) -> Vec<String> {
         }
         runs += 1.0;
     }
-    let row = Row { group: GROUP, source: "oracle, starts shifted by seconds: crates/sim/tests/data/*-shifted.csv" };
+    let row = Row {
+        group: GROUP,
+        source: "oracle, starts shifted by seconds: crates/sim/tests/data/*-shifted.csv",
+    };
     let mut wrong = Vec::new();
     let name = format!("{dir}, mean of {runs} runs");
     let mut check = |at: usize, unit: f64, what: &str| {
@@ -304,8 +324,8 @@ fn in_the_mean(what: &str) -> Option<f64> {
     Some(band(what))
 }
 
-/// A flow that begins behind a deep queue which another keeps full: what memory the first one's socket has decides how
-/// far that queue drains when it repairs its losses, and so what the second gets.
+/// A flow that begins behind a deep queue which another keeps full: what memory the first one's socket has
+/// decides how far that queue drains when it repairs its losses, and so what the second gets.
 #[test]
 fn a_flow_behind_a_deep_queue() {
     let dir = "cubic-late-pfifo1000";
@@ -319,11 +339,11 @@ fn a_flow_behind_a_deep_queue() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// A queue of two packets: who sends three at once loses one, so it shows how acknowledgements come and what waits in
-/// the socket while a hole is repaired. A burst more or less at the beginning costs a tenth of what is delivered, so
-/// the mean of eight runs is compared, each with a delay 0.1 ms longer than the last one's, and the rate has more room
-/// than elsewhere. The oracle's own eight lie within half a per cent; here each loses some more in the first seconds,
-/// where more segments than there are acknowledged one by one.
+/// A queue of two packets: who sends three at once loses one, so it shows how acknowledgements come and what
+/// waits in the socket while a hole is repaired. A burst more or less at the beginning costs a tenth of what
+/// is delivered, so the mean of eight runs is compared, each with a delay 0.1 ms longer than the last one's,
+/// and the rate has more room than elsewhere. The oracle's own eight lie within half a per cent; here each
+/// loses some more in the first seconds, where more segments than there are acknowledged one by one.
 #[test]
 fn a_queue_of_two_packets() {
     let dir = "reno-alone-pfifo2";
@@ -338,11 +358,14 @@ fn a_queue_of_two_packets() {
         expected += cells[1] as f64;
         runs += 1.0;
     }
-    let row =
-        Row { group: GROUP, source: "oracle, the delay 0.1 ms longer each time: crates/sim/tests/data/*-shifted.csv" };
+    let row = Row {
+        group: GROUP,
+        source: "oracle, the delay 0.1 ms longer each time: crates/sim/tests/data/*-shifted.csv",
+    };
     let [expected, found] = [expected, found].map(|sum: f64| sum / runs / 1e6);
     let name = format!("{dir}, mean of {runs} runs");
-    let wrong = row.near(&name, "reno1 delivered, MB", expected, found, band("rate"), Some(2.0 * band("rate")));
+    let wrong =
+        row.near(&name, "reno1 delivered, MB", expected, found, band("rate"), Some(2.0 * band("rate")));
     assert_eq!(wrong, None);
     let trip = |_: &str, what: &str| chaotic("", what);
     assert_eq!(compare(dir, trip), Vec::<String>::new());
@@ -354,8 +377,9 @@ fn ecn_with_the_smallest_windows() {
     assert_eq!(compare("reno-two-fq_codel-ecn", usual_but_drops), Vec::<String>::new());
 }
 
-/// Two flows in one queue, and three: of three, the share of one run has a standard deviation of 15 %, so the difference of
-/// two means of 33 runs one of 4 %; what is told of the mean as outside is 5 %, what fails is 10 %.
+/// Two flows in one queue, and three: of three, the share of one run has a standard deviation of 15 %, so the
+/// difference of two means of 33 runs one of 4 %; what is told of the mean as outside is 5 %, what fails is
+/// 10 %.
 #[test]
 fn flows_in_one_queue() {
     let mut wrong = Vec::new();
@@ -364,11 +388,13 @@ fn flows_in_one_queue() {
     }
     wrong.extend(shifted("cubic-cubic-pfifo100", in_the_mean));
     wrong.extend(shifted("cubic-reno-pfifo100", in_the_mean));
-    wrong.extend(shifted("pfifo100", |what| if what.ends_with("MB") { Some(0.1) } else { in_the_mean(what) }));
+    wrong
+        .extend(shifted("pfifo100", |what| if what.ends_with("MB") { Some(0.1) } else { in_the_mean(what) }));
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// The test's own token bucket and the engine's HTB are the same thing to a sender, to the byte and the nanosecond.
+/// The test's own token bucket and the engine's HTB are the same thing to a sender, to the byte and the
+/// nanosecond.
 #[test]
 fn engine_and_yardstick_agree() {
     let (flows, _) = load("pfifo100");
@@ -394,9 +420,12 @@ fn codel_ecn() {
 #[test]
 fn alone_before_codel() {
     let mut wrong = Vec::new();
-    for dir in
-        ["cubic-alone-fq_codel-noecn", "reno-alone-fq_codel-noecn", "cubic-alone-codel-ecn", "reno-alone-codel-ecn"]
-    {
+    for dir in [
+        "cubic-alone-fq_codel-noecn",
+        "reno-alone-fq_codel-noecn",
+        "cubic-alone-codel-ecn",
+        "reno-alone-codel-ecn",
+    ] {
         wrong.extend(compare(dir, usual));
     }
     assert_eq!(wrong, Vec::<String>::new());

@@ -26,7 +26,13 @@ fn told(stays: impl Iterator<Item = Stay>, links: &[LinkId]) -> Vec<(usize, u64,
     let place = |link: LinkId| links.iter().position(|known| *known == link).expect("observed");
     stays
         .map(|stay| {
-            (place(stay.link), us(stay.came), us(stay.ended), stay.fate == Fate::Sent, stay.owner.expect("foreign"))
+            (
+                place(stay.link),
+                us(stay.came),
+                us(stay.ended),
+                stay.fate == Fate::Sent,
+                stay.owner.expect("foreign"),
+            )
         })
         .collect()
 }
@@ -45,7 +51,13 @@ fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
     let stays = told(net.take_stays(), &[link]);
     assert_eq!(
         stays,
-        [(0, 0, 0, true, 0), (0, 0, 1000, true, 1), (0, 0, 2000, true, 2), (0, 0, 0, false, 3), (0, 0, 0, false, 4)]
+        [
+            (0, 0, 0, true, 0),
+            (0, 0, 1000, true, 1),
+            (0, 0, 2000, true, 2),
+            (0, 0, 0, false, 3),
+            (0, 0, 0, false, 4)
+        ]
     );
     assert_eq!(net.take_stays().count(), 0, "each is told once");
 }
@@ -53,8 +65,11 @@ fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
 /// eth0, whose arrivals a filter leads to an ifb with a prio; lan0 behind them.
 fn led() -> GatewayMachine {
     let mut gateway = Gateway::new();
-    let specs =
-        [("eth0", DeviceSpec::default()), ("ifb0", DeviceSpec::of(&LinkKind::Ifb)), ("lan0", DeviceSpec::default())];
+    let specs = [
+        ("eth0", DeviceSpec::default()),
+        ("ifb0", DeviceSpec::of(&LinkKind::Ifb)),
+        ("lan0", DeviceSpec::default()),
+    ];
     let ids: Vec<_> = specs.iter().map(|(name, spec)| gateway.add_device(name, *spec)).collect();
     let on = |dev: &str, op: Op| match op {
         Op::Qdisc(op) => Op::Qdisc(QdiscOp { dev: dev.into(), ..op }),
@@ -64,7 +79,12 @@ fn led() -> GatewayMachine {
     let ops = [
         on(
             "ifb0",
-            common::qdisc(Handle::ROOT, Handle::new(1, 0), "prio", Some(QdiscParams::Prio(PrioParams::default()))),
+            common::qdisc(
+                Handle::ROOT,
+                Handle::new(1, 0),
+                "prio",
+                Some(QdiscParams::Prio(PrioParams::default())),
+            ),
         ),
         on("eth0", common::qdisc(Handle::INGRESS, Handle::new(0xffff, 0), "ingress", None)),
         Op::Filter(FilterOp {

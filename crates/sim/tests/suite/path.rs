@@ -14,8 +14,10 @@ fn exchange(payload: u16, gap_ns: u64, packets: u32) -> Exchange {
 
 #[test]
 fn delays_losses_and_clocks_are_those_of_the_line() {
-    let mut spec =
-        PathSpec::plain(Direction::plain(1_000_000, Span::millis(7)), Direction::plain(8_000_000, Span::millis(7)));
+    let mut spec = PathSpec::plain(
+        Direction::plain(1_000_000, Span::millis(7)),
+        Direction::plain(8_000_000, Span::millis(7)),
+    );
     spec.up.impairment = Impairment { loss: Loss::Every(10), ..Impairment::default() };
     (spec.offset_ns, spec.skew_ppm) = (55_000_000_000, 31.0);
     let mut path = VirtualPath::new(spec);

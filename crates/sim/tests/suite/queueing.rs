@@ -1,6 +1,7 @@
 //! Queueing theory (rows V-Q1 to V-Q7): the simulator's queues against closed formulas.
 //!
-//! Each row runs through the link's own drop-tail queue and, where it is the same queue, through a machine's port.
+//! Each row runs through the link's own drop-tail queue and, where it is the same queue, through a machine's
+//! port.
 
 use crate::common;
 
@@ -67,7 +68,8 @@ fn port() -> LinkSpec {
 fn average(sizes: Sizes, load: f64, of: impl Fn(&SourceStats) -> f64) -> f64 {
     let mut sum = 0.0;
     for seed in 1..=2 {
-        let own = serve(DropTail::new(Limit::None), own_queue(Limit::None), sizes, &[(load, 0)], PACKETS, seed);
+        let own =
+            serve(DropTail::new(Limit::None), own_queue(Limit::None), sizes, &[(load, 0)], PACKETS, seed);
         let machine = serve(DropTail::new(Limit::None), port(), sizes, &[(load, 0)], PACKETS, seed);
         assert_eq!(own, machine, "the two queues are the same queue");
         sum += of(&own[0]);
@@ -75,14 +77,16 @@ fn average(sizes: Sizes, load: f64, of: impl Fn(&SourceStats) -> f64) -> f64 {
     sum / 2.0
 }
 
-/// Prints the rows (for docs/validation.md) and fails with those that are off: name, value, expected, relative tolerance.
+/// Prints the rows (for docs/validation.md) and fails with those that are off: name, value, expected,
+/// relative tolerance.
 fn table(id: &str, what: &str, rows: &[(&str, f64, f64, f64)]) {
     let is_off = |(_, is, should, by): &&(&str, f64, f64, f64)| (is / should - 1.0).abs() > *by;
     for (n, row) in rows.iter().enumerate() {
         let (name, is, should, by) = row;
         let verdict = if is_off(&row) { "outside" } else { "within" };
         println!(
-            "validation: Queueing theory and hashing | {id}-{} | {what}, {name} | {should} ± {:.0} % | {is:.4} | {verdict} | queueing theory",
+            "validation: Queueing theory and hashing | {id}-{} | {what}, {name} | {should} ± {:.0} % | \
+            {is:.4} | {verdict} | queueing theory",
             n + 1,
             by * 100.0
         );
@@ -159,8 +163,12 @@ fn v_q5_non_preemptive_priorities() {
         ],
     );
     // The engine's prio: the customary map puts priority 6 in band 0 and priority 0 in band 1.
-    let machine =
-        common::machine(&[common::qdisc(Handle::ROOT, ONE, "prio", Some(QdiscParams::Prio(PrioParams::default())))]);
+    let machine = common::machine(&[common::qdisc(
+        Handle::ROOT,
+        ONE,
+        "prio",
+        Some(QdiscParams::Prio(PrioParams::default())),
+    )]);
     let engine = serve(machine, port(), Sizes::Fixed(MEAN_SIZE), &[(0.3, 6), (0.5, 0)], 2 * PACKETS, 5);
     assert!(engine == prio, "the engine's prio serves as two plain bands");
 }
@@ -171,7 +179,8 @@ const ONE: Handle = Handle::new(1, 0);
 #[test]
 fn v_q6_conservation() {
     let [a, b] = [ONE.class(1), ONE.class(2)];
-    let drr = |class| common::class(ONE, class, "drr", ClassParams::Drr(DrrClassParams { quantum: Some(1514) }));
+    let drr =
+        |class| common::class(ONE, class, "drr", ClassParams::Drr(DrrClassParams { quantum: Some(1514) }));
     let fast = Rate::bits(10_000_000_000);
     let htb = Some(QdiscParams::Htb(HtbParams::default()));
     let sfq = SfqParams { limit: 10_000, depth: 5_000, ..SfqParams::default() };
@@ -203,7 +212,8 @@ fn v_q6_conservation() {
     table("V-Q6", "conservation of load times wait", &rows);
 }
 
-/// Little's law: what is in the system, summed over time, is the sum of the times spent there, to the nanosecond.
+/// Little's law: what is in the system, summed over time, is the sum of the times spent there, to the
+/// nanosecond.
 #[test]
 fn v_q7_little() {
     let stats = &serve(
@@ -229,7 +239,8 @@ fn v_q7_little() {
     let off = area.abs_diff(stats.total_ns);
     let verdict = if off == 0 { "exact" } else { "outside" };
     println!(
-        "validation: Queueing theory and hashing | V-Q7 | Little's law: number over time less times spent, in ns | 0 | {off} | {verdict} | Little 1961"
+        "validation: Queueing theory and hashing | V-Q7 | Little's law: number over time less times spent, \
+        in ns | 0 | {off} | {verdict} | Little 1961"
     );
     assert_eq!(off, 0);
 }

@@ -5,8 +5,8 @@ use crate::common;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Encap, Gateway, World};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Span, Time};
 use tidegate_policy::{
-    Act, Action, FilterOp, FilterParams, LinkKind, Op, PrioParams, QdiscOp, QdiscParams, Tunnel, TunnelMode, U32Key,
-    U32Params, Verb,
+    Act, Action, FilterOp, FilterParams, LinkKind, Op, PrioParams, QdiscOp, QdiscParams, Tunnel, TunnelMode,
+    U32Key, U32Params, Verb,
 };
 use tidegate_sim::{Bulk, GatewayMachine, Home, HomeResult, HomeSpec, Port, Traffic};
 
@@ -34,7 +34,8 @@ fn ingress(dev: &str) -> Op {
     on(dev, common::qdisc(Handle::INGRESS, Handle::new(0xffff, 0), "ingress", None))
 }
 
-/// `tc filter add dev DEV parent PARENT protocol all prio 10 u32 match u32 0 0 action mirred egress redirect dev TO`.
+/// `tc filter add dev DEV parent PARENT protocol all prio 10 u32 match u32 0 0 action mirred egress redirect
+/// dev TO`.
 fn redirect(dev: &str, parent: Handle, to: &str) -> Op {
     filter(dev, parent, vec![Action::from(Act::redirect(to))])
 }
@@ -71,8 +72,8 @@ fn prio(dev: &str) -> Op {
     on(dev, common::qdisc(Handle::ROOT, Handle::new(1, 0), "prio", Some(params)))
 }
 
-/// Downloads led through an ifb come at the rate of the HTB there, below the provider's; the provider's queue stays empty and
-/// the ping does not wait in it.
+/// Downloads led through an ifb come at the rate of the HTB there, below the provider's; the provider's queue
+/// stays empty and the ping does not wait in it.
 #[test]
 fn an_ifb_shapes_downloads() {
     let [root, class] = common::htb(Rate::bits(4_000_000));
@@ -122,8 +123,9 @@ fn an_ifb_shapes_uploads_led_there_from_the_root() {
     assert!((result.goodput() / expected - 1.0).abs() < 0.02, "{} for {expected}", result.goodput());
 }
 
-/// What `upper` on `eth0` sends and gets, with a queue on each and everything that arrives led through an ifb: bytes and packets
-/// that left by `upper`, by `eth0`, that arrived at `eth0`, at `upper`, and that went through the ifb.
+/// What `upper` on `eth0` sends and gets, with a queue on each and everything that arrives led through an
+/// ifb: bytes and packets that left by `upper`, by `eth0`, that arrived at `eth0`, at `upper`, and that went
+/// through the ifb.
 fn stacked(upper: &str, spec: DeviceSpec, encap: Encap) -> [(u64, u64); 5] {
     let devices = [(upper, spec), ("eth0", DeviceSpec::default()), ("ifb0", ifb())];
     let ffff = Handle::new(0xffff, 0);
@@ -155,8 +157,8 @@ fn stacked(upper: &str, spec: DeviceSpec, encap: Encap) -> [(u64, u64); 5] {
     [(above, false), (below, false), (below, true), (above, true), (ifb0, false)].map(|(d, i)| counted(d, i))
 }
 
-/// Each frame of ppp0 (no link header) is 22 bytes longer on eth0: 8 of PPPoE and 14 of Ethernet; a tunnel's grows by its outer
-/// header. What arrives is counted without link header, on eth0 wrapped, above it bare.
+/// Each frame of ppp0 (no link header) is 22 bytes longer on eth0: 8 of PPPoE and 14 of Ethernet; a tunnel's
+/// grows by its outer header. What arrives is counted without link header, on eth0 wrapped, above it bare.
 #[test]
 fn devices_on_devices_wrap_what_passes() {
     let tunnel = Tunnel {

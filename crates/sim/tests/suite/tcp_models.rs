@@ -1,10 +1,10 @@
-//! TCP against itself: recovery, determinism, conservation, ECN, the reaction to the sender's own queue. What papers say of it is in
-//! `tcp_responses.rs`.
+//! TCP against itself: recovery, determinism, conservation, ECN, the reaction to the sender's own queue. What
+//! papers say of it is in `tcp_responses.rs`.
 
 use tidegate_packet::{Fifo, Pkt, Pool, Rate, Seeded, Span, Time};
 use tidegate_sim::{
-    CongestionControl, DropTail, Ecn, Ends, FlowId, FlowSpec, FlowStats, Limit, LinkSpec, Machine, Net, NoMachine,
-    Offer, Origin, Port,
+    CongestionControl, DropTail, Ecn, Ends, FlowId, FlowSpec, FlowStats, Limit, LinkSpec, Machine, Net,
+    NoMachine, Offer, Origin, Port,
 };
 
 const ENDS: Ends = Ends::v4([10, 0, 0, 1], 40000, [10, 0, 0, 2], 80);
@@ -67,9 +67,9 @@ fn local_flows(limit: u32, rate: Rate, flows: u16) -> (Net<DropTail>, Vec<FlowId
     (net, ids)
 }
 
-/// Local senders hold back rather than fill their own queue. Beside a recorded Linux (HTB 1 Mbit/s on the sender's device,
-/// pfifo of 1000 and of 6 packets, four CUBIC flows): the first round trip in µs, and bytes acknowledged at the last sample.
-/// Behind 6 packets the fourth flow's SYNs never find room, on Linux too.
+/// Local senders hold back rather than fill their own queue. Beside a recorded Linux (HTB 1 Mbit/s on the
+/// sender's device, pfifo of 1000 and of 6 packets, four CUBIC flows): the first round trip in µs, and bytes
+/// acknowledged at the last sample. Behind 6 packets the fourth flow's SYNs never find room, on Linux too.
 #[test]
 fn local_senders_hold_back_as_recorded() {
     let recorded: [(u32, &[(u64, u64)]); 2] = [
@@ -89,30 +89,37 @@ fn local_senders_hold_back_as_recorded() {
             let last = samples[samples.len() - 1].acked;
             println!("limit {limit}, flow {i}: {last} bytes, recorded {bytes}");
             assert_eq!((samples[0].srtt.0 / 1000, stats.lost), (first, 0));
-            assert!((last as f64 / bytes as f64 - 1.0).abs() < 0.02, "limit {limit}, flow {i}: {last} for {bytes}");
+            assert!(
+                (last as f64 / bytes as f64 - 1.0).abs() < 0.02,
+                "limit {limit}, flow {i}: {last} for {bytes}"
+            );
         }
     }
 }
 
-/// What a socket holds limits what is under way: 20,000 bytes of memory are eight segments in each round trip of 50 ms.
+/// What a socket holds limits what is under way: 20,000 bytes of memory are eight segments in each round trip
+/// of 50 ms.
 #[test]
 fn a_send_buffer_limits_the_rate() {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let (there, back) = (net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::wire(Span::millis(25))));
+    let (there, back) =
+        (net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::wire(Span::millis(25))));
     let (forward, back) = (net.path(&[there]), net.path(&[back]));
-    let flow = net.tcp(FlowSpec { send_buffer: 20_000, delayed_ack: false, ..FlowSpec::bulk(ENDS, forward, back) });
+    let flow =
+        net.tcp(FlowSpec { send_buffer: 20_000, delayed_ack: false, ..FlowSpec::bulk(ENDS, forward, back) });
     net.run(Time(0) + Span::secs(2));
     let before = net.flow_stats(flow).acked;
     net.run(Time(0) + Span::secs(3));
     assert_eq!(net.flow_stats(flow).acked - before, 20 * 8 * 1448);
 }
 
-/// A SYN that is repeated only because its answer takes 1.3 s was not lost: a recorded Linux (two hops of 650 ms) knows
-/// the round trip of the first and begins with ten segments.
+/// A SYN that is repeated only because its answer takes 1.3 s was not lost: a recorded Linux (two hops of 650
+/// ms) knows the round trip of the first and begins with ten segments.
 #[test]
 fn a_syn_repeated_for_nothing() {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let (there, back) = (net.link(LinkSpec::wire(Span::millis(650))), net.link(LinkSpec::wire(Span::millis(650))));
+    let (there, back) =
+        (net.link(LinkSpec::wire(Span::millis(650))), net.link(LinkSpec::wire(Span::millis(650))));
     let (forward, back) = (net.path(&[there]), net.path(&[back]));
     net.sample_every(Span::millis(100));
     let flow = net.tcp(FlowSpec::bulk(ENDS, forward, back));
@@ -125,7 +132,8 @@ fn a_syn_repeated_for_nothing() {
 #[test]
 fn small_queues_keep_the_own_queue_short() {
     let trip = |small_queues| {
-        let mut net = Net::new(DropTail::shaped(Limit::Packets(100), Rate::bits(1_000_000), 1600), 1, Time(0));
+        let mut net =
+            Net::new(DropTail::shaped(Limit::Packets(100), Rate::bits(1_000_000), 1600), 1, Time(0));
         let out = net.link(LinkSpec::port(Port(0), None, Span(0)));
         let back = net.link(LinkSpec::wire(Span::millis(20)));
         let (forward, back) = (net.path(&[out]), net.path(&[back]));
@@ -148,7 +156,8 @@ fn pacing_spreads_the_window() {
         let back = net.link(LinkSpec::wire(Span::millis(50)));
         let (forward, back) = (net.path(&[out]), net.path(&[back]));
         let control = CongestionControl::Reno;
-        let flow = FlowSpec { control, pacing, receive_window: 30 * 1448, ..FlowSpec::bulk(ENDS, forward, back) };
+        let flow =
+            FlowSpec { control, pacing, receive_window: 30 * 1448, ..FlowSpec::bulk(ENDS, forward, back) };
         net.tcp(FlowSpec { initial_window: 1, ..flow });
         net.run(Time(0) + Span::secs(10));
         net.link_stats(out).peak_packets
@@ -194,16 +203,18 @@ impl Machine for Hole {
     }
 }
 
-/// When the oracle's flow began, in ms of a clock whose timer wheel stands as the simulator's does: it began 10 s after
-/// its machine, whose wheel counts from 300 s before that, and the wheel's slots that matter here are at most 512 ms
-/// wide.
+/// When the oracle's flow began, in ms of a clock whose timer wheel stands as the simulator's does: it began
+/// 10 s after its machine, whose wheel counts from 300 s before that, and the wheel's slots that matter here
+/// are at most 512 ms wide.
 const WHEEL: u64 = 304;
 
-/// How 40 segments get through when some packets are lost on the way (1 is the SYN, 2 ends the handshake, 3 is the
-/// first segment), or all of a second, with a round trip of 50 ms. `data/loss-recovery.csv` holds what the oracle's
-/// Linux did when the same packets were lost (netfilter dropped them, by number or by the clock; the end is known to 50
-/// µs): after two lost SYNs the window begins at one, after one as ever; the tail is probed after the shorter of 2 srtt
-/// + 202 ms and the timeout, on the next tick of the timer wheel; the fourth report of a hole comes 1.1 ms late.
+/// How 40 segments get through when some packets are lost on the way (1 is the SYN, 2 ends the handshake, 3
+/// is the first segment), or all of a second, with a round trip of 50 ms. `data/loss-recovery.csv` holds what
+/// the oracle's Linux did when the same packets were lost (netfilter dropped them, by number or by the clock;
+/// the end is known to 50 µs): after two lost SYNs the window begins at one, after one as ever; the tail is
+/// probed after the shorter of 2 srtt
+/// + 202 ms and the timeout, on the next tick of the timer wheel; the fourth report of a hole comes 1.1 ms
+///   late.
 #[test]
 fn loss_recovery() {
     let run = |numbers: Vec<u64>, blackout: [u64; 2]| {
@@ -275,11 +286,13 @@ fn every_transfer_ends() {
     for seed in 0..60u64 {
         let mut draws = Seeded::new(seed);
         let (loss, reorder) = (draws.unit() * 0.2, if seed % 3 == 0 { draws.unit() } else { 0.0 });
-        let mut net = Net::new(Chaos { queue: Vec::new(), draws: draws.fork(1), loss, reorder }, seed, Time(0));
+        let mut net =
+            Net::new(Chaos { queue: Vec::new(), draws: draws.fork(1), loss, reorder }, seed, Time(0));
         let port = |rate| LinkSpec::port(Port(0), Some(rate), Span::millis(5));
         let out = net.link(port(5_000_000));
-        let back =
-            net.link(LinkSpec::drop_tail(1_000_000, Span::millis(5), Limit::Packets(20)).jitter(Span::millis(3)));
+        let back = net.link(
+            LinkSpec::drop_tail(1_000_000, Span::millis(5), Limit::Packets(20)).jitter(Span::millis(3)),
+        );
         let (forward, back) = (net.path(&[out]), net.path(&[back]));
         let controls = [CongestionControl::Reno, CongestionControl::Cubic, CongestionControl::CubicSlowStart];
         let flows: Vec<FlowId> = (0..4u16)
@@ -298,7 +311,10 @@ fn every_transfer_ends() {
         for &flow in &flows {
             let stats = net.flow_stats(flow);
             // A SYN may be lost seven times.
-            assert!(stats.finished.is_some() || stats.established.is_none(), "seed {seed}, {flow:?}: {stats:?}");
+            assert!(
+                stats.finished.is_some() || stats.established.is_none(),
+                "seed {seed}, {flow:?}: {stats:?}"
+            );
         }
         assert_eq!(net.packets(), 0, "seed {seed}");
     }
@@ -336,7 +352,8 @@ fn local_refusal_is_not_a_loss() {
     let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Span::millis(10)));
     let back = net.link(LinkSpec::wire(Span::millis(10)));
     let (forward, back) = (net.path(&[out]), net.path(&[back]));
-    let flow = net.tcp(FlowSpec { local: true, bytes: Some(1_000_000), ..FlowSpec::bulk(ENDS, forward, back) });
+    let flow =
+        net.tcp(FlowSpec { local: true, bytes: Some(1_000_000), ..FlowSpec::bulk(ENDS, forward, back) });
     net.run(Time(0) + Span::secs(60));
     let FlowStats { acked, retransmissions, timeouts, reductions, finished, .. } = net.flow_stats(flow);
     assert_eq!((acked, retransmissions, timeouts), (1_000_000, 0, 0));

@@ -1,7 +1,8 @@
 //! TCP against what papers say of it: rows V-W1 to V-W11 and V-B2 of the list of results to reproduce.
 //!
-//! The paths of the response functions have a round trip, a loss rate and nothing else. Random losses are medians of five
-//! seeds; CUBIC's formula is about losses at regular intervals (RFC 9438 section 5), so there every n-th packet is lost.
+//! The paths of the response functions have a round trip, a loss rate and nothing else. Random losses are
+//! medians of five seeds; CUBIC's formula is about losses at regular intervals (RFC 9438 section 5), so there
+//! every n-th packet is lost.
 
 use crate::common;
 
@@ -10,8 +11,8 @@ use tidegate_measure::jain;
 use tidegate_packet::{Fifo, Handle, Pkt, Pool, Seeded, Span, Time};
 use tidegate_policy::{CodelParams, QdiscParams};
 use tidegate_sim::{
-    CongestionControl, Ecn, Ends, FlowId, FlowSpec, Impairment, Limit, LinkSpec, Loss, Machine, Net, NoMachine, Offer,
-    Origin, Port, SourceSpec,
+    CongestionControl, Ecn, Ends, FlowId, FlowSpec, Impairment, Limit, LinkSpec, Loss, Machine, Net,
+    NoMachine, Offer, Origin, Port, SourceSpec,
 };
 
 const ENDS: Ends = Ends::v4([10, 0, 0, 1], 40000, [10, 0, 0, 2], 80);
@@ -67,8 +68,9 @@ impl Lossy {
     }
 }
 
-/// V-W1, V-W2: the square root law (Mathis et al. 1997), with every segment acknowledged and with every second. The latter makes
-/// no difference to who counts what is acknowledged, not acknowledgements (RFC 3465), as Linux does: that is told.
+/// V-W1, V-W2: the square root law (Mathis et al. 1997), with every segment acknowledged and with every
+/// second. The latter makes no difference to who counts what is acknowledged, not acknowledgements (RFC
+/// 3465), as Linux does: that is told.
 #[test]
 fn v_w1_w2_mathis() {
     let mut wrong = Vec::new();
@@ -94,13 +96,14 @@ fn v_w1_w2_mathis() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// V-W3: with timeouts (Padhye et al. 1998). With SACK and probes (RFC 8985) fewer are needed than in the formula: at 5 % a real
-/// Linux has 0.53 Mbit/s.
+/// V-W3: with timeouts (Padhye et al. 1998). With SACK and probes (RFC 8985) fewer are needed than in the
+/// formula: at 5 % a real Linux has 0.53 Mbit/s.
 #[test]
 fn v_w3_pftk() {
     let mut wrong = Vec::new();
     for (id, p, expected) in [("V-W3-0.01", 0.01, 1.31), ("V-W3-0.05", 0.05, 0.43)] {
-        let path = Lossy { mss: 1460, ..Lossy::new(CongestionControl::Reno, Span::millis(100), Loss::Random(p)) };
+        let path =
+            Lossy { mss: 1460, ..Lossy::new(CongestionControl::Reno, Span::millis(100), Loss::Random(p)) };
         let found = median(SEEDS.map(|seed| path.run(seed, 400).1 / 1e6).collect());
         let what = format!("Reno, loss {p}, 100 ms: Mbit/s");
         wrong.extend(row("Padhye 1998").near(id, &what, expected, found, 0.2, (p < 0.05).then_some(0.2)));
@@ -156,7 +159,8 @@ fn losses_beside_linux() {
 #[test]
 fn v_w8_slow_start_doubles() {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let (there, back) = (net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::wire(Span::millis(25))));
+    let (there, back) =
+        (net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::wire(Span::millis(25))));
     let (forward, back) = (net.path(&[there]), net.path(&[back]));
     let flow = net.tcp(FlowSpec {
         delayed_ack: false,
@@ -203,12 +207,18 @@ fn v_w6_reno_utilisation_by_buffer() {
     for (buffer, model) in [(1, 75.0), (25, 89.3), (50, 96.4), (100, 100.0)] {
         let what = format!("Reno, buffer of {buffer} % of the path: link used, %");
         let found = utilisation(buffer) * 100.0;
-        wrong.extend(row("fluid model").inside(&format!("V-W6-{buffer}"), &what, model - 3.0..=model + 3.0, found));
+        wrong.extend(row("fluid model").inside(
+            &format!("V-W6-{buffer}"),
+            &what,
+            model - 3.0..=model + 3.0,
+            found,
+        ));
     }
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// Two flows of these round trips through one queue of the machine, or of the link, at 10 Mbit/s: payload of each in bytes.
+/// Two flows of these round trips through one queue of the machine, or of the link, at 10 Mbit/s: payload of
+/// each in bytes.
 fn pair<M: Machine>(
     machine: M,
     queue: Option<Limit>,
@@ -225,11 +235,16 @@ fn pair<M: Machine>(
         .iter()
         .zip(0..)
         .map(|(&ms, i)| {
-            let near = LinkSpec::drop_tail(1_000_000_000, Span::millis(ms / 2), Limit::None).jitter(Span::micros(50));
+            let near = LinkSpec::drop_tail(1_000_000_000, Span::millis(ms / 2), Limit::None)
+                .jitter(Span::micros(50));
             let (from, back) = (net.link(near), net.link(LinkSpec::wire(Span::millis(ms / 2))));
             let (forward, back) = (net.path(&[from, bottleneck]), net.path(&[back]));
             let start = Time(0) + Span::secs(u64::from(i));
-            net.tcp(FlowSpec { control, start, ..FlowSpec::bulk(Ends { sport: 40_000 + i, ..ENDS }, forward, back) })
+            net.tcp(FlowSpec {
+                control,
+                start,
+                ..FlowSpec::bulk(Ends { sport: 40_000 + i, ..ENDS }, forward, back)
+            })
         })
         .collect();
     net.run(Time(0) + Span::secs(300));
@@ -239,13 +254,16 @@ fn pair<M: Machine>(
 /// V-W9: two equal CUBIC flows share a buffer of one bandwidth-delay product.
 #[test]
 fn v_w9_equal_flows_share() {
-    let share = |seed| jain(&pair(NoMachine, Some(Limit::Packets(33)), seed, CongestionControl::Cubic, [40, 40]));
+    let share =
+        |seed| jain(&pair(NoMachine, Some(Limit::Packets(33)), seed, CongestionControl::Cubic, [40, 40]));
     let found = median(SEEDS.map(share).collect());
-    let wrong = row("fairness").inside("V-W9", "two CUBIC flows, 1 BDP, 300 s: Jain's index", 0.95..=1.0, found);
+    let wrong =
+        row("fairness").inside("V-W9", "two CUBIC flows, 1 BDP, 300 s: Jain's index", 0.95..=1.0, found);
     assert_eq!(wrong, None);
 }
 
-/// Random early detection as in the paper (Floyd and Jacobson 1993): thresholds 10 and 40 packets, at most one in ten.
+/// Random early detection as in the paper (Floyd and Jacobson 1993): thresholds 10 and 40 packets, at most
+/// one in ten.
 #[derive(Debug)]
 struct Early {
     queue: Fifo,
@@ -286,7 +304,8 @@ fn v_w10_long_paths_get_less() {
     };
     let found = median(SEEDS.map(ratio).collect());
     // The queue belongs to both round trips: of 15 packets, 18 ms, they are 38 and 218 ms, 5.7 to 1.
-    let what = "Reno over 20 and 200 ms through RED: ratio of rates, by the round trips with the queue in them";
+    let what =
+        "Reno over 20 and 200 ms through RED: ratio of rates, by the round trips with the queue in them";
     // Told beside the published band; that of the round trips with the queue in them is what must hold.
     let _ = row("Lakshman and Madhow 1997").inside("V-W10", what, 10.0..=100.0, found);
     let wrong = (!(5.0..=100.0).contains(&found)).then_some(found);
@@ -307,13 +326,17 @@ fn v_w11_marks_replace_losses() {
     let before = net.link_stats(out).dropped;
     net.run(Time(0) + Span::secs(65));
     let after = (net.link_stats(out).dropped - before) as f64;
-    let wrong =
-        row("RFC 3168").inside("V-W11", "CUBIC with ECN through codel ecn: drops in a minute", 0.0..=0.0, after);
+    let wrong = row("RFC 3168").inside(
+        "V-W11",
+        "CUBIC with ECN through codel ecn: drops in a minute",
+        0.0..=0.0,
+        after,
+    );
     assert!(wrong.is_none() && net.flow_stats(flow).reductions > 10, "{wrong:?}");
 }
 
-/// V-B2: 400 TCP flows and one that does not listen, through SFB with Linux's defaults at 45 Mbit/s. Remembered figures of
-/// other parameters: told, not judged.
+/// V-B2: 400 TCP flows and one that does not listen, through SFB with Linux's defaults at 45 Mbit/s.
+/// Remembered figures of other parameters: told, not judged.
 #[test]
 fn v_b2_sfb_finds_the_deaf() {
     for (id, mbit) in [("V-B2-2", 2), ("V-B2-45", 45)] {

@@ -2,8 +2,8 @@
 
 use tidegate_packet::{Span, Time};
 use tidegate_sim::{
-    Bulk, Completion, CongestionControl, Errand, Home, HomeSpec, Limit, LinkSpec, Local, Lookup, Net, NoMachine,
-    Outcome, Parties, Transaction, TransactionSpec, Turn,
+    Bulk, Completion, CongestionControl, Errand, Home, HomeSpec, Limit, LinkSpec, Local, Lookup, Net,
+    NoMachine, Outcome, Parties, Transaction, TransactionSpec, Turn,
 };
 use tidegate_sim::{DropTail, Traffic};
 
@@ -61,8 +61,8 @@ fn a_lookup_takes_a_round_trip() {
     }
 }
 
-/// A dialogue takes one round trip for the handshake, then half of one and a thought for each turn; 20 kB are fourteen segments: what
-/// the first window leaves over follows a round trip later.
+/// A dialogue takes one round trip for the handshake, then half of one and a thought for each turn; 20 kB are
+/// fourteen segments: what the first window leaves over follows a round trip later.
 #[test]
 fn a_dialogue_takes_its_turns() {
     let turns = vec![turn(true, 21), turn(false, 21), turn(true, 1500), turn(false, 20_000)];
@@ -72,15 +72,18 @@ fn a_dialogue_takes_its_turns() {
     assert_eq!(times(both, true), [(Some(45 + 164), Some(209)); 3]);
 }
 
-/// Who speaks last closes, and the segment with FIN does not wait for the window: of eleven segments the last one goes with the
-/// first ten, of twelve with the eleventh. Real Linux hosts needed 83, 83 and 122 ms (`tidegate lab` in virtual time).
+/// Who speaks last closes, and the segment with FIN does not wait for the window: of eleven segments the last
+/// one goes with the first ten, of twelve with the eleventh. Real Linux hosts needed 83, 83 and 122 ms
+/// (`tidegate lab` in virtual time).
 #[test]
 fn the_last_segment_does_not_wait() {
-    let reply = |bytes| times(transaction(None, vec![turn(true, 300), turn(false, bytes)], vec![]), false)[0].1;
+    let reply =
+        |bytes| times(transaction(None, vec![turn(true, 300), turn(false, bytes)], vec![]), false)[0].1;
     assert_eq!([14_480, 14_481, 15_929].map(reply), [Some(82), Some(82), Some(122)]);
 }
 
-/// What a page names is fetched side by side: the first over the open connection, the others each after a handshake.
+/// What a page names is fetched side by side: the first over the open connection, the others each after a
+/// handshake.
 #[test]
 fn a_page_is_done_when_its_parts_are() {
     let get = |bytes| vec![turn(true, 300), turn(false, bytes)];
@@ -88,22 +91,24 @@ fn a_page_is_done_when_its_parts_are() {
     assert_eq!(times(page, false), [(Some(82), Some(82 + 82)); 3]);
 }
 
-/// Something can be shown when the document and what comes over the open connection are there: two thoughts and a round trip
-/// later, while the others still shake hands. Where more is needed than there is, all of it.
+/// Something can be shown when the document and what comes over the open connection are there: two thoughts
+/// and a round trip later, while the others still shake hands. Where more is needed than there is, all of it.
 #[test]
 fn a_page_is_painted_before_it_is_complete() {
     let get = |bytes| vec![turn(true, 300), turn(false, bytes)];
-    let page = |paint| Transaction { paint, ..transaction(None, get(1000), vec![get(500), get(900), get(1400)]) };
+    let page =
+        |paint| Transaction { paint, ..transaction(None, get(1000), vec![get(500), get(900), get(1400)]) };
     let painted = |paint| goes(page(paint), false)[0].paint.map(|span| span.0 / 1_000_000);
     assert_eq!([0, 1, 2, 9].map(painted), [Some(82), Some(82 + 42), Some(82 + 82), Some(82 + 82)]);
 }
 
-/// Behind a modem's full buffer a login takes several times what the buffer holds; when none of its packets gets through, it is
-/// given up and says so.
+/// Behind a modem's full buffer a login takes several times what the buffer holds; when none of its packets
+/// gets through, it is given up and says so.
 #[test]
 fn a_login_waits_in_the_modem() {
     let login = |patience| {
-        let turns = vec![turn(true, 21), turn(false, 21), turn(true, 1500), turn(false, 1100), turn(true, 80)];
+        let turns =
+            vec![turn(true, 21), turn(false, 21), turn(true, 1500), turn(false, 1100), turn(true, 80)];
         let what = Transaction { patience, ..transaction(None, turns, vec![]) };
         let errand = Errand { parties: Parties::new(Local::Host(3), 51_000, 0), start: Span::secs(11), what };
         let spec = HomeSpec { duration: Span::secs(30), ..HomeSpec::new(256_000, 4_000_000) };

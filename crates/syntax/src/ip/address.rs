@@ -35,17 +35,21 @@ fn change(words: &[&str], add: bool, replace: bool, env: &Env) -> Result<IpComma
                 dev = Some(*words.get(at).ok_or_else(Refusal::incomplete)?);
                 at += 1;
             }
-            "broadcast" | "brd" | "anycast" | "label" | "scope" | "metric" | "valid_lft" | "preferred_lft" => at += 1,
+            "broadcast" | "brd" | "anycast" | "label" | "scope" | "metric" | "valid_lft"
+            | "preferred_lft" => at += 1,
             "noprefixroute" | "nodad" | "home" | "mngtmpaddr" | "autojoin" => {}
             "peer" | "remote" => return Err(later("an address with a peer", at - 1)),
             "local" => {}
             text => {
-                let wrong = || Refusal::new(1, format!("Error: any valid prefix is expected rather than \"{text}\"."));
+                let wrong = || {
+                    Refusal::new(1, format!("Error: any valid prefix is expected rather than \"{text}\"."))
+                };
                 found = Some(prefix(text).ok_or_else(wrong)?);
             }
         }
     }
-    let dev = dev.ok_or_else(|| Refusal::new(255, "Not enough information: \"dev\" argument is required."))?;
+    let dev =
+        dev.ok_or_else(|| Refusal::new(255, "Not enough information: \"dev\" argument is required."))?;
     find(dev, env)?;
     let (address, prefix) = found.ok_or_else(|| Refusal::new(2, "RTNETLINK answers: Invalid argument"))?;
     Ok(IpCommand::Address { add, replace, dev: dev.into(), address, prefix })

@@ -58,7 +58,8 @@ fn set(words: &[&str], env: &Env) -> Result<LinkSet, Refusal> {
 }
 
 /// Words of `ip link set` that mean something elsewhere and are not played.
-const KNOWN: [&str; 9] = ["netns", "vf", "xdp", "xdpgeneric", "type", "macaddr", "nomacaddr", "link-netnsid", "vrf"];
+const KNOWN: [&str; 9] =
+    ["netns", "vf", "xdp", "xdpgeneric", "type", "macaddr", "nomacaddr", "link-netnsid", "vrf"];
 
 /// An option that links take when they are set and when they are added; how many words it used.
 fn option(set: &mut LinkSet, word: &str, next: Option<&&str>) -> Result<Option<usize>, Refusal> {
@@ -68,7 +69,9 @@ fn option(set: &mut LinkSet, word: &str, next: Option<&&str>) -> Result<Option<u
         "down" => set.up = Some(false),
         "nomaster" => set.master = Some(String::new()),
         "mtu" => set.mtu = Some(number(next, "Invalid \"mtu\" value\n")?),
-        "txqueuelen" | "qlen" | "txqlen" => set.txqueuelen = Some(number(next, "Invalid \"txqueuelen\" value\n")?),
+        "txqueuelen" | "qlen" | "txqlen" => {
+            set.txqueuelen = Some(number(next, "Invalid \"txqueuelen\" value\n")?)
+        }
         "numtxqueues" => set.txqueues = Some(queues(next)?),
         "master" => set.master = Some(text()?),
         "address" => set.address = Some(text()?),
@@ -78,8 +81,9 @@ fn option(set: &mut LinkSet, word: &str, next: Option<&&str>) -> Result<Option<u
             set.name = Some(name);
         }
         // What a model has no use for.
-        "arp" | "multicast" | "promisc" | "allmulticast" | "alias" | "group" | "broadcast" | "brd" | "addrgenmode"
-        | "trailers" | "dynamic" | "carrier" | "numrxqueues" | "gso_max_size" | "gso_max_segs" | "index" => {
+        "arp" | "multicast" | "promisc" | "allmulticast" | "alias" | "group" | "broadcast" | "brd"
+        | "addrgenmode" | "trailers" | "dynamic" | "carrier" | "numrxqueues" | "gso_max_size"
+        | "gso_max_segs" | "index" => {
             text()?;
         }
         _ => return Ok(None),
@@ -92,7 +96,8 @@ fn queues(word: Option<&&str>) -> Result<u32, Refusal> {
     let count = number(word, "Invalid \"numtxqueues\" value\n")?;
     if count > Meta::TX_QUEUES {
         let line = format!("tidegate: numtxqueues {count} is more than a device has here");
-        return Err(Refusal::new(1, line).remedy(format!("At most {} transmit queues are modelled.", Meta::TX_QUEUES)));
+        return Err(Refusal::new(1, line)
+            .remedy(format!("At most {} transmit queues are modelled.", Meta::TX_QUEUES)));
     }
     Ok(count)
 }
@@ -100,9 +105,8 @@ fn queues(word: Option<&&str>) -> Result<u32, Refusal> {
 /// The name of a link that is there.
 fn name_of(name: &str) -> Result<String, Refusal> {
     match name.is_empty() {
-        true => {
-            Err(Refusal::wrong(name, "\"dev\" not a valid ifname").remedy("The name is empty: is its variable set?"))
-        }
+        true => Err(Refusal::wrong(name, "\"dev\" not a valid ifname")
+            .remedy("The name is empty: is its variable set?")),
         false => Ok(name.into()),
     }
 }
@@ -123,7 +127,11 @@ fn add(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
         let next = words.get(at + 1);
         match *word {
             "type" => {
-                kind = Some(kind_of(next.ok_or_else(Refusal::incomplete)?, words.get(at + 2..).unwrap_or(&[]), lower)?);
+                kind = Some(kind_of(
+                    next.ok_or_else(Refusal::incomplete)?,
+                    words.get(at + 2..).unwrap_or(&[]),
+                    lower,
+                )?);
                 break;
             }
             "link" => {
@@ -144,11 +152,17 @@ fn add(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
                     name = (*word).into();
                     at += 1;
                 }
-                None => return Err(Refusal::new(255, format!("Error: garbage instead of arguments \"{word} ...\"."))),
+                None => {
+                    return Err(Refusal::new(
+                        255,
+                        format!("Error: garbage instead of arguments \"{word} ...\"."),
+                    ));
+                }
             },
         }
     }
-    let mut kind = kind.ok_or_else(|| Refusal::new(1, "Not enough information: \"type\" argument is required"))?;
+    let mut kind =
+        kind.ok_or_else(|| Refusal::new(1, "Not enough information: \"type\" argument is required"))?;
     if name.is_empty() {
         name = free_name(&kind, env);
     }
@@ -188,7 +202,8 @@ fn free_name_but(kind: &LinkKind, env: &Env, taken: &str) -> String {
         LinkKind::Dummy | LinkKind::Ethernet | LinkKind::Loopback => "dummy",
     };
     let names = (0..4096).map(|number| format!("{stem}{number}"));
-    let free = |name: &String| name != taken && env.devices.iter().flatten().all(|device| device.name != *name);
+    let free =
+        |name: &String| name != taken && env.devices.iter().flatten().all(|device| device.name != *name);
     names.into_iter().find(free).unwrap_or_default()
 }
 
@@ -196,14 +211,15 @@ fn free_name_but(kind: &LinkKind, env: &Env, taken: &str) -> String {
 fn elsewhere(what: &str) -> Refusal {
     let line = format!("tidegate: {what} is not supported in this version");
     Refusal::new(1, line).remedy(
-        "One network namespace is modelled, so there is none that the link could go to: ip would have accepted this. Without netns \
-         both ends are made here, under two names.",
+        "One network namespace is modelled, so there is none that the link could go to: ip would have \
+        accepted this. Without netns both ends are made here, under two names.",
     )
 }
 
 /// The kind and what follows it.
 fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkKind, Refusal> {
-    let after = |key: &str| rest.iter().position(|word| *word == key).and_then(|at| rest.get(at + 1)).copied();
+    let after =
+        |key: &str| rest.iter().position(|word| *word == key).and_then(|at| rest.get(at + 1)).copied();
     Ok(match kind {
         "ifb" => LinkKind::Ifb,
         "dummy" => LinkKind::Dummy,
@@ -222,15 +238,16 @@ fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkKind, R
         "gretap" => LinkKind::Tunnel(ends(TunnelMode::Gretap, rest)?),
         "ip6tnl" => LinkKind::Tunnel(ends(TunnelMode::Ip6tnl, rest)?),
         "wireguard" => LinkKind::Raw(RawLink::Wireguard),
-        "macvlan" | "ipvlan" | "bond" | "team" | "vxlan" | "vti" | "ip6gre" | "geneve" | "vrf" | "macsec" | "nlmon"
-        | "vcan" | "xfrm" => return Err(later(&format!("ip link add … type {kind}"), 0)),
+        "macvlan" | "ipvlan" | "bond" | "team" | "vxlan" | "vti" | "ip6gre" | "geneve" | "vrf" | "macsec"
+        | "nlmon" | "vcan" | "xfrm" => return Err(later(&format!("ip link add … type {kind}"), 0)),
         _ => return Err(Refusal::new(2, "Error: Unknown device type.")),
     })
 }
 
 /// `remote`, `local` and `ttl` of a tunnel.
 fn ends(mode: TunnelMode, words: &[&str]) -> Result<Tunnel, Refusal> {
-    let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1)).copied();
+    let after =
+        |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1)).copied();
     let v6 = mode == TunnelMode::Ip6tnl;
     let family = if v6 { "IPv6" } else { "IPv4" };
     let unsaid = Tunnel::unsaid(mode);
@@ -294,7 +311,8 @@ pub(super) fn which(words: &[&str], env: &Env) -> Result<Which, Refusal> {
 
 pub(super) fn tunnel(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
     let (verb, rest) = words.split_first().map_or(("show", words), |(verb, rest)| (*verb, rest));
-    let after = |key: &str| rest.iter().position(|word| *word == key).and_then(|at| rest.get(at + 1)).copied();
+    let after =
+        |key: &str| rest.iter().position(|word| *word == key).and_then(|at| rest.get(at + 1)).copied();
     let name = after("name").or(after("dev").filter(|_| rest.first() == Some(&"dev"))).or_else(|| {
         let first = rest.first().copied()?;
         (!["mode", "remote", "local", "ttl", "dev"].contains(&first)).then_some(first)
@@ -305,7 +323,9 @@ pub(super) fn tunnel(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
                 Some("ipip" | "ip/ip") => TunnelMode::Ipip,
                 Some("sit" | "ipv6/ip") => TunnelMode::Sit,
                 Some("gre" | "gre/ip") => TunnelMode::Gre,
-                Some("ip6ip6" | "ipv6/ipv6" | "ipip6" | "ipv4/ipv6" | "any" | "any/ipv6") => TunnelMode::Ip6tnl,
+                Some("ip6ip6" | "ipv6/ipv6" | "ipip6" | "ipv4/ipv6" | "any" | "any/ipv6") => {
+                    TunnelMode::Ip6tnl
+                }
                 Some(mode) => {
                     return Err(Refusal::new(255, format!("Unknown tunnel mode \"{mode}\"")));
                 }
@@ -314,7 +334,11 @@ pub(super) fn tunnel(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
             let name = name.ok_or_else(|| later("a tunnel without a name", 0))?;
             check_name(name)?;
             let kind = LinkKind::Tunnel(ends(mode, rest)?);
-            Ok(IpCommand::AddLink { name: name.into(), kind, set: LinkSet { dev: name.into(), ..LinkSet::default() } })
+            Ok(IpCommand::AddLink {
+                name: name.into(),
+                kind,
+                set: LinkSet { dev: name.into(), ..LinkSet::default() },
+            })
         }
         "delete" | "del" | "d" => match name {
             Some(name) if env.has(name) => Ok(IpCommand::DeleteLink(name.into())),

@@ -56,7 +56,11 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
             _ if is("netns") || is("loops") || is("rcvbuf") => {
                 return Err(later(&format!("the option {word}"), at));
             }
-            _ => return Err(Refusal::new(255, format!("Option \"{word}\" is unknown, try \"ip -help\".")).at(at)),
+            _ => {
+                return Err(
+                    Refusal::new(255, format!("Option \"{word}\" is unknown, try \"ip -help\".")).at(at)
+                );
+            }
         }
         at += 1;
     }
@@ -76,7 +80,8 @@ pub fn parse_line(args: &[String], flags: &mut IpFlags, env: &Env) -> Result<IpC
     if *object == "help" {
         return Ok(help());
     }
-    let object = OBJECTS.into_iter().find(|name| !object.is_empty() && name.starts_with(object)).unwrap_or(object);
+    let object =
+        OBJECTS.into_iter().find(|name| !object.is_empty() && name.starts_with(object)).unwrap_or(object);
     match object {
         "link" => link::link(rest, env),
         "address" => address::address(rest, flags, env),

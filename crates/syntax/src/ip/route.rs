@@ -19,7 +19,9 @@ pub(super) fn route(words: &[&str], flags: &mut IpFlags, env: &Env) -> Result<Ip
         _ if begins("add") || begins("append") => read(rest, RouteVerb::Add, flags, env),
         _ if begins("change") || begins("replace") => read(rest, RouteVerb::Replace, flags, env),
         _ if begins("delete") => read(rest, RouteVerb::Delete, flags, env),
-        _ if begins("flush") => Ok(if rest == ["cache"] { IpCommand::ShowNothing } else { IpCommand::FlushRoutes }),
+        _ if begins("flush") => {
+            Ok(if rest == ["cache"] { IpCommand::ShowNothing } else { IpCommand::FlushRoutes })
+        }
         _ => Err(Refusal::new(255, format!("Command \"{verb}\" is unknown, try \"ip route help\".")).at(1)),
     }
 }
@@ -77,7 +79,8 @@ fn read(words: &[&str], verb: RouteVerb, flags: &IpFlags, env: &Env) -> Result<I
         at += 1;
         let next = words.get(at);
         let address = || {
-            let text = next.filter(|text| **text != "inet" && **text != "inet6").ok_or_else(Refusal::incomplete)?;
+            let text =
+                next.filter(|text| **text != "inet" && **text != "inet6").ok_or_else(Refusal::incomplete)?;
             text.parse::<IpAddr>().map_err(|_| expected("address", text))
         };
         match *word {
@@ -88,7 +91,9 @@ fn read(words: &[&str], verb: RouteVerb, flags: &IpFlags, env: &Env) -> Result<I
                 find(name, env)?;
                 route.dev = Some((*name).to_owned());
             }
-            "metric" | "priority" | "preference" => route.metric = number(next, "\"metric\" value is invalid\n")?,
+            "metric" | "priority" | "preference" => {
+                route.metric = number(next, "\"metric\" value is invalid\n")?
+            }
             "scope" => route.scope_link = next == Some(&"link"),
             "table" if next.is_none_or(|table| !["main", "254"].contains(table)) => {
                 return Err(later("a route in another table than main", at));

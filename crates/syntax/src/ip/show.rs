@@ -61,7 +61,9 @@ impl ShownLink {
                 vec!["POINTOPOINT", "MULTICAST", "NOARP"]
             }
             LinkKind::Raw(RawLink::Wireguard) => vec!["POINTOPOINT", "NOARP"],
-            LinkKind::Tunnel(tunnel) if !tunnel.remote.is_unspecified() && tunnel.mode != TunnelMode::Gretap => {
+            LinkKind::Tunnel(tunnel)
+                if !tunnel.remote.is_unspecified() && tunnel.mode != TunnelMode::Gretap =>
+            {
                 vec!["POINTOPOINT", "NOARP"]
             }
             LinkKind::Tunnel(tunnel) if tunnel.mode != TunnelMode::Gretap => vec!["NOARP"],
@@ -119,7 +121,10 @@ impl ShownLink {
             },
             LinkKind::Raw(RawLink::Wireguard) => "wireguard",
             LinkKind::Raw(RawLink::Tun) => "tun",
-            LinkKind::Ethernet | LinkKind::Loopback | LinkKind::PointToPoint | LinkKind::Raw(RawLink::Wwan) => "",
+            LinkKind::Ethernet
+            | LinkKind::Loopback
+            | LinkKind::PointToPoint
+            | LinkKind::Raw(RawLink::Wwan) => "",
         };
         own == kind
     }
@@ -151,17 +156,19 @@ pub fn link_text(links: &[ShownLink], flags: &IpFlags, addresses: bool) -> Strin
             brief(link, &chosen, addresses, &mut out);
         } else if addresses && flags.oneline {
             for shown in chosen {
-                let _ = writeln!(out, "{}: {}    {}", link.index, link.name, address(link, shown, "\\       "));
+                let _ =
+                    writeln!(out, "{}: {}    {}", link.index, link.name, address(link, shown, "\\       "));
             }
         } else {
             let mut text = head(link, addresses);
             if !(addresses && flags.family.is_some()) {
                 let (layer, own, all) = link.layer();
-                let apart = if matches!(link.kind, LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Tunnel(_)) {
-                    "peer"
-                } else {
-                    "brd"
-                };
+                let apart =
+                    if matches!(link.kind, LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Tunnel(_)) {
+                        "peer"
+                    } else {
+                        "brd"
+                    };
                 let _ = write!(text, "\n    link/{layer} ");
                 if !own.is_empty() {
                     let _ = write!(text, "{own} {apart} {all}");
@@ -226,7 +233,9 @@ fn address(link: &ShownLink, shown: &ShownAddress, between: &str) -> String {
         IpAddr::V6(_) => ("inet6", ""),
     };
     let (address, prefix, scope) = (shown.address, shown.prefix, scope(link, shown));
-    format!("{family} {address}/{prefix} scope {scope} {label}{between}valid_lft forever preferred_lft forever")
+    format!(
+        "{family} {address}/{prefix} scope {scope} {label}{between}valid_lft forever preferred_lft forever"
+    )
 }
 
 fn stats(link: &ShownLink) -> String {
@@ -239,8 +248,9 @@ fn stats(link: &ShownLink) -> String {
     };
     let ((rx_head, rx), (tx_head, tx)) = (row(0, 0), row(bytes, packets));
     format!(
-        "\n    RX: {rx_head} errors dropped  missed   mcast           \n        {rx}      0       0       0       0 \
-         \n    TX: {tx_head} errors dropped carrier collsns           \n        {tx}      0       0       0       0 "
+        "\n    RX: {rx_head} errors dropped  missed   mcast           \n        {rx}      0       0       \
+        0       0 \n    TX: {tx_head} errors dropped carrier collsns           \n        {tx}      0       \
+        0       0       0 "
     )
 }
 

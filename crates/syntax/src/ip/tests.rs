@@ -13,7 +13,9 @@ fn env(names: &[&str]) -> Env {
 fn ask(text: &str) -> Result<IpCommand, String> {
     let args: Vec<String> = text.split_whitespace().map(String::from).collect();
     let parsed = parse(&args, &env(&["eth0", "ifb0", "br0"]));
-    parsed.map(|parsed| parsed.command).map_err(|refusal| format!("{}: {}", refusal.code, refusal.stderr.trim_end()))
+    parsed
+        .map(|parsed| parsed.command)
+        .map_err(|refusal| format!("{}: {}", refusal.code, refusal.stderr.trim_end()))
 }
 
 fn set(dev: &str) -> LinkSet {
@@ -45,14 +47,19 @@ fn links_are_made_in_every_order_of_words() {
         Ok(IpCommand::AddLink { name, kind, .. }) => format!("{name} {kind:?}"),
         other => format!("{other:?}"),
     };
-    let tunnel = "Tunnel(Tunnel { mode: Ipip, local: 192.0.2.2, remote: 192.0.2.9, ttl: 64, encap_limit: None })";
-    let in_six = "Tunnel(Tunnel { mode: Ip6tnl, local: ::, remote: 2001:db8::9, ttl: 0, encap_limit: Some(4) })";
+    let tunnel =
+        "Tunnel(Tunnel { mode: Ipip, local: 192.0.2.2, remote: 192.0.2.9, ttl: 64, encap_limit: None })";
+    let in_six =
+        "Tunnel(Tunnel { mode: Ip6tnl, local: ::, remote: 2001:db8::9, ttl: 0, encap_limit: Some(4) })";
     let table = [
         ("link add name ifb4eth0 type ifb", "ifb4eth0 Ifb".to_owned()),
         ("link add ifb1 type ifb", "ifb1 Ifb".to_owned()),
         ("link add type ifb", "ifb1 Ifb".to_owned()),
         ("link add dev d0 mtu 1400 type dummy", "d0 Dummy".to_owned()),
-        ("link add link eth0 name eth0.5 type vlan id 5", "eth0.5 Vlan { lower: \"eth0\", id: 5 }".to_owned()),
+        (
+            "link add link eth0 name eth0.5 type vlan id 5",
+            "eth0.5 Vlan { lower: \"eth0\", id: 5 }".to_owned(),
+        ),
         ("link add v0 type veth peer name v1", "v0 Veth { peer: \"v1\" }".to_owned()),
         ("tunnel add tun1 mode ipip remote 192.0.2.9 local 192.0.2.2 ttl 64", format!("tun1 {tunnel}")),
         ("link add tun1 type ipip remote 192.0.2.9 local 192.0.2.2 ttl 64", format!("tun1 {tunnel}")),
@@ -77,7 +84,8 @@ fn links_of_other_namespaces_are_refused_in_our_own_words() {
     ] {
         let said = ask(line).expect_err(line);
         assert!(
-            said.starts_with("1: tidegate: ip link add … ") && said.ends_with("not supported in this version"),
+            said.starts_with("1: tidegate: ip link add … ")
+                && said.ends_with("not supported in this version"),
             "{said}"
         );
     }
@@ -96,7 +104,10 @@ fn refusals_are_ips() {
         ("link add", "1: Not enough information: \"type\" argument is required"),
         ("link add x0 type bogus", "2: Error: Unknown device type."),
         ("link set eth0 mtu abc", "255: Error: argument \"abc\" is wrong: Invalid \"mtu\" value"),
-        ("link set eth0 qlen 4294967295", "255: Error: argument \"4294967295\" is wrong: Invalid \"txqueuelen\" value"),
+        (
+            "link set eth0 qlen 4294967295",
+            "255: Error: argument \"4294967295\" is wrong: Invalid \"txqueuelen\" value",
+        ),
         ("link set eth0 foo", "255: Error: either \"dev\" is duplicate, or \"foo\" is a garbage."),
         ("link show dev", "255: Command line is not complete. Try option \"help\""),
         ("addr add 192.0.2.1/24 dev nope", "1: Cannot find device \"nope\""),
@@ -113,16 +124,29 @@ fn refusals_are_ips() {
 #[test]
 fn routes_are_read() {
     let v4 = |text: &str| -> IpAddr { text.parse().expect("an address") };
-    let plain =
-        Route { to: (v4("0.0.0.0"), 0), via: None, dev: None, src: None, metric: 0, scope_link: false, kernel: false };
+    let plain = Route {
+        to: (v4("0.0.0.0"), 0),
+        via: None,
+        dev: None,
+        src: None,
+        metric: 0,
+        scope_link: false,
+        kernel: false,
+    };
     let add = |route| Ok(IpCommand::Route { verb: RouteVerb::Add, route });
     let via = Route { via: Some(v4("192.0.2.1")), ..plain.clone() };
     assert_eq!(ask("route add default via 192.0.2.1"), add(via.clone()));
     let ten = Route { to: (v4("10.0.0.0"), 8), dev: Some("eth0".into()), metric: 5, ..plain };
     assert_eq!(ask("ro a 10/8 dev eth0 metric 5"), add(ten));
-    assert_eq!(ask("route del default via 192.0.2.1"), Ok(IpCommand::Route { verb: RouteVerb::Delete, route: via }));
+    assert_eq!(
+        ask("route del default via 192.0.2.1"),
+        Ok(IpCommand::Route { verb: RouteVerb::Delete, route: via })
+    );
     assert_eq!(ask("route get 192.0.2.9"), Ok(IpCommand::GetRoute(v4("192.0.2.9"))));
-    assert_eq!(ask("-4 route show default"), Ok(IpCommand::ShowRoutes { to: Some((v4("0.0.0.0"), 0)), dev: None }));
+    assert_eq!(
+        ask("-4 route show default"),
+        Ok(IpCommand::ShowRoutes { to: Some((v4("0.0.0.0"), 0)), dev: None })
+    );
 }
 
 /// As iproute2 6.1 printed them for the same devices.
@@ -154,14 +178,19 @@ fn listings_are_ips() {
     let plain = IpFlags::default();
     assert_eq!(
         link_text(&both, &plain, false),
-        "3: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc pfifo_fast state UP mode DEFAULT group default qlen 1000
+        "3: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc pfifo_fast state UP mode DEFAULT group \
+        default qlen 1000
     link/ether 16:c9:f2:1f:34:b1 brd ff:ff:ff:ff:ff:ff
 4: ifb0: <BROADCAST,NOARP> mtu 1500 qdisc noop state DOWN mode DEFAULT group default qlen 32
     link/ether 16:c9:f2:1f:34:b1 brd ff:ff:ff:ff:ff:ff
 "
     );
     assert_eq!(
-        link_text(&both[..1], &IpFlags { stats: true, ..plain }, false).lines().skip(2).collect::<Vec<_>>().join("\n"),
+        link_text(&both[..1], &IpFlags { stats: true, ..plain }, false)
+            .lines()
+            .skip(2)
+            .collect::<Vec<_>>()
+            .join("\n"),
         "    RX:  bytes packets errors dropped  missed   mcast           
              0       0      0       0       0       0 
     TX:  bytes packets errors dropped carrier collsns           

@@ -16,7 +16,8 @@ pub struct Parsed {
 pub enum IptCommand {
     /// An operation on a table.
     Apply(NfOp),
-    /// `-C`: is there such a rule? Exit code 1 and `iptables: Bad rule (does a matching rule exist in that chain?).` when not.
+    /// `-C`: is there such a rule? Exit code 1 and `iptables: Bad rule (does a matching rule exist in that
+    /// chain?).` when not.
     Check(NfOp),
     /// `-L` and `-S`.
     List {

@@ -1,4 +1,5 @@
-//! iptables and ip6tables, as far as traffic control needs them: the rules that set marks, classes and DS fields.
+//! iptables and ip6tables, as far as traffic control needs them: the rules that set marks, classes and DS
+//! fields.
 
 mod command;
 mod parse;

@@ -3,12 +3,13 @@
 use super::command::ListStyle;
 use super::values;
 use super::values::{
-    COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, LOG_FLAGS, LOG_LEVELS, PROTOCOLS, SERVICES, STATES,
-    TCP_FLAGS, TOS_NAMES,
+    COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, LOG_FLAGS, LOG_LEVELS, PROTOCOLS, SERVICES,
+    STATES, TCP_FLAGS, TOS_NAMES,
 };
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_policy::netfilter::{
-    Choice, Condition, Connbytes, Connmark, Connstates, Match, Rule, Target, Translate, Translation, Translator,
+    Choice, Condition, Connbytes, Connmark, Connstates, Match, Rule, Target, Translate, Translation,
+    Translator,
 };
 
 /// A chain to list.
@@ -104,7 +105,9 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
         Some(Target::Notrack(true)) => out.push_str(" -j CT --notrack"),
         Some(Target::Notrack(false)) => out.push_str(" -j NOTRACK"),
         Some(Target::Return) => out.push_str(" -j RETURN"),
-        Some(Target::Mark { value, mask }) => out.push_str(&format!(" -j MARK --set-xmark {value:#x}/{mask:#x}")),
+        Some(Target::Mark { value, mask }) => {
+            out.push_str(&format!(" -j MARK --set-xmark {value:#x}/{mask:#x}"))
+        }
         Some(Target::Connmark(action)) => out.push_str(&match action {
             Connmark::Set { value, mask } => format!(" -j CONNMARK --set-xmark {value:#x}/{mask:#x}"),
             Connmark::Save { nfmask, ctmask } => {
@@ -118,7 +121,9 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
             out.push_str(&format!(" -j CLASSIFY --set-class {:04x}:{:04x}", class.major(), class.minor()));
         }
         Some(Target::Dscp(value)) => out.push_str(&format!(" -j DSCP --set-dscp {value:#04x}")),
-        Some(Target::Tos(value, mask)) => out.push_str(&format!(" -j TOS --set-tos {value:#04x}/{mask:#04x}")),
+        Some(Target::Tos(value, mask)) => {
+            out.push_str(&format!(" -j TOS --set-tos {value:#04x}/{mask:#04x}"))
+        }
         Some(Target::Translate(Translate { how, to })) => {
             out.push_str(&format!(" -j {}", how.name()));
             if to.addresses.is_some() || to.ports.is_some() {
@@ -141,7 +146,11 @@ fn commands(chains: &[ListedChain], ipv6: bool, verbose: bool) -> String {
         match chain.policy {
             Some(accept) => {
                 let policy = if accept { "ACCEPT" } else { "DROP" };
-                out.push_str(&format!("-P {} {policy}{}\n", chain.name, counters(chain.packets, chain.bytes)));
+                out.push_str(&format!(
+                    "-P {} {policy}{}\n",
+                    chain.name,
+                    counters(chain.packets, chain.bytes)
+                ));
             }
             None => out.push_str(&format!("-N {}\n", chain.name)),
         }
@@ -149,7 +158,11 @@ fn commands(chains: &[ListedChain], ipv6: bool, verbose: bool) -> String {
     for chain in chains {
         for rule in &chain.rules {
             let (words, target) = split_target(&print_rule(&rule.rule, ipv6));
-            out.push_str(&format!("-A {}{words}{}{target}\n", chain.name, counters(rule.packets, rule.bytes)));
+            out.push_str(&format!(
+                "-A {}{words}{}{target}\n",
+                chain.name,
+                counters(rule.packets, rule.bytes)
+            ));
         }
     }
     out
@@ -168,7 +181,8 @@ fn is_own(what: &Condition) -> bool {
 
 fn condition(found: &Match, ipv6: bool) -> String {
     let not = if found.not { " !" } else { "" };
-    let ports = |ranges: &[(u16, u16)], list: &str| format!(" -m multiport{not} --{list} {}", port_list(ranges));
+    let ports =
+        |ranges: &[(u16, u16)], list: &str| format!(" -m multiport{not} --{list} {}", port_list(ranges));
     match &found.what {
         Condition::Protocol(number) => format!("{not} -p {}", protocol_name(*number)),
         Condition::Source(octets, length) => format!("{not} -s {}", address(octets, *length, ipv6)),
@@ -218,7 +232,8 @@ fn amount(asked: &Connbytes) -> String {
 
 fn count_words(asked: &Connbytes) -> (&'static str, &'static str) {
     let mode = COUNT_MODES.iter().find(|(_, mode)| *mode == asked.mode).map_or("", |(word, _)| word);
-    let direction = COUNT_DIRECTIONS.iter().find(|(_, way)| *way == asked.direction).map_or("", |(word, _)| word);
+    let direction =
+        COUNT_DIRECTIONS.iter().find(|(_, way)| *way == asked.direction).map_or("", |(word, _)| word);
     (mode, direction)
 }
 
@@ -261,7 +276,8 @@ fn listed(chain: &ListedChain, ipv6: bool, style: &ListStyle) -> String {
     }
     out.push_str(match style.verbose {
         true if style.exact => {
-            "    pkts      bytes target     prot opt in     out     source               destination         \n"
+            "    pkts      bytes target     prot opt in     out     source               \
+            destination         \n"
         }
         true => " pkts bytes target     prot opt in     out     source               destination         \n",
         false => "target     prot opt source               destination         \n",
@@ -312,7 +328,9 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
                 let shown = if style.numeric { value.to_string() } else { protocol_name(*value) };
                 protocol = format!("{not}{shown}");
             }
-            Condition::Source(octets, length) => source = format!("{not}{}", shown_address(octets, *length, ipv6)),
+            Condition::Source(octets, length) => {
+                source = format!("{not}{}", shown_address(octets, *length, ipv6))
+            }
             Condition::Destination(octets, length) => {
                 destination = format!("{not}{}", shown_address(octets, *length, ipv6))
             }
@@ -346,9 +364,13 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
         Some(Target::Jump(chain) | Target::Goto(chain)) => chain.clone(),
     };
     let devices = if style.verbose { format!("  {input:<6} {output:<6} ") } else { " ".into() };
-    let (protocol, source, destination) = (marked(&protocol, 4), marked(&source, 20), marked(&destination, 20));
+    let (protocol, source, destination) =
+        (marked(&protocol, 4), marked(&source, 20), marked(&destination, 20));
     let goes = if matches!(rule.target, Some(Target::Goto(_))) { "[goto] " } else { "" };
-    format!("{target:<10}{protocol} --{devices}{source}{destination}{goes}{rest}{}\n", doing(&rule.target, ipv6, style))
+    format!(
+        "{target:<10}{protocol} --{devices}{source}{destination}{goes}{rest}{}\n",
+        doing(&rule.target, ipv6, style)
+    )
 }
 
 /// In `width` places behind one for the `!`.
@@ -387,7 +409,9 @@ fn shown(found: &Match, protocol: Option<u8>, style: &ListStyle) -> String {
         Condition::TcpFlags(mask, wanted) if !style.numeric => {
             format!(" flags:{not}{}/{}", flags(*mask), flags(*wanted))
         }
-        Condition::TcpFlags(mask, wanted) => format!(" flags:{not}{mask:#04X}/{wanted:#04X}").replace("0X", "0x"),
+        Condition::TcpFlags(mask, wanted) => {
+            format!(" flags:{not}{mask:#04X}/{wanted:#04X}").replace("0X", "0x")
+        }
         Condition::Mark(value, u32::MAX) => format!(" mark match{spaced} {value:#x}"),
         Condition::Mark(value, mask) => format!(" mark match{spaced} {value:#x}/{mask:#x}"),
         Condition::Length(low, high) if low == high => format!(" length {not}{low}"),
@@ -403,7 +427,10 @@ fn shown(found: &Match, protocol: Option<u8>, style: &ListStyle) -> String {
         Condition::State(set) => format!("{spaced} state {}", states(*set)),
         Condition::Connbytes(asked) => {
             let (mode, direction) = count_words(asked);
-            format!("{spaced} connbytes {} connbytes mode {mode} connbytes direction {direction}", amount(asked))
+            format!(
+                "{spaced} connbytes {} connbytes mode {mode} connbytes direction {direction}",
+                amount(asked)
+            )
         }
         Condition::IcmpType(kind, codes) => shown_icmp(*kind, *codes, protocol == Some(58), not, style),
         Condition::Comment(text) => format!(" /* {text} */"),
@@ -417,7 +444,8 @@ fn tos_name(value: u8) -> Option<&'static str> {
 
 /// An ICMP type in the words of `-L`: `icmptype 8`, or by its name.
 fn shown_icmp(kind: u8, codes: (u8, u8), v6: bool, not: &str, style: &ListStyle) -> String {
-    let (names, word): (&[values::IcmpName], _) = if v6 { (&ICMPV6_TYPES, "ipv6-icmp") } else { (&ICMP_TYPES, "icmp") };
+    let (names, word): (&[values::IcmpName], _) =
+        if v6 { (&ICMPV6_TYPES, "ipv6-icmp") } else { (&ICMP_TYPES, "icmp") };
     match names.iter().find(|(_, known, these)| *known == kind && codes == *these) {
         Some((name, ..)) if !style.numeric => format!(" {word} {not}{name}"),
         _ if codes == (0, 255) => format!(" {word}{}type {kind}", if not.is_empty() { "" } else { " !" }),
@@ -464,7 +492,8 @@ fn doing(target: &Option<Target>, ipv6: bool, style: &ListStyle) -> String {
         Some(Target::Tos(value, mask)) => format!(" TOS set {value:#04x}/{mask:#04x}"),
         Some(Target::Translate(Translate { how, to })) => {
             let words = translation(*how, to, ipv6);
-            let choice = if to.choice == Choice::Plain { String::new() } else { format!(" {}", to.choice.word()) };
+            let choice =
+                if to.choice == Choice::Plain { String::new() } else { format!(" {}", to.choice.word()) };
             match how {
                 _ if words.is_empty() => choice,
                 Translator::Masquerade => format!(" masq ports: {words}{choice}"),

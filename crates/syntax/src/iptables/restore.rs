@@ -1,4 +1,5 @@
-//! `iptables-restore`: tables as `iptables-save` writes them, one after another, each carried out whole or not at all.
+//! `iptables-restore`: tables as `iptables-save` writes them, one after another, each carried out whole or
+//! not at all.
 
 use super::command::IptCommand;
 use super::parse::parse_line;
@@ -146,14 +147,18 @@ fn rule(tool: &str, ipv6: bool, table: &str, line: &str, number: usize) -> Resul
     let (counters, words) = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((counters, rest)) => {
             let counters = pair(counters).ok_or_else(|| {
-                blamed(complain(tool, format!("counters are not of the form packets:bytes: [{counters}]")), number)
+                blamed(
+                    complain(tool, format!("counters are not of the form packets:bytes: [{counters}]")),
+                    number,
+                )
             })?;
             (counters, rest)
         }
         None => ((0, 0), line),
     };
     let words = split(words).ok_or_else(|| {
-        blamed(complain(tool, "a quote is opened and not closed"), number).remedy("Close the quote on its line.")
+        blamed(complain(tool, "a quote is opened and not closed"), number)
+            .remedy("Close the quote on its line.")
     })?;
     if words.iter().any(|word| word == "--table" || word.starts_with("-t")) {
         let what = "The -t option cannot be used in iptables-restore.\n".replace("iptables-restore", tool);

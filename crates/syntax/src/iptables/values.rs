@@ -201,8 +201,11 @@ pub(super) const STATES: [(&str, Connstate); 5] = [
 pub(super) const COUNT_MODES: [(&str, CountMode); 3] =
     [("packets", CountMode::Packets), ("bytes", CountMode::Bytes), ("avgpkt", CountMode::Average)];
 /// Where it counts.
-pub(super) const COUNT_DIRECTIONS: [(&str, CountDirection); 3] =
-    [("original", CountDirection::Original), ("reply", CountDirection::Reply), ("both", CountDirection::Both)];
+pub(super) const COUNT_DIRECTIONS: [(&str, CountDirection); 3] = [
+    ("original", CountDirection::Original),
+    ("reply", CountDirection::Reply),
+    ("both", CountDirection::Both),
+];
 
 /// A name of an ICMP type, with the codes it stands for, from one to another.
 pub(super) type IcmpName = (&'static str, u8, (u8, u8));
@@ -293,10 +296,17 @@ pub(super) const REJECTIONS: [&[&str]; 2] = [
         "icmp-admin-prohibited",
         "tcp-reset",
     ],
-    &["icmp6-port-unreachable", "icmp6-no-route", "icmp6-adm-prohibited", "icmp6-addr-unreachable", "tcp-reset"],
+    &[
+        "icmp6-port-unreachable",
+        "icmp6-no-route",
+        "icmp6-adm-prohibited",
+        "icmp6-addr-unreachable",
+        "tcp-reset",
+    ],
 ];
 /// Syslog's levels by number.
-pub(super) const LOG_LEVELS: [&str; 8] = ["emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"];
+pub(super) const LOG_LEVELS: [&str; 8] =
+    ["emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"];
 /// What LOG notes beside, by bit.
 pub(super) const LOG_FLAGS: [&str; 4] = ["tcp-sequence", "tcp-options", "ip-options", "uid"];
 

@@ -79,7 +79,9 @@ pub enum Scope {
 /// The first thing that is wrong, in nft's form.
 pub fn parse(text: &str, file: Option<&str>) -> Result<Vec<Command>, Refusal> {
     let read = || -> Result<Vec<Command>, Wrong> {
-        let open = |span| Wrong::new(span, "syntax error, unexpected junk").remedy("A quote is opened and not closed.");
+        let open = |span| {
+            Wrong::new(span, "syntax error, unexpected junk").remedy("A quote is opened and not closed.")
+        };
         let tokens = expand(tokens(text).map_err(open)?)?;
         let mut parser = Parser { cursor: Cursor::new(&tokens), commands: Vec::new() };
         parser.all()?;
@@ -104,7 +106,8 @@ fn expand(tokens: Vec<Token>) -> Result<Vec<Token>, Wrong> {
             };
             let mut value = Vec::new();
             let mut open = 0usize;
-            while let Some(part) = tokens.next_if(|next| next.kind != Kind::Eof && (next.kind != Kind::End || open > 0))
+            while let Some(part) =
+                tokens.next_if(|next| next.kind != Kind::Eof && (next.kind != Kind::End || open > 0))
             {
                 match part.text.as_str() {
                     "{" => open += 1,
@@ -219,7 +222,11 @@ impl<'t> Parser<'t> {
             _ => "add",
         };
         if verb == "destroy" {
-            return Err(Wrong::later(begin, "destroy", "Write `add` before `delete`: it is then there to be deleted."));
+            return Err(Wrong::later(
+                begin,
+                "destroy",
+                "Write `add` before `delete`: it is then there to be deleted.",
+            ));
         }
         match self.cursor.text() {
             "table" => self.table(verb, begin),
@@ -260,7 +267,8 @@ impl<'t> Parser<'t> {
             "ip6" => Family::Ipv6,
             "inet" => Family::Inet,
             other @ ("bridge" | "netdev" | "arp") => {
-                let why = "Write ip, ip6 or inet: packets are followed on their way through routing, not in a bridge or a driver.";
+                let why = "Write ip, ip6 or inet: packets are followed on their way through routing, not in \
+                a bridge or a driver.";
                 return Err(Wrong::later(self.cursor.here(), format!("family {other}"), why));
             }
             _ => return Ok(None),
@@ -299,7 +307,8 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// What stands in a table's braces. All its chains are made before their rules, which may lead to later ones.
+    /// What stands in a table's braces. All its chains are made before their rules, which may lead to later
+    /// ones.
     fn table_block(&mut self, place: &Place<'t>) -> Result<(), Wrong> {
         let mut rules = Vec::new();
         loop {
@@ -358,7 +367,12 @@ impl<'t> Parser<'t> {
     }
 
     /// What stands in a chain's braces: the chain becomes a command, its rules come back.
-    fn chain_block(&mut self, place: &Place<'t>, name: &'t Token, create: bool) -> Result<Vec<Command>, Wrong> {
+    fn chain_block(
+        &mut self,
+        place: &Place<'t>,
+        name: &'t Token,
+        create: bool,
+    ) -> Result<Vec<Command>, Wrong> {
         let (mut base, mut policy) = (None, None);
         let mut rules = Vec::new();
         loop {
@@ -407,7 +421,8 @@ impl<'t> Parser<'t> {
         self.cursor.next();
         let kind = self.cursor.name()?;
         let kind_of = names::chain_type(&kind.text).ok_or_else(|| {
-            Wrong::new(kind.span, "unknown chain type").remedy("Write type filter, or type route at hook output.")
+            Wrong::new(kind.span, "unknown chain type")
+                .remedy("Write type filter, or type route at hook output.")
         })?;
         if kind_of == ChainType::Nat {
             let remedy = "Translate with iptables -t nat; marks do not depend on it.";
@@ -417,7 +432,11 @@ impl<'t> Parser<'t> {
         let hook = self.cursor.name()?;
         let at = match hook.text.as_str() {
             "ingress" | "egress" => {
-                return Err(Wrong::later(hook.span, format!("hook {}", hook.text), "Use tc's filters there."));
+                return Err(Wrong::later(
+                    hook.span,
+                    format!("hook {}", hook.text),
+                    "Use tc's filters there.",
+                ));
             }
             name => names::hook(name).ok_or_else(|| {
                 Wrong::new(hook.span, "unknown chain hook")
@@ -446,8 +465,10 @@ impl<'t> Parser<'t> {
         let token = self.cursor.name()?;
         let (text, begin) = (token.text.as_str(), keyword.up_to(token.span));
         let wrong = |span| {
-            Wrong::new(span, "invalid priority expression value in this context.")
-                .remedy("Write raw, mangle, filter, security, with + or - a number behind it if wanted, or a number such as -150.")
+            Wrong::new(span, "invalid priority expression value in this context.").remedy(
+                "Write raw, mangle, filter, security, with + or - a number behind it if wanted, or \
+                a number such as -150.",
+            )
         };
         let number = |text: &str| text.parse::<i32>().ok();
         let value = match names::number(&PRIORITIES, text) {
@@ -516,7 +537,8 @@ impl<'t> Parser<'t> {
         let (Some((rule, _)), true) = (parts.pop(), parts.is_empty()) else {
             return Err(Wrong::later(
                 begin.up_to(self.cursor.before()),
-                "a match behind counter or behind what changes the packet, in a rule that is put between others",
+                "a match behind counter or behind what changes the packet, in a rule that is put between \
+                others",
                 "Write what is asked first, then counter, then what is done.",
             ));
         };

@@ -116,8 +116,10 @@ mod tests {
             .iter()
             .map(|token| format!("{}:{}-{} {}", token.span.line, token.span.from, token.span.to, token.text))
             .collect();
-        let wanted = "1:1-3 add|1:5-8 rule|1:10-10 t|1:12-12 c|1:14-16 tcp|1:18-22 dport|1:24-25 !=|1:27-27 {|1:29-30 22|1:31-31 ,|\
-                      1:33-37 80-90|1:39-39 }|1:47-47 newline|2:3-9 comment|2:11-15 a b|2:16-16 ;|2:18-18 x|3:2-2 y|3:3-3 newline|4:1-1 end of file";
+        let wanted = "1:1-3 add|1:5-8 rule|1:10-10 t|1:12-12 c|1:14-16 tcp|1:18-22 dport|1:24-25 !=|1:27-27 \
+        {|1:29-30 22|1:31-31 ,|\
+                      1:33-37 80-90|1:39-39 \
+                      }|1:47-47 newline|2:3-9 comment|2:11-15 a b|2:16-16 ;|2:18-18 x|3:2-2 y|3:3-3 newline|4:1-1 end of file";
         assert_eq!(told.join("|"), wanted);
         assert_eq!(tokens("x \"y"), Err(Span { line: 1, from: 3, to: 4 }));
     }

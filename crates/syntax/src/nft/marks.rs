@@ -46,7 +46,8 @@ impl Value {
     }
 }
 
-/// What setting a mark comes to: the targets, and whether a packet without connection goes no further in its rule.
+/// What setting a mark comes to: the targets, and whether a packet without connection goes no further in its
+/// rule.
 pub(super) struct Setting {
     pub(super) targets: Vec<Target>,
     pub(super) needs_connection: bool,
@@ -69,8 +70,12 @@ pub(super) fn setting(cursor: &mut Cursor<'_>, connection: bool) -> Result<Setti
                 targets.push(Target::Mark { value: xor, mask: 0 });
             }
         }
-        (true, Source::Nothing) => targets.push(Target::Connmark(Connmark::Set { value: xor, mask: u32::MAX })),
-        (true, Source::Connection) => targets.push(Target::Connmark(Connmark::Set { value: xor, mask: !and })),
+        (true, Source::Nothing) => {
+            targets.push(Target::Connmark(Connmark::Set { value: xor, mask: u32::MAX }))
+        }
+        (true, Source::Connection) => {
+            targets.push(Target::Connmark(Connmark::Set { value: xor, mask: !and }))
+        }
         (true, Source::Packet) => {
             targets.push(Target::Connmark(Connmark::Save { nfmask: and, ctmask: u32::MAX }));
             if xor != 0 {
@@ -88,7 +93,11 @@ fn expression(cursor: &mut Cursor<'_>, level: usize) -> Result<Value, Wrong> {
         let span = cursor.next().span;
         let other = expression(cursor, level + 1)?;
         value = value.with(other, operators[0]).ok_or_else(|| {
-            Wrong::later(span, "an operation on two marks", "Give a number on one side, or set the mark in two steps.")
+            Wrong::later(
+                span,
+                "an operation on two marks",
+                "Give a number on one side, or set the mark in two steps.",
+            )
         })?;
     }
     if level == 0 && ["<<", ">>", "lshift", "rshift"].contains(&cursor.text()) {

@@ -1,7 +1,9 @@
-//! nft, as far as traffic control needs it: tables, chains and the rules that set marks, priorities and DS fields.
+//! nft, as far as traffic control needs it: tables, chains and the rules that set marks, priorities and DS
+//! fields.
 //!
-//! [`parse`] reads a text of commands, as `nft -f` takes it or as the words of a command line joined by blanks. Each command knows
-//! where its parts stand, so that what the kernel refuses is told in nft's form: place, text, and a mark beneath.
+//! [`parse`] reads a text of commands, as `nft -f` takes it or as the words of a command line joined by
+//! blanks. Each command knows where its parts stand, so that what the kernel refuses is told in nft's form:
+//! place, text, and a mark beneath.
 
 mod commands;
 mod cursor;

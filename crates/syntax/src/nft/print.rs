@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{
-    Base, Condition, Connbytes, Connmark, Connstates, CountDirection, CountMode, Family, Match, NfCommand, NfOp, Rule,
-    Target,
+    Base, Condition, Connbytes, Connmark, Connstates, CountDirection, CountMode, Family, Match, NfCommand,
+    NfOp, Rule, Target,
 };
 
 /// A table to list.
@@ -84,8 +84,8 @@ pub fn print_table(table: &Shown, style: Style) -> String {
 /// `type filter hook output priority mangle; policy accept;`
 fn place(base: Base, policy: Option<bool>) -> String {
     let (kind, hook, priority) = (base.kind.name(), base.hook.name(), names::priority(base.priority));
-    let policy =
-        policy.map_or(String::new(), |accepts| format!(" policy {};", if accepts { "accept" } else { "drop" }));
+    let policy = policy
+        .map_or(String::new(), |accepts| format!(" policy {};", if accepts { "accept" } else { "drop" }));
     format!("type {kind} hook {hook} priority {priority};{policy}")
 }
 
@@ -97,7 +97,9 @@ pub fn print_op(op: &NfOp) -> Option<String> {
         NfCommand::NewTable => format!("add table {at}"),
         NfCommand::DeleteTable => format!("delete table {at}"),
         NfCommand::NewChain(chain) => format!("add chain {at} {chain}"),
-        NfCommand::NewBase(chain, base, policy) => format!("add chain {at} {chain} {{ {} }}", place(*base, *policy)),
+        NfCommand::NewBase(chain, base, policy) => {
+            format!("add chain {at} {chain} {{ {} }}", place(*base, *policy))
+        }
         NfCommand::DeleteChain(Some(chain)) => format!("delete chain {at} {chain}"),
         NfCommand::Flush(None) => format!("flush table {at}"),
         NfCommand::Flush(Some(chain)) => format!("flush chain {at} {chain}"),
@@ -132,7 +134,9 @@ pub fn print_rule(rule: &Rule, family: Family, counts: Option<(u64, u64)>) -> St
     }
     if rule.counter {
         parts.push(
-            counts.map_or("counter".into(), |(packets, bytes)| format!("counter packets {packets} bytes {bytes}")),
+            counts.map_or("counter".into(), |(packets, bytes)| {
+                format!("counter packets {packets} bytes {bytes}")
+            }),
         );
     }
     parts.extend(rule.targets().map(|target| writer.target(target)));
@@ -182,10 +186,14 @@ impl Writer<'_> {
         let told = |m: &Match| {
             matches!(
                 first(&m.what),
-                Condition::Source(..) | Condition::Destination(..) | Condition::Dscp(_) | Condition::IcmpType(..)
+                Condition::Source(..)
+                    | Condition::Destination(..)
+                    | Condition::Dscp(_)
+                    | Condition::IcmpType(..)
             )
         };
-        self.rule.matches.iter().any(told) || self.rule.targets().any(|target| matches!(target, Target::Dscp(_)))
+        self.rule.matches.iter().any(told)
+            || self.rule.targets().any(|target| matches!(target, Target::Dscp(_)))
     }
 
     /// Does a later part of the rule say the protocol?
@@ -205,7 +213,9 @@ impl Writer<'_> {
         let not = if found.not { " != " } else { " " };
         let what = &found.what;
         let port = || match self.protocol() {
-            Some(number) if self.protocol_is_told(number) => names::name(&PROTOCOLS, number.into()).unwrap_or("th"),
+            Some(number) if self.protocol_is_told(number) => {
+                names::name(&PROTOCOLS, number.into()).unwrap_or("th")
+            }
             _ => "th",
         };
         let ports = |way: &str, ranges: &[(u16, u16)]| {
@@ -240,19 +250,27 @@ impl Writer<'_> {
             Condition::Connmark(..) => marks("ct mark", all(what), found.not),
             Condition::Length(..) => {
                 let values = all(what).iter().filter_map(|one| match one {
-                    Condition::Length(low, high) => Some(compared((*low).into(), (*high).into(), u16::MAX.into())),
+                    Condition::Length(low, high) => {
+                        Some(compared((*low).into(), (*high).into(), u16::MAX.into()))
+                    }
                     _ => None,
                 });
                 format!("meta length{not}{}", set(values.collect()))
             }
             Condition::Dscp(_) => format!("{} dscp{not}{}", self.ip(), set(self.numbers(all(what)))),
             Condition::IcmpType(..) => {
-                format!("{} type{not}{}", if self.v6 { "icmpv6" } else { "icmp" }, set(self.numbers(all(what))))
+                format!(
+                    "{} type{not}{}",
+                    if self.v6 { "icmpv6" } else { "icmp" },
+                    set(self.numbers(all(what)))
+                )
             }
             Condition::Tos(value, mask) => {
                 format!("@nh,8,8 & {mask:#x}{}{value:#x}", if found.not { " != " } else { " == " })
             }
-            Condition::Connstate(states) | Condition::State(states) => format!("ct state{not}{}", state_names(*states)),
+            Condition::Connstate(states) | Condition::State(states) => {
+                format!("ct state{not}{}", state_names(*states))
+            }
             Condition::Connbytes(asked) => format!("{}{not}{}", carried(asked), amounts(all(what))),
             Condition::Comment(_) | Condition::Any(_) => return None,
         })
@@ -389,8 +407,9 @@ fn network(low: u128, high: u128, v4: bool) -> String {
         false => Ipv6Addr::from(*value).to_string(),
     };
     let width = if v4 { 32 } else { 128 };
-    let free =
-        (high - low).checked_add(1).map_or(128, |size| if size.is_power_of_two() { size.trailing_zeros() } else { 0 });
+    let free = (high - low)
+        .checked_add(1)
+        .map_or(128, |size| if size.is_power_of_two() { size.trailing_zeros() } else { 0 });
     let is_prefix = free > 0 && low.checked_shr(free).unwrap_or(0).checked_shl(free).unwrap_or(0) == low;
     match is_prefix {
         true => format!("{}/{}", text(&low), width - free),
@@ -450,7 +469,12 @@ fn tcp_flags(conditions: &[Condition], not: bool) -> String {
         ([(mask, 0)], true) => format!("tcp flags {}", flag_names(*mask)),
         ([(mask, 0)], false) => format!("tcp flags ! {}", flag_names(*mask)),
         ([(mask, wanted)], not) => {
-            format!("tcp flags{} {} / {}", if not { " !=" } else { "" }, flag_names(*wanted), flag_names(*mask))
+            format!(
+                "tcp flags{} {} / {}",
+                if not { " !=" } else { "" },
+                flag_names(*wanted),
+                flag_names(*mask)
+            )
         }
         (several, false) => format!("tcp flags {}", exact(several)),
         (several, true) => format!("tcp flags != {}", exact(several)),

@@ -17,8 +17,8 @@ const MAX_VALUES: usize = 65_536;
 
 /// A rule as it was written.
 ///
-/// nft asks and does in the order of the words; ours asks first. A rule that asks again after it has done something becomes two, the
-/// second of which asks all of it.
+/// nft asks and does in the order of the words; ours asks first. A rule that asks again after it has done
+/// something becomes two, the second of which asks all of it.
 pub(super) struct Written {
     /// The rules, with what `counter packets N bytes M` says.
     pub(super) parts: Vec<(Rule, (u64, u64))>,
@@ -91,8 +91,9 @@ impl Reader<'_, '_> {
         let Reader { rule, mut parts, leads_to, counters, .. } = self;
         parts.push((rule, counters));
         for (rule, _) in &mut parts {
-            rule.matches
-                .extend(comment.iter().map(|text| Match { not: false, what: Condition::Comment(text.clone()) }));
+            rule.matches.extend(
+                comment.iter().map(|text| Match { not: false, what: Condition::Comment(text.clone()) }),
+            );
             if rule.target.is_none() {
                 rule.target = rule.first.pop();
             }
@@ -130,7 +131,8 @@ impl Reader<'_, '_> {
                 "Write what is asked first, then what is done; or make two rules of it.",
             ));
         }
-        let before = Rule { matches: rule.matches[..asked].to_vec(), first: first.to_vec(), target: None, counter };
+        let before =
+            Rule { matches: rule.matches[..asked].to_vec(), first: first.to_vec(), target: None, counter };
         rule.first = more.to_vec();
         if counter {
             rule.counter = false;
@@ -148,7 +150,9 @@ impl Reader<'_, '_> {
 
     fn statement(&mut self) -> Result<bool, Wrong> {
         match self.cursor.text() {
-            "accept" | "drop" | "return" | "continue" | "jump" | "goto" | "reject" | "queue" => self.verdict()?,
+            "accept" | "drop" | "return" | "continue" | "jump" | "goto" | "reject" | "queue" => {
+                self.verdict()?
+            }
             "counter" => self.counter()?,
             "comment" => {
                 self.cursor.next();
@@ -159,10 +163,14 @@ impl Reader<'_, '_> {
                 self.act(Target::Notrack(true))?;
             }
             "log" => self.log()?,
-            "limit" | "quota" | "meter" | "dup" | "fwd" | "tproxy" | "snat" | "dnat" | "masquerade" | "redirect"
-            | "set" | "update" | "add" | "synproxy" | "flow" => {
+            "limit" | "quota" | "meter" | "dup" | "fwd" | "tproxy" | "snat" | "dnat" | "masquerade"
+            | "redirect" | "set" | "update" | "add" | "synproxy" | "flow" => {
                 let what = format!("the statement {}", self.cursor.text());
-                return Err(Wrong::later(self.cursor.here(), what, "Leave it out; marks do not depend on it."));
+                return Err(Wrong::later(
+                    self.cursor.here(),
+                    what,
+                    "Leave it out; marks do not depend on it.",
+                ));
             }
             _ => return Ok(false),
         }
@@ -189,7 +197,13 @@ impl Reader<'_, '_> {
                 }
                 Target::Reject("icmp-port-unreachable".into())
             }
-            other => return Err(Wrong::later(token.span, format!("the verdict {other}"), "Write accept or drop.")),
+            other => {
+                return Err(Wrong::later(
+                    token.span,
+                    format!("the verdict {other}"),
+                    "Write accept or drop.",
+                ));
+            }
         };
         self.connected()?;
         self.rule.target = Some(target);
@@ -225,7 +239,11 @@ impl Reader<'_, '_> {
                 let found = LEVELS.iter().position(|name| *name == token.text);
                 level = found.ok_or_else(|| Wrong::new(token.span, "invalid log level"))? as u8;
             } else if ["group", "snaplen", "queue-threshold", "flags"].contains(&self.cursor.text()) {
-                return Err(Wrong::later(self.cursor.here(), "this option of log", "Write log prefix \"…\" level …."));
+                return Err(Wrong::later(
+                    self.cursor.here(),
+                    "this option of log",
+                    "Write log prefix \"…\" level ….",
+                ));
             } else {
                 return self.act(Target::Log { level, prefix, flags: 0 });
             }
@@ -239,7 +257,8 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Something follows a statement that ends the rule for packets without connection: they must not come so far.
+    /// Something follows a statement that ends the rule for packets without connection: they must not come so
+    /// far.
     fn connected(&mut self) -> Result<(), Wrong> {
         let Some(span) = self.needs_connection.take() else { return Ok(()) };
         // Asking for the mark has seen to it already.
@@ -250,7 +269,8 @@ impl Reader<'_, '_> {
             return Err(Wrong::later(
                 span,
                 "reading ct mark between other statements",
-                "Packets without connection go no further in such a rule: put it first, or make two rules of it.",
+                "Packets without connection go no further in such a rule: put it first, or make two rules \
+                of it.",
             ));
         }
         self.rule.matches.push(Match { not: false, what: Condition::Connmark(0, 0) });
@@ -276,15 +296,23 @@ impl Reader<'_, '_> {
 
     fn set_priority(&mut self) -> Result<(), Wrong> {
         let token = self.cursor.name()?;
-        if ["ip", "ip6", "meta", "ct", "tcp", "udp", "th", "iifname", "oifname"].contains(&token.text.as_str()) {
-            return Err(Wrong::later(token.span, "a priority from a map", "Write a rule for each of its entries."));
+        if ["ip", "ip6", "meta", "ct", "tcp", "udp", "th", "iifname", "oifname"]
+            .contains(&token.text.as_str())
+        {
+            return Err(Wrong::later(
+                token.span,
+                "a priority from a map",
+                "Write a rule for each of its entries.",
+            ));
         }
         let hex = |text: &str| u16::from_str_radix(text, 16).ok();
         let class = match token.text.as_str() {
             "none" => Some(0),
             "root" => Some(Handle::ROOT.0),
             text => match text.split_once(':') {
-                Some((major, minor)) => hex(major).zip(hex(minor)).map(|(major, minor)| Handle::new(major, minor).0),
+                Some((major, minor)) => {
+                    hex(major).zip(hex(minor)).map(|(major, minor)| Handle::new(major, minor).0)
+                }
                 None => whole(text, 0).and_then(|value| u32::try_from(value).ok()),
             },
         };
@@ -315,10 +343,14 @@ impl Reader<'_, '_> {
             "ct" => self.connection(),
             "tcp" if self.cursor.is_word("flags") => self.tcp_flags(token.span),
             "tcp" if self.cursor.is_word("option") => self.segment_size(),
-            name if names_ports(name).is_some() => self.transport(names_ports(name).unwrap_or_default(), token.span),
-            "ether" | "vlan" | "arp" | "ah" | "esp" | "comp" | "fib" | "rt" | "socket" | "osf" | "ipsec" | "exthdr"
-            | "numgen" | "jhash" | "symhash" | "hbh" | "frag" | "mh" | "dst" | "srh" | "udplite" | "igmp" => {
-                let remedy = "Ask for devices, addresses, protocols, ports, DSCP, length, marks or the connection.";
+            name if names_ports(name).is_some() => {
+                self.transport(names_ports(name).unwrap_or_default(), token.span)
+            }
+            "ether" | "vlan" | "arp" | "ah" | "esp" | "comp" | "fib" | "rt" | "socket" | "osf" | "ipsec"
+            | "exthdr" | "numgen" | "jhash" | "symhash" | "hbh" | "frag" | "mh" | "dst" | "srh"
+            | "udplite" | "igmp" => {
+                let remedy =
+                    "Ask for devices, addresses, protocols, ports, DSCP, length, marks or the connection.";
                 Err(Wrong::later(token.span, format!("the match {}", token.text), remedy))
             }
             _ => Err(self.back().unexpected()),
@@ -363,7 +395,9 @@ impl Reader<'_, '_> {
                 };
                 let first = settled.first().copied().map(name).unwrap_or_default();
                 let what = format!("conflicting protocols specified: {first} vs. {}", name(protocol));
-                return Err(Wrong::new(span, what).remedy("A packet is of one protocol: make two rules of it."));
+                return Err(
+                    Wrong::new(span, what).remedy("A packet is of one protocol: make two rules of it.")
+                );
             }
             _ => {}
         }
@@ -513,7 +547,8 @@ impl Reader<'_, '_> {
             _ if token.kind != Kind::Word => Err(self.back().unexpected()),
             other => {
                 let what = format!("meta {other}{}", if self.cursor.is_word("set") { " set" } else { "" });
-                let remedy = "Known are mark, priority set, iifname, oifname, l4proto, length, nfproto and protocol.";
+                let remedy =
+                    "Known are mark, priority set, iifname, oifname, l4proto, length, nfproto and protocol.";
                 Err(Wrong::later(begin.up_to(token.span), what, remedy))
             }
         }
@@ -566,9 +601,13 @@ impl Reader<'_, '_> {
             return self.field(field);
         }
         let (mask, span) = self.cursor.number()?;
-        let mask = u32::try_from(mask).map_err(|_| Wrong::new(span, "Value exceeds valid range 0-4294967295"))?;
+        let mask =
+            u32::try_from(mask).map_err(|_| Wrong::new(span, "Value exceeds valid range 0-4294967295"))?;
         if !["==", "!=", "eq", "ne"].contains(&self.cursor.text()) {
-            return Err(self.cursor.unexpected().remedy("Write == or != behind the mask: meta mark & 0xff == 0x1."));
+            return Err(self
+                .cursor
+                .unexpected()
+                .remedy("Write == or != behind the mask: meta mark & 0xff == 0x1."));
         }
         let not = self.relation() == Relation::IsNot;
         let mut asked = Vec::new();
@@ -578,7 +617,11 @@ impl Reader<'_, '_> {
                 return Err(Wrong::later(span, "a range behind a mask", "Write the values: { 1, 2, 3 }."));
             }
             let value = low as u32;
-            asked.push(if connection { Condition::Connmark(value, mask) } else { Condition::Mark(value, mask) });
+            asked.push(if connection {
+                Condition::Connmark(value, mask)
+            } else {
+                Condition::Mark(value, mask)
+            });
             Ok(())
         })?;
         self.add(not, any(asked));
@@ -620,8 +663,10 @@ impl Reader<'_, '_> {
             }
             _ if token.kind != Kind::Word => Err(self.back().unexpected()),
             other => {
-                let what = format!("{} {other}{}", if v6 { "ip6" } else { "ip" }, if sets { " set" } else { "" });
-                let remedy = "Known are saddr, daddr, dscp, dscp set, length, and ip protocol or ip6 nexthdr.";
+                let what =
+                    format!("{} {other}{}", if v6 { "ip6" } else { "ip" }, if sets { " set" } else { "" });
+                let remedy =
+                    "Known are saddr, daddr, dscp, dscp set, length, and ip protocol or ip6 nexthdr.";
                 Err(Wrong::later(begin.up_to(token.span), what, remedy))
             }
         }
@@ -682,9 +727,14 @@ impl Reader<'_, '_> {
         if !["sport", "dport"].contains(&word) {
             return match self.cursor.kind() {
                 Kind::Word
-                    if ["sequence", "ackseq", "doff", "window", "checksum", "length", "vtag"].contains(&word) =>
+                    if ["sequence", "ackseq", "doff", "window", "checksum", "length", "vtag"]
+                        .contains(&word) =>
                 {
-                    Err(Wrong::later(begin.up_to(self.cursor.here()), word, "Ask for sport, dport or tcp flags."))
+                    Err(Wrong::later(
+                        begin.up_to(self.cursor.here()),
+                        word,
+                        "Ask for sport, dport or tcp flags.",
+                    ))
                 }
                 _ => Err(self.cursor.unexpected().remedy("Write sport, dport or, of tcp, flags.")),
             };
@@ -696,7 +746,11 @@ impl Reader<'_, '_> {
     fn port(&mut self, begin: Span) -> Result<(), Wrong> {
         let token = self.cursor.next();
         if self.cursor.is_word("set") {
-            return Err(Wrong::later(begin.up_to(token.span), "setting a port", "Translate with iptables -t nat."));
+            return Err(Wrong::later(
+                begin.up_to(token.span),
+                "setting a port",
+                "Translate with iptables -t nat.",
+            ));
         }
         match token.text.as_str() {
             "sport" => self.field(Field::SourcePort),
@@ -807,7 +861,8 @@ impl Reader<'_, '_> {
             return Ok(flags);
         }
         let token = self.cursor.name()?;
-        let number = names::number(&FLAGS, &token.text).or_else(|| whole(&token.text, 0).filter(|n| *n <= 0xff));
+        let number =
+            names::number(&FLAGS, &token.text).or_else(|| whole(&token.text, 0).filter(|n| *n <= 0xff));
         number.map(|flags| flags as u8).ok_or_else(|| {
             Wrong::new(token.span, "Could not parse TCP flag")
                 .remedy("Write fin, syn, rst, psh, ack, urg, ecn, cwr or a number.")
@@ -832,7 +887,8 @@ impl Reader<'_, '_> {
     /// `tcp option maxseg size set rt mtu`, or a number.
     fn segment_size(&mut self) -> Result<(), Wrong> {
         let begin = self.cursor.next().span;
-        let clamps = self.cursor.take_word("maxseg") && self.cursor.take_word("size") && self.cursor.take_word("set");
+        let clamps =
+            self.cursor.take_word("maxseg") && self.cursor.take_word("size") && self.cursor.take_word("set");
         if !clamps {
             let span = begin.up_to(self.cursor.here());
             return Err(Wrong::later(span, "this tcp option", "Known is tcp option maxseg size set rt mtu."));
@@ -857,7 +913,9 @@ fn changes(target: &Target, what: &Condition) -> bool {
         (Target::Mark { .. } | Target::Connmark(Connmark::Restore { .. }), Condition::Mark(..)) => true,
         (Target::Connmark(_), Condition::Connmark(value, mask)) => (*value, *mask) != (0, 0),
         (Target::Dscp(_), Condition::Dscp(_) | Condition::Tos(..)) => true,
-        (Target::Notrack(_), Condition::Connmark(..) | Condition::Connstate(_) | Condition::Connbytes(_)) => true,
+        (Target::Notrack(_), Condition::Connmark(..) | Condition::Connstate(_) | Condition::Connbytes(_)) => {
+            true
+        }
         _ => false,
     }
 }

@@ -46,7 +46,8 @@ impl Field {
             _ => &[],
         };
         let port = matches!(self, Field::SourcePort | Field::DestinationPort);
-        let named = names::number(table, text).or_else(|| port.then(|| service(text).map(u64::from)).flatten());
+        let named =
+            names::number(table, text).or_else(|| port.then(|| service(text).map(u64::from)).flatten());
         let Some(value) = named.or_else(|| whole(text, 0)) else { return Err(self.unknown(span)) };
         if value <= self.most() {
             return Ok(value);
@@ -64,9 +65,12 @@ impl Field {
         let (what, remedy) = match self {
             Field::SourcePort | Field::DestinationPort => (
                 "Could not resolve service: Servname not supported for ai_socktype",
-                "Write the port's number; of names tidegate knows the common ones (ssh, domain, http, https, sip).",
+                "Write the port's number; of names tidegate knows the common ones (ssh, domain, http, \
+                https, sip).",
             ),
-            Field::Protocol => ("Could not resolve protocol name", "Write tcp, udp, icmp, ipv6-icmp, or the number."),
+            Field::Protocol => {
+                ("Could not resolve protocol name", "Write tcp, udp, icmp, ipv6-icmp, or the number.")
+            }
             Field::Dscp => (
                 "Could not parse Differentiated Services Code Point",
                 "Write cs0 to cs7, af11 to af43, ef, lephb, or a number from 0 to 63.",
@@ -137,7 +141,8 @@ fn mask(bits: u32) -> u32 {
     u32::MAX.checked_shl(32 - bits.min(32)).unwrap_or(0)
 }
 
-/// A range of numbers of `width` bits as blocks that a mask tells: first value, and how many leading bits are fixed.
+/// A range of numbers of `width` bits as blocks that a mask tells: first value, and how many leading bits are
+/// fixed.
 pub(super) fn blocks(low: u128, high: u128, width: u32) -> Vec<(u128, u32)> {
     let mut blocks = Vec::new();
     let mut low = low;
@@ -177,7 +182,8 @@ pub(super) fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     merged
 }
 
-/// An address, a prefix or a range as prefixes: value in 128 bits (IPv4 in the last 32), and the prefix's length.
+/// An address, a prefix or a range as prefixes: value in 128 bits (IPv4 in the last 32), and the prefix's
+/// length.
 pub(super) fn addresses(text: &str, v6: bool, span: Span) -> Result<Vec<([u8; 16], u8)>, Wrong> {
     let width = if v6 { 128 } else { 32 };
     let octets = |(value, bits): (u128, u32)| (value.to_be_bytes(), bits as u8);
@@ -194,7 +200,10 @@ pub(super) fn addresses(text: &str, v6: bool, span: Span) -> Result<Vec<([u8; 16
     let network = address(network, v6, span)?;
     let bits = whole(length, 10).ok_or_else(|| Wrong::new(span, "syntax error, unexpected string"))?;
     if bits > width.into() {
-        return Err(Wrong::new(span, format!("Prefix length {bits} is invalid for type of {width} bits width")));
+        return Err(Wrong::new(
+            span,
+            format!("Prefix length {bits} is invalid for type of {width} bits width"),
+        ));
     }
     let free = width - bits as u32;
     let kept = if free >= 128 { 0 } else { network >> free << free };

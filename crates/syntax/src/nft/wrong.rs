@@ -21,7 +21,11 @@ impl Wrong {
 
     /// nft knows it, tidegate does not.
     pub(crate) fn later(span: Span, what: impl std::fmt::Display, remedy: &str) -> Wrong {
-        Wrong { span, what: format!("tidegate: {what} is not supported in this version"), remedy: Some(remedy.into()) }
+        Wrong {
+            span,
+            what: format!("tidegate: {what} is not supported in this version"),
+            remedy: Some(remedy.into()),
+        }
     }
 
     pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Wrong {
@@ -30,7 +34,8 @@ impl Wrong {
     }
 }
 
-/// A complaint about a stretch of a text in nft's form; `file`: its name, if it is not the command line itself.
+/// A complaint about a stretch of a text in nft's form; `file`: its name, if it is not the command line
+/// itself.
 pub fn complaint(text: &str, file: Option<&str>, span: Span, what: &str) -> Refusal {
     let place = match file {
         Some(file) => format!("{file}:{}:{}-{}: ", span.line, span.from, span.to),

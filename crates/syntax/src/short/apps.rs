@@ -1,6 +1,7 @@
 //! Applications by the ports and DSCPs that they use.
 //!
-//! Ports are those of IANA's registry or of the makers' pages for firewalls. Whatever else uses them is taken for the application too.
+//! Ports are those of IANA's registry or of the makers' pages for firewalls. Whatever else uses them is taken
+//! for the application too.
 
 /// An application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,13 @@ pub const APPS: [App; 24] = [
     ),
     app("discord", "Discord's voice", &[], &[(50000, 50100)], &[]),
     app("dns", "names: DNS, also over TLS", &[(53, 53), (853, 853)], &[(53, 53), (853, 853)], &[]),
-    app("facetime", "FaceTime and iMessage's calls", &[], &[(3478, 3497), (16384, 16387), (16393, 16402)], &[]),
+    app(
+        "facetime",
+        "FaceTime and iMessage's calls",
+        &[],
+        &[(3478, 3497), (16384, 16387), (16393, 16402)],
+        &[],
+    ),
     app(
         "games",
         "consoles and Steam: 3074, 3659, 27000-27050",

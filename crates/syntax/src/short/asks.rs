@@ -89,16 +89,20 @@ impl Asks {
         let was = self.clone();
         let control = CONTROL_PORTS.map(|range| Ports { protocol: Some(17), end: PortEnd::Either, range });
         let taken: Vec<Ports> = before.iter().flat_map(|asks| &asks.ports).chain(&control).copied().collect();
-        self.ports = [6u8, 17].into_iter().flat_map(|protocol| left_of(&self.ports, &taken, protocol)).collect();
+        self.ports =
+            [6u8, 17].into_iter().flat_map(|protocol| left_of(&self.ports, &taken, protocol)).collect();
         self.dscp.retain(|dscp| !before.iter().any(|asks| asks.dscp.contains(dscp)));
         self.hosts.retain(|host| !before.iter().any(|asks| asks.hosts.contains(host)));
-        if before.iter().any(|asks| asks.after.is_some_and(|after| self.after.is_some_and(|own| own >= after))) {
+        if before
+            .iter()
+            .any(|asks| asks.after.is_some_and(|after| self.after.is_some_and(|own| own >= after)))
+        {
             self.after = None;
         }
         self.control |= control.iter().any(|range| {
-            was.ports
-                .iter()
-                .any(|own| own.protocol != Some(6) && own.range.0 <= range.range.1 && range.range.0 <= own.range.1)
+            was.ports.iter().any(|own| {
+                own.protocol != Some(6) && own.range.0 <= range.range.1 && range.range.0 <= own.range.1
+            })
         });
         was.port_texts() != self.port_texts()
             || was.dscp.len() != self.dscp.len()
@@ -134,8 +138,9 @@ struct Split([Vec<(u16, u16)>; 3]);
 impl Split {
     fn of(ports: &[Ports], protocol: u8) -> Split {
         let at = |end: PortEnd| {
-            let of =
-                |p: &&Ports| p.protocol.is_none_or(|own| own == protocol) && (p.end == PortEnd::Either || p.end == end);
+            let of = |p: &&Ports| {
+                p.protocol.is_none_or(|own| own == protocol) && (p.end == PortEnd::Either || p.end == end)
+            };
             joined(ports.iter().filter(of).map(|p| p.range).collect())
         };
         let (remote, local) = (at(PortEnd::Remote), at(PortEnd::Local));
@@ -149,8 +154,8 @@ impl Split {
     }
 }
 
-/// Of one protocol, the ranges of ports of which others did not take all. What is left whole is asked for whole: who
-/// comes first has his part anyway.
+/// Of one protocol, the ranges of ports of which others did not take all. What is left whole is asked for
+/// whole: who comes first has his part anyway.
 fn left_of(ports: &[Ports], taken: &[Ports], protocol: u8) -> Vec<Ports> {
     let at = |ports: &[Ports], end: PortEnd| {
         let Split([either, remote, local]) = Split::of(ports, protocol);
@@ -193,14 +198,19 @@ fn minus(a: &[(u16, u16)], b: &[(u16, u16)]) -> Vec<(u16, u16)> {
             let behind = (from.max(high.saturating_add(1)), to);
             let whole = to < *low || from > *high;
             let parts = [(before, from < *low && *low > 0), (behind, to > *high && *high < u16::MAX)];
-            if whole { vec![(from, to)] } else { parts.into_iter().filter(|part| part.1).map(|part| part.0).collect() }
+            if whole {
+                vec![(from, to)]
+            } else {
+                parts.into_iter().filter(|part| part.1).map(|part| part.0).collect()
+            }
         };
         left = left.into_iter().flat_map(cut).collect();
     }
     left
 }
 
-/// Does a rule lead what a short policy lets never wait: short acknowledgements, neighbours looking for one another?
+/// Does a rule lead what a short policy lets never wait: short acknowledgements, neighbours looking for one
+/// another?
 pub(super) fn never_waits(rule: &Rule) -> bool {
     let asks = |wanted: fn(&Condition) -> bool| rule.matches.iter().any(|m| wanted(&m.what));
     let acknowledges = asks(|what| matches!(what, Condition::TcpFlags(mask, 0x10) if mask & 0x17 == 0x17));
@@ -229,7 +239,8 @@ pub(super) fn by_rule(rule: &Rule, way: Way) -> Result<Asks, String> {
             match what {
                 Condition::Protocol(6 | 17) | Condition::Version6(_) => counts = false,
                 Condition::Comment(text) => {
-                    let fits = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+                    let fits = !text.is_empty()
+                        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
                     asks.name = fits.then(|| text.clone());
                     counts = false;
                 }
@@ -248,12 +259,16 @@ pub(super) fn by_rule(rule: &Rule, way: Way) -> Result<Asks, String> {
                 Condition::Dscp(dscp) => asks.dscp.push(*dscp),
                 Condition::Tos(value, mask) if mask & 0xfc == 0xfc => asks.dscp.push(value >> 2),
                 Condition::Source(bytes, bits) => asks.hosts.push(way.host(host_text(bytes, *bits), true)?),
-                Condition::Destination(bytes, bits) => asks.hosts.push(way.host(host_text(bytes, *bits), false)?),
+                Condition::Destination(bytes, bits) => {
+                    asks.hosts.push(way.host(host_text(bytes, *bits), false)?)
+                }
                 Condition::Connbytes(bytes) if bytes.mode == CountMode::Bytes && bytes.to == u64::MAX => {
                     asks.after = Some(bytes.from)
                 }
                 // The first packet of a connection is marked, and with it the connection.
-                Condition::TcpFlags(_, 2) if rule.targets().any(|t| matches!(t, Target::Connmark(_))) => counts = false,
+                Condition::TcpFlags(_, 2) if rule.targets().any(|t| matches!(t, Target::Connmark(_))) => {
+                    counts = false
+                }
                 other => return Err(named(other)),
             }
         }
@@ -301,12 +316,13 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, St
     let mut said = 0;
     let at = if v6 { 40 } else { 20 };
     // It may be said before the ports or after them.
-    let protocol =
-        params.keys.iter().filter(|key| key.offset_mask == 0).find_map(|key| match (key.offset, key.mask, v6) {
+    let protocol = params.keys.iter().filter(|key| key.offset_mask == 0).find_map(|key| {
+        match (key.offset, key.mask, v6) {
             (8, 0x00ff_0000, false) => Some((key.value >> 16) as u8),
             (4, 0x0000_ff00, true) => Some((key.value >> 8) as u8),
             _ => None,
-        });
+        }
+    });
     for key in params.keys.iter().filter(|key| key.mask != 0) {
         let (value, mask) = (key.value, key.mask);
         if key.offset_mask != 0 {
@@ -409,7 +425,8 @@ mod tests {
         let key = |offset: i32, value: u32, mask: u32| U32Key { offset, value, mask, offset_mask: 0 };
         let (udp, port) = (key(8, 17 << 16, 0x00ff_0000), key(20, 51_820, 0xffff));
         for keys in [vec![udp, port], vec![port, udp]] {
-            let asks = by_keys(&U32Params { keys, ..U32Params::default() }, false, Way::Up).expect("it has words");
+            let asks =
+                by_keys(&U32Params { keys, ..U32Params::default() }, false, Way::Up).expect("it has words");
             assert_eq!(asks.ports.iter().map(|ports| ports.protocol).collect::<Vec<_>>(), [Some(17)]);
         }
     }

@@ -84,14 +84,26 @@ impl Back<'_> {
         self.accounts.qdisc(root);
         let framing = framing_of(root);
         let on = self.on(&root.dev);
-        let single = |rate, framing, fair| Tree { dev: root.dev.clone(), on, rate, classes: Vec::new(), framing, fair };
+        let single = |rate, framing, fair| Tree {
+            dev: root.dev.clone(),
+            on,
+            rate,
+            classes: Vec::new(),
+            framing,
+            fair,
+        };
         match &root.params {
             QdiscParams::Htb(params) => self.tree(root, params.default as u16),
             QdiscParams::Hfsc(params) => self.tree(root, params.default),
             QdiscParams::Tbf(tbf) => {
                 if let Some(peak) = &tbf.peak {
                     self.miss(
-                        format!("the peak rate {} of tbf {} on {}", rate_in_words(peak.rate), root.handle, root.dev),
+                        format!(
+                            "the peak rate {} of tbf {} on {}",
+                            rate_in_words(peak.rate),
+                            root.handle,
+                            root.dev
+                        ),
                         "it is left out",
                     );
                 }
@@ -114,8 +126,8 @@ impl Back<'_> {
             _ => {
                 let why = match root.kind {
                     Kind::Prio => {
-                        "its bands have an order and no rates; a short policy shapes the link to a rate, and each class is sure \
-                                   of a share"
+                        "its bands have an order and no rates; a short policy shapes the link to a rate, \
+                        and each class is sure of a share"
                     }
                     _ => "a short policy shapes the link to a rate",
                 };
@@ -132,8 +144,9 @@ impl Back<'_> {
     /// The queue below a tbf: the only one of its device.
     fn beneath_tbf(&mut self, root: &QdiscDump) -> Fair {
         let class = root.handle.class(1);
-        let below =
-            |q: &&QdiscDump| q.dev == root.dev && !q.handle.is_none() && (q.parent == class || q.parent == root.handle);
+        let below = |q: &&QdiscDump| {
+            q.dev == root.dev && !q.handle.is_none() && (q.parent == class || q.parent == root.handle)
+        };
         let Some(inner) = self.qdiscs.iter().find(below) else { return Fair::None };
         self.accounts.qdisc(inner);
         match inner.kind {
@@ -145,7 +158,13 @@ impl Back<'_> {
                     _ => "",
                 };
                 self.miss(
-                    format!("the {} {} below tbf {} on {}{bands}", kind.name(), inner.handle, root.handle, root.dev),
+                    format!(
+                        "the {} {} below tbf {} on {}{bands}",
+                        kind.name(),
+                        inner.handle,
+                        root.handle,
+                        root.dev
+                    ),
                     "a fair queue (fq_codel) stands in its place",
                 );
                 Fair::Flow
@@ -156,7 +175,8 @@ impl Back<'_> {
     /// What is done to packets that arrive, but for leading them to a device that shapes them.
     fn arriving(&mut self) {
         let mut told = Vec::new();
-        let hooks = self.qdiscs.iter().filter(|q| q.kind.is_hook()).map(|q| q.dev.as_str()).collect::<Vec<_>>();
+        let hooks =
+            self.qdiscs.iter().filter(|q| q.kind.is_hook()).map(|q| q.dev.as_str()).collect::<Vec<_>>();
         for (at, filter) in self.filters.iter().enumerate() {
             let hook = filter.parent.sees_arriving();
             let FilterEntry::Filter { params, actions, .. } = &filter.entry else { continue };
@@ -199,7 +219,9 @@ impl Back<'_> {
         let mut all: Vec<&ClassDump> = self
             .classes
             .iter()
-            .filter(|class| class.dev == *dev && class.classid.qdisc() == root.handle && class.classid.minor() != 0)
+            .filter(|class| {
+                class.dev == *dev && class.classid.qdisc() == root.handle && class.classid.minor() != 0
+            })
             .collect();
         // The kernel lists classes by a hash.
         all.sort_by_key(|class| class.classid);
@@ -226,7 +248,8 @@ impl Back<'_> {
             let what = match default {
                 0 => format!("no default class on {dev}, so that what no filter takes is {becomes}"),
                 _ => format!(
-                    "the default class {named} of {dev}, which is not there, so that what no filter takes is {becomes}"
+                    "the default class {named} of {dev}, which is not there, so that what no filter takes \
+                    is {becomes}"
                 ),
             };
             self.miss(what, "a short policy has a class for what no other takes");
@@ -335,8 +358,8 @@ impl Back<'_> {
         self.miss(
             format!("class {} of {}, from which {below} borrow", class.classid, class.dev),
             format!(
-                "it is left out, as a short policy has one level of classes: they keep their rates and ceilings and borrow from \
-                 the link{together}"
+                "it is left out, as a short policy has one level of classes: they keep their rates and \
+                ceilings and borrow from the link{together}"
             ),
         );
     }
@@ -394,7 +417,9 @@ impl Back<'_> {
                 (Queue::Short, Fair::Flow)
             }
             (_, Kind::FqCodel) => (Queue::Fair, Fair::Flow),
-            (_, Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::PfifoFast) => (Queue::Plain, Fair::None),
+            (_, Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::PfifoFast) => {
+                (Queue::Plain, Fair::None)
+            }
             (_, Kind::Drr | Kind::Qfq) if self.is_by_host(leaf) => (Queue::Fair, Fair::Host),
             _ => {
                 notes.push(Misfit::new(
@@ -422,12 +447,15 @@ impl Back<'_> {
     /// Do hosts share it?
     fn is_by_host(&self, qdisc: &QdiscDump) -> bool {
         let hosts = ["src", "dst", "nfct-src", "nfct-dst"];
-        self.filters.iter().filter(|f| f.dev == qdisc.dev && f.parent == qdisc.handle).any(|f| match &f.entry {
-            FilterEntry::Filter { params: FilterParams::Flow(flow), .. } => {
-                let names = FlowKeySet::NAMES.iter().enumerate().filter(|(bit, _)| flow.keys.has(*bit as u32));
-                names.map(|(_, name)| *name).all(|name| hosts.contains(&name))
+        self.filters.iter().filter(|f| f.dev == qdisc.dev && f.parent == qdisc.handle).any(|f| {
+            match &f.entry {
+                FilterEntry::Filter { params: FilterParams::Flow(flow), .. } => {
+                    let names =
+                        FlowKeySet::NAMES.iter().enumerate().filter(|(bit, _)| flow.keys.has(*bit as u32));
+                    names.map(|(_, name)| *name).all(|name| hosts.contains(&name))
+                }
+                _ => false,
             }
-            _ => false,
         })
     }
 }

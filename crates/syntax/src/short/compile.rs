@@ -1,8 +1,10 @@
-//! A short policy as commands: HTB with a class for each kind of traffic, fair queues in the classes, nft to tell who belongs where.
+//! A short policy as commands: HTB with a class for each kind of traffic, fair queues in the classes, nft to
+//! tell who belongs where.
 //!
-//! The commands may be carried out again over what they made, and nothing is unshaped meanwhile: the root and the classes stay, a
-//! table of rules is replaced whole. A packet finds its class by its priority (`meta priority set 1:20`), which HTB takes for the class's
-//! number, so marks stay free for others. On an ifb, which comes before the rules, u32 filters ask instead.
+//! The commands may be carried out again over what they made, and nothing is unshaped meanwhile: the root and
+//! the classes stay, a table of rules is replaced whole. A packet finds its class by its priority (`meta
+//! priority set 1:20`), which HTB takes for the class's number, so marks stay free for others. On an ifb,
+//! which comes before the rules, u32 filters ask instead.
 
 use super::apps::App;
 use super::policy::{Class, Fair, Link, Network, PortEnd, Queue, Rank, Said, Share, Short};
@@ -133,7 +135,8 @@ impl Short {
         });
         let mut names = Vec::new();
         for (dev, is_lan) in up.chain(down) {
-            let mut name = |minor: u16, name: &str| names.push((dev.clone(), Handle::new(1, minor), name.to_owned()));
+            let mut name =
+                |minor: u16, name: &str| names.push((dev.clone(), Handle::new(1, minor), name.to_owned()));
             name(1, "the link");
             name(CONTROL, CONTROL_NAME);
             for (at, class) in self.classes.iter().enumerate() {
@@ -165,7 +168,14 @@ impl Compiled {
             Some("ip") => "ip",
             _ => "tc",
         };
-        self.lines.push(Line { tool, words: words.collect(), stdin: None, from, inside: Vec::new(), may_fail });
+        self.lines.push(Line {
+            tool,
+            words: words.collect(),
+            stdin: None,
+            from,
+            inside: Vec::new(),
+            may_fail,
+        });
     }
 
     fn note(&mut self, span: Span, what: impl Into<String>, remedy: &str) {
@@ -185,14 +195,28 @@ impl<'s> Target<'s> {
         out.push(span, true, &format!("tc qdisc replace dev {dev} root handle 1: htb default {default:x}"));
         let size = self.size();
         let (rate, burst) = (kbit(self.rate), burst(self.rate));
-        out.push(span, false, &format!("tc class replace dev {dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} burst {burst} cburst {burst} quantum {FRAME}{size}"));
+        out.push(
+            span,
+            false,
+            &format!(
+                "tc class replace dev {dev} parent 1: classid 1:1 htb rate {rate} \
+        ceil {rate} burst {burst} cburst {burst} quantum {FRAME}{size}"
+            ),
+        );
         let planned = self.plan();
         for class in &planned {
             self.class(class, &size, out);
         }
         if self.way == Way::Lan {
             // What the gateway itself and other networks send is not the link's business.
-            out.push(span, false, &format!("tc class replace dev {dev} parent 1: classid 1:{LOCAL:x} htb rate 10gbit ceil 10gbit burst 128k cburst 128k quantum 60000"));
+            out.push(
+                span,
+                false,
+                &format!(
+                    "tc class replace dev {dev} parent 1: classid 1:{LOCAL:x} htb \
+            rate 10gbit ceil 10gbit burst 128k cburst 128k quantum 60000"
+                ),
+            );
             out.push(span, false, &format!("tc qdisc replace dev {dev} parent 1:{LOCAL:x} fq_codel"));
         }
         out.push(span, true, &format!("tc filter del dev {dev} parent 1:"));
@@ -214,11 +238,12 @@ impl<'s> Target<'s> {
             return String::new();
         }
         // Devices of point-to-point links have no header of their own.
-        let header = if self.dev.starts_with("ppp") || self.dev.starts_with("tun") || self.dev.starts_with("wg") {
-            0
-        } else {
-            14
-        };
+        let header =
+            if self.dev.starts_with("ppp") || self.dev.starts_with("tun") || self.dev.starts_with("wg") {
+                0
+            } else {
+                14
+            };
         let mut size = format!(" overhead {}", link.overhead.saturating_sub(header));
         if link.mpu > 0 {
             let _ = write!(size, " mpu {}", link.mpu);
@@ -264,8 +289,14 @@ impl<'s> Target<'s> {
                 rate: fixed(class).unwrap_or(unit),
                 ceil: class.ceil.as_ref().map_or(link, |ceil| asked(ceil.value)),
                 prio: if class.rank == Rank::Last { 7 } else { (number + 1).min(5) },
-                fair: class.fair.as_ref().map_or(if first { Fair::Flow } else { self.short.fair }, |fair| fair.value),
-                queue: class.queue.as_ref().map_or(if first { Queue::Short } else { Queue::Fair }, |queue| queue.value),
+                fair: class
+                    .fair
+                    .as_ref()
+                    .map_or(if first { Fair::Flow } else { self.short.fair }, |fair| fair.value),
+                queue: class
+                    .queue
+                    .as_ref()
+                    .map_or(if first { Queue::Short } else { Queue::Fair }, |queue| queue.value),
                 span: class.name.span,
             });
         }
@@ -288,34 +319,53 @@ impl<'s> Target<'s> {
         let (rate, top) = (kbit(class.rate), kbit(ceil));
         let (burst, cburst) = (burst(class.rate), burst(ceil));
         let quantum = if class.rate > 12_000_000 { 2 * FRAME } else { FRAME };
-        out.push(class.span, false, &format!(
-            "tc class replace dev {dev} parent 1:1 classid 1:{minor:x} htb rate {rate} ceil {top} burst {burst} cburst {cburst} prio {} quantum {quantum}{size}",
-            class.prio
-        ));
+        out.push(
+            class.span,
+            false,
+            &format!(
+                "tc class replace dev {dev} parent 1:1 classid 1:{minor:x} htb rate {rate} ceil {top} burst \
+            {burst} cburst {cburst} prio {} quantum {quantum}{size}",
+                class.prio
+            ),
+        );
         let queue = self.queue(class.queue, class.fair, ceil);
         if class.fair != Fair::Host {
             out.push(class.span, false, &format!("tc qdisc replace dev {dev} parent 1:{minor:x} {queue}"));
             return;
         }
-        out.push(class.span, true, &format!("tc qdisc replace dev {dev} parent 1:{minor:x} handle {minor:x}: drr"));
+        out.push(
+            class.span,
+            true,
+            &format!("tc qdisc replace dev {dev} parent 1:{minor:x} handle {minor:x}: drr"),
+        );
         let buckets = self.short.buckets;
         for bucket in 1..=buckets {
             out.push(
                 class.span,
                 false,
                 &format!(
-                    "tc class replace dev {dev} parent {minor:x}: classid {minor:x}:{bucket:x} drr quantum {FRAME}"
+                    "tc class replace dev {dev} parent {minor:x}: classid {minor:x}:{bucket:x} drr quantum \
+                    {FRAME}"
                 ),
             );
             // The number of flows is settled for good when a queue is made: a few for each host's.
             let made = queue.replacen("fq_codel", "fq_codel flows 256", 1);
             out.push(class.span, true, &format!("tc qdisc add dev {dev} parent {minor:x}:{bucket:x} {made}"));
-            out.push(class.span, false, &format!("tc qdisc replace dev {dev} parent {minor:x}:{bucket:x} {queue}"));
+            out.push(
+                class.span,
+                false,
+                &format!("tc qdisc replace dev {dev} parent {minor:x}:{bucket:x} {queue}"),
+            );
         }
         let key = if self.way == Way::Up { "nfct-src" } else { "dst" };
-        out.push(class.span, false, &format!(
-            "tc filter replace dev {dev} parent {minor:x}: protocol all prio 1 handle 1 flow hash keys {key} divisor {buckets} baseclass {minor:x}:1"
-        ));
+        out.push(
+            class.span,
+            false,
+            &format!(
+                "tc filter replace dev {dev} parent {minor:x}: protocol all prio 1 handle 1 flow hash keys \
+            {key} divisor {buckets} baseclass {minor:x}:1"
+            ),
+        );
     }
 
     /// The queue of a class that may send at `rate`.
@@ -347,9 +397,14 @@ impl<'s> Target<'s> {
     fn lead(&self, out: &mut Compiled) {
         let (dev, ifb) = (&self.short.device.value, &self.dev);
         out.push(self.span, true, &format!("tc qdisc add dev {dev} handle ffff: ingress"));
-        out.push(self.span, true, &format!(
-            "tc filter add dev {dev} parent ffff: protocol all prio 10 handle 1 matchall action mirred egress redirect dev {ifb}"
-        ));
+        out.push(
+            self.span,
+            true,
+            &format!(
+                "tc filter add dev {dev} parent ffff: protocol all prio 10 handle 1 matchall action mirred \
+            egress redirect dev {ifb}"
+            ),
+        );
     }
 
     /// The fields of a header where the port of an end stands.
@@ -369,14 +424,20 @@ impl<'s> Target<'s> {
                 span,
                 false,
                 &format!(
-                    "tc filter add dev {} parent 1: protocol {protocol} prio {prio} u32 {matches} flowid 1:{minor:x}",
+                    "tc filter add dev {} parent 1: protocol {protocol} prio {prio} u32 {matches} flowid \
+                    1:{minor:x}",
                     self.dev
                 ),
             );
         };
         // Neighbours and routers looking for one another.
         for kind in [133, 134, 135, 136, 137] {
-            filter(self.span, true, CONTROL, &format!("match ip6 protocol 58 0xff match u8 {kind} 0xff at 40"));
+            filter(
+                self.span,
+                true,
+                CONTROL,
+                &format!("match ip6 protocol 58 0xff match u8 {kind} 0xff at 40"),
+            );
         }
         for range in CONTROL_PORTS {
             for v6 in [false, true] {
@@ -422,7 +483,8 @@ impl<'s> Target<'s> {
         if planned.iter().any(|planned| planned.fair == Fair::Host) {
             out.note(
                 self.span,
-                "behind NAT all IPv4 downloads go to one address, so fair = \"host\" tells apart only IPv6 hosts there",
+                "behind NAT all IPv4 downloads go to one address, so fair = \"host\" tells apart only IPv6 \
+                hosts there",
                 "Name the device towards the LAN: lan = \"br-lan\".",
             );
         }
@@ -461,8 +523,9 @@ impl Asked {
         }
         for said in class.ports.iter().rev() {
             let range = [said.value.range];
-            let of =
-                |protocol: u8| if said.value.protocol.is_none_or(|said| said == protocol) { &range[..] } else { &[] };
+            let of = |protocol: u8| {
+                if said.value.protocol.is_none_or(|said| said == protocol) { &range[..] } else { &[] }
+            };
             asked.take([of(6), of(17)], said.value.end, &[], said.span);
         }
         for dscp in class.dscp.iter().rev() {
@@ -474,9 +537,12 @@ impl Asked {
         asked
     }
 
-    /// Ranges of ports, each with its protocol's place in [`PROTOCOLS`], and the end that has them; none is empty.
+    /// Ranges of ports, each with its protocol's place in [`PROTOCOLS`], and the end that has them; none is
+    /// empty.
     fn ports(&self) -> impl Iterator<Item = (usize, PortEnd, &[(u16, u16)])> {
-        let of = move |at: usize| PortEnd::ALL.into_iter().map(move |end| (at, end, &self.ports[at][end as usize][..]));
+        let of = move |at: usize| {
+            PortEnd::ALL.into_iter().map(move |end| (at, end, &self.ports[at][end as usize][..]))
+        };
         (0..PROTOCOLS.len()).flat_map(of).filter(|(.., ranges)| !ranges.is_empty())
     }
 
@@ -583,7 +649,10 @@ fn control(target: &Target<'_>, text: &mut Text) {
         ),
     );
     if target.way == Way::Up {
-        text.line(span, format!("\t\ttcp flags & (fin | syn | rst | psh | ack | urg) == ack meta length < 100 {to}"));
+        text.line(
+            span,
+            format!("\t\ttcp flags & (fin | syn | rst | psh | ack | urg) == ack meta length < 100 {to}"),
+        );
     }
 }
 
@@ -614,7 +683,10 @@ fn members(target: &Target<'_>, minor: u16, class: &Class, text: &mut Text) {
 
 /// A name as a comment of nft's may have it.
 fn plain(name: &str) -> String {
-    name.chars().map(|letter| if letter == '"' || letter.is_control() { ' ' } else { letter }).take(100).collect()
+    name.chars()
+        .map(|letter| if letter == '"' || letter.is_control() { ' ' } else { letter })
+        .take(100)
+        .collect()
 }
 
 /// Sorted, without overlaps, which nft does not take in a set.
@@ -645,7 +717,11 @@ fn braced(values: &[String]) -> String {
 
 pub(super) fn network(network: &Network) -> String {
     let most = if matches!(network.address, IpAddr::V4(_)) { 32 } else { 128 };
-    if network.bits == most { network.address.to_string() } else { format!("{}/{}", network.address, network.bits) }
+    if network.bits == most {
+        network.address.to_string()
+    } else {
+        format!("{}/{}", network.address, network.bits)
+    }
 }
 
 fn kbit(rate: u64) -> String {
@@ -660,7 +736,8 @@ fn burst(rate: u64) -> u64 {
 impl Compiled {
     /// What was found, as a shell script; `name`: where it comes from.
     pub fn script(&self, name: &str) -> String {
-        let mut out = format!("#!/bin/sh\n# {name}, as tidegate policy show writes it. It may be run again.\n");
+        let mut out =
+            format!("#!/bin/sh\n# {name}, as tidegate policy show writes it. It may be run again.\n");
         for line in &self.lines {
             let words: Vec<String> = line.words.iter().map(|word| quoted(word)).collect();
             let _ = write!(out, "{} {}", line.tool, words.join(" "));
@@ -677,9 +754,11 @@ impl Compiled {
     /// In a sentence: what is shaped to what.
     pub fn summary(&self, short: &Short) -> String {
         let used = |rate: u64| bits(rate * u64::from(short.shape) / 100);
-        let way =
-            |rate: &Option<Said<u64>>, way: &str| rate.as_ref().map(|rate| format!("{way} at {}", used(rate.value)));
-        let ways: Vec<String> = [way(&short.up, "up"), way(&short.down, "down")].into_iter().flatten().collect();
+        let way = |rate: &Option<Said<u64>>, way: &str| {
+            rate.as_ref().map(|rate| format!("{way} at {}", used(rate.value)))
+        };
+        let ways: Vec<String> =
+            [way(&short.up, "up"), way(&short.down, "down")].into_iter().flatten().collect();
         format!(
             "{}: {}, {} classes, {} commands",
             short.device.value,

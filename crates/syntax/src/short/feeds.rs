@@ -23,7 +23,9 @@ pub(super) struct Feeds {
 /// Does an action of a filter redirect to a device?
 fn redirects(filter: &FilterDump, dev: &str) -> bool {
     match &filter.entry {
-        FilterEntry::Filter { actions, .. } => actions.iter().any(|dump| dump.action.act.redirects_to() == Some(dev)),
+        FilterEntry::Filter { actions, .. } => {
+            actions.iter().any(|dump| dump.action.act.redirects_to() == Some(dev))
+        }
         _ => false,
     }
 }
@@ -40,8 +42,8 @@ impl Back<'_> {
         feeds
     }
 
-    /// The device whose packets a device shapes as a short policy has it: for an ifb that gets what leaves by another,
-    /// that other.
+    /// The device whose packets a device shapes as a short policy has it: for an ifb that gets what leaves by
+    /// another, that other.
     pub(super) fn on(&self, dev: &str) -> String {
         let leaving = if dev.starts_with("ifb") { self.feeds(dev).leaving } else { Vec::new() };
         leaving.into_iter().next().unwrap_or_else(|| dev.to_owned())
@@ -51,7 +53,10 @@ impl Back<'_> {
     pub(super) fn way(&self, dev: &str) -> Way {
         let on = self.on(dev);
         let other_ifb = self.qdiscs.iter().any(|q| {
-            q.parent == Handle::ROOT && !q.handle.is_none() && q.dev.starts_with("ifb") && self.on(&q.dev) == q.dev
+            q.parent == Handle::ROOT
+                && !q.handle.is_none()
+                && q.dev.starts_with("ifb")
+                && self.on(&q.dev) == q.dev
         });
         match on.as_str() {
             on if on.starts_with("ifb") => Way::Ifb,
@@ -77,7 +82,8 @@ impl Back<'_> {
             (0, [one]) if !one.starts_with("ifb") => return false,
             (0, _) => (
                 format!("what leaves by {leaving} is led"),
-                "a short policy shapes what leaves by one device towards the provider, or by one towards the LAN",
+                "a short policy shapes what leaves by one device towards the provider, or by one towards \
+                the LAN",
             ),
         };
         self.accounts.device(dev);
@@ -91,7 +97,8 @@ impl Back<'_> {
             return;
         }
         let (mut protocols, mut partial) = (BTreeSet::new(), Vec::new());
-        for (at, filter) in self.filters.iter().enumerate().filter(|(_, filter)| redirects(filter, &tree.dev)) {
+        for (at, filter) in self.filters.iter().enumerate().filter(|(_, filter)| redirects(filter, &tree.dev))
+        {
             let FilterEntry::Filter { params, .. } = &filter.entry else { continue };
             self.accounts.filter(at);
             if takes_everything(params) {

@@ -1,5 +1,5 @@
-//! FireQOS's configuration as short policies, as far as it maps: interfaces with their rates and links, classes with what they are sure
-//! of and may have, matches by port, protocol, DSCP and host.
+//! FireQOS's configuration as short policies, as far as it maps: interfaces with their rates and links,
+//! classes with what they are sure of and may have, matches by port, protocol, DSCP and host.
 
 use super::problem::Problem;
 use super::sqm::Imported;
@@ -17,7 +17,9 @@ pub fn read_fireqos(text: &str) -> Result<Vec<Imported>, Vec<Problem>> {
     let mut reader = Reader::default();
     for (number, line) in (1..).zip(text.lines()) {
         let words = words(line, number);
-        let Some(((first, span), rest)) = words.split_first().map(|(first, rest)| (*first, rest)) else { continue };
+        let Some(((first, span), rest)) = words.split_first().map(|(first, rest)| (*first, rest)) else {
+            continue;
+        };
         match first {
             "interface" | "interface4" | "interface46" | "interface6" => reader.interface(span, rest),
             "class" | "class4" | "class46" | "class6" => reader.class(span, rest),
@@ -69,7 +71,11 @@ impl Interface {
                 for (key, nodes) in [("ports", ports), ("dscp", dscp), ("hosts", hosts)] {
                     if let Some(first) = nodes.first() {
                         let span = first.span;
-                        entries.push(Entry { key: key.into(), span, node: Node { span, value: Value::List(nodes) } });
+                        entries.push(Entry {
+                            key: key.into(),
+                            span,
+                            node: Node { span, value: Value::List(nodes) },
+                        });
                     }
                 }
                 Entry { key: name, span, node: Node { span, value: Value::Table(entries) } }
@@ -77,7 +83,11 @@ impl Interface {
             .collect();
         if let Some(first) = table.first() {
             let span = first.span;
-            entries.push(Entry { key: "classes".into(), span, node: Node { span, value: Value::Table(table) } });
+            entries.push(Entry {
+                key: "classes".into(),
+                span,
+                node: Node { span, value: Value::Table(table) },
+            });
         }
         Imported { entries, notes }
     }
@@ -98,13 +108,18 @@ impl Reader {
             );
             return;
         };
-        let mut entries = vec![text("device", dev, *dev_span), text("shape", "100%", span), text("fair", "flow", span)];
+        let mut entries =
+            vec![text("device", dev, *dev_span), text("shape", "100%", span), text("fair", "flow", span)];
         let sides: &[&str] = match *way {
             "bidirectional" => &["up", "down"],
             "output" => &["up"],
             "input" => &["down"],
             other => {
-                self.wrong(*way_span, format!("{other} is no direction"), "write input, output or bidirectional");
+                self.wrong(
+                    *way_span,
+                    format!("{other} is no direction"),
+                    "write input, output or bidirectional",
+                );
                 return;
             }
         };
@@ -131,8 +146,8 @@ impl Reader {
                 }
                 // Whose side the encapsulation is on is nothing to us: the link has it.
                 "local" | "remote" | "balanced" => {}
-                "adsl" | "ethernet" | "pppoe-llc" | "pppoe-vcmux" | "pppoa-llc" | "pppoa-vcmux" | "bridged-llc"
-                | "bridged-vcmux" | "ipoa-llc" | "ipoa-vcmux" => {
+                "adsl" | "ethernet" | "pppoe-llc" | "pppoe-vcmux" | "pppoa-llc" | "pppoa-vcmux"
+                | "bridged-llc" | "bridged-vcmux" | "ipoa-llc" | "ipoa-vcmux" => {
                     link.push(word);
                     link_span = span;
                 }
@@ -166,7 +181,9 @@ impl Reader {
             );
             return;
         };
-        let Some(((name, name_span), rest)) = words.split_first().map(|(first, rest)| (*first, rest)) else { return };
+        let Some(((name, name_span), rest)) = words.split_first().map(|(first, rest)| (*first, rest)) else {
+            return;
+        };
         let mut class = Class {
             name: name.to_lowercase(),
             span: name_span,
@@ -223,7 +240,8 @@ impl Reader {
 
     /// `match [tcp|udp|icmp] [port|ports|sport|dport P,Q:R] [dscp D] [src|dst|host A]`
     fn matches(&mut self, span: Span, words: &[Word<'_>]) {
-        let Some(class) = self.interfaces.last_mut().and_then(|interface| interface.classes.last_mut()) else {
+        let Some(class) = self.interfaces.last_mut().and_then(|interface| interface.classes.last_mut())
+        else {
             self.wrong(span, "a match before any class", "begin with: class NAME");
             return;
         };
@@ -317,12 +335,17 @@ mod tests {
 
     #[test]
     fn interfaces_classes_and_matches_map() {
-        let text = "# the line\ninterface eth0 world bidirectional adsl local pppoe-llc input rate 10500kbit output rate 800kbit\n\
-                    \x20 class voip commit 100kbit pfifo\n    match udp ports 5060,10000:10100\n    match dscp ef\n\
+        let text = "# the line\ninterface eth0 world bidirectional adsl local pppoe-llc input rate \
+        10500kbit output rate 800kbit\n\
+                    \x20 class voip commit 100kbit pfifo\n    match udp ports 5060,10000:10100\n    match \
+                    dscp ef\n\
                     \x20 class bulk max 90%\n    match host 192.168.1.50\n  class default\n    match all\n";
         let policies = read_fireqos(text).expect("is read");
-        let lines: Vec<String> =
-            policies[0].entries.iter().map(|entry| format!("{} = {}", entry.key, told(&entry.node))).collect();
+        let lines: Vec<String> = policies[0]
+            .entries
+            .iter()
+            .map(|entry| format!("{} = {}", entry.key, told(&entry.node)))
+            .collect();
         assert_eq!(
             lines,
             [
@@ -339,9 +362,13 @@ mod tests {
 
     #[test]
     fn what_does_not_map_is_told_with_its_place() {
-        let text = "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n  match tcp port 22 dscp EF\nserver_mode on\n";
-        let told: Vec<(usize, String)> =
-            read_fireqos(text).expect_err("does not map").into_iter().map(|p| (p.span.line, p.what)).collect();
+        let text = "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n  match tcp port 22 \
+        dscp EF\nserver_mode on\n";
+        let told: Vec<(usize, String)> = read_fireqos(text)
+            .expect_err("does not map")
+            .into_iter()
+            .map(|p| (p.span.line, p.what))
+            .collect();
         assert_eq!(told.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
     }
 }

@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 /// All keys in short.
 pub fn all() -> String {
     let mut out = String::from(
-        "A short policy is a TOML file: what the link is at the top, then a section for each class. The first class is the best, the last one\n\
+        "A short policy is a TOML file: what the link is at the top, then a section for each class. The \
+        first class is the best, the last one\n\
          waits; what belongs to none comes before those that say last.\n\n",
     );
     for (section, title) in [(Section::Top, "At the top:"), (Section::Class, "In [classes.NAME]:")] {
@@ -21,8 +22,13 @@ pub fn all() -> String {
         }
         out.push('\n');
     }
-    out.push_str("Names, addresses, neighbours, clocks and short acknowledgements never wait, whatever the classes; IPv6 is as IPv4.\n");
-    out.push_str("More of a word: tidegate policy help WORD. Applications, links, presets: tidegate policy list.\n");
+    out.push_str(
+        "Names, addresses, neighbours, clocks and short acknowledgements never wait, whatever the \
+    classes; IPv6 is as IPv4.\n",
+    );
+    out.push_str(
+        "More of a word: tidegate policy help WORD. Applications, links, presets: tidegate policy list.\n",
+    );
     out
 }
 
@@ -38,8 +44,9 @@ pub fn word(word: &str) -> Result<String, Option<&'static str>> {
     for preset in PRESETS.iter().filter(|preset| preset.name == word) {
         let _ = writeln!(out, "preset \"{}\": {}", preset.name, preset.about);
         for class in preset.classes {
-            let after =
-                class.after.map_or(String::new(), |bytes| format!(", connections after {} MB", bytes / 1_000_000));
+            let after = class
+                .after
+                .map_or(String::new(), |bytes| format!(", connections after {} MB", bytes / 1_000_000));
             let dscp = if class.dscp.is_empty() { String::new() } else { format!(", DSCP {:?}", class.dscp) };
             let _ = writeln!(
                 out,
@@ -52,12 +59,14 @@ pub fn word(word: &str) -> Result<String, Option<&'static str>> {
     }
     for app in APPS.iter().filter(|app| app.name == word) {
         let _ = writeln!(out, "application \"{}\": {}", app.name, app.about);
-        for (name, ranges) in [("tcp", app.tcp), ("udp", app.udp)].into_iter().filter(|(_, ranges)| !ranges.is_empty())
+        for (name, ranges) in
+            [("tcp", app.tcp), ("udp", app.udp)].into_iter().filter(|(_, ranges)| !ranges.is_empty())
         {
             let _ = writeln!(out, "  {name} {}", ports(ranges));
         }
         if !app.dscp.is_empty() {
-            let _ = writeln!(out, "  DSCP {}", app.dscp.iter().map(u8::to_string).collect::<Vec<_>>().join(", "));
+            let _ =
+                writeln!(out, "  DSCP {}", app.dscp.iter().map(u8::to_string).collect::<Vec<_>>().join(", "));
         }
     }
     for link in LINKS.iter().filter(|link| link.name == word) {
@@ -77,8 +86,11 @@ pub fn word(word: &str) -> Result<String, Option<&'static str>> {
     if !out.is_empty() {
         return Ok(out);
     }
-    let known =
-        KEYS.iter().map(|key| key.name).chain(APPS.iter().map(|app| app.name)).chain(PRESETS.iter().map(|p| p.name));
+    let known = KEYS
+        .iter()
+        .map(|key| key.name)
+        .chain(APPS.iter().map(|app| app.name))
+        .chain(PRESETS.iter().map(|p| p.name));
     Err(nearest(word, known.chain(LINKS.iter().map(|link| link.name))))
 }
 

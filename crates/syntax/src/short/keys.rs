@@ -1,4 +1,5 @@
-//! What may be said in a short policy: the one table from which the reader, the help, the schema and the documents are made.
+//! What may be said in a short policy: the one table from which the reader, the help, the schema and the
+//! documents are made.
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +45,15 @@ impl Takes {
             Takes::Size => "bytes with their unit: kB, MB or GB".into(),
             Takes::Number(low, high) => format!("a whole number from {low} to {high}"),
             Takes::Truth => "true or false".into(),
-            Takes::Word(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
+            Takes::Word(words) => {
+                words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
+            }
             Takes::Preset => "the name of a preset (tidegate policy list)".into(),
             Takes::Link => "the name of a kind of link (tidegate policy list)".into(),
             Takes::Apps => "a list of applications (tidegate policy list)".into(),
-            Takes::Ports => "a list of ports or ranges, with udp or tcp before them if only that is meant, then remote or local if only one end is".into(),
+            Takes::Ports => "a list of ports or ranges, with udp or tcp before them if only that is meant, \
+            then remote or local if only one end is"
+                .into(),
             Takes::Dscps => "a list of DSCPs: CS0 to CS7, AF11 to AF43, EF, VA, LE, or 0 to 63".into(),
             Takes::Hosts => "a list of addresses or prefixes, IPv4 or IPv6".into(),
         }
@@ -108,13 +113,20 @@ const fn class(
 
 /// All keys.
 pub const KEYS: [Key; 23] = [
-    top("device", Takes::Device, "must be said", "device = \"eth0\"", "The device towards the modem or the provider."),
+    top(
+        "device",
+        Takes::Device,
+        "must be said",
+        "device = \"eth0\"",
+        "The device towards the modem or the provider.",
+    ),
     top(
         "lan",
         Takes::Device,
         "an ifb is made",
         "lan = \"br-lan\"",
-        "The device towards the LAN: downloads are shaped where they leave by it, so that hosts and connections can be told apart. Without it they are led over an ifb, where NAT still hides the hosts.",
+        "The device towards the LAN: downloads are shaped where they leave by it, so that hosts and \
+        connections can be told apart. Without it they are led over an ifb, where NAT still hides the hosts.",
     ),
     top(
         "up",
@@ -145,13 +157,20 @@ pub const KEYS: [Key; 23] = [
         "overhead = 34",
         "Bytes that the link adds to each IP packet, where no kind fits.",
     ),
-    top("mpu", Takes::Number(0, 256), "by link", "mpu = 84", "Bytes that a packet takes at least on the link."),
+    top(
+        "mpu",
+        Takes::Number(0, 256),
+        "by link",
+        "mpu = 84",
+        "Bytes that a packet takes at least on the link.",
+    ),
     top(
         "fair",
         Takes::Word(&["host", "flow", "none"]),
         "flow",
         "fair = \"host\"",
-        "Between whom a class is shared: hosts and then their connections, connections, or nobody (first come, first served).",
+        "Between whom a class is shared: hosts and then their connections, connections, or nobody (first \
+        come, first served).",
     ),
     top(
         "buckets",
@@ -167,13 +186,20 @@ pub const KEYS: [Key; 23] = [
         "preset = \"home\"",
         "A policy to begin with; whatever the file says overrides it, key by key.",
     ),
-    class("apps", Takes::Apps, "none", "apps = [\"voip\", \"zoom\"]", "What belongs to the class, by application."),
+    class(
+        "apps",
+        Takes::Apps,
+        "none",
+        "apps = [\"voip\", \"zoom\"]",
+        "What belongs to the class, by application.",
+    ),
     class(
         "ports",
         Takes::Ports,
         "none",
         "ports = [\"udp 5060-5061\", \"22\"]",
-        "What belongs to the class, by port, at either end, or at the one that remote (behind the provider) or local (in the LAN) names.",
+        "What belongs to the class, by port, at either end, or at the one that remote (behind the provider) \
+        or local (in the LAN) names.",
     ),
     class(
         "dscp",
@@ -194,7 +220,8 @@ pub const KEYS: [Key; 23] = [
         Takes::Size,
         "never",
         "after = \"10MB\"",
-        "Connections belong to the class once they have carried so much, both ways, unless a first class has them.",
+        "Connections belong to the class once they have carried so much, both ways, unless a first class \
+        has them.",
     ),
     class(
         "first",
@@ -217,13 +244,20 @@ pub const KEYS: [Key; 23] = [
         "share = \"20%\"",
         "What the class is sure of while all are busy.",
     ),
-    class("ceil", Takes::ShareOrRate, "100%", "ceil = \"50%\"", "What the class may have while the others are idle."),
+    class(
+        "ceil",
+        Takes::ShareOrRate,
+        "100%",
+        "ceil = \"50%\"",
+        "What the class may have while the others are idle.",
+    ),
     class(
         "queue",
         Takes::Word(&["short", "fair", "plain"]),
         "short (first), else fair",
         "queue = \"short\"",
-        "How its packets wait: a short queue loses rather than lets wait, a fair one keeps each connection's queue short, a plain one is first come, first served.",
+        "How its packets wait: a short queue loses rather than lets wait, a fair one keeps each \
+        connection's queue short, a plain one is first come, first served.",
     ),
     class(
         "fair",

@@ -13,7 +13,8 @@ use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
 use tidegate_policy::{Act, FilterOp, FilterParams, QdiscParams, RateSpec, Skbedit};
 
 impl Back<'_> {
-    /// What leads to a class: rules by priority, rules by mark with a filter for it, filters that ask the packet.
+    /// What leads to a class: rules by priority, rules by mark with a filter for it, filters that ask the
+    /// packet.
     pub(super) fn asks(&mut self, class: &ClassDump) -> Asks {
         let mut asks = Asks::default();
         let way = self.way(&class.dev);
@@ -51,7 +52,9 @@ impl Back<'_> {
             let above = if filter.parent == own { Above::Everything } else { self.above(filter, own) };
             match (said(filter, params, way), above) {
                 (Said::Mark(mask), Above::Everything) => marks.push((*handle, mask, filter.protocol)),
-                (Said::Asks(found), Above::Everything) | (Said::Everything, Above::Asks(found)) => asks.take(found),
+                (Said::Asks(found), Above::Everything) | (Said::Everything, Above::Asks(found)) => {
+                    asks.take(found)
+                }
                 // What is left has its place in a short policy.
                 (Said::Everything, _) if class.classid.minor() == self.default_of(class) => {}
                 (Said::Everything, Above::Everything) => {
@@ -115,7 +118,10 @@ impl Back<'_> {
                     class.classid,
                     filter_text(&self.filters[at])
                 );
-                self.miss(what, "both are left out: a short policy has no words for actions that write marks");
+                self.miss(
+                    what,
+                    "both are left out: a short policy has no words for actions that write marks",
+                );
                 continue;
             }
             // A mark that would name the class need not be set.
@@ -127,11 +133,9 @@ impl Back<'_> {
                 self.miss(what, "it is left out");
             }
         }
-        for (chain, at, rule) in chains
-            .iter()
-            .enumerate()
-            .flat_map(|(chain, rules)| rules.rules.iter().enumerate().map(move |(at, rule)| (chain, at, rule)))
-        {
+        for (chain, at, rule) in chains.iter().enumerate().flat_map(|(chain, rules)| {
+            rules.rules.iter().enumerate().map(move |(at, rule)| (chain, at, rule))
+        }) {
             let leads = rule.targets().any(|target| match target {
                 Target::Classify(to) => *to == class.classid,
                 Target::Mark { value, mask } | Target::Connmark(Connmark::Set { value, mask }) => {
@@ -152,8 +156,12 @@ impl Back<'_> {
                 Err(_) if is_bare(rule) => {
                     let (asked, rule) = (taken_by(rule), rule_text(&chains[chain], rule));
                     self.miss(
-                        format!("the rule `{rule}` to {}, which takes {asked} that no later rule marks", class.classid),
-                        "it is left out: a class of a short policy asks for something, and what belongs to none is the rest",
+                        format!(
+                            "the rule `{rule}` to {}, which takes {asked} that no later rule marks",
+                            class.classid
+                        ),
+                        "it is left out: a class of a short policy asks for something, and what belongs to \
+                        none is the rest",
                     );
                 }
                 Err(asked) => {
@@ -169,14 +177,17 @@ impl Back<'_> {
                     let misfit = Misfit::new(what, "it is left out");
                     match hosts.is_empty() {
                         true => self.misfits.push(misfit),
-                        false => self.wrong_way.push(WrongWay { class: class.classid.minor(), hosts, misfit }),
+                        false => {
+                            self.wrong_way.push(WrongWay { class: class.classid.minor(), hosts, misfit })
+                        }
                     }
                 }
             }
         }
     }
 
-    /// What is left out of rules for hosts, if the class does not have them by the device of the other direction.
+    /// What is left out of rules for hosts, if the class does not have them by the device of the other
+    /// direction.
     pub(super) fn wrong_way(&mut self) {
         for one in std::mem::take(&mut self.wrong_way) {
             let has = |(class, hosts): &(u16, Vec<String>)| {
@@ -191,13 +202,18 @@ impl Back<'_> {
     /// What comes to the inner class whose filter this is.
     fn above(&mut self, filter: &FilterDump, own: Handle) -> Above {
         let leads = |other: &FilterDump| match &other.entry {
-            FilterEntry::Filter { params, .. } => other.dev == filter.dev && params.classid() == Some(filter.parent),
+            FilterEntry::Filter { params, .. } => {
+                other.dev == filter.dev && params.classid() == Some(filter.parent)
+            }
             _ => false,
         };
         let (filters, way) = (self.filters, self.way(&filter.dev));
         let mut found = Above::Nothing;
         let named = self.rules.iter().flat_map(|chain| &chain.rules).flat_map(Rule::targets);
-        if named.into_iter().any(|target| matches!(target, Target::Classify(class) if *class == filter.parent)) {
+        if named
+            .into_iter()
+            .any(|target| matches!(target, Target::Classify(class) if *class == filter.parent))
+        {
             found = Above::Some;
         }
         let mut at_all = Vec::new();
@@ -226,7 +242,8 @@ impl Back<'_> {
         found
     }
 
-    /// Does a class get what belongs to none: the default class, or the one that a short policy makes beside its default?
+    /// Does a class get what belongs to none: the default class, or the one that a short policy makes beside
+    /// its default?
     fn is_rest(&self, class: &ClassDump) -> bool {
         let default = self.default_of(class);
         class.classid.minor() == default || default == LOCAL && class.classid.minor() == REST
@@ -286,7 +303,9 @@ fn is_bare(rule: &Rule) -> bool {
 /// What a rule that asks for nothing but devices takes.
 fn taken_by(rule: &Rule) -> String {
     let came_in = rule.matches.iter().find_map(|found| match &found.what {
-        Condition::In(pattern) if found.not => Some(format!("everything that did not come in by {pattern} and")),
+        Condition::In(pattern) if found.not => {
+            Some(format!("everything that did not come in by {pattern} and"))
+        }
         Condition::In(pattern) => Some(format!("everything that came in by {pattern} and")),
         _ => None,
     });
@@ -337,7 +356,9 @@ fn is_bare_fw(heading: &FilterDump, filters: &[FilterDump]) -> bool {
         (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref)
             && matches!(other.entry, FilterEntry::Filter { .. })
     };
-    heading.kind == "fw" && matches!(heading.entry, FilterEntry::Heading) && !filters.iter().any(|other| same(&other))
+    heading.kind == "fw"
+        && matches!(heading.entry, FilterEntry::Heading)
+        && !filters.iter().any(|other| same(&other))
 }
 
 /// ` at 40 Mbit/s`.

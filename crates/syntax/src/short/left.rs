@@ -107,7 +107,10 @@ impl Accounts {
         let made = |class: &&ClassDump| class.params != ClassParams::None && class.classid.minor() != 0;
         for class in classes.iter().filter(made).filter(|class| !is_gone(&class.dev)) {
             if !self.classes.contains(&(class.dev.clone(), class.classid)) {
-                by_qdisc.entry((&class.dev, class.kind.name(), class.classid.qdisc())).or_default().push(class.classid);
+                by_qdisc
+                    .entry((&class.dev, class.kind.name(), class.classid.qdisc()))
+                    .or_default()
+                    .push(class.classid);
             }
         }
         for ((dev, kind, qdisc), mut ids) in by_qdisc {
@@ -127,7 +130,8 @@ impl Accounts {
         for (number, chain) in rules.iter().enumerate() {
             for (at, rule) in chain.rules.iter().enumerate() {
                 if rule.targets().any(writes) && !self.rules.contains(&(number, at)) {
-                    let what = format!("the rule `{}` in {} {}", rule_text(chain, rule), chain.table, chain.chain);
+                    let what =
+                        format!("the rule `{}` in {} {}", rule_text(chain, rule), chain.table, chain.chain);
                     left.push(Misfit::new(what, "it is left out"));
                 }
             }
@@ -158,11 +162,16 @@ pub(super) fn names(ids: impl IntoIterator<Item = Handle>) -> String {
 /// `the u32 filter of preference 10 at 1: of eth0 to 1:20`.
 pub fn filter_text(filter: &FilterDump) -> String {
     let to = match &filter.entry {
-        FilterEntry::Filter { params, .. } => params.classid().filter(|to| to.minor() != 0 && !filter_arrives(filter)),
+        FilterEntry::Filter { params, .. } => {
+            params.classid().filter(|to| to.minor() != 0 && !filter_arrives(filter))
+        }
         _ => None,
     };
     let to = to.map_or(String::new(), |to| format!(" to {to}"));
-    format!("the {} filter of preference {} at {} of {}{to}", filter.kind, filter.pref, filter.parent, filter.dev)
+    format!(
+        "the {} filter of preference {} at {} of {}{to}",
+        filter.kind, filter.pref, filter.parent, filter.dev
+    )
 }
 
 /// What a filter of arriving packets calls a class is none.

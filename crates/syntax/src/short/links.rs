@@ -1,6 +1,7 @@
 //! Kinds of links: what they add to each packet.
 //!
-//! Overheads are counted from the IP packet, as CAKE's keywords do (tc-cake(8)); ATM's cells come on top, PTM's 64/65 coding too.
+//! Overheads are counted from the IP packet, as CAKE's keywords do (tc-cake(8)); ATM's cells come on top,
+//! PTM's 64/65 coding too.
 
 /// A kind of link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! The rates of a tree's classes, in the numbers of a short policy: what each is sure of, what it may have; and what a
-//! link adds to its frames.
+//! The rates of a tree's classes, in the numbers of a short policy: what each is sure of, what it may have;
+//! and what a link adds to its frames.
 
 use super::compile::LOCAL;
 use super::found::{Framing, Misfit};
@@ -10,8 +10,8 @@ use tidegate_packet::Handle;
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, HfscClassParams, HtbClassParams, LinkLayer, QdiscParams,
-    RateSpec, ServiceCurve,
+    CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, HfscClassParams, HtbClassParams, LinkLayer,
+    QdiscParams, RateSpec, ServiceCurve,
 };
 
 /// What a class is given, in bits a second, and its place among those that borrow.
@@ -73,12 +73,15 @@ impl<'a> Curves<'a> {
                 let part = u128::from(curve(class)) * u128::from(above.rate) / u128::from(weights.max(1));
                 let real_time = params.rt.map_or(0, |rt| bits(&rt));
                 // Without a curve for link sharing a class has its real time, and nothing of what is left.
-                let most = params.ls.map_or(real_time, |_| params.ul.map_or(above.ceil, |ul| bits(&ul)).max(real_time));
+                let most = params
+                    .ls
+                    .map_or(real_time, |_| params.ul.map_or(above.ceil, |ul| bits(&ul)).max(real_time));
                 let rate = (part as u64).max(real_time).min(most);
                 Numbers { rate, ceil: most.min(above.ceil.max(real_time)), prio: 0 }
             }
             None => {
-                let (rate, ceil) = htb(class).map_or((0, 0), |params| (params.rate.rate.0 * 8, params.ceil.rate.0 * 8));
+                let (rate, ceil) =
+                    htb(class).map_or((0, 0), |params| (params.rate.rate.0 * 8, params.ceil.rate.0 * 8));
                 Numbers { rate, ceil: ceil.min(above.ceil), prio: self.prio(class) }
             }
         };
@@ -153,12 +156,16 @@ impl Back<'_> {
         // What does not come from the provider has no link.
         let on_top = |class: &ClassDump| class.parent == Handle::ROOT || class.parent.minor() == 0;
         let of_link = all.iter().filter(|class| class.classid.minor() != LOCAL || !on_top(class));
-        let mut own: Vec<Framing> = of_link.filter_map(|class| Some(Framing::of_rate(&htb(class)?.rate))).collect();
+        let mut own: Vec<Framing> =
+            of_link.filter_map(|class| Some(Framing::of_rate(&htb(class)?.rate))).collect();
         let most = own.first().copied().unwrap_or_default();
         own.retain(|one| *one != most);
         if !own.is_empty() {
             self.miss(
-                format!("the classes of {}, of which some count overhead or mpu otherwise than others", root.dev),
+                format!(
+                    "the classes of {}, of which some count overhead or mpu otherwise than others",
+                    root.dev
+                ),
                 "those of the first are taken for all: a short policy has one link",
             );
         }
@@ -169,7 +176,9 @@ impl Back<'_> {
     pub(super) fn slopes(&mut self, class: &ClassDump, _: &Curves<'_>) {
         let Some(params) = hfsc(class) else { return };
         let bent = |curve: &&ServiceCurve| curve.d_us > 0 && curve.m1 != curve.m2;
-        let Some(curve) = [&params.rt, &params.ls, &params.ul].into_iter().flatten().find(bent) else { return };
+        let Some(curve) = [&params.rt, &params.ls, &params.ul].into_iter().flatten().find(bent) else {
+            return;
+        };
         self.miss(
             format!(
                 "the first slope of class {} of {}, {} for {} ms",
@@ -186,7 +195,8 @@ impl Back<'_> {
     pub(super) fn cake(&mut self, root: &QdiscDump, cake: &CakeParams) -> Fair {
         let mut left = |has: bool, what: &str, instead: &str| {
             if has {
-                self.misfits.push(Misfit::new(format!("{what} of cake {} on {}", root.handle, root.dev), instead));
+                self.misfits
+                    .push(Misfit::new(format!("{what} of cake {} on {}", root.handle, root.dev), instead));
             }
         };
         let tins = cake.tins.unwrap_or_default();

@@ -88,7 +88,8 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "sqm",
-        about: "no classes but by DSCP, as SQM's simple.qos: marked calls first, CS1 last, a fair queue for the rest",
+        about: "no classes but by DSCP, as SQM's simple.qos: marked calls first, CS1 last, a fair queue for \
+        the rest",
         fair: Fair::Flow,
         classes: &[
             PresetClass {

@@ -38,7 +38,10 @@ impl Problem {
             shown.chars().take(from.saturating_sub(1)).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let mark = "^".repeat((to + 1).saturating_sub(from).max(1));
         let (what, remedy) = (&self.what, &self.remedy);
-        format!("{file}:{line}:{column}: {what}\n  {line} | {shown}\n  {gap} | {before}{mark}\n  remedy: {remedy}\n")
+        format!(
+            "{file}:{line}:{column}: {what}\n  {line} | {shown}\n  {gap} | {before}{mark}\n  remedy: \
+            {remedy}\n"
+        )
     }
 }
 
@@ -56,7 +59,8 @@ mod tests {
 
     #[test]
     fn a_place_in_a_long_line_is_shown_with_what_is_around_it() {
-        let problem = |from, to| Problem { span: Span { line: 1, from, to }, what: "w".into(), remedy: "r".into() };
+        let problem =
+            |from, to| Problem { span: Span { line: 1, from, to }, what: "w".into(), remedy: "r".into() };
         let told = problem(5, 6).tell("f", "abc déf\n");
         assert_eq!(told, "f:1:5: w\n  1 | abc déf\n    |     ^^\n  remedy: r\n");
         let long = format!("{}WORD{}", "x".repeat(500), "y".repeat(500));

@@ -71,7 +71,11 @@ impl Reader {
         if let (Some(device), Some(lan)) = (&device, &lan)
             && device.value == lan.value
         {
-            self.say(lan.span, "lan and device are the same", "Name the device towards the LAN, or leave lan out.");
+            self.say(
+                lan.span,
+                "lan and device are the same",
+                "Name the device towards the LAN, or leave lan out.",
+            );
         }
         let short = Short {
             device: device?,
@@ -99,15 +103,20 @@ impl Reader {
             if key(other, name).is_some() {
                 let remedy = match other {
                     Section::Class => format!("Write it in a class: [classes.NAME], and below it {name} = …"),
-                    Section::Top => "Write it at the top of the file, before the first [classes.NAME].".to_owned(),
+                    Section::Top => {
+                        "Write it at the top of the file, before the first [classes.NAME].".to_owned()
+                    }
                 };
                 self.say(entry.span, format!("\"{name}\" does not stand here"), remedy);
                 continue;
             }
-            let known = keys::keys(section).map(|key| key.name).chain((section == Section::Top).then_some("classes"));
+            let known =
+                keys::keys(section).map(|key| key.name).chain((section == Section::Top).then_some("classes"));
             let known: Vec<&str> = known.collect();
             let remedy = match nearest(name, known.iter().copied()) {
-                Some(near) => format!("Did you mean \"{near}\"? `tidegate policy help {near}` says what it takes."),
+                Some(near) => {
+                    format!("Did you mean \"{near}\"? `tidegate policy help {near}` says what it takes.")
+                }
                 None => format!("Known are {}.", listed(known)),
             };
             self.say(entry.span, format!("unknown key \"{name}\""), remedy);
@@ -131,7 +140,9 @@ impl Reader {
     }
 
     fn number(&mut self, entry: &Entry) -> Option<u32> {
-        let Some(Key { takes: Takes::Number(low, high), .. }) = key(Section::Top, &entry.key) else { return None };
+        let Some(Key { takes: Takes::Number(low, high), .. }) = key(Section::Top, &entry.key) else {
+            return None;
+        };
         match entry.node.value {
             Value::Whole(number) if (i64::from(*low)..=i64::from(*high)).contains(&number) => {
                 u32::try_from(number).ok()
@@ -161,7 +172,11 @@ impl Reader {
         Link { overhead: overhead.unwrap_or(of.overhead), mpu: mpu.unwrap_or(of.mpu), ..of }
     }
 
-    fn classes(&mut self, entry: Option<&Entry>, preset: Option<Said<&'static Preset>>) -> Option<Vec<Class>> {
+    fn classes(
+        &mut self,
+        entry: Option<&Entry>,
+        preset: Option<Said<&'static Preset>>,
+    ) -> Option<Vec<Class>> {
         let sections: &[Entry] = match entry.map(|entry| &entry.node.value) {
             Some(Value::Table(sections)) => sections,
             None => &[],
@@ -176,7 +191,8 @@ impl Reader {
             }
         };
         let mut classes = Vec::new();
-        let of_preset = preset.iter().flat_map(|said| said.value.classes.iter().map(|class| (class, said.span)));
+        let of_preset =
+            preset.iter().flat_map(|said| said.value.classes.iter().map(|class| (class, said.span)));
         for (class, span) in of_preset {
             let section = sections.iter().find(|section| section.key == class.name);
             let begun = preset_class(class, span);
@@ -240,8 +256,10 @@ impl Reader {
             (Some(false), _) | (_, Some(false)) => Rank::Middle,
             _ => class.rank,
         };
-        let asks =
-            !(class.apps.is_empty() && class.ports.is_empty() && class.dscp.is_empty() && class.hosts.is_empty());
+        let asks = !(class.apps.is_empty()
+            && class.ports.is_empty()
+            && class.dscp.is_empty()
+            && class.hosts.is_empty());
         if !off && !asks && class.after.is_none() {
             let what = format!("nothing belongs to the class \"{}\"", section.key);
             self.say(section.span, what, "Say what does: apps, ports, dscp, hosts or after.");
@@ -290,8 +308,10 @@ impl Reader {
                 let (Some(share), Some(ceil)) = (&class.share, &class.ceil) else { continue };
                 if of_link(ceil.value) < of_link(share.value) {
                     let (least, most) = (bits(of_link(share.value)), bits(of_link(ceil.value)));
-                    let what =
-                        format!("the ceil of \"{}\", {most} {way}, is less than its share, {least}", class.name.value);
+                    let what = format!(
+                        "the ceil of \"{}\", {most} {way}, is less than its share, {least}",
+                        class.name.value
+                    );
                     self.say(ceil.span, what, "Raise the ceil, or lower the share.");
                     return;
                 }
@@ -305,7 +325,11 @@ impl Reader {
                         bits(sum),
                         bits(link)
                     );
-                    self.say(share.span, what, "Give some of them less: what one does not need the others have.");
+                    self.say(
+                        share.span,
+                        what,
+                        "Give some of them less: what one does not need the others have.",
+                    );
                     return;
                 }
             }
@@ -387,13 +411,15 @@ fn unknown(what: &str, text: &str, span: Span, known: &[&str]) -> Problem {
 
 fn preset(entry: &Entry) -> Result<Said<&'static Preset>, Problem> {
     let (text, span) = (text(&entry.node, "preset")?, entry.node.span);
-    let value = preset_named(text).ok_or_else(|| unknown("preset", text, span, &PRESETS.map(|preset| preset.name)))?;
+    let value = preset_named(text)
+        .ok_or_else(|| unknown("preset", text, span, &PRESETS.map(|preset| preset.name)))?;
     Ok(Said { value, span })
 }
 
 fn link(entry: &Entry) -> Result<&'static LinkKind, Problem> {
     let text = text(&entry.node, "link")?;
-    link_named(text).ok_or_else(|| unknown("kind of link", text, entry.node.span, &LINKS.map(|link| link.name)))
+    link_named(text)
+        .ok_or_else(|| unknown("kind of link", text, entry.node.span, &LINKS.map(|link| link.name)))
 }
 
 fn fair_of(entry: &Entry) -> Result<Said<Fair>, Problem> {
@@ -428,8 +454,8 @@ fn ports(text: &str, span: Span) -> Result<Ports, Problem> {
         Problem::new(
             span,
             format!("\"{text}\" names no ports"),
-            "Write \"udp 5060-5061\", \"tcp 22\", or \"22\" for both; \"tcp remote 443\" and \"local 22\" name one end; \
-             ports go from 1 to 65535.",
+            "Write \"udp 5060-5061\", \"tcp 22\", or \"22\" for both; \"tcp remote 443\" and \"local 22\" \
+            name one end; ports go from 1 to 65535.",
         )
     };
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -531,8 +557,9 @@ fn rate_of(entry: &Entry) -> Result<Said<u64>, Problem> {
 
 fn percent_of(entry: &Entry) -> Result<u32, Problem> {
     let text = text(&entry.node, &entry.key)?;
-    percent(text)
-        .ok_or_else(|| Problem::new(entry.node.span, format!("\"{text}\" is not from 1% to 100%"), "Write \"95%\"."))
+    percent(text).ok_or_else(|| {
+        Problem::new(entry.node.span, format!("\"{text}\" is not from 1% to 100%"), "Write \"95%\".")
+    })
 }
 
 fn share_of(entry: &Entry) -> Result<Said<Share>, Problem> {
@@ -552,7 +579,8 @@ fn share_of(entry: &Entry) -> Result<Said<Share>, Problem> {
 
 fn size_of(entry: &Entry) -> Result<Said<u64>, Problem> {
     let (text, span) = (text(&entry.node, &entry.key)?, entry.node.span);
-    let wrong = || Problem::new(span, format!("\"{text}\" is no size"), "Write \"500kB\", \"10MB\" or \"1GB\".");
+    let wrong =
+        || Problem::new(span, format!("\"{text}\" is no size"), "Write \"500kB\", \"10MB\" or \"1GB\".");
     let (number, unit) = with_unit(text.trim()).ok_or_else(wrong)?;
     let factor = match unit.as_str() {
         "kb" => 1e3,

@@ -19,9 +19,13 @@ pub fn schema() -> String {
     out.push_str(
         "    \"classes\": {\n      \"type\": \"object\",\n      \"description\": \"A section for each class.\",\n",
     );
-    out.push_str("      \"additionalProperties\": {\n        \"type\": \"object\",\n        \"additionalProperties\": false,\n        \"properties\": {\n");
-    let all: Vec<String> =
-        keys::keys(Section::Class).map(|key| format!("          {}: {}", quoted(key.name), property(key))).collect();
+    out.push_str(
+        "      \"additionalProperties\": \
+    {\n        \"type\": \"object\",\n        \"additionalProperties\": false,\n        \"properties\": {\n",
+    );
+    let all: Vec<String> = keys::keys(Section::Class)
+        .map(|key| format!("          {}: {}", quoted(key.name), property(key)))
+        .collect();
     out.push_str(&all.join(",\n"));
     out.push_str("\n        }\n      }\n    }\n  }\n}\n");
     out
@@ -45,7 +49,9 @@ fn property(key: &Key) -> String {
         Takes::Preset => words(&PRESETS.map(|preset| preset.name)),
         Takes::Link => words(&LINKS.map(|link| link.name)),
         Takes::Apps => format!("\"type\": \"array\", \"items\": {{ {} }}", words(&APPS.map(|app| app.name))),
-        Takes::Ports | Takes::Dscps => "\"type\": \"array\", \"items\": { \"type\": [\"string\", \"integer\"] }".into(),
+        Takes::Ports | Takes::Dscps => {
+            "\"type\": \"array\", \"items\": { \"type\": [\"string\", \"integer\"] }".into()
+        }
         Takes::Hosts => "\"type\": \"array\", \"items\": { \"type\": \"string\" }".into(),
     };
     format!("{{ {kind}, \"description\": {} }}", quoted(&about))

@@ -1,7 +1,8 @@
 //! SQM's settings as short policies: OpenWrt's `/etc/config/sqm`, and `IF.iface.conf` elsewhere.
 //!
-//! What SQM's recipes come to is known by their names: the simple ones share between flows, `simple.qos` and `layer_cake.qos` put three
-//! tiers by DSCP above that. Settings of CoDel's and of the firewall's are not taken over, and said so.
+//! What SQM's recipes come to is known by their names: the simple ones share between flows, `simple.qos` and
+//! `layer_cake.qos` put three tiers by DSCP above that. Settings of CoDel's and of the firewall's are not
+//! taken over, and said so.
 
 use super::problem::Problem;
 use super::tree::{Entry, Node, Value};
@@ -37,10 +38,18 @@ pub fn read_uci(text: &str) -> Result<Vec<Imported>, Vec<Problem>> {
         match (first.0.as_str(), rest, sections.last_mut()) {
             ("config" | "package", ..) => sections.push(Vec::new()),
             ("option" | "list", [name, value], Some(section)) => {
-                section.push(Setting { name: name.0.clone(), value: value.0.clone(), spans: (name.1, value.1) });
+                section.push(Setting {
+                    name: name.0.clone(),
+                    value: value.0.clone(),
+                    spans: (name.1, value.1),
+                });
             }
             ("option" | "list", [_, _], None) => {
-                problems.push(Problem::new(first.1, "an option before any section", "begin with: config queue 'eth0'"));
+                problems.push(Problem::new(
+                    first.1,
+                    "an option before any section",
+                    "begin with: config queue 'eth0'",
+                ));
             }
             _ => problems.push(Problem::new(
                 first.1,
@@ -52,7 +61,8 @@ pub fn read_uci(text: &str) -> Result<Vec<Imported>, Vec<Problem>> {
     if !problems.is_empty() {
         return Err(problems);
     }
-    let sections = sections.iter().filter(|section| !section.is_empty() && value(section, "enabled") != Some("0"));
+    let sections =
+        sections.iter().filter(|section| !section.is_empty() && value(section, "enabled") != Some("0"));
     collect(sections.map(|section| policy(section, None)))
 }
 
@@ -68,7 +78,11 @@ pub fn read_iface_conf(text: &str, file: &str) -> Result<Vec<Imported>, Vec<Prob
         let name_from = line.chars().count() - code.chars().count() + 1;
         let value_from = name_from + name.chars().count() + 1;
         let bare = rest.split_whitespace().next().unwrap_or("");
-        let text = if rest.starts_with(['"', '\'']) { rest[1..].split(&rest[..1]).next().unwrap_or("") } else { bare };
+        let text = if rest.starts_with(['"', '\'']) {
+            rest[1..].split(&rest[..1]).next().unwrap_or("")
+        } else {
+            bare
+        };
         let span = |from: usize, length: usize| Span { line: number, from, to: from + length.max(1) - 1 };
         // UCI's names are these in small letters, but for some.
         let name = match name {
@@ -90,7 +104,9 @@ pub fn read_iface_conf(text: &str, file: &str) -> Result<Vec<Imported>, Vec<Prob
     collect(std::iter::once(policy(&settings, named)))
 }
 
-fn collect(policies: impl Iterator<Item = Result<Imported, Vec<Problem>>>) -> Result<Vec<Imported>, Vec<Problem>> {
+fn collect(
+    policies: impl Iterator<Item = Result<Imported, Vec<Problem>>>,
+) -> Result<Vec<Imported>, Vec<Problem>> {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for policy in policies {
         match policy {
@@ -98,8 +114,13 @@ fn collect(policies: impl Iterator<Item = Result<Imported, Vec<Problem>>>) -> Re
             Err(problems) => bad.extend(problems),
         }
     }
-    let nothing =
-        || vec![Problem::new(Span { line: 1, from: 1, to: 1 }, "no interface is enabled", "set: option enabled '1'")];
+    let nothing = || {
+        vec![Problem::new(
+            Span { line: 1, from: 1, to: 1 },
+            "no interface is enabled",
+            "set: option enabled '1'",
+        )]
+    };
     match (good.is_empty(), bad.is_empty()) {
         (_, false) => Err(bad),
         (true, true) => Err(nothing()),
@@ -159,7 +180,8 @@ fn policy(settings: &[Setting], named: Option<&str>) -> Result<Imported, Vec<Pro
     let mut policy = Imported { entries: vec![text("device", device, device_span)], notes: Vec::new() };
     let mut problems = Vec::new();
     for (key, name) in [("up", "upload"), ("down", "download")] {
-        let Some(setting) = find(settings, name).filter(|setting| setting.value != "0" && !setting.value.is_empty())
+        let Some(setting) =
+            find(settings, name).filter(|setting| setting.value != "0" && !setting.value.is_empty())
         else {
             continue;
         };
@@ -183,7 +205,8 @@ fn policy(settings: &[Setting], named: Option<&str>) -> Result<Imported, Vec<Pro
     Ok(policy)
 }
 
-/// Overhead: cake counts it from the IP packet, tc's size tables from the frame, whose header Ethernet has already.
+/// Overhead: cake counts it from the IP packet, tc's size tables from the frame, whose header Ethernet has
+/// already.
 fn framing(settings: &[Setting], device: &str, policy: &mut Imported) {
     let layer = find(settings, "linklayer");
     let kind = layer.map_or("none", |setting| setting.value.as_str());
@@ -216,7 +239,8 @@ fn recipe(settings: &[Setting], start: Span, policy: &mut Imported) {
     let name = script.map_or("simple.qos", |setting| setting.value.as_str());
     let span = script.map_or(start, |setting| setting.spans.1);
     let by_host = ["eqdisc_opts", "iqdisc_opts"].iter().any(|key| {
-        value(settings, key).is_some_and(|words| ["host", "triple-isolate"].iter().any(|word| words.contains(word)))
+        value(settings, key)
+            .is_some_and(|words| ["host", "triple-isolate"].iter().any(|word| words.contains(word)))
     });
     // CAKE shares between hosts unless told otherwise.
     let cake = name.contains("cake");
@@ -237,8 +261,9 @@ fn recipe(settings: &[Setting], start: Span, policy: &mut Imported) {
 fn leftovers(settings: &[Setting], policy: &mut Imported) {
     for setting in settings {
         let known = KNOWN.iter().any(|name| setting.name.eq_ignore_ascii_case(name));
-        let usual =
-            USUAL.iter().any(|(name, value)| setting.name.eq_ignore_ascii_case(name) && setting.value == *value);
+        let usual = USUAL
+            .iter()
+            .any(|(name, value)| setting.name.eq_ignore_ascii_case(name) && setting.value == *value);
         let cake_words = ["eqdisc_opts", "iqdisc_opts"].contains(&setting.name.as_str())
             && setting
                 .value
@@ -276,7 +301,10 @@ fn words(line: &str, number: usize) -> Vec<(String, Span)> {
         let from = if quote.is_some() { at + 1 } else { at };
         let ends = |letter: char| quote.map_or(letter.is_whitespace(), |quote| letter == quote);
         let to = (from..letters.len()).find(|at| ends(letters[*at])).unwrap_or(letters.len());
-        words.push((letters[from..to].iter().collect(), Span { line: number, from: from + 1, to: to.max(from + 1) }));
+        words.push((
+            letters[from..to].iter().collect(),
+            Span { line: number, from: from + 1, to: to.max(from + 1) },
+        ));
         at = to + 1;
     }
     words
@@ -298,11 +326,15 @@ mod tests {
 
     #[test]
     fn uci_comes_to_a_policy_for_each_interface() {
-        let text = "# SQM\nconfig queue 'one'\n\toption enabled '1'\n\toption interface 'pppoe-wan'\n\toption download '85000'\n\toption upload '10000'\n\
-                    \toption qdisc 'fq_codel'\n\toption script 'simple.qos'\n\toption linklayer 'atm'\n\toption overhead '44'\n\
+        let text = "# SQM\nconfig queue 'one'\n\toption enabled '1'\n\toption interface \
+        'pppoe-wan'\n\toption download '85000'\n\toption upload '10000'\n\
+                    \toption qdisc 'fq_codel'\n\toption script 'simple.qos'\n\toption linklayer \
+                    'atm'\n\toption overhead '44'\n\
                     config queue 'two'\n\toption enabled '0'\n\toption interface 'eth9'\n\
-                    config queue\n\toption interface \"eth1\"\n\toption upload '5000'\n\toption download '0'\n\toption script 'piece_of_cake.qos'\n\
-                    \toption qdisc 'cake'\n\toption linklayer 'ethernet'\n\toption overhead '22'\n\toption itarget '5ms'\n";
+                    config queue\n\toption interface \"eth1\"\n\toption upload '5000'\n\toption download \
+                    '0'\n\toption script 'piece_of_cake.qos'\n\
+                    \toption qdisc 'cake'\n\toption linklayer 'ethernet'\n\toption overhead '22'\n\toption \
+                    itarget '5ms'\n";
         let policies = read_uci(text).expect("is read");
         let all: Vec<Vec<String>> = policies.iter().map(told).collect();
         assert_eq!(
@@ -337,20 +369,34 @@ mod tests {
         let policies = policies.expect("is read");
         assert_eq!(
             told(&policies[0]),
-            ["device = eth0", "up = 1000kbit", "down = 85000kbit", "shape = 100%", "overhead = 22", "fair = flow"]
+            [
+                "device = eth0",
+                "up = 1000kbit",
+                "down = 85000kbit",
+                "shape = 100%",
+                "overhead = 22",
+                "fair = flow"
+            ]
         );
     }
 
     #[test]
     fn wrong_settings_are_told_with_their_place() {
         let wrong = |text: &str| {
-            read_uci(text).expect_err("is wrong").into_iter().map(|p| (p.span.line, p.what)).collect::<Vec<_>>()
+            read_uci(text)
+                .expect_err("is wrong")
+                .into_iter()
+                .map(|p| (p.span.line, p.what))
+                .collect::<Vec<_>>()
         };
         assert_eq!(
             wrong("config queue\n option interface 'eth0'\n option upload 'fast'\n"),
             [(3, "upload is \"fast\", not a number".to_owned())]
         );
-        assert_eq!(wrong("config queue\n option upload '5'\n"), [(2, "the interface is not named".to_owned())]);
+        assert_eq!(
+            wrong("config queue\n option upload '5'\n"),
+            [(2, "the interface is not named".to_owned())]
+        );
         assert_eq!(wrong("config queue\n option enabled '0'\n"), [(1, "no interface is enabled".to_owned())]);
         assert_eq!(wrong("config queue\n upload 5\n"), [(2, "\"upload 5\" is no line of UCI".to_owned())]);
     }

@@ -41,7 +41,11 @@ fn section(class: &Class, out: &mut String) {
     let ports = class.ports.iter().map(|said| port_text(&said.value));
     list(out, "ports", &ports.collect::<Vec<_>>());
     list(out, "dscp", &class.dscp.iter().map(|dscp| dscp.value.to_string()).collect::<Vec<_>>());
-    list(out, "hosts", &class.hosts.iter().map(|host| super::compile::network(&host.value)).collect::<Vec<_>>());
+    list(
+        out,
+        "hosts",
+        &class.hosts.iter().map(|host| super::compile::network(&host.value)).collect::<Vec<_>>(),
+    );
     if let Some(after) = &class.after {
         let _ = writeln!(out, "after = \"{}kB\"", after.value / 1000);
     }

@@ -31,9 +31,12 @@ const NAMES: [&str; 4] = ["the link", "the rest", CONTROL_NAME, "not from the pr
 impl Back<'_> {
     /// The trees as a text: the one towards the modem, and the one for downloads.
     pub(super) fn write(&mut self, trees: &[Tree]) -> String {
-        let down =
-            trees.iter().find(|tree| tree.on.starts_with("ifb")).or_else(|| trees.iter().find(|tree| is_lan(&tree.on)));
-        let is_up = |tree: &&Tree| !tree.on.starts_with("ifb") && down.is_none_or(|down| down.dev != tree.dev);
+        let down = trees
+            .iter()
+            .find(|tree| tree.on.starts_with("ifb"))
+            .or_else(|| trees.iter().find(|tree| is_lan(&tree.on)));
+        let is_up =
+            |tree: &&Tree| !tree.on.starts_with("ifb") && down.is_none_or(|down| down.dev != tree.dev);
         let up = trees.iter().find(is_up);
         let led_from = down.and_then(|tree| self.feeds(&tree.dev).arriving.into_iter().next());
         let is_guess = up.is_none() && led_from.is_none();
@@ -51,7 +54,10 @@ impl Back<'_> {
             .collect();
         for other in others {
             self.accounts.device(&other);
-            self.miss(format!("the tree on {other}"), "it is left out; a short policy has one device each way");
+            self.miss(
+                format!("the tree on {other}"),
+                "it is left out; a short policy has one device each way",
+            );
         }
         for tree in up.into_iter().chain(down) {
             self.leading_out(tree);
@@ -97,7 +103,9 @@ impl Back<'_> {
         let by_host = trees.flat_map(|tree| tree.classes.iter().map(|class| (&tree.dev, class)));
         let by_host = by_host.filter(|(_, class)| class.fair == Fair::Host);
         let counts: Vec<(String, u32)> = by_host
-            .filter_map(|(dev, class)| Some((format!("{} of {dev}", class.id), self.hosts_in(dev, class.id)?)))
+            .filter_map(|(dev, class)| {
+                Some((format!("{} of {dev}", class.id), self.hosts_in(dev, class.id)?))
+            })
             .collect();
         let Some((_, first)) = counts.first().cloned() else { return };
         let first = if BUCKETS.contains(&first) { first } else { BUCKETS_BY_ITSELF };
@@ -138,8 +146,12 @@ impl Back<'_> {
         let fits = (0..=MOST_OVERHEAD).contains(&overhead) && i64::from(framing.mpu) <= MOST_OVERHEAD;
         if !fits || framing.overhead < 0 {
             self.miss(
-                format!("overhead {} and mpu {} on each frame of {}", framing.overhead, framing.mpu, main.dev),
-                "they are left out: a short policy counts at least the frame, and at most 256 bytes more than its IP packet",
+                format!(
+                    "overhead {} and mpu {} on each frame of {}",
+                    framing.overhead, framing.mpu, main.dev
+                ),
+                "they are left out: a short policy counts at least the frame, and at most 256 bytes more \
+                than its IP packet",
             );
         }
         let kind = match (framing.atm, framing.ptm) {
@@ -161,9 +173,11 @@ impl Back<'_> {
 
     /// The class of what belongs to none.
     fn defaults(&mut self, tree: &Tree) {
-        // Towards the LAN the default class of a short policy is that of what does not come from the provider.
+        // Towards the LAN the default class of a short policy is that of what does not come from the
+        // provider.
         let own = |class: &&Found| class.id.minor() == REST && class.prio == REST_PRIO;
-        let rest = tree.classes.iter().find(|class| class.is_default).or_else(|| tree.classes.iter().find(own));
+        let rest =
+            tree.classes.iter().find(|class| class.is_default).or_else(|| tree.classes.iter().find(own));
         let Some(rest) = rest else { return };
         self.taken_up(&tree.dev, rest, "the rest");
         if rest.ceil < tree.rate {
@@ -199,7 +213,8 @@ impl Back<'_> {
         self.queue_is_said(dev, class);
         self.accounts.beneath(self.qdiscs, self.classes, self.filters, dev, class.id);
         let here = |q: &&QdiscDump| q.dev == dev && q.parent == class.id && !q.handle.is_none();
-        let queue = self.qdiscs.iter().find(here).map_or(String::new(), |q| format!(" with its {}", q.kind.name()));
+        let queue =
+            self.qdiscs.iter().find(here).map_or(String::new(), |q| format!(" with its {}", q.kind.name()));
         self.miss(format!("class {} of {dev}{queue}{what}", class.id), instead);
     }
 
@@ -232,7 +247,13 @@ impl Back<'_> {
     }
 
     /// What a class asks for in the short policy; `None`: it has no place there, and that is said.
-    fn section(&mut self, class: &Found, main: &Tree, other: Option<&Tree>, said: &[(&Found, Asks)]) -> Option<Asks> {
+    fn section(
+        &mut self,
+        class: &Found,
+        main: &Tree,
+        other: Option<&Tree>,
+        said: &[(&Found, Asks)],
+    ) -> Option<Asks> {
         let dev = &main.dev;
         let mut asks = class.asks.clone();
         let twin = twin_of(class, other);
@@ -263,7 +284,8 @@ impl Back<'_> {
                     dev,
                     class,
                     ", to which nothing leads that a short policy can say",
-                    "it is left out; DNS, DHCP and short acknowledgements have a class of their own in a short policy",
+                    "it is left out; DNS, DHCP and short acknowledgements have a class of their own in a \
+                    short policy",
                 );
             } else if asks.is_empty() {
                 self.left_out(
@@ -287,7 +309,8 @@ impl Back<'_> {
         if class.rate.abs_diff(built_in) > tree.rate / 1000 + 1000 || class.ceil < tree.rate {
             self.miss(
                 format!("the rate of class {} of {dev}, {}", class.id, rate_in_words(Rate(class.rate / 8))),
-                "in a short policy DNS, DHCP, clocks, ARP and short acknowledgements are together sure of 5 % of the link, and may have all that is free",
+                "in a short policy DNS, DHCP, clocks, ARP and short acknowledgements are together sure of 5 \
+                % of the link, and may have all that is free",
             );
         }
     }
@@ -296,8 +319,9 @@ impl Back<'_> {
     fn lonely(&mut self, main: &Tree, other: Option<&Tree>) {
         let Some(other) = other else { return };
         let rest = |class: &Found| class.is_default || class.id.minor() == REST && class.prio == REST_PRIO;
-        let has_twin =
-            |class: &Found| main.classes.iter().any(|twin| twin.id.minor() == class.id.minor() && !twin.is_default);
+        let has_twin = |class: &Found| {
+            main.classes.iter().any(|twin| twin.id.minor() == class.id.minor() && !twin.is_default)
+        };
         for class in other.classes.iter().filter(|class| !rest(class) && !has_twin(class)) {
             let what = format!(", which has no class of its number on {}", main.dev);
             self.left_out(
@@ -324,18 +348,25 @@ impl Back<'_> {
         let default = main.classes.iter().find(|class| class.is_default);
         all.extend(default.map(|class| (class.id, class.prio, REST_PRIO, class.ceil > class.rate)));
         all.retain(|(.., borrows)| *borrows);
-        let differs = |a: &(Handle, u32, u32, bool)| all.iter().any(|b| a.0 != b.0 && a.1.cmp(&b.1) != a.2.cmp(&b.2));
+        let differs =
+            |a: &(Handle, u32, u32, bool)| all.iter().any(|b| a.0 != b.0 && a.1.cmp(&b.1) != a.2.cmp(&b.2));
         let mut ids: Vec<Handle> = all.iter().filter(|a| differs(a)).map(|a| a.0).collect();
         ids.sort_unstable();
         if !ids.is_empty() {
             self.miss(
-                format!("the priorities by which the classes {} of {} get what is left", names(ids), main.dev),
-                "in a short policy a class has it before those that stand behind it in the file, and before the rest",
+                format!(
+                    "the priorities by which the classes {} of {} get what is left",
+                    names(ids),
+                    main.dev
+                ),
+                "in a short policy a class has it before those that stand behind it in the file, and before \
+                the rest",
             );
         }
     }
 
-    /// Bits a second that each class is sure of: less than it was, where all of them would be promised more than fits.
+    /// Bits a second that each class is sure of: less than it was, where all of them would be promised more
+    /// than fits.
     fn shares(&mut self, classes: &[(&Found, Asks)], main: &Tree) -> Vec<u64> {
         let sum: u64 = classes.iter().map(|(class, _)| class.rate).sum();
         let most = main.rate / 100 * MOST_PROMISED;
@@ -344,26 +375,33 @@ impl Back<'_> {
                 format!(
                     "the classes of {}{} are promised {} % of the link together",
                     main.dev,
-                    if main.classes.iter().any(|class| class.is_default) { ", the default aside," } else { "" },
+                    if main.classes.iter().any(|class| class.is_default) {
+                        ", the default aside,"
+                    } else {
+                        ""
+                    },
                     percent(sum, main.rate)
                 ),
                 format!("their shares are made smaller in proportion, to {MOST_PROMISED} %"),
             );
         }
-        let fitting =
-            |rate: u64| if sum > most { (u128::from(rate) * u128::from(most) / u128::from(sum)) as u64 } else { rate };
+        let fitting = |rate: u64| {
+            if sum > most { (u128::from(rate) * u128::from(most) / u128::from(sum)) as u64 } else { rate }
+        };
         classes.iter().map(|(class, _)| fitting(class.rate)).collect()
     }
 
     /// A class of the same number each way, where a short policy has one for both.
     fn twins(&mut self, (class, main): (&Found, &Tree), (twin, other): (&Found, &Tree)) {
-        let of = |class: &Found, tree: &Tree| (percent(class.rate, tree.rate), percent(class.ceil, tree.rate));
+        let of =
+            |class: &Found, tree: &Tree| (percent(class.rate, tree.rate), percent(class.ceil, tree.rate));
         let ((rate, ceil), (twin_rate, twin_ceil)) = (of(class, main), of(twin, other));
         // A per cent may be what rounding makes of one share on two links.
         if rate.abs_diff(twin_rate) > 1 || ceil.abs_diff(twin_ceil) > 1 {
             self.miss(
                 format!(
-                    "class {} of {} has {twin_rate} % of its link and {twin_ceil} % at most, {} of {} {rate} % and {ceil} %",
+                    "class {} of {} has {twin_rate} % of its link and {twin_ceil} % at most, {} of {} \
+                    {rate} % and {ceil} %",
                     twin.id, other.dev, class.id, main.dev
                 ),
                 format!("those of {} are taken for both: a short policy has one share each way", main.dev),
@@ -397,8 +435,8 @@ fn name_of(class: &Found, asks: &Asks, used: &[String]) -> String {
     own.unwrap_or_else(|| format!("class{:x}", class.id.minor()))
 }
 
-/// A share of the link as a policy says it: per cent where that is exact or there are two links, else a rate. `rounds`:
-/// the shares fit together even if all are rounded up.
+/// A share of the link as a policy says it: per cent where that is exact or there are two links, else a rate.
+/// `rounds`: the shares fit together even if all are rounded up.
 fn share_text(bits: u64, rounds: bool, (main, other): (&Tree, Option<&Tree>)) -> String {
     let exact = bits > 0 && (bits * 100).is_multiple_of(main.rate);
     if exact || other.is_some() {

@@ -31,7 +31,8 @@ use tidegate_policy::{Act, Action, CardCounts, Control, Only};
 /// The most actions of a filter.
 const MOST: usize = 32;
 
-/// Reads the words after the first `action`: one action after the other, until they end or the filter's class is named.
+/// Reads the words after the first `action`: one action after the other, until they end or the filter's class
+/// is named.
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Vec<Action>, Refusal> {
     let mut actions: Vec<Action> = Vec::new();
     let first = words.need()?;
@@ -67,7 +68,8 @@ pub(super) fn empty(place: usize) -> Refusal {
         .remedy("Say which action: action police rate 1mbit burst 10k drop.")
 }
 
-/// Gives a filter other actions; beside a policer without `action` before it the kernel takes no notice of any.
+/// Gives a filter other actions; beside a policer without `action` before it the kernel takes no notice of
+/// any.
 pub(super) fn replace(actions: &mut Vec<Action>, others: Vec<Action>) {
     if !actions.iter().any(|action| action.old_style) {
         *actions = others;
@@ -92,7 +94,9 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
     }
     let mut action = match word {
         // A number alone leads to the action that has it, or makes one that lets pass.
-        _ if word.len() > 1 && begins(word, "gact") && words.begins("index") => Act::decide(Control::Pass).into(),
+        _ if word.len() > 1 && begins(word, "gact") && words.begins("index") => {
+            Act::decide(Control::Pass).into()
+        }
         _ if word.len() > 1 && begins(word, "gact") => {
             let control = words.need()?;
             gact(control, words).map_err(|it| partly(it, word, left))?
@@ -133,8 +137,10 @@ fn options(action: &mut Action, words: &mut Words<'_>) -> Result<(), Refusal> {
         words.skip();
         let text = words.need()?;
         let all = [CardCounts::Immediate, CardCounts::Delayed, CardCounts::Disabled];
-        action.card =
-            all.into_iter().find(|known| known.name().is_some_and(|name| begins(text, name))).ok_or_else(|| {
+        action.card = all
+            .into_iter()
+            .find(|known| known.name().is_some_and(|name| begins(text, name)))
+            .ok_or_else(|| {
                 Refusal::wrong(text, "value is invalid\n")
                     .at(words.last())
                     .remedy("hw_stats takes immediate, delayed or disabled.")

@@ -70,15 +70,16 @@ impl Object {
 
 /// Which of them.
 ///
-/// The printers select qdiscs and classes themselves. Of filters, give those of `parent`; without one, those of the device's root
-/// qdisc. `tc class show` and `tc filter show` without a device print nothing.
+/// The printers select qdiscs and classes themselves. Of filters, give those of `parent`; without one, those
+/// of the device's root qdisc. `tc class show` and `tc filter show` without a device print nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShowWhat {
     /// What is shown.
     pub object: Object,
     /// Of this device only.
     pub dev: Option<String>,
-    /// Under this parent only. For filters [`Handle::ROOT`] for `root`, [`Handle::INGRESS`] for `ingress`, and ffff:fff3 for `egress`.
+    /// Under this parent only. For filters [`Handle::ROOT`] for `root`, [`Handle::INGRESS`] for `ingress`,
+    /// and ffff:fff3 for `egress`.
     pub parent: Option<Handle>,
     /// The qdisc of this handle only; classes: those of this qdisc.
     pub handle: Option<Handle>,

@@ -36,9 +36,13 @@ pub(super) fn class(name: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
         let near = nearest(name, kinds.chain(["classid", "parent", "root", "dev", "estimator"]));
         let remedy = match near.filter(|_| Kind::named(name).is_none()) {
             Some(near) => format!("There is no kind \"{name}\"; did you mean {near}?"),
-            None => "Classes are made by hand for htb, hfsc, drr and qfq; those of ets can be changed.".to_owned(),
+            None => {
+                "Classes are made by hand for htb, hfsc, drr and qfq; those of ets can be changed.".to_owned()
+            }
         };
-        return Err(Refusal::new(1, format!("Error: Qdisc \"{name}\" is classless.")).at(place).remedy(remedy));
+        return Err(Refusal::new(1, format!("Error: Qdisc \"{name}\" is classless."))
+            .at(place)
+            .remedy(remedy));
     };
     let reader = Reader { spec, dev, env, class: true };
     syntax(spec.kind).class(&reader, words)

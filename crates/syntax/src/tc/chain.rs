@@ -99,12 +99,21 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
     }
     let number = chain.unwrap_or(0);
     Ok(match asked {
-        Asked::Do(add) => TcCommand::Apply(Op::Chain(ChainOp { add, dev, block: shared, parent: at, chain: number })),
-        _ => TcCommand::ShowChains(ShowChains { dev, block: shared, parent: at, only: Some(number), chain: None }),
+        Asked::Do(add) => {
+            TcCommand::Apply(Op::Chain(ChainOp { add, dev, block: shared, parent: at, chain: number }))
+        }
+        _ => TcCommand::ShowChains(ShowChains {
+            dev,
+            block: shared,
+            parent: at,
+            only: Some(number),
+            chain: None,
+        }),
     })
 }
 
-const FORM: &str = "Name all of it: tc chain get dev NAME ingress chain 3, or tc chain get block 22 ingress chain 3.";
+const FORM: &str =
+    "Name all of it: tc chain get dev NAME ingress chain 3, or tc chain get block 22 ingress chain 3.";
 
 /// A listing refuses the second word at once, an operation later ([`one_of`]).
 fn either_of(asked: Asked, word: &str, free: bool, words: &Words<'_>) -> Result<(), Refusal> {
@@ -121,7 +130,13 @@ fn help() -> TcCommand {
 }
 
 /// The listing of chains, which are those of the qdisc or class `holder`, or of a shared block.
-pub fn show_chains(chains: &[u32], holder: Handle, block: u32, what: &ShowChains, flags: &ShowFlags) -> String {
+pub fn show_chains(
+    chains: &[u32],
+    holder: Handle,
+    block: u32,
+    what: &ShowChains,
+    flags: &ShowFlags,
+) -> String {
     // A listing leaves out what was asked for, an answer about one chain does not.
     let named = what.only.is_none() && what.parent == holder;
     let wanted = chains.iter().filter(|chain| what.chain.is_none_or(|only| only == **chain));

@@ -54,7 +54,12 @@ pub(super) struct Notes {
     pub(super) stderr: String,
 }
 
-pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
+pub(super) fn qdisc(
+    verb: Verb,
+    words: &mut Words<'_>,
+    env: &Env,
+    notes: &mut Notes,
+) -> Result<TcCommand, Refusal> {
     let mut op = QdiscOp {
         verb,
         dev: String::new(),
@@ -75,9 +80,9 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
                 }
                 let text = words.need()?;
                 op.handle = parse_handle(text).ok_or_else(|| {
-                    Refusal::wrong(text, "invalid qdisc ID")
-                        .at(words.last())
-                        .remedy("A qdisc's handle is a hexadecimal number up to ffff and a colon, such as 1: or 10:.")
+                    Refusal::wrong(text, "invalid qdisc ID").at(words.last()).remedy(
+                        "A qdisc's handle is a hexadecimal number up to ffff and a colon, such as 1: or 10:.",
+                    )
                 })?;
             }
             "root" => {
@@ -90,9 +95,8 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
             }
             "ingress" | "clsact" => {
                 if !op.parent.is_none() {
-                    return Err(
-                        Refusal::new(255, format!("Error: \"{word}\" is a duplicate parent ID")).at(words.last())
-                    );
+                    return Err(Refusal::new(255, format!("Error: \"{word}\" is a duplicate parent ID"))
+                        .at(words.last()));
                 }
                 op.parent = Handle::INGRESS;
                 op.handle = Handle::new(0xffff, 0);
@@ -196,8 +200,8 @@ pub(super) fn show_qdisc(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, 
             "handle" => {
                 once(&what, words.last())?;
                 let text = words.need()?;
-                let handle =
-                    parse_handle(text).ok_or_else(|| Refusal::wrong(text, "invalid handle ID").at(words.last()))?;
+                let handle = parse_handle(text)
+                    .ok_or_else(|| Refusal::wrong(text, "invalid handle ID").at(words.last()))?;
                 what.handle = Some(handle);
             }
             "invisible" => what.invisible = true,
@@ -221,8 +225,8 @@ pub(super) fn show_class(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, 
             }
             "qdisc" => {
                 let text = words.need()?;
-                let handle =
-                    parse_handle(text).ok_or_else(|| Refusal::wrong(text, "invalid qdisc ID").at(words.last()))?;
+                let handle = parse_handle(text)
+                    .ok_or_else(|| Refusal::wrong(text, "invalid qdisc ID").at(words.last()))?;
                 what.handle = Some(handle);
             }
             "classid" => {
@@ -351,7 +355,8 @@ pub(super) fn estimator(words: &mut Words<'_>) -> Result<Estimator, Refusal> {
     })
 }
 
-/// The least power of two quarter seconds that is as long as the interval, and the longest average within the time constant.
+/// The least power of two quarter seconds that is as long as the interval, and the longest average within the
+/// time constant.
 fn estimator_of(every_us: u32, remembered_us: u32) -> Option<Estimator> {
     let interval_log = (0..=5).find(|log| every_us <= 250_000 << log)?;
     let lasts = |log: u32| f64::from(every_us) / -libm::log(1.0 - 1.0 / (1_u64 << log) as f64);
@@ -362,7 +367,9 @@ fn estimator_of(every_us: u32, remembered_us: u32) -> Option<Estimator> {
 /// The same where none is modelled: on a filter.
 pub(super) fn estimator_aside(words: &mut Words<'_>, notes: &mut Notes) -> Result<(), Refusal> {
     estimator(words)?;
-    notes.aside.push("the rate estimator of a filter is not modelled: it only adds a line of statistics".into());
+    notes
+        .aside
+        .push("the rate estimator of a filter is not modelled: it only adds a line of statistics".into());
     Ok(())
 }
 
@@ -376,8 +383,8 @@ fn estimator_once(given: &mut Option<Estimator>, words: &mut Words<'_>) -> Resul
     Ok(())
 }
 
-/// Is a word one of tc's and ip's own that stands behind `dev` where a variable was empty, rather than a device's
-/// name?
+/// Is a word one of tc's and ip's own that stands behind `dev` where a variable was empty, rather than a
+/// device's name?
 pub fn no_device_name(word: &str) -> bool {
     const WORDS: [&str; 26] = [
         "root",
@@ -413,16 +420,22 @@ pub fn no_device_name(word: &str) -> bool {
 /// The device must be named and be there.
 pub(super) fn find_device(dev: &str, env: &Env) -> Result<(), Refusal> {
     if dev.is_empty() {
-        return Err(Refusal::new(2, "RTNETLINK answers: No such device").remedy("Say which device: dev NAME."));
+        return Err(
+            Refusal::new(2, "RTNETLINK answers: No such device").remedy("Say which device: dev NAME.")
+        );
     }
     if !env.has(dev) && no_device_name(dev) {
-        let remedy =
-            format!("\"{dev}\" is tc's own word: the name behind dev is missing. Is the variable there empty?");
+        let remedy = format!(
+            "\"{dev}\" is tc's own word: the name behind dev is missing. Is the variable there empty?"
+        );
         return Err(Refusal::new(1, format!("Cannot find device \"{dev}\"")).remedy(remedy));
     }
     if !env.has(dev) {
-        let there = env.devices.iter().flatten().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(Refusal::new(1, format!("Cannot find device \"{dev}\"")).remedy(format!("There is {there}.")));
+        let there =
+            env.devices.iter().flatten().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(
+            Refusal::new(1, format!("Cannot find device \"{dev}\"")).remedy(format!("There is {there}."))
+        );
     }
     Ok(())
 }

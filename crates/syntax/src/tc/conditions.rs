@@ -13,11 +13,13 @@ pub struct Joined {
     pub or: bool,
 }
 
-/// The conditions of a basic filter's expression, or the keys of a flower filter in the order of its parameters; of
-/// other kinds none. The device that a flower filter asks for is not among them.
+/// The conditions of a basic filter's expression, or the keys of a flower filter in the order of its
+/// parameters; of other kinds none. The device that a flower filter asks for is not among them.
 pub fn conditions(params: &FilterParams) -> Vec<Joined> {
     match params {
-        FilterParams::Basic(basic) => basic.terms.iter().map(|term| Joined { text: one(term), or: term.or }).collect(),
+        FilterParams::Basic(basic) => {
+            basic.terms.iter().map(|term| Joined { text: one(term), or: term.or }).collect()
+        }
         FilterParams::Flower(flower) => {
             let text = |key| key_words(flower, key);
             flower.keys.iter().map(|key| Joined { text: text(key), or: false }).collect()
@@ -30,7 +32,8 @@ fn one(term: &Term) -> String {
     let not = if term.not { "not " } else { "" };
     match &term.what {
         Ematch::All(inner) => {
-            let inner: Vec<Joined> = inner.iter().map(|term| Joined { text: one(term), or: term.or }).collect();
+            let inner: Vec<Joined> =
+                inner.iter().map(|term| Joined { text: one(term), or: term.or }).collect();
             format!("{not}({})", expression(&inner))
         }
         simple => {
@@ -77,8 +80,10 @@ mod tests {
             ("protocol ip flower ip_proto tcp dst_port 22", "eth_type ipv4 and ip_proto tcp and dst_port 22"),
             ("protocol ip basic match meta(priority eq 6)", "meta(priority eq 6)"),
             (
-                "protocol ip basic match cmp(u16 at 2 layer transport eq 22) and not ( meta(priority eq 6) or u32(u8 0x11 0xff at 9) )",
-                "cmp(u16 at 2 layer transport eq 22) and not (meta(priority eq 6) or u32(00110000/00ff0000 at 8))",
+                "protocol ip basic match cmp(u16 at 2 layer transport eq 22) and not ( meta(priority eq 6) \
+                or u32(u8 0x11 0xff at 9) )",
+                "cmp(u16 at 2 layer transport eq 22) and not (meta(priority eq 6) or u32(00110000/00ff0000 \
+                at 8))",
             ),
             ("protocol ip fw", ""),
         ];

@@ -1,8 +1,9 @@
 //! Random early detection: what people say of it, and what tc computes: how slowly the average moves, how the
 //! probability grows, what idleness does to it.
 //!
-//! red, choke and sfq tell people's terms (thresholds, a burst to let pass, a usual packet, the link's rate); the kernel wants powers of
-//! two and a table. The arithmetic is tc's, in doubles, because what it rounds to decides which packets are marked.
+//! red, choke and sfq tell people's terms (thresholds, a burst to let pass, a usual packet, the link's rate);
+//! the kernel wants powers of two and a table. The arithmetic is tc's, in doubles, because what it rounds to
+//! decides which packets are marked.
 
 use super::options::Values;
 use crate::Refusal;
@@ -97,7 +98,8 @@ fn steepness(min: u32, max: u32, probability: f64) -> Option<u8> {
 /// By how many bits the average shrinks for each cell of idle time, and the cell as a power of two.
 fn damping(wlog: u8, avpkt: u32, rate: Rate) -> Option<(u8, Box<IdleTable>)> {
     let packet_ticks = f64::from(ticks_of(rate, avpkt).0);
-    // tc's whole numbers have 32 bits: what does not fit becomes negative. So does a weight of 2^-31, and with it the cells are small enough.
+    // tc's whole numbers have 32 bits: what does not fit becomes negative. So does a weight of 2^-31, and
+    // with it the cells are small enough.
     let per_tick = -libm::log(1.0 - 1.0 / f64::from(1_i32 << wlog)) / packet_ticks;
     let longest = 31.0 / per_tick;
     let log = (0..32).find(|log| longest / f64::from(1_i32 << log) < 512.0)?;
@@ -109,7 +111,8 @@ fn damping(wlog: u8, avpkt: u32, rate: Rate) -> Option<(u8, Box<IdleTable>)> {
     Some((log as u8, table))
 }
 
-/// A double put into a narrower whole number as C does on x86: the lowest bits of its whole part, 0 when that has more than 63.
+/// A double put into a narrower whole number as C does on x86: the lowest bits of its whole part, 0 when that
+/// has more than 63.
 pub(super) fn wrapped(value: f64) -> u32 {
     if value.abs() < 9_223_372_036_854_775_808.0 { value as i64 as u32 } else { 0 }
 }

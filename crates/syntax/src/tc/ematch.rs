@@ -26,8 +26,8 @@ impl Wrong {
     }
 }
 
-const EXPRESSION: &str = "An expression is CONDITION [and|or EXPRESSION], a condition cmp(…), nbyte(…), u32(…), meta(…), \
-                          each with `not` before it or an expression in parentheses in its place.";
+const EXPRESSION: &str = "An expression is CONDITION [and|or EXPRESSION], a condition cmp(…), nbyte(…), \
+u32(…), meta(…), each with `not` before it or an expression in parentheses in its place.";
 
 /// Reads the words after `match`, as far as they are an expression.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Vec<Term>, Refusal> {
@@ -63,7 +63,8 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Vec<Term>, Refusal> {
     }
 }
 
-/// The words of an expression that ends at `end`, as tc shows them: its last word is marked if more words follow.
+/// The words of an expression that ends at `end`, as tc shows them: its last word is marked if more words
+/// follow.
 fn context(words: &[impl AsRef<str>], end: usize) -> String {
     let mut at = 0;
     let taken = words.iter().take_while(|word| {
@@ -72,7 +73,9 @@ fn context(words: &[impl AsRef<str>], end: usize) -> String {
         before
     });
     let taken: Vec<&str> = taken.map(AsRef::as_ref).collect();
-    let Some((last, before)) = taken.split_last().filter(|_| taken.len() < words.len()) else { return String::new() };
+    let Some((last, before)) = taken.split_last().filter(|_| taken.len() < words.len()) else {
+        return String::new();
+    };
     let before: String = before.iter().map(|word| format!("{word} ")).collect();
     format!("{before}>>{last}<< ")
 }
@@ -260,7 +263,8 @@ impl<'a> Args<'a> {
     /// A mistake in argument `at`.
     fn marked(&self, line: String, at: Option<usize>) -> Wrong {
         let words = self.given.iter().map(|octets| String::from_utf8_lossy(octets)).enumerate();
-        let words = words.map(|(place, word)| if at == Some(place) { format!(">>{word}<<") } else { word.into() });
+        let words =
+            words.map(|(place, word)| if at == Some(place) { format!(">>{word}<<") } else { word.into() });
         let shown = format!("{}({})", self.kind, words.collect::<Vec<_>>().join(" "));
         Wrong { shown: Some(shown), ..Wrong::new(line, self.usage) }
     }
@@ -289,8 +293,16 @@ fn condition(name: &str, arguments: &[Vec<u8>]) -> Result<Ematch, Wrong> {
             given,
             last,
         }),
-        "nbyte" => nbyte(Args { kind: "nbyte", usage: "nbyte(\"TEXT\" at OFFSET [layer 0|1|2])", all, given, last }),
-        "u32" => word(Args { kind: "u32", usage: "u32(u8|u16|u32 VALUE MASK at [nexthdr+]OFFSET)", all, given, last }),
+        "nbyte" => {
+            nbyte(Args { kind: "nbyte", usage: "nbyte(\"TEXT\" at OFFSET [layer 0|1|2])", all, given, last })
+        }
+        "u32" => word(Args {
+            kind: "u32",
+            usage: "u32(u8|u16|u32 VALUE MASK at [nexthdr+]OFFSET)",
+            all,
+            given,
+            last,
+        }),
         "meta" => meta(Args {
             kind: "meta",
             usage: "meta(WHAT [shift N] [mask M] eq|gt|lt NUMBER-OR-WHAT)",
@@ -331,7 +343,8 @@ fn layer(text: Option<&str>) -> Option<Layer> {
 fn read_layer(args: &mut Args<'_>) -> Result<Layer, Wrong> {
     let text = args.next();
     let number = text.and_then(low_word).is_some();
-    layer(text).ok_or_else(|| args.wrong(if number { "illegal layer, must be in 0..2" } else { "invalid layer" }))
+    layer(text)
+        .ok_or_else(|| args.wrong(if number { "illegal layer, must be in 0..2" } else { "invalid layer" }))
 }
 
 fn compare(text: &str) -> Option<Compare> {
@@ -349,7 +362,8 @@ fn cmp(mut args: Args<'_>) -> Result<Ematch, Wrong> {
             "trans" => trans = true,
             _ => {
                 // So tc calls it.
-                let how = compare(word).ok_or_else(|| args.marked("nbyte: unknown parameter".into(), args.last))?;
+                let how =
+                    compare(word).ok_or_else(|| args.marked("nbyte: unknown parameter".into(), args.last))?;
                 if args.all.len() == 0 {
                     return Err(args.wrong("missing argument"));
                 }
@@ -444,7 +458,8 @@ fn meta(mut args: Args<'_>) -> Result<Ematch, Wrong> {
         if side.what == MetaId::Dev {
             return Err(Wrong::new(
                 later("meta", "dev", 0).stderr.trim_end().to_owned(),
-                "The numbers of devices are each machine's own: bind the filter to the device, or match on indev.",
+                "The numbers of devices are each machine's own: bind the filter to the device, or match on \
+                indev.",
             ));
         }
     }
@@ -523,7 +538,9 @@ pub(super) fn one(what: &Ematch) -> String {
             let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
             format!("u32({:08x}/{:08x} at {next}{})", key.value, key.mask, key.offset)
         }
-        Ematch::Meta { left, how, right } => format!("meta({}{} {})", side(left), how.name(), side(right).trim_end()),
+        Ematch::Meta { left, how, right } => {
+            format!("meta({}{} {})", side(left), how.name(), side(right).trim_end())
+        }
         Ematch::All(inner) => show(inner, 0),
     }
 }

@@ -14,7 +14,9 @@ pub(super) use row::{Given, Read, Told};
 
 use super::asks::{Object, ShowWhat, TcCommand};
 use super::build::later;
-use super::command::{Notes, block, class_id, device, either, estimator_aside, find_device, found, one_of, parent_or};
+use super::command::{
+    Notes, block, class_id, device, either, estimator_aside, find_device, found, one_of, parent_or,
+};
 use super::help::help_of;
 use super::protocols::parse_protocol;
 use super::words::{Words, begins};
@@ -31,7 +33,12 @@ pub(super) const INGRESS_FILTERS: Handle = Handle(0xffff_fff2);
 /// Where `filter … egress` hangs.
 pub(super) const EGRESS_FILTERS: Handle = Handle(0xffff_fff3);
 
-pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
+pub(super) fn filter(
+    verb: Verb,
+    words: &mut Words<'_>,
+    env: &Env,
+    notes: &mut Notes,
+) -> Result<TcCommand, Refusal> {
     let mut op = FilterOp {
         verb,
         dev: String::new(),
@@ -52,7 +59,8 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
             _ if begins(word, "block") => block(&mut op.block, words)?,
             "root" | "ingress" | "egress" => {
                 if !op.parent.is_none() {
-                    return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
+                    return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID"))
+                        .at(words.last()));
                 }
                 op.parent = hook(word);
             }
@@ -146,7 +154,8 @@ pub(super) fn show(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusa
             }
             "root" | "ingress" | "egress" => {
                 if what.parent.is_some() {
-                    return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
+                    return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID"))
+                        .at(words.last()));
                 }
                 what.parent = Some(hook(word));
             }
@@ -193,7 +202,9 @@ pub(super) fn hook(word: &str) -> Handle {
 
 pub(super) fn preference(text: &str, place: usize) -> Result<u16, Refusal> {
     u16_in(text, 0).ok_or_else(|| {
-        Refusal::wrong(text, "invalid priority value").at(place).remedy("A preference is a number from 0 to 65535.")
+        Refusal::wrong(text, "invalid priority value")
+            .at(place)
+            .remedy("A preference is a number from 0 to 65535.")
     })
 }
 
@@ -230,9 +241,12 @@ pub(super) fn options(
                 Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
                 None => format!("There is no filter \"{kind}\"; this version knows {}.", known.join(", ")),
             };
-            Err(Refusal::new(1, format!("Unknown filter \"{kind}\", hence option \"{option}\" is unparsable"))
-                .at(place)
-                .remedy(remedy))
+            Err(Refusal::new(
+                1,
+                format!("Unknown filter \"{kind}\", hence option \"{option}\" is unparsable"),
+            )
+            .at(place)
+            .remedy(remedy))
         }
         None => {
             let number = handle.and_then(|(text, _)| u32_in(text, 0)).unwrap_or(0);

@@ -28,7 +28,8 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
             _ if begins(word, "block") => block(&mut get.block, words)?,
             "root" | "ingress" | "egress" => {
                 if !get.parent.is_none() {
-                    return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
+                    return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID"))
+                        .at(words.last()));
                 }
                 get.parent = hook(word);
             }

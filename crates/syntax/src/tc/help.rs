@@ -16,9 +16,11 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
              `tc OBJECT help` tells more.\nqdiscs: {kinds}\nfilters: {filters}\n"
         ),
         Some(Object::Qdisc) => format!(
-            "tc qdisc add|change|replace|link|delete dev DEVICE root|parent CLASS [handle H:] [stab …] KIND [OPTION…]\n\
+            "tc qdisc add|change|replace|link|delete dev DEVICE root|parent CLASS [handle H:] [stab …] KIND \
+            [OPTION…]\n\
              tc qdisc show [dev DEVICE] [root|parent CLASS|handle H:] [invisible]\n\
-             kinds: {kinds}; tc qdisc add dev DEVICE ingress|clsact for filters on what arrives\n`tc qdisc add KIND help` tells a kind's options.\n"
+             kinds: {kinds}; tc qdisc add dev DEVICE ingress|clsact for filters on what arrives\n`tc qdisc \
+             add KIND help` tells a kind's options.\n"
         ),
         Some(Object::Class) => format!(
             "tc class add|change|replace|delete dev DEVICE parent ID classid H:N KIND [OPTION…]\n\
@@ -26,7 +28,8 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
              kinds: {with_classes}\n`tc class add htb help` tells a kind's options.\n"
         ),
         Some(Object::Filter) => format!(
-            "tc filter add|change|replace|delete dev DEVICE [parent ID|root] [prio N] [protocol NAME] [handle ID] KIND [OPTION…]\n\
+            "tc filter add|change|replace|delete dev DEVICE [parent ID|root] [prio N] [protocol NAME] \
+            [handle ID] KIND [OPTION…]\n\
              tc filter show dev DEVICE [parent ID|root]\n\
              kinds: {filters}\n`tc filter add KIND help` tells a kind's options.\n"
         ),

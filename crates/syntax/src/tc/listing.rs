@@ -1,8 +1,9 @@
-//! Listings read back: what `tc qdisc show`, `class show` and `filter show` print for people, as the commands that make the same.
+//! Listings read back: what `tc qdisc show`, `class show` and `filter show` print for people, as the commands
+//! that make the same.
 //!
-//! Counters go, values stay; what a listing does not hold cannot come back (an exact burst, the name of an automatic handle stays one).
-//! Class and filter listings do not name their device: a line `$ tc class show dev eth0`, as a transcript has it, or `# dev eth0`
-//! says it for those that follow.
+//! Counters go, values stay; what a listing does not hold cannot come back (an exact burst, the name of an
+//! automatic handle stays one). Class and filter listings do not name their device: a line `$ tc class show
+//! dev eth0`, as a transcript has it, or `# dev eth0` says it for those that follow.
 
 use crate::units;
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,14 +139,19 @@ impl Reader {
     }
 
     fn device(&self, words: &[&str]) -> Result<String, NotListed> {
-        let named =
-            words.iter().position(|word| *word == "dev").and_then(|at| words.get(at + 1)).map(|dev| (*dev).to_owned());
+        let named = words
+            .iter()
+            .position(|word| *word == "dev")
+            .and_then(|at| words.get(at + 1))
+            .map(|dev| (*dev).to_owned());
         let only = || {
             let devices: BTreeSet<&String> = self.qdiscs.iter().map(|((dev, _), _)| dev).collect();
             if devices.len() == 1 { devices.into_iter().next().cloned() } else { None }
         };
         named.or_else(|| self.dev.clone()).or_else(only).ok_or_else(|| {
-            self.wrong("does not say of which device; put a line `# dev eth0` before the listing of each device")
+            self.wrong(
+                "does not say of which device; put a line `# dev eth0` before the listing of each device",
+            )
         })
     }
 
@@ -204,11 +210,14 @@ impl Reader {
     /// `filter [parent ID] protocol P pref N KIND chain C [options…]`
     fn filter(&mut self, words: &[&str]) -> Result<(), NotListed> {
         self.close();
-        let after = |word: &str| words.iter().position(|w| *w == word).and_then(|at| words.get(at + 1)).copied();
+        let after =
+            |word: &str| words.iter().position(|w| *w == word).and_then(|at| words.get(at + 1)).copied();
         let (Some(protocol), Some(pref)) = (after("protocol"), after("pref")) else {
             return Err(self.wrong("is a filter without protocol and pref"));
         };
-        let Some(kind_at) = words.iter().position(|word| *word == "pref").map(|at| at + 2) else { return Ok(()) };
+        let Some(kind_at) = words.iter().position(|word| *word == "pref").map(|at| at + 2) else {
+            return Ok(());
+        };
         let Some(kind) = words.get(kind_at) else { return Err(self.wrong("is cut short")) };
         let rest = &words[kind_at + 1..];
         let rest = if rest.first() == Some(&"chain") { rest.get(2..).unwrap_or_default() } else { rest };
@@ -233,8 +242,9 @@ impl Reader {
         match *kind {
             "u32" => {
                 filter.args.push("u32".into());
-                filter.flowid =
-                    after("flowid").or_else(|| after("*flowid")).map(|id| id.trim_start_matches('*').to_owned());
+                filter.flowid = after("flowid")
+                    .or_else(|| after("*flowid"))
+                    .map(|id| id.trim_start_matches('*').to_owned());
                 filter.flowid = filter.flowid.filter(|id| id.contains(':'));
             }
             kind @ ("fw" | "flow" | "matchall") => {
@@ -244,7 +254,9 @@ impl Reader {
                 filter.args.push(kind.to_owned());
                 filter.args.extend(flow_options(rest));
             }
-            other => return Err(self.wrong(&format!("is a filter of the kind {other}, which is not known here"))),
+            other => {
+                return Err(self.wrong(&format!("is a filter of the kind {other}, which is not known here")));
+            }
         }
         self.open = Some(filter);
         Ok(())
@@ -256,9 +268,9 @@ impl Reader {
         let (Some((value, mask)), Some(filter)) = (pair.split_once('/'), &mut self.open) else {
             return Err(self.wrong("belongs to no filter"));
         };
-        filter
-            .matches
-            .extend(["match", "u32", &format!("0x{value}"), &format!("0x{mask}"), "at", at].map(str::to_owned));
+        filter.matches.extend(
+            ["match", "u32", &format!("0x{value}"), &format!("0x{mask}"), "at", at].map(str::to_owned),
+        );
         Ok(())
     }
 
@@ -269,9 +281,14 @@ impl Reader {
         let text = words.join(" ");
         if let Some((_, to)) = text.split_once("Egress Redirect to device ") {
             let device = to.split(')').next().unwrap_or("");
-            filter.actions.extend(["action", "mirred", "egress", "redirect", "dev", device].map(str::to_owned));
-        } else if let Some(what) = words.iter().position(|word| *word == "action").filter(|_| text.contains("gact")) {
-            let control = words.iter().skip(what + 1).skip_while(|word| **word != "action").nth(1).unwrap_or(&"pass");
+            filter
+                .actions
+                .extend(["action", "mirred", "egress", "redirect", "dev", device].map(str::to_owned));
+        } else if let Some(what) =
+            words.iter().position(|word| *word == "action").filter(|_| text.contains("gact"))
+        {
+            let control =
+                words.iter().skip(what + 1).skip_while(|word| **word != "action").nth(1).unwrap_or(&"pass");
             filter.actions.extend(["action", control].map(str::to_owned));
         } else {
             return Err(NotListed { line, why: format!("is an action that is not known here: {text}") });
@@ -303,7 +320,11 @@ impl Reader {
             let before = waiting.len();
             let mut left = Vec::new();
             for (place, listed) in waiting {
-                let parent = listed.args.iter().position(|word| word == "parent").map(|at| listed.args[at + 1].clone());
+                let parent = listed
+                    .args
+                    .iter()
+                    .position(|word| word == "parent")
+                    .map(|at| listed.args[at + 1].clone());
                 let ready = parent.is_none_or(|parent| there.contains_key(&(place.0.clone(), parent)));
                 if ready {
                     there.insert(place, ());
@@ -319,7 +340,8 @@ impl Reader {
             if waiting.len() == before {
                 let (_, listed) = &waiting[0];
                 let why =
-                    "hangs on something that is not listed; list the classes too: tc class show dev DEV".to_owned();
+                    "hangs on something that is not listed; list the classes too: tc class show dev DEV"
+                        .to_owned();
                 return Err(NotListed { line: listed.line, why });
             }
         }
@@ -378,9 +400,12 @@ fn options(kind: &str, words: &[&str]) -> Vec<String> {
 
 /// A bucket is kept as time, and shown in bytes rounded down: says as many bytes as are shown as these.
 fn fill_bucket(args: &mut [String], rate: &str, burst: &str) {
-    let after = |word: &str| args.iter().position(|arg| arg == word).map(|at| at + 1).filter(|at| *at < args.len());
+    let after =
+        |word: &str| args.iter().position(|arg| arg == word).map(|at| at + 1).filter(|at| *at < args.len());
     let (Some(rate), Some(at)) = (after(rate), after(burst)) else { return };
-    let (Some(rate), Some(shown)) = (units::parse_rate(&args[rate]), units::parse_size(&args[at])) else { return };
+    let (Some(rate), Some(shown)) = (units::parse_rate(&args[rate]), units::parse_size(&args[at])) else {
+        return;
+    };
     let same = |bytes: &u32| units::bytes_of(rate, units::ticks_of(rate, *bytes)) == shown;
     if rate.0 > 0
         && let Some(bytes) = (shown..shown.saturating_add(MAX_ROUNDING)).find(same)
@@ -392,7 +417,9 @@ fn fill_bucket(args: &mut [String], rate: &str, burst: &str) {
 /// A value as a command takes it: `10240p` is 10240, `128/1024` the first, `10sec` is 10, `1599b/8` is 1599b.
 fn plain(kind: &str, before: Option<&str>, word: &str) -> String {
     let text = match (kind, before) {
-        (_, Some("flows" | "burst" | "cburst" | "mtu" | "minburst")) => word.split('/').next().unwrap_or(word),
+        (_, Some("flows" | "burst" | "cburst" | "mtu" | "minburst")) => {
+            word.split('/').next().unwrap_or(word)
+        }
         (_, Some("limit")) => word.strip_suffix('p').unwrap_or(word),
         ("sfq", Some("perturb")) => word.strip_suffix("sec").unwrap_or(word),
         ("sfq", Some("quantum" | "min" | "max")) => word.strip_suffix('b').unwrap_or(word),
@@ -415,7 +442,9 @@ fn flow_options(words: &[&str]) -> Vec<String> {
                 out.extend(["perturb".to_owned(), seconds.trim_end_matches("sec").to_owned()]);
                 2
             }
-            "(rule" => 1 + words[at + 1..].iter().position(|word| word.ends_with(')')).map_or(0, |end| end + 1),
+            "(rule" => {
+                1 + words[at + 1..].iter().position(|word| word.ends_with(')')).map_or(0, |end| end + 1)
+            }
             other => {
                 out.push(other.to_owned());
                 1
@@ -432,28 +461,35 @@ mod tests {
     #[test]
     fn a_listing_becomes_commands_in_an_order_that_works() {
         let text = "\
-qdisc fq_codel 8001: dev eth0 parent 1:10 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64 
+qdisc fq_codel 8001: dev eth0 parent 1:10 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms \
+memory_limit 32Mb ecn drop_batch 64 
 qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x20 direct_packets_stat 0 ver 3.17 direct_qlen 1000
 qdisc pfifo_fast 0: dev eth1 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1
-class htb 1:10 parent 1:1 leaf 8001: prio 2 quantum 2000 rate 300Kbit overhead 18 ceil 1Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0 
+class htb 1:10 parent 1:1 leaf 8001: prio 2 quantum 2000 rate 300Kbit overhead 18 ceil 1Mbit linklayer \
+ethernet burst 1599b/1 mpu 0b cburst 1599b/1 mpu 0b level 0 
 class htb 1:1 root rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b 
  Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) 
 filter parent 1: protocol ip pref 10 u32 chain 0 
 filter parent 1: protocol ip pref 10 u32 chain 0 fh 800: ht divisor 1 
-filter parent 1: protocol ip pref 10 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 *flowid 1:10 not_in_hw 
+filter parent 1: protocol ip pref 10 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 *flowid 1:10 \
+not_in_hw 
   match 00100000/00fc0000 at 0
   match 00160000/ffff0000 at nexthdr+0
 filter parent 1: protocol ip pref 11 fw chain 0 handle 0x7/0xff classid 1:10 
 ";
-        let listed: Vec<String> = read_listing(text).expect("is read").iter().map(|one| one.args.join(" ")).collect();
+        let listed: Vec<String> =
+            read_listing(text).expect("is read").iter().map(|one| one.args.join(" ")).collect();
         assert_eq!(
             listed,
             [
                 "qdisc add dev eth0 root handle 1: htb r2q 10 default 20 direct_qlen 1000",
                 "class add dev eth0 parent 1: classid 1:1 htb rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b",
-                "class add dev eth0 parent 1:1 classid 1:10 htb prio 2 quantum 2000 rate 300Kbit overhead 18 ceil 1Mbit burst 1599b cburst 1599b",
-                "qdisc add dev eth0 parent 1:10 handle 8001: fq_codel limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64",
-                "filter add dev eth0 parent 1: protocol ip pref 10 u32 match u32 0x00100000 0x00fc0000 at 0 match u32 0x00160000 0xffff0000 at nexthdr+0 flowid 1:10",
+                "class add dev eth0 parent 1:1 classid 1:10 htb prio 2 quantum 2000 rate 300Kbit overhead \
+                18 ceil 1Mbit burst 1599b cburst 1599b",
+                "qdisc add dev eth0 parent 1:10 handle 8001: fq_codel limit 10240 flows 1024 quantum 1514 \
+                target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64",
+                "filter add dev eth0 parent 1: protocol ip pref 10 u32 match u32 0x00100000 0x00fc0000 at 0 \
+                match u32 0x00160000 0xffff0000 at nexthdr+0 flowid 1:10",
                 "filter add dev eth0 parent 1: protocol ip pref 11 handle 0x7/0xff fw classid 1:10",
             ]
         );
@@ -465,7 +501,9 @@ filter parent 1: protocol ip pref 11 fw chain 0 handle 0x7/0xff classid 1:10
         assert_eq!(wrong("class htb 1:1 root rate 1Mbit\n").line, 1);
         assert!(wrong("qdisc sfq 2: dev eth0 parent 1:1 limit 127p\n").why.contains("tc class show"));
         assert!(
-            wrong("# dev eth0\nfilter parent 1: protocol ip pref 1 bpf chain 0 handle 0x1 x.o\n").why.contains("bpf")
+            wrong("# dev eth0\nfilter parent 1: protocol ip pref 1 bpf chain 0 handle 0x1 x.o\n")
+                .why
+                .contains("bpf")
         );
     }
 }

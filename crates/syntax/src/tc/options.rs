@@ -102,9 +102,14 @@ impl Values {
         let bands = self.signed("bands").unwrap_or(3);
         let refusal = |line: &str, remedy: String| Err(Refusal::new(1, line).at(words.last()).remedy(remedy));
         let Some(band) = u32_in(word, 10) else {
-            return refusal("Illegal \"priomap\" element", format!("\"{word}\" is not a band: give numbers from 0."));
+            return refusal(
+                "Illegal \"priomap\" element",
+                format!("\"{word}\" is not a band: give numbers from 0."),
+            );
         };
-        let Some((_, Value::Map(map))) = self.0.iter_mut().find(|(key, _)| *key == "priomap") else { return Ok(()) };
+        let Some((_, Value::Map(map))) = self.0.iter_mut().find(|(key, _)| *key == "priomap") else {
+            return Ok(());
+        };
         if map.len() > 15 {
             return refusal(
                 "\"priomap\" index > TC_PRIO_MAX=15",
@@ -114,8 +119,10 @@ impl Values {
         match u8::try_from(band) {
             Ok(byte) if i64::from(band) < i64::from(bands) => map.push(byte),
             _ => {
-                let remedy =
-                    format!("There are {bands} bands so far, 0 to {}; say `bands N` before priomap.", bands - 1);
+                let remedy = format!(
+                    "There are {bands} bands so far, 0 to {}; say `bands N` before priomap.",
+                    bands - 1
+                );
                 return refusal("\"priomap\" element is out of bands", remedy);
             }
         }
@@ -308,17 +315,24 @@ impl Reader<'_> {
             Takes::LinkLayer => link_layer(text).map(Value::Layer).ok_or_else(plain),
             Takes::Rate | Takes::Rate32 if text.contains('%') => self.percent(text).map(Value::Rate),
             Takes::Rate => parse_rate(text).map(Value::Rate).ok_or_else(plain),
-            Takes::Rate32 => parse_rate(text).filter(|rate| rate.0 >> 32 == 0).map(Value::Rate).ok_or_else(plain),
+            Takes::Rate32 => {
+                parse_rate(text).filter(|rate| rate.0 >> 32 == 0).map(Value::Rate).ok_or_else(plain)
+            }
             // What stands behind the number is not looked at.
-            Takes::Fraction => float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain),
+            Takes::Fraction => {
+                float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain)
+            }
             Takes::Selector => selector(text),
             Takes::TimeOrPackets => match text.strip_suffix('p') {
                 Some(packets) => u32_in(packets, 10).map(Value::Packets).ok_or_else(plain),
                 None => parse_time(text).map(Value::Number).ok_or_else(plain),
             },
-            Takes::Percent | Takes::Words(_) | Takes::Ignored | Takes::Flag | Takes::Priomap | Takes::Curve => {
-                Ok(Value::Flag)
-            }
+            Takes::Percent
+            | Takes::Words(_)
+            | Takes::Ignored
+            | Takes::Flag
+            | Takes::Priomap
+            | Takes::Curve => Ok(Value::Flag),
         }
     }
 
@@ -335,7 +349,9 @@ impl Reader<'_> {
         let percent = parse_percent(text).ok_or_else(String::new)?;
         let file = format!("/sys/class/net/{}/speed", self.dev);
         let Some(mbit) = self.env.speed_mbit(self.dev) else {
-            return Err(format!("property \"speed\" in file {file} is currently unknown\nFailed to parse {file}\n"));
+            return Err(format!(
+                "property \"speed\" in file {file} is currently unknown\nFailed to parse {file}\n"
+            ));
         };
         Ok(Rate((f64::from(mbit) * 1e6 / 8.0 * percent / 100.0) as u64))
     }

@@ -40,7 +40,9 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
             Some("-netns") => {
                 let name = words.need()?;
                 let line = format!("Cannot open network namespace \"{name}\": No such file or directory");
-                return Err(Refusal::new(255, line).at(place).remedy("tidegate has one namespace: leave -n out."));
+                return Err(Refusal::new(255, line)
+                    .at(place)
+                    .remedy("tidegate has one namespace: leave -n out."));
             }
             Some("-conf" | "-cf") => drop(words.need()?),
             Some(_) => {}
@@ -67,7 +69,8 @@ pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<Parsed
 
 fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) -> Result<Parsed, Refusal> {
     let Some(word) = words.take() else { return Ok(done(help_of(None), flags, notes)) };
-    let object = [Object::Qdisc, Object::Class, Object::Filter].into_iter().find(|object| begins(word, object.name()));
+    let object =
+        [Object::Qdisc, Object::Class, Object::Filter].into_iter().find(|object| begins(word, object.name()));
     let Some(object) = object else {
         if begins(word, "actions") {
             let command = actions::parse(words, env).map_err(|refusal| after(words.said(), refusal))?;

@@ -30,7 +30,8 @@ pub fn refusal_lines(stderr: &str) -> impl DoubleEndedIterator<Item = &str> + Cl
     lines.filter(|line| !NOTES.iter().any(|note| line.starts_with(note)))
 }
 
-/// The same where actions are asked for by number. tc goes on as if it did not know the command, and blames the word after it.
+/// The same where actions are asked for by number. tc goes on as if it did not know the command, and blames
+/// the word after it.
 pub fn action_not_found(error: &TcError) -> (String, u8) {
     let after = "Command \"action\" is unknown, try \"tc actions help\".";
     (format!("{error}\nWe have an error talking to the kernel\n{after}\n"), 255)
@@ -42,7 +43,8 @@ mod tests {
 
     #[test]
     fn a_note_is_not_the_reason() {
-        let told = "RED: set bandwidth to 10Mbit\ntc_red_eval_ewma() burst 20 is too small ? Try burst 31\ntc: help\n";
+        let told = "RED: set bandwidth to 10Mbit\ntc_red_eval_ewma() burst 20 is too small ? Try burst \
+        31\ntc: help\n";
         let lines: Vec<&str> = refusal_lines(told).collect();
         assert_eq!(lines, ["tc_red_eval_ewma() burst 20 is too small ? Try burst 31", "tc: help"]);
         assert_eq!(refusal_lines("\n").next(), None);

@@ -1,4 +1,5 @@
-//! `tc class show`. With `-j` in the shape of newer tc (6.1 takes no notice of it here), and with `kind` as qdiscs have it.
+//! `tc class show`. With `-j` in the shape of newer tc (6.1 takes no notice of it here), and with `kind` as
+//! qdiscs have it.
 
 use super::asks::{ShowFlags, ShowWhat};
 use super::kind::syntax;
@@ -9,14 +10,17 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::ClassDump;
 use tidegate_policy::{ClassParams, Classes};
 
-/// The listing of classes, in the order given; what `what` does not ask for is left out. Without a device it is empty.
+/// The listing of classes, in the order given; what `what` does not ask for is left out. Without a device it
+/// is empty.
 pub fn show_classes(dumps: &[ClassDump], what: &ShowWhat, flags: &ShowFlags) -> String {
     let Some(dev) = &what.dev else { return String::new() };
     let wanted = dumps.iter().filter(|dump| {
         dump.dev == *dev
             && what.classid.is_none_or(|id| id == dump.classid)
             && what.handle.is_none_or(|qdisc| qdisc == dump.classid.qdisc())
-            && what.parent.is_none_or(|parent| parent != Handle::ROOT && parent.qdisc() == dump.classid.qdisc())
+            && what
+                .parent
+                .is_none_or(|parent| parent != Handle::ROOT && parent.qdisc() == dump.classid.qdisc())
     });
     if flags.json {
         let items: Vec<Json> = wanted.map(|dump| Json::Object(entry(dump, what, flags).members)).collect();
@@ -31,7 +35,8 @@ pub fn show_classes(dumps: &[ClassDump], what: &ShowWhat, flags: &ShowFlags) -> 
 }
 
 fn entry(dump: &ClassDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
-    // With `qdisc H:` tc prints the minor numbers only; the class of no number, which the kernel lets pass, prints as nothing.
+    // With `qdisc H:` tc prints the minor numbers only; the class of no number, which the kernel lets pass,
+    // prints as nothing.
     let short = |id: Handle| match what.handle {
         _ if id.is_none() => String::new(),
         Some(qdisc) if id.qdisc() == qdisc => Handle(id.0 & 0xffff).to_string(),
@@ -84,7 +89,8 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     entry
 }
 
-/// `-g`: a tree, children under their parents in the order of the listing; at the top the last listed comes first, as in tc.
+/// `-g`: a tree, children under their parents in the order of the listing; at the top the last listed comes
+/// first, as in tc.
 fn graph(dumps: &[&ClassDump], flags: &ShowFlags) -> String {
     let ids: Vec<Handle> = dumps.iter().map(|dump| dump.classid).collect();
     let mut children: BTreeMap<u32, Vec<&ClassDump>> = BTreeMap::new();
@@ -122,7 +128,8 @@ fn branch(
             let mut entry = Entry::new();
             entry.counters(stats, true);
             let bar = if inner { "|" } else { " " };
-            let pad = " ".repeat(format!("({})", dump.classid).len() - usize::from(!inner) + usize::from(!inner) - 1);
+            let pad = " "
+                .repeat(format!("({})", dump.classid).len() - usize::from(!inner) + usize::from(!inner) - 1);
             for text in entry.text.lines() {
                 out.push_str(&format!("{below}{bar}{pad}{text}\n"));
             }

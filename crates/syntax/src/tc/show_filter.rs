@@ -9,11 +9,13 @@ use crate::json::{self, Json};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 
-/// The listing of filters, in the order given. Give those of the parent that `what` names; without one, those of the device's root
-/// qdisc. Preference, protocol and chain are selected here; without a device the listing is empty.
+/// The listing of filters, in the order given. Give those of the parent that `what` names; without one, those
+/// of the device's root qdisc. Preference, protocol and chain are selected here; without a device the listing
+/// is empty.
 pub fn show_filters(dumps: &[FilterDump], what: &ShowWhat, flags: &ShowFlags) -> String {
     let wanted = dumps.iter().filter(|dump| {
-        let here = what.dev.as_deref() == Some(dump.dev.as_str()) || what.block != 0 && what.block == dump.block;
+        let here =
+            what.dev.as_deref() == Some(dump.dev.as_str()) || what.block != 0 && what.block == dump.block;
         here && what.pref.is_none_or(|pref| pref == 0 || pref == dump.pref)
             && what.protocol.is_none_or(|protocol| protocol == dump.protocol)
             && what.chain.is_none_or(|chain| chain == dump.chain)

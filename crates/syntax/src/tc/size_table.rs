@@ -46,9 +46,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<SizeTable, Refusal> {
         return Err(Refusal { stderr: help(), code: 255, ..Refusal::default() });
     }
     if seen.is_empty() || (table.overhead == 0 && table.mpu == 0 && !table.linklayer_stated) {
-        return Err(Refusal { code: 255, ..Refusal::default() }
-            .at(words.last())
-            .remedy("stab without overhead, mpu or linklayer changes nothing, and tc refuses it without a word."));
+        return Err(Refusal { code: 255, ..Refusal::default() }.at(words.last()).remedy(
+            "stab without overhead, mpu or linklayer changes nothing, and tc refuses it without a word.",
+        ));
     }
     if table.linklayer == LinkLayer::Atm || table.mpu > 0 {
         fill(&mut table).map_err(|refusal| refusal.at(words.last()))?;
@@ -60,7 +60,8 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<SizeTable, Refusal> {
 
 /// What may be said after `stab`.
 pub(super) fn help() -> String {
-    let mut out = String::from("stab: sizes as the link below sees them; on a root qdisc, before the kind\noptions:\n");
+    let mut out =
+        String::from("stab: sizes as the link below sees them; on a root qdisc, before the kind\noptions:\n");
     help_options(STAB, &mut out);
     out
 }
@@ -102,8 +103,8 @@ mod tests {
 
     /// The kernel's lookup.
     fn looked_up(table: &SizeTable, length: u32) -> u64 {
-        let slot =
-            (i64::from(length) + i64::from(table.overhead) + i64::from(table.cell_align)).max(0) >> table.cell_log;
+        let slot = (i64::from(length) + i64::from(table.overhead) + i64::from(table.cell_align)).max(0)
+            >> table.cell_log;
         u64::from(table.data[slot as usize]) << table.size_log
     }
 
@@ -111,7 +112,10 @@ mod tests {
     #[test]
     fn v_l3_sizes_are_cells_of_lengths_rounded_up_to_four() {
         let table = stab("overhead 40 mpu 64 linklayer atm").expect("a table");
-        assert_eq!((table.cell_log, table.size_log, table.data.len(), table.mtu, table.tsize), (2, 0, 512, 2047, 512));
+        assert_eq!(
+            (table.cell_log, table.size_log, table.data.len(), table.mtu, table.tsize),
+            (2, 0, 512, 2047, 512)
+        );
         for length in 1..=2007 {
             let wire = (u64::from(length) + 40).div_ceil(4) * 4;
             assert_eq!(looked_up(&table, length), wire.max(64).div_ceil(48) * 53, "length {length}");
@@ -158,7 +162,11 @@ mod tests {
             ("Error: argument \"invalid table size\" is wrong: tsize\n", 255),
             ("Command line is not complete. Try option \"help\"\n", 255),
             ("", 255),
-            ("addattr_l ERROR: message exceeded bound of 65572\nError: Size table data attribute is missing.\n", 2),
+            (
+                "addattr_l ERROR: message exceeded bound of 65572\nError: Size table data attribute is \
+                missing.\n",
+                2,
+            ),
         ];
         assert_eq!(table, wanted.map(|(text, code)| Some((text.to_string(), code))));
     }

@@ -13,7 +13,10 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("priomap 0 0 0 bands 2", "tc prints its usage and goes on"),
     ("priomap 1 2 2 bands 3", "tc prints its usage and goes on"),
     ("skip_sw", "refused at once as the kernel would: no card takes filters over"),
-    ("handle 2: mq", "mq, mqprio and multiq are refused at once as the kernel would with one queue, whatever follows"),
+    (
+        "handle 2: mq",
+        "mq, mqprio and multiq are refused at once as the kernel would with one queue, whatever follows",
+    ),
     ("handle 2: multiq", "the same"),
     ("handle 2: taprio", "the same"),
 ];
@@ -39,8 +42,10 @@ fn tc_gives_the_same_answers() {
             (Some(verdict), Some(said), Some(command)) => (verdict, said, command),
             _ => panic!("a line of the table is not three fields: {line}"),
         };
-        let args: Vec<String> =
-            command.split_whitespace().map(|word| if word == "''" { String::new() } else { word.into() }).collect();
+        let args: Vec<String> = command
+            .split_whitespace()
+            .map(|word| if word == "''" { String::new() } else { word.into() })
+            .collect();
         let said: Vec<String> = said.split('|').filter(|line| !line.is_empty()).map(String::from).collect();
         let (code, ours) = answer(&args, &env);
         if ours.first().is_some_and(|line| line.starts_with("tidegate:")) {
@@ -57,13 +62,15 @@ fn tc_gives_the_same_answers() {
     assert!(same > 900, "only {same} the same, {later} for later, {different} different on purpose");
 }
 
-/// The keys of a tunnel's inside are patched kernels': without them tc's words, and ours after them; with them the flow filter of the
-/// patch's author, in which a key stands twice.
+/// The keys of a tunnel's inside are patched kernels': without them tc's words, and ours after them; with
+/// them the flow filter of the patch's author, in which a key stands twice.
 #[test]
 fn keys_of_a_tunnels_inside() {
-    let list = "src,dst,proto,proto-src,proto-dst,tunnel-src,tunnel-dst,proto,tunnel-proto-src,tunnel-proto-dst";
-    let line =
-        format!("filter add dev eth0 parent 11: protocol all prio 1 handle 11 flow hash keys {list} divisor 1024");
+    let list =
+        "src,dst,proto,proto-src,proto-dst,tunnel-src,tunnel-dst,proto,tunnel-proto-src,tunnel-proto-dst";
+    let line = format!(
+        "filter add dev eth0 parent 11: protocol all prio 1 handle 11 flow hash keys {list} divisor 1024"
+    );
     let args: Vec<String> = line.split(' ').map(String::from).collect();
     let refusal = tc::parse(&args, &Env::default()).expect_err("mainline tc does not know them");
     assert_eq!(refusal.stderr.lines().next(), Some("Unknown flow key \"tunnel-src\""));

@@ -1,4 +1,5 @@
-//! The iptables lines that published scripts use: what they mean, how they are printed back, and how wrong ones are refused.
+//! The iptables lines that published scripts use: what they mean, how they are printed back, and how wrong
+//! ones are refused.
 
 use tidegate_policy::netfilter::{Condition, Match, NfCommand, NfOp, Rule, Target};
 use tidegate_syntax::iptables::{self, IptCommand, ListStyle, ListedChain, ListedRule};
@@ -35,7 +36,8 @@ fn rules_as_commands() {
         ),
         (
             "-p tcp --tcp-flags URG,ACK,PSH,RST,SYN,FIN ACK -m length --length 40:64 -j MARK --set-mark 200",
-            "-p tcp -m tcp --tcp-flags FIN,SYN,RST,PSH,ACK,URG ACK -m length --length 40:64 -j MARK --set-xmark 0xc8/0xffffffff",
+            "-p tcp -m tcp --tcp-flags FIN,SYN,RST,PSH,ACK,URG ACK -m length --length 40:64 -j MARK \
+            --set-xmark 0xc8/0xffffffff",
         ),
         ("-m mark --mark 0x00/0xff -j QOS_MARK", "-m mark --mark 0x0/0xff -j QOS_MARK"),
         ("-m mark --mark 0x00/0xff -g QOS_MARK", "-m mark --mark 0x0/0xff -g QOS_MARK"),
@@ -53,7 +55,10 @@ fn rules_as_commands() {
         ),
         ("-m dscp --dscp-class CS1 -j RETURN", "-m dscp --dscp 0x08 -j RETURN"),
         ("-m dscp ! --dscp 0 -j DSCP --set-dscp 0", "-m dscp ! --dscp 0x00 -j DSCP --set-dscp 0x00"),
-        ("-m tos --tos Minimize-Delay -j TOS --set-tos 0x08", "-m tos --tos 0x10/0x3f -j TOS --set-tos 0x08/0xff"),
+        (
+            "-m tos --tos Minimize-Delay -j TOS --set-tos 0x08",
+            "-m tos --tos 0x10/0x3f -j TOS --set-tos 0x08/0xff",
+        ),
         ("-i vtun+ ! -s 10.1.2.3/8 -d 192.168.1.1", "! -s 10.0.0.0/8 -d 192.168.1.1/32 -i vtun+"),
         ("-s ! 10.0.0.0/8 -p ! tcp -j DROP", "! -s 10.0.0.0/8 ! -p tcp -j DROP"),
         (
@@ -162,13 +167,20 @@ fn listings() {
     let style = ListStyle { verbose: true, numeric: true, ..ListStyle::default() };
     let verbose = iptables::list(std::slice::from_ref(&chain), false, &style);
     let plain = iptables::list(std::slice::from_ref(&chain), false, &ListStyle::default());
-    let commands = iptables::list(std::slice::from_ref(&chain), false, &ListStyle { commands: true, ..style });
+    let commands =
+        iptables::list(std::slice::from_ref(&chain), false, &ListStyle { commands: true, ..style });
     let table = [verbose, plain, commands, iptables::save("mangle", &[chain], false, false)];
     let wanted = [
-        "Chain OUTPUT (policy ACCEPT 12 packets, 3456 bytes)\n pkts bytes target     prot opt in     out     source               destination         \n 123K   12M MARK       6    --  *      eth0    0.0.0.0/0            0.0.0.0/0            tcp spt:80 MARK set 0x50\n",
-        "Chain OUTPUT (policy ACCEPT)\ntarget     prot opt source               destination         \nMARK       tcp  --  anywhere             anywhere             tcp spt:http MARK set 0x50\n",
-        "-P OUTPUT ACCEPT -c 12 3456\n-A OUTPUT -o eth0 -p tcp -m tcp --sport 80 -c 123456 12345678 -j MARK --set-xmark 0x50/0xffffffff\n",
-        "*mangle\n:OUTPUT ACCEPT [12:3456]\n-A OUTPUT -o eth0 -p tcp -m tcp --sport 80 -j MARK --set-xmark 0x50/0xffffffff\nCOMMIT\n",
+        "Chain OUTPUT (policy ACCEPT 12 packets, 3456 bytes)\n pkts bytes target     prot opt in     \
+        out     source               destination         \n 123K   12M MARK       6    --  *      eth0    \
+        0.0.0.0/0            0.0.0.0/0            tcp spt:80 MARK set 0x50\n",
+        "Chain OUTPUT (policy ACCEPT)\ntarget     prot opt source               \
+        destination         \nMARK       tcp  --  anywhere             anywhere             tcp spt:http \
+        MARK set 0x50\n",
+        "-P OUTPUT ACCEPT -c 12 3456\n-A OUTPUT -o eth0 -p tcp -m tcp --sport 80 -c 123456 12345678 -j MARK \
+        --set-xmark 0x50/0xffffffff\n",
+        "*mangle\n:OUTPUT ACCEPT [12:3456]\n-A OUTPUT -o eth0 -p tcp -m tcp --sport 80 -j MARK --set-xmark \
+        0x50/0xffffffff\nCOMMIT\n",
     ];
     for (ours, wanted) in table.iter().zip(wanted) {
         assert_eq!(ours, wanted);
@@ -193,13 +205,19 @@ fn as_listed(words: &str, printed: &str, rows: [&str; 2]) {
     }
 }
 
-/// Marks and counts of connections as iptables 1.8.9 lists them: the words given, `-S`, `-L -n`, and `-L` where it differs.
+/// Marks and counts of connections as iptables 1.8.9 lists them: the words given, `-S`, `-L -n`, and `-L`
+/// where it differs.
 #[test]
 fn connections_as_listed() {
     let table = [
         ("-j CONNMARK --set-mark 10", "-j CONNMARK --set-xmark 0xa/0xffffffff", "CONNMARK set 0xa", ""),
         ("-j CONNMARK --set-mark 10/0xff", "-j CONNMARK --set-xmark 0xa/0xff", "CONNMARK xset 0xa/0xff", ""),
-        ("-j CONNMARK --set-xmark 0x10/0xf0", "-j CONNMARK --set-xmark 0x10/0xf0", "CONNMARK xset 0x10/0xf0", ""),
+        (
+            "-j CONNMARK --set-xmark 0x10/0xf0",
+            "-j CONNMARK --set-xmark 0x10/0xf0",
+            "CONNMARK xset 0x10/0xf0",
+            "",
+        ),
         ("-j CONNMARK --and-mark 0xf", "-j CONNMARK --set-xmark 0x0/0xfffffff0", "CONNMARK and 0xf", ""),
         ("-j CONNMARK --or-mark 0xf", "-j CONNMARK --set-xmark 0xf/0xf", "CONNMARK or 0xf", ""),
         ("-j CONNMARK --xor-mark 0xf", "-j CONNMARK --set-xmark 0xf/0x0", "CONNMARK xor 0xf", ""),
@@ -248,7 +266,12 @@ fn connections_as_listed() {
             "! connbytes 10:20 connbytes mode avgpkt connbytes direction reply",
             "",
         ),
-        ("-p icmp --icmp-type echo-request", "-p icmp -m icmp --icmp-type 8", "icmptype 8", "icmp echo-request"),
+        (
+            "-p icmp --icmp-type echo-request",
+            "-p icmp -m icmp --icmp-type 8",
+            "icmptype 8",
+            "icmp echo-request",
+        ),
     ];
     for (words, printed, numeric, named) in table {
         as_listed(words, printed, [numeric, if named.is_empty() { numeric } else { named }]);
@@ -260,7 +283,10 @@ fn connections_as_listed() {
 fn connections_refused() {
     let table = [
         ("-m connbytes --connbytes 10", "connbytes: option \"--connbytes-dir\" must be specified"),
-        ("-m connbytes --connbytes 20:10 --connbytes-mode packets --connbytes-dir both", "20 should be less than 10"),
+        (
+            "-m connbytes --connbytes 20:10 --connbytes-mode packets --connbytes-dir both",
+            "20 should be less than 10",
+        ),
         ("-j CONNMARK", "CONNMARK target: No operation specified"),
     ];
     for (words, reason) in table {
@@ -269,7 +295,8 @@ fn connections_refused() {
     }
 }
 
-/// Rules of the table nat: the words given, `-S` where it says otherwise, the end of the row of `-L -n` (iptables 1.8.9).
+/// Rules of the table nat: the words given, `-S` where it says otherwise, the end of the row of `-L -n`
+/// (iptables 1.8.9).
 #[test]
 fn translations() {
     let table = [
@@ -296,13 +323,16 @@ fn translations() {
         let read = rule(&format!("-t nat -A POSTROUTING {words}"));
         let printed = if printed.is_empty() { words } else { printed };
         assert_eq!(iptables::print_rule(&read, false).trim_start(), printed, "{words}");
-        let chain =
-            ListedChain { rules: vec![ListedRule { rule: read, ..ListedRule::default() }], ..ListedChain::default() };
+        let chain = ListedChain {
+            rules: vec![ListedRule { rule: read, ..ListedRule::default() }],
+            ..ListedChain::default()
+        };
         let rows = iptables::list(&[chain], false, &style);
         assert!(rows.trim_end().ends_with(listed), "{rows}");
     }
     let v6 = "-p tcp -j SNAT --to-source [2001:db8::1]:1024-2048";
-    let args: Vec<String> = format!("-t nat -A POSTROUTING {v6}").split_whitespace().map(String::from).collect();
+    let args: Vec<String> =
+        format!("-t nat -A POSTROUTING {v6}").split_whitespace().map(String::from).collect();
     match iptables::parse("ip6tables", &args).map(|parsed| parsed.command) {
         Ok(IptCommand::Apply(NfOp { command: NfCommand::Append(_, rule), .. })) => {
             assert_eq!(iptables::print_rule(&rule, true).trim_start(), v6);
@@ -317,7 +347,10 @@ fn translations_refused() {
     let v = "iptables v1.8.9 (nf_tables):";
     let table = [
         ("-A POSTROUTING -j SNAT", "SNAT: option \"--to-source\" must be specified"),
-        ("-A POSTROUTING -j SNAT --to-source 10.0.0.1:80", "Need TCP, UDP, SCTP or DCCP with port specification"),
+        (
+            "-A POSTROUTING -j SNAT --to-source 10.0.0.1:80",
+            "Need TCP, UDP, SCTP or DCCP with port specification",
+        ),
         ("-A POSTROUTING -p tcp -j SNAT --to-source foo", "Bad IP address \"foo\""),
         ("-A PREROUTING -j DNAT", "DNAT: option \"--to-destination\" must be specified"),
         ("-A PREROUTING -p tcp -j REDIRECT --to-ports x", "Port `x' not valid"),
@@ -329,7 +362,8 @@ fn translations_refused() {
     }
 }
 
-/// What gateway scripts do beside marking, as iptables 1.8.9 lists it: the words given, `-S`, `-L -n`, and `-L` where it differs.
+/// What gateway scripts do beside marking, as iptables 1.8.9 lists it: the words given, `-S`, `-L -n`, and
+/// `-L` where it differs.
 #[test]
 fn notes_and_segment_sizes_as_listed() {
     let table = [

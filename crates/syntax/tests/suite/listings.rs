@@ -1,4 +1,5 @@
-//! What tc printed of one machine, in every way it can: the dumps are written down here, and the listings must come out the same.
+//! What tc printed of one machine, in every way it can: the dumps are written down here, and the listings
+//! must come out the same.
 
 use tidegate_packet::Handle;
 use tidegate_policy::dump::*;
@@ -87,9 +88,14 @@ fn qdiscs() -> Vec<QdiscDump> {
         other => same(other),
     };
     let sfq = |params| match params {
-        Some(QdiscParams::Sfq(params)) => {
-            QdiscParams::Sfq(SfqParams { quantum: 1514, limit: 127, divisor: 1024, flows: 128, depth: 127, ..params })
-        }
+        Some(QdiscParams::Sfq(params)) => QdiscParams::Sfq(SfqParams {
+            quantum: 1514,
+            limit: 127,
+            divisor: 1024,
+            flows: 128,
+            depth: 127,
+            ..params
+        }),
         other => same(other),
     };
     let sfq_stats = QueueStats { bytes: 800, packets: 1, qlen: 23, backlog: 18400, ..none };
@@ -140,14 +146,27 @@ fn classes() -> Vec<ClassDump> {
     };
     all.push(ClassDump {
         params: ClassParams::Htb(htb),
-        xstats: Xstats::HtbClass { lends: 0, borrows: 0, giants: 0, tokens: 2_000_000, ctokens: 2_000_000, level: 0 },
+        xstats: Xstats::HtbClass {
+            lends: 0,
+            borrows: 0,
+            giants: 0,
+            tokens: 2_000_000,
+            ctokens: 2_000_000,
+            level: 0,
+        },
         ..class(Kind::Htb, "60:1", "root", "none")
     });
     for (classid, packets, deficit, count, ldelay_us, drop_next_us) in
         [("10:2", 1, 198, 2, 294_000, -2800), ("10:4", 21, 912, 3, 288_000, 27_800)]
     {
-        let codel =
-            CodelStats { count, lastcount: 1, ldelay_us, drop_next_us, dropping: true, ..CodelStats::default() };
+        let codel = CodelStats {
+            count,
+            lastcount: 1,
+            ldelay_us,
+            drop_next_us,
+            dropping: true,
+            ..CodelStats::default()
+        };
         all.push(ClassDump {
             stats: Some(QueueStats { qlen: packets, backlog: packets * 800, ..none }),
             xstats: Xstats::FqCodelClass { deficit, codel },
@@ -172,7 +191,9 @@ fn classes() -> Vec<ClassDump> {
 
 /// The heading, and the filter that this command makes (u32: its table too).
 fn filter(command: &str, handle: u32, hits: Option<U32Hits>) -> Vec<FilterDump> {
-    let TcCommand::Apply(Op::Filter(op)) = parsed(&format!("filter add dev link0 parent 1: {command}")).command else {
+    let TcCommand::Apply(Op::Filter(op)) =
+        parsed(&format!("filter add dev link0 parent 1: {command}")).command
+    else {
         panic!("{command} is no filter")
     };
     let kind = match op.kind.as_deref() {
@@ -219,7 +240,11 @@ fn filters() -> Vec<FilterDump> {
         ),
         filter(&format!("{all} 5 u32 match ip src 10.0.0.0/8"), 0x8010_0800, u32_hits(0, 96)),
         filter(&format!("{all} 6 handle 1 flow hash keys src,dst divisor 2 perturb 10"), 0, None),
-        filter(&format!("{all} 7 handle 2 flow map key src xor 3 rshift 1 addend -1 divisor 3 baseclass 1:2"), 0, None),
+        filter(
+            &format!("{all} 7 handle 2 flow map key src xor 3 rshift 1 addend -1 divisor 3 baseclass 1:2"),
+            0,
+            None,
+        ),
         filter(&format!("{all} 8 handle 2 flow map key src or 0xff"), 0, None),
         filter(&format!("{all} 9 handle 2 flow map key src addend 10.0.0.1"), 0, None),
         filter(&format!("{all} 10 handle 2 flow hash keys src,src"), 0, None),
@@ -235,7 +260,9 @@ fn every_listing_is_tcs() {
     let (qdiscs, classes, filters) = (qdiscs(), classes(), filters());
     let recorded = include_str!("../data/listings.txt");
     let mut compared = 0;
-    for section in recorded.split_inclusive('\n').collect::<Vec<_>>().chunk_by(|_, next| !next.starts_with("$ ")) {
+    for section in
+        recorded.split_inclusive('\n').collect::<Vec<_>>().chunk_by(|_, next| !next.starts_with("$ "))
+    {
         let command = section[0].trim_start_matches("$ tc").trim();
         let tc::Parsed { command: TcCommand::Show(what), flags, .. } = parsed(command) else {
             panic!("{command} shows nothing")
@@ -245,7 +272,8 @@ fn every_listing_is_tcs() {
             Object::Class => tc::show_classes(&classes, &what, &flags),
             Object::Filter => tc::show_filters(&filters, &what, &flags),
         };
-        // tc's JSON of classes and filters is none, or names one member several times; `sessions` in the cli's tests reads ours.
+        // tc's JSON of classes and filters is none, or names one member several times; `sessions` in the
+        // cli's tests reads ours.
         if flags.json && what.object != Object::Qdisc {
             continue;
         }
@@ -258,7 +286,8 @@ fn every_listing_is_tcs() {
     assert!(compared > 30, "only {compared}");
 }
 
-/// JSON with tbf's second `mpu` under the name of the first, and without the peak's rate, which tc 6.1 leaves out.
+/// JSON with tbf's second `mpu` under the name of the first, and without the peak's rate, which tc 6.1 leaves
+/// out.
 fn as_tc_names_it(json: String) -> String {
     let mut text = json.replace("peak_mpu", "mpu");
     while let Some(at) = text.find("\"peakrate\":") {
@@ -274,7 +303,8 @@ fn as_tc_names_it(json: String) -> String {
 fn further_lines() {
     let show = |command: &str, flags: &str| {
         let dump = qdisc(command, QueueStats::default(), Xstats::None, same);
-        let tc::Parsed { command: TcCommand::Show(what), flags, .. } = parsed(&format!("{flags} qdisc show dev link0"))
+        let tc::Parsed { command: TcCommand::Show(what), flags, .. } =
+            parsed(&format!("{flags} qdisc show dev link0"))
         else {
             panic!("shows nothing")
         };
@@ -291,12 +321,14 @@ fn further_lines() {
         show("root handle 1: tbf rate 1mbit burst 10k latency 30ms", "-j -s"),
     ];
     let wanted = [
-        "qdisc tbf 1: root refcnt 2 rate 1Mbit burst 10Kb/1 mpu 0b lat 30ms linklayer ethernet \n linklayer atm overhead 40 mpu 64 mtu 2047 tsize 512 \n",
+        "qdisc tbf 1: root refcnt 2 rate 1Mbit burst 10Kb/1 mpu 0b lat 30ms linklayer ethernet \n linklayer \
+        atm overhead 40 mpu 64 mtu 2047 tsize 512 \n",
         "[{\"kind\":\"tbf\",\"handle\":\"1:\",\"root\":true,\"refcnt\":2,\"options\":{\"rate\":125000,\"burst\":\"10Kb/1\",\"mpu\":0,\"lat\":30000,\"linklayer\":\"ethernet\"},\"stab\":{\"linklayer\":\"atm\",\"overhead\":40,\"mpu\":64,\"mtu\":2047,\"tsize\":512}}]\n",
         "qdisc prio 1: root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n overhead 4 \n",
         "qdisc tbf 1: root refcnt 2 rate 127Kbit burst 2Kb/1 mpu 0b lat 50ms linklayer ethernet \n",
         "qdisc tbf 1: root refcnt 2 rate 127Kbit burst 2Kb/1 mpu 0b limit 1000b linklayer ethernet \n",
-        "qdisc tbf 1: root refcnt 2 rate 1Mbit burst 10Kb/1 mpu 0b peakrate 2Mbit mtu 1540b/1 mpu 0b lat 5.84ms linklayer ethernet \n",
+        "qdisc tbf 1: root refcnt 2 rate 1Mbit burst 10Kb/1 mpu 0b peakrate 2Mbit mtu 1540b/1 mpu 0b lat \
+        5.84ms linklayer ethernet \n",
         "[{\"kind\":\"tbf\",\"handle\":\"1:\",\"root\":true,\"refcnt\":2,\"options\":{\"rate\":125000,\"burst\":10240,\"lat\":30000},\"bytes\":0,\"packets\":0,\"drops\":0,\"overlimits\":0,\"requeues\":0,\"backlog\":0,\"qlen\":0}]\n",
     ];
     assert_eq!(table, wanted);

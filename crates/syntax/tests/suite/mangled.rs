@@ -50,7 +50,8 @@ fn mangle(words: &mut Vec<String>, draws: &mut Draws, all: &[String]) {
             2 if !words.is_empty() => words[at] = ODD[draws.below(ODD.len())].into(),
             3 if !words.is_empty() => words[at] = all[draws.below(all.len())].clone(),
             4 if !words.is_empty() => {
-                let cut = words[at].char_indices().nth(draws.below(6)).map_or(words[at].len(), |(index, _)| index);
+                let cut =
+                    words[at].char_indices().nth(draws.below(6)).map_or(words[at].len(), |(index, _)| index);
                 words[at].truncate(cut);
             }
             _ if !words.is_empty() => {
@@ -71,8 +72,9 @@ fn mangled_words_are_answered() {
         .map(|line| line.split_whitespace().map(String::from).collect())
         .collect();
     let all: Vec<String> = lines.iter().flatten().cloned().collect();
-    let rules = "-t mangle -w 1 -A POSTROUTING -o eth0 ! -s 10.0.0.0/8 -p tcp --sport 80 -m multiport --dports 1,2:3 -m mark --mark 1/2 \
-                 -m tos --tos 0x10/0x3f -j MARK --set-xmark 1/2 --tcp-flags SYN,ACK SYN -nvL OUTPUT -tmangle --length 1: -g QOS -P FORWARD DROP";
+    let rules = "-t mangle -w 1 -A POSTROUTING -o eth0 ! -s 10.0.0.0/8 -p tcp --sport 80 -m multiport \
+    --dports 1,2:3 -m mark --mark 1/2 -m tos --tos 0x10/0x3f -j MARK --set-xmark 1/2 --tcp-flags SYN,ACK \
+    SYN -nvL OUTPUT -tmangle --length 1: -g QOS -P FORWARD DROP";
     let rules: Vec<String> = rules.split_whitespace().map(String::from).collect();
     let (env, mut draws) = (Env::default(), Draws(0x7469_6465));
     for round in 0..60_000 {
@@ -85,10 +87,13 @@ fn mangled_words_are_answered() {
         if round % 4 == 0 {
             let mut words = rules[draws.below(rules.len())..].to_vec();
             mangle(&mut words, &mut draws, &rules);
-            if let Err(refusal) = iptables::parse(["iptables", "ip6tables", "iptables-save"][round % 3], &words) {
+            if let Err(refusal) =
+                iptables::parse(["iptables", "ip6tables", "iptables-save"][round % 3], &words)
+            {
                 assert!(refusal.code > 0, "{words:?}");
             }
-            let mut words: Vec<String> = ["link", "set", "dev", "eth0", "mtu", "1492", "up"].map(String::from).into();
+            let mut words: Vec<String> =
+                ["link", "set", "dev", "eth0", "mtu", "1492", "up"].map(String::from).into();
             mangle(&mut words, &mut draws, &all);
             let _answered = ip::parse(&words, &env);
         }

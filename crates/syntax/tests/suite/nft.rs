@@ -6,7 +6,8 @@ use tidegate_syntax::nft::{self, Ask, Command};
 const RULES: &str = include_str!("../data/nft-rules.txt");
 const REFUSED: &str = include_str!("../data/nft-refused.txt");
 
-/// Rules that are listed in other words of the same meaning: what was asked as a comparison or of a header is kept as what it means.
+/// Rules that are listed in other words of the same meaning: what was asked as a comparison or of a header is
+/// kept as what it means.
 const OTHERWISE: [(&str, &str); 10] = [
     ("counter tcp dport 22 accept", "counter packets 0 bytes 0 + tcp dport 22 accept"),
     ("meta mark set 1 tcp dport 22 accept", "meta mark set 0x00000001 + tcp dport 22 accept"),
@@ -46,8 +47,8 @@ const LATER: [&str; 22] = [
     "fib daddr type local accept",
 ];
 
-/// Commands that are refused with another mark or reason: the word that is wrong is named, where nft names what follows it; names are
-/// not looked up; `monitor` and `destroy` are refused by name.
+/// Commands that are refused with another mark or reason: the word that is wrong is named, where nft names
+/// what follows it; names are not looked up; `monitor` and `destroy` are refused by name.
 const ELSEWHERE: [&str; 9] = [
     "add rule inet t c foo",
     "add rule inet t c meta priority set 1:",
@@ -57,7 +58,8 @@ const ELSEWHERE: [&str; 9] = [
     "destroy table inet zz",
     "add rule inet t c ip saddr foo.bar accept",
     "add rule inet t c \"tcp\" dport 22",
-    "add chain inet t m { type filter hook postrouting priority -150 ; } ; add rule inet t m oifname eth0 meta priority set 1:0x10",
+    "add chain inet t m { type filter hook postrouting priority -150 ; } ; add rule inet t m oifname eth0 \
+    meta priority set 1:0x10",
 ];
 
 fn commands(text: &str) -> Result<Vec<Command>, tidegate_syntax::Refusal> {
@@ -128,7 +130,8 @@ fn listings_are_read_again() {
     assert!(compared > 70, "only {compared} rules");
 }
 
-/// Refusals that come from the words, as recorded; those of the kernel are told in `crates/cli/tests/commands/nft.rs`.
+/// Refusals that come from the words, as recorded; those of the kernel are told in
+/// `crates/cli/tests/commands/nft.rs`.
 #[test]
 fn commands_are_refused_as_recorded() {
     let mut differing = Vec::new();
@@ -144,7 +147,11 @@ fn commands_are_refused_as_recorded() {
         };
         let elsewhere = ELSEWHERE.contains(&words) && told.contains("Error: ");
         if told.lines().collect::<Vec<_>>() != wanted && !elsewhere {
-            differing.push(format!("{words}\n  {}\n  {}", wanted.join("\n  "), told.trim_end().replace('\n', "\n  ")));
+            differing.push(format!(
+                "{words}\n  {}\n  {}",
+                wanted.join("\n  "),
+                told.trim_end().replace('\n', "\n  ")
+            ));
         }
     }
     assert_eq!(differing, Vec::<String>::new(), "{}", differing.join("\n"));

@@ -1,4 +1,5 @@
-//! What iptables-restore reads: tables, counters, quotes, and what it refuses with its line (as version 1.8.9 says it).
+//! What iptables-restore reads: tables, counters, quotes, and what it refuses with its line (as version 1.8.9
+//! says it).
 
 use tidegate_syntax::iptables::{RestoreLine, print_rule, restore};
 
@@ -8,7 +9,8 @@ fn words(text: &str) -> Vec<String> {
 
 #[test]
 fn tables_are_read() {
-    let text = "# a comment\n*mangle\n:FORWARD DROP [3:4]\n:mine - [0:0]\n[5:6] -A FORWARD -p tcp --dport 80 -m comment --comment \"a b\" -j mine\n\
+    let text = "# a comment\n*mangle\n:FORWARD DROP [3:4]\n:mine - [0:0]\n[5:6] -A FORWARD -p tcp --dport \
+    80 -m comment --comment \"a b\" -j mine\n\
                 -I mine 1 -j MARK --set-mark 1\nCOMMIT\n\n*filter\n-A INPUT -j DROP\nCOMMIT\n";
     let read = restore("iptables-restore", &words("-n -c"), text).expect("the call is right");
     assert_eq!((read.flush, read.counters, read.test, read.refusal), (false, true, false, None));
@@ -52,7 +54,12 @@ fn what_is_wrong_is_named_with_its_line() {
             2,
             format!("{v} unknown option \"--set-mrk\"\nError occurred at line: 2\n{try_help}"),
         ),
-        ("*mangle\n:FORWARD FOO [0:0]\nCOMMIT\n", 0, 1, "iptables-restore: line 2 failed: Bad policy name.\n".into()),
+        (
+            "*mangle\n:FORWARD FOO [0:0]\nCOMMIT\n",
+            0,
+            1,
+            "iptables-restore: line 2 failed: Bad policy name.\n".into(),
+        ),
         (
             "*mangle\n:FORWARD\nCOMMIT\n",
             0,
@@ -63,14 +70,20 @@ fn what_is_wrong_is_named_with_its_line() {
             "*raw\nCOMMIT\n*nope\nCOMMIT\n",
             1,
             2,
-            format!("{v} iptables-restore: line 3 table name 'nope' invalid\nError occurred at line: 3\n{try_help}"),
+            format!(
+                "{v} iptables-restore: line 3 table name 'nope' invalid\nError occurred at line: \
+                3\n{try_help}"
+            ),
         ),
         ("COMMIT\n", 0, 1, "iptables-restore: line 1 failed\n".into()),
         (
             "*mangle\n-A FORWARD -t filter\nCOMMIT\n",
             0,
             2,
-            format!("{v} The -t option cannot be used in iptables-restore.\n\nError occurred at line: 2\n{try_help}"),
+            format!(
+                "{v} The -t option cannot be used in iptables-restore.\n\nError occurred at line: \
+                2\n{try_help}"
+            ),
         ),
     ];
     for (text, tables, code, told) in table {
@@ -82,7 +95,8 @@ fn what_is_wrong_is_named_with_its_line() {
 
 #[test]
 fn a_line_that_begins_with_a_letter_of_several_bytes_is_refused() {
-    let outside = restore("iptables-restore", &[], "é\n").expect("the call is right").refusal.expect("no such line");
+    let outside =
+        restore("iptables-restore", &[], "é\n").expect("the call is right").refusal.expect("no such line");
     assert!(outside.stderr.contains("line 1 failed"), "{}", outside.stderr);
     for line in ["é", "→ -j ACCEPT", "-é", "*é"] {
         let text = format!("*mangle\n{line}\nCOMMIT\n");

@@ -7,8 +7,11 @@ const RECORDED: &str = include_str!("../data/rules.txt");
 
 /// What our iptables says to a rule, in the form of the recording.
 fn told(words: &str) -> Vec<String> {
-    let args: Vec<String> =
-        ["-t", "mangle", "-A", "FORWARD"].into_iter().chain(words.split_whitespace()).map(String::from).collect();
+    let args: Vec<String> = ["-t", "mangle", "-A", "FORWARD"]
+        .into_iter()
+        .chain(words.split_whitespace())
+        .map(String::from)
+        .collect();
     let rule = match iptables::parse("iptables", &args) {
         Ok(parsed) => match parsed.command {
             IptCommand::Apply(op) => match op.command {
@@ -48,7 +51,8 @@ fn rules_are_listed_and_refused_as_recorded() {
         let ours = told(words);
         compared += 1;
         // Chains that are not there are refused by the machine, not by the words.
-        if ours != wanted && !wanted.iter().any(|line| line.contains("does not exist") || line.contains("RULE_APPEND"))
+        if ours != wanted
+            && !wanted.iter().any(|line| line.contains("does not exist") || line.contains("RULE_APPEND"))
         {
             differing.push(format!("{words}\n  {}\n  {}", wanted.join("\n  "), ours.join("\n  ")));
         }

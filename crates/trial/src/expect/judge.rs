@@ -32,8 +32,8 @@ pub struct Judged<'s> {
 
 /// Holds the expectations of a file against its policy; each load is simulated once.
 ///
-/// The policy is loaded only where something is simulated, and read only where a packet is followed. `only`: the
-/// expectation of that number, from 1.
+/// The policy is loaded only where something is simulated, and read only where a packet is followed. `only`:
+/// the expectation of that number, from 1.
 ///
 /// # Errors
 /// Those of loading and reading the policy.
@@ -53,7 +53,8 @@ pub fn judge<'s, E>(
             workloads.push(workload.clone());
         }
     }
-    let mut trial = if workloads.is_empty() { None } else { Some(measure(&suite.settings, &policy()?, &workloads)) };
+    let mut trial =
+        if workloads.is_empty() { None } else { Some(measure(&suite.settings, &policy()?, &workloads)) };
     if let Some(trial) = &mut trial {
         let only = only.map_or_else(String::new, |only| format!(" --only {only}"));
         trial.again = format!("tidegate test {}{only} --show", suite.path.display());
@@ -72,7 +73,9 @@ pub fn judge<'s, E>(
                 let Some(run) = run else { continue };
                 of_figure(suite, number, trial, run, measured)
             }
-            (Expected::Packet(packet, endings), _, Some(reading)) => of_packet(suite, reading, packet, endings),
+            (Expected::Packet(packet, endings), _, Some(reading)) => {
+                of_packet(suite, reading, packet, endings)
+            }
             _ => continue,
         };
         verdicts.push((number, verdict));
@@ -176,8 +179,11 @@ fn is_in(class: &str, id: &str) -> bool {
 }
 
 fn taken(run: &Run) -> String {
-    let taken: Vec<String> =
-        run.probes.iter().filter_map(|probe| Some(format!("{} takes {}", probe.id, probe.class.as_ref()?))).collect();
+    let taken: Vec<String> = run
+        .probes
+        .iter()
+        .filter_map(|probe| Some(format!("{} takes {}", probe.id, probe.class.as_ref()?)))
+        .collect();
     if taken.is_empty() { "no probe takes any".into() } else { taken.join(", ") }
 }
 

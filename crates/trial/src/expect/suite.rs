@@ -34,8 +34,8 @@ pub const OPTIONS: [&str; 11] =
 /// The other keys.
 const OTHERS: [&str; 5] = ["policy", "args", "probes", "ipv6", "expect"];
 
-/// Parses the text of a file of expectations. How the keys of a trial are read is the caller's: `options` gets the
-/// table; and `classes` tells the names that its policy gives to classes.
+/// Parses the text of a file of expectations. How the keys of a trial are read is the caller's: `options`
+/// gets the table; and `classes` tells the names that its policy gives to classes.
 ///
 /// # Errors
 /// The place of what is wrong, why, and what to write instead.
@@ -50,7 +50,11 @@ pub fn parse<O>(
         let name: &str = key.get_ref();
         if !OPTIONS.contains(&name) && !OTHERS.contains(&name) {
             let known: Vec<&str> = OTHERS.iter().chain(&OPTIONS).copied().collect();
-            return Err(Diagnostic::new(key.span(), "no key is called so", format!("there are {}", known.join(", "))));
+            return Err(Diagnostic::new(
+                key.span(),
+                "no key is called so",
+                format!("there are {}", known.join(", ")),
+            ));
         }
     }
     let trial = options(table)?;

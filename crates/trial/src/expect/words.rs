@@ -135,10 +135,13 @@ pub enum Ending {
 
 type Read<T> = Result<T, Diagnostic>;
 
-const FORM: &str = "write `ping: p95 < 50 ms while 2 uploads`, or `packet 'udp 10.0.0.2 > 1.1.1.1:53': class 1:10`";
+const FORM: &str =
+    "write `ping: p95 < 50 ms while 2 uploads`, or `packet 'udp 10.0.0.2 > 1.1.1.1:53': class 1:10`";
 const FIGURES: &str = "figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops";
-const LOADS: &str = "write `2 uploads and 3 downloads`, `4 uploads of host b`, `nothing`, or a load of `tidegate try` (rrul, udp_flood, hosts, …)";
-const SUBJECTS: &str = "there are ping, voip, dns, ssh, web, class 1:10, host b, upload, download, packet '…'";
+const LOADS: &str = "write `2 uploads and 3 downloads`, `4 uploads of host b`, `nothing`, or a load of \
+`tidegate try` (rrul, udp_flood, hosts, …)";
+const SUBJECTS: &str =
+    "there are ping, voip, dns, ssh, web, class 1:10, host b, upload, download, packet '…'";
 
 /// A part of the text, with where it begins.
 #[derive(Clone, Copy)]
@@ -160,7 +163,11 @@ impl<'t> Part<'t> {
     }
 
     fn wrong<T>(self, reason: impl Into<String>, remedy: impl Into<String>) -> Read<T> {
-        Err(Diagnostic { at: self.at..self.at + self.text.len(), reason: reason.into(), remedy: remedy.into() })
+        Err(Diagnostic {
+            at: self.at..self.at + self.text.len(),
+            reason: reason.into(),
+            remedy: remedy.into(),
+        })
     }
 }
 
@@ -202,8 +209,8 @@ pub fn parse(text: &str, classes: &Classes) -> Read<Expected> {
     Ok(Expected::Measured(measured))
 }
 
-const FITS: &str = "times for ping, voip, dns, ssh, web and classes; loss in % for them; rate for classes, hosts, upload and \
-                    download, as 1.2mbit or 0.9 link; share in % for hosts; drops for classes";
+const FITS: &str = "times for ping, voip, dns, ssh, web and classes; loss in % for them; rate for classes, \
+hosts, upload and download, as 1.2mbit or 0.9 link; share in % for hosts; drops for classes";
 
 fn fits(measured: &Measured) -> bool {
     use Figure::{Drops, Loss, Mean, Percentile, Rate, Share};
@@ -214,7 +221,11 @@ fn fits(measured: &Measured) -> bool {
             | (Subject::Probe(_) | Subject::Class(_), Loss, Bound::Part(_))
             | (Subject::Class(_), Drops, Bound::Count(_))
             | (Subject::Host(_), Share, Bound::Part(_))
-            | (Subject::Class(_) | Subject::Host(_) | Subject::Flows { .. }, Rate, Bound::Rate(_) | Bound::Link(_))
+            | (
+                Subject::Class(_) | Subject::Host(_) | Subject::Flows { .. },
+                Rate,
+                Bound::Rate(_) | Bound::Link(_)
+            )
     )
 }
 
@@ -225,7 +236,9 @@ fn subject(part: Part<'_>, classes: &Classes) -> Read<Subject> {
         // What they hear is what the uplink does.
         ["voip" | "voip-up"] => Subject::Probe("voip-up".into()),
         ["voip-down"] => Subject::Probe("voip-down".into()),
-        ["class", id] | ["class", _, id] if units::parse_classid(id).is_some() => Subject::Class(words[1..].join(" ")),
+        ["class", id] | ["class", _, id] if units::parse_classid(id).is_some() => {
+            Subject::Class(words[1..].join(" "))
+        }
         ["class", name] if classes.contains_key(name) => Subject::Class(classes[name].clone()),
         ["class", ..] => return part.wrong("that is no class", no_class(classes)),
         ["host", name] => Subject::Host(host(name).map_or_else(|| part.wrong("no such host", HOSTS), Ok)?),
@@ -239,7 +252,11 @@ fn subject(part: Part<'_>, classes: &Classes) -> Read<Subject> {
 fn no_class(classes: &Classes) -> String {
     let ids = "write its id, `class 1:10`; on another device `class ifb0 1:10`";
     let names: Vec<&str> = classes.keys().map(String::as_str).collect();
-    if names.is_empty() { ids.to_owned() } else { format!("the policy's classes are {}; or {ids}", names.join(", ")) }
+    if names.is_empty() {
+        ids.to_owned()
+    } else {
+        format!("the policy's classes are {}; or {ids}", names.join(", "))
+    }
 }
 
 const HOSTS: &str = "hosts are a, who sends unless another is named, to h";
@@ -345,7 +362,8 @@ fn packet(whole: Part<'_>, classes: &Classes) -> Read<Expected> {
         Ok(packet) => packet,
         Err(error) => {
             let at = words.text.find(&error.word).filter(|_| !error.word.is_empty());
-            let part = at.map_or(words, |at| Part { text: &words.text[at..at + error.word.len()], at: words.at + at });
+            let part = at
+                .map_or(words, |at| Part { text: &words.text[at..at + error.word.len()], at: words.at + at });
             return part.wrong(error.reason, error.remedy);
         }
     };
@@ -397,7 +415,13 @@ mod tests {
     fn expectations_are_read() {
         let up = |count, host| Transfers { up: true, count, host };
         let down = |count| Transfers { up: false, count, host: 'a' };
-        let of = |subject, figure, compare, bound, workload| Measured { subject, figure, compare, bound, workload };
+        let of = |subject, figure, compare, bound, workload| Measured {
+            subject,
+            figure,
+            compare,
+            bound,
+            workload,
+        };
         let table = [
             (
                 "ping: p95 < 50 ms while 2 uploads and 3 downloads",
@@ -471,11 +495,19 @@ mod tests {
             ("ping: p95 < 50 miles", "50 miles", "no unit is called so"),
             ("ping: p95 < fast", "fast", "the bound is no number"),
             ("ping: p95 < 5 %", "p95 < 5 %", "that figure is not measured so for this subject"),
-            ("ping: p95 < 5 ms while two uploads", "two uploads", "the number of transfers goes from 1 to 100"),
+            (
+                "ping: p95 < 5 ms while two uploads",
+                "two uploads",
+                "the number of transfers goes from 1 to 100",
+            ),
             ("ping: p95 < 5 ms while 2 uploads and storms", "storms", "that is no load"),
             ("host z: share > 5 % while hosts", "host z", "no such host"),
             ("packet 'udp 10.0.0.2 > x:53': class 1:10", "x:53", "it is no address"),
-            ("packet 'udp 10.0.0.2 > 1.1.1.1:53': clas 1:10", "clas 1:10", "nothing of a packet's end is called so"),
+            (
+                "packet 'udp 10.0.0.2 > 1.1.1.1:53': clas 1:10",
+                "clas 1:10",
+                "nothing of a packet's end is called so",
+            ),
             ("packet udp: class 1:10", "packet udp: class 1:10", "the packet does not stand in quotes"),
         ];
         for (text, at, reason) in table {

@@ -26,7 +26,16 @@ impl Door for Memory {
         for frame in self.arriving.drain(..many) {
             let (ticket, len) = (self.next, frame.len() as u32);
             self.next += 1;
-            take(Came { ticket, place: 0, frame: &frame, link_header: 14, len, mark: 0, priority: 0, segments: 1 });
+            take(Came {
+                ticket,
+                place: 0,
+                frame: &frame,
+                link_header: 14,
+                len,
+                mark: 0,
+                priority: 0,
+                segments: 1,
+            });
         }
         Ok(many)
     }

@@ -37,7 +37,10 @@ fn a_listing_shows_its_name_and_parameters() {
     let text = shown("qdisc show dev eth0");
     assert!(text.contains("qdisc custom 10: parent 1:1 deadline limit 1000 deadline 60000us"), "{text}");
     let json = shown("-j qdisc show dev eth0");
-    assert!(json.contains(r#""options":{"name":"deadline","words":"limit 1000 deadline 60000us"}"#), "{json}");
+    assert!(
+        json.contains(r#""options":{"name":"deadline","words":"limit 1000 deadline 60000us"}"#),
+        "{json}"
+    );
     // Below it nothing can be attached, and tc cannot make one.
     let refused = |shim: &mut tidegate_shims::ToolShim<'_>, line: &str| {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();

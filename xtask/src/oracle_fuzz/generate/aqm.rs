@@ -12,7 +12,9 @@ fn thresholds(rng: &mut Rng, words: &mut Words, avpkt: u64, unit: u64) {
         let packets = (min + 1) * unit.max(avpkt) / avpkt;
         words.maybe(rng, 85, |rng| format!("burst {}", packets + rng.log_range(1, 30)));
     }
-    words.maybe(rng, 70, |rng| format!("probability {}", rng.pick(&["0.02", "0.1", "0.5", "0.9", "1", "2", "0.003"])));
+    words.maybe(rng, 70, |rng| {
+        format!("probability {}", rng.pick(&["0.02", "0.1", "0.5", "0.9", "1", "2", "0.003"]))
+    });
 }
 
 pub(super) fn red(rng: &mut Rng, about: u64) -> String {

@@ -1,6 +1,7 @@
 //! Around the queues: filters where packets arrive, actions that ask for connections, copies, samples.
 //!
-//! What is decided here comes from a stream of its own, so that the rest of a case stays as it was before there was this file.
+//! What is decided here comes from a stream of its own, so that the rest of a case stays as it was before
+//! there was this file.
 
 use super::World;
 use super::filters::PORTS;
@@ -85,7 +86,10 @@ impl World {
             actions.push(format!("action {}", rng.pick(all)));
         }
         // Where rules drop what was led so, the kernel counts that beside the action; we do not.
-        if hook == "in1 ingress" && rng.chance(15) && !self.script.iter().any(|line| line.ends_with("-j DROP")) {
+        if hook == "in1 ingress"
+            && rng.chance(15)
+            && !self.script.iter().any(|line| line.ends_with("-j DROP"))
+        {
             let what = *rng.pick(&["mirror", "redirect"]);
             actions.push(format!("action mirred ingress {what} dev ifb0"));
         }

@@ -13,9 +13,12 @@ impl World {
             self.script.push(format!("ip link set {device} up"));
             if self.rng.chance(70) {
                 let kind = *self.rng.pick(ON_IFB);
-                let words =
-                    KINDS.iter().find(|spec| spec.name == kind).map(|spec| (spec.words)(&mut self.rng, self.rate));
-                let line = format!("tc qdisc add dev {device} root handle 1: {kind} {}", words.unwrap_or_default());
+                let words = KINDS
+                    .iter()
+                    .find(|spec| spec.name == kind)
+                    .map(|spec| (spec.words)(&mut self.rng, self.rate));
+                let line =
+                    format!("tc qdisc add dev {device} root handle 1: {kind} {}", words.unwrap_or_default());
                 self.script.push(line.trim_end().to_owned());
             }
         }
@@ -29,7 +32,9 @@ impl World {
             let asked = self.anything("ip");
             let result = if self.rng.chance(30) { " classid 1:1" } else { "" };
             let action = self.actions(90);
-            self.script.push(format!("tc filter add dev in1 {hook} protocol ip prio {pref} {asked}{result}{action}"));
+            self.script.push(format!(
+                "tc filter add dev in1 {hook} protocol ip prio {pref} {asked}{result}{action}"
+            ));
         }
     }
 

@@ -40,13 +40,23 @@ pub(super) fn cake(rng: &mut Rng, about: u64) -> String {
         (*rng.pick(&["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"])).to_owned()
     });
     words.maybe(rng, 70, |rng| {
-        let modes =
-            ["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
+        let modes = [
+            "flowblind",
+            "srchost",
+            "dsthost",
+            "hosts",
+            "flows",
+            "dual-srchost",
+            "dual-dsthost",
+            "triple-isolate",
+        ];
         (*rng.pick(&modes)).to_owned()
     });
     words.maybe(rng, 40, |rng| match rng.below(3) {
-        0 => (*rng.pick(&["datacentre", "lan", "metro", "regional", "oceanic", "satellite", "interplanetary"]))
-            .to_owned(),
+        0 => {
+            (*rng.pick(&["datacentre", "lan", "metro", "regional", "oceanic", "satellite", "interplanetary"]))
+                .to_owned()
+        }
         1 => format!("rtt {}", time(rng, 1, 300)),
         _ => format!("rtt {}us", rng.log_range(1, 100_000)),
     });
@@ -56,7 +66,9 @@ pub(super) fn cake(rng: &mut Rng, about: u64) -> String {
     words.maybe(rng, 25, |rng| (*rng.pick(&["ack-filter", "ack-filter-aggressive"])).to_owned());
     words.maybe(rng, 45, |rng| (*rng.pick(FRAMINGS)).to_owned());
     words.maybe(rng, 30, |rng| format!("memlimit {}", rng.pick(&["5000", "20k", "60k", "200k", "1m", "8m"])));
-    words.maybe(rng, 25, |rng| format!("fwmark {}", rng.pick(&["0x1", "0x3", "0xf", "0x6", "0xff00", "0xffffffff"])));
+    words.maybe(rng, 25, |rng| {
+        format!("fwmark {}", rng.pick(&["0x1", "0x3", "0xf", "0x6", "0xff00", "0xffffffff"]))
+    });
     words.maybe(rng, 5, |_| "no-split-gso".to_owned());
     words.text()
 }
@@ -132,12 +144,26 @@ impl World {
         header.extend((ack as u32).to_be_bytes());
         let options = options(rng, stamp, ack);
         let reserved = u8::from(rng.chance(2));
-        header.extend([((20 + options.len() / 4 * 4) as u8 / 4) << 4 | reserved, flags, 0xff, 0xff, 0, 0, 0, 0]);
+        header.extend([
+            ((20 + options.len() / 4 * 4) as u8 / 4) << 4 | reserved,
+            flags,
+            0xff,
+            0xff,
+            0,
+            0,
+            0,
+            0,
+        ]);
         header.extend(&options[..options.len() / 4 * 4]);
         let data = if rng.chance(8) { rng.range(1, 400) } else { 0 };
         let size = 34 + header.len() as u64 + data;
         let hex: String = header.iter().map(|octet| format!("{octet:02x}")).collect();
         let ds = if flow == 1 { 2 } else { 0 };
-        format!("{size},10.0.0.{},10.9.0.1,tcp,{},80,{ds},{},0,,0,0,{hex}", flow / 2 + 1, 4000 + flow, flow + 1)
+        format!(
+            "{size},10.0.0.{},10.9.0.1,tcp,{},80,{ds},{},0,,0,0,{hex}",
+            flow / 2 + 1,
+            4000 + flow,
+            flow + 1
+        )
     }
 }

@@ -1,4 +1,5 @@
-//! What newer filters ask: flower's keys, the expressions of basic, every packet (matchall), and the tables of u32.
+//! What newer filters ask: flower's keys, the expressions of basic, every packet (matchall), and the tables
+//! of u32.
 
 use super::World;
 use super::filters::{DSFIELDS, PORTS};
@@ -45,7 +46,9 @@ impl World {
                 format!("dst_ip 10.9.0.{}{}", rng.range(1, 4), rng.pick(&["", "/31", "/255.255.255.0"]))
             }
         });
-        add(rng, 25, &|rng| format!("ip_tos 0x{:x}{}", rng.pick(DSFIELDS), rng.pick(&["", "/0xfc", "/0x3", "/0xff"])));
+        add(rng, 25, &|rng| {
+            format!("ip_tos 0x{:x}{}", rng.pick(DSFIELDS), rng.pick(&["", "/0xfc", "/0x3", "/0xff"]))
+        });
         add(rng, 10, &|rng| format!("ip_ttl {}", rng.pick(&["64", "63", "64/0xff", "0x40/0xf0"])));
         if !six {
             add(rng, 8, &|rng| format!("ip_flags {}", rng.pick(&["nofrag", "frag", "nofirstfrag"])));
@@ -101,7 +104,10 @@ fn condition(rng: &mut Rng, ports: bool) -> String {
             0 => format!("'cmp(u8 at 9 layer 1 {relation} {})'", rng.pick(&[6, 17, 1])),
             1 => format!("'cmp(u8 at 1 layer 1 mask 0xfc {relation} 0x{:x})'", rng.pick(DSFIELDS) & 0xfc),
             2 => format!("'cmp(u16 at 2 layer 1 {relation} {})'", rng.range(46, 1500)),
-            _ => format!("'cmp(u32 at 12 layer 1 mask 0xffffffff {relation} {})'", 0x0a00_0000 + rng.range(1, 8)),
+            _ => format!(
+                "'cmp(u32 at 12 layer 1 mask 0xffffffff {relation} {})'",
+                0x0a00_0000 + rng.range(1, 8)
+            ),
         },
         2 => match rng.below(3) {
             0 => format!("'u32(u32 0x0a00000{} 0xffffffff at 12)'", rng.range(1, 8)),

@@ -23,7 +23,11 @@ pub(super) const QFQ_MISTAKES: &[&str] = &[
 ];
 
 pub(super) fn hfsc(rng: &mut Rng, _: u64) -> String {
-    if rng.chance(25) { String::new() } else { format!("default {:x}", rng.pick(&[0, 1, 2, 0x10, 0x11, 0x12, 0x20])) }
+    if rng.chance(25) {
+        String::new()
+    } else {
+        format!("default {:x}", rng.pick(&[0, 1, 2, 0x10, 0x11, 0x12, 0x20]))
+    }
 }
 
 /// The curves of a class whose share of the bottleneck is so many bit/s.
@@ -81,9 +85,9 @@ pub(super) fn grow_hfsc(world: &mut World, at: usize, handle: u16, depth: u32) {
                 minor += 1;
                 let words = hfsc_class(&mut world.rng, part, full);
                 let estimator = super::kinds::estimator(&mut world.rng);
-                world
-                    .script
-                    .push(format!("tc class add dev link0 parent {parent} classid {id}{estimator} hfsc {words}"));
+                world.script.push(format!(
+                    "tc class add dev link0 parent {parent} classid {id}{estimator} hfsc {words}"
+                ));
                 world.qdiscs[at].classes.push(Class { id: id.clone(), parent: parent.clone(), words, leaf });
                 next.push((id, part));
             }
@@ -107,7 +111,10 @@ pub(super) fn qfq_class(rng: &mut Rng) -> String {
         words.push_str(&format!(" weight {weight}"));
     }
     if rng.chance(60) {
-        words.push_str(&format!(" maxpkt {}", rng.pick(&[512, 800, 1000, 1514, 1514, 1600, 2000, 2048, 9000, 65536])));
+        words.push_str(&format!(
+            " maxpkt {}",
+            rng.pick(&[512, 800, 1000, 1514, 1514, 1600, 2000, 2048, 9000, 65536])
+        ));
     }
     words
 }
@@ -123,7 +130,9 @@ pub(super) fn grow_qfq(world: &mut World, at: usize, handle: u16, depth: u32) {
             _ => qfq_class(&mut world.rng),
         };
         let estimator = super::kinds::estimator(&mut world.rng);
-        world.script.push(format!("tc class add dev link0 parent {handle:x}: classid {id}{estimator} qfq{words}"));
+        world
+            .script
+            .push(format!("tc class add dev link0 parent {handle:x}: classid {id}{estimator} qfq{words}"));
         let parent = format!("{handle:x}:");
         world.qdiscs[at].classes.push(Class { id, parent, words: words.trim().to_owned(), leaf: true });
     }

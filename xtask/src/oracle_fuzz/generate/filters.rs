@@ -62,8 +62,12 @@ impl World {
                 "prio" | "drr" | "htb" | "hfsc" | "qfq" => {
                     if matches!(qdisc.kind, "htb" | "hfsc") && self.rng.chance(25) {
                         for inner in qdisc.classes.iter().filter(|class| !class.leaf) {
-                            let below: Vec<String> =
-                                qdisc.classes.iter().filter(|c| c.parent == inner.id).map(|c| c.id.clone()).collect();
+                            let below: Vec<String> = qdisc
+                                .classes
+                                .iter()
+                                .filter(|c| c.parent == inner.id)
+                                .map(|c| c.id.clone())
+                                .collect();
                             places.push(Place { parent: inner.id.clone(), results: below, flows: false });
                         }
                     }
@@ -140,7 +144,14 @@ impl World {
             _ => ("matchall", String::new()),
         };
         let words = format!("{asked} {}", self.result(place)).trim_start().to_owned();
-        Filter { parent: format!("parent {}", place.parent), protocol, pref, handle: String::new(), kind, words }
+        Filter {
+            parent: format!("parent {}", place.parent),
+            protocol,
+            pref,
+            handle: String::new(),
+            kind,
+            words,
+        }
     }
 
     pub(super) fn result(&mut self, place: &Place) -> String {
@@ -167,7 +178,14 @@ impl World {
             }
         }
         words.push_str(&self.result(place));
-        Filter { parent: format!("parent {}", place.parent), protocol, pref, handle: String::new(), kind: "u32", words }
+        Filter {
+            parent: format!("parent {}", place.parent),
+            protocol,
+            pref,
+            handle: String::new(),
+            kind: "u32",
+            words,
+        }
     }
 
     fn flow(&mut self, place: &Place, pref: u64) -> Filter {

@@ -173,7 +173,12 @@ fn tbf(rng: &mut Rng, about: u64) -> String {
 
 fn grow_tbf(world: &mut World, at: usize, handle: u16, depth: u32) {
     let id = format!("{handle:x}:1");
-    world.qdiscs[at].classes.push(Class { id: id.clone(), parent: String::new(), words: String::new(), leaf: true });
+    world.qdiscs[at].classes.push(Class {
+        id: id.clone(),
+        parent: String::new(),
+        words: String::new(),
+        leaf: true,
+    });
     world.below(&id, depth, 65);
 }
 
@@ -193,7 +198,9 @@ pub(super) fn htb_class(rng: &mut Rng, share: u64, ceiling: u64) -> String {
         let ceil = if rng.chance(8) { share / 2 } else { rng.range(share.min(ceiling), ceiling.max(share)) };
         format!("ceil {}", rate(rng, ceil))
     });
-    words.maybe(rng, 45, |rng| format!("burst {}", rng.pick(&["1600", "2k", "4k", "6k", "15k", "3000", "1500"])));
+    words.maybe(rng, 45, |rng| {
+        format!("burst {}", rng.pick(&["1600", "2k", "4k", "6k", "15k", "3000", "1500"]))
+    });
     words.maybe(rng, 30, |rng| format!("cburst {}", rng.pick(&["1600", "2k", "3k", "15k", "1540"])));
     words.maybe(rng, 60, |rng| format!("prio {}", rng.below(8)));
     words.maybe(rng, 40, |rng| format!("quantum {}", rng.pick(&[300, 600, 1000, 1514, 1600, 3000, 5000])));
@@ -266,7 +273,9 @@ fn grow_drr(world: &mut World, at: usize, handle: u16, depth: u32) {
         let id = format!("{handle:x}:{minor:x}");
         let words = drr_class(&mut world.rng);
         let estimator = estimator(&mut world.rng);
-        world.script.push(format!("tc class add dev link0 parent {handle:x}: classid {id}{estimator} drr{words}"));
+        world
+            .script
+            .push(format!("tc class add dev link0 parent {handle:x}: classid {id}{estimator} drr{words}"));
         world.qdiscs[at].classes.push(Class {
             id,
             parent: format!("{handle:x}:"),

@@ -52,7 +52,9 @@ pub(super) fn fq(rng: &mut Rng, about: u64) -> String {
     });
     words.maybe(rng, 20, |rng| format!("buckets {}", rng.pick(&[2, 4, 64, 1024])));
     words.maybe(rng, 30, |rng| format!("orphan_mask {}", rng.pick(&[0, 1, 3, 15, 255, 1023])));
-    words.maybe(rng, 25, |rng| format!("low_rate_threshold {}", rng.pick(&["0", "100kbit", "5mbit", "550kbit"])));
+    words.maybe(rng, 25, |rng| {
+        format!("low_rate_threshold {}", rng.pick(&["0", "100kbit", "5mbit", "550kbit"]))
+    });
     words.maybe(rng, 25, |rng| format!("refill_delay {}", time(rng, 1, 200)));
     words.maybe(rng, 20, |rng| format!("ce_threshold {}", time(rng, 1, 40)));
     words.maybe(rng, 15, |rng| (*rng.pick(&["pacing", "nopacing"])).to_owned());
@@ -107,7 +109,9 @@ pub(super) fn grow_gred(world: &mut World, at: usize, handle: u16, _: u32) {
     let place = world.qdiscs[at].place.clone();
     for _ in 0..world.rng.range(0, 4) {
         let words = gred_queue(&mut world.rng, world.rate);
-        world.script.push(format!("tc qdisc change dev link0 {place} handle {handle:x}: gred {words} || true"));
+        world
+            .script
+            .push(format!("tc qdisc change dev link0 {place} handle {handle:x}: gred {words} || true"));
     }
 }
 
@@ -166,8 +170,9 @@ pub(super) fn netem(rng: &mut Rng, about: u64) -> String {
     }
     if rng.chance(35) {
         words.add(format!("rate {}", rate(rng, about)));
-        words
-            .maybe(rng, 40, |rng| format!("{} {} {}", rng.pick(&[-14, 4, 18]), rng.pick(&[48, 53]), rng.pick(&[5, 0])));
+        words.maybe(rng, 40, |rng| {
+            format!("{} {} {}", rng.pick(&[-14, 4, 18]), rng.pick(&[48, 53]), rng.pick(&[5, 0]))
+        });
     }
     words.maybe(rng, 15, |rng| match rng.below(3) {
         0 => format!("slot distribution normal {} {}", time(rng, 1, 30), time(rng, 1, 10)),
@@ -181,6 +186,11 @@ pub(super) fn netem(rng: &mut Rng, about: u64) -> String {
 
 pub(super) fn grow_netem(world: &mut World, at: usize, handle: u16, depth: u32) {
     let id = format!("{handle:x}:1");
-    world.qdiscs[at].classes.push(Class { id: id.clone(), parent: String::new(), words: String::new(), leaf: true });
+    world.qdiscs[at].classes.push(Class {
+        id: id.clone(),
+        parent: String::new(),
+        words: String::new(),
+        leaf: true,
+    });
     world.below(&id, depth, 35);
 }

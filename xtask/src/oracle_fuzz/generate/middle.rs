@@ -4,7 +4,8 @@ use super::kinds::{self, KINDS};
 use super::{Qdisc, World, fair, later};
 use crate::oracle_fuzz::case::Row;
 
-/// Commands whose first line of complaint and whose exit code are compared (the usage texts below it are everyone's own).
+/// Commands whose first line of complaint and whose exit code are compared (the usage texts below it are
+/// everyone's own).
 const MISTAKES: &[&str] = &[
     "tc qdisc add dev link0 root handle 1: nosuch",
     "tc qdisc add dev link0 parent 1:1 handle 5: nosuch limit 3",
@@ -117,7 +118,8 @@ impl World {
             }
             2 | 3 => format!("tc {detail} class show dev link0 >> snap.txt 2>&1"),
             _ => {
-                let parent = self.filters.first().map_or("parent 1:".to_owned(), |filter| filter.parent.clone());
+                let parent =
+                    self.filters.first().map_or("parent 1:".to_owned(), |filter| filter.parent.clone());
                 format!("tc {detail} filter show dev link0 {parent} >> snap.txt 2>&1")
             }
         }
@@ -187,7 +189,8 @@ impl World {
         if place == "root" {
             return None;
         }
-        let handle = handle.filter(|_| self.rng.chance(60)).map_or(String::new(), |h| format!(" handle {h:x}:"));
+        let handle =
+            handle.filter(|_| self.rng.chance(60)).map_or(String::new(), |h| format!(" handle {h:x}:"));
         Some(format!("tc qdisc del dev link0 {place}{handle}"))
     }
 
@@ -238,7 +241,10 @@ impl World {
                 format!("tc class add dev link0 parent {id} classid {handle:x}:{minor:x} {kind}{words}")
             }
             4 => format!("tc class replace dev link0 parent {parent} classid {id} {kind}{words}"),
-            5 => format!("tc class change dev link0 parent {parent} classid {id} {kind}{}", Self::same(&class.words)),
+            5 => format!(
+                "tc class change dev link0 parent {parent} classid {id} {kind}{}",
+                Self::same(&class.words)
+            ),
             _ => format!("tc class change dev link0 parent {parent} classid {id} {kind}{words}"),
         })
     }

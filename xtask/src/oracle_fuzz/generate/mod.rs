@@ -1,7 +1,8 @@
 //! Random cases, each determined by its seed and number.
 //!
-//! To add a kind: a row in [`KINDS`] and a function that writes its words (and, for a classful one, a function that grows what
-//! stands below it). To add a filter: a function in `filters`. To add a change in the middle: a branch in `middle`.
+//! To add a kind: a row in [`KINDS`] and a function that writes its words (and, for a classful one, a
+//! function that grows what stands below it). To add a filter: a function in `filters`. To add a change in
+//! the middle: a branch in `middle`.
 
 mod actions;
 mod aqm;
@@ -137,7 +138,8 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
     rows.sort_by_key(|row| row.time);
     let mut case = Case { link, script: world.script, rows, note: String::new() };
     case.note = format!(
-        "{}; qdiscs {}; {} filters; {} rows; load {}.{:02} of {} bit/s; oracle-fuzz seed {seed} number {number}",
+        "{}; qdiscs {}; {} filters; {} rows; load {}.{:02} of {} bit/s; oracle-fuzz seed {seed} number \
+        {number}",
         world.shape,
         case.kinds().join(" "),
         world.filters.len(),
@@ -168,7 +170,8 @@ impl World {
         };
         let overhead = if rate > 0 && rng.chance(40) { *rng.pick(&[4, 18, 24, 38]) } else { 0 };
         let mtu = if self.forward || rng.chance(80) { 1500 } else { *rng.pick(&[1280, 1492, 2000, 9000]) };
-        // A longer one the kernel refuses before the qdisc sees it; and memory per packet is known up to 1514 only.
+        // A longer one the kernel refuses before the qdisc sees it; and memory per packet is known up to 1514
+        // only.
         self.longest = 1514.min(mtu + 14);
         let txqueuelen = *rng.pick(&[1000, 1000, 1000, 100, 10, 3, 1]);
         let forward = if self.forward { " forward" } else { "" };
@@ -198,14 +201,18 @@ impl World {
         let only = self.only;
         if let Some(kind) = only.filter(|kind| self.qdiscs.iter().all(|q| q.kind != *kind)) {
             // The tree has grown without it: put it below the first class, in the place of what is there.
-            let place =
-                self.qdiscs.iter().find_map(|q| q.classes.iter().find(|c| c.leaf)).map(|c| format!("parent {}", c.id));
+            let place = self
+                .qdiscs
+                .iter()
+                .find_map(|q| q.classes.iter().find(|c| c.leaf))
+                .map(|c| format!("parent {}", c.id));
             let place = place.unwrap_or_else(|| "root".to_owned());
             if place == "root" {
                 self.script.clear();
                 self.qdiscs.clear();
             } else {
-                self.script.retain(|line| !line.contains(&format!("{place} ")) || !line.starts_with("tc qdisc"));
+                self.script
+                    .retain(|line| !line.contains(&format!("{place} ")) || !line.starts_with("tc qdisc"));
                 self.forget_below(&place);
             }
             self.qdisc(place, kind, DEEPEST);
@@ -322,15 +329,22 @@ mod tests {
         for number in 0..300 {
             let case = case(1, number, None);
             assert!(
-                case.script.iter().all(|line| ["tc ", "iptables ", "ip "].iter().any(|name| line.starts_with(name))
-                    && !line.contains("  ")),
+                case.script
+                    .iter()
+                    .all(|line| ["tc ", "iptables ", "ip "].iter().any(|name| line.starts_with(name))
+                        && !line.contains("  ")),
                 "{:#?}",
                 case.script
             );
             // Devices beside the link, and its hooks, may be made before its tree.
-            let first = case.script.iter().find(|line| line.starts_with("tc qdisc ") && !line.contains("sact"));
+            let first =
+                case.script.iter().find(|line| line.starts_with("tc qdisc ") && !line.contains("sact"));
             let first = first.filter(|line| line.contains(" dev link0 "));
-            assert!(first.is_some_and(|line| line.contains("add dev link0 root handle 1:")), "{:#?}", case.script);
+            assert!(
+                first.is_some_and(|line| line.contains("add dev link0 root handle 1:")),
+                "{:#?}",
+                case.script
+            );
             assert!(case.rows.windows(2).all(|pair| pair[0].time <= pair[1].time));
             assert!(case.rows.len() <= 1300, "{}", case.rows.len());
             let columns = super::super::case::COLUMNS.split(',').count() - 1;
@@ -339,8 +353,10 @@ mod tests {
                 assert!(count == columns || count == columns - 1, "{}", row.rest);
             }
             let proto = |rest: &str| rest.split(',').nth(4).map(str::to_owned);
-            let portless = case.rows.iter().any(|row| matches!(proto(&row.rest).as_deref(), Some("icmp" | "58")));
-            let ports = case.script.iter().any(|line| line.contains("proto-src") || line.contains("proto-dst"));
+            let portless =
+                case.rows.iter().any(|row| matches!(proto(&row.rest).as_deref(), Some("icmp" | "58")));
+            let ports =
+                case.script.iter().any(|line| line.contains("proto-src") || line.contains("proto-dst"));
             assert!(!(portless && ports), "a pointer would be hashed: case {number}");
         }
     }
@@ -348,8 +364,9 @@ mod tests {
     #[test]
     fn every_kind_is_made_and_can_be_asked_for() {
         for kind in KINDS {
-            let having =
-                (0..20).filter(|n| case(3, *n, Some(kind.name)).kinds().contains(&kind.name.to_owned())).count();
+            let having = (0..20)
+                .filter(|n| case(3, *n, Some(kind.name)).kinds().contains(&kind.name.to_owned()))
+                .count();
             assert_eq!(having, 20, "{}", kind.name);
         }
     }
@@ -358,7 +375,9 @@ mod tests {
     fn handles_are_not_used_twice() {
         for number in 0..200 {
             let mut seen = Vec::new();
-            for line in case(5, number, None).script.iter().filter(|line| line.starts_with("tc qdisc add dev link0")) {
+            for line in
+                case(5, number, None).script.iter().filter(|line| line.starts_with("tc qdisc add dev link0"))
+            {
                 if let Some(handle) = line.split(" handle ").nth(1).and_then(|rest| rest.split(' ').next()) {
                     assert!(!seen.contains(&handle.to_owned()), "case {number}: {line}");
                     seen.push(handle.to_owned());

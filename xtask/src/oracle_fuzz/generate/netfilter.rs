@@ -126,7 +126,9 @@ impl World {
         let flagged = self.rng.chance(50);
         for row in rows.iter_mut().filter(|row| row.command().is_none()) {
             let mut fields: Vec<String> = row.rest.split(',').map(str::to_owned).collect();
-            let [_, size, src, dst, proto, sport, dport, _, mark, prio, flags, seq, ack] = fields.as_mut_slice() else {
+            let [_, size, src, dst, proto, sport, dport, _, mark, prio, flags, seq, ack] =
+                fields.as_mut_slice()
+            else {
                 continue;
             };
             (*mark, *prio) = ("0".to_owned(), "0".to_owned());

@@ -1,4 +1,5 @@
-//! Actions that rewrite packets, before the queues see them: what they leave shows in filters, hashes, marks and connections.
+//! Actions that rewrite packets, before the queues see them: what they leave shows in filters, hashes, marks
+//! and connections.
 
 use super::World;
 use super::filters::{DSFIELDS, PORTS};
@@ -7,13 +8,14 @@ use super::filters::{DSFIELDS, PORTS};
 const ADDRESSES: &[&str] = &["10.0.0.1", "10.0.0.5", "10.9.0.1", "192.168.7.7", "1.2.3.4", "255.255.255.255"];
 const NETWORKS: &[&str] = &["10.0.0.1", "10.0.0.0/8", "10.0.0.0/30", "10.9.0.0/16", "any", "192.168.0.0/16"];
 const SUMS: &[&str] = &["ip4h", "tcp", "udp", "icmp", "igmp", "ip4h and tcp and udp", "tcp and udp and icmp"];
-const LINK: &[&str] = &["ecn", "swap mac", "set dmac 02:00:00:00:00:09", "set smac 02:00:00:00:00:08 etype 0x0800"];
+const LINK: &[&str] =
+    &["ecn", "swap mac", "set dmac 02:00:00:00:00:09", "set smac 02:00:00:00:00:08 etype 0x0800"];
 const TAGS: &[&str] =
     &["push id 5", "push id 9 priority 3 protocol 802.1ad", "pop", "modify id 7", "modify id 6 priority 1"];
 
 impl World {
-    /// Filters with such actions, at the device's egress or where routed packets come in. What they draw, they draw last: cases stay as they
-    /// were without them.
+    /// Filters with such actions, at the device's egress or where routed packets come in. What they draw,
+    /// they draw last: cases stay as they were without them.
     pub(super) fn rewrites(&mut self) {
         if !self.rng.chance(25) {
             return;
@@ -39,8 +41,9 @@ impl World {
             }
             // Those that have their place already are asked first.
             let pref = 300 + pref;
-            self.script
-                .push(format!("tc filter add dev {device} {hook} protocol {protocol} prio {pref} matchall{actions}"));
+            self.script.push(format!(
+                "tc filter add dev {device} {hook} protocol {protocol} prio {pref} matchall{actions}"
+            ));
         }
     }
 
@@ -58,7 +61,8 @@ impl World {
         }
     }
 
-    /// Fields of the other family would make fragments of packets, whose ports the flow filter replaces by what nobody can know.
+    /// Fields of the other family would make fragments of packets, whose ports the flow filter replaces by
+    /// what nobody can know.
     fn pedit(&mut self, v6: bool) -> String {
         let extended = v6 || self.rng.chance(60);
         let mut words = if extended { "pedit ex".to_owned() } else { "pedit".to_owned() };
@@ -79,12 +83,20 @@ impl World {
         let port = *self.rng.pick(PORTS);
         match self.rng.below(6) {
             0 => format!("ip {} set {}", self.rng.pick(&["src", "dst"]), self.rng.pick(ADDRESSES)),
-            1 => format!("ip tos set {} retain {}", self.rng.pick(DSFIELDS), self.rng.pick(&["0xfc", "0x3", "0xff"])),
+            1 => format!(
+                "ip tos set {} retain {}",
+                self.rng.pick(DSFIELDS),
+                self.rng.pick(&["0xfc", "0x3", "0xff"])
+            ),
             2 => format!("ip {} set {port}", self.rng.pick(&["sport", "dport"])),
             3 => format!("ip ttl {}", self.rng.pick(&["set 7", "invert", "clear", "preserve"])),
             4 => format!("offset {} u16 set {port}", self.rng.pick(&[20, 22, 40, 42, 2000])),
             _ => {
-                format!("offset 20 u16 at 8 {} {} set {port}", self.rng.pick(&["40", "0f", "ff"]), self.rng.range(0, 5))
+                format!(
+                    "offset 20 u16 at 8 {} {} set {port}",
+                    self.rng.pick(&["40", "0f", "ff"]),
+                    self.rng.range(0, 5)
+                )
             }
         }
     }

@@ -52,7 +52,9 @@ impl World {
                 match rhythm {
                     Rhythm::Even => time += std::mem::take(&mut owed),
                     Rhythm::Random => time += self.rng.below(2 * std::mem::take(&mut owed) + 1),
-                    Rhythm::Bursts(length) if number % length == length - 1 => time += std::mem::take(&mut owed),
+                    Rhythm::Bursts(length) if number % length == length - 1 => {
+                        time += std::mem::take(&mut owed)
+                    }
                     Rhythm::Bursts(_) => {}
                     Rhythm::Pauses => {
                         time += std::mem::take(&mut owed);
@@ -67,7 +69,10 @@ impl World {
         packets.sort_by_key(|(time, _)| *time);
         packets.retain(|(time, _)| *time < 60 * SECOND);
         let span = packets.last().map_or(0, |(time, _)| *time);
-        let row = |(at, (time, text)): (usize, &(u64, String))| Row { time: *time, rest: format!("{},{text}", at + 1) };
+        let row = |(at, (time, text)): (usize, &(u64, String))| Row {
+            time: *time,
+            rest: format!("{},{text}", at + 1),
+        };
         (packets.iter().enumerate().map(row).collect(), span)
     }
 
@@ -104,7 +109,10 @@ impl World {
         let flags = if proto == "tcp" { "A" } else { "" };
         let (seq, ack) = if proto == "tcp" { (1000, 5000) } else { (0, 0) };
         let smallest = if v6 { 82 } else { 60 };
-        Head { text: format!("{src},{dst},{proto},{sport},{dport},{ds},{mark},{prio},{flags},{seq},{ack}"), smallest }
+        Head {
+            text: format!("{src},{dst},{proto},{sport},{dport},{ds},{mark},{prio},{flags},{seq},{ack}"),
+            smallest,
+        }
     }
 }
 

@@ -114,9 +114,12 @@ fn links(experiment: &Experiment) -> Vec<(String, String)> {
 }
 
 fn policies(sides: &[Side]) -> Vec<String> {
-    let names = distinct(sides.iter().flat_map(|side| &side.experiment.policies).map(|policy| policy.name.as_str()));
+    let names =
+        distinct(sides.iter().flat_map(|side| &side.experiment.policies).map(|policy| policy.name.as_str()));
     let differs = |name: &&str| {
-        let same = sides.iter().flat_map(|side| side.experiment.policies.iter().filter(|policy| policy.name == **name));
+        let same = sides
+            .iter()
+            .flat_map(|side| side.experiment.policies.iter().filter(|policy| policy.name == **name));
         same.map(|policy| &policy.commands).collect::<BTreeSet<_>>().len() > 1
     };
     let named: Vec<String> = names.into_iter().filter(differs).map(str::to_owned).collect();
@@ -128,7 +131,8 @@ fn policies(sides: &[Side]) -> Vec<String> {
 }
 
 fn windows(sides: &[Side]) -> Vec<String> {
-    let length = |side: &Side| side.experiment.runs.iter().map(|run| run.window.1.saturating_sub(run.window.0)).max();
+    let length =
+        |side: &Side| side.experiment.runs.iter().map(|run| run.window.1.saturating_sub(run.window.0)).max();
     let lengths: Vec<(&str, u64)> =
         sides.iter().filter_map(|side| Some((side.label.as_str(), length(side)?))).collect();
     if lengths.windows(2).all(|pair| pair[0].1 == pair[1].1) {
@@ -139,21 +143,29 @@ fn windows(sides: &[Side]) -> Vec<String> {
 }
 
 fn repeats(sides: &[Side]) -> Vec<String> {
-    let once =
-        |side: &&Side| side.experiment.runs.iter().all(|run| run.repeat == 0) && !side.experiment.runs.is_empty();
+    let once = |side: &&Side| {
+        side.experiment.runs.iter().all(|run| run.repeat == 0) && !side.experiment.runs.is_empty()
+    };
     let labels: Vec<String> = sides.iter().filter(once).map(|side| side.label.clone()).collect();
     if labels.is_empty() {
         return Vec::new();
     }
     let has = if labels.len() == 1 { "has" } else { "have" };
-    vec![format!("{} {has} one repeat of each case, so how much figures vary is not known.", list(labels.into_iter()))]
+    vec![format!(
+        "{} {has} one repeat of each case, so how much figures vary is not known.",
+        list(labels.into_iter())
+    )]
 }
 
 fn cut(sides: &[Side]) -> Vec<String> {
     let told = |side: &Side| {
         let cut = side.experiment.runs.iter().filter(|run| run.cut).count();
         (cut > 0).then(|| {
-            format!("In {} {cut} of {} runs were stopped before their end.", side.label, side.experiment.runs.len())
+            format!(
+                "In {} {cut} of {} runs were stopped before their end.",
+                side.label,
+                side.experiment.runs.len()
+            )
         })
     };
     sides.iter().filter_map(told).collect()

@@ -31,21 +31,22 @@ pub struct Row {
     pub figure: String,
     /// In each result: the figure over its repeats.
     pub found: Vec<Option<Spread>>,
-    /// In each result but the first: how probable such a difference from the first is by chance, corrected for the
-    /// number of all rows (permutation test, Benjamini and Hochberg's correction). `None`: one of the two has fewer
-    /// than two repeats, or all repeats of both have the same figure.
+    /// In each result but the first: how probable such a difference from the first is by chance, corrected
+    /// for the number of all rows (permutation test, Benjamini and Hochberg's correction). `None`: one of the
+    /// two has fewer than two repeats, or all repeats of both have the same figure.
     pub p_values: Vec<Option<f64>>,
 }
 
 /// How a figure differs from the first result's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// In percent of the first; of shares in percentage points. `None`: the first is nothing, so there is no ratio.
+    /// In percent of the first; of shares in percentage points. `None`: the first is nothing, so there is no
+    /// ratio.
     pub percent: Option<f64>,
     /// It is a share: `percent` is a difference in points.
     pub points: bool,
-    /// Is it more than chance, where 1 in 20 of those that are may be wrong? `None`: a result has one repeat only, so
-    /// how much it varies is not known.
+    /// Is it more than chance, where 1 in 20 of those that are may be wrong? `None`: a result has one repeat
+    /// only, so how much it varies is not known.
     pub significant: Option<bool>,
 }
 
@@ -58,10 +59,13 @@ impl<'s> Comparing<'s> {
     pub fn new(sides: &'s [Side]) -> Comparing<'s> {
         let mut rows = Vec::new();
         for (policy, load) in cases(sides) {
-            let here: Vec<Option<Case<'s>>> = sides.iter().map(|side| side.experiment.case(policy, load)).collect();
+            let here: Vec<Option<Case<'s>>> =
+                sides.iter().map(|side| side.experiment.case(policy, load)).collect();
             for figure in figures(&here) {
-                let values: Vec<Option<(Vec<f64>, &str)>> =
-                    here.iter().map(|case| case.as_ref().and_then(|case| case.values(&figure).ok())).collect();
+                let values: Vec<Option<(Vec<f64>, &str)>> = here
+                    .iter()
+                    .map(|case| case.as_ref().and_then(|case| case.values(&figure).ok()))
+                    .collect();
                 if values.iter().flatten().count() > 1 {
                     rows.push(Row::new(policy, load, figure, values));
                 }
@@ -71,20 +75,24 @@ impl<'s> Comparing<'s> {
         Comparing { sides, rows, apart: apart::sentences(sides) }
     }
 
-    /// What the signs behind changes mean, in sentences: of the significant ones, and of those that are not known.
+    /// What the signs behind changes mean, in sentences: of the significant ones, and of those that are not
+    /// known.
     pub fn legend(&self) -> Vec<String> {
-        let changes = || self.rows.iter().flat_map(|row| (1..row.found.len()).filter_map(|side| row.change(side)));
+        let changes =
+            || self.rows.iter().flat_map(|row| (1..row.found.len()).filter_map(|side| row.change(side)));
         let tested = self.rows.iter().flat_map(|row| &row.p_values).flatten().count();
         let test = format!("exact permutation test of {tested} figures, Benjamini and Hochberg's correction");
         let mut sentences = Vec::new();
         if changes().any(|change| change.significant == Some(true)) {
-            sentences
-                .push(format!("* significant: of changes so marked 1 in 20 at most is expected to be chance ({test})"));
+            sentences.push(format!(
+                "* significant: of changes so marked 1 in 20 at most is expected to be chance ({test})"
+            ));
         } else if self.rows.iter().any(Row::can_be_significant) {
             sentences.push(format!("No change is significant ({test}, error rate 1 in 20)"));
         } else if tested > 0 {
             sentences.push(
-                "With so few repeats no change can be told from chance: take 5 or more of each result (--repeats)"
+                "With so few repeats no change can be told from chance: take 5 or more of each result \
+                (--repeats)"
                     .to_owned(),
             );
         }
@@ -107,12 +115,14 @@ impl<'s> Comparing<'s> {
 }
 
 impl Row {
-    /// Of the values that each result has in its repeats, with their unit; the p-values are not corrected yet.
+    /// Of the values that each result has in its repeats, with their unit; the p-values are not corrected
+    /// yet.
     fn new(policy: &str, load: &str, figure: String, values: Vec<Option<(Vec<f64>, &'static str)>>) -> Row {
         let first = values.first().and_then(Option::as_ref);
         let p_value = |other: &Option<(Vec<f64>, &str)>| significance::p_value(&first?.0, &other.as_ref()?.0);
         let p_values = values.iter().skip(1).map(p_value).collect();
-        let found = values.into_iter().map(|values| values.and_then(|(values, unit)| Spread::new(values, unit)));
+        let found =
+            values.into_iter().map(|values| values.and_then(|(values, unit)| Spread::new(values, unit)));
         Row { policy: policy.to_owned(), load: load.to_owned(), figure, found: found.collect(), p_values }
     }
 
@@ -120,14 +130,16 @@ impl Row {
     fn can_be_significant(&self) -> bool {
         let count = |found: &Option<Spread>| found.map_or(0, |found| found.count);
         let first = self.found.first().map_or(0, count);
-        let least = |(other, p): (&Option<Spread>, &Option<f64>)| p.map(|_| significance::least(first, count(other)));
+        let least =
+            |(other, p): (&Option<Spread>, &Option<f64>)| p.map(|_| significance::least(first, count(other)));
         let mut leasts = self.found.iter().skip(1).zip(&self.p_values).filter_map(least);
         leasts.any(|least| least <= significance::ERROR_RATE)
     }
 
     /// How a result's figure differs from the first result's; `None` if one of them has none.
     pub fn change(&self, side: usize) -> Option<Change> {
-        let (first, other) = (self.found.first().copied().flatten()?, self.found.get(side).copied().flatten()?);
+        let (first, other) =
+            (self.found.first().copied().flatten()?, self.found.get(side).copied().flatten()?);
         let points = self.figure.ends_with(".loss");
         let difference = other.median - first.median;
         let percent = match points {
@@ -178,7 +190,8 @@ impl Change {
 
 /// Policies and loads of all results, by load, then by policy, each pair once.
 fn cases(sides: &[Side]) -> Vec<(&str, &str)> {
-    let policies = distinct(sides.iter().flat_map(|side| &side.experiment.policies).map(|policy| policy.name.as_str()));
+    let policies =
+        distinct(sides.iter().flat_map(|side| &side.experiment.policies).map(|policy| policy.name.as_str()));
     let loads = distinct(sides.iter().flat_map(|side| &side.experiment.loads).map(|load| load.name.as_str()));
     loads.iter().flat_map(|load| policies.iter().map(move |policy| (*policy, *load))).collect()
 }

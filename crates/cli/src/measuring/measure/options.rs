@@ -10,12 +10,16 @@ use tidegate_sessions::measure::Measurement;
 use tidegate_sessions::measure::plan::{TESTS, Wishes, plan};
 use tidegate_syntax::units;
 
-/// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
+/// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under
+/// load.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Tests, by flent's names: rrul (four flows each way in four classes), rrul_be, tcp_up, tcp_down, tcp_4up, tcp_12down, tcp_nup and tcp_ndown (with --streams), bidirectional, voip, udp_flood, ping. Without a name: idle, uploads, downloads, both.
+Tests, by flent's names: rrul (four flows each way in four classes), rrul_be, tcp_up, tcp_down, tcp_4up, \
+tcp_12down, tcp_nup and tcp_ndown (with --streams), bidirectional, voip, udp_flood, ping. Without a name: \
+idle, uploads, downloads, both.
 
-Exit codes: 0, 2 nothing was measured (the command line, this machine, the way to the server, its token), 3 what is told is partial.")]
+Exit codes: 0, 2 nothing was measured (the command line, this machine, the way to the server, its token), 3 \
+what is told is partial.")]
 pub struct Options {
     /// Where `tidegate serve` runs.
     pub host: String,
@@ -64,7 +68,13 @@ pub struct Options {
 
 impl Options {
     /// A test, and all else as usual.
-    pub(in crate::measuring) fn of(host: &str, test: &str, length: Duration, far: &FarOptions, quiet: bool) -> Options {
+    pub(in crate::measuring) fn of(
+        host: &str,
+        test: &str,
+        length: Duration,
+        far: &FarOptions,
+        quiet: bool,
+    ) -> Options {
         Options {
             host: host.to_owned(),
             test: Some(test.to_owned()),
@@ -110,8 +120,8 @@ impl Options {
             bail!("--interval: at least 1ms; what loads the path is a test's business ({TESTS})");
         }
         let mark = |name: &String| Ok((name.to_uppercase(), mark(name)?));
-        let rate =
-            units::parse_rate(&self.rate).with_context(|| format!("--rate {}: not a rate; write 20mbit", self.rate))?;
+        let rate = units::parse_rate(&self.rate)
+            .with_context(|| format!("--rate {}: not a rate; write 20mbit", self.rate))?;
         Ok(Wishes {
             length: self.length,
             idle: self.idle,

@@ -46,8 +46,10 @@ fn ending(path: &Path) -> anyhow::Result<&'static str> {
 /// All cases on one sheet; a page has the other charts.
 fn pictures(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
     let all = charts(experiment);
-    let sheet =
-        all.iter().find(|(name, _)| name == "sheet").context("nothing was answered, so there is nothing to draw")?;
+    let sheet = all
+        .iter()
+        .find(|(name, _)| name == "sheet")
+        .context("nothing was answered, so there is nothing to draw")?;
     crate::output::file(path, file(&sheet.1, WIDTH, Theme::Light).as_bytes())
 }
 
@@ -56,7 +58,9 @@ fn flent(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
     let all: Vec<_> = flent_files(experiment)?.into_iter().zip(&experiment.runs).collect();
     let is_meant = |name: &str| experiment.loads.iter().any(|load| load.test.is_some() && load.name == name);
     let any_is_meant = experiment.loads.iter().any(|load| load.test.is_some());
-    let chosen = all.into_iter().filter(|(_, run)| if any_is_meant { is_meant(&run.load) } else { run.load != "idle" });
+    let chosen = all
+        .into_iter()
+        .filter(|(_, run)| if any_is_meant { is_meant(&run.load) } else { run.load != "idle" });
     let chosen: Vec<(String, Vec<u8>)> = chosen.map(|(file, _)| file).collect();
     for (n, (name, bytes)) in chosen.iter().enumerate() {
         let stem = name.trim_end_matches(".flent.gz");

@@ -23,7 +23,8 @@ pub(super) fn show(title: &str, length: Duration, quiet: bool) -> Shown {
         return Shown { over, thread: None };
     }
     let (ended, title) = (Arc::clone(&over), title.to_owned());
-    let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(move || draw(title, length, &ended));
+    let thread =
+        std::thread::Builder::new().name("progress".to_owned()).spawn(move || draw(title, length, &ended));
     Shown { over, thread: thread.ok() }
 }
 

@@ -74,7 +74,8 @@ fn document(seen: Seen, is_stopped: bool) -> Pinged {
     let mut notes = Vec::new();
     if seen.clock_steps > 0 {
         notes.push(format!(
-            "the wall clock was set {} times meanwhile; the times of answers then are by the clock that never steps, and include how long this program waited for its turn",
+            "the wall clock was set {} times meanwhile; the times of answers then are by the clock that \
+            never steps, and include how long this program waited for its turn",
             seen.clock_steps
         ));
     }
@@ -119,8 +120,12 @@ impl Format {
 
 fn draw(path: &Path, pinged: &Pinged, lines: bool) -> anyhow::Result<()> {
     match Format::of(path)? {
-        Format::Svg => crate::output::file(path, file(&six_panels(pinged, lines), WIDTH, Theme::Light).as_bytes()),
-        Format::Png => crate::output::file(path, &png(&six_panels(pinged, lines), WIDTH, SCALE, Theme::Light)?),
+        Format::Svg => {
+            crate::output::file(path, file(&six_panels(pinged, lines), WIDTH, Theme::Light).as_bytes())
+        }
+        Format::Png => {
+            crate::output::file(path, &png(&six_panels(pinged, lines), WIDTH, SCALE, Theme::Light)?)
+        }
         Format::Html => crate::output::file(path, page(pinged, lines).as_bytes()),
         Format::Json => crate::output::file(path, to_json(pinged).as_bytes()),
     }

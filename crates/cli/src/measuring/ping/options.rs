@@ -17,20 +17,24 @@ const USUAL_COUNT: u64 = 400;
 /// What may be said.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-Requests go out on schedule, whatever is lost or late; an answer counts however late it comes. Requests of several targets are spread over the interval. Times \
-are from the sending to the kernel's stamp of the answer; `here` is what of that passed before this computer's own driver had the request, which is its own queue.
+Requests go out on schedule, whatever is lost or late; an answer counts however late it comes. Requests of \
+several targets are spread over the interval. Times \
+are from the sending to the kernel's stamp of the answer; `here` is what of that passed before this \
+computer's own driver had the request, which is its own queue.
 
   tidegate ping example.org
   tidegate ping -t gateway,192.168.1.1,0 -t voip,example.org,EF,200 -i .2 -c 400 -o chart.svg -w run.json
   tidegate ping -r run.json -l -o chart.png
   tidegate ping --hops example.org
 
-Exit codes: 0 everybody answered at least once; 1 somebody never did; 2 wrong use, no permission, no name, no way; 3 ended before its time, the result is partial.")]
+Exit codes: 0 everybody answered at least once; 1 somebody never did; 2 wrong use, no permission, no name, \
+no way; 3 ended before its time, the result is partial.")]
 pub struct Options {
     /// Hosts to ask.
     #[arg(value_name = "HOST")]
     pub hosts: Vec<String>,
-    /// A target: its name, its host, the DS field (0 to 255, or a name such as EF), octets of data. May be repeated.
+    /// A target: its name, its host, the DS field (0 to 255, or a name such as EF), octets of data. May be
+    /// repeated.
     #[arg(short = 't', long = "target", value_name = "ID,HOST,TOS[,SIZE]")]
     pub targets: Vec<String>,
     /// From one request to the next (a number alone is seconds); at least 2ms unless you are root.
@@ -48,10 +52,12 @@ pub struct Options {
     /// Join answers by lines instead of drawing a dot for each.
     #[arg(short, long)]
     pub lines: bool,
-    /// Draw the six panels into this file: .svg or .png, or .html with tables; .json is as -w. May be repeated.
+    /// Draw the six panels into this file: .svg or .png, or .html with tables; .json is as -w. May be
+    /// repeated.
     #[arg(short, long, value_name = "FILE")]
     pub output: Vec<PathBuf>,
-    /// Ask by UDP: whoever echoes there answers, or this computer's kernel is told that nobody listens, which is an answer, too. Needs no permission.
+    /// Ask by UDP: whoever echoes there answers, or this computer's kernel is told that nobody listens, which
+    /// is an answer, too. Needs no permission.
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7")]
     pub udp: Option<u16>,
     /// The DS field of what is asked of hosts named without -t.
@@ -63,7 +69,8 @@ pub struct Options {
     /// By which addresses.
     #[command(flatten)]
     pub family: FamilyOptions,
-    /// Ask those on the way to the host, too: so many hops, 3 if nothing is said. Routers that answer no echo requests are asked once a second.
+    /// Ask those on the way to the host, too: so many hops, 3 if nothing is said. Routers that answer no echo
+    /// requests are asked once a second.
     #[arg(long, value_name = "HOPS", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
     pub hops: Option<u8>,
     /// Print JSON instead of the table.
@@ -129,7 +136,8 @@ impl Options {
         plan.id = id.to_owned();
         plan.ds_field = ds_field(tos)?;
         if let Some(size) = size {
-            plan.size = size.parse().with_context(|| format!("`{size}` is no number of octets (0 to 65507)"))?;
+            plan.size =
+                size.parse().with_context(|| format!("`{size}` is no number of octets (0 to 65507)"))?;
         }
         Ok(plan)
     }
@@ -140,7 +148,10 @@ impl Options {
         let Some(first) = plans.first() else { return Ok(plans) };
         let found = hops::find(first.address, first.way, most)?;
         if found.iter().all(|hop| hop.address.is_none() || hop.is_host) {
-            eprintln!("tidegate ping: of those on the way to {} none among the first {most} answers", first.host);
+            eprintln!(
+                "tidegate ping: of those on the way to {} none among the first {most} answers",
+                first.host
+            );
         }
         let mut all = Vec::new();
         for hop in found.iter().filter(|hop| !hop.is_host) {

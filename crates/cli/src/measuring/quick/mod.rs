@@ -1,5 +1,5 @@
-//! `tidegate quick`: half a minute, one page: idle and loaded latency, rates, where the queue stands, and the policy
-//! that would fix it.
+//! `tidegate quick`: half a minute, one page: idle and loaded latency, rates, where the queue stands, and the
+//! policy that would fix it.
 //!
 //! ```text
 //! tidegate_sessions::quick ──▶ measure::quick::Quick ──▶ text, JSON, page
@@ -86,8 +86,11 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
 
 /// Shows how long it has gone on, where somebody looks.
 fn bar(options: &Options) -> ProgressBar {
-    let target =
-        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target = if crate::output::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
     let bar = ProgressBar::with_draw_target(Some(options.time.0 / 1_000_000_000), target);
     if let Ok(style) = ProgressStyle::with_template("{elapsed} of about {len} s  {msg}") {
         bar.set_style(style);

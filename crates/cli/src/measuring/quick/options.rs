@@ -8,11 +8,14 @@ use tidegate_packet::{Rate, Span};
 /// What `tidegate quick` is told.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-A REFLECTOR is whoever answers: a host with `tidegate serve` (the best: rates and queues of each way), http://HOST/FILE (the way down is loaded with downloads of it), or
-any host that answers pings (both ways are loaded with echo requests; the way up with datagrams that end at the router behind the queue, so that nobody further off gets
+A REFLECTOR is whoever answers: a host with `tidegate serve` (the best: rates and queues of each way), \
+http://HOST/FILE (the way down is loaded with downloads of it), or
+any host that answers pings (both ways are loaded with echo requests; the way up with datagrams that end at \
+the router behind the queue, so that nobody further off gets
 them). Ask only those for whom it is fine.
 
-Exit codes: 0 the line is fine (A+, A, B); 1 it is not; 2 wrong use, or this computer; 3 only a part was measured.
+Exit codes: 0 the line is fine (A+, A, B); 1 it is not; 2 wrong use, or this computer; 3 only a part was \
+measured.
 
 Examples:
   tidegate quick 192.0.2.1                       any host that answers pings

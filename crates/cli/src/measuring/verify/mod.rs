@@ -30,12 +30,14 @@ pub fn command(options: &Options) -> ExitCode {
 
 fn attempt(options: &Options) -> anyhow::Result<u8> {
     measure::check(&options.output)?;
-    let test = measure::Options::of(&options.host, &options.test, options.length, &options.far, options.quiet);
+    let test =
+        measure::Options::of(&options.host, &options.test, options.length, &options.far, options.quiet);
     let measurement = test.measurement()?;
     let asked = options.into();
     let say = |words: &str| eprintln!("tidegate verify: {words}");
     let shown = measure::progress(options.quiet);
-    let Turns { mut experiment, trouble, device } = turns(&asked, &measurement, interrupt::notice(), (&shown, &say))?;
+    let Turns { mut experiment, trouble, device } =
+        turns(&asked, &measurement, interrupt::notice(), (&shown, &say))?;
     let pace = Pace::default();
     let watch = ExperimentWatch {
         stop: interrupt::notice(),
@@ -50,8 +52,11 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         Vec::new()
     });
     measure::write(&options.output, &experiment)?;
-    let text =
-        if options.json { format!("{:#}\n", json(&experiment, &predicted)) } else { text(&experiment, &predicted) };
+    let text = if options.json {
+        format!("{:#}\n", json(&experiment, &predicted))
+    } else {
+        text(&experiment, &predicted)
+    };
     crate::output::text(&text);
     let is_partial = trouble.is_some();
     if let Some(trouble) = trouble {

@@ -10,14 +10,17 @@ use tidegate_sessions::verify::VerifyOptions;
 /// What `tidegate verify` is told.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-The policy is put on and taken away with `tidegate apply` and `revert`, in turns (without, with, with, without, …), and the same load is measured each time. At the end it
+The policy is put on and taken away with `tidegate apply` and `revert`, in turns (without, with, with, \
+without, …), and the same load is measured each time. At the end it
 stands as it stood before, also after Ctrl-C, an error, or kill -9.
 
-Exit codes: 0 nothing got worse as far as these rounds can tell; 1 something did; 2 wrong use, this computer, or the server; 3 only a part was measured.
+Exit codes: 0 nothing got worse as far as these rounds can tell; 1 something did; 2 wrong use, this \
+computer, or the server; 3 only a part was measured.
 
 Examples:
   tidegate verify my-server --token token --policy fix.toml
-  tidegate verify my-server --token token --with 'ssh router sqm start' --without 'ssh router sqm stop' --rounds 6")]
+  tidegate verify my-server --token token --with 'ssh router sqm start' --without 'ssh router sqm stop' \
+  --rounds 6")]
 pub struct Options {
     /// Where `tidegate serve` runs.
     pub host: String,

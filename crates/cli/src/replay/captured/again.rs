@@ -13,7 +13,12 @@ use tidegate_replay::captured::{Candidate, Surveyed};
 use tidegate_report::{Align, Table, percent, size, span};
 
 /// Makes the capture's conversations again; what comes back is for standard output.
-pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: String) -> anyhow::Result<String> {
+pub(super) fn replay(
+    options: &Options,
+    surveyed: &Surveyed,
+    seed: u64,
+    again: String,
+) -> anyhow::Result<String> {
     closed::short_enough(surveyed)?;
     let settings = options.settings();
     let candidates = load::candidates(options, seed)?;
@@ -42,7 +47,8 @@ pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: S
     let mut experiment = experiment.unwrap_or_default();
     notes.insert(
         0,
-        "modelled: the capture's connections are made again with the simulator's TCP; they are not what was captured"
+        "modelled: the capture's connections are made again with the simulator's TCP; they are not what was \
+        captured"
             .into(),
     );
     (experiment.again, experiment.notes) = (again, notes);
@@ -50,7 +56,11 @@ pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: S
         let page = tidegate_report::experiment::page(&experiment);
         crate::output::file(path, page)?;
     }
-    Ok(if options.json { tidegate_analysis::experiment::to_json(&experiment) } else { text(&experiment, &parts) })
+    Ok(if options.json {
+        tidegate_analysis::experiment::to_json(&experiment)
+    } else {
+        text(&experiment, &parts)
+    })
 }
 
 /// Where a policy's file is, wherever the scenario stands.

@@ -33,10 +33,16 @@ pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Can
 fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> {
     let (path, args) = with_args(path);
     let devices = options.dev.iter().cloned().collect();
-    let how =
-        ReadOptions { args: args.clone(), devices, seed, sandbox: options.sandbox.into(), ..ReadOptions::default() };
+    let how = ReadOptions {
+        args: args.clone(),
+        devices,
+        seed,
+        sandbox: options.sandbox.into(),
+        ..ReadOptions::default()
+    };
     let taken = tidegate_loader::read(std::slice::from_ref(&path), &how)?;
-    let troubles: Vec<String> = taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
+    let troubles: Vec<String> =
+        taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
     if let Some(first) = troubles.first() {
         bail!("a command in it failed, so it is not tried:\n{first}");
     }

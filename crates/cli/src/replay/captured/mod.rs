@@ -4,8 +4,8 @@
 //! file ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account ──▶ measure::replayed
 //!                                                                                                      └─▶ annotated (pcapng)
 //! ```
-//! Packets arrive as they were captured, whatever becomes of those before them: nobody slows down. `closed` makes a scenario of the
-//! capture's connections instead, so that they do.
+//! Packets arrive as they were captured, whatever becomes of those before them: nobody slows down. `closed`
+//! makes a scenario of the capture's connections instead, so that they do.
 
 mod again;
 mod load;
@@ -20,7 +20,9 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use tidegate_measure::replayed::{Line, Replayed};
 use tidegate_replay::annotated::CapturedPackets;
-use tidegate_replay::captured::{Candidate, CaptureRun, PacketObserver, Survey, Surveyed, is_silent, step_of};
+use tidegate_replay::captured::{
+    Candidate, CaptureRun, PacketObserver, Survey, Surveyed, is_silent, step_of,
+};
 use tidegate_report::replayed as report;
 
 /// Does what the command line asks; what comes back is for standard output.
@@ -49,7 +51,8 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
         bar.set_message(candidate.name.clone());
         let notes = options.write.as_deref().filter(|_| number == written);
         let file = notes.map(PcapFile::begin).transpose()?;
-        let mut notes = file.map(|file| CapturedPackets::new(Box::new(file), surveyed.began, &candidate.name));
+        let mut notes =
+            file.map(|file| CapturedPackets::new(Box::new(file), surveyed.began, &candidate.name));
         let observer = notes.as_mut().map(|notes| notes as &mut dyn PacketObserver);
         let mut run = CaptureRun::new(candidate, &settings, &surveyed, seed, observer);
         pcap_file::open(options.file())?.each(|packet, octets| {
@@ -64,7 +67,11 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
     }
     bar.finish_and_clear();
     if replayed.capture.out.0 + replayed.capture.inward.0 == 0 {
-        bail!("none of its {} packets goes out or comes in: {}", replayed.capture.packets, left_out(&replayed));
+        bail!(
+            "none of its {} packets goes out or comes in: {}",
+            replayed.capture.packets,
+            left_out(&replayed)
+        );
     }
     if let Some(path) = &options.html {
         crate::output::file(path, report::page(&replayed))?;
@@ -85,7 +92,8 @@ fn survey(options: &Options) -> anyhow::Result<Surveyed> {
 }
 
 fn left_out(replayed: &Replayed) -> String {
-    let all: Vec<String> = replayed.capture.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    let all: Vec<String> =
+        replayed.capture.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();
     format!("{}; --from says who is here ({})", all.join(", "), replayed.capture.rule)
 }
 
@@ -154,11 +162,15 @@ fn again(options: &Options, seed: u64) -> String {
 
 /// A bar on the terminal; nothing in a pipe.
 fn progress(surveyed: &Surveyed, policies: usize) -> ProgressBar {
-    let target =
-        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target = if crate::output::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
     let bar = ProgressBar::with_draw_target(Some(surveyed.octets), target);
     let of = if policies > 1 { format!(" of {policies} policies") } else { String::new() };
-    let style =
-        ProgressStyle::with_template(&format!("{{msg}}{of} {{bar:40}} {{bytes}}/{{total_bytes}} of the capture"));
+    let style = ProgressStyle::with_template(&format!(
+        "{{msg}}{of} {{bar:40}} {{bytes}}/{{total_bytes}} of the capture"
+    ));
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

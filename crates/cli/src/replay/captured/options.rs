@@ -12,7 +12,8 @@ use tidegate_trial::ModemBuffer;
 #[command(next_help_heading = "A capture through policies")]
 #[group(skip)]
 pub(crate) struct Options {
-    /// A capture of tcpdump or Wireshark, pcap or pcapng: its packets arrive at a gateway with each policy (docs/replay.md).
+    /// A capture of tcpdump or Wireshark, pcap or pcapng: its packets arrive at a gateway with each policy
+    /// (docs/replay.md).
     #[arg(long, value_name = "FILE", conflicts_with = "dirs")]
     pub(super) capture: Option<PathBuf>,
     /// A policy: a script, a short policy, or whatever `tidegate check` reads; `none` for none. With words
@@ -37,8 +38,8 @@ pub(crate) struct Options {
     /// Where a device stands on another: `ppp0=eth1`.
     #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked, requires = "capture")]
     pub(super) over: Option<(String, String)>,
-    /// What this network sends goes out, what is sent to it comes in. May be repeated. Default: what the capture says, else private
-    /// addresses, else the address met most.
+    /// What this network sends goes out, what is sent to it comes in. May be repeated. Default: what the
+    /// capture says, else private addresses, else the address met most.
     #[arg(long, value_name = "PREFIX", requires = "capture")]
     pub(super) from: Vec<Prefix>,
     /// What these addresses send is the gateway's own (it passes OUTPUT, not FORWARD). May be repeated.
@@ -47,7 +48,8 @@ pub(crate) struct Options {
     /// Flows that are told of, the largest first.
     #[arg(long, value_name = "N", default_value_t = 10, requires = "capture")]
     pub(super) top: usize,
-    /// Let TCP react: each connection of the capture is made again with the simulator's TCP (modelled, not captured).
+    /// Let TCP react: each connection of the capture is made again with the simulator's TCP (modelled, not
+    /// captured).
     #[arg(long, requires_all = ["capture", "rate"], conflicts_with_all = ["write", "direct"])]
     pub(super) closed: bool,
     /// How fast the line is towards here, for what comes in.
@@ -56,7 +58,8 @@ pub(crate) struct Options {
     /// The round trip of connections whose handshake was not captured.
     #[arg(long, value_name = "TIME", value_parser = span, requires = "closed")]
     pub(super) rtt: Option<Span>,
-    /// Write each packet with its class, queue, wait and fate as pcapng, for Wireshark: of the last policy, or of --write-of.
+    /// Write each packet with its class, queue, wait and fate as pcapng, for Wireshark: of the last policy,
+    /// or of --write-of.
     #[arg(long, value_name = "FILE.pcapng", requires = "capture")]
     pub(super) write: Option<PathBuf>,
     /// The policy whose packets are written.

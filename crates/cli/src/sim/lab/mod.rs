@@ -1,4 +1,5 @@
-//! `tidegate lab FILE`: the experiment of a scenario's file with real hosts, their kernel's TCP and real programs, by the real clock.
+//! `tidegate lab FILE`: the experiment of a scenario's file with real hosts, their kernel's TCP and real
+//! programs, by the real clock.
 //!
 //! ```text
 //! tidegate lab ──▶ itself, apart (own users, processes, networks) ──▶ Scenario ──▶ case × repeat, one after the other:
@@ -31,9 +32,11 @@ pub fn command(options: &Options) -> ExitCode {
     if !apart::here() {
         return set_apart();
     }
-    match carry_through(&options.scenario, ("lab", &options.own_words()), &|scenario, prepared, asked, stop| {
-        carry_out(options, scenario, prepared, asked, stop)
-    }) {
+    match carry_through(
+        &options.scenario,
+        ("lab", &options.own_words()),
+        &|scenario, prepared, asked, stop| carry_out(options, scenario, prepared, asked, stop),
+    ) {
         Ok((text, code)) => {
             crate::output::text(&text);
             ExitCode::from(code)

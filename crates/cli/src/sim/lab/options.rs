@@ -3,8 +3,8 @@
 use clap::Parser;
 use tidegate_lab::experiment;
 
-/// Do an experiment that a scenario's file describes with real hosts: the kernel's TCP in namespaces, joined by the scenario's links, by
-/// the real clock.
+/// Do an experiment that a scenario's file describes with real hosts: the kernel's TCP in namespaces, joined
+/// by the scenario's links, by the real clock.
 #[derive(Clone, Debug, Parser)]
 #[group(skip)]
 pub struct Options {
@@ -54,8 +54,9 @@ pub struct Effort {
     /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
     #[arg(long)]
     pub busy: bool,
-    /// Go before all other programs (SCHED_FIFO), and so do pings and loads of the scenario's own: as root, or with `ulimit -r` of 50. Not
-    /// with --busy: from who never sleeps the kernel then takes 50 ms of each second.
+    /// Go before all other programs (SCHED_FIFO), and so do pings and loads of the scenario's own: as root,
+    /// or with `ulimit -r` of 50. Not with --busy: from who never sleeps the kernel then takes 50 ms of each
+    /// second.
     #[arg(long, conflicts_with = "busy")]
     pub realtime: bool,
     /// Stay on this processor, counted from 0.

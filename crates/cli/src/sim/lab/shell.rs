@@ -32,8 +32,9 @@ const YOU: &str = "you";
 /// And the one at the other end of the link.
 const SERVER: &str = "server";
 
-/// Run a program, or a shell, behind a described link: its traffic passes a gateway with your policy, a modem's buffer, and the line.
-/// The other end is the host `server`, which answers pings and whatever --far starts there.
+/// Run a program, or a shell, behind a described link: its traffic passes a gateway with your policy, a
+/// modem's buffer, and the line. The other end is the host `server`, which answers pings and whatever --far
+/// starts there.
 #[derive(Clone, Debug, Parser)]
 pub struct Options {
     /// How fast the line is away from you.
@@ -51,7 +52,8 @@ pub struct Options {
     /// What the provider holds, towards you.
     #[arg(long)]
     pub down_buffer: Option<String>,
-    /// What else the line does to what goes away from you, as a link of a scenario: --up-line 'loss = "1%", framing = "pppoe-ptm"'.
+    /// What else the line does to what goes away from you, as a link of a scenario: --up-line 'loss = "1%",
+    /// framing = "pppoe-ptm"'.
     #[arg(long, value_name = "KEYS")]
     pub up_line: Option<String>,
     /// And to what comes to you: --down-line 'loss = { every = 100 }, packet-rate = 4750'.
@@ -72,7 +74,8 @@ pub struct Options {
     /// Write what the line did into this file, as CSV, every half second.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Write the gateway's packets with their class, wait and fate as pcapng, for Wireshark; of one device: FILE:gateway/eth0.
+    /// Write the gateway's packets with their class, wait and fate as pcapng, for Wireshark; of one device:
+    /// FILE:gateway/eth0.
     #[arg(long, value_name = "FILE")]
     pub pcapng: Option<String>,
     /// What the network gets of the machine.
@@ -253,13 +256,15 @@ impl Meter {
         }
         if let Some(nobody) = network.nobody() {
             eprintln!(
-                "tidegate shell: packets went to {nobody}, and nobody has that address: behind the link there is `{SERVER}` only"
+                "tidegate shell: packets went to {nobody}, and nobody has that address: behind the link \
+                there is `{SERVER}` only"
             );
         }
         let late = network.lateness().quantile(0.99);
         if late.0 > tidegate_measure::experiment::Lateness::BELIEVED {
             eprintln!(
-                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --realtime or --busy may help",
+                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link \
+                says; --realtime or --busy may help",
                 tidegate_report::span(late.0)
             );
         }

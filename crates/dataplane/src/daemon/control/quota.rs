@@ -103,7 +103,8 @@ mod tests {
     #[test]
     fn nobody_takes_the_places_of_others() {
         let guests = Guests::default();
-        let first: Vec<Place> = (0..OF_ONE_USER).map(|_| guests.place(1000, false).expect("a place")).collect();
+        let first: Vec<Place> =
+            (0..OF_ONE_USER).map(|_| guests.place(1000, false).expect("a place")).collect();
         assert_eq!(guests.place(1000, false).expect_err("no more"), "user 1000 has 4 connections already");
         let others: Vec<Place> = (1001..).map_while(|uid| guests.place(uid, false).ok()).collect();
         assert_eq!(first.len() + others.len(), STRANGERS);

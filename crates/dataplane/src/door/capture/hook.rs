@@ -1,7 +1,8 @@
 //! Our programs in tc's hooks, gone with whoever hung them there.
 //!
-//! What hangs in a hook only jumps through a table, the [`Gate`]. When its owner dies, the kernel closes the table before the devices that it leads to, and
-//! empties it for all hooks at once: from then on everything passes as if nobody had been there.
+//! What hangs in a hook only jumps through a table, the [`Gate`]. When its owner dies, the kernel closes the
+//! table before the devices that it leads to, and empties it for all hooks at once: from then on everything
+//! passes as if nobody had been there.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -15,8 +16,8 @@ use tidegate_netlink::encode::tc_head as head;
 use tidegate_packet::Handle;
 use tidegate_sys::attribute::{self, Attributes, words};
 use tidegate_sys::numbers::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, RTM_DELQDISC, RTM_DELTFILTER, RTM_GETTFILTER, RTM_NEWQDISC,
-    RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, RTM_DELQDISC, RTM_DELTFILTER, RTM_GETTFILTER,
+    RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS,
 };
 
 /// How a program is hung into a hook.
@@ -24,7 +25,8 @@ use tidegate_sys::numbers::{
 pub enum Way {
     /// A link of its own (Linux 6.6): gone when its descriptor is closed.
     Link,
-    /// A filter of `clsact`. It stays when we are killed, and lets everything pass; whoever opens the door again there takes it away.
+    /// A filter of `clsact`. It stays when we are killed, and lets everything pass; whoever opens the door
+    /// again there takes it away.
     Filter,
 }
 
@@ -127,7 +129,8 @@ impl Gate {
 impl Filter {
     fn hang(root: Arc<Root>, egress: bool, program: &Program) -> io::Result<Filter> {
         let mut talk = Talk::open()?;
-        let (device, parent) = (root.device, if egress { Handle::CLSACT_EGRESS } else { Handle::CLSACT_INGRESS });
+        let (device, parent) =
+            (root.device, if egress { Handle::CLSACT_EGRESS } else { Handle::CLSACT_INGRESS });
         // One that is left of a door whose owner was killed.
         let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(device, 0, parent, NUMBER));
         ask(&mut talk, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &bpf(device, parent, program))?;
@@ -163,8 +166,9 @@ fn others(talk: &mut Talk, device: u32) -> bool {
 /// A program that jumps to a hook's own, and lets pass where nothing is to be jumped to.
 fn jump(table: &Jump, to: u32) -> io::Result<Program> {
     let mut program = Instruction::table(Reg(2), table).to_vec();
-    // A jump whose aim the kernel knows beforehand is written into the code, and taking it out again lasts tens of milliseconds. So each program stands
-    // in two places, and a bit of the packet, no matter which, says which of them is meant.
+    // A jump whose aim the kernel knows beforehand is written into the code, and taking it out again lasts
+    // tens of milliseconds. So each program stands in two places, and a bit of the packet, no matter which,
+    // says which of them is meant.
     program.extend([
         Instruction::load(Reg(3), Reg(1), PACKET_TYPE),
         Instruction::and(Reg(3), 1),
@@ -177,8 +181,9 @@ fn jump(table: &Jump, to: u32) -> io::Result<Program> {
 }
 
 fn ask(talk: &mut Talk, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
-    talk.ask(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body)?
-        .map_err(|refused| io::Error::new(io::Error::from_raw_os_error(refused.errno).kind(), refused.to_string()))
+    talk.ask(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body)?.map_err(|refused| {
+        io::Error::new(io::Error::from_raw_os_error(refused.errno).kind(), refused.to_string())
+    })
 }
 
 fn clsact(device: u32) -> Vec<u8> {

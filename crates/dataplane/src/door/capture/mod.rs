@@ -1,9 +1,11 @@
 //! The capturing door: every packet of a device, whatever its protocol, whole super-packets too.
 //!
-//! A program in tc's hook leads packets to a TAP device of ours, where they are read. What leaves goes out by a packet socket, past the device's
-//! own disciplines and filters; what arrives is handed back by a second device of ours (`programs`).
+//! A program in tc's hook leads packets to a TAP device of ours, where they are read. What leaves goes out by
+//! a packet socket, past the device's own disciplines and filters; what arrives is handed back by a second
+//! device of ours (`programs`).
 //!
-//! Nothing dies with us: packets are led here only as long as we live, and not a moment longer than our devices do (`hook`).
+//! Nothing dies with us: packets are led here only as long as we live, and not a moment longer than our
+//! devices do (`hook`).
 
 mod hook;
 mod programs;
@@ -89,11 +91,13 @@ struct Back {
 }
 
 impl Capture {
-    /// Opens the door at these places, in the network namespace of the calling thread; the best way that the kernel has.
+    /// Opens the door at these places, in the network namespace of the calling thread; the best way that the
+    /// kernel has.
     ///
     /// # Errors
-    /// Which device, what could not be done with it, and why: there is no such device, its frames are of a kind that is not known here, the kernel has no BPF
-    /// or no TUN, or we may not. What was done until then is undone.
+    /// Which device, what could not be done with it, and why: there is no such device, its frames are of a
+    /// kind that is not known here, the kernel has no BPF or no TUN, or we may not. What was done until then
+    /// is undone.
     pub fn open(spots: &[Spot]) -> io::Result<Capture> {
         Capture::by(Way::Link, spots).or_else(|first| match first.kind() {
             // A kernel before 6.6 does not know links of programs.
@@ -132,7 +136,8 @@ impl Capture {
 
     /// Reads what has come to one place.
     ///
-    /// In two passes, so that whoever is told of packets finds the processor's caches as he left them, not as the kernel did.
+    /// In two passes, so that whoever is told of packets finds the processor's caches as he left them, not as
+    /// the kernel did.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let read = self.read_in(at, most);
         let link_header = self.places[at].link_header;
@@ -178,7 +183,8 @@ fn came(ticket: u32, link_header: u32, slot: &Slot) -> Came<'_> {
     Came { ticket, place, frame, link_header, len, mark, priority, segments }
 }
 
-/// Takes off what our program put before the frame: mark and priority. `None`: it was not our program that sent it, or it is cut short.
+/// Takes off what our program put before the frame: mark and priority. `None`: it was not our program that
+/// sent it, or it is cut short.
 fn unwrap(slot: &mut Slot) -> Option<()> {
     let front = slot.front();
     let word = |at: usize| Some(u32::from_ne_bytes(front.get(at..at + 4)?.try_into().ok()?));
@@ -189,7 +195,8 @@ fn unwrap(slot: &mut Slot) -> Option<()> {
         (slot.mark, slot.priority) = (mark, priority);
         return Some(());
     }
-    // A tag that the kernel held beside the packet was put behind the twelfth octet of what it took for the frame.
+    // A tag that the kernel held beside the packet was put behind the twelfth octet of what it took for the
+    // frame.
     let tagged = word(programs::OURS_AT + 4)? == programs::OURS && front.len() >= programs::ROOM + 4 + 12;
     let tag: [u8; 4] = front.get(programs::OURS_AT..programs::OURS_AT + 4)?.try_into().ok()?;
     if !tagged {
@@ -224,7 +231,14 @@ impl Place {
         let number = links.index(tap.name())?;
         gate.close_before(&tap)?;
         let hook = gate.attach(device, egress, &programs::take(number, egress)?)?;
-        Ok(Place { hook: Some(hook), tap, number, link_header, out: Out { sender, back }, leaving: Vec::new() })
+        Ok(Place {
+            hook: Some(hook),
+            tap,
+            number,
+            link_header,
+            out: Out { sender, back },
+            leaving: Vec::new(),
+        })
     }
 
     /// Sends what was collected, and says how much of it went.
@@ -234,7 +248,8 @@ impl Place {
         }
         let mut passed = 0;
         let arrives = self.out.back.is_some();
-        let mut frames = self.leaving.iter().map(|ticket| frame(slots.slot(*ticket), self.link_header, arrives));
+        let mut frames =
+            self.leaving.iter().map(|ticket| frame(slots.slot(*ticket), self.link_header, arrives));
         self.out.sender.send(&mut frames, &mut |went| passed += u64::from(went))?;
         Ok(passed)
     }
@@ -269,7 +284,8 @@ impl Back {
 /// A TAP device of ours, up, with nothing of its own to say.
 fn device_of_ours(links: &mut Links) -> io::Result<Tap> {
     let tap = Tap::create(NAME, Carries::Frames)?;
-    // Where there is no IPv6 there is nothing to switch off; what is said all the same is not taken for a packet (see `unwrap`).
+    // Where there is no IPv6 there is nothing to switch off; what is said all the same is not taken for a
+    // packet (see `unwrap`).
     let _ = place::set(&format!("net/ipv6/conf/{}/disable_ipv6", tap.name()), "1");
     links.change(tap.name(), &Change { up: Some(true), txqlen: Some(WAITING), ..Change::default() })?;
     Ok(tap)
@@ -291,7 +307,8 @@ impl Door for Capture {
     fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
         let slot = self.slots.give_back(ticket)?;
         let link_header = self.places[slot.place].link_header;
-        let Some(place) = self.places.get_mut(leaving.place).filter(|place| place.link_header == link_header) else {
+        let Some(place) = self.places.get_mut(leaving.place).filter(|place| place.link_header == link_header)
+        else {
             self.slots.release(ticket);
             self.counts.full += 1;
             return Ok(Passed::Full);
@@ -352,7 +369,8 @@ impl Door for Capture {
     fn cannot(&self) -> &'static [&'static str] {
         &[
             "Connections are unknown to what is captured: actions connmark, ct and ctinfo have nothing to read.",
-            "Filters that others hung into clsact behind ours, and disciplines on the device itself, do not see what is captured.",
+            "Filters that others hung into clsact behind ours, and disciplines on the device itself, do not \
+            see what is captured.",
             "Local senders do not notice how long their packets wait (TCP small queues end at the door).",
         ]
     }

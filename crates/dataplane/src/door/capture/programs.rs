@@ -1,8 +1,8 @@
 //! The programs in tc's hooks that take packets off their way, and put them back.
 //!
-//! A captured packet goes to a TAP device of ours with [`ROOM`] octets before it that say what its octets do not: mark and priority. What comes
-//! back to ingress is sent by another device of ours, whose program lets it arrive at the device it came from with a sign on it, so that it is
-//! not captured twice.
+//! A captured packet goes to a TAP device of ours with [`ROOM`] octets before it that say what its octets do
+//! not: mark and priority. What comes back to ingress is sent by another device of ours, whose program lets
+//! it arrive at the device it came from with a sign on it, so that it is not captured twice.
 
 use std::io;
 
@@ -10,7 +10,8 @@ use tidegate_sys::bpf::{Instruction as I, Program, Reg};
 
 /// Octets before a captured frame: mark, priority, nothing, [`OURS`].
 pub(super) const ROOM: usize = 16;
-/// Stands at the end of these. A tag that the TAP device puts in stands after the twelfth octet, as in any frame; this begins as no tag does.
+/// Stands at the end of these. A tag that the TAP device puts in stands after the twelfth octet, as in any
+/// frame; this begins as no tag does.
 pub(super) const OURS: u32 = u32::from_ne_bytes(*b"\0tdg");
 /// Where [`OURS`] stands.
 pub(super) const OURS_AT: usize = 12;

@@ -1,7 +1,7 @@
 //! The queueing door: packets wait in netfilter's queues, and only their fronts come here.
 //!
-//! Marks and connections stay the kernel's, senders notice how long their packets wait, and nothing is copied but headers. What is held when its owner dies
-//! is lost by the kernel; what comes afterwards passes.
+//! Marks and connections stay the kernel's, senders notice how long their packets wait, and nothing is copied
+//! but headers. What is held when its owner dies is lost by the kernel; what comes afterwards passes.
 
 mod rules;
 
@@ -34,7 +34,8 @@ pub struct Options {
     pub longest: u32,
     /// What finds no room passes unshaped (true), or is lost.
     pub fail_open: bool,
-    /// A bit of the mark that nobody else uses: packets have it between the door and the rule that writes CE into them.
+    /// A bit of the mark that nobody else uses: packets have it between the door and the rule that writes CE
+    /// into them.
     pub congested: u32,
 }
 
@@ -80,7 +81,12 @@ impl QueueDoor {
         let mut trouble = None;
         for first in firsts {
             match QueueDoor::open(spots, Options { first, ..options }) {
-                Err(error) if matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied) => {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied
+                    ) =>
+                {
                     trouble = Some(trouble.unwrap_or(error));
                 }
                 opened => return opened,
@@ -92,10 +98,12 @@ impl QueueDoor {
     /// Opens the door at these places, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// Which device is not there or not known; which queue somebody else has; the kernel has no queues, or no rules that lead there; or we may not.
+    /// Which device is not there or not known; which queue somebody else has; the kernel has no queues, or no
+    /// rules that lead there; or we may not.
     pub fn open(spots: &[Spot], options: Options) -> io::Result<QueueDoor> {
         let facts = |spot: &Spot| {
-            Facts::of(&spot.dev).map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", spot.dev)))
+            Facts::of(&spot.dev)
+                .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", spot.dev)))
         };
         let places: Vec<Facts> = spots.iter().map(facts).collect::<io::Result<_>>()?;
         let mut queues = Queues::open()?;
@@ -131,7 +139,8 @@ impl QueueDoor {
         let link_header = self.places[slot.place].link_header as usize;
         let old = octets::dsfield(&slot.front[..slot.octets], link_header);
         let to_congested = leaving.dsfield.is_some() && leaving.dsfield == old.map(|old| old | 3);
-        let asked = leaving.front.is_none() && (leaving.dsfield.is_none() || leaving.dsfield == old || to_congested);
+        let asked =
+            leaving.front.is_none() && (leaving.dsfield.is_none() || leaving.dsfield == old || to_congested);
         let set = to_congested && leaving.dsfield != old;
         let mark = leaving.mark & !bit | if set { bit } else { 0 };
         ((mark != slot.mark).then_some(mark), asked && leaving.mark & bit == 0)
@@ -145,7 +154,13 @@ impl Options {
 }
 
 /// Keeps what is told of a packet in a slot.
-fn keep(slots: &mut Vec<Slot>, free: &mut Vec<u32>, waiting: &Waiting<'_>, place: usize, link_header: usize) -> u32 {
+fn keep(
+    slots: &mut Vec<Slot>,
+    free: &mut Vec<u32>,
+    waiting: &Waiting<'_>,
+    place: usize,
+    link_header: usize,
+) -> u32 {
     let ticket = free.pop().unwrap_or_else(|| {
         slots.push(Slot { front: [0; FRONT], octets: 0, id: 0, place, mark: 0, held: false });
         // There are at most as many as wait in all queues.
@@ -162,7 +177,8 @@ fn keep(slots: &mut Vec<Slot>, free: &mut Vec<u32>, waiting: &Waiting<'_>, place
     ticket
 }
 
-/// How many packets a super-packet stands for. The kernel does not say how long each is; by far most are as long as the device allows.
+/// How many packets a super-packet stands for. The kernel does not say how long each is; by far most are as
+/// long as the device allows.
 fn segments(waiting: &Waiting<'_>, mtu: u32) -> u32 {
     let headers = headers(waiting.front);
     match mtu.saturating_sub(headers) {
@@ -255,13 +271,15 @@ impl Door for QueueDoor {
 
     fn split(&mut self, split: bool) -> io::Result<()> {
         let options = self.options;
-        (0..self.places.len()).try_for_each(|place| self.queues.keep(self.queue(place), options.keeping(!split)))
+        (0..self.places.len())
+            .try_for_each(|place| self.queues.keep(self.queue(place), options.keeping(!split)))
     }
 
     fn cannot(&self) -> &'static [&'static str] {
         &[
             "Only IP comes here: ARP, PPPoE and other protocols pass unshaped.",
-            "The octets of a packet cannot be changed, except that congestion is marked by a rule behind the door, for which it needs a bit of the firewall mark.",
+            "The octets of a packet cannot be changed, except that congestion is marked by a rule behind \
+            the door, for which it needs a bit of the firewall mark.",
             "A packet cannot be doubled, nor leave by another device than it would.",
             "Link headers are not told: their addresses are zero here.",
             "How many packets a super-packet stands for is reckoned by the device's largest packet, not told.",

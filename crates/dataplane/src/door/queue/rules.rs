@@ -1,4 +1,5 @@
-//! The rules that lead packets to our queues: a table of our own, which the kernel takes away when whoever made it is gone.
+//! The rules that lead packets to our queues: a table of our own, which the kernel takes away when whoever
+//! made it is gone.
 
 use std::io;
 
@@ -12,7 +13,8 @@ use tidegate_netlink::encode::nft::{Batch, Compare, Expressions, Header, Meta, P
 const LEAVING: i32 = 200;
 /// Right behind.
 const MARKING: i32 = LEAVING + 1;
-/// Behind connections (-200) and whoever marks what comes in (-150), before destinations are translated (-100).
+/// Behind connections (-200) and whoever marks what comes in (-150), before destinations are translated
+/// (-100).
 const COMING: i32 = -140;
 /// `NFPROTO_IPV4` and `NFPROTO_IPV6`, as `meta nfproto` has them.
 const FAMILIES: [u8; 2] = [2, 10];
@@ -29,14 +31,15 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Makes them: what passes a place waits in the queue of its number, counted from `first`. Packets with `congested` in their mark when they come
-    /// back get CE, and lose that bit.
+    /// Makes them: what passes a place waits in the queue of its number, counted from `first`. Packets with
+    /// `congested` in their mark when they come back get CE, and lose that bit.
     pub(super) fn make(spots: &[Spot], first: u16, congested: u32) -> io::Result<Rules> {
         let mut rules = Rules { netfilter: Netfilter::open()?, table: format!("tidegate-door-{first}") };
         // Left by an owner that was killed, on a kernel whose tables do not go with their owners.
         let _ = rules.carry_out(|batch| batch.delete_table());
         let mut refused = None;
-        // A kernel may have queues as nftables' own expression, or as iptables' target; and tables with owners (5.12), or not.
+        // A kernel may have queues as nftables' own expression, or as iptables' target; and tables with
+        // owners (5.12), or not.
         for (owned, own) in [(true, true), (true, false), (false, true), (false, false)] {
             match rules.carry_out(|batch| rules_of(batch, spots, first, congested, owned, own)) {
                 Ok(()) => return Ok(rules),
@@ -46,7 +49,8 @@ impl Rules {
         Err(refused.unwrap_or_else(|| io::Error::other("no rules were tried")))
     }
 
-    /// Nothing is led to the queues any more. The chains stay: with a chain the kernel loses whatever waits in any queue.
+    /// Nothing is led to the queues any more. The chains stay: with a chain the kernel loses whatever waits
+    /// in any queue.
     pub(super) fn lead_nowhere(&mut self) -> io::Result<()> {
         self.carry_out(|batch| batch.delete_rules())
     }
@@ -117,7 +121,10 @@ fn congestion(by: &dyn Fn(&mut Expressions), bit: u32) -> Vec<Expressions> {
     }
     let mut rule = Expressions::default();
     by(&mut rule);
-    rule.marked(bit, bit, false).load_meta(Meta::Mark).bits(&(!bit).to_ne_bytes(), &[0; 4]).set_meta(Meta::Mark);
+    rule.marked(bit, bit, false)
+        .load_meta(Meta::Mark)
+        .bits(&(!bit).to_ne_bytes(), &[0; 4])
+        .set_meta(Meta::Mark);
     rule.verdict(&Verdict::Accept);
     rules.push(rule);
     rules

@@ -74,7 +74,8 @@ impl Batch {
         self.make_table_with(None, comment);
     }
 
-    /// The same, but nobody else may change the table, and it goes when the socket is closed that the batch is sent by.
+    /// The same, but nobody else may change the table, and it goes when the socket is closed that the batch
+    /// is sent by.
     pub fn make_table_of_ours(&mut self, comment: Option<&str>) {
         self.make_table_with(Some(TABLE_OWNER), comment);
     }
@@ -105,7 +106,8 @@ impl Batch {
         self.push(DELRULE, 0, &to);
     }
 
-    /// Makes a chain: one that packets come to by themselves has a base and a policy (true: what reaches its end goes on).
+    /// Makes a chain: one that packets come to by themselves has a base and a policy (true: what reaches its
+    /// end goes on).
     pub fn chain(&mut self, name: &str, base: Option<Base>, accepts: bool) {
         let mut to = Attributes::default();
         to.text(1, &self.table).text(3, name);
@@ -136,7 +138,8 @@ impl Batch {
         self.messages.is_empty()
     }
 
-    /// The whole, begin and end included. The last but one asks to be acknowledged: not every kernel acknowledges an end.
+    /// The whole, begin and end included. The last but one asks to be acknowledged: not every kernel
+    /// acknowledges an end.
     #[must_use]
     pub fn into_messages(mut self) -> Vec<Message> {
         if let Some(last) = self.messages.last_mut() {

@@ -1,6 +1,7 @@
 //! What a rule is made of: small steps that load into a register, change it, compare it, and decide.
 //!
-//! One register of 16 bytes is enough for all that rules of traffic control ask: each step begins by loading it.
+//! One register of 16 bytes is enough for all that rules of traffic control ask: each step begins by loading
+//! it.
 
 use alloc::string::String;
 use alloc::vec;
@@ -52,7 +53,8 @@ pub enum Ct {
     Average = 16,
 }
 
-/// How what was loaded is compared with a value. Values that are more or less are in the order of the network.
+/// How what was loaded is compared with a value. Values that are more or less are in the order of the
+/// network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Compare {
@@ -135,7 +137,12 @@ impl Expressions {
         &self.0
     }
 
-    fn step(&mut self, name: &str, numbers: &[(u16, u32)], more: impl FnOnce(&mut Attributes)) -> &mut Expressions {
+    fn step(
+        &mut self,
+        name: &str,
+        numbers: &[(u16, u32)],
+        more: impl FnOnce(&mut Attributes),
+    ) -> &mut Expressions {
         let (mut data, mut element) = (Attributes::default(), Attributes::default());
         for (number, word) in numbers {
             data.payload(*number, &be(*word));
@@ -156,7 +163,8 @@ impl Expressions {
         self.step("meta", &[(2, key as u32), (3, REGISTER)], |_| {})
     }
 
-    /// Loads what is known of the connection; of the sum of both directions, or of one of them (false: as it began).
+    /// Loads what is known of the connection; of the sum of both directions, or of one of them (false: as it
+    /// began).
     pub fn load_ct(&mut self, key: Ct, reply: Option<bool>) -> &mut Expressions {
         self.step("ct", &[(1, REGISTER), (2, key as u32)], |data| {
             if let Some(reply) = reply {
@@ -191,7 +199,8 @@ impl Expressions {
         })
     }
 
-    /// Goes on only if the register is (or is not) from one value to another, both in the order of the network.
+    /// Goes on only if the register is (or is not) from one value to another, both in the order of the
+    /// network.
     pub fn range(&mut self, inside: bool, from: &[u8], to: &[u8]) -> &mut Expressions {
         self.step("range", &[(1, REGISTER), (2, u32::from(!inside))], |data| {
             data.marked_nest(3, &value(from)).marked_nest(4, &value(to));
@@ -208,7 +217,11 @@ impl Expressions {
     /// Turns numbers from this machine's order into the network's.
     pub fn in_network_order(&mut self, bytes: u32) -> &mut Expressions {
         const TO_NETWORK: u32 = 1;
-        self.step("byteorder", &[(1, REGISTER), (2, REGISTER), (3, TO_NETWORK), (4, bytes), (5, bytes)], |_| {})
+        self.step(
+            "byteorder",
+            &[(1, REGISTER), (2, REGISTER), (3, TO_NETWORK), (4, bytes), (5, bytes)],
+            |_| {},
+        )
     }
 
     /// Puts bytes into the register.
@@ -270,7 +283,8 @@ impl Expressions {
     /// The same by iptables' target (`CONFIG_NFT_COMPAT`), which kernels without that expression have.
     pub fn queue_target(&mut self, queue: Queue) -> &mut Expressions {
         let flags = u16::from(queue.bypass) | u16::from(queue.by_processor) << 1;
-        let bytes: Vec<u8> = [queue.first, queue.count, flags].iter().flat_map(|half| half.to_ne_bytes()).collect();
+        let bytes: Vec<u8> =
+            [queue.first, queue.count, flags].iter().flat_map(|half| half.to_ne_bytes()).collect();
         self.target("NFQUEUE", 3, &bytes)
     }
 

@@ -1,7 +1,8 @@
 //! nftables over netlink: tables of our own, in one batch that the kernel takes as a whole or not at all.
 //!
-//! [`Batch`] gathers messages, [`Expressions`] are what a rule is made of, and [`ruleset`] makes both of netfilter's rules as the model has them.
-//! Nothing here names a table that is not ours: a batch makes its table anew, so what others set is neither read nor touched.
+//! [`Batch`] gathers messages, [`Expressions`] are what a rule is made of, and [`ruleset`] makes both of
+//! netfilter's rules as the model has them. Nothing here names a table that is not ours: a batch makes its
+//! table anew, so what others set is neither read nor touched.
 
 mod batch;
 mod expression;

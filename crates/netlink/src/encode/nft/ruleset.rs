@@ -33,7 +33,10 @@ pub struct Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Refusal { table, chain, rule, what, remedy } = self;
-        write!(f, "rule {rule} of the chain {chain} in the table {table}: {what} is not set by tidegate; {remedy}")
+        write!(
+            f,
+            "rule {rule} of the chain {chain} in the table {table}: {what} is not set by tidegate; {remedy}"
+        )
     }
 }
 
@@ -52,11 +55,17 @@ pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[RuleTable]) 
     filled(batch, tables)
 }
 
-/// The same, for a table that goes with the socket it is made through: nothing is left of who dies. (Linux 5.12.)
+/// The same, for a table that goes with the socket it is made through: nothing is left of who dies. (Linux
+/// 5.12.)
 ///
 /// # Errors
 /// As for [`ruleset`].
-pub fn ruleset_of_ours(name: &str, comment: &str, replaces: bool, tables: &[RuleTable]) -> Result<Batch, Refusal> {
+pub fn ruleset_of_ours(
+    name: &str,
+    comment: &str,
+    replaces: bool,
+    tables: &[RuleTable],
+) -> Result<Batch, Refusal> {
     let mut batch = Batch::new(name);
     if replaces {
         batch.delete_table();
@@ -69,7 +78,8 @@ fn filled(mut batch: Batch, tables: &[RuleTable]) -> Result<Batch, Refusal> {
     // Chains first: rules may lead to any of them.
     for table in tables {
         for chain in table.chains.iter().filter(|chain| is_wanted(chain)) {
-            // A policy stands for both families, but the table has one: what a chain of one family drops, its last rule does.
+            // A policy stands for both families, but the table has one: what a chain of one family drops, its
+            // last rule does.
             let accepts = chain.accepts || table.family != Family::Inet;
             batch.chain(&chain_name(table, &chain.name), chain.base, accepts);
         }
@@ -148,7 +158,8 @@ fn aside(chain: &str, number: usize) -> String {
     format!("{chain}_{number}")
 }
 
-/// Marks of which some bits stay and others are carried over: nftables of before 6.13 cannot join two numbers, so bits are carried one by one.
+/// Marks of which some bits stay and others are carried over: nftables of before 6.13 cannot join two
+/// numbers, so bits are carried one by one.
 fn mixed(batch: &mut Batch, chain: &str, number: usize, rule: &Rule) {
     let Some(steps) = rule.target.as_ref().and_then(target::carry_bits) else { return };
     let aside = aside(chain, number);
@@ -174,8 +185,15 @@ fn targets(steps: &mut Expressions, table: &RuleTable, rule: &Rule, aside: &str)
     rule.target.iter().try_for_each(|target| target::put(steps, target, true, &to))
 }
 
-/// A rule that holds for either of two ports, as two rules that lead to a chain of its own; the second only where the first did not hold.
-fn either(batch: &mut Batch, table: &RuleTable, chain: &str, number: usize, rule: &Rule) -> Result<(), Unknown> {
+/// A rule that holds for either of two ports, as two rules that lead to a chain of its own; the second only
+/// where the first did not hold.
+fn either(
+    batch: &mut Batch,
+    table: &RuleTable,
+    chain: &str,
+    number: usize,
+    rule: &Rule,
+) -> Result<(), Unknown> {
     let aside = aside(chain, number);
     batch.chain(&aside, None, true);
     mixed(batch, &aside, number, rule);

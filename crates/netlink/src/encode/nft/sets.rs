@@ -80,7 +80,8 @@ pub(super) const DEVICE: u32 = 41;
 pub(super) const INTEGER: u32 = 4;
 
 impl Batch {
-    /// Makes a set without a name for the rule that follows: its name and number for [`super::Expressions::lookup`].
+    /// Makes a set without a name for the rule that follows: its name and number for
+    /// [`super::Expressions::lookup`].
     pub(super) fn set(&mut self, key: u32, members: Vec<Member>) -> (&'static str, u32) {
         let bytes = members.first().map_or(0, |member| member.0.len()) as u32;
         let intervals = members.iter().any(|member| member.0 != member.1);

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Found, read};
 use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
 
-/// How deep parentheses may stand in one another, and how many conditions there may be: what tc writes stays far below.
+/// How deep parentheses may stand in one another, and how many conditions there may be: what tc writes stays
+/// far below.
 const MAX_DEPTH: u32 = 32;
 const MAX_TERMS: usize = 4096;
 

@@ -1,8 +1,9 @@
 //! Which acknowledgements later ones make needless (the CAKE paper, section III.D; tc-cake(8)).
 //!
-//! TCP's acknowledgements are cumulative: on a link that is slow in one direction most of them can be left out. One that waits may go
-//! when a later packet of its connection acknowledges more, as long as nothing else in it is lost: no data, no flags but the two echoes
-//! of ECN and these unchanged, no options but timestamps that are not newer and selective acknowledgements that the later one covers.
+//! TCP's acknowledgements are cumulative: on a link that is slow in one direction most of them can be left
+//! out. One that waits may go when a later packet of its connection acknowledges more, as long as nothing
+//! else in it is lost: no data, no flags but the two echoes of ECN and these unchanged, no options but
+//! timestamps that are not newer and selective acknowledgements that the later one covers.
 
 use super::Cake;
 use crate::context::{Context, Why};
@@ -158,7 +159,8 @@ impl<'a> Segment<'a> {
             (None, Some(_)) => true,
             (None, None) => more,
             (Some(own), Some(theirs)) => {
-                // A range below what is acknowledged tells of a packet that came twice: that must not be lost.
+                // A range below what is acknowledged tells of a packet that came twice: that must not be
+                // lost.
                 let told_twice = own.clone().any(|range| after(self.acknowledges(), range.0));
                 let within = |range: (u32, u32)| {
                     theirs.clone().any(|other| !after(other.0, range.0) && !after(range.1, other.1))

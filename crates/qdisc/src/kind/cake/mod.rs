@@ -1,9 +1,10 @@
 //! cake: common applications kept enhanced (Høiland-Jørgensen, Täht and Morton, LANMAN 2018; tc-cake(8)).
 //!
-//! One discipline for a home's link. A shaper without bursts sends by a clock that counts what each packet costs on the link. Packets
-//! take one of up to eight tins by their DSCP; a tin that keeps to its threshold, a share of the rate, goes before those that do not. Within a
-//! tin flows take turns ([`tin`]), each judged by COBALT ([`crate::algo::cobalt`]). When the memory is full the longest queue of all
-//! pays ([`overflow`]). Acknowledgements that later ones make needless can be left out ([`ack`]).
+//! One discipline for a home's link. A shaper without bursts sends by a clock that counts what each packet
+//! costs on the link. Packets take one of up to eight tins by their DSCP; a tin that keeps to its threshold,
+//! a share of the rate, goes before those that do not. Within a tin flows take turns ([`tin`]), each judged
+//! by COBALT ([`crate::algo::cobalt`]). When the memory is full the longest queue of all pays ([`overflow`]).
+//! Acknowledgements that later ones make needless can be left out ([`ack`]).
 
 mod ack;
 mod cost;
@@ -26,7 +27,8 @@ use tidegate_classify::FilterList;
 use tidegate_packet::{Addrs, FlowKeys, Handle, HashKey, Pkt, Pool, Rate, Span, Time};
 use tidegate_policy::dump::{CakeStats, ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
-    CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, Errno, Kind, QdiscParams, TcError,
+    CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, Errno, Kind, QdiscParams,
+    TcError,
 };
 use tin::{Called, QUEUES, Tin, moved};
 pub use tins::{CakeReason, CakeTin};
@@ -48,8 +50,8 @@ pub(crate) struct Cake {
     tins: Vec<Tin>,
     current: usize,
     pace: Pace,
-    /// When the shaper lets the next packet go. The failsafe runs half as fast, and not for dropped packets: with `ingress` a link whose
-    /// packets are nearly all dropped would come to a stop.
+    /// When the shaper lets the next packet go. The failsafe runs half as fast, and not for dropped packets:
+    /// with `ingress` a link whose packets are nearly all dropped would come to a stop.
     next: u64,
     failsafe: u64,
     overlimits: u32,
@@ -130,7 +132,19 @@ impl Cake {
         macro_rules! take {
             ($($field:ident),*) => { $(if new.$field.is_some() { self.params.$field = new.$field; })* };
         }
-        take!(bandwidth, autorate, tins, flows, nat, wash, ingress, ack_filter, split_gso, memory_limit, fwmark);
+        take!(
+            bandwidth,
+            autorate,
+            tins,
+            flows,
+            nat,
+            wash,
+            ingress,
+            ack_filter,
+            split_gso,
+            memory_limit,
+            fwmark
+        );
         take!(framing, overhead, mpu);
         if let Some(rate) = new.bandwidth {
             self.rate = rate.0;
@@ -252,7 +266,8 @@ impl Cake {
         self.tins[tin].find(mode, Called { hash, hosts: &mut hosts })
     }
 
-    /// Nothing waits, so time that was not used is not saved up, and a packet that came too early for the shaper is waited for.
+    /// Nothing waits, so time that was not used is not saved up, and a packet that came too early for the
+    /// shaper is waited for.
     fn wind(&mut self, cx: &mut Context<'_>, own: QdiscState, tin: usize) {
         let now = cx.now.0;
         if self.tins[tin].backlog() == 0 {
@@ -293,14 +308,16 @@ impl Cake {
         cost
     }
 
-    /// Drops from the longest queues until the memory suffices; tells whether the flow that a packet just came for was among them.
+    /// Drops from the longest queues until the memory suffices; tells whether the flow that a packet just
+    /// came for was among them.
     fn make_room(&mut self, cx: &mut Context<'_>, at: Handle, came_for: (usize, u32)) -> bool {
         let mut own = false;
         while self.memory > self.memory_limit {
             let fresh = !self.overflow.is_kept();
             let (tin, queue) = self.overflow.longest(&self.tins);
             let found = self.tins[tin].flow_of(queue);
-            let Some((flow, pkt)) = found.and_then(|flow| Some((flow, self.tins[tin].pop(cx.pool, flow)?))) else {
+            let Some((flow, pkt)) = found.and_then(|flow| Some((flow, self.tins[tin].pop(cx.pool, flow)?)))
+            else {
                 // The heap is wrong: it is built anew. Then an empty queue on top means that nothing waits.
                 self.overflow.forget();
                 if fresh {
@@ -339,7 +356,8 @@ impl Cake {
         if interval <= seen.interval {
             return;
         }
-        let rate = seen.window_bytes.wrapping_mul(1_000_000_000).checked_div(now.0 - seen.window_began).unwrap_or(0);
+        let rate =
+            seen.window_bytes.wrapping_mul(1_000_000_000).checked_div(now.0 - seen.window_began).unwrap_or(0);
         seen.peak = moved(seen.peak, rate, if rate > seen.peak { 2 } else { 8 });
         (seen.window_bytes, seen.window_began) = (0, now.0);
         if now > Time(seen.followed) + FOLLOWS_EVERY {
@@ -348,8 +366,8 @@ impl Cake {
         }
     }
 
-    /// The tin that sends next. Shaped: the highest whose time has come, else the one whose time comes first. Not shaped: by turns.
-    /// `None`: no flow takes part in any round.
+    /// The tin that sends next. Shaped: the highest whose time has come, else the one whose time comes first.
+    /// Not shaped: by turns. `None`: no flow takes part in any round.
     fn choose_next(&mut self, now: u64) -> Option<usize> {
         if !self.pace.is_some() {
             return self.next_in_turn();
@@ -387,7 +405,8 @@ impl Cake {
         }
     }
 
-    /// Serves a tin: the next packet of the flow whose turn it is. `None`: a flow was found empty, and everything is to be looked at anew.
+    /// Serves a tin: the next packet of the flow whose turn it is. `None`: a flow was found empty, and
+    /// everything is to be looked at anew.
     fn serve(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, fresh: &mut bool) -> Option<Pkt> {
         let mode = self.mode();
         loop {
@@ -443,7 +462,8 @@ impl Cake {
         self.tins[at].flow(flow).state.judge(&law, now, waited, bulk, &mut Here(cx, pkt))
     }
 
-    /// Loses a packet that its flow's law dropped; tells whether the flow was charged for it, so that its turn may be over.
+    /// Loses a packet that its flow's law dropped; tells whether the flow was charged for it, so that its
+    /// turn may be over.
     fn lose(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, flow: u32, pkt: Pkt) -> bool {
         let charged = self.charges_drops();
         if charged {
@@ -466,7 +486,8 @@ impl Cake {
         pkt
     }
 
-    /// A packet leaves, and `waiting` more wait: the watchdog is armed for the next, or for the flows that decay.
+    /// A packet leaves, and `waiting` more wait: the watchdog is armed for the next, or for the flows that
+    /// decay.
     fn arm(&mut self, cx: &mut Context<'_>, own: QdiscState, waiting: u32) {
         if waiting > 0 {
             if self.next > cx.now.0 {
@@ -503,13 +524,23 @@ fn host_hashes(pool: &mut Pool, pkt: &Pkt, nat: bool) -> (u32, u32) {
     let hash = |addrs: Addrs| FlowKeys { addrs, ..alone }.hash(HashKey::default());
     match keys.addrs {
         Addrs::None => (0, 0),
-        Addrs::V4(source, destination) => (hash(Addrs::V4(source, [0; 4])), hash(Addrs::V4([0; 4], destination))),
-        Addrs::V6(source, destination) => (hash(Addrs::V6(source, [0; 16])), hash(Addrs::V6([0; 16], destination))),
+        Addrs::V4(source, destination) => {
+            (hash(Addrs::V4(source, [0; 4])), hash(Addrs::V4([0; 4], destination)))
+        }
+        Addrs::V6(source, destination) => {
+            (hash(Addrs::V6(source, [0; 16])), hash(Addrs::V6([0; 16], destination)))
+        }
     }
 }
 
 impl Discipline for Cake {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let named = match self.named(cx, own, filters, &pkt) {
             Ok(named) => named,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -564,7 +595,12 @@ impl Discipline for Cake {
         }
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Cake(params)) => self.set(params),
             None => {}
@@ -604,7 +640,9 @@ impl Discipline for Cake {
             network_sizes: self.framing.network,
             adjusted_sizes: self.framing.adjusted,
             header_offset: self.framing.header_offset(),
-            tins: (0..division.count()).map(|place| self.tins[tins::at_place(division, place)].stats()).collect(),
+            tins: (0..division.count())
+                .map(|place| self.tins[tins::at_place(division, place)].stats())
+                .collect(),
         }))
     }
 

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 const KEPT_FOR: u32 = 65535;
 const PLACES: usize = MOST * QUEUES;
 
-/// The heap over all queues. Equal ones stand as they came to stand, so the order in which it is mended matters.
+/// The heap over all queues. Equal ones stand as they came to stand, so the order in which it is mended
+/// matters.
 #[derive(Default)]
 pub(super) struct Overflow {
     /// Packets that may be sent until it is built anew; 0: it is not kept.
@@ -83,8 +84,9 @@ impl Overflow {
         }
     }
 
-    /// Lets the queue at a place sink below longer ones. Linux goes on comparing with the one that rose, so it sinks by one step where the
-    /// heap below is in order: the heap is not quite one, and which queue pays depends on it.
+    /// Lets the queue at a place sink below longer ones. Linux goes on comparing with the one that rose, so
+    /// it sinks by one step where the heap below is in order: the heap is not quite one, and which queue pays
+    /// depends on it.
     fn sift_down(&mut self, tins: &[Tin], mut at: usize) {
         let mut most = self.bytes(tins, at);
         loop {

@@ -1,8 +1,10 @@
-//! A tin: its queues, found by an eight-way set-associative hash, and the rounds in which their flows take turns (DRR++).
+//! A tin: its queues, found by an eight-way set-associative hash, and the rounds in which their flows take
+//! turns (DRR++).
 //!
-//! A flow that gets its first packet is sparse and goes before the others until it has sent a quantum; then it is bulk and waits for its
-//! turn. A flow whose queue runs empty decays: it keeps its place until its law is at rest, and is found there by its next packet. Hosts
-//! have a table of their own: the more bulk flows one has, the less each of them may send in a turn.
+//! A flow that gets its first packet is sparse and goes before the others until it has sent a quantum; then
+//! it is bulk and waits for its turn. A flow whose queue runs empty decays: it keeps its place until its law
+//! is at rest, and is found there by its next packet. Hosts have a table of their own: the more bulk flows
+//! one has, the less each of them may send in a turn.
 
 use super::tins::Terms;
 use crate::algo::cobalt::State;
@@ -95,7 +97,8 @@ pub(super) struct Counts {
     pub(super) base: u64,
 }
 
-/// The rounds a flow can be in. One that decays waits among the bulk flows while it has sent more than it may.
+/// The rounds a flow can be in. One that decays waits among the bulk flows while it has sent more than it
+/// may.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Round {
     #[default]
@@ -131,7 +134,8 @@ pub(super) struct Tin {
     hosts: Vec<Host>,
 }
 
-/// How a packet's flow is called: the hash that reserves a queue, and the hosts behind it, asked for only when a flow begins.
+/// How a packet's flow is called: the hash that reserves a queue, and the hosts behind it, asked for only
+/// when a flow begins.
 pub(super) struct Called<'a> {
     pub(super) hash: u32,
     pub(super) hosts: &'a mut dyn FnMut() -> (u32, u32),
@@ -206,7 +210,8 @@ impl Tin {
         u32::from(self.places[queue]) - 1
     }
 
-    /// Finds the places of a flow's ends in the table of hosts; `bulk`: it is one of their bulk flows already.
+    /// Finds the places of a flow's ends in the table of hosts; `bulk`: it is one of their bulk flows
+    /// already.
     fn settle_hosts(&mut self, mode: CakeFlows, at: u32, source: u32, destination: u32, bulk: bool) {
         if self.hosts.is_empty() {
             self.hosts = vec![Host::default(); QUEUES];
@@ -307,7 +312,8 @@ impl Tin {
         self.sparse + self.bulk > 0
     }
 
-    /// A flow has sent what it may: it gets more, and goes to the end of the round of bulk flows. An empty one is still counted as sparse.
+    /// A flow has sent what it may: it gets more, and goes to the end of the round of bulk flows. An empty
+    /// one is still counted as sparse.
     pub(super) fn put_off(&mut self, mode: CakeFlows, at: u32, draws: &mut dyn Draws) {
         let flow = &mut self.flows[at as usize];
         if flow.standing == Standing::Sparse && flow.queue.is_empty() {
@@ -427,7 +433,8 @@ impl Tin {
         (0..QUEUES).filter_map(|queue| self.flow_of(queue)).collect()
     }
 
-    /// A packet was sent that waited for so many nanoseconds: the means move, each quickly in its own direction only.
+    /// A packet was sent that waited for so many nanoseconds: the means move, each quickly in its own
+    /// direction only.
     #[inline]
     pub(super) fn learn_delay(&mut self, delay: u64) {
         let counts = &mut self.counts;
@@ -464,7 +471,10 @@ impl Tin {
     }
 
     /// The flows that take part in the rounds, with the queues they have.
-    pub(super) fn dump_flows(&self, now: Time) -> impl Iterator<Item = (usize, QueueStats, CakeFlowStats)> + '_ {
+    pub(super) fn dump_flows(
+        &self,
+        now: Time,
+    ) -> impl Iterator<Item = (usize, QueueStats, CakeFlowStats)> + '_ {
         self.in_order().into_iter().filter_map(move |at| {
             let flow = &self.flows[at as usize];
             let stats = QueueStats {

@@ -1,7 +1,7 @@
 //! Which tin a packet takes, and what each tin may send.
 //!
-//! Inside, best effort comes first and the others after it in the order in which they go before one another; listings, marks and
-//! priorities count from bulk upwards.
+//! Inside, best effort comes first and the others after it in the order in which they go before one another;
+//! listings, marks and priorities count from bulk upwards.
 
 use crate::algo::cobalt;
 use tidegate_packet::header::ethertype;
@@ -31,8 +31,10 @@ const fn map(lists: &[(u8, &[u8])], others: u8) -> [u8; 64] {
 }
 
 static THREE: [u8; 64] = map(&[(1, &[1, 8]), (2, &[4, 44, 46, 48, 56])], 0);
-static FOUR: [u8; 64] =
-    map(&[(1, &[1, 8]), (2, &[4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38]), (3, &[32, 40, 44, 46, 48, 56])], 0);
+static FOUR: [u8; 64] = map(
+    &[(1, &[1, 8]), (2, &[4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38]), (3, &[32, 40, 44, 46, 48, 56])],
+    0,
+);
 static EIGHT: [u8; 64] = map(
     &[
         (0, &[1]),
@@ -91,12 +93,19 @@ pub enum CakeReason {
 }
 
 /// The tin that the firewall mark or the priority names, else that of the DSCP; and why.
-pub(super) fn choose(tins: CakeTins, fwmark: u32, qdisc: Handle, meta: &Meta, dscp: u8) -> (usize, CakeReason) {
+pub(super) fn choose(
+    tins: CakeTins,
+    fwmark: u32,
+    qdisc: Handle,
+    meta: &Meta,
+    dscp: u8,
+) -> (usize, CakeReason) {
     if tins == CakeTins::BestEffort {
         return (0, CakeReason::Only);
     }
-    let by_number =
-        |number: u32| (1..=tins.count() as u32).contains(&number).then(|| at_place(tins, number as usize - 1));
+    let by_number = |number: u32| {
+        (1..=tins.count() as u32).contains(&number).then(|| at_place(tins, number as usize - 1))
+    };
     let mark = (meta.mark.0 & fwmark).checked_shr(fwmark.trailing_zeros()).unwrap_or(0);
     let priority = meta.priority_class();
     let by_mark = by_number(mark).map(|tin| (tin, CakeReason::Mark));
@@ -120,8 +129,8 @@ pub struct CakeTin {
 }
 
 impl CakeTin {
-    /// Where a cake with these parameters in force, of this handle, on a device with frames of up to `frame` bytes,
-    /// puts a packet.
+    /// Where a cake with these parameters in force, of this handle, on a device with frames of up to `frame`
+    /// bytes, puts a packet.
     pub fn of(params: &CakeParams, qdisc: Handle, frame: u32, meta: &Meta) -> CakeTin {
         let tins = params.tins.unwrap_or_default();
         let (tin, because) = choose(tins, params.fwmark.unwrap_or(0), qdisc, meta, dscp(meta));
@@ -169,7 +178,8 @@ impl Pace {
         if rate == 0 {
             return Pace::default();
         }
-        let mut pace = Pace { mult: (1_000_000_000 << Pace::BITS) / rate.max(Pace::SLOWEST), shift: Pace::BITS };
+        let mut pace =
+            Pace { mult: (1_000_000_000 << Pace::BITS) / rate.max(Pace::SLOWEST), shift: Pace::BITS };
         while pace.mult >> Pace::BITS != 0 {
             pace.mult >>= 1;
             pace.shift -= 1;
@@ -204,8 +214,8 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// At `rate` bytes per second on a link with frames of up to `frame` bytes; times in microseconds. A slow link gets more time: at
-    /// least one and a half frames must be able to wait.
+    /// At `rate` bytes per second on a link with frames of up to `frame` bytes; times in microseconds. A slow
+    /// link gets more time: at least one and a half frames must be able to wait.
     pub(super) fn new(rate: u64, frame: u32, target_us: u32, rtt_us: u32) -> Terms {
         let (target, rtt) = (u64::from(target_us) * 1000, u64::from(rtt_us) * 1000);
         let pace = Pace::new(rate);

@@ -1,9 +1,10 @@
 //! hfsc: hierarchical fair service curves (Stoica, Zhang and Ng, SIGCOMM 1997).
 //!
-//! Classes form a tree. A curve says how many bytes a class gets in how much time, at first and later on: its *real-time* curve what a
-//! leaf is sure of whatever others want, so delay and rate can be set apart; its *link-sharing* curve its part of what is left among
-//! its siblings; its *upper limit* how much of that it takes at most. Filters on inner classes lead further down. What nothing
-//! classifies goes to the default class, and is dropped if there is none.
+//! Classes form a tree. A curve says how many bytes a class gets in how much time, at first and later on: its
+//! *real-time* curve what a leaf is sure of whatever others want, so delay and rate can be set apart; its
+//! *link-sharing* curve its part of what is left among its siblings; its *upper limit* how much of that it
+//! takes at most. Filters on inner classes lead further down. What nothing classifies goes to the default
+//! class, and is dropped if there is none.
 //!
 //! This file has the classes and their configuration, [`tree`] who is served.
 
@@ -74,7 +75,8 @@ struct Class {
     filters: FilterList,
     curves: Curves,
     state: State,
-    /// Its qdisc; only an empty slot has none. That of an inner class is empty, and waits for the class to be a leaf again.
+    /// Its qdisc; only an empty slot has none. That of an inner class is empty, and waits for the class to be
+    /// a leaf again.
     child: Option<Node>,
 }
 
@@ -101,19 +103,30 @@ impl Class {
 }
 
 impl Hfsc {
-    pub(crate) fn new(cx: &mut Context<'_>, handle: Handle, params: Option<&HfscParams>) -> Result<Hfsc, TcError> {
+    pub(crate) fn new(
+        cx: &mut Context<'_>,
+        handle: Handle,
+        params: Option<&HfscParams>,
+    ) -> Result<Hfsc, TcError> {
         let default = params.ok_or(TcError::bare(Errno::Inval))?.default;
         let mut hash = ClassHash::default();
         hash.insert(handle, ROOT);
         hash.grow();
-        Ok(Hfsc { default, hash, tree: Tree::new(Class::new(cx, handle, None)), class_lists: false, overlimits: 0 })
+        Ok(Hfsc {
+            default,
+            hash,
+            tree: Tree::new(Class::new(cx, handle, None)),
+            class_lists: false,
+            overlimits: 0,
+        })
     }
 
     fn find(&self, id: Handle) -> Option<u32> {
         self.hash.get(id)
     }
 
-    /// A packet's leaf by its priority, else by filters from the root down, else the default; `None` when nobody takes it.
+    /// A packet's leaf by its priority, else by filters from the root down, else the default; `None` when
+    /// nobody takes it.
     fn choose(
         &mut self,
         cx: &mut Context<'_>,
@@ -278,7 +291,13 @@ impl Hfsc {
 }
 
 impl Discipline for Hfsc {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let at = match self.choose(cx, own, filters, &pkt) {
             Ok(Some(at)) => at,
             Ok(None) => {
@@ -351,7 +370,12 @@ impl Discipline for Hfsc {
         result
     }
 
-    fn change(&mut self, _cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Hfsc(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.default = params.default;
         Ok(())
@@ -471,7 +495,8 @@ impl InnerClasses for Hfsc {
     fn may_hold(&self, holder: Handle, class: Handle) -> bool {
         // The qdisc's own list may hold any class, an inner class's only those below its level.
         let level = |id: Handle| self.find(id).map(|at| self.tree.class(at).level);
-        level(class).is_some_and(|below| holder.minor() == 0 || level(holder).is_some_and(|above| above > below))
+        level(class)
+            .is_some_and(|below| holder.minor() == 0 || level(holder).is_some_and(|above| above > below))
     }
 
     fn each_class_action(&self, show: &mut dyn FnMut(&[u32])) {
@@ -509,7 +534,12 @@ impl Rehash for Hfsc {
     }
 
     fn rehash_due_after(&self, due: Timer) -> Timer {
-        self.tree.classes.iter().map(|class| class.filters.perturb_due_after(due)).min().unwrap_or(Timer::NEVER)
+        self.tree
+            .classes
+            .iter()
+            .map(|class| class.filters.perturb_due_after(due))
+            .min()
+            .unwrap_or(Timer::NEVER)
     }
 
     fn rehash(&mut self, cx: &mut Context<'_>, _own: QdiscState, due: Timer, _filtered: bool) {

@@ -1,9 +1,10 @@
 //! Who is served: by the real-time curves what is due, by the link-sharing curves what is left.
 //!
-//! A leaf with a real-time curve is *eligible* from when it must be served so that no deadline is missed later; of the eligible ones
-//! the earliest deadline goes first. When none is eligible the walk goes from the root down, at each class to the child with the least
-//! virtual time that *fits*, that is, whose upper limits (its own, and one below it) let it send now. What real time gave counts in
-//! link sharing too. Times are ticks of 64 ns; 0 as a fit means that nothing holds the class back.
+//! A leaf with a real-time curve is *eligible* from when it must be served so that no deadline is missed
+//! later; of the eligible ones the earliest deadline goes first. When none is eligible the walk goes from the
+//! root down, at each class to the child with the least virtual time that *fits*, that is, whose upper limits
+//! (its own, and one below it) let it send now. What real time gave counts in link sharing too. Times are
+//! ticks of 64 ns; 0 as a fit means that nothing holds the class back.
 
 use super::{Class, Curves};
 use crate::algo::{Curve, Ordered, Orders};
@@ -33,7 +34,8 @@ pub(super) struct State {
     /// When it fits its own upper limit, and that or a later one below it.
     own_fit: u64,
     fit: u64,
-    /// Of its active children: the virtual time that was served last, and the latest at which one fell silent.
+    /// Of its active children: the virtual time that was served last, and the latest at which one fell
+    /// silent.
     kids_vt: u64,
     kids_left: u64,
     /// Times it became active, and its parent's count when it did last.
@@ -46,7 +48,8 @@ pub(super) struct State {
 }
 
 pub(super) struct Tree {
-    /// By slot, the root first. A deleted class keeps its slot, marked by an id of none, until another takes it.
+    /// By slot, the root first. A deleted class keeps its slot, marked by an id of none, until another takes
+    /// it.
     pub(super) classes: Vec<Class>,
     free: Vec<u32>,
     /// Places among siblings.
@@ -111,7 +114,8 @@ impl Tree {
         core::mem::swap(&mut gone, self.class_mut(at));
         self.free.push(at);
         while let Some(parent) = above {
-            let levels = self.classes.iter().filter(|class| class.parent == Some(parent)).map(|class| class.level + 1);
+            let levels =
+                self.classes.iter().filter(|class| class.parent == Some(parent)).map(|class| class.level + 1);
             let level = levels.max().unwrap_or(0);
             let class = self.class_mut(parent);
             if class.level == level {
@@ -188,7 +192,8 @@ impl Tree {
         self.hear(at, true);
     }
 
-    /// A leaf is told that it has nothing to send. If it has all the same, it stays among its siblings, but no longer waits for its time.
+    /// A leaf is told that it has nothing to send. If it has all the same, it stays among its siblings, but
+    /// no longer waits for its time.
     pub(super) fn hear(&mut self, at: u32, is_so: bool) {
         if self.class(at).state.active > 0 {
             self.account(at, 0, is_so);
@@ -200,7 +205,8 @@ impl Tree {
         let Class { curves, state, .. } = self.class_mut(at);
         let Some(rt) = &curves.rt else { return };
         state.deadline.at_most(rt, now, state.rtwork);
-        // With a convex curve it would be too late to wait for the deadline: all later ones must be met as well.
+        // With a convex curve it would be too late to wait for the deadline: all later ones must be met as
+        // well.
         state.eligible = if rt.is_convex() { state.deadline.straight() } else { state.deadline };
         self.next_real_time(at, len);
     }
@@ -240,7 +246,8 @@ impl Tree {
         }
     }
 
-    /// A class comes to its siblings: in the middle of those that are served, so that it neither gains nor loses by having been away.
+    /// A class comes to its siblings: in the middle of those that are served, so that it neither gains nor
+    /// loses by having been away.
     fn enter(&mut self, at: u32, parent: u32, now: u64) {
         let kids = self.class(parent).state.kids;
         let latest = self.turns.last(kids).map(|last| self.class(last).state.vt);
@@ -284,7 +291,8 @@ impl Tree {
         }
     }
 
-    /// A leaf sent `len` bytes: counts them all the way up, and moves the virtual times on. `last`: nothing waits in it any more.
+    /// A leaf sent `len` bytes: counts them all the way up, and moves the virtual times on. `last`: nothing
+    /// waits in it any more.
     pub(super) fn account(&mut self, leaf: u32, len: u32, last: bool) {
         let mut leaving = last && self.class(leaf).curves.ls.is_some();
         let mut at = leaf;
@@ -328,13 +336,19 @@ impl Tree {
     /// Who is served at `now`, and whether by real time.
     pub(super) fn choose(&mut self, now: u64) -> Option<(u32, bool)> {
         if let Some(at) = self.waits.least_up_to(self.waiting, now) {
-            debug_assert!(self.class(at).state.eligible_at <= now, "real time serves those whose time has come");
+            debug_assert!(
+                self.class(at).state.eligible_at <= now,
+                "real time serves those whose time has come"
+            );
             return Some((at, true));
         }
         let mut at = ROOT;
         while self.class(at).level > 0 {
             let next = self.turns.first_within(self.class(at).state.kids, now)?;
-            debug_assert!(self.class(next).state.fit <= now, "link sharing serves those whose limits allow it");
+            debug_assert!(
+                self.class(next).state.fit <= now,
+                "link sharing serves those whose limits allow it"
+            );
             debug_assert!(self.class(next).level < self.class(at).level, "levels fall on the way down");
             debug_assert!(self.class(next).state.active > 0, "only the active take turns");
             let vt = self.class(next).state.vt;

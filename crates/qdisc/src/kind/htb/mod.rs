@@ -1,9 +1,10 @@
 //! htb: a hierarchical token bucket (Devera 2002).
 //!
-//! Classes form a tree. Each has two buckets of tokens, kept as time: one for its `rate`, one for its `ceil`. A class that can pay from
-//! the first may send; one that can pay only from the second may borrow from its parent; otherwise it waits. Leaves that may send are
-//! served by priority, and in turns of a quantum among equals; what a leaf sends is charged to it and all its ancestors. Packets that
-//! no class claims pass by directly, unshaped.
+//! Classes form a tree. Each has two buckets of tokens, kept as time: one for its `rate`, one for its `ceil`.
+//! A class that can pay from the first may send; one that can pay only from the second may borrow from its
+//! parent; otherwise it waits. Leaves that may send are served by priority, and in turns of a quantum among
+//! equals; what a leaf sends is charged to it and all its ancestors. Packets that no class claims pass by
+//! directly, unshaped.
 //!
 //! This file has the classes and their configuration, [`tree`] who may send and who does.
 
@@ -88,7 +89,8 @@ struct Class {
     activity: u8,
     deficit: [i32; LEVELS],
 
-    /// Of the priorities of its activity, those at which it stands in its parent's feed, and in its level's row.
+    /// Of the priorities of its activity, those at which it stands in its parent's feed, and in its level's
+    /// row.
     in_feed: u8,
     in_row: u8,
     /// ParentQdisc among all classes, and among its siblings, by id.
@@ -169,8 +171,15 @@ impl Htb {
         (self.tree.classes[at as usize].level == 0).then_some(at)
     }
 
-    /// A packet's class by its priority, else by filters from the root (or the inner class its priority names) down, else the default.
-    fn choose(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: &Pkt) -> Choice {
+    /// A packet's class by its priority, else by filters from the root (or the inner class its priority
+    /// names) down, else the default.
+    fn choose(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: &Pkt,
+    ) -> Choice {
         let priority = cx.pool.meta(pkt).priority_class();
         if priority == own.handle {
             return Choice::Direct;
@@ -187,9 +196,13 @@ impl Htb {
                 return Choice::Nowhere;
             }
             let answer = match inner {
-                Some(at) => {
-                    classify_at_class(filters, &mut self.tree.classes[at as usize].filters, cx, own.handle, pkt)
-                }
+                Some(at) => classify_at_class(
+                    filters,
+                    &mut self.tree.classes[at as usize].filters,
+                    cx,
+                    own.handle,
+                    pkt,
+                ),
                 None => classify(filters, cx, own.handle, pkt),
             };
             let class = match answer {
@@ -233,7 +246,8 @@ impl Htb {
             1000..=200_000 => (quantum, None),
             _ => (200_000, Some("big")),
         };
-        let warning = what.map(|what| format!("sch_htb: quantum of class {:X} is {what}. Consider r2q change.", id.0));
+        let warning =
+            what.map(|what| format!("sch_htb: quantum of class {:X} is {what}. Consider r2q change.", id.0));
         (clamped as i32, warning)
     }
 
@@ -314,7 +328,8 @@ impl Htb {
     fn remove(&mut self, cx: &mut Context<'_>, filters: &mut FilterList, at: u32) -> Result<(), TcError> {
         const IN_USE: TcError = TcError::bare(Errno::Busy);
         let id = self.tree.classes[at as usize].id;
-        let bound = filters.binds(id) || self.hash.iter().any(|(_, c)| self.tree.classes[c as usize].filters.binds(id));
+        let bound = filters.binds(id)
+            || self.hash.iter().any(|(_, c)| self.tree.classes[c as usize].filters.binds(id));
         if self.tree.classes[at as usize].children > 0 || bound {
             return Err(IN_USE);
         }
@@ -330,7 +345,13 @@ impl Htb {
 
 impl Discipline for Htb {
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let chosen = match self.obvious_leaf(cx.pool, own.handle, filters, &pkt) {
             Some(leaf) => Choice::Leaf(leaf),
             None => self.choose(cx, own, filters, &pkt),
@@ -358,7 +379,9 @@ impl Discipline for Htb {
         match result {
             Enqueue::Queued if class.activity != 0 => {}
             Enqueue::Queued => self.tree.activate(at),
-            Enqueue::Congested | Enqueue::Dropped | Enqueue::Lost => class.drops = class.drops.wrapping_add(1),
+            Enqueue::Congested | Enqueue::Dropped | Enqueue::Lost => {
+                class.drops = class.drops.wrapping_add(1)
+            }
             Enqueue::Taken | Enqueue::Parked => {}
         }
         if emptied {
@@ -549,7 +572,12 @@ impl Rehash for Htb {
     }
 
     fn rehash_due_after(&self, due: Timer) -> Timer {
-        self.tree.classes.iter().map(|class| class.filters.perturb_due_after(due)).min().unwrap_or(Timer::NEVER)
+        self.tree
+            .classes
+            .iter()
+            .map(|class| class.filters.perturb_due_after(due))
+            .min()
+            .unwrap_or(Timer::NEVER)
     }
 
     fn rehash(&mut self, cx: &mut Context<'_>, _own: QdiscState, due: Timer, _filtered: bool) {
@@ -581,7 +609,13 @@ impl Batch for Htb {
         class.child.there()
     }
 
-    fn dequeue_run(&mut self, cx: &mut Context<'_>, _own: QdiscState, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+    fn dequeue_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        budget: &mut Budget,
+        out: &mut Vec<Pkt>,
+    ) -> bool {
         self.direct.is_empty() && self.tree.dequeue_run(cx, budget, out)
     }
 }

@@ -1,8 +1,9 @@
 //! Who may send, and who does: modes, feeds and rows, turns, charging.
 //!
-//! A leaf with packets is *active* at its priority. An active class that may send stands in the *row* of its level and priority; one
-//! that may only borrow stands in its parent's *feed* of that priority, and so makes the parent active there. Serving walks from the
-//! lowest level and best priority of any row down through feeds to a leaf; each row and feed remembers whose turn it is.
+//! A leaf with packets is *active* at its priority. An active class that may send stands in the *row* of its
+//! level and priority; one that may only borrow stands in its parent's *feed* of that priority, and so makes
+//! the parent active there. Serving walks from the lowest level and best priority of any row down through
+//! feeds to a leaf; each row and feed remembers whose turn it is.
 
 use super::{Class, LEVELS, MAX_DEBT, Mode, PRIOS};
 use crate::algo::{BitTree, Price, WaitHeap};
@@ -148,7 +149,8 @@ impl Tree {
         debug_assert!(level > 0, "a class with children stands above leaves");
     }
 
-    /// Deletes a leaf or a childless class; the last child's parent becomes a leaf again, with full buckets and an empty queue.
+    /// Deletes a leaf or a childless class; the last child's parent becomes a leaf again, with full buckets
+    /// and an empty queue.
     pub(super) fn remove(&mut self, cx: &mut Context<'_>, at: u32) {
         debug_assert_eq!(self.class(at).children, 0, "only classes without children are deleted");
         self.settle_ranks();
@@ -212,7 +214,8 @@ impl Tree {
         }
     }
 
-    /// Gives every class its place by id, and puts feeds and rows together again from what each class knows of itself.
+    /// Gives every class its place by id, and puts feeds and rows together again from what each class knows
+    /// of itself.
     #[inline]
     fn rank(&mut self) {
         if !self.ranked {
@@ -325,7 +328,8 @@ impl Tree {
         }
     }
 
-    /// The leaf whose turn it is in a row. A feed whose end was reached begins again, and the one above passes its turn.
+    /// The leaf whose turn it is in a row. A feed whose end was reached begins again, and the one above
+    /// passes its turn.
     #[inline]
     fn leaf(&mut self, level: usize, prio: usize) -> Option<u32> {
         if self.row_mask[level] & 1 << prio == 0 {
@@ -392,8 +396,9 @@ impl Tree {
         }
     }
 
-    /// An inner class is told that it has nothing to send any more, though classes below it may have: it leaves its place, and is back in it
-    /// only when one of those becomes active anew at a priority that none below it has.
+    /// An inner class is told that it has nothing to send any more, though classes below it may have: it
+    /// leaves its place, and is back in it only when one of those becomes active anew at a priority that none
+    /// below it has.
     pub(super) fn silence(&mut self, at: u32) {
         if self.class(at).activity != 0 && self.class(at).inner.is_some() {
             self.rank();
@@ -402,7 +407,8 @@ impl Tree {
         }
     }
 
-    /// Puts an active class where its mode says: upwards through feeds, as far as ancestors become active by it, into a row.
+    /// Puts an active class where its mode says: upwards through feeds, as far as ancestors become active by
+    /// it, into a row.
     fn enter(&mut self, mut at: u32) {
         let mut mask = self.class(at).activity;
         while mask != 0 && self.class(at).mode == Mode::Borrow {
@@ -471,30 +477,40 @@ impl Tree {
         }
     }
 
-    /// What holds of a class between two operations: it stands in its level's row only while it may send, in its parent's
-    /// feed only while it may borrow, and in neither without activity.
+    /// What holds of a class between two operations: it stands in its level's row only while it may send, in
+    /// its parent's feed only while it may borrow, and in neither without activity.
     #[inline]
     fn check_place(&self, at: u32) {
         let class = self.class(at);
         debug_assert!(class.in_row == 0 || class.mode == Mode::Send, "a class in a row may send");
         debug_assert!(class.in_feed == 0 || class.mode == Mode::Borrow, "a class in a feed may borrow");
         debug_assert!(class.in_feed == 0 || class.parent().is_some(), "a class in a feed has a parent");
-        debug_assert_eq!((class.in_row | class.in_feed) & !class.activity, 0, "only active classes take turns");
+        debug_assert_eq!(
+            (class.in_row | class.in_feed) & !class.activity,
+            0,
+            "only active classes take turns"
+        );
     }
 
     /// What holds between two operations: a level's mask has the priorities whose rows have members.
     #[inline]
     fn check_row(&self, level: usize) {
         if cfg!(debug_assertions) {
-            let busy =
-                self.rows[level].iter().rev().fold(0u8, |bits, row| bits << 1 | u8::from(!row.members.is_empty()));
-            debug_assert_eq!(self.row_mask[level], busy, "a priority is in the mask while its row has members");
+            let busy = self.rows[level]
+                .iter()
+                .rev()
+                .fold(0u8, |bits, row| bits << 1 | u8::from(!row.members.is_empty()));
+            debug_assert_eq!(
+                self.row_mask[level], busy,
+                "a priority is in the mask while its row has members"
+            );
         }
     }
 
     // --- modes
 
-    /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; tells how long until it can be better.
+    /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; tells how long until it can be
+    /// better.
     fn update_mode(&mut self, at: u32, elapsed: i64) -> i64 {
         let class = self.class(at);
         let (mode, wait) = class.affordable(elapsed, self.hysteresis);
@@ -558,7 +574,8 @@ impl Tree {
             }
             next_event = next_event.min(self.near_event[level]);
             self.check_row(level);
-            // Priorities that become busy meanwhile wait for the next round, those that fall idle are passed over.
+            // Priorities that become busy meanwhile wait for the next round, those that fall idle are passed
+            // over.
             let mut prios = self.row_mask[level];
             while prios != 0 {
                 if let Some(pkt) = self.serve(cx, level, prios.trailing_zeros() as usize) {
@@ -570,9 +587,14 @@ impl Tree {
         Err(next_event)
     }
 
-    /// Packets in a row from the leaf whose turn it is, within its turn, while neither it nor an ancestor changes its mode: then all
-    /// that happens between them is counting, and can be done at once.
-    pub(super) fn dequeue_run(&mut self, cx: &mut Context<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+    /// Packets in a row from the leaf whose turn it is, within its turn, while neither it nor an ancestor
+    /// changes its mode: then all that happens between them is counting, and can be done at once.
+    pub(super) fn dequeue_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        budget: &mut Budget,
+        out: &mut Vec<Pkt>,
+    ) -> bool {
         if !self.ranked || cx.now >= self.near_event[0] || self.row_mask[0] == 0 {
             return false;
         }
@@ -612,7 +634,8 @@ impl Tree {
         true
     }
 
-    /// Can a leaf and all its ancestors pay for so many bytes, in packets of any number, without changing their modes?
+    /// Can a leaf and all its ancestors pay for so many bytes, in packets of any number, without changing
+    /// their modes?
     fn can_pay(&self, now: Time, leaf: u32, bytes: u32) -> bool {
         let mut next = Some(leaf);
         while let Some(at) = next {
@@ -657,8 +680,9 @@ impl Tree {
         }
     }
 
-    /// The turn among leaves that send on their own was just passed on: loads what the ones after it need, the nearer the more, so
-    /// that each line has been on its way for a turn when it is needed. `len` is that of the packets sent lately.
+    /// The turn among leaves that send on their own was just passed on: loads what the ones after it need,
+    /// the nearer the more, so that each line has been on its way for a turn when it is needed. `len` is that
+    /// of the packets sent lately.
     fn touch_ahead(&self, pool: &mut Pool, prio: usize, len: u32) {
         let feed = &self.rows[0][prio];
         let Turn::Of(at) = feed.turn else { return };
@@ -839,7 +863,8 @@ impl Class {
         }
     }
 
-    /// How few ceiling tokens it may have before it must wait, and how few tokens to send on its own, where modes change late.
+    /// How few ceiling tokens it may have before it must wait, and how few tokens to send on its own, where
+    /// modes change late.
     #[cold]
     fn late_thresholds(&self) -> (i64, i64) {
         let floor = if self.mode == Mode::Wait { 0 } else { -self.cbuffer };

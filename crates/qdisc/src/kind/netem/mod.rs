@@ -1,11 +1,13 @@
-//! netem: the delays and faults of a network (Hemminger 2005; loss by chains: Salsano, Ludovici and others 2009).
+//! netem: the delays and faults of a network (Hemminger 2005; loss by chains: Salsano, Ludovici and others
+//! 2009).
 //!
-//! A packet may get a second copy, be lost, get a wrong bit; then it is given a time at which it may leave, and waits in the order of
-//! these times. With a rate it may leave only when those before it have been sent. A packet that is reordered leaves at once. Below may
-//! hang a qdisc, that gets packets when their time has come.
+//! A packet may get a second copy, be lost, get a wrong bit; then it is given a time at which it may leave,
+//! and waits in the order of these times. With a rate it may leave only when those before it have been sent.
+//! A packet that is reordered leaves at once. Below may hang a qdisc, that gets packets when their time has
+//! come.
 //!
-//! A second copy begins again at the root of the tree. That happens before the original has its time, so the original is set aside
-//! meanwhile: see [`Context::copy`].
+//! A second copy begins again at the root of the tree. That happens before the original has its time, so the
+//! original is set aside meanwhile: see [`Context::copy`].
 
 mod loss;
 mod waiting;
@@ -69,7 +71,8 @@ impl Correlated {
             return value;
         }
         let old = u64::from(self.degree) + 1;
-        self.last = ((u64::from(value) * ((1 << 32) - old)).wrapping_add(u64::from(self.last) * old) >> 32) as u32;
+        self.last =
+            ((u64::from(value) * ((1 << 32) - old)).wrapping_add(u64::from(self.last) * old) >> 32) as u32;
         self.last
     }
 
@@ -92,7 +95,9 @@ struct Slot {
 fn around(mean: i64, deviation: i64, draw: u32, table: Option<&Table>) -> i64 {
     let Some(Table(table)) = table else {
         let width = 2 * u64::from(deviation as u32);
-        return (u64::from(draw).checked_rem(width).unwrap_or(0) as i64).wrapping_add(mean).wrapping_sub(deviation);
+        return (u64::from(draw).checked_rem(width).unwrap_or(0) as i64)
+            .wrapping_add(mean)
+            .wrapping_sub(deviation);
     };
     let at = i64::from(table[draw as usize % table.len()]);
     let part = (deviation % DEVIATION).wrapping_mul(at);
@@ -133,7 +138,8 @@ impl Netem {
         Ok(netem)
     }
 
-    /// A change was refused because of its second copies: what Linux takes over before it looks at them stays taken.
+    /// A change was refused because of its second copies: what Linux takes over before it looks at them stays
+    /// taken.
     pub(crate) fn change_partly(&mut self, params: &NetemParams) {
         let NetemParams { limit, latency_ns, jitter_ns, gap, loss, .. } = *params;
         self.params = NetemParams { limit, latency_ns, jitter_ns, gap, loss, ..self.params.clone() };
@@ -174,7 +180,9 @@ impl Netem {
 
     /// The probability that a packet is reordered: a distance without one means always.
     fn reorder_probability(&self) -> Share {
-        self.params.reorder.map_or(if self.params.gap > 0 { Share::MAX } else { 0 }, |(probability, _)| probability)
+        self.params
+            .reorder
+            .map_or(if self.params.gap > 0 { Share::MAX } else { 0 }, |(probability, _)| probability)
     }
 
     /// A time after now at which the packet may leave.
@@ -286,7 +294,13 @@ fn full(slot: &NetemSlot) -> Slot {
 }
 
 impl Discipline for Netem {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        _filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         // A copy is not copied again.
         let copies = self.aside.is_none() && self.copies.happens(cx.draw.source, self.params.duplicate);
         if self.loss.loses(cx.draw.source) {
@@ -338,7 +352,12 @@ impl Discipline for Netem {
         }
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, _own: QdiscState, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        _own: QdiscState,
+        params: Option<&QdiscParams>,
+    ) -> Result<(), TcError> {
         let Some(QdiscParams::Netem(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.set(cx, params);
         Ok(())

@@ -56,7 +56,8 @@ impl Waiting {
         for (_, pkt) in self.first.drain(..) {
             cx.purge(at, pkt);
         }
-        let (overtook, rest): (VecDeque<Timed>, VecDeque<Timed>) = self.timed.drain(..).partition(|one| one.overtook);
+        let (overtook, rest): (VecDeque<Timed>, VecDeque<Timed>) =
+            self.timed.drain(..).partition(|one| one.overtook);
         for one in overtook {
             cx.drop(at, one.pkt, Why::PurgedUnseen);
         }

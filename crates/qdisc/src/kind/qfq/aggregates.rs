@@ -1,4 +1,5 @@
-//! Aggregates: up to eight classes of the same weight and longest packet, scheduled as one and served in turns among themselves.
+//! Aggregates: up to eight classes of the same weight and longest packet, scheduled as one and served in
+//! turns among themselves.
 
 use super::groups::PLACES;
 use crate::algo::{Chain, Link, Linked};
@@ -7,7 +8,8 @@ use alloc::vec::Vec;
 /// 1 in the fixed point of inverse weights.
 pub(super) const ONE: u32 = 1 << PLACES;
 
-/// Classes that are scheduled together. Its budget is what it may send in its turn, its start and finish are in virtual time.
+/// Classes that are scheduled together. Its budget is what it may send in its turn, its start and finish are
+/// in virtual time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregate {
     link: Link,
@@ -54,7 +56,8 @@ impl Aggregate {
         self.budget = self.most;
     }
 
-    /// Its turn is over: it is due when the bytes it sent are paid for. (Classes that left may have made the budget smaller meanwhile.)
+    /// Its turn is over: it is due when the bytes it sent are paid for. (Classes that left may have made the
+    /// budget smaller meanwhile.)
     pub(super) fn charge(&mut self) {
         let sent = self.most.min(self.initial.wrapping_sub(self.budget));
         self.finish = self.start.wrapping_add(u64::from(sent) * u64::from(self.inverse));

@@ -1,9 +1,10 @@
 //! Which aggregate is next: virtual time, and groups of aggregates whose turns are about as long.
 //!
-//! An aggregate that is given its budget may start at virtual time S and is due at F = S + budget / weight. Those with turns of about
-//! 2ⁱ stand in group i, sorted by S into slots of that width; so a group needs only one S and F, rounded, for all. A group is
-//! *eligible* when its S has come, and *blocked* while a later group is due before it; four bitmaps tell them apart, and the next
-//! aggregate is at the head of the first group that is eligible and not blocked. Nothing here is sorted or searched.
+//! An aggregate that is given its budget may start at virtual time S and is due at F = S + budget / weight.
+//! Those with turns of about 2ⁱ stand in group i, sorted by S into slots of that width; so a group needs only
+//! one S and F, rounded, for all. A group is *eligible* when its S has come, and *blocked* while a later
+//! group is due before it; four bitmaps tell them apart, and the next aggregate is at the head of the first
+//! group that is eligible and not blocked. Nothing here is sorted or searched.
 //!
 //! Virtual time wraps, so it is compared by the sign of differences.
 
@@ -90,7 +91,8 @@ impl Schedule {
         self.old_v = start;
     }
 
-    /// Where an aggregate that becomes active starts: where it left off, unless that is past or too far ahead.
+    /// Where an aggregate that becomes active starts: where it left off, unless that is past or too far
+    /// ahead.
     pub(super) fn start_of(&self, aggregate: &Aggregate) -> u64 {
         let shift = self.slot_shift(aggregate.group);
         let finish = round_down(aggregate.finish, shift);
@@ -206,8 +208,8 @@ impl Schedule {
         group.slots[group.front as usize].first()
     }
 
-    /// What holds between two operations: a group is in one of the four states, or in two, while it has aggregates and in
-    /// none otherwise, and its first slot is not empty.
+    /// What holds between two operations: a group is in one of the four states, or in two, while it has
+    /// aggregates and in none otherwise, and its first slot is not empty.
     fn check(&self) {
         if cfg!(debug_assertions) {
             let [ready, ineligible, blocked, both] = self.state;

@@ -1,9 +1,10 @@
-//! qfq: quick fair queueing (Checconi, Rizzo and Valente, IEEE/ACM ToN 2013), in its form with aggregates (QFQ+, Valente 2013).
+//! qfq: quick fair queueing (Checconi, Rizzo and Valente, IEEE/ACM ToN 2013), in its form with aggregates
+//! (QFQ+, Valente 2013).
 //!
-//! Classes share by weight, nearly as exactly as packets allow, at a constant cost per packet. Classes that are alike stand together
-//! in an [aggregate](aggregates), which is served for a budget and takes turns inside by deficit round robin; [`groups`] says which
-//! aggregate is next. A packet longer than its class's `maxpkt` raises that. There is no default class: a packet that nothing
-//! classifies is dropped.
+//! Classes share by weight, nearly as exactly as packets allow, at a constant cost per packet. Classes that
+//! are alike stand together in an [aggregate](aggregates), which is served for a budget and takes turns
+//! inside by deficit round robin; [`groups`] says which aggregate is next. A packet longer than its class's
+//! `maxpkt` raises that. There is no default class: a packet that nothing classifies is dropped.
 
 mod aggregates;
 mod groups;
@@ -89,7 +90,9 @@ impl Qfq {
     }
 
     fn class(&mut self, at: u32) -> &mut Class {
-        let Some(class) = self.classes[at as usize].class.as_mut() else { unreachable!("only classes are found") };
+        let Some(class) = self.classes[at as usize].class.as_mut() else {
+            unreachable!("only classes are found")
+        };
         class
     }
 
@@ -113,7 +116,8 @@ impl Qfq {
 
     // --- aggregates
 
-    /// A class of this aggregate has packets, and none had before: puts it in line, or serves it if none is served.
+    /// A class of this aggregate has packets, and none had before: puts it in line, or serves it if none is
+    /// served.
     fn activate(&mut self, at: u32) {
         let start = self.schedule.start_of(&self.aggregates.list[at as usize]);
         let aggregate = self.aggregate(at);
@@ -289,8 +293,8 @@ impl Qfq {
         active.push(&mut self.classes, at);
     }
 
-    /// A packet came to a class that has others. If it is the next all the same, and the class's deficit does not pay for it, the other
-    /// classes of the aggregate come first.
+    /// A packet came to a class that has others. If it is the next all the same, and the class's deficit does
+    /// not pay for it, the other classes of the aggregate come first.
     fn overtaken(&mut self, cx: &mut Context<'_>, at: u32, slot: usize, len: u32) {
         let of = self.class(at).aggregate;
         if self.peek(cx, at).is_none() {
@@ -352,13 +356,20 @@ impl Qfq {
     }
 }
 
-/// Does a deficit not pay for so many bytes? Linux compares without signs, so that a negative one pays for all.
+/// Does a deficit not pay for so many bytes? Linux compares without signs, so that a negative one pays for
+/// all.
 fn is_short(deficit: i32, len: u32) -> bool {
     (deficit as u32) < len
 }
 
 impl Discipline for Qfq {
-    fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+    fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        own: QdiscState,
+        filters: &mut FilterList,
+        pkt: Pkt,
+    ) -> Enqueue {
         let at = match self.choose(cx, own, filters, &pkt) {
             Ok(Some(at)) => at,
             Ok(None) => {
@@ -463,8 +474,9 @@ impl Classful for Qfq {
         let Some(ClassParams::Qfq(params)) = &op.params else { return Err(TcError::bare(Errno::Inval)) };
         let (longest, weight) = Qfq::wanted(cx, params)?;
         let found = self.find(op.classid);
-        let before =
-            found.map(|at| self.class(at).aggregate).map(|of| (self.aggregate(of).longest, self.aggregate(of).weight));
+        let before = found
+            .map(|at| self.class(at).aggregate)
+            .map(|of| (self.aggregate(of).longest, self.aggregate(of).weight));
         if before == Some((longest, weight)) {
             return Ok(None);
         }

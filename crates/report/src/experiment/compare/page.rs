@@ -1,4 +1,5 @@
-//! A comparison as one page: the same charts as an experiment's, with results instead of policies laid over each other.
+//! A comparison as one page: the same charts as an experiment's, with results instead of policies laid over
+//! each other.
 
 use crate::chart::{Drawing, Group, LOOKS, Look, Mark, cases, cases_spans};
 use crate::experiment::page::{keys, waiting};
@@ -73,7 +74,8 @@ fn glance(comparing: &Comparing<'_>) -> Markup {
                 @for (id, drawing) in all {
                     @let told = html! {
                         (caption(id))
-                        ". Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th."
+                        ". Dot: median; end of the bar, with its figure: 95th percentile; end of the thin \
+                        line: 99th."
                     };
                     (figure(&[drawing], told, Reading::None, &table(comparing, &of(id))))
                 }
@@ -150,7 +152,8 @@ fn figures(comparing: &Comparing<'_>) -> Markup {
         section {
             h2 { "Figures beside each other" }
             p.small {
-                "The median over repeats, in brackets the least and the most. Changes are against " (against) "."
+                "The median over repeats, in brackets the least and the most. Changes are \
+                against " (against) "."
                 (prose(&legend))
             }
             div.figures { (table(comparing, &rows).table()) }
@@ -168,7 +171,8 @@ fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
     let name = names(comparing, policy, load);
     let meanwhile = happened(&all);
     let asked = distinct(all.iter().flat_map(|one| &one.run.probes).map(|probe| probe.id.as_str()));
-    let groups = distinct(all.iter().flat_map(|one| &one.run.transfers).map(|transfer| group_of(&transfer.id)));
+    let groups =
+        distinct(all.iter().flat_map(|one| &one.run.transfers).map(|transfer| group_of(&transfer.id)));
     html! {
         section {
             h2 { (capital(&name)) }

@@ -9,7 +9,14 @@ pub fn comparison_text(comparing: &Comparing<'_>) -> String {
     let mut out = String::new();
     for side in comparing.sides {
         let experiment = &side.experiment;
-        let _ = writeln!(out, "{}: {} ({}, seed {})", side.label, experiment.title, by(experiment), experiment.seed);
+        let _ = writeln!(
+            out,
+            "{}: {} ({}, seed {})",
+            side.label,
+            experiment.title,
+            by(experiment),
+            experiment.seed
+        );
     }
     if !comparing.apart.is_empty() {
         let _ = writeln!(out, "\nWhat is not alike:");

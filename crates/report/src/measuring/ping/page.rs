@@ -18,7 +18,8 @@ const HEIGHT: f64 = 240.0;
 /// The page: an HTML document that needs nothing else.
 pub fn page(pinged: &Pinged, lines: bool) -> String {
     let title = title(pinged);
-    let told = "Arranged as ping-exp’s: latency over time; loss, mean and deviation; a histogram; losses over time.";
+    let told =
+        "Arranged as ping-exp’s: latency over time; loss, mean and deviation; a histogram; losses over time.";
     let made = format!("tidegate {}", pinged.version);
     let promise = "This command asks the same again; a network answers otherwise each time";
     let content = html! {
@@ -69,10 +70,17 @@ fn distribution(pinged: &Pinged) -> Markup {
 }
 
 fn drawing(targets: &[Target]) -> Option<Drawing> {
-    let samples: Vec<Sample> = targets.iter().enumerate().map(|(n, target)| sample(Look(n), target)).collect();
+    let samples: Vec<Sample> =
+        targets.iter().enumerate().map(|(n, target)| sample(Look(n), target)).collect();
     let values = || samples.iter().flat_map(|sample| sample.sorted.iter().copied());
     let (low, high) = (values().min()?, values().max()?);
-    Some(cdf("How often how long", "The share of requests answered within a time.", axis(low, high), HEIGHT, &samples))
+    Some(cdf(
+        "How often how long",
+        "The share of requests answered within a time.",
+        axis(low, high),
+        HEIGHT,
+        &samples,
+    ))
 }
 
 fn axis(low: u64, high: u64) -> Axis {
@@ -86,5 +94,6 @@ fn sample(look: Look, target: &Target) -> Sample {
 }
 
 fn percentile(target: &Target, p: f64) -> Option<u64> {
-    tidegate_measure::Spans::new(target.asked.iter().filter_map(|asked| asked.took_ns).collect()).percentile(p)
+    tidegate_measure::Spans::new(target.asked.iter().filter_map(|asked| asked.took_ns).collect())
+        .percentile(p)
 }

@@ -19,19 +19,25 @@ const FIGURES: usize = 45;
 /// Marks there are at least, where lines must be too long then.
 const LEAST: usize = 8;
 
-/// The targets as they stand, in lines of about so many columns, each ended. Figures are of the requests that are handed over.
+/// The targets as they stand, in lines of about so many columns, each ended. Figures are of the requests that
+/// are handed over.
 pub fn screen(targets: &[Target], now_ns: u64, columns: usize) -> String {
     let name = targets.iter().map(|target| target.id.chars().count()).max().unwrap_or(0).clamp(6, NAME);
     let marks = columns.saturating_sub(name + FIGURES + 2).max(LEAST);
     let shown = |target: &'_ Target| target.asked.len().saturating_sub(marks);
-    let taken = targets.iter().flat_map(|target| &target.asked[shown(target)..]).filter_map(|asked| asked.took_ns);
+    let taken =
+        targets.iter().flat_map(|target| &target.asked[shown(target)..]).filter_map(|asked| asked.took_ns);
     let highest = taken.max().unwrap_or(0);
     let scale = format!("{:.1} s, █ {}, {LOST} lost", now_ns as f64 / 1e9, span(highest));
     let [last, mean, p95, loss] = ["last", "mean", "p95", "loss"];
-    let mut out =
-        format!("{:<name$} {:<marks$} {last:>11} {mean:>11} {p95:>11} {loss:>9}\n", "target", cut(&scale, marks));
+    let mut out = format!(
+        "{:<name$} {:<marks$} {last:>11} {mean:>11} {p95:>11} {loss:>9}\n",
+        "target",
+        cut(&scale, marks)
+    );
     for target in targets {
-        let row: String = target.asked[shown(target)..].iter().map(|asked| mark(asked, now_ns, highest)).collect();
+        let row: String =
+            target.asked[shown(target)..].iter().map(|asked| mark(asked, now_ns, highest)).collect();
         let _ = writeln!(out, "{:<name$} {row:<marks$} {}", cut(&target.id, name), figures(target, now_ns));
     }
     out
@@ -62,7 +68,8 @@ fn figures(target: &Target, now_ns: u64) -> String {
     format!("{last:>11} {mean:>11} {p95:>11} {:>9}", percent(pings.loss()))
 }
 
-/// At most so many characters; an ellipsis where something is missing. What a terminal would obey is made visible.
+/// At most so many characters; an ellipsis where something is missing. What a terminal would obey is made
+/// visible.
 fn cut(text: &str, most: usize) -> String {
     let clean = String::from(tidegate_text::line(text));
     if clean.chars().count() <= most {
@@ -90,7 +97,11 @@ mod tests {
         let answers = [Some(1), Some(40), Some(79), Some(80), None, Some(20), None];
         let targets = [
             Target { id: "gateway".into(), asked: asked(&answers), ..Target::default() },
-            Target { id: "nobody\x1b who ever was there".into(), asked: asked(&[None; 20]), ..Target::default() },
+            Target {
+                id: "nobody\x1b who ever was there".into(),
+                asked: asked(&[None; 20]),
+                ..Target::default()
+            },
         ];
         let expected = "\
 target           6.5 s, █ 80.0 ms, × lost               last        mean         p95      loss

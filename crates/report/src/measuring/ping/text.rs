@@ -33,10 +33,12 @@ pub fn text(pinged: &Pinged) -> String {
 /// The figures of every target.
 pub(super) fn table(pinged: &Pinged) -> Data {
     let is_here = pinged.targets.iter().any(|target| target.figures().here.is_some());
-    let mut head: Vec<String> =
-        ["target", "sent", "lost", "loss", "95 % of", "min", "mean", "p50", "p95", "p99", "max", "mdev", "jitter"]
-            .map(str::to_owned)
-            .to_vec();
+    let mut head: Vec<String> = [
+        "target", "sent", "lost", "loss", "95 % of", "min", "mean", "p50", "p95", "p99", "max", "mdev",
+        "jitter",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     if is_here {
         head.push("here p95".to_owned());
     }

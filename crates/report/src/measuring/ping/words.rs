@@ -31,13 +31,18 @@ pub(super) fn remarks(pinged: &Pinged) -> Vec<String> {
         let id = &target.id;
         if target.errors_for_answers > 0 {
             let count = target.errors_for_answers;
-            all.push(format!("{id}: {count} answers are ICMP errors (nobody listens there, or the hop limit ended)"));
+            all.push(format!(
+                "{id}: {count} answers are ICMP errors (nobody listens there, or the hop limit ended)"
+            ));
         }
         if target.duplicates > 0 {
             all.push(format!("{id}: {} answers came again", target.duplicates));
         }
         all.extend(
-            target.faults.iter().map(|fault| format!("{id}: {} said “{}” {} times", fault.by, fault.what, fault.count)),
+            target
+                .faults
+                .iter()
+                .map(|fault| format!("{id}: {} said “{}” {} times", fault.by, fault.what, fault.count)),
         );
         all.extend(target.doubts().into_iter().map(|doubt| format!("{id}: {doubt}")));
     }

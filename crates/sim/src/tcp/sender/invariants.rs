@@ -8,8 +8,8 @@ const SHORT: usize = 32;
 const SELDOM: u32 = 64;
 
 impl Sender {
-    /// Checks the order of sequence numbers, the counts of the scoreboard (RFC 2018: what is reported, lost and under way
-    /// again), and the order of what SACK has reported.
+    /// Checks the order of sequence numbers, the counts of the scoreboard (RFC 2018: what is reported, lost
+    /// and under way again), and the order of what SACK has reported.
     #[inline]
     pub(super) fn check(&self) {
         if cfg!(debug_assertions) {
@@ -32,15 +32,23 @@ impl Sender {
     fn check_scoreboard(&self) {
         let count = |flag: u8| self.segs.iter().filter(|seg| seg.flags & flag != 0).count() as u32;
         let counts = [SACKED, LOST, RETRANS].map(count);
-        debug_assert_eq!(counts, [self.sacked_out, self.lost_out, self.retrans_out], "counts are those of the flags");
+        debug_assert_eq!(
+            counts,
+            [self.sacked_out, self.lost_out, self.retrans_out],
+            "counts are those of the flags"
+        );
         let both = self.segs.iter().any(|seg| seg.flags & SACKED != 0 && seg.flags & (LOST | RETRANS) != 0);
         debug_assert!(!both, "what was reported is neither lost nor under way");
         let known: u32 = self.known.iter().map(|(from, to)| to - (*from).max(self.una)).sum();
         debug_assert_eq!(known, self.sacked_out, "ranges hold what was reported");
-        let apart = self.known.iter().zip(self.known.iter().skip(1)).all(|(before, after)| before.1 < after.0);
+        let apart =
+            self.known.iter().zip(self.known.iter().skip(1)).all(|(before, after)| before.1 < after.0);
         debug_assert!(apart, "ranges are in order and do not touch");
         let inside = self.known.iter().all(|(from, to)| from < to && *to > self.una && *to <= self.next);
         debug_assert!(inside, "ranges are of what is out");
-        debug_assert!(self.resent.iter().is_sorted_by_key(|(_, order)| *order), "retransmissions are in order");
+        debug_assert!(
+            self.resent.iter().is_sorted_by_key(|(_, order)| *order),
+            "retransmissions are in order"
+        );
     }
 }

@@ -40,8 +40,8 @@ impl Sender {
             } else {
                 trips.again = true;
             }
-            // The echo of an earlier timestamp: the retransmission is not what has arrived (RFC 8985 section 6.2 step
-            // 2).
+            // The echo of an earlier timestamp: the retransmission is not what has arrived (RFC 8985 section
+            // 6.2 step 2).
             let earlier = seg.flags & EVER != 0 && trips.echo > 0 && trips.echo < stamp(seg.at);
             if !earlier {
                 self.note_delivery(now, seg);
@@ -117,12 +117,13 @@ impl Sender {
         if seg.flags & EVER != 0 && self.rtt.min.is_some_and(|min| rtt < min) {
             return;
         }
-        // The round trip is that of what is reported last, whenever that was sent: the recorded runs wait by it.
+        // The round trip is that of what is reported last, whenever that was sent: the recorded runs wait by
+        // it.
         (self.rack.order, self.rack.rtt) = (self.rack.order.max(seg.order), rtt);
     }
 
-    /// RACK: segment `seq` came twice, so what was sent again was late; once a round a late segment is given more (RFC
-    /// 8985 section 6.2 step 4). What a probe sent again says nothing.
+    /// RACK: segment `seq` came twice, so what was sent again was late; once a round a late segment is given
+    /// more (RFC 8985 section 6.2 step 4). What a probe sent again says nothing.
     pub(super) fn widen(&mut self, seq: u32) {
         let by_probe = self.probed.is_some_and(|(end, again)| again && seq + 1 == end);
         if self.reordered && !by_probe && (self.rack.rounds == 0 || self.una >= self.rack.round_end) {
@@ -157,7 +158,8 @@ impl Sender {
         let window = if !self.reordered && known {
             Span(0)
         } else {
-            Span(self.rtt.min.unwrap_or_default().0 / 4 * u64::from(1 + self.rack.rounds)).min(self.rtt.smoothed())
+            Span(self.rtt.min.unwrap_or_default().0 / 4 * u64::from(1 + self.rack.rounds))
+                .min(self.rtt.smoothed())
         };
         let (rack, before) = (self.rack, self.lost_out);
         let overdue = |at: Time| at + rack.rtt + window;
@@ -228,9 +230,10 @@ mod tests {
         }
     }
 
-    /// A segment is overdue a round trip and the reordering window after it was sent: a quarter of the shortest round
-    /// trip, more after needless retransmissions, never more than the smoothed one; nothing on a path that does not
-    /// reorder, in recovery or once three later segments have come (RFC 8985 section 6.2 steps 4 and 5).
+    /// A segment is overdue a round trip and the reordering window after it was sent: a quarter of the
+    /// shortest round trip, more after needless retransmissions, never more than the smoothed one; nothing on
+    /// a path that does not reorder, in recovery or once three later segments have come (RFC 8985 section 6.2
+    /// steps 4 and 5).
     #[test]
     fn segments_are_overdue_after_the_reordering_window() {
         let due = |rounds: u32, reordered: bool, sacked: u32| {
@@ -248,7 +251,8 @@ mod tests {
         assert_eq!([due(0, false, 0), due(0, false, 2), due(0, false, 3), due(0, true, 3)], [50, 50, 40, 50]);
     }
 
-    /// Once a round, and only on a path that reorders; sixteen recoveries later it is forgotten (RFC 8985 section 6.2).
+    /// Once a round, and only on a path that reorders; sixteen recoveries later it is forgotten (RFC 8985
+    /// section 6.2).
     #[test]
     fn needless_retransmissions_widen_the_reordering_window() {
         let mut sender = Sender::new(config(), Seeded::new(1));

@@ -1,8 +1,9 @@
 //! The sending half of a TCP connection, without IO: acknowledgements and timeouts in, segments out.
 //!
-//! Loss detection is RACK with a tail-loss probe (RFC 8985) over a SACK scoreboard (RFC 2018), reduction is proportional
-//! (RFC 6937), the timeout RFC 6298, ECN RFC 3168. Segments are counted, not bytes: all are of one size.
-//! BBR's sending follows a model of the path, others' may be paced. What turns out to have been needless is taken back.
+//! Loss detection is RACK with a tail-loss probe (RFC 8985) over a SACK scoreboard (RFC 2018), reduction is
+//! proportional (RFC 6937), the timeout RFC 6298, ECN RFC 3168. Segments are counted, not bytes: all are of
+//! one size. BBR's sending follows a model of the path, others' may be paced. What turns out to have been
+//! needless is taken back.
 
 mod invariants;
 mod losses;
@@ -24,7 +25,8 @@ use reduction::Undo;
 use socket::Socket;
 use tidegate_packet::{Seeded, Span, Time};
 
-/// Segments reported beyond a hole that make it a loss while no reordering was ever seen (RFC 8985 section 6.2).
+/// Segments reported beyond a hole that make it a loss while no reordering was ever seen (RFC 8985 section
+/// 6.2).
 const DUP_THRESH: u32 = 3;
 /// What a tail-loss probe allows for the other side's delayed acknowledgement when one segment is out.
 const WORST_DELAYED_ACK: Span = Span::millis(200);
@@ -64,8 +66,8 @@ enum State {
 struct Rack {
     order: u32,
     rtt: Span,
-    /// Rounds that showed a needless retransmission since the path was seen to reorder: each widens what a late segment
-    /// is given.
+    /// Rounds that showed a needless retransmission since the path was seen to reorder: each widens what a
+    /// late segment is given.
     rounds: u32,
     /// The last of them lasts until this segment is acknowledged.
     round_end: u32,
@@ -88,7 +90,8 @@ struct Trips {
     last: Option<Span>,
     /// The same of what SACK reports.
     sacked: Option<(Span, Span)>,
-    /// Something was acknowledged in order that had been sent again: of those only a timestamp tells (RFC 7323).
+    /// Something was acknowledged in order that had been sent again: of those only a timestamp tells (RFC
+    /// 7323).
     again: bool,
     /// One past the highest segment that SACK had reported before.
     highest: u32,
@@ -108,8 +111,8 @@ impl Trips {
         self.sacked = Some((self.sacked.map_or(rtt, |known| known.0), rtt));
     }
 
-    /// The sample for the timeout, and the one for congestion control: the first and the last segment reported that was
-    /// sent once, else the echo of the timestamp.
+    /// The sample for the timeout, and the one for congestion control: the first and the last segment
+    /// reported that was sent once, else the echo of the timestamp.
     fn samples(&self, now: Time, ack: &AckSegment, advanced: bool) -> (Option<Span>, Option<Span>) {
         let ordered = self.first.zip(self.last).filter(|_| !self.again);
         let known = ordered.or(self.sacked).unzip();
@@ -210,8 +213,8 @@ pub(crate) struct Sender {
     backoff: u32,
     probe_at: Option<Time>,
     probing: bool,
-    /// What the end of the data was when a probe was sent, until it is known what became of it; and whether that
-    /// repeated the last segment.
+    /// What the end of the data was when a probe was sent, until it is known what became of it; and whether
+    /// that repeated the last segment.
     probed: Option<(u32, bool)>,
     undo: Undo,
     /// The last timeout may have been needless (F-RTO, RFC 5682).
@@ -249,7 +252,8 @@ impl Sender {
             window: Window::new(config.control, config.initial_window),
             rtt: Rtt::default(),
             model: models.then(|| Box::new(Model { bbr: bbr(), rate: DeliveryRate::default() })),
-            pacer: (models || config.pacing || config.control == CongestionControl::Prague).then(Pacer::default),
+            pacer: (models || config.pacing || config.control == CongestionControl::Prague)
+                .then(Pacer::default),
             paced_until: None,
             state: State::Open,
             una: 0,
@@ -305,15 +309,16 @@ impl Sender {
         }
     }
 
-    /// Segments per second at which they are spread, or would be: the model's, or twice what the window gives in slow start
-    /// and 1.2 times that afterwards.
+    /// Segments per second at which they are spread, or would be: the model's, or twice what the window gives
+    /// in slow start and 1.2 times that afterwards.
     pub(crate) fn pacing_rate(&self) -> f64 {
         if let Some(model) = &self.model {
             return model.bbr.pacing_rate();
         }
         let window = &self.window;
         let factor = if window.cwnd < window.ssthresh / 2 { 2.0 } else { 1.2 };
-        factor * f64::from(window.cwnd.max(self.next - self.una)) / self.rtt.smoothed().as_secs_f64().max(1e-6)
+        factor * f64::from(window.cwnd.max(self.next - self.una))
+            / self.rtt.smoothed().as_secs_f64().max(1e-6)
     }
 
     /// There is more to send: so many segments in all.
@@ -321,8 +326,8 @@ impl Sender {
         self.config.total = total;
     }
 
-    /// The application closes: FIN goes with the last segment that waits, or in one of its own. Returns how many segments there
-    /// are now in all.
+    /// The application closes: FIN goes with the last segment that waits, or in one of its own. Returns how
+    /// many segments there are now in all.
     pub(crate) fn end(&mut self) -> u32 {
         if !self.ends && self.next >= self.config.total {
             self.config.total += 1;
@@ -331,8 +336,8 @@ impl Sender {
         self.config.total
     }
 
-    /// Nothing more is written, and nothing more sent, unless what is written already is (`drains`): what is out is
-    /// still delivered.
+    /// Nothing more is written, and nothing more sent, unless what is written already is (`drains`): what is
+    /// out is still delivered.
     pub(crate) fn close(&mut self, drains: bool) {
         let written = if drains { self.socket.end } else { 0 };
         self.config.total = self.config.total.min(self.next.max(written));
@@ -368,14 +373,16 @@ impl Sender {
         let (before, prior_in_flight, losses) = (self.una, self.in_flight(), self.losses);
         let mut trips = Trips { highest: self.sacked_high, echo: ack.echo, ..Trips::default() };
         let mut sacked = 0;
-        // The oldest block first: mostly the order of sequence, so that a report of old news is not taken for reordering.
+        // The oldest block first: mostly the order of sequence, so that a report of old news is not taken for
+        // reordering.
         for &(start, end) in ack.sack[..usize::from(ack.blocks)].iter().rev() {
             sacked += self.on_block(now, start.max(ack.ack), end, &mut trips);
         }
         let mut delivered = sacked + self.on_cumulative(now, ack.ack, &mut trips);
         let advanced = self.una > before;
         if let Some(seq) = ack.twice {
-            // What came twice was delivered twice: the oracle's windows grow by it, and a reduction lets out one more.
+            // What came twice was delivered twice: the oracle's windows grow by it, and a reduction lets out
+            // one more.
             delivered += 1;
             self.undo.on_twice(seq);
             self.widen(seq);
@@ -443,7 +450,8 @@ impl Sender {
         }
     }
 
-    /// The next segment to send, if window and data allow one. `room`: the own machine's queue has room for this flow.
+    /// The next segment to send, if window and data allow one. `room`: the own machine's queue has room for
+    /// this flow.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time, room: bool) -> Option<Segment> {
         if self.refused || !room {
@@ -468,7 +476,8 @@ impl Sender {
         if core::mem::take(&mut self.probing) && matches!(self.state, State::Open | State::Reduced) {
             return self.send_probe(now, may);
         }
-        // The segment with FIN does not wait for the window: the recorded runs send it with the one before it.
+        // The segment with FIN does not wait for the window: the recorded runs send it with the one before
+        // it.
         if !fits && !self.is_last(self.next) || !may {
             self.note_usage(!fits);
             self.note_application(fits);
@@ -479,11 +488,12 @@ impl Sender {
 
     /// There is something new to send, and the receiver has room for it.
     fn has_new(&self) -> bool {
-        self.next < self.config.total.min(self.socket.end) && self.next - self.una < self.config.receive_window
+        self.next < self.config.total.min(self.socket.end)
+            && self.next - self.una < self.config.receive_window
     }
 
-    /// After a timeout that may have been needless, new data go before what is held for lost; without any, it counts as
-    /// needed (RFC 5682 section 3.1, step 2b).
+    /// After a timeout that may have been needless, new data go before what is held for lost; without any, it
+    /// counts as needed (RFC 5682 section 3.1, step 2b).
     fn new_goes_first(&mut self) -> bool {
         if self.prefer_new && self.next == self.high_seq && !self.has_new() {
             self.prefer_new = false;
@@ -492,7 +502,8 @@ impl Sender {
         self.prefer_new
     }
 
-    /// The application may have nothing more to say while there is room: what is then delivered does not tell the path's rate.
+    /// The application may have nothing more to say while there is room: what is then delivered does not tell
+    /// the path's rate.
     fn note_application(&mut self, fits: bool) {
         let in_flight = self.in_flight();
         if let Some(model) = &mut self.model
@@ -503,8 +514,8 @@ impl Sender {
         }
     }
 
-    /// The own machine dropped some other packet for the one just sent, or refused that one (`gone`): the sender slows
-    /// down once, as for ECN; a refused segment counts as not sent.
+    /// The own machine dropped some other packet for the one just sent, or refused that one (`gone`): the
+    /// sender slows down once, as for ECN; a refused segment counts as not sent.
     pub(crate) fn on_local_congestion(&mut self, now: Time, segment: Segment, gone: bool) {
         if self.state == State::Open {
             self.enter(State::Reduced, Cause::Loss);

@@ -1,5 +1,5 @@
-//! What the sender makes of losses and marks: its states and its window, reduced in proportion (RFC 6937) or set by a model of
-//! the path.
+//! What the sender makes of losses and marks: its states and its window, reduced in proportion (RFC 6937) or
+//! set by a model of the path.
 
 use super::{LOST, News, Prr, RETRANS, SACKED, Sender, State};
 use crate::tcp::bbr::{Delivery, Trouble};
@@ -17,7 +17,8 @@ impl Sender {
         if self.state == State::Loss {
             self.judge_timeout(ack, advanced, news.fresh, news.sacked);
         }
-        // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old one.
+        // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old
+        // one.
         let over = self.una > self.high_seq || self.una == self.high_seq && self.state != State::Reduced;
         if self.state != State::Open && over && advanced {
             let undone = self.state != State::Reduced && self.judge_recovery(ack);
@@ -33,7 +34,8 @@ impl Sender {
         self.judge_reports();
         // A recovery that has just ended does not make the next loss a hasty one.
         let lost = !waits && self.detect_losses(acked.now);
-        // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce there).
+        // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce
+        // there).
         let anew = self.state == State::Loss && self.lost_again;
         if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
             self.enter(State::Recovery, Cause::Loss);
@@ -87,7 +89,8 @@ impl Sender {
         let (sent, prior) = (prr.delivered, prr.prior);
         let pipe = self.in_flight();
         let mut allow = if pipe > target {
-            (u64::from(sent) * u64::from(target)).div_ceil(u64::from(prior)).saturating_sub(u64::from(out)) as u32
+            (u64::from(sent) * u64::from(target)).div_ceil(u64::from(prior)).saturating_sub(u64::from(out))
+                as u32
         } else {
             let mut limit = sent.saturating_sub(out).max(delivered);
             if advanced && !lost {
@@ -101,8 +104,8 @@ impl Sender {
         self.window.cwnd = pipe + allow;
     }
 
-    /// A probe that repaired a loss hides it: that counts as congestion (RFC 8985 section 7.4), unless the receiver says that the
-    /// segment came twice.
+    /// A probe that repaired a loss hides it: that counts as congestion (RFC 8985 section 7.4), unless the
+    /// receiver says that the segment came twice.
     pub(super) fn judge_probe(&mut self, ack: &AckSegment) {
         let Some((end, again)) = self.probed.filter(|&(end, _)| ack.ack >= end) else { return };
         if !again || ack.twice.is_some() {
@@ -152,7 +155,10 @@ impl Sender {
         let first = matches!(self.state, State::Open | State::Reduced);
         self.suspects = first || self.backoff > 0;
         // Once for what is out, and again when some of it has arrived since the last timeout.
-        if self.state == State::Open || self.una >= self.high_seq || self.state == State::Loss && self.backoff == 0 {
+        if self.state == State::Open
+            || self.una >= self.high_seq
+            || self.state == State::Loss && self.backoff == 0
+        {
             let worth = if first && self.state == State::Reduced {
                 self.window.ssthresh
             } else {
@@ -181,8 +187,8 @@ impl Sender {
         self.rto_at = Some(timer(now, self.backed_off()));
     }
 
-    /// At a timeout the oldest segment is lost, and of the others what has had its time (RFC 8985 section 6.3): what
-    /// was sent less than a round trip ago is still under way.
+    /// At a timeout the oldest segment is lost, and of the others what has had its time (RFC 8985 section
+    /// 6.3): what was sent less than a round trip ago is still under way.
     fn lose_overdue(&mut self, now: Time) {
         let due = self.rack.rtt;
         let head = self.segs.front().map(|seg| seg.order);

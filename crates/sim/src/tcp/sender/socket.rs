@@ -1,10 +1,11 @@
 //! The sender's socket: how much its application can write ahead of what is acknowledged.
 //!
-//! The application writes as much as there is room for, waits until a third of the memory is free, and writes again.
-//! The memory follows the window, up to a limit (`net.ipv4.tcp_wmem`). All figures are of a recorded Linux: with a
-//! limit of 200,000, 400,000 and 1,600,000 bytes 74, 147 and 587 segments of 1448 bytes were out after each write, and
-//! 48, 97 and 391 before it; a new connection wrote 17, then 8, 11, 14. Behind a hole they wrote on: 158 to 190
-//! segments were out for windows of 105 to 125, as if what SACK has reported took its payload alone.
+//! The application writes as much as there is room for, waits until a third of the memory is free, and writes
+//! again. The memory follows the window, up to a limit (`net.ipv4.tcp_wmem`). All figures are of a recorded
+//! Linux: with a limit of 200,000, 400,000 and 1,600,000 bytes 74, 147 and 587 segments of 1448 bytes were
+//! out after each write, and 48, 97 and 391 before it; a new connection wrote 17, then 8, 11, 14. Behind a
+//! hole they wrote on: 158 to 190 segments were out for windows of 105 to 125, as if what SACK has reported
+//! took its payload alone.
 
 use alloc::collections::VecDeque;
 
@@ -12,7 +13,8 @@ use alloc::collections::VecDeque;
 const OVERHEAD: u64 = 1280;
 /// What the memory follows the window by, per segment: as if it took so much,
 const PER_SEGMENT: u64 = 2304;
-/// twice, so that there is enough for a window while another is repaired; three times for a model, which sends more.
+/// twice, so that there is enough for a window while another is repaired; three times for a model, which
+/// sends more.
 const WINDOWS: u64 = 2;
 const MODEL_WINDOWS: u64 = 3;
 
@@ -39,14 +41,15 @@ impl Socket {
         let per_window = PER_SEGMENT * if models { MODEL_WINDOWS } else { WINDOWS };
         let memory = (per_window * u64::from(window)).min(most);
         let each = u64::from(mss) + OVERHEAD;
-        let mut socket = Socket { each, per_window, memory, most, woken: false, end: 0, ends: VecDeque::new() };
+        let mut socket =
+            Socket { each, per_window, memory, most, woken: false, end: 0, ends: VecDeque::new() };
         socket.write(0, 0);
         socket
     }
 
-    /// After an acknowledgement: the memory follows the window, and the application is woken if a third is free. From
-    /// then on until it has written nothing changes. `sacked`: of what is not acknowledged in order, so many segments
-    /// have arrived. Tells whether it is woken now.
+    /// After an acknowledgement: the memory follows the window, and the application is woken if a third is
+    /// free. From then on until it has written nothing changes. `sacked`: of what is not acknowledged in
+    /// order, so many segments have arrived. Tells whether it is woken now.
     pub(super) fn look(&mut self, una: u32, sacked: u32, window: u32) -> bool {
         if self.woken {
             return false;
@@ -124,8 +127,9 @@ mod tests {
         assert_eq!(ends, [17, 25, 36, 50, 68, 90, 120]);
     }
 
-    /// Ten acknowledgements come at once, behind a token bucket: the third wakes the application, which writes after
-    /// all of them, with the memory of then. The oracle's flow wrote 17 segments, then 15, not 8.
+    /// Ten acknowledgements come at once, behind a token bucket: the third wakes the application, which
+    /// writes after all of them, with the memory of then. The oracle's flow wrote 17 segments, then 15, not
+    /// 8.
     #[test]
     fn the_application_writes_when_all_that_came_is_taken_in() {
         let mut socket = Socket::new(4 << 20, 1448, false, 10);

@@ -1,5 +1,5 @@
-//! The retransmission timer (RFC 6298 section 5) and the tail-loss probe (RFC 8985 section 7), which share one: where a
-//! probe is due before a timeout, it takes its place.
+//! The retransmission timer (RFC 6298 section 5) and the tail-loss probe (RFC 8985 section 7), which share
+//! one: where a probe is due before a timeout, it takes its place.
 
 use super::{PROBE_SLACK, SACKED, Segment, Sender, State, WORST_DELAYED_ACK};
 use crate::tcp::clock::timer;
@@ -14,7 +14,8 @@ impl Sender {
         Span((self.rtt.timeout().0 << self.backoff).min(CEILING.0))
     }
 
-    /// The timeout counted from when the oldest segment was last sent, as it is where a probe had taken its place.
+    /// The timeout counted from when the oldest segment was last sent, as it is where a probe had taken its
+    /// place.
     fn due_from_head(&self, now: Time) -> Time {
         let sent = self.segs.front().map_or(now, |head| head.at);
         timer(now, (sent + self.backed_off()).since(now).max(AT_ONCE))
@@ -44,7 +45,8 @@ impl Sender {
         }
         let timeout = timer(now, self.backed_off());
         self.probe_at = self.probe_due(now, timeout);
-        self.rto_at = Some(if replaced && self.probe_at.is_none() { self.due_from_head(now) } else { timeout });
+        self.rto_at =
+            Some(if replaced && self.probe_at.is_none() { self.due_from_head(now) } else { timeout });
     }
 
     /// Segment `seq` was sent, or sent again.
@@ -67,8 +69,8 @@ impl Sender {
         }
     }
 
-    /// A probe (RFC 8985 section 7.3): new data if there is some, else the last segment again. The timeout counts from
-    /// now, and there is no second probe until something is acknowledged or sent.
+    /// A probe (RFC 8985 section 7.3): new data if there is some, else the last segment again. The timeout
+    /// counts from now, and there is no second probe until something is acknowledged or sent.
     pub(super) fn send_probe(&mut self, now: Time, may: bool) -> Option<Segment> {
         let segment = if may {
             self.probed = Some((self.next + 1, false));
@@ -124,8 +126,8 @@ mod tests {
         sender
     }
 
-    /// All of the first ten are lost: the probe is due two round trips after the last of them, not where the first
-    /// one's delayed acknowledgement would be waited for. The oracle's flow sent segment 10 at 28.0 ms.
+    /// All of the first ten are lost: the probe is due two round trips after the last of them, not where the
+    /// first one's delayed acknowledgement would be waited for. The oracle's flow sent segment 10 at 28.0 ms.
     #[test]
     fn each_new_segment_puts_the_probe_off() {
         let mut sender = sender(100);
@@ -135,14 +137,17 @@ mod tests {
         assert_eq!((due, probe), (Some(micros(28_000)), Some((10, false))));
     }
 
-    /// After a probe the timeout counts from then, not from when the oldest segment was sent: the oracle's flow whose
-    /// path grew by 240 ms had none (`tests/data/late.csv`).
+    /// After a probe the timeout counts from then, not from when the oldest segment was sent: the oracle's
+    /// flow whose path grew by 240 ms had none (`tests/data/late.csv`).
     #[test]
     fn after_a_probe_the_timeout_counts_anew() {
         let mut sender = sender(100);
         sender.on_timeout(micros(28_000));
         assert!(sender.poll(micros(28_000), true).is_some());
-        assert_eq!((sender.probe_at, sender.rto_at), (None, Some(timer(micros(28_000), sender.backed_off()))));
+        assert_eq!(
+            (sender.probe_at, sender.rto_at),
+            (None, Some(timer(micros(28_000), sender.backed_off())))
+        );
     }
 
     /// While the answer to a probe is out there is no second one: what is next is the timeout.

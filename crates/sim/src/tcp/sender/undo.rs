@@ -1,9 +1,9 @@
 //! Reductions that were needless, and taking them back (RFC 4015).
 //!
-//! A timeout, or what was held for lost, may have been only late. Three things show it: something arrives after a
-//! timeout that was never sent again (F-RTO with SACK, RFC 5682 section 3); the answer echoes a timestamp from before
-//! the first retransmission (Eifel, RFC 3522); or every retransmission is reported to have come twice (RFC 3708). The
-//! oracle's runs show each of them.
+//! A timeout, or what was held for lost, may have been only late. Three things show it: something arrives
+//! after a timeout that was never sent again (F-RTO with SACK, RFC 5682 section 3); the answer echoes a
+//! timestamp from before the first retransmission (Eifel, RFC 3522); or every retransmission is reported to
+//! have come twice (RFC 3708). The oracle's runs show each of them.
 
 use super::reduction::Undo;
 use super::{EVER, LOST, Sender, State};
@@ -21,7 +21,8 @@ impl Sender {
         };
     }
 
-    /// Nothing is being repaired and nothing that was sent again is out: the next retransmission is a first one.
+    /// Nothing is being repaired and nothing that was sent again is out: the next retransmission is a first
+    /// one.
     pub(super) fn forget_resent(&mut self) {
         let out = self.retrans_out > 0 || self.segs.front().is_some_and(|head| head.flags & EVER != 0);
         if !out && matches!(self.state, State::Open | State::Reduced) {
@@ -72,9 +73,10 @@ impl Sender {
         }
     }
 
-    /// More is acknowledged in a recovery that is not over, by what was sent before the first retransmission: that was
-    /// late, and so, it may be, is the rest. While a retransmission is out nothing else is held for lost or sent again,
-    /// and when none is, the reduction is taken back. Tells whether losses are left alone until then.
+    /// More is acknowledged in a recovery that is not over, by what was sent before the first retransmission:
+    /// that was late, and so, it may be, is the rest. While a retransmission is out nothing else is held for
+    /// lost or sent again, and when none is, the reduction is taken back. Tells whether losses are left alone
+    /// until then.
     pub(super) fn judge_part(&mut self, ack: &AckSegment) -> bool {
         if !self.undo.is_late(ack) {
             return false;
@@ -89,9 +91,15 @@ impl Sender {
         false
     }
 
-    /// After a timeout: what an acknowledgement says about it. `fresh`: it reports something sent before the timeout
-    /// and never again; `sacked`: SACK reports something new. Tells whether the timeout was needless.
-    pub(super) fn judge_timeout(&mut self, ack: &AckSegment, advanced: bool, fresh: bool, sacked: bool) -> bool {
+    /// After a timeout: what an acknowledgement says about it. `fresh`: it reports something sent before the
+    /// timeout and never again; `sacked`: SACK reports something new. Tells whether the timeout was needless.
+    pub(super) fn judge_timeout(
+        &mut self,
+        ack: &AckSegment,
+        advanced: bool,
+        fresh: bool,
+        sacked: bool,
+    ) -> bool {
         let late = advanced && (self.undo.is_late(ack) || self.undo.all_twice());
         if late || self.suspects && fresh {
             self.take_back(true);
@@ -107,7 +115,8 @@ impl Sender {
             // RFC 5682 section 3.1, step 3a: what was sent since arrives, and of the rest nothing.
             self.suspects = !sacked;
         } else if advanced && self.una < self.high_seq {
-            // Step 2b: the answer to something new will tell, so that is sent instead of what is held for lost.
+            // Step 2b: the answer to something new will tell, so that is sent instead of what is held for
+            // lost.
             self.high_seq = self.next;
             self.prefer_new = true;
         }
@@ -165,13 +174,15 @@ mod tests {
     fn a_late_answer_takes_the_timeout_back() {
         let (mut sender, at) = after_timeout();
         sender.on_ack(at + Span::millis(1), &answer(1, &[], Time(50 * MS)));
-        let resent = core::iter::from_fn(|| sender.poll(at + Span::millis(1), true)).filter(|one| one.again).count();
+        let resent =
+            core::iter::from_fn(|| sender.poll(at + Span::millis(1), true)).filter(|one| one.again).count();
         assert_eq!((sender.undone, sender.state, resent), (1, State::Open, 0));
         assert!(sender.window.cwnd >= 10, "{}", sender.window.cwnd);
     }
 
-    /// The answer to the retransmission itself says nothing, nor does a timestamp of the same millisecond: new data go
-    /// first, and when then something arrives that was never sent again, the timeout was needless (F-RTO).
+    /// The answer to the retransmission itself says nothing, nor does a timestamp of the same millisecond:
+    /// new data go first, and when then something arrives that was never sent again, the timeout was needless
+    /// (F-RTO).
     #[test]
     fn what_was_never_sent_again_arrives() {
         let (mut sender, at) = after_timeout();
@@ -179,7 +190,10 @@ mod tests {
         let new = sender.poll(at + Span::millis(60), true).map(|one| one.again);
         let before = (sender.undone, sender.state);
         sender.on_ack(at + Span::millis(61), &answer(2, &[], at));
-        assert_eq!((new, before, sender.undone, sender.state), (Some(false), (0, State::Loss), 1, State::Open));
+        assert_eq!(
+            (new, before, sender.undone, sender.state),
+            (Some(false), (0, State::Loss), 1, State::Open)
+        );
     }
 
     /// Only what was sent since the timeout arrives: it was needed, and the rest is sent again.
@@ -222,8 +236,8 @@ mod tests {
         (sender, Time(50 * MS))
     }
 
-    /// Eifel before the recovery is over (RFC 4015): `tests/data/late.csv` has what the oracle does with a packet 30 ms
-    /// late.
+    /// Eifel before the recovery is over (RFC 4015): `tests/data/late.csv` has what the oracle does with a
+    /// packet 30 ms late.
     #[test]
     fn what_was_late_ends_a_recovery_at_once() {
         let (mut sender, at) = in_recovery(&[(1, 6)]);
@@ -242,14 +256,15 @@ mod tests {
             assert!(sender.poll(at, true).is_some());
         }
         sender.on_ack(at + Span::millis(10), &answer(2, &[(3, 8)], Time(50 * MS)));
-        let again = core::iter::from_fn(|| sender.poll(at + Span::millis(10), true)).filter(|one| one.again).count();
+        let again =
+            core::iter::from_fn(|| sender.poll(at + Span::millis(10), true)).filter(|one| one.again).count();
         let before = (sender.undone, sender.state, again);
         sender.on_ack(at + Span::millis(20), &answer(8, &[], Time(50 * MS)));
         assert_eq!((before, sender.undone, sender.state), ((0, State::Recovery, 0), 1, State::Open));
     }
 
-    /// A recovery that begins where another ends, with a retransmission of that still out, knows when that was sent:
-    /// its answer is not late (the oracle's flows through fq_codel do this all the time).
+    /// A recovery that begins where another ends, with a retransmission of that still out, knows when that
+    /// was sent: its answer is not late (the oracle's flows through fq_codel do this all the time).
     #[test]
     fn the_first_retransmission_is_the_first_of_all_that_are_out() {
         let (mut sender, at) = in_recovery(&[(1, 6)]);

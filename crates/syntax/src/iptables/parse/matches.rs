@@ -6,36 +6,44 @@ use crate::Refusal;
 use tidegate_policy::netfilter::{Condition, Connbytes, Match};
 
 impl<'a> Reader<'a> {
-    pub(super) fn match_option(&mut self, name: &str, joined: Option<&'a str>, not: bool) -> Result<(), Refusal> {
+    pub(super) fn match_option(
+        &mut self,
+        name: &str,
+        joined: Option<&'a str>,
+        not: bool,
+    ) -> Result<(), Refusal> {
         let needs = |reader: &Self, extension: &str, fits: bool| {
             if fits || reader.loaded.iter().any(|loaded| loaded == extension) {
                 return Ok(());
             }
-            Err(reader
-                .complain(format!("unknown option \"{name}\""))
-                .at(reader.at - 1)
-                .remedy(format!("{name} is understood after -m {extension} (ports: after -p tcp or -p udp).")))
+            Err(reader.complain(format!("unknown option \"{name}\"")).at(reader.at - 1).remedy(format!(
+                "{name} is understood after -m {extension} (ports: after -p tcp or -p udp)."
+            )))
         };
-        let with_ports =
-            matches!(self.basics[4].as_ref().map(|m| &m.what), Some(Condition::Protocol(6 | 17 | 33 | 132 | 136)));
+        let with_ports = matches!(
+            self.basics[4].as_ref().map(|m| &m.what),
+            Some(Condition::Protocol(6 | 17 | 33 | 132 | 136))
+        );
         let tcp = matches!(self.basics[4].as_ref().map(|m| &m.what), Some(Condition::Protocol(6)));
         match name {
             "--sport" | "--source-port" | "--dport" | "--destination-port" => {
                 needs(self, "tcp", with_ports || self.loaded.iter().any(|loaded| loaded == "udp"))?;
                 let (text, not) = self.inverted(name, joined, not)?;
-                let range = values::port_range(text)
-                    .ok_or_else(|| self.complain(format!("invalid port/service `{text}' specified")).at(self.at - 1))?;
+                let range = values::port_range(text).ok_or_else(|| {
+                    self.complain(format!("invalid port/service `{text}' specified")).at(self.at - 1)
+                })?;
                 let source = name.starts_with("--s");
-                let condition = if source { Condition::SourcePort(range) } else { Condition::DestinationPort(range) };
+                let condition =
+                    if source { Condition::SourcePort(range) } else { Condition::DestinationPort(range) };
                 self.matches.push(Match { not, what: condition });
                 Ok(())
             }
             "--sports" | "--source-ports" | "--dports" | "--destination-ports" | "--ports" => {
                 needs(self, "multiport", false)?;
                 if !with_ports {
-                    return Err(
-                        self.complain("multiport needs `-p tcp', `-p udp', `-p udplite', `-p sctp' or `-p dccp'")
-                    );
+                    return Err(self.complain(
+                        "multiport needs `-p tcp', `-p udp', `-p udplite', `-p sctp' or `-p dccp'",
+                    ));
                 }
                 let (text, not) = self.inverted(name, joined, not)?;
                 let ranges = values::port_list(text).ok_or_else(|| {
@@ -74,13 +82,18 @@ impl<'a> Reader<'a> {
             }
             "--mark" => {
                 // Two extensions have the option: the one loaded last is meant.
-                let of_connection = self.loaded.iter().rfind(|l| l.ends_with("mark")).is_some_and(|l| l == "connmark");
+                let of_connection =
+                    self.loaded.iter().rfind(|l| l.ends_with("mark")).is_some_and(|l| l == "connmark");
                 needs(self, "mark", of_connection)?;
                 let extension = if of_connection { "connmark" } else { "mark" };
                 let (text, not) = self.inverted(name, joined, not)?;
                 let (value, mask) = values::mark(text).ok_or_else(|| self.bad(extension, name, text))?;
                 let mask = mask.unwrap_or(u32::MAX);
-                let what = if of_connection { Condition::Connmark(value, mask) } else { Condition::Mark(value, mask) };
+                let what = if of_connection {
+                    Condition::Connmark(value, mask)
+                } else {
+                    Condition::Mark(value, mask)
+                };
                 self.matches.push(Match { not, what });
                 Ok(())
             }
@@ -89,11 +102,12 @@ impl<'a> Reader<'a> {
                 needs(self, extension, false)?;
                 let (text, not) = self.inverted(name, joined, not)?;
                 let states = values::states(text).ok_or_else(|| {
-                    self.complain(format!("{extension}: Bad state \"{text}\""))
-                        .at(self.at - 1)
-                        .remedy("The states are NEW, ESTABLISHED, RELATED, INVALID and UNTRACKED, with commas.")
+                    self.complain(format!("{extension}: Bad state \"{text}\"")).at(self.at - 1).remedy(
+                        "The states are NEW, ESTABLISHED, RELATED, INVALID and UNTRACKED, with commas.",
+                    )
                 })?;
-                let what = if name == "--state" { Condition::State(states) } else { Condition::Connstate(states) };
+                let what =
+                    if name == "--state" { Condition::State(states) } else { Condition::Connstate(states) };
                 self.matches.push(Match { not, what });
                 Ok(())
             }

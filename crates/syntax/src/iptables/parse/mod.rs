@@ -9,8 +9,8 @@ use super::values::{self, address};
 use crate::Refusal;
 use crate::number::{u32_in, whole};
 use tidegate_policy::netfilter::{
-    Choice, Condition, CountDirection, CountMode, Family, Match, NfCommand, NfOp, Rule, Target, Translate, Translation,
-    Translator,
+    Choice, Condition, CountDirection, CountMode, Family, Match, NfCommand, NfOp, Rule, Target, Translate,
+    Translation, Translator,
 };
 
 /// Extensions of iptables 1.8.9 (iptables-extensions(8)) that this version does not have.
@@ -92,12 +92,14 @@ const LATER_TARGETS: [&str; 24] = [
 ];
 /// Those that only iptables has, and those that only ip6tables has.
 const OF_V4: [&str; 3] = ["CLUSTERIP", "TTL", "ttl"];
-const OF_V6: [&str; 12] = ["DNPT", "HL", "SNPT", "dst", "eui64", "frag", "hbh", "hl", "ipv6header", "mh", "rt", "srh"];
+const OF_V6: [&str; 12] =
+    ["DNPT", "HL", "SNPT", "dst", "eui64", "frag", "hbh", "hl", "ipv6header", "mh", "rt", "srh"];
 /// Extensions of scripts for kernels that were patched for them, with what does the same today.
 const PATCHED: [(&str, &str); 3] = [
     (
         "IMQ",
-        "No Linux has IMQ unpatched: redirect packets to an ifb instead (tc … action mirred egress redirect dev ifb0).",
+        "No Linux has IMQ unpatched: redirect packets to an ifb instead (tc … action mirred egress redirect \
+        dev ifb0).",
     ),
     ("layer7", "No Linux has layer7 unpatched: match ports, or marks that a DPI program sets."),
     ("ipp2p", "No Linux has ipp2p unpatched: match ports, or marks that a DPI program sets."),
@@ -152,7 +154,12 @@ pub fn parse(tool: &str, args: &[String]) -> Result<Parsed, Refusal> {
 }
 
 /// Reads a line of a table for `iptables-restore`.
-pub(super) fn parse_line(tool: &str, ipv6: bool, table: &str, words: &[String]) -> Result<IptCommand, Refusal> {
+pub(super) fn parse_line(
+    tool: &str,
+    ipv6: bool,
+    table: &str,
+    words: &[String],
+) -> Result<IptCommand, Refusal> {
     let mut reader = Reader::new(tool, ipv6, words);
     reader.table = table.into();
     reader.read()?;
@@ -184,7 +191,8 @@ struct Reader<'a> {
     table: String,
     verb: Verb,
     style: ListStyle,
-    /// Addresses, devices and protocol, which have one place each whatever their order; then the others as given.
+    /// Addresses, devices and protocol, which have one place each whatever their order; then the others as
+    /// given.
     basics: [Option<Match>; 5],
     /// Addresses as written: place, text, inverted, flag, position.
     addresses: Vec<(usize, &'a str, bool, &'static str, usize)>,
@@ -308,7 +316,9 @@ impl<'a> Reader<'a> {
             }
             "-F" | "--flush" => self.verb = Verb::Plain(NfCommand::Flush(self.maybe_chain(joined))),
             "-Z" | "--zero" => self.verb = Verb::Plain(NfCommand::Zero(self.maybe_chain(joined))),
-            "-X" | "--delete-chain" => self.verb = Verb::Plain(NfCommand::DeleteChain(self.maybe_chain(joined))),
+            "-X" | "--delete-chain" => {
+                self.verb = Verb::Plain(NfCommand::DeleteChain(self.maybe_chain(joined)))
+            }
             "-N" | "--new-chain" | "--new" => {
                 let chain = self.chain(name, joined)?;
                 self.verb = Verb::Plain(NfCommand::NewChain(chain));
@@ -366,8 +376,9 @@ impl<'a> Reader<'a> {
         match name {
             "-p" | "--protocol" | "--proto" => {
                 let (text, not) = self.inverted(name, joined, not)?;
-                let number = values::protocol(text)
-                    .ok_or_else(|| self.complain(format!("unknown protocol \"{text}\" specified")).at(self.at - 1))?;
+                let number = values::protocol(text).ok_or_else(|| {
+                    self.complain(format!("unknown protocol \"{text}\" specified")).at(self.at - 1)
+                })?;
                 if not && number == 0 {
                     return Err(self.complain("rule would never match protocol"));
                 }
@@ -400,7 +411,9 @@ impl<'a> Reader<'a> {
                     return Err(later(format!("the match {extension}"), self.at - 1));
                 }
                 if !MATCHES.contains(&extension) {
-                    return Err(self.complain(format!("Couldn't load match `{extension}':No such file or directory")));
+                    return Err(
+                        self.complain(format!("Couldn't load match `{extension}':No such file or directory"))
+                    );
                 }
                 self.loaded.push(extension.into());
                 Ok(())
@@ -423,7 +436,9 @@ impl<'a> Reader<'a> {
                     "DROP" => Some(Target::Drop),
                     "RETURN" => Some(Target::Return),
                     "NOTRACK" => Some(Target::Notrack(false)),
-                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "CT" | "SNAT" | "DNAT" | "TCPMSS" => None,
+                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "CT" | "SNAT" | "DNAT" | "TCPMSS" => {
+                        None
+                    }
                     "LOG" => Some(Target::Log { level: WARNING, prefix: String::new(), flags: 0 }),
                     "REJECT" => Some(Target::Reject(values::REJECTIONS[usize::from(self.ipv6)][0].into())),
                     "MASQUERADE" => Some(translate(Translator::Masquerade)),
@@ -440,7 +455,9 @@ impl<'a> Reader<'a> {
             }
             "-f" | "--fragment" | "--fragments" => Err(later("the match on fragments", self.at - 1)),
             _ if name.starts_with("--") => self.extension(name, joined, not),
-            _ if name.starts_with('-') => Err(self.complain(format!("unknown option \"{name}\"")).at(self.at - 1)),
+            _ if name.starts_with('-') => {
+                Err(self.complain(format!("unknown option \"{name}\"")).at(self.at - 1))
+            }
             _ => Err(Refusal::new(2, format!("Bad argument `{name}'"))
                 .then(&format!("Try `{0} -h' or '{0} --help' for more information.", self.tool))
                 .at(self.at - 1)),
@@ -466,9 +483,13 @@ impl<'a> Reader<'a> {
             self.basic(slot, what(octets, length), not, flag)?;
         }
         for (module, number) in [("tcp", 6), ("udp", 17)] {
-            let asked = self.basics[4].as_ref().is_some_and(|m| m.what == Condition::Protocol(number) && !m.not);
+            let asked =
+                self.basics[4].as_ref().is_some_and(|m| m.what == Condition::Protocol(number) && !m.not);
             if !asked && self.loaded.iter().any(|loaded| loaded == module) {
-                return Err(complain(tool, format!("{} match requires '-p {module}'", module.to_uppercase())));
+                return Err(complain(
+                    tool,
+                    format!("{} match requires '-p {module}'", module.to_uppercase()),
+                ));
             }
         }
         if let (Some(name), None) = (&self.target_name, &self.target) {
@@ -487,7 +508,8 @@ impl<'a> Reader<'a> {
         }
         let counted = self.counted()?;
         let (ipv6, table) = (self.ipv6, self.table);
-        let mut matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
+        let mut matches: Vec<Match> =
+            self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
         gather_ports(&mut matches);
         let ruled = !matches.is_empty() || self.target.is_some();
         let rule = Rule { matches, target: self.target, ..Rule::default() };
@@ -499,7 +521,9 @@ impl<'a> Reader<'a> {
             Verb::Delete(chain) => IptCommand::Apply(op(NfCommand::Delete(chain, rule))),
             Verb::Check(chain) => IptCommand::Check(op(NfCommand::Delete(chain, rule))),
             Verb::None => {
-                return Err(complain(tool, "no command specified").remedy("Say what to do: -A, -I, -D, -F, -L …"));
+                return Err(
+                    complain(tool, "no command specified").remedy("Say what to do: -A, -I, -D, -F, -L …")
+                );
             }
             _ if ruled => return Err(complain(tool, "Illegal option with this command")),
             Verb::DeleteAt(chain, number) => IptCommand::Apply(op(NfCommand::DeleteAt(chain, number))),
@@ -509,9 +533,12 @@ impl<'a> Reader<'a> {
             }
             Verb::Version => IptCommand::Version,
             Verb::Help => IptCommand::Help(format!(
-                "{tool} [-t TABLE] -A|-I|-D|-C CHAIN RULE, -R CHAIN N RULE, -N|-X|-F|-Z|-L|-S [CHAIN], -P CHAIN ACCEPT|DROP\n\
-                 matches: -p -s -d -i -o, --sport --dport --tcp-flags --syn, -m multiport|mark|connmark|connbytes|conntrack|state|length|dscp|tos|comment, ! before any\n\
-                 targets: ACCEPT DROP RETURN MARK CONNMARK CLASSIFY DSCP TOS SNAT DNAT MASQUERADE REDIRECT or a chain (-j, -g)\n"
+                "{tool} [-t TABLE] -A|-I|-D|-C CHAIN RULE, -R CHAIN N RULE, -N|-X|-F|-Z|-L|-S [CHAIN], -P \
+                CHAIN ACCEPT|DROP\n\
+                 matches: -p -s -d -i -o, --sport --dport --tcp-flags --syn, -m \
+                 multiport|mark|connmark|connbytes|conntrack|state|length|dscp|tos|comment, ! before any\n\
+                 targets: ACCEPT DROP RETURN MARK CONNMARK CLASSIFY DSCP TOS SNAT DNAT MASQUERADE REDIRECT \
+                 or a chain (-j, -g)\n"
             )),
         };
         Ok(Parsed { command, notes: self.notes })
@@ -559,7 +586,12 @@ impl<'a> Reader<'a> {
         }
     }
     /// A value that may have its `!` before it, as older scripts write.
-    fn inverted(&mut self, name: &str, joined: Option<&'a str>, not: bool) -> Result<(&'a str, bool), Refusal> {
+    fn inverted(
+        &mut self,
+        name: &str,
+        joined: Option<&'a str>,
+        not: bool,
+    ) -> Result<(&'a str, bool), Refusal> {
         let text = self.joined_or_next(name, joined)?;
         match text {
             "!" => Ok((self.value(name)?, !not)),
@@ -635,7 +667,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
     fn bad(&self, extension: &str, name: &str, text: &str) -> Refusal {
-        self.complain(format!("{extension}: Bad value for \"{name}\" option: \"{text}\"")).at(self.at.saturating_sub(1))
+        self.complain(format!("{extension}: Bad value for \"{name}\" option: \"{text}\""))
+            .at(self.at.saturating_sub(1))
     }
     fn complain(&self, what: impl std::fmt::Display) -> Refusal {
         complain(self.tool, what)
@@ -668,7 +701,8 @@ fn split(word: &str) -> (&str, Option<&str>) {
             None => (word, None),
         };
     }
-    let takes_value = word.as_bytes().get(1).is_some_and(|letter| b"tADCIRFZXNPLSpsdiomjgwWc".contains(letter));
+    let takes_value =
+        word.as_bytes().get(1).is_some_and(|letter| b"tADCIRFZXNPLSpsdiomjgwWc".contains(letter));
     if word.starts_with('-') && word.len() > 2 && takes_value && word.is_char_boundary(2) {
         return (&word[..2], Some(&word[2..]));
     }

@@ -13,7 +13,10 @@ impl<'a> Reader<'a> {
         let Some(target) = self.target_name.clone() else { return Ok(false) };
         let target = target.as_str();
         match (target, name) {
-            ("MARK" | "CONNMARK", "--set-mark" | "--set-xmark" | "--and-mark" | "--or-mark" | "--xor-mark") => {
+            (
+                "MARK" | "CONNMARK",
+                "--set-mark" | "--set-xmark" | "--and-mark" | "--or-mark" | "--xor-mark",
+            ) => {
                 let text = self.joined_or_next(name, joined)?;
                 let (value, mask) = values::mark(text).ok_or_else(|| self.bad(target, name, text))?;
                 let (value, mask) = match name {

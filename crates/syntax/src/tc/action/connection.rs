@@ -52,8 +52,8 @@ fn ctinfo(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
 
 /// `dscp MASK [STATEMASK]`.
 fn dscp(words: &mut Words<'_>) -> Result<Option<(u32, u32)>, Failed> {
-    const FORM: &str = "dscp takes six bits of the mark that lie side by side, such as 0xfc000000, and bits outside them of which one \
-        must be set.";
+    const FORM: &str = "dscp takes six bits of the mark that lie side by side, such as 0xfc000000, and bits \
+    outside them of which one must be set.";
     if !words.begins("dscp") {
         return Ok(None);
     }

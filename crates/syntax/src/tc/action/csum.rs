@@ -55,7 +55,8 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
 
 fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     let Act::Csum(csum) = &dump.action.act else { return };
-    let names: Vec<&str> = Csum::NAMES.iter().filter(|(bit, _)| csum.sums & bit != 0).map(|(_, name)| *name).collect();
+    let names: Vec<&str> =
+        Csum::NAMES.iter().filter(|(bit, _)| csum.sums & bit != 0).map(|(_, name)| *name).collect();
     let names = names.join(", ");
     entry.say(&format!("csum ({names}) action {}", control_name(csum.control)));
     entry.member("csum", Json::text(names));

@@ -14,14 +14,15 @@ use tidegate_policy::{Act, Action, Control, Ct, CtNat};
 /// `ct`.
 pub(super) const ROW: Row = Row {
     name: "ct",
-    form: "ct clear | ct [nat] | ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] [port PORT[-PORT]]] [CONTROL] [index N]",
+    form: "ct clear | ct [nat] | ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] \
+    [port PORT[-PORT]]] [CONTROL] [index N]",
     parse,
     show,
     lead: Some("\n\t "),
 };
 
-const FORM: &str =
-    "ct clear; ct [nat]; ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] [port PORT[-PORT]]]";
+const FORM: &str = "ct clear; ct [nat]; ct commit [force] [mark N[/MASK]] [nat src|dst addr \
+ADDRESS[-ADDRESS] [port PORT[-PORT]]]";
 
 /// In the order in which tc looks for what a word begins.
 const NAMES: [&str; 8] = ["zone", "nat", "clear", "commit", "force", "index", "mark", "label"];
@@ -65,12 +66,14 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
 
 fn value(name: &str, ct: &mut Ct, words: &mut Words<'_>) -> Result<(), Failed> {
     let text = words.need()?;
-    let fail = || Failed::say(format!("ct: Illegal \"{name}\""), format!("\"{text}\" is not a value for {name}."));
+    let fail =
+        || Failed::say(format!("ct: Illegal \"{name}\""), format!("\"{text}\" is not a value for {name}."));
     match name {
         "zone" => ct.zone = Some(u16_in(text, 10).ok_or_else(fail)?),
         "label" => ct.label = Some(label(text, words.last())?),
         "mark" => {
-            let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+            let (value, mask) =
+                text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
             let mask = mask.map_or(Some(u32::MAX), |mask| u32_in(mask, 0));
             ct.mark = Some((u32_in(value, 0).ok_or_else(fail)?, mask.ok_or_else(fail)?));
         }
@@ -85,14 +88,16 @@ fn label(text: &str, place: usize) -> Result<(u128, u128), Failed> {
     let read = |digits: &str| {
         let wrong = |why: String| {
             Failed::from(Refusal::wrong(digits, &why).at(place).remedy(
-                "A label is up to 16 bytes in hexadecimal without 0x, such as 123123, with /MASK behind it if need be.",
+                "A label is up to 16 bytes in hexadecimal without 0x, such as 123123, with /MASK behind it \
+                if need be.",
             ))
         };
         if digits.len() > MOST {
             return Err(wrong(format!("{} Max allowed size {MOST}", digits.len())));
         }
-        let whole =
-            !digits.is_empty() && digits.len().is_multiple_of(2) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let whole = !digits.is_empty()
+            && digits.len().is_multiple_of(2)
+            && digits.bytes().all(|b| b.is_ascii_hexdigit());
         let number = u128::from_str_radix(&format!("{digits:0<MOST$}"), 16).ok().filter(|_| whole);
         number.ok_or_else(|| wrong("ct: labels must be a hex string\n".into()))
     };
@@ -134,7 +139,9 @@ fn addresses(text: &str, place: usize) -> Result<(IpAddr, IpAddr), Failed> {
     let read = |text: &str| {
         text.parse().map_err(|_| {
             let told = format!("Error: any valid address is expected rather than \"{text}\".");
-            Failed::from(Refusal::new(1, told).at(place).remedy("Write an address, or two with a dash between."))
+            Failed::from(
+                Refusal::new(1, told).at(place).remedy("Write an address, or two with a dash between."),
+            )
         })
     };
     Ok((read(low)?, read(high)?))

@@ -33,9 +33,9 @@ pub(super) fn gact(word: &str, words: &mut Words<'_>) -> Result<Action, Refusal>
         let kind = words.need()?;
         let drawn = begins(kind, "netrand");
         if !drawn && !begins(kind, "determ") {
-            return Err(Refusal::new(1, "Illegal \"random type\"")
-                .at(words.last())
-                .remedy("random takes netrand (by draws) or determ (every so many), a decision and a number."));
+            return Err(Refusal::new(1, "Illegal \"random type\"").at(words.last()).remedy(
+                "random takes netrand (by draws) or determ (every so many), a decision and a number.",
+            ));
         }
         let other = words.need()?;
         let control = super::row::control(other, words)?.ok_or_else(|| unknown(other, words.last()))?;
@@ -74,7 +74,7 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
 
 pub(super) fn unknown(word: &str, place: usize) -> Refusal {
     Refusal::new(255, format!("Bad action type {word}")).at(place).remedy(
-        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, mirred, skbedit, nat, pedit, csum, vlan, skbmod, \
-         connmark, ctinfo, ct, simple and sample.",
+        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, mirred, skbedit, \
+        nat, pedit, csum, vlan, skbmod, connmark, ctinfo, ct, simple and sample.",
     )
 }

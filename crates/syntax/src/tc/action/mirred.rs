@@ -34,7 +34,9 @@ fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
     let left = words.left() + 1;
     let bad = |line: String, place: usize| {
         Refusal::new(1, line)
-            .then(&format!("bad action parsing\nparse_action: bad value ({left}:mirred)!\nIllegal \"action\"\n"))
+            .then(&format!(
+                "bad action parsing\nparse_action: bad value ({left}:mirred)!\nIllegal \"action\"\n"
+            ))
             .at(place)
             .remedy(FORM)
     };
@@ -52,7 +54,10 @@ fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
     let name = words.need()?;
     if !env.has(name) {
         return Err(bad(format!("Cannot find device \"{name}\""), words.last())
-            .remedy("Packets can only be led to a device that is there; make it first: ip link add NAME type ifb.")
+            .remedy(
+                "Packets can only be led to a device that is there; make it first: ip link add NAME \
+            type ifb.",
+            )
             .into());
     }
     // What redirects steals the packet whatever is said.
@@ -68,15 +73,17 @@ fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
 }
 
 impl Said {
-    /// Reads up to the device; tc goes over words that it does not know. An error is tc's line and the place of the
-    /// word.
+    /// Reads up to the device; tc goes over words that it does not know. An error is tc's line and the place
+    /// of the word.
     fn read(&mut self, words: &mut Words<'_>) -> Result<(), (String, usize)> {
         while let Some(word) = words.peek() {
             let place = words.place();
             match word {
                 _ if begins(word, "egress") => set(&mut self.arrives, false, "egress", "ingress", place)?,
                 _ if begins(word, "ingress") => set(&mut self.arrives, true, "ingress", "egress", place)?,
-                _ if self.arrives.is_none() => return Err((format!("mirred option not supported {word}"), place)),
+                _ if self.arrives.is_none() => {
+                    return Err((format!("mirred option not supported {word}"), place));
+                }
                 _ if begins(word, "index") => {
                     words.skip();
                     let text = words.peek().unwrap_or_default();
@@ -94,7 +101,13 @@ impl Said {
 }
 
 /// Chooses one of two words that exclude each other.
-fn set(slot: &mut Option<bool>, value: bool, name: &str, other: &str, place: usize) -> Result<(), (String, usize)> {
+fn set(
+    slot: &mut Option<bool>,
+    value: bool,
+    name: &str,
+    other: &str,
+    place: usize,
+) -> Result<(), (String, usize)> {
     match slot.replace(value) {
         Some(before) if before != value => Err((format!("Can't have both {name} and {other}"), place)),
         _ => Ok(()),

@@ -20,7 +20,8 @@ pub(super) const ROW: Row = Row {
 };
 
 fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
-    const FORM: &str = "Addresses are rewritten so: action nat egress 10.0.0.0/24 192.0.2.0 (ingress: destinations).";
+    const FORM: &str =
+        "Addresses are rewritten so: action nat egress 10.0.0.0/24 192.0.2.0 (ingress: destinations).";
     let direction = words.need()?;
     let wrong = || Failed::say(format!("Illegal nat construct ({direction})"), FORM);
     let egress = match ["egress", "ingress"].into_iter().find(|name| begins(direction, name)) {
@@ -48,7 +49,8 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     entry.member("control_action", type_of(nat.control));
 }
 
-/// How many bits tc says that a mask has: it looks for the first that is set with the octets the wrong way round.
+/// How many bits tc says that a mask has: it looks for the first that is set with the octets the wrong way
+/// round.
 fn told_bits(mask: u32) -> u32 {
     match mask.swap_bytes().trailing_zeros() {
         32 => 0,

@@ -26,7 +26,8 @@ pub(super) const ROW: Row = Row {
 
 /// The most words of one action.
 const MOST: usize = 128;
-const FORM: &str = "Octets are rewritten so: pedit ex munge ip ttl set 64, or pedit munge offset 8 u8 set 64.";
+const FORM: &str =
+    "Octets are rewritten so: pedit ex munge ip ttl set 64, or pedit munge offset 8 u8 set 64.";
 
 fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     let extended = words.need()? == "ex";
@@ -134,7 +135,8 @@ fn command(words: &mut Words<'_>, field: &Field, extended: bool) -> Result<Value
     const VERBS: [&str; 6] = ["preserve", "set", "add", "clear", "invert", "decrement"];
     let unread = || Unread::Said(String::new());
     let said = |line: &str| Unread::Said(line.into());
-    let verb = words.peek().and_then(|word| VERBS.into_iter().find(|verb| begins(word, verb))).ok_or_else(unread)?;
+    let verb =
+        words.peek().and_then(|word| VERBS.into_iter().find(|verb| begins(word, verb))).ok_or_else(unread)?;
     if verb == "decrement" && !field.decrements {
         return Err(said("decrement command is not supported for this field"));
     }
@@ -176,7 +178,8 @@ impl Form {
         octets.ok_or_else(String::new)
     }
 
-    /// A value whose first octet, or whole number, is this. (tc inverts the first octet of long fields only, and forgets to keep them.)
+    /// A value whose first octet, or whole number, is this. (tc inverts the first octet of long fields only,
+    /// and forgets to keep them.)
     fn first(self, number: u32) -> Octets {
         let first = number as u8;
         match self {

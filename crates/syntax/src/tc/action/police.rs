@@ -15,7 +15,8 @@ use tidegate_policy::{Act, Action, Control, LinkLayer, Police, RateSpec, Ticks};
 /// `police`.
 pub(super) const ROW: Row = Row {
     name: "police",
-    form: "police [rate RATE burst BYTES] [mtu BYTES] [peakrate RATE] [pkts_rate N pkts_burst N] [CONTROL] [index N]",
+    form: "police [rate RATE burst BYTES] [mtu BYTES] [peakrate RATE] [pkts_rate N pkts_burst N] [CONTROL] \
+    [index N]",
     parse: action,
     show,
     lead: None,
@@ -26,7 +27,8 @@ fn action(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     Ok(Action { index, ..Act::Police(police).into() })
 }
 
-/// The longest packet that tc makes its tables for unless it is told another: what the kernel then takes for the longest is what they reach.
+/// The longest packet that tc makes its tables for unless it is told another: what the kernel then takes for
+/// the longest is what they reach.
 const TABLE_MTU: u32 = 2047;
 /// The entries of such a table, less one.
 const LAST_ENTRY: u32 = 255;
@@ -65,7 +67,8 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<(Police, u32), Failed> {
 
 /// The option that a word is or, where tc looks no further than the word goes, begins; else the word itself.
 fn option(word: &str) -> &str {
-    const WHOLE: [&str; 8] = ["rate", "avrate", "buffer", "maxburst", "mtu", "minburst", "mpu", "conform-exceed"];
+    const WHOLE: [&str; 8] =
+        ["rate", "avrate", "buffer", "maxburst", "mtu", "minburst", "mpu", "conform-exceed"];
     const BEGUN: [&str; 6] = ["index", "burst", "peakrate", "pkts_rate", "pkts_burst", "linklayer"];
     let begun = |names: &[&'static str]| names.iter().copied().find(|name| begins(word, name));
     match WHOLE.contains(&word) {
@@ -79,12 +82,15 @@ fn option(word: &str) -> &str {
 
 /// A decision by the kernel's number for it; `None`: the text is no number.
 fn numbered(text: &str, place: usize) -> Result<Option<Control>, Failed> {
-    const NOT_BUILT: &str = "Decisions by number are -1 (continue), 0 (pass), 1 (reclassify), 2 (drop), 3 (pipe), 4 (stolen), \
-                             5 (queued) and 8 (trap); 6 has the kernel repeat the action and 7 is for programs in BPF.";
+    const NOT_BUILT: &str = "Decisions by number are -1 (continue), 0 (pass), 1 (reclassify), 2 (drop), 3 \
+    (pipe), 4 (stolen), 5 (queued) and 8 (trap); 6 has the kernel repeat the action and 7 is for programs \
+    in BPF.";
     match decimal(text).map(Control::of_number) {
         Some(Control::Number(6 | 7)) => {
-            let refusal =
-                Refusal::new(1, format!("tidegate: police decision \"{text}\" is not supported in this version"));
+            let refusal = Refusal::new(
+                1,
+                format!("tidegate: police decision \"{text}\" is not supported in this version"),
+            );
             Err(refusal.at(place).remedy(NOT_BUILT).into())
         }
         control => Ok(control),
@@ -131,7 +137,8 @@ impl Said {
                 let text = words.need()?;
                 once(&self.burst, "buffer/burst", text, words.last())?;
                 let read = parse_size_cell(text);
-                self.burst = Some(read.ok_or_else(|| wrong(text, "buffer", words.last(), "an amount such as 10k"))?);
+                self.burst =
+                    Some(read.ok_or_else(|| wrong(text, "buffer", words.last(), "an amount such as 10k"))?);
             }
             "mtu" | "minburst" => {
                 words.skip();
@@ -150,19 +157,22 @@ impl Said {
                 words.skip();
                 let text = words.need()?;
                 let read = u16_in(text, 10);
-                self.overhead = read.ok_or_else(|| wrong(text, "overhead", words.last(), "bytes such as 18"))?;
+                self.overhead =
+                    read.ok_or_else(|| wrong(text, "overhead", words.last(), "bytes such as 18"))?;
             }
             "linklayer" => {
                 words.skip();
                 let text = words.need()?;
                 let read = link_layer(text);
-                self.layer = read.ok_or_else(|| wrong(text, "linklayer", words.last(), "ethernet, atm or adsl"))?;
+                self.layer =
+                    read.ok_or_else(|| wrong(text, "linklayer", words.last(), "ethernet, atm or adsl"))?;
             }
             name @ ("pkts_rate" | "pkts_burst") => self.take_packets(name, words)?,
             "index" => {
                 words.skip();
                 let text = words.need()?;
-                self.index = u32_in(text, 10).ok_or_else(|| wrong(text, "index", words.last(), "a number"))?;
+                self.index =
+                    u32_in(text, 10).ok_or_else(|| wrong(text, "index", words.last(), "a number"))?;
             }
             "conform-exceed" => {
                 words.skip();
@@ -210,7 +220,8 @@ impl Said {
 
     /// `EXCEED` or `EXCEED/CONFORM`.
     fn take_controls(&mut self, words: &mut Words<'_>) -> Result<(), Failed> {
-        const FORM: &str = "conform-exceed takes what is done with packets that come too fast and, after a slash, with the others: drop/pass.";
+        const FORM: &str = "conform-exceed takes what is done with packets that come too fast and, after a \
+        slash, with the others: drop/pass.";
         let text = words.need()?;
         if begins(text, "goto") || begins(text, "jump") {
             self.exceed = control(text, words).map_err(|refusal| match refusal.stderr.trim_end() {
@@ -220,7 +231,8 @@ impl Said {
             })?;
             return Ok(());
         }
-        let (exceed, conform) = text.split_once('/').map_or((text, None), |(exceed, conform)| (exceed, Some(conform)));
+        let (exceed, conform) =
+            text.split_once('/').map_or((text, None), |(exceed, conform)| (exceed, Some(conform)));
         // tc says what it does not know only where there is no slash.
         let named = conform.is_none() && !exceed.is_empty();
         let unknown = if named { format!("Bad action type {exceed}") } else { String::new() };
@@ -234,12 +246,19 @@ impl Said {
 
     fn finish(self) -> Result<(Police, u32), Failed> {
         self.check()?;
-        let spec = |rate: Rate| RateSpec { rate, overhead: self.overhead, mpu: self.mpu as u16, linklayer: self.layer };
+        let spec = |rate: Rate| RateSpec {
+            rate,
+            overhead: self.overhead,
+            mpu: self.mpu as u16,
+            linklayer: self.layer,
+        };
         let rate = self.rate.filter(|rate| rate.0 > 0);
         let packets = self.packets.unwrap_or(0);
         let police = Police {
             rate: rate.map(spec),
-            burst: rate.map_or_else(Default::default, |rate| ticks_of(rate, self.burst.map_or(0, |(bytes, _)| bytes))),
+            burst: rate.map_or_else(Default::default, |rate| {
+                ticks_of(rate, self.burst.map_or(0, |(bytes, _)| bytes))
+            }),
             mtu: self.longest(),
             peak: self.peak.map(spec),
             average: self.average,
@@ -266,7 +285,8 @@ impl Said {
 
     /// As tc complains, in its order.
     fn check(&self) -> Result<(), Failed> {
-        let metered = self.rate.is_some() || self.average.is_some() || self.mtu.is_some() || self.packets.is_some();
+        let metered =
+            self.rate.is_some() || self.average.is_some() || self.mtu.is_some() || self.packets.is_some();
         let fail = |line: &str, remedy: &str| Err(Failed::say(line, remedy));
         if !self.any {
             return fail("", "police needs a rate and a burst: police rate 1mbit burst 10k drop");
@@ -287,13 +307,19 @@ impl Said {
             return fail("'peakrate' requires 'rate'.", "A peak rate stands beside a rate.");
         }
         if self.peak.is_some() && self.mtu.is_none() {
-            return fail("'mtu' is required, if 'peakrate' is requested.", "Say how long packets may be: mtu 1514.");
+            return fail(
+                "'mtu' is required, if 'peakrate' is requested.",
+                "Say how long packets may be: mtu 1514.",
+            );
         }
         if self.average.is_some() && self.rate.is_some() {
             return fail("", "police takes rate or avrate.");
         }
         if self.packets.is_some() != self.packets_burst.is_some() {
-            return fail("'pkts_burst' requires 'pkts_rate'.", "Both are needed: pkts_rate 100 pkts_burst 10.");
+            return fail(
+                "'pkts_burst' requires 'pkts_rate'.",
+                "Both are needed: pkts_rate 100 pkts_burst 10.",
+            );
         }
         if self.rate.is_some() && self.packets.is_some() {
             return fail(
@@ -315,7 +341,11 @@ fn show(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let index = dump.action.index;
     let rate = police.rate.map_or(Rate(0), |spec| spec.rate);
     entry.number("index", index, &format!(" police {index:#x} rate {}", print_rate(rate, flags.iec)));
-    entry.say(&format!(" burst {} mtu {} ", print_size(bytes_of(rate, police.burst)), print_size(police.mtu)));
+    entry.say(&format!(
+        " burst {} mtu {} ",
+        print_size(bytes_of(rate, police.burst)),
+        print_size(police.mtu)
+    ));
     if let Some(peak) = police.peak {
         entry.say(&format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
     }

@@ -23,7 +23,8 @@ pub(super) struct Row {
     pub(super) lead: Option<&'static str>,
 }
 
-/// What is wrong with an action: a refusal as it is, or words after which tc says that it cannot parse actions.
+/// What is wrong with an action: a refusal as it is, or words after which tc says that it cannot parse
+/// actions.
 pub(super) enum Failed {
     Whole(Box<Refusal>),
     Partly(String, String),
@@ -45,8 +46,9 @@ impl Failed {
         match self {
             Failed::Whole(refusal) => *refusal,
             Failed::Partly(line, remedy) => {
-                let rest =
-                    format!("bad action parsing\nparse_action: bad value ({left}:{kind})!\nIllegal \"action\"\n");
+                let rest = format!(
+                    "bad action parsing\nparse_action: bad value ({left}:{kind})!\nIllegal \"action\"\n"
+                );
                 let text = if line.is_empty() { rest } else { format!("{line}\n{rest}") };
                 Refusal { stderr: text, code: 1, ..Refusal::default() }.at(place).remedy(remedy)
             }
@@ -77,7 +79,8 @@ pub(super) fn partly(refusal: Refusal, kind: &str, left: usize) -> Refusal {
 
 /// What tc adds where an action's own words are wrong: `left` words from its name on.
 pub(super) fn unparsed(refusal: Refusal, kind: &str, left: usize) -> Refusal {
-    refusal.then(&format!("bad action parsing\nparse_action: bad value ({left}:{kind})!\nIllegal \"action\"\n"))
+    refusal
+        .then(&format!("bad action parsing\nparse_action: bad value ({left}:{kind})!\nIllegal \"action\"\n"))
 }
 
 pub(super) fn number(name: &str, words: &mut Words<'_>) -> Result<u32, Refusal> {
@@ -96,7 +99,8 @@ pub(super) fn own_index(words: &mut Words<'_>, complaint: impl Fn(&str) -> Strin
     }
     words.skip();
     let text = words.need()?;
-    u32_in(text, 10).ok_or_else(|| Failed::say(complaint(text), format!("\"{text}\" is not the number of an action.")))
+    u32_in(text, 10)
+        .ok_or_else(|| Failed::say(complaint(text), format!("\"{text}\" is not the number of an action.")))
 }
 
 /// Does a word name a decision, or begin to?
@@ -129,7 +133,9 @@ pub(super) fn control(word: &str, words: &mut Words<'_>) -> Result<Option<Contro
     Ok(match word {
         _ if begins(word, "goto") => {
             if !begins(words.need()?, "chain") {
-                return Err(Refusal::new(255, "\"chain index\" expected").at(words.last()).remedy("goto chain N"));
+                return Err(Refusal::new(255, "\"chain index\" expected")
+                    .at(words.last())
+                    .remedy("goto chain N"));
             }
             let chain = number("chain index", words).map_err(|refusal| Refusal { code: 255, ..refusal })?;
             Some(Control::Goto(bounded(chain, "chain index", words.last())?))

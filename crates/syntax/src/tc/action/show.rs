@@ -37,7 +37,8 @@ pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut
 
 /// The listing of some of the machine's actions by themselves.
 pub fn show_actions(dumps: &[ActionDump], what: &ShowActions, flags: &ShowFlags) -> String {
-    // Those that are asked for by number are counted from 1, and tc takes their count from where the kernel leaves none.
+    // Those that are asked for by number are counted from 1, and tc takes their count from where the kernel
+    // leaves none.
     let (total, first) = match what {
         ShowActions::Kind(_) => (dumps.len(), 0),
         ShowActions::Numbered(_) => (0, 1),
@@ -145,7 +146,8 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     entry.number("bind", dump.binds, &format!(" bind {}", dump.binds));
 }
 
-/// What stands behind an action's number: for ctinfo its masks and, with statistics, what it did; since when it is in use.
+/// What stands behind an action's number: for ctinfo its masks and, with statistics, what it did; since when
+/// it is in use.
 fn told_besides(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let Act::Ctinfo(info) = &dump.action.act else {
         if flags.stats {
@@ -179,7 +181,8 @@ fn used(dump: &ActionDump, entry: &mut Entry) {
 fn counts(dump: &ActionDump, entry: &mut Entry) {
     let ActionDump { bytes, packets, drops, overlimits, .. } = dump;
     entry.say(&format!(
-        "\n\tAction statistics:\n\tSent {bytes} bytes {packets} pkt (dropped {drops}, overlimits {overlimits} requeues 0) \n\tbacklog 0b 0p requeues 0"
+        "\n\tAction statistics:\n\tSent {bytes} bytes {packets} pkt (dropped {drops}, overlimits \
+        {overlimits} requeues 0) \n\tbacklog 0b 0p requeues 0"
     ));
     let mut stats = vec![
         ("bytes", Json::number(bytes)),

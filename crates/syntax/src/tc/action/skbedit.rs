@@ -15,14 +15,16 @@ use tidegate_policy::{Act, Action, Control, PacketType, Skbedit};
 /// `skbedit`.
 pub(super) const ROW: Row = Row {
     name: "skbedit",
-    form: "skbedit [queue_mapping N] [priority CLASS] [mark N[/MASK]] [ptype TYPE] [inheritdsfield] [CONTROL] [index N]",
+    form: "skbedit [queue_mapping N] [priority CLASS] [mark N[/MASK]] [ptype TYPE] [inheritdsfield] \
+    [CONTROL] [index N]",
     parse,
     show,
     lead: Some("\n\t "),
 };
 
 fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
-    const FORM: &str = "skbedit takes mark N[/MASK], priority CLASS, queue_mapping N, ptype host|otherhost|broadcast|multicast, inheritdsfield.";
+    const FORM: &str = "skbedit takes mark N[/MASK], priority CLASS, queue_mapping N, ptype \
+    host|otherhost|broadcast|multicast, inheritdsfield.";
     let mut edit = Skbedit::default();
     if words.peek().is_none() {
         return Err(Refusal::incomplete().at(words.place()).remedy(FORM).into());
@@ -34,7 +36,8 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
             "mark" => {
                 words.skip();
                 let text = words.need()?;
-                let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+                let (value, mask) =
+                    text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
                 let value = u32_in(value, 0).ok_or_else(|| illegal("mark", text))?;
                 let mask = match mask {
                     Some(mask) => Some(u32_in(mask, 0).ok_or_else(|| illegal("mask", text))?),
@@ -56,7 +59,8 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
             "ptype" => {
                 words.skip();
                 let text = words.need()?;
-                let all = [PacketType::Host, PacketType::Broadcast, PacketType::Multicast, PacketType::OtherHost];
+                let all =
+                    [PacketType::Host, PacketType::Broadcast, PacketType::Multicast, PacketType::OtherHost];
                 let found = all.into_iter().find(|known| known.name() == text);
                 edit.packet_type = Some(found.ok_or_else(|| illegal(&format!("ptype ({text})"), text))?);
             }

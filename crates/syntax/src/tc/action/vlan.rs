@@ -30,7 +30,9 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
         words.need()?;
     }
     while let Some(word) = words.peek() {
-        let name = ["pop", "push", "modify", "id", "protocol", "priority"].into_iter().find(|name| begins(word, name));
+        let name = ["pop", "push", "modify", "id", "protocol", "priority"]
+            .into_iter()
+            .find(|name| begins(word, name));
         let ethernet = ["pop_eth", "push_eth"].contains(&word);
         let Some(name) = name.filter(|_| !ethernet).or(ethernet.then_some("ethernet")) else { break };
         words.skip();
@@ -45,7 +47,10 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
             }
             "pop" | "push" | "modify" => verb = Some(name),
             _ if !matches!(verb, Some("push" | "modify")) => {
-                return Err(Refusal::wrong(word, "only valid for push/modify").at(words.last()).remedy(FORM).into());
+                return Err(Refusal::wrong(word, "only valid for push/modify")
+                    .at(words.last())
+                    .remedy(FORM)
+                    .into());
             }
             "id" => id = Some(number(words, "id is invalid", |text| u16_in(text, 0))?),
             "priority" => {
@@ -81,7 +86,8 @@ fn number<T>(words: &mut Words<'_>, why: &str, read: impl Fn(&str) -> Option<T>)
 fn tag_protocol(words: &mut Words<'_>) -> Result<u16, Failed> {
     let text = words.need()?;
     let known = parse_protocol(text);
-    let known = known.ok_or_else(|| Refusal::wrong(text, "protocol is invalid").at(words.last()).remedy(FORM))?;
+    let known =
+        known.ok_or_else(|| Refusal::wrong(text, "protocol is invalid").at(words.last()).remedy(FORM))?;
     match known {
         VlanTag::DOT1Q | VlanTag::DOT1AD => Ok(known),
         _ => Err(Failed::say("protocol not supported", FORM)),

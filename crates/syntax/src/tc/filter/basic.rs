@@ -27,7 +27,8 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
                 let last = words.rest().last().map_or("", String::as_str);
                 params.terms = ematch::parse(words)?;
                 if words.peek().is_none() {
-                    // tc looks for the end of the expression in the word behind it. Without one it goes back a word too many.
+                    // tc looks for the end of the expression in the word behind it. Without one it goes back
+                    // a word too many.
                     return Err(unknown(last, words)
                         .remedy("An expression must not come last: say the class or an action after it."));
                 }
@@ -37,8 +38,9 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
             _ if begins(word, "police") => actions = action::old_police(words)?,
             "help" => return Err(Refusal { stderr: BASIC.help(), code: 1, ..Refusal::default() }),
             _ => {
-                return Err(unknown(word, words)
-                    .remedy("basic takes match and an expression, classid (or flowid) and a class, and action."));
+                return Err(unknown(word, words).remedy(
+                    "basic takes match and an expression, classid (or flowid) and a class, and action.",
+                ));
             }
         }
     }

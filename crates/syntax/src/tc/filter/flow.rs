@@ -78,16 +78,22 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
                         .then(&FLOW.help())
                         .at(words.last())
                         .remedy(
-                            "tc 6.1 reads `match` only before other words of flow: write it before `map` or `hash`.",
+                            "tc 6.1 reads `match` only before other words of flow: write it before `map` or \
+                            `hash`.",
                         ));
                 }
             }
-            _ if word == "help" => return Err(Refusal { stderr: FLOW.help(), code: 1, ..Refusal::default() }),
+            _ if word == "help" => {
+                return Err(Refusal { stderr: FLOW.help(), code: 1, ..Refusal::default() });
+            }
             _ => {
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))
                     .then(&FLOW.help())
                     .at(place)
-                    .remedy("flow takes `hash keys K,…` or `map key K` with and, or, xor, rshift, addend; divisor, baseclass, perturb."));
+                    .remedy(
+                        "flow takes `hash keys K,…` or `map key K` with and, or, xor, rshift, addend; \
+                    divisor, baseclass, perturb.",
+                    ));
             }
         }
     }
@@ -108,8 +114,8 @@ fn keys(env: &Env, words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
         let bit = known.filter(usable).ok_or_else(|| {
             let remedy = match known {
                 Some(FlowKeySet::TUNNEL..) => {
-                    "The keys of a tunnel's inside are of patched kernels; with --dissect legacy the machine is such a one. \
-                     Others look into tunnels by themselves: write src, dst, proto …"
+                    "The keys of a tunnel's inside are of patched kernels; with --dissect legacy the \
+                    machine is such a one. Others look into tunnels by themselves: write src, dst, proto …"
                         .into()
                 }
                 _ => format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")),

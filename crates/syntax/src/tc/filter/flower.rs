@@ -19,8 +19,13 @@ use tidegate_policy::{FilterParams, FlowerField, FlowerKey, FlowerParams, Indev}
 const SCTP: u8 = 132;
 
 /// Names of protocols behind the network header, as tc knows them.
-const PROTOCOLS: [(&str, u8); 5] =
-    [("tcp", proto::TCP), ("udp", proto::UDP), ("sctp", SCTP), ("icmp", proto::ICMP), ("icmpv6", proto::ICMPV6)];
+const PROTOCOLS: [(&str, u8); 5] = [
+    ("tcp", proto::TCP),
+    ("udp", proto::UDP),
+    ("sctp", SCTP),
+    ("icmp", proto::ICMP),
+    ("icmpv6", proto::ICMPV6),
+];
 
 struct Reader {
     params: FlowerParams,
@@ -154,9 +159,13 @@ impl Reader {
             }
             _ => Err(match why_not(REFUSED_FLOWER_KEYS, word) {
                 Some(why) => later("flower key", word, words.last()).remedy(format!("Not built: {why}.")),
-                None => Refusal::new(1, format!("What is \"{word}\"?")).then(&FLOWER.help()).at(words.last()).remedy(
-                    "flower takes fields of the headers: ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos, ip_ttl, tcp_flags …",
-                ),
+                None => Refusal::new(1, format!("What is \"{word}\"?"))
+                    .then(&FLOWER.help())
+                    .at(words.last())
+                    .remedy(
+                        "flower takes fields of the headers: ip_proto, src_ip, dst_ip, src_port, dst_port, \
+                    ip_tos, ip_ttl, tcp_flags …",
+                    ),
             }),
         }
     }
@@ -193,13 +202,18 @@ impl Reader {
         }
         let read = match (text, six) {
             ("default", _) => Some((0, 0)),
-            (_, true) => parse_prefix6(text).map(|(octets, length)| (u128::from_be_bytes(octets), mask6(length))),
+            (_, true) => {
+                parse_prefix6(text).map(|(octets, length)| (u128::from_be_bytes(octets), mask6(length)))
+            }
             (_, false) => parse_prefix4(text).map(|(address, mask)| (u128::from(address), u128::from(mask))),
         };
         let (address, mask) = read.ok_or_else(|| {
             Refusal::new(
                 1,
-                format!("Error: inet{} prefix is expected rather than \"{text}\".", if six { "6" } else { "" }),
+                format!(
+                    "Error: inet{} prefix is expected rather than \"{text}\".",
+                    if six { "6" } else { "" }
+                ),
             )
             .at(words.last())
             .remedy("Write an address of the filter's protocol, with a prefix length if need be: 10.0.0.0/8.")
@@ -228,7 +242,8 @@ impl Reader {
             }
             (low, high, true)
         } else {
-            let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+            let (value, mask) =
+                text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
             let mask = mask.map_or(Some(u16::MAX), |mask| u16_in(mask, 16));
             (u16_in(value, 0).ok_or_else(fail)?, mask.ok_or_else(fail)?, false)
         };
@@ -255,7 +270,10 @@ impl Reader {
         let fail = || illegal("tcp_flags", text, words.last());
         let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
         let value = u16_in(value, 16).filter(|flags| *flags <= 0xfff).ok_or_else(fail)?;
-        let mask = mask.map_or(Some(0xfff), |mask| u16_in(mask, 16)).filter(|mask| *mask <= 0xfff).ok_or_else(fail)?;
+        let mask = mask
+            .map_or(Some(0xfff), |mask| u16_in(mask, 16))
+            .filter(|mask| *mask <= 0xfff)
+            .ok_or_else(fail)?;
         // The kernel reads them of TCP alone, and takes no notice of others.
         if self.protocol == Some(proto::TCP) {
             self.params.set(FlowerKey {
@@ -315,8 +333,9 @@ impl Reader {
         let text = words.need()?;
         let field = if name == "arp_sip" { FlowerField::ArpSip } else { FlowerField::ArpTip };
         let read = parse_prefix4(text).filter(|_| self.network == ethertype::ARP);
-        let (address, mask) =
-            read.ok_or_else(|| illegal(name, text, words.last()).remedy("Say protocol arp, and an IPv4 prefix."))?;
+        let (address, mask) = read.ok_or_else(|| {
+            illegal(name, text, words.last()).remedy("Say protocol arp, and an IPv4 prefix.")
+        })?;
         self.params.set(FlowerKey { field, value: address.into(), mask: mask.into(), range: false });
         Ok(())
     }
@@ -328,8 +347,9 @@ impl Reader {
             "reply" => Some(2),
             _ => u8_in(text, 10),
         };
-        let number =
-            number.filter(|_| self.network == ethertype::ARP).ok_or_else(|| illegal("arp_op", text, words.last()))?;
+        let number = number
+            .filter(|_| self.network == ethertype::ARP)
+            .ok_or_else(|| illegal("arp_op", text, words.last()))?;
         self.all(FlowerField::ArpOp, number.into());
         Ok(())
     }
@@ -359,7 +379,9 @@ impl Reader {
         let why = match () {
             () if value != 0 && !tracked => "no trk, so no other flag can be set",
             () if new && established => "new and est are mutually exclusive",
-            () if invalid && value & !(CT_TRACKED | CT_INVALID) != 0 => "when inv is set, only trk may be set",
+            () if invalid && value & !(CT_TRACKED | CT_INVALID) != 0 => {
+                "when inv is set, only trk may be set"
+            }
             () if new && answer => "new and rpl are mutually exclusive",
             () => {
                 self.params.set(FlowerKey {
@@ -380,7 +402,12 @@ impl Reader {
         let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
         let value = u32_in(value, 0).ok_or_else(fail)?;
         let mask = mask.map_or(Some(u32::MAX), |mask| u32_in(mask, 0)).ok_or_else(fail)?;
-        self.params.set(FlowerKey { field: FlowerField::CtMark, value: value.into(), mask: mask.into(), range: false });
+        self.params.set(FlowerKey {
+            field: FlowerField::CtMark,
+            value: value.into(),
+            mask: mask.into(),
+            range: false,
+        });
         Ok(())
     }
 
@@ -388,9 +415,11 @@ impl Reader {
         use FlowerField as F;
         let text = words.need()?;
         if !self.tagged {
-            let line = format!("Can't set \"{name}\" if ethertype isn't 802.1Q or 802.1AD and num_of_vlans is 0");
+            let line =
+                format!("Can't set \"{name}\" if ethertype isn't 802.1Q or 802.1AD and num_of_vlans is 0");
             return Err(Refusal::new(1, line).at(words.last()).remedy(
-                "Say protocol 802.1q, on the device beneath: a VLAN's own device gets its frames without the tag.",
+                "Say protocol 802.1q, on the device beneath: a VLAN's own device gets its frames without \
+                the tag.",
             ));
         }
         let fail = || illegal(name, text, words.last());
@@ -467,7 +496,9 @@ fn link_address(text: &str) -> Option<u128> {
 }
 
 fn illegal(name: &str, text: &str, place: usize) -> Refusal {
-    Refusal::new(1, format!("Illegal \"{name}\"")).at(place).remedy(format!("\"{text}\" is not a value for {name}."))
+    Refusal::new(1, format!("Illegal \"{name}\""))
+        .at(place)
+        .remedy(format!("\"{text}\" is not a value for {name}."))
 }
 
 /// One of the keys as it is listed.

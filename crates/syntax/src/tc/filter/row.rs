@@ -14,7 +14,8 @@ use tidegate_policy::{Action, FilterParams, Indev};
 pub(in crate::tc) struct Row {
     /// The kind's name in `tc filter add … KIND`.
     pub(super) name: &'static str,
-    /// Reads the handle in the kind's notation and the words behind the kind; the filter is for packets of an EtherType.
+    /// Reads the handle in the kind's notation and the words behind the kind; the filter is for packets of an
+    /// EtherType.
     pub(super) parse: fn(Given<'_>, u16, &mut Words<'_>, &Env) -> Result<Read, Refusal>,
     /// Its options, with its actions behind them. `None`: the kernel tells nothing of it.
     pub(in crate::tc) show: fn(&Told<'_>) -> Option<Entry>,

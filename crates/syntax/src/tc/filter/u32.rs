@@ -102,9 +102,17 @@ fn options(words: &mut Words<'_>, env: &Env) -> Result<Options, Refusal> {
             "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),
             _ if begins(word, "classid") => params.classid = Some(classid(words)?),
             _ => {
-                let remedy = match nearest(word, ["match", "flowid", "classid", "order", "ht", "link", "hashkey", "offset", "divisor", "sample", "police", "action"]) {
+                let remedy = match nearest(
+                    word,
+                    [
+                        "match", "flowid", "classid", "order", "ht", "link", "hashkey", "offset", "divisor",
+                        "sample", "police", "action",
+                    ],
+                ) {
                     Some(name) => format!("u32 has no \"{word}\"; did you mean {name}?"),
-                    None => "u32 takes match …, flowid CLASS, ht TABLE, order N, link TABLE, hashkey …, offset …, divisor N, police …, action ….".to_string(),
+                    None => "u32 takes match …, flowid CLASS, ht TABLE, order N, link TABLE, hashkey …, \
+                    offset …, divisor N, police …, action …."
+                        .to_string(),
                 };
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))
                     .then(&U32.help())
@@ -184,7 +192,8 @@ fn offset(words: &mut Words<'_>) -> Result<U32Offset, Failed> {
     let mut offset = U32Offset::default();
     let mut field = None::<U32OffsetField>;
     while let Some(word) = words.peek() {
-        let Some(word) = ["mask", "shift", "at", "plus", "eat"].into_iter().find(|name| begins(word, name)) else {
+        let Some(word) = ["mask", "shift", "at", "plus", "eat"].into_iter().find(|name| begins(word, name))
+        else {
             break;
         };
         words.skip();
@@ -215,11 +224,15 @@ fn offset(words: &mut Words<'_>) -> Result<U32Offset, Failed> {
 /// `hashkey mask MASK [at OFFSET]`, in either order.
 fn hashkey(words: &mut Words<'_>) -> Result<(u32, i32), Failed> {
     let (mut mask, mut at) = (0, 0);
-    while let Some(word) = words.peek().and_then(|word| ["mask", "at"].into_iter().find(|name| begins(word, name))) {
+    while let Some(word) =
+        words.peek().and_then(|word| ["mask", "at"].into_iter().find(|name| begins(word, name)))
+    {
         words.skip();
         let text = words.take().ok_or(Failed::Incomplete)?;
         let wrong = || {
-            Failed::why(format!("hashkey takes mask MASK at OFFSET, the offset a multiple of 4; \"{text}\" is none."))
+            Failed::why(format!(
+                "hashkey takes mask MASK at OFFSET, the offset a multiple of 4; \"{text}\" is none."
+            ))
         };
         match word {
             "mask" => mask = u32_in(text, 16).ok_or_else(wrong)?,
@@ -280,7 +293,10 @@ fn selector(words: &mut Words<'_>, params: &mut U32Params) -> Result<(), Failed>
 fn mark(words: &mut Words<'_>, params: &mut U32Params) -> Result<(), Failed> {
     let (value, mask) = (words.take().unwrap_or(""), words.take().unwrap_or(""));
     let bad = |what: &str, text: &str| {
-        Failed::Illegal(format!("Illegal \"mark\" {what}\n"), format!("\"{text}\" is not a number of 32 bits."))
+        Failed::Illegal(
+            format!("Illegal \"mark\" {what}\n"),
+            format!("\"{text}\" is not a number of 32 bits."),
+        )
     };
     let number = u32_in(value, 0).ok_or_else(|| bad("value", value))?;
     let bits = u32_in(mask, 0).ok_or_else(|| bad("mask", mask))?;
@@ -386,8 +402,9 @@ impl Keys<'_> {
 
     fn address(&mut self, words: &mut Words<'_>, offset: i32) -> Result<(), Failed> {
         let text = words.take().ok_or(Failed::Incomplete)?;
-        let (address, mask) = parse_prefix4(text)
-            .ok_or_else(|| Failed::why(format!("\"{text}\" is not an IPv4 address or prefix such as 10.0.0.0/8.")))?;
+        let (address, mask) = parse_prefix4(text).ok_or_else(|| {
+            Failed::why(format!("\"{text}\" is not an IPv4 address or prefix such as 10.0.0.0/8."))
+        })?;
         let (offset, next) = at(words, offset, 0)?;
         self.word(address, mask, offset, next)
     }
@@ -407,7 +424,8 @@ impl Keys<'_> {
             self.word(value, u32::MAX << (32 - bits), offset + 4 * index as i32, next)?;
         }
         if length == 0 {
-            // Everything matches: said with a comparison of no bits, because a filter without any would be refused.
+            // Everything matches: said with a comparison of no bits, because a filter without any would be
+            // refused.
             self.word(0, 0, offset, next)?;
         }
         Ok(())
@@ -421,7 +439,10 @@ impl Keys<'_> {
             .collect();
         let octets = octets.filter(|octets| octets.len() == 6).ok_or_else(|| {
             let words = format!("parse_ether_addr: improperly formed address '{text}'\n");
-            Failed::Illegal(words, "An Ethernet address is six octets with colons, such as 00:11:22:33:44:55.".into())
+            Failed::Illegal(
+                words,
+                "An Ethernet address is six octets with colons, such as 00:11:22:33:44:55.".into(),
+            )
         })?;
         let (offset, next) = at(words, offset, 0)?;
         for (index, octet) in octets.into_iter().enumerate() {
@@ -442,7 +463,9 @@ impl Keys<'_> {
 
     fn half(&mut self, value: u32, mask: u32, offset: i32, next: i32) -> Result<(), Failed> {
         if value > 0xffff || mask > 0xffff {
-            return Err(Failed::why("Value and mask go up to 0xffff (masks are hexadecimal: 65535 means 0x65535)."));
+            return Err(Failed::why(
+                "Value and mask go up to 0xffff (masks are hexadecimal: 65535 means 0x65535).",
+            ));
         }
         let shift = if offset & 3 == 0 { 16 } else { 0 };
         self.word(value << shift, mask << shift, offset & !3, next)
@@ -451,12 +474,18 @@ impl Keys<'_> {
     /// Adds a comparison, or lets it join one of the same word.
     fn word(&mut self, value: u32, mask: u32, offset: i32, offset_mask: i32) -> Result<(), Failed> {
         if offset & 3 != 0 {
-            return Err(Failed::why(format!("A word of 32 bits stands at a multiple of 4, not at {offset}.")));
+            return Err(Failed::why(format!(
+                "A word of 32 bits stands at a multiple of 4, not at {offset}."
+            )));
         }
         let value = value & mask;
-        if let Some(key) = self.keys.iter_mut().find(|key| key.offset == offset && key.offset_mask == offset_mask) {
+        if let Some(key) =
+            self.keys.iter_mut().find(|key| key.offset == offset && key.offset_mask == offset_mask)
+        {
             if (value ^ key.value) & mask & key.mask != 0 {
-                return Err(Failed::why("Two matches want different values of the same bits: nothing could match."));
+                return Err(Failed::why(
+                    "Two matches want different values of the same bits: nothing could match.",
+                ));
             }
             key.value |= value;
             key.mask |= mask;
@@ -477,7 +506,8 @@ fn value_mask(words: &mut Words<'_>) -> Result<(u32, u32), Failed> {
     let number = u32_in(value, 0).ok_or_else(|| {
         Failed::why(format!("\"{value}\" is not a number; names of ports and protocols are not known."))
     })?;
-    let bits = u32_in(mask, 16).ok_or_else(|| Failed::why(format!("\"{mask}\" is not a hexadecimal mask.")))?;
+    let bits =
+        u32_in(mask, 16).ok_or_else(|| Failed::why(format!("\"{mask}\" is not a hexadecimal mask.")))?;
     Ok((number, bits))
 }
 
@@ -497,7 +527,8 @@ fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Faile
     Ok((offset.ok_or_else(|| Failed::why("`at` takes an offset in octets: at 20, at nexthdr+0."))?, next))
 }
 
-/// A policer without `action` stands before the device that packets must have come in by, its counters and all other actions behind.
+/// A policer without `action` stands before the device that packets must have come in by, its counters and
+/// all other actions behind.
 fn show(told: &Told<'_>) -> Option<Entry> {
     let FilterParams::U32(params) = told.params else { return None };
     let Told { actions, flags, .. } = *told;
@@ -564,7 +595,9 @@ fn body(told: &Told<'_>, params: &U32Params) -> Entry {
         let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
         match named(key, protocol, flags) {
             Some(text) => entry.say(&text),
-            None => entry.say(&format!("\n  match {:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset)),
+            None => {
+                entry.say(&format!("\n  match {:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset))
+            }
         }
         let mut members = vec![
             ("value", Json::text(format!("{:x}", key.value))),

@@ -59,7 +59,8 @@ const PRESETS: [(&str, u32, u32); 8] = [
     ("interplanetary", 1_000_000_000, 50_000_000),
 ];
 
-/// Framings that have a name: how the link cuts packets (if the name says so), what it adds, and the least that a packet costs.
+/// Framings that have a name: how the link cuts packets (if the name says so), what it adds, and the least
+/// that a packet costs.
 const FRAMINGS: [(&str, Option<CakeFraming>, i32, Option<u32>); 13] = [
     ("ipoa-vcmux", Some(CakeFraming::Atm), 8, None),
     ("ipoa-llcsnap", Some(CakeFraming::Atm), 16, None),
@@ -106,8 +107,9 @@ impl Gathered {
         let params = &mut self.params;
         let remedy = |takes: &str| format!("{key} takes {takes}; \"{text}\" is none.");
         let illegal = |takes: &str| Refusal::new(1, format!("Illegal \"{key}\"")).remedy(remedy(takes));
-        let wrong =
-            |takes: &str| Refusal::new(1, format!("Illegal value for \"{key}\": \"{text}\"")).remedy(remedy(takes));
+        let wrong = |takes: &str| {
+            Refusal::new(1, format!("Illegal value for \"{key}\": \"{text}\"")).remedy(remedy(takes))
+        };
         match key {
             "bandwidth" => {
                 params.bandwidth = Some(parse_rate(text).ok_or_else(|| illegal("a rate such as 20mbit"))?);
@@ -123,7 +125,9 @@ impl Gathered {
                 params.overhead = Some(within(key, text, -64..=256)?);
             }
             "mpu" => params.mpu = Some(within(key, text, 0..=256)? as u32),
-            "memlimit" => params.memory_limit = Some(parse_size(text).ok_or_else(|| wrong("an amount such as 4m"))?),
+            "memlimit" => {
+                params.memory_limit = Some(parse_size(text).ok_or_else(|| wrong("an amount such as 4m"))?)
+            }
             _ => params.fwmark = Some(u32_in(text, 0).ok_or_else(|| wrong("a mask such as 0xf"))?),
         }
         Ok(())
@@ -134,7 +138,9 @@ impl Gathered {
         let params = &mut self.params;
         if let Some((_, rtt, target)) = PRESETS.iter().find(|(name, ..)| *name == key) {
             if let Some(first) = self.preset {
-                return Err(Refusal::duplicate(key, first).remedy("One round-trip time holds: keep one of them."));
+                return Err(
+                    Refusal::duplicate(key, first).remedy("One round-trip time holds: keep one of them.")
+                );
             }
             self.preset = Some(key);
             (params.rtt_us, params.target_us) = (Some(*rtt), Some(*target));
@@ -206,7 +212,9 @@ fn within(key: &str, text: &str, range: std::ops::RangeInclusive<i32>) -> Result
 /// The parameters in force.
 fn show(params: &CakeParams, iec: bool, entry: &mut Entry) {
     match params.bandwidth {
-        Some(rate) if rate.0 > 0 => entry.number("bandwidth", rate.0, &format!("bandwidth {} ", print_rate(rate, iec))),
+        Some(rate) if rate.0 > 0 => {
+            entry.number("bandwidth", rate.0, &format!("bandwidth {} ", print_rate(rate, iec)))
+        }
         _ => entry.word("bandwidth", "unlimited"),
     }
     if params.autorate == Some(true) {
@@ -270,7 +278,11 @@ fn show_framing(params: &CakeParams, entry: &mut Entry) {
 
 /// The counters: those of the whole, then a table of the tins.
 fn show_stats(stats: &CakeStats, tins: CakeTins, iec: bool, entry: &mut Entry) {
-    entry.number("memory_used", stats.memory_used, &format!(" memory used: {}", print_size(stats.memory_used)));
+    entry.number(
+        "memory_used",
+        stats.memory_used,
+        &format!(" memory used: {}", print_size(stats.memory_used)),
+    );
     entry.number("memory_limit", stats.memory_limit, &format!(" of {}\n", print_size(stats.memory_limit)));
     let capacity = format!(" capacity estimate: {}\n", print_rate(stats.capacity, iec));
     entry.number("capacity_estimate", stats.capacity.0, &capacity);

@@ -39,7 +39,8 @@ impl Syntax for Choke {
 
 fn read(values: &Values, stderr: &mut String) -> Result<RedParams, Refusal> {
     let given = |key: &str| values.number(key).filter(|value| *value > 0);
-    let (Some(limit), Some(rate)) = (given("limit"), values.rate("bandwidth").filter(|rate| rate.0 > 0)) else {
+    let (Some(limit), Some(rate)) = (given("limit"), values.rate("bandwidth").filter(|rate| rate.0 > 0))
+    else {
         return Err(missing(
             "Required parameter (bandwidth, limit) is missing",
             "choke needs the packets that may wait and the link's rate: choke limit 100 bandwidth 1mbit",

@@ -69,7 +69,11 @@ fn show_stats(stats: &CodelStats, entry: &mut Entry) {
     entry.number("drop_next", stats.drop_next_us, &format!(" drop_next {}", drop_next(stats.drop_next_us)));
     entry.number("maxpacket", stats.maxpacket, &format!("\n  maxpacket {}", stats.maxpacket));
     entry.number("ecn_mark", stats.ecn_mark, &format!(" ecn_mark {}", stats.ecn_mark));
-    entry.number("drop_overlimit", stats.drop_overlimit, &format!(" drop_overlimit {}", stats.drop_overlimit));
+    entry.number(
+        "drop_overlimit",
+        stats.drop_overlimit,
+        &format!(" drop_overlimit {}", stats.drop_overlimit),
+    );
     if stats.ce_mark > 0 {
         entry.number("ce_mark", stats.ce_mark, &format!(" ce_mark {}", stats.ce_mark));
     }

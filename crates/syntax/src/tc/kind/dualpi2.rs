@@ -97,7 +97,11 @@ fn weight(values: &Values, key: &'static str) -> Result<Option<u32>, Refusal> {
         .remedy(format!("{key} is in Hz, at least 1/256: alpha 0.16 beta 3.2.")))
 }
 
-fn octet(values: &Values, key: &'static str, range: core::ops::RangeInclusive<u32>) -> Result<Option<u8>, Refusal> {
+fn octet(
+    values: &Values,
+    key: &'static str,
+    range: core::ops::RangeInclusive<u32>,
+) -> Result<Option<u8>, Refusal> {
     let Some(number) = values.number(key) else { return Ok(None) };
     match u8::try_from(number).ok().filter(|_| range.contains(&number)) {
         Some(octet) => Ok(Some(octet)),

@@ -157,7 +157,10 @@ fn begin(name: &str, begun: &mut bool, words: &mut Words<'_>) -> Result<(), Refu
 
 fn quantum(word: &str) -> Result<u32, Refusal> {
     match u32_in(word, 10) {
-        Some(0) => Err(Refusal::new(1, "\"quanta\" must be > 0").remedy("A quantum is a number of bytes, at least 1.")),
+        Some(0) => {
+            Err(Refusal::new(1, "\"quanta\" must be > 0")
+                .remedy("A quantum is a number of bytes, at least 1."))
+        }
         Some(bytes) => Ok(bytes),
         None => Err(Refusal::new(1, "Illegal \"quanta\" element")
             .remedy(format!("Quanta are decimal numbers of bytes; \"{word}\" is none."))),
@@ -198,7 +201,12 @@ fn complete(said: Said, reader: &Reader<'_>) -> Result<EtsParams, Refusal> {
     if said.priomap.iter().any(|band| u32::from(*band) >= bands) {
         return Err(out_of_bounds());
     }
-    Ok(EtsParams { bands: bands.min(255) as u8, strict: strict as u8, quanta: said.quanta, priomap: said.priomap })
+    Ok(EtsParams {
+        bands: bands.min(255) as u8,
+        strict: strict as u8,
+        quanta: said.quanta,
+        priomap: said.priomap,
+    })
 }
 
 fn show(params: &EtsParams, entry: &mut Entry) {

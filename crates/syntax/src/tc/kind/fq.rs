@@ -113,7 +113,11 @@ fn show_stats(stats: &FqStats, entry: &mut Entry) {
     entry.number("highprio", stats.highprio, &format!(" highprio {}", stats.highprio));
     entry.number("throttled", stats.throttled_times, &format!(" throttled {}", stats.throttled_times));
     if stats.latency_ns > 0 {
-        entry.number("latency", stats.latency_ns, &format!(" latency {}", print_nanos(stats.latency_ns as i64)));
+        entry.number(
+            "latency",
+            stats.latency_ns,
+            &format!(" latency {}", print_nanos(stats.latency_ns as i64)),
+        );
     }
     if stats.ce_mark > 0 {
         entry.number("ce_mark", stats.ce_mark, &format!(" ce_mark {}", stats.ce_mark));

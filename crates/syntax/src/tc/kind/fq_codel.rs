@@ -101,9 +101,11 @@ fn show_stats(stats: &FqCodelStats, entry: &mut Entry) {
     number("drop_overlimit", " ", stats.drop_overlimit);
     number("new_flow_count", " ", stats.new_flow_count);
     number("ecn_mark", " ", stats.ecn_mark);
-    for (key, value) in
-        [("ce_mark", stats.ce_mark), ("memory_used", stats.memory_used), ("drop_overmemory", stats.drop_overmemory)]
-    {
+    for (key, value) in [
+        ("ce_mark", stats.ce_mark),
+        ("memory_used", stats.memory_used),
+        ("drop_overmemory", stats.drop_overmemory),
+    ] {
         if value > 0 {
             number(key, " ", value);
         }

@@ -158,7 +158,8 @@ fn compute(queue: &Queue, stderr: &mut String) -> Result<GredQueue, Refusal> {
     });
     let probability = queue.values.fraction("probability").unwrap_or(PROBABILITY);
     let (min_bytes, max_bytes) = (min, max);
-    let terms = Terms { name: "GRED", min, max, min_bytes, max_bytes, burst, avpkt, probability, rate: Some(rate) };
+    let terms =
+        Terms { name: "GRED", min, max, min_bytes, max_bytes, burst, avpkt, probability, rate: Some(rate) };
     let computed = computed(&terms, stderr)?;
     stderr.push_str(&computed.said);
     Ok(GredQueue {

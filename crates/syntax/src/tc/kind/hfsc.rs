@@ -117,7 +117,8 @@ fn illegal(name: &str, more: &str) -> Misfit {
     Misfit::Said(format!("{more}HFSC: Illegal \"{name}\"\n"))
 }
 
-/// A curve in either notation; tc tries the second where the first does not fit, and has complained about both by then.
+/// A curve in either notation; tc tries the second where the first does not fit, and has complained about
+/// both by then.
 fn curve(key: &str, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve, Refusal> {
     let place = words.place();
     if words.peek().is_none() {
@@ -201,7 +202,11 @@ fn by_bound(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve, 
                 .remedy("A curve needs a rate: tc itself crashes over this one."),
         ));
     }
-    Ok(ServiceCurve { m1: 0, d_us: (f64::from(dmax) - bytes / f64::from(rate)).ceil() as i64 as u32, m2: rate })
+    Ok(ServiceCurve {
+        m1: 0,
+        d_us: (f64::from(dmax) - bytes / f64::from(rate)).ceil() as i64 as u32,
+        m2: rate,
+    })
 }
 
 fn time(text: &str) -> Result<u32, String> {

@@ -68,8 +68,9 @@ fn read(values: &Values) -> Result<HtbParams, Refusal> {
 fn read_class(values: &Values) -> Result<HtbClassParams, Refusal> {
     let rate = rate_spec(values, "rate");
     if rate.rate.0 == 0 {
-        return Err(Refusal::new(1, "\"rate\" is required.")
-            .remedy("Every class of htb needs the rate it is sure of, at least 8bit: htb rate 1mbit ceil 2mbit"));
+        return Err(Refusal::new(1, "\"rate\" is required.").remedy(
+            "Every class of htb needs the rate it is sure of, at least 8bit: htb rate 1mbit ceil 2mbit",
+        ));
     }
     let ceil = match values.rate("ceil") {
         Some(ceil) if ceil.0 > 0 => RateSpec { rate: ceil, ..rate },

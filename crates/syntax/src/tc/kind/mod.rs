@@ -1,7 +1,7 @@
 //! The kinds' words: one file each, and their table here.
 //!
-//! A kind's options are named in its table of options (`tidegate_policy`, `kind/KIND.rs`), by which [`Reader`] finds
-//! them; what is here makes parameters of the values read, and listings of dumps.
+//! A kind's options are named in its table of options (`tidegate_policy`, `kind/KIND.rs`), by which
+//! [`Reader`] finds them; what is here makes parameters of the values read, and listings of dumps.
 
 mod blackhole;
 mod cake;

@@ -12,7 +12,9 @@ use crate::{Env, Refusal, distribution};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::spec::OptionSpec;
-use tidegate_policy::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, QdiscParams, Share, Table};
+use tidegate_policy::{
+    NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, QdiscParams, Share, Table,
+};
 
 pub(super) struct Netem;
 
@@ -64,7 +66,9 @@ struct Said<'a> {
 }
 
 fn illegal(name: &str, place: usize) -> Refusal {
-    Refusal::new(1, format!("Illegal \"{name}\"")).at(place).remedy(format!("The value of {name} cannot be read."))
+    Refusal::new(1, format!("Illegal \"{name}\""))
+        .at(place)
+        .remedy(format!("The value of {name} cannot be read."))
 }
 
 /// A probability in per cent, with or without the sign.
@@ -117,7 +121,9 @@ impl Take for Said<'_> {
         words: &mut Words<'_>,
     ) -> Result<(), Refusal> {
         match option.key {
-            "limit" => self.params.limit = parse_size(words.need()?).ok_or_else(|| illegal("limit", words.last()))?,
+            "limit" => {
+                self.params.limit = parse_size(words.need()?).ok_or_else(|| illegal("limit", words.last()))?
+            }
             "delay" => self.delay(words)?,
             "loss" => self.loss(words)?,
             "ecn" => self.params.ecn = true,
@@ -142,7 +148,9 @@ impl Take for Said<'_> {
                 let degree = share_next("duplicate", words)?;
                 self.correlations.duplicate = degree.unwrap_or(self.correlations.duplicate);
             }
-            "gap" => self.params.gap = u32_in(words.need()?, 0).ok_or_else(|| illegal("gap", words.last()))?,
+            "gap" => {
+                self.params.gap = u32_in(words.need()?, 0).ok_or_else(|| illegal("gap", words.last()))?
+            }
             "distribution" => self.params.distribution = Some(self.table(words)?),
             "rate" => self.rate(words)?,
             _ => self.slot(words)?,
@@ -189,7 +197,9 @@ impl Said<'_> {
             "gemodel" => {
                 let p = need_share("loss gemodel p", words)?;
                 let mut rest = [CERTAIN - p, CERTAIN, 0];
-                for (place, name) in rest.iter_mut().zip(["loss gemodel r", "loss gemodel h", "loss gemodel k"]) {
+                for (place, name) in
+                    rest.iter_mut().zip(["loss gemodel r", "loss gemodel h", "loss gemodel k"])
+                {
                     let Some(given) = share_next(name, words)? else { break };
                     *place = given;
                 }
@@ -217,7 +227,8 @@ impl Said<'_> {
     fn rate(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
         let Rate(rate) = parse_rate(words.need()?).ok_or_else(|| illegal("rate", words.last()))?;
         let mut given = NetemRate { rate, ..NetemRate::default() };
-        let signed = |words: &mut Words<'_>| i32_in(words.need()?, 0).ok_or_else(|| illegal("rate", words.last()));
+        let signed =
+            |words: &mut Words<'_>| i32_in(words.need()?, 0).ok_or_else(|| illegal("rate", words.last()));
         if signed_next(words) {
             given.packet_overhead = signed(words)?;
             if number_next(words) {
@@ -233,11 +244,13 @@ impl Said<'_> {
 
     fn slot(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
         let mut slot = NetemSlot::default();
-        let time =
-            |name: &str, words: &mut Words<'_>| parse_nanos(words.need()?).ok_or_else(|| illegal(name, words.last()));
+        let time = |name: &str, words: &mut Words<'_>| {
+            parse_nanos(words.need()?).ok_or_else(|| illegal(name, words.last()))
+        };
         if number_next(words) {
             slot.min_delay_ns = time("slot min_delay", words)?;
-            slot.max_delay_ns = if number_next(words) { time("slot max_delay", words)? } else { slot.min_delay_ns };
+            slot.max_delay_ns =
+                if number_next(words) { time("slot max_delay", words)? } else { slot.min_delay_ns };
             if slot.max_delay_ns < slot.min_delay_ns {
                 return Err(illegal("slot max_delay", words.last()));
             }
@@ -247,7 +260,9 @@ impl Said<'_> {
                 other => {
                     return Err(Refusal::new(1, format!("Unknown slot parameter: {other}"))
                         .at(words.last())
-                        .remedy("slot takes one or two times, or a distribution with a time and its jitter."));
+                        .remedy(
+                            "slot takes one or two times, or a distribution with a time and its jitter.",
+                        ));
                 }
             }
             slot.dist_delay_ns = time("slot delay", words)?;
@@ -255,11 +270,13 @@ impl Said<'_> {
         }
         if words.peek() == Some("packets") {
             words.skip();
-            slot.max_packets = i32_in(words.need()?, 0).ok_or_else(|| illegal("slot packets", words.last()))?;
+            slot.max_packets =
+                i32_in(words.need()?, 0).ok_or_else(|| illegal("slot packets", words.last()))?;
         }
         if words.peek() == Some("bytes") {
             words.skip();
-            slot.max_bytes = parse_size(words.need()?).ok_or_else(|| illegal("slot bytes", words.last()))? as i32;
+            slot.max_bytes =
+                parse_size(words.need()?).ok_or_else(|| illegal("slot bytes", words.last()))? as i32;
         }
         self.params.slot = Some(slot);
         Ok(())
@@ -276,14 +293,15 @@ impl Said<'_> {
             )
             .at(words.last())
             .remedy(
-                "normal, pareto and paretonormal are known; experimental is read from the machine's tables of tc, if \
-                     iproute2 is installed; uniform is what holds without a distribution.",
+                "normal, pareto and paretonormal are known; experimental is read from the machine's tables \
+                of tc, if iproute2 is installed; uniform is what holds without a distribution.",
             )
         })
     }
 
     fn complete(mut self) -> Result<NetemParams, Refusal> {
-        let refused = |line: &str, remedy: &str| Err(Refusal::new(1, line).then(&self.reader.usage()).remedy(remedy));
+        let refused =
+            |line: &str, remedy: &str| Err(Refusal::new(1, line).then(&self.reader.usage()).remedy(remedy));
         let params = &mut self.params;
         if self.reorder.0 > 0 {
             if params.latency_ns == 0 {
@@ -377,8 +395,11 @@ fn show_delay(params: &NetemParams, degree: Share, entry: &mut Entry) {
         show_degree(degree, entry);
     }
     let whole = |ns: i64| seconds(ns / 1000 * 1000);
-    let members =
-        [("delay", whole(params.latency_ns)), ("jitter", whole(params.jitter_ns)), ("correlation", fraction(degree))];
+    let members = [
+        ("delay", whole(params.latency_ns)),
+        ("jitter", whole(params.jitter_ns)),
+        ("correlation", fraction(degree)),
+    ];
     entry.member("delay", Json::Object(members.into()));
 }
 
@@ -394,7 +415,9 @@ fn show_loss(loss: NetemLoss, degree: Share, entry: &mut Entry) {
         NetemLoss::States { p13, p31, p32, p23, p14 } => {
             ("state", vec![("p13", p13), ("p31", p31), ("p32", p32), ("p23", p23), ("p14", p14)])
         }
-        NetemLoss::Gilbert { p, r, h, k1 } => ("gemodel", vec![("p", p), ("r", r), ("1-h", CERTAIN - h), ("1-k", k1)]),
+        NetemLoss::Gilbert { p, r, h, k1 } => {
+            ("gemodel", vec![("p", p), ("r", r), ("1-h", CERTAIN - h), ("1-k", k1)])
+        }
     };
     entry.say(&format!(" loss {name}"));
     parts.iter().for_each(|(key, part)| entry.say(&format!(" {key} {}%", percent(*part))));

@@ -14,7 +14,10 @@ pub(super) struct Qfq;
 impl Syntax for Qfq {
     fn class(&self, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ClassParams, Refusal> {
         let values = reader.class_options(words)?;
-        Ok(ClassParams::Qfq(QfqClassParams { weight: values.number("weight"), maxpkt: values.number("maxpkt") }))
+        Ok(ClassParams::Qfq(QfqClassParams {
+            weight: values.number("weight"),
+            maxpkt: values.number("maxpkt"),
+        }))
     }
 
     fn show_class(&self, dump: &ClassDump, _flags: &ShowFlags, entry: &mut Entry) {

@@ -89,8 +89,12 @@ pub(super) fn show(params: &RedParams, flags: &ShowFlags, bytes: bool, entry: &m
             entry.number(key, value, &format!("{key} {value}p "));
         }
     }
-    let words =
-        [("ecn", params.ecn), ("harddrop", params.harddrop), ("adaptive", params.adaptive), ("nodrop", params.nodrop)];
+    let words = [
+        ("ecn", params.ecn),
+        ("harddrop", params.harddrop),
+        ("adaptive", params.adaptive),
+        ("nodrop", params.nodrop),
+    ];
     marks(&words, entry);
     if flags.details {
         entry.number("ewma", curve.wlog, &format!("ewma {} ", curve.wlog));

@@ -11,8 +11,8 @@ use tidegate_policy::{ClassParams, Kind, QdiscParams};
 
 /// How tc reads what is said of a kind, and how it lists it.
 pub(in crate::tc) trait Syntax: Sync {
-    /// Reads the options of a qdisc. `None`: tc sends no parameters. What tc says though it goes on is added to
-    /// `stderr`.
+    /// Reads the options of a qdisc. `None`: tc sends no parameters. What tc says though it goes on is added
+    /// to `stderr`.
     fn qdisc(
         &self,
         reader: &Reader<'_>,

@@ -48,7 +48,9 @@ fn read(values: &Values) -> SfbParams {
         (None, Some(target)) => (target.wrapping_mul(5).wrapping_add(1) / 4, target),
         (Some(max), Some(target)) => (max, target),
     };
-    let share = |key: &str, default: u32| values.fraction(key).map_or(default, |value| wrapped(value * CERTAIN + 0.5));
+    let share = |key: &str, default: u32| {
+        values.fraction(key).map_or(default, |value| wrapped(value * CERTAIN + 0.5))
+    };
     SfbParams {
         rehash_ms: number("rehash", 600_000),
         warmup_ms: number("db", 60_000),

@@ -58,7 +58,8 @@ fn read(values: &Values) -> SfqParams {
 
 /// sfq's random early detection, if any of its words was given.
 fn read_red(values: &Values, stderr: &mut String) -> Result<Option<SfqRed>, Refusal> {
-    const WORDS: [&str; 8] = ["redflowlimit", "min", "max", "burst", "avpkt", "probability", "ecn", "harddrop"];
+    const WORDS: [&str; 8] =
+        ["redflowlimit", "min", "max", "burst", "avpkt", "probability", "ecn", "harddrop"];
     if !WORDS.iter().any(|word| values.has(word)) {
         return Ok(None);
     }
@@ -84,7 +85,12 @@ fn read_red(values: &Values, stderr: &mut String) -> Result<Option<SfqRed>, Refu
     };
     let computed = computed(&terms, "")?;
     stderr.push_str(&computed.said);
-    Ok(Some(SfqRed { limit, curve: computed.curve, ecn: values.has("ecn"), harddrop: values.has("harddrop") }))
+    Ok(Some(SfqRed {
+        limit,
+        curve: computed.curve,
+        ecn: values.has("ecn"),
+        harddrop: values.has("harddrop"),
+    }))
 }
 
 fn show(params: &SfqParams, flags: &ShowFlags, entry: &mut Entry) {

@@ -52,9 +52,9 @@ fn read(values: &Values, reader: &Reader<'_>) -> Result<TbfParams, Refusal> {
         missing.push("tbf: either \"limit\" or \"latency\" is required.");
     }
     if !missing.is_empty() {
-        return Err(Refusal::new(1, missing.join("\n"))
-            .then(&reader.usage())
-            .remedy("A token bucket needs rate, burst, and limit or latency: tbf rate 1mbit burst 10k latency 50ms"));
+        return Err(Refusal::new(1, missing.join("\n")).then(&reader.usage()).remedy(
+            "A token bucket needs rate, burst, and limit or latency: tbf rate 1mbit burst 10k latency 50ms",
+        ));
     }
     let limit = given("limit").unwrap_or_else(|| {
         let latency = given("latency").unwrap_or(0);
@@ -98,7 +98,8 @@ fn show(params: &TbfParams, flags: &ShowFlags, entry: &mut Entry) {
     let rate = params.rate.rate;
     entry.number("rate", rate.0, &format!("rate {} ", print_rate(rate, flags.iec)));
     bucket("burst", "burst", bytes_of(rate, params.buffer), params.rate.mpu, params.buffer.0, flags, entry);
-    let wait = |rate: Rate, bucket| 1e6 * (f64::from(params.limit) / rate.0 as f64) - f64::from(us_of(bucket));
+    let wait =
+        |rate: Rate, bucket| 1e6 * (f64::from(params.limit) / rate.0 as f64) - f64::from(us_of(bucket));
     let mut latency = wait(rate, params.buffer);
     if let Some(peak) = &params.peak {
         entry.number("peakrate", peak.rate.0, &format!("peakrate {} ", print_rate(peak.rate, flags.iec)));

@@ -8,7 +8,9 @@ use super::unknown::{Unknown, unknown};
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountDirection, CountMode, Match};
+use tidegate_policy::netfilter::{
+    Condition, Connbytes, Connstate, Connstates, CountDirection, CountMode, Match,
+};
 
 /// netfilter's number for IPv4, and for IPv6.
 const VERSIONS: [u8; 2] = [2, 10];
@@ -35,7 +37,12 @@ pub(super) fn version(steps: &mut Expressions, v6: bool, not: bool) {
 }
 
 /// A condition as steps; sets that they ask are made before.
-pub(super) fn put(batch: &mut Batch, steps: &mut Expressions, one: &Match, v6: Option<bool>) -> Result<(), Unknown> {
+pub(super) fn put(
+    batch: &mut Batch,
+    steps: &mut Expressions,
+    one: &Match,
+    v6: Option<bool>,
+) -> Result<(), Unknown> {
     let not = one.not;
     match &one.what {
         Condition::Comment(_) | Condition::Protocol(0) => {}
@@ -50,7 +57,9 @@ pub(super) fn put(batch: &mut Batch, steps: &mut Expressions, one: &Match, v6: O
             steps.load_ct(Ct::Mark, None).masked(*mask).compare(how(not), &value.to_ne_bytes());
         }
         Condition::Source(address, prefix) => within(steps, address_at(v6, false)?, address, *prefix, not),
-        Condition::Destination(address, prefix) => within(steps, address_at(v6, true)?, address, *prefix, not),
+        Condition::Destination(address, prefix) => {
+            within(steps, address_at(v6, true)?, address, *prefix, not)
+        }
         Condition::SourcePort(ports) => range(steps, SOURCE_PORT, *ports, not),
         Condition::DestinationPort(ports) => range(steps, DESTINATION_PORT, *ports, not),
         Condition::SourcePorts(all) => ports(batch, steps, SOURCE_PORT, all, not),
@@ -284,7 +293,9 @@ fn member(one: &Condition, v6: Option<bool>) -> Option<Member> {
             Member(from.to_be_bytes().to_vec(), to.to_be_bytes().to_vec())
         }
         Condition::Protocol(number) | Condition::IcmpType(number, (0, 255)) => Member::one(&[*number]),
-        Condition::Mark(value, u32::MAX) | Condition::Connmark(value, u32::MAX) => Member::one(&value.to_ne_bytes()),
+        Condition::Mark(value, u32::MAX) | Condition::Connmark(value, u32::MAX) => {
+            Member::one(&value.to_ne_bytes())
+        }
         Condition::In(name) | Condition::Out(name) if !name.ends_with('+') => {
             Member::one(&super::super::expression::device(name))
         }

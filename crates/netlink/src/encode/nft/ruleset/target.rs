@@ -24,7 +24,12 @@ pub(super) struct Way<'w> {
 }
 
 /// A target as steps; `last`: nothing of the rule comes behind it.
-pub(super) fn put(steps: &mut Expressions, target: &Target, last: bool, way: &Way<'_>) -> Result<(), Unknown> {
+pub(super) fn put(
+    steps: &mut Expressions,
+    target: &Target,
+    last: bool,
+    way: &Way<'_>,
+) -> Result<(), Unknown> {
     let Way { v6, names, aside } = *way;
     let firewall = "leave it to the firewall that has it: its rules are not touched";
     match target {
@@ -79,7 +84,9 @@ fn connmark(steps: &mut Expressions, what: Connmark) {
             steps.load_ct(Ct::Mark, None).bits(&(!mask).to_ne_bytes(), &value.to_ne_bytes()).set_ct(Ct::Mark);
         }
         Connmark::Save { nfmask, .. } => drop(steps.load_meta(Meta::Mark).masked(nfmask).set_ct(Ct::Mark)),
-        Connmark::Restore { ctmask, .. } => drop(steps.load_ct(Ct::Mark, None).masked(ctmask).set_meta(Meta::Mark)),
+        Connmark::Restore { ctmask, .. } => {
+            drop(steps.load_ct(Ct::Mark, None).masked(ctmask).set_meta(Meta::Mark))
+        }
     }
 }
 

@@ -1,0 +1,110 @@
+//! `tidegate check`: the line of a script at which a finding stands, through here-documents, pipes, loops,
+//! functions and `eval`.
+
+use crate::check::{of_script, table, tidegate};
+use crate::common;
+
+use common::{Place, skip};
+use serde_json::Value;
+
+/// The commands of a batch that a script writes itself stand in its lines, letter by letter.
+#[test]
+fn commands_of_a_batch_inside_a_script_have_their_lines() {
+    if skip() {
+        return;
+    }
+    let root = "qdisc add dev eth0 root handle 1: htb default 20";
+    let class = "class add dev eth0 parent 1: classid 1:20 htb rate 700kbit ceil 300kbit";
+    let here = of_script(
+        "here",
+        &format!("IF=eth0\ntc -b - <<EOF\nqdisc add dev $IF root handle 1: htb\n# a remark\n{class}\nEOF\n"),
+    );
+    assert!(table(&here).contains("6 error R3 300kbit\n"), "{}", table(&here));
+    let piped = of_script("piped", &format!("printf '%s\\n' '{root}' '{class}' | tc -b -\n"));
+    assert!(table(&piped).contains("2 error R3 300kbit\n"), "{}", table(&piped));
+    // The shell's variables may stand for some of its words, and the line that is refused is found by its
+    // number.
+    let filled = of_script(
+        "filled",
+        "IF=eth0\ntc -b - <<EOF\nqdisc add dev $IF root handle 1: htb default 20\n\
+         class add dev ${IF} parent 1: classid 1:20 htb rate 5mbit ceil 3mbit\n\
+         class add dev $IF parent 1: classid 1:30 htb rate 5mbitt\nEOF\n",
+    );
+    assert!(table(&filled).contains("5 error R3 3mbit\n"), "{}", table(&filled));
+    assert!(table(&filled).contains("6 error C1 rate\n"), "{}", table(&filled));
+    // What a line before was warned of is not why a later one is refused.
+    let wrong = of_script(
+        "warned",
+        &format!("tc -b - <<EOF\n{root}\n{class}\nqdisc add dev eth0 parent 1:20 nosuch\nEOF\n"),
+    );
+    let refused = wrong.iter().find(|one| one["rule"] == "C1").expect("is found");
+    assert_eq!(refused["what"], "the kernel refuses this: Specified qdisc kind is unknown", "{refused}");
+    // What a loop writes stands nowhere letter by letter: its line is known, and nothing in it is changed.
+    let looped = of_script(
+        "looped",
+        &format!(
+            "for r in 300kbit; do echo '{root}'; echo \"{}\"; done | tc -b -\n",
+            class.replace("300kbit", "$r")
+        ),
+    );
+    let found = looped.iter().find(|one| one["rule"] == "R3").expect("is found");
+    assert_eq!(
+        (&found["place"]["line"], found["fix"]["edits"].as_array().map_or(0, Vec::len)),
+        (&2.into(), 0),
+        "{found}"
+    );
+}
+
+/// A finding of a call through functions stands at its caller, with the way to the tool; what `eval` reads is
+/// its line's.
+#[test]
+fn calls_through_functions_and_eval_have_their_lines() {
+    if skip() {
+        return;
+    }
+    let text = "TC=tc
+t() { $TC \"$@\"; }
+leaf() {
+  t qdisc add dev eth0 \"$@\"
+}
+t qdisc add dev eth0 root handle 1: htb default 20
+t class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+t class add dev eth0 parent 1:1 classid 1:20 htb rate 7mbit ceil 3mbit
+eval \"$TC class add dev eth0 parent 1:1 classid 1:10 htb rate 700kbit ceil 200kbit\"
+leaf parent 1:20 pfifo limit 1000
+";
+    let findings = of_script("frames", text);
+    let one = |rule: &str, line: u64| {
+        let it = findings.iter().find(|one| one["rule"] == rule && one["place"]["line"] == line);
+        it.unwrap_or_else(|| panic!("{rule} at {line}: {}", table(&findings)))
+    };
+    let way = |finding: &Value| -> String {
+        let frames = finding["frames"].as_array().expect("a list").iter();
+        frames
+            .map(|frame| format!("{}:{} ", frame["function"].as_str().unwrap_or_default(), frame["line"]))
+            .collect()
+    };
+    let edits = |finding: &Value| finding["fix"]["edits"].as_array().map_or(0, Vec::len);
+    assert_eq!((way(one("R3", 9)).as_str(), edits(one("R3", 9))), ("t:3 ", 1));
+    assert_eq!((way(one("R13", 11)).as_str(), edits(one("R13", 11))), ("leaf:5 t:3 ", 1));
+    // Which word of the text `eval` is given must change, and whether it may, is not known.
+    let eval = one("R3", 10);
+    assert_eq!((way(eval).as_str(), edits(eval)), ("", 0));
+    assert!(eval["fix"]["what"].as_str().is_some_and(|what| what.contains("(by hand: `200kbit`")), "{eval}");
+    let place = Place::new("check-frames-text");
+    let script = place.script("policy.sh", format!("#!/bin/sh\n{text}"));
+    let script = script.to_str().expect("a name");
+    let (_, stdout, _) = tidegate(&[script]);
+    assert!(stdout.contains("= by way of ") && stdout.contains("policy.sh:5 (leaf), "), "{stdout}");
+    // SARIF's stacks begin at the innermost call.
+    let sarif: Value = serde_json::from_str(&tidegate(&["--sarif", script]).1).expect("is JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("a list");
+    let long =
+        results.iter().find(|one| one["ruleId"] == "R13" && !one["stacks"].is_null()).expect("is found");
+    let frames = long["stacks"][0]["frames"].as_array().expect("a list").iter().map(|frame| {
+        let at = &frame["location"];
+        let line = &at["physicalLocation"]["region"]["startLine"];
+        format!("{}:{line} ", at["logicalLocations"][0]["name"].as_str().unwrap_or_default())
+    });
+    assert_eq!(frames.collect::<String>(), "t:3 leaf:5 ");
+}
