@@ -85,7 +85,7 @@ fn connmark(steps: &mut Expressions, what: Connmark) {
         }
         Connmark::Save { nfmask, .. } => drop(steps.load_meta(Meta::Mark).masked(nfmask).set_ct(Ct::Mark)),
         Connmark::Restore { ctmask, .. } => {
-            drop(steps.load_ct(Ct::Mark, None).masked(ctmask).set_meta(Meta::Mark))
+            steps.load_ct(Ct::Mark, None).masked(ctmask).set_meta(Meta::Mark);
         }
     }
 }
