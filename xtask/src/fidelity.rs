@@ -5,7 +5,7 @@
 //! Behaviours that one test stands for are listed in [`NAMED`]. A behaviour without a test that ran and
 //! passed is an error, so is a kind without its rows.
 
-use crate::told::{self, Told};
+use crate::told::{self, TestResults};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -193,7 +193,7 @@ fn fail(why: &str) -> ExitCode {
 }
 
 /// All rows, sorted; or what has no test.
-fn rows(told: Told) -> Result<Vec<Row>, Vec<String>> {
+fn rows(told: TestResults) -> Result<Vec<Row>, Vec<String>> {
     let mut missing = Vec::new();
     let printed = told.rows.into_iter().filter(|(_, test)| told.passed.contains(test));
     let mut rows: Vec<Row> = printed

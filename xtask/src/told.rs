@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 /// What a test run told.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct TestResults {
     /// Rows that tests printed, `PREFIX: A | B | …`, each with the test whose output it stands in.
     pub(crate) rows: Vec<(Vec<String>, String)>,
     /// Tests that passed, without their modules.
@@ -17,8 +17,8 @@ pub(crate) struct Told {
 }
 
 /// Reads the output for rows of this prefix.
-pub(crate) fn read(output: &str, prefix: &str) -> Told {
-    let mut told = Told::default();
+pub(crate) fn read(output: &str, prefix: &str) -> TestResults {
+    let mut told = TestResults::default();
     let mut test = String::new();
     for line in output.lines() {
         if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {

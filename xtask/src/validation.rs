@@ -6,7 +6,7 @@
 //! digit is listed in [`EXACT`]. Each id of [`IDS`] must have a row, or its reason in [`WAITING`]; a row that
 //! a test calls outside stops nothing by itself (the test does, where it must hold).
 
-use crate::told::{self, Told};
+use crate::told::{self, TestResults};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -163,7 +163,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
 type Groups = BTreeMap<usize, Vec<Row>>;
 
 /// All rows by group, in the order of their ids; or what is wrong with them.
-fn rows(told: Told) -> Result<Groups, Vec<String>> {
+fn rows(told: TestResults) -> Result<Groups, Vec<String>> {
     let (mut groups, mut wrong) = (Groups::new(), Vec::new());
     for (parts, test) in told.rows {
         let shape = <[String; 7]>::try_from(parts).map_err(|parts| parts.join(" | "));

@@ -3,9 +3,9 @@
 use crate::before::Before;
 use crate::guardian::{self, Guardian};
 use crate::job;
-use crate::kernel::{self, Arm, Way};
-use crate::notice::{Notice, Report};
-use crate::options::{ApplyOptions, Backend};
+use crate::kernel::{self, Arm, KernelPlan};
+use crate::notice::{Notice, NoticeHandler};
+use crate::options::{ApplyOptions, BackendChoice};
 use crate::record;
 use crate::state::{Does, Job, State};
 use crate::time::since_1970;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::ssh;
 use tidegate_daemon::{Error, Result, bail, ensure};
-use tidegate_plan::{Plan, essential, plan, text as diff};
+use tidegate_plan::{ChangePlan, essential, plan, text as diff};
 use tidegate_policy::dump::Installed;
 use tidegate_sys::boot;
 use tidegate_sys::service::Alone;
@@ -31,10 +31,10 @@ const OVER_SSH: u64 = 60;
 /// The kernel or the daemon refuses something; then all of it was undone, or the guardian goes on trying to.
 /// Or nothing was changed: the devices are somebody else's, or the policy is
 /// [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and not forced.
-pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<Value> {
+pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: NoticeHandler<'_>) -> Result<Value> {
     let (backend, why) = backend(options, wanted, report)?;
     match backend {
-        Backend::User => by_daemon(options, wanted, &why, report),
+        BackendChoice::User => by_daemon(options, wanted, &why, report),
         _ => by_kernel(options, wanted, &why, report),
     }
 }
@@ -60,7 +60,7 @@ pub fn waiting(name: &str) -> Result<Option<String>> {
 ///
 /// # Errors
 /// A state cannot be read, or what an earlier process did cannot be undone.
-pub fn put_in_order(dry_run: bool, report: Report<'_>) -> Result<()> {
+pub fn put_in_order(dry_run: bool, report: NoticeHandler<'_>) -> Result<()> {
     let room = RuntimeDir::here()?;
     for (name, _) in State::all(&room)?.into_iter().filter(|(_, state)| state.job().is_some()) {
         if dry_run {
@@ -87,23 +87,29 @@ pub fn put_in_order(dry_run: bool, report: Report<'_>) -> Result<()> {
 }
 
 /// Whose disciplines it is to be, and why.
-fn backend(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<(Backend, String)> {
+fn backend(
+    options: &ApplyOptions,
+    wanted: &Wanted,
+    report: NoticeHandler<'_>,
+) -> Result<(BackendChoice, String)> {
     let chosen = match options.backend {
-        Backend::Auto => match kernel::lacks(wanted) {
+        BackendChoice::Auto => match kernel::lacks(wanted) {
             // Whoever may not try may not apply either, but may ask what would be done.
             Err(error) if options.dry_run => (
-                Backend::Kernel,
+                BackendChoice::Kernel,
                 format!("the kernel's own disciplines, if it has them: that cannot be tried ({error:#})"),
             ),
             Err(error) => return Err(error),
             Ok(None) => (
-                Backend::Kernel,
+                BackendChoice::Kernel,
                 "the kernel's own disciplines: it has all that the policy asks for".to_owned(),
             ),
-            Ok(Some(what)) => (Backend::User, format!("tidegate's own disciplines: this kernel {what}")),
+            Ok(Some(what)) => {
+                (BackendChoice::User, format!("tidegate's own disciplines: this kernel {what}"))
+            }
         },
-        Backend::Kernel => (Backend::Kernel, "the kernel's own disciplines, as asked".to_owned()),
-        Backend::User => (Backend::User, "tidegate's own disciplines, as asked".to_owned()),
+        BackendChoice::Kernel => (BackendChoice::Kernel, "the kernel's own disciplines, as asked".to_owned()),
+        BackendChoice::User => (BackendChoice::User, "tidegate's own disciplines, as asked".to_owned()),
     };
     report(Notice::Backend { devices: wanted.devices.clone(), why: chosen.1.clone() });
     Ok(chosen)
@@ -120,7 +126,7 @@ fn patience(options: &ApplyOptions) -> Option<u64> {
     options.confirm.or(usual).filter(|seconds| *seconds > 0)
 }
 
-fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_>) -> Result<Value> {
+fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     safe(options, wanted, report)?;
     let (room, name) = (RuntimeDir::here()?, name(wanted));
     if options.dry_run {
@@ -171,7 +177,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
 /// is there.
 struct Begun<'o> {
     options: &'o ApplyOptions,
-    report: Report<'o>,
+    report: NoticeHandler<'o>,
     room: &'o RuntimeDir,
     name: String,
     guardian: Guardian,
@@ -184,7 +190,7 @@ impl<'o> Begun<'o> {
         options: &'o ApplyOptions,
         room: &'o RuntimeDir,
         name: &str,
-        report: Report<'o>,
+        report: NoticeHandler<'o>,
     ) -> Result<Begun<'o>> {
         let alone = job::alone(room)?;
         let guardian = Guardian::start(name)?;
@@ -247,13 +253,13 @@ impl<'o> Begun<'o> {
 
 /// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them.
 /// `packet_io`: how packets come to it, if that is known.
-fn say_standing(report: Report<'_>, standing: &[(String, String)], packet_io: Option<String>) {
+fn say_standing(report: NoticeHandler<'_>, standing: &[(String, String)], packet_io: Option<String>) {
     for (dev, qdisc) in standing {
         report(Notice::Bypassed { dev: dev.clone(), qdisc: qdisc.clone(), packet_io: packet_io.clone() });
     }
 }
 
-fn warn(report: Report<'_>, words: String) {
+fn warn(report: NoticeHandler<'_>, words: String) {
     report(Notice::Warning(words));
 }
 
@@ -261,7 +267,7 @@ fn now() -> u64 {
     since_1970().as_secs()
 }
 
-fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_>) -> Result<Value> {
+fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     let (room, name) = (RuntimeDir::here()?, name(wanted));
     others(&room, wanted, name)?;
     if options.dry_run {
@@ -314,7 +320,7 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
 }
 
 /// What would be done, and whether this kernel would refuse it.
-fn dry_run(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_>) -> Result<Value> {
+fn dry_run(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     let (room, name) = (RuntimeDir::here()?, name(wanted));
     let way = Arm::open()?.way(wanted, name, State::read(&room, name)?.as_ref())?;
     report(Notice::Plan(shown(&way)));
@@ -414,7 +420,7 @@ fn others(room: &RuntimeDir, wanted: &Wanted, name: &str) -> Result<()> {
 }
 
 /// What keeps the network alive must get through.
-fn safe(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<()> {
+fn safe(options: &ApplyOptions, wanted: &Wanted, report: NoticeHandler<'_>) -> Result<()> {
     let dangers = essential::dangers(&wanted.reading, ssh::session().map(ssh::Ssh::ends));
     dangers.iter().for_each(|danger| warn(report, danger.clone()));
     ensure!(
@@ -426,7 +432,7 @@ fn safe(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<(
     Ok(())
 }
 
-fn doubts(options: &ApplyOptions, way: &Way, report: Report<'_>) -> Result<()> {
+fn doubts(options: &ApplyOptions, way: &KernelPlan, report: NoticeHandler<'_>) -> Result<()> {
     way.doubts.iter().for_each(|doubt| warn(report, doubt.clone()));
     ensure!(
         way.doubts.is_empty() || options.force || options.dry_run,
@@ -437,7 +443,7 @@ fn doubts(options: &ApplyOptions, way: &Way, report: Report<'_>) -> Result<()> {
     Ok(())
 }
 
-fn shown(way: &Way) -> String {
+fn shown(way: &KernelPlan) -> String {
     if way.is_empty() {
         return "everything stands already as it is wanted\n".into();
     }
@@ -456,8 +462,8 @@ fn anew(wanted: &Wanted) -> Result<String> {
     Ok(out)
 }
 
-fn listed(way: &Way) -> Value {
-    let steps = |plan: &Plan| -> Vec<Value> {
+fn listed(way: &KernelPlan) -> Value {
+    let steps = |plan: &ChangePlan| -> Vec<Value> {
         plan.steps
             .iter()
             .map(|step| json!({"sign": diff::word(step.sign), "command": diff::line(step)}))

@@ -2,7 +2,7 @@
 
 use crate::record::{self, Raw};
 use serde_json::{Value, json};
-use tidegate_daemon::{Context, Result, ensure};
+use tidegate_daemon::{ErrorContext, Result, ensure};
 use tidegate_netlink::RawDump;
 
 /// What stood on the devices, and what else would be changed.

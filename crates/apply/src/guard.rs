@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::{Context, Result};
+use tidegate_daemon::{ErrorContext, Result};
 use tidegate_sys::service::Alone;
 use tidegate_sys::{interrupt, poll};
 

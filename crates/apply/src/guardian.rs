@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use tidegate_daemon::{Context, Result, RuntimeDir, bail};
+use tidegate_daemon::{ErrorContext, Result, RuntimeDir, bail};
 use tidegate_sys::{boot, process, service};
 
 /// How long a guardian may take to say that it is there.

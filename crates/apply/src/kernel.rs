@@ -7,16 +7,16 @@ use crate::state::State;
 use crate::wanted::{Wanted, links};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tidegate_daemon::{Context, Result, bail, ensure, error};
+use tidegate_daemon::{ErrorContext, Result, bail, ensure, error};
 use tidegate_netlink::encode::nft::{Batch, ruleset};
 use tidegate_netlink::{Kernel, KernelError, Netfilter, RawDump};
 use tidegate_packet::Handle;
-use tidegate_plan::{self as plan, Plan};
+use tidegate_plan::{self as plan, ChangePlan};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::netfilter::RuleTable;
-use tidegate_policy::{LinkKind, LinkOp, Op};
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::place::Place;
+use tidegate_policy::{LinkDriver, LinkOp, Op};
+use tidegate_sys::netlink::{LinkUpdate, Links};
+use tidegate_sys::place::NamespaceThread;
 
 /// What the kernel says of a kind that it does not know.
 const ENOENT: i32 = 2;
@@ -48,12 +48,12 @@ fn split_ingress(stand: Installed) -> (Installed, Installed) {
 }
 
 /// What is to be done.
-pub(crate) struct Way {
+pub(crate) struct KernelPlan {
     targets: Vec<Target>,
     /// What stood there before.
     pub(crate) before: Before,
     /// For each device.
-    pub(crate) plans: Vec<(String, Plan)>,
+    pub(crate) plans: Vec<(String, ChangePlan)>,
     /// Rules: what makes our table, if it must be made or made anew; a batch that takes it away, if it must
     /// go.
     rules: Rules,
@@ -71,7 +71,7 @@ enum Rules {
     Remove,
 }
 
-impl Way {
+impl KernelPlan {
     /// Is nothing to be done?
     pub(crate) fn is_empty(&self) -> bool {
         self.plans.iter().all(|(_, plan)| plan.is_empty()) && matches!(self.rules, Rules::Stay)
@@ -130,7 +130,7 @@ impl Arm {
     ///
     /// # Errors
     /// The kernel does not tell, or the policy has rules that are not set by us.
-    pub(crate) fn way(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<Way> {
+    pub(crate) fn way(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<KernelPlan> {
         let known: Vec<Raw> = prior.map(|prior| record::raw(&prior.0["table"])).unwrap_or_default();
         let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
         let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
@@ -161,7 +161,7 @@ impl Arm {
             }
         }
         let rules = self.rules(wanted, &before.table, &known)?;
-        Ok(Way { targets, before, plans, rules, doubts })
+        Ok(KernelPlan { targets, before, plans, rules, doubts })
     }
 
     /// What is to be on a device. A policy that says nothing about arriving packets leaves what was on the
@@ -241,7 +241,7 @@ impl Arm {
     ///
     /// # Errors
     /// It did not: the command, the kernel's words, and what may help. What was done up to there stands.
-    pub(crate) fn go(&mut self, wanted: &Wanted, way: Way) -> Result<()> {
+    pub(crate) fn go(&mut self, wanted: &Wanted, way: KernelPlan) -> Result<()> {
         for (name, kind) in &wanted.made {
             let op = Op::Link(LinkOp::Add { name: name.clone(), kind: kind.clone() });
             self.kernel.apply(&op).with_context(|| format!("`{name}` could not be made"))?;
@@ -397,7 +397,7 @@ impl Arm {
             if self.links.index(dev).is_err() {
                 continue;
             }
-            let change = Change { mtu: Some(*mtu), txqlen: Some(*queue), ..Change::default() };
+            let change = LinkUpdate { mtu: Some(*mtu), txqlen: Some(*queue), ..LinkUpdate::default() };
             failed.extend(self.links.change(dev, &change).err().map(|error| format!("{dev}: {error}")));
         }
         failed.extend(self.rules_back(before).err().map(|error| format!("{error:#}")));
@@ -522,7 +522,7 @@ pub(crate) struct Drift {
 }
 
 /// Whose fault it was: the command, the kernel's words, and what may help.
-fn blame(wanted: &Wanted, plan: &Plan, at: usize, trouble: &KernelError, dev: &str) -> String {
+fn blame(wanted: &Wanted, plan: &ChangePlan, at: usize, trouble: &KernelError, dev: &str) -> String {
     let mut before = 0;
     let step = plan.steps.iter().find(|step| {
         before += step.ops.len();
@@ -553,7 +553,8 @@ struct Tried {
 /// # Errors
 /// It cannot be tried.
 pub(crate) fn lacks(wanted: &Wanted) -> Result<Option<String>> {
-    let place = Place::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
+    let place =
+        NamespaceThread::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
     let devices = wanted.devices.iter().cloned().zip(wanted.stands.iter().cloned()).collect();
     let tried = Tried { devices, log: wanted.log.clone(), tables: wanted.tables.clone() };
     place.go(move || tried.lacks())?
@@ -569,7 +570,7 @@ impl Tried {
             });
         }
         for name in named.iter().filter(|name| *name != "lo") {
-            let kind = if LinkKind::of_name(name) == LinkKind::Ifb { "ifb" } else { "dummy" };
+            let kind = if LinkDriver::of_name(name) == LinkDriver::Ifb { "ifb" } else { "dummy" };
             arm.links.create_like(name, kind, 1000)?;
         }
         for (dev, stand) in &self.devices {
@@ -603,7 +604,7 @@ impl Tried {
 }
 
 /// What a kernel lacks that refuses a step.
-fn lacking(step: &plan::Step, trouble: &KernelError) -> String {
+fn lacking(step: &plan::PlanStep, trouble: &KernelError) -> String {
     let kind = match &step.item {
         plan::Item::Qdisc(dump) => dump.kind.name().to_owned(),
         plan::Item::Class(dump) => dump.kind.name().to_owned(),

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`]
-//! take it back, [`status::healths`] says how it is, [`Source`] counts what it does. What people are told
+//! take it back, [`status::healths`] says how it is, [`SnapshotSource`] counts what it does. What people are told
 //! meanwhile comes as [`Notice`]s; nothing is printed here.
 //!
 //! The process that uses this must be able to play the guardian and the daemon: [`apply()`] starts the
@@ -39,11 +39,11 @@ pub use apply::{apply, put_in_order, waiting};
 pub use confirm::confirm;
 pub use guard::guard;
 pub use kept::all as kept;
-pub use notice::{Notice, Report};
-pub use options::{ApplyOptions, Backend};
+pub use notice::{Notice, NoticeHandler};
+pub use options::{ApplyOptions, BackendChoice};
 pub use record::strings;
 pub use revert::{Down, down, revert};
-pub use source::{Source, daemons, sources};
+pub use source::{SnapshotSource, daemons, sources};
 pub use tidegate_daemon::{Error, ErrorKind, Result};
 pub use wanted::Wanted;
 

@@ -54,7 +54,7 @@ pub enum Notice {
 ///     "eth0: as asked\n"
 /// );
 /// ```
-pub type Report<'r> = &'r dyn Fn(Notice);
+pub type NoticeHandler<'r> = &'r dyn Fn(Notice);
 
 impl Notice {
     /// True for what tells how it goes, false for warnings.

@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::{Context, Result, bail, ensure};
+use tidegate_daemon::{ErrorContext, Result, bail, ensure};
 use tidegate_sys::boot;
 
 /// A policy of ours, as it was applied.

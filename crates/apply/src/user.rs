@@ -1,6 +1,6 @@
 //! Our own disciplines on the device: a daemon in the background.
 
-use crate::notice::{Notice, Report};
+use crate::notice::{Notice, NoticeHandler};
 use crate::options::ApplyOptions;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{ANSWER, Client};
-use tidegate_daemon::{Context, Result, bail, ensure};
-use tidegate_daemon::{DaemonOptions, PacketIo};
+use tidegate_daemon::{DaemonOptions, PacketIoBackend};
+use tidegate_daemon::{ErrorContext, Result, bail, ensure};
 use tidegate_sys::{output_file, process};
 use tidegate_text::shell_word as quoted;
 
@@ -31,7 +31,7 @@ pub(crate) fn apply(
     room: &RuntimeDir,
     dev: &str,
     token: &str,
-    report: Report<'_>,
+    report: NoticeHandler<'_>,
 ) -> Result<Value> {
     let ApplyOptions { files, args, dev: bound, packet_io, realtime, sandbox, .. } = options.clone();
     let usual = DaemonOptions { args, dev: bound, packet_io, ..DaemonOptions::of(files) };
@@ -166,7 +166,7 @@ pub(crate) fn go_back(
     (room, dev): (&RuntimeDir, &str),
     devices: &[String],
     before: Option<&Value>,
-    report: Report<'_>,
+    report: NoticeHandler<'_>,
 ) -> Result<()> {
     let Some(before) = before else {
         for of in devices.iter().map(String::as_str).chain([dev]) {
@@ -204,12 +204,12 @@ fn request(before: &Value) -> Value {
 }
 
 /// Starts a daemon with what another one ran that is gone, word by word, whatever became of its files.
-fn start_again(room: &RuntimeDir, dev: &str, before: &Value, report: Report<'_>) -> Result<()> {
+fn start_again(room: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandler<'_>) -> Result<()> {
     let path = room.kept_policy(dev);
     output_file::write(&path, script_of(&before["commands"]).as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))?;
     let dev_of = before["dev"].as_str().map(str::to_owned);
-    let packet_io = PacketIo::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
+    let packet_io = PacketIoBackend::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
     let realtime = before["realtime"] == true;
     let options = DaemonOptions { realtime, dev: dev_of, packet_io, ..DaemonOptions::of(vec![path]) };
     tidegate_daemon::start(&options, &|words| report(Notice::Daemon(words.to_owned())))?;

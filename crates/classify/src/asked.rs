@@ -1,7 +1,7 @@
 //! A packet that filters are asked about, and the actions that a filter has.
 
 use crate::actions::Actions;
-use crate::query::{Done, Meter, RandomSource, Said, Verdict};
+use crate::query::{ActionInput, Done, FilterRandom, FilterResult, FilterVerdict};
 use alloc::vec::Vec;
 use tidegate_packet::{Handle, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
@@ -11,22 +11,22 @@ use tidegate_policy::{Action, Control, TcError};
 const MOST_JUMPS: u32 = 32;
 
 /// A question: which class for this packet?
-pub struct Asked<'a> {
+pub struct ClassifyContext<'a> {
     /// Where the packet lives.
     pub pool: &'a mut Pool,
     /// The packet.
     pub pkt: &'a Pkt,
     /// What actions must know.
-    pub meter: Meter,
+    pub meter: ActionInput,
     /// The machine's actions.
     pub actions: &'a mut Actions,
     /// Where random draws come from.
-    pub random: RandomSource<'a>,
+    pub random: FilterRandom<'a>,
     /// Bytes of the link header.
     pub link_header: u32,
 }
 
-impl Asked<'_> {
+impl ClassifyContext<'_> {
     /// Has the packet go through the action in a place.
     #[inline]
     fn run(&mut self, place: u32) -> Done {
@@ -36,7 +36,7 @@ impl Asked<'_> {
 
 /// What listings of filters are told with.
 #[derive(Clone, Copy)]
-pub struct Told<'a> {
+pub struct DumpContext<'a> {
     /// The present.
     pub now: Time,
     /// The machine's actions.
@@ -68,14 +68,14 @@ impl Bound {
 
     /// Carries them out on a packet for which the filter names `class`.
     #[inline]
-    pub(crate) fn run(&self, class: Handle, asked: &mut Asked<'_>) -> Said {
+    pub(crate) fn run(&self, class: Handle, asked: &mut ClassifyContext<'_>) -> FilterResult {
         if self.places.is_empty() || core::mem::replace(&mut asked.meter.passed_over, false) {
-            return Said::Decided(Verdict::Class(class));
+            return FilterResult::Decided(FilterVerdict::Class(class));
         }
         self.carry_out(class, asked)
     }
 
-    fn carry_out(&self, class: Handle, asked: &mut Asked<'_>) -> Said {
+    fn carry_out(&self, class: Handle, asked: &mut ClassifyContext<'_>) -> FilterResult {
         let (mut at, mut jumps) = (0, 0);
         while let Some(place) = self.places.get(at) {
             at += 1;
@@ -90,20 +90,24 @@ impl Bound {
                     }
                 }
                 Done::Control(Control::Pass) => break,
-                Done::Control(Control::Drop) => return Said::Decided(Verdict::Drop),
-                Done::Control(Control::Stolen | Control::Trap) => return Said::Decided(Verdict::Stolen),
-                Done::Control(Control::Number(Control::QUEUED)) => return Said::Decided(Verdict::Stolen),
+                Done::Control(Control::Drop) => return FilterResult::Decided(FilterVerdict::Drop),
+                Done::Control(Control::Stolen | Control::Trap) => {
+                    return FilterResult::Decided(FilterVerdict::Stolen);
+                }
+                Done::Control(Control::Number(Control::QUEUED)) => {
+                    return FilterResult::Decided(FilterVerdict::Stolen);
+                }
                 // Whatever is below zero has the search go on (6.1).
-                Done::Control(Control::Continue | Control::Number(_)) => return Said::No,
-                Done::Control(Control::Reclassify) => return Said::Again,
-                Done::Control(Control::Goto(chain)) => return Said::Goto(chain),
-                Done::Away(verdict) => return Said::Decided(verdict),
+                Done::Control(Control::Continue | Control::Number(_)) => return FilterResult::No,
+                Done::Control(Control::Reclassify) => return FilterResult::Again,
+                Done::Control(Control::Goto(chain)) => return FilterResult::Goto(chain),
+                Done::Away(verdict) => return FilterResult::Decided(verdict),
             }
         }
-        Said::Decided(Verdict::Class(class))
+        FilterResult::Decided(FilterVerdict::Class(class))
     }
 
-    pub(crate) fn dump(&self, told: Told<'_>) -> Vec<ActionDump> {
+    pub(crate) fn dump(&self, told: DumpContext<'_>) -> Vec<ActionDump> {
         let dump = |place: &u32| told.actions.dump_at(*place, told.now);
         let mut all: Vec<ActionDump> = self.places.iter().filter_map(dump).collect();
         all.iter_mut().for_each(|dump| dump.action.old_style = self.old_style);

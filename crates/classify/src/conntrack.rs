@@ -19,6 +19,6 @@ mod tuple;
 pub(crate) use act::flower_state;
 pub use membership::{Membership, begin_hooks, state, untrack};
 pub(crate) use membership::{network_len, number};
-pub use nat::End;
-pub use table::{Asked, Conntrack, MAX_CONNECTIONS};
+pub use nat::NatSide;
+pub use table::{Conntrack, ConntrackUse, MAX_CONNECTIONS};
 pub use tuple::Tuple;

@@ -29,11 +29,11 @@ mod shared;
 mod u32;
 
 pub use actions::{Actions, Policers};
-pub use asked::{Asked, Told};
+pub use asked::{ClassifyContext, DumpContext};
 pub use blocks::Blocks;
 pub use cost::{Cost, Price};
 pub use list::FilterList;
-pub use query::{Meter, Mirrored, Owner, RandomSource, Verdict, Way};
+pub use query::{ActionInput, FilterRandom, FilterVerdict, Mirrored, Owner, Redirect};
 pub use shared::Shared;
 
 /// The examples of the README are run, too.

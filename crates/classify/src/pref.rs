@@ -8,7 +8,7 @@ use crate::flow::Flow;
 use crate::flower::Flower;
 use crate::fw::Fw;
 use crate::matchall::Matchall;
-use crate::query::{Owner, RandomSource};
+use crate::query::{FilterRandom, Owner};
 use crate::u32::{Root, Tables};
 use tidegate_packet::Handle;
 use tidegate_policy::{Act, Errno, FilterOp, FilterParams, FlowerField, FlowerParams, FwParams, TcError};
@@ -88,7 +88,7 @@ impl Body {
 pub(crate) struct Making<'a, 'o, 'r> {
     pub(crate) owner: Owner<'o>,
     pub(crate) actions: &'a mut Actions,
-    pub(crate) random: &'a mut RandomSource<'r>,
+    pub(crate) random: &'a mut FilterRandom<'r>,
     /// u32's tables.
     pub(crate) tables: &'a mut Tables,
     /// The number for a table of u32 that has none.

@@ -210,12 +210,12 @@ fn a_device_that_is_renamed_or_resized_is_the_same() {
     let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
     wire.near
         .go(|| {
-            use tidegate_sys::netlink::{Change, Links};
+            use tidegate_sys::netlink::{LinkUpdate, Links};
             let mut links = Links::open()?;
-            links.change(WIRE, &Change { mtu: Some(1400), txqlen: Some(77), ..Change::default() })?;
-            links.change(WIRE, &Change { up: Some(false), ..Change::default() })?;
-            links.change(WIRE, &Change { name: Some("wan7".into()), ..Change::default() })?;
-            links.change("wan7", &Change { up: Some(true), ..Change::default() })
+            links.change(WIRE, &LinkUpdate { mtu: Some(1400), txqlen: Some(77), ..LinkUpdate::default() })?;
+            links.change(WIRE, &LinkUpdate { up: Some(false), ..LinkUpdate::default() })?;
+            links.change(WIRE, &LinkUpdate { name: Some("wan7".into()), ..LinkUpdate::default() })?;
+            links.change("wan7", &LinkUpdate { up: Some(true), ..LinkUpdate::default() })
         })
         .expect("place")
         .expect("it is changed");

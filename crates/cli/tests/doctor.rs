@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::process::{self, die_with_parent};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 1));
@@ -35,8 +35,8 @@ tc filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff c
 
 /// A computer with a wire to another.
 struct Bench {
-    here: Place,
-    far: Place,
+    here: NamespaceThread,
+    far: NamespaceThread,
     run: Directory,
 }
 
@@ -48,7 +48,7 @@ impl Bench {
             return None;
         }
         let made = || -> std::io::Result<Bench> {
-            let (here, far) = (Place::new("here")?, Place::new("far")?);
+            let (here, far) = (NamespaceThread::new("here")?, NamespaceThread::new("far")?);
             let there = far.go(|| File::open("/proc/thread-self/ns/net"))??;
             here.go(move || Links::open()?.pair("v0", "v1", &there))??;
             for (place, name, own) in [(&here, "v0", HERE), (&far, "v1", FAR)] {
@@ -212,8 +212,9 @@ const ROW: [(&str, &[Wired]); 4] = [
 ];
 const WIRES: [(usize, &str, usize, &str); 3] = [(0, "a0", 1, "b0"), (1, "b1", 2, "c0"), (2, "c1", 3, "d0")];
 
-fn row() -> std::io::Result<Vec<Place>> {
-    let places = ROW.iter().map(|(name, _)| Place::new(name)).collect::<std::io::Result<Vec<_>>>()?;
+fn row() -> std::io::Result<Vec<NamespaceThread>> {
+    let places =
+        ROW.iter().map(|(name, _)| NamespaceThread::new(name)).collect::<std::io::Result<Vec<_>>>()?;
     for (one, name, other, other_name) in WIRES {
         let there = places[other].go(|| File::open("/proc/thread-self/ns/net"))??;
         places[one].go(move || Links::open()?.pair(name, other_name, &there))??;

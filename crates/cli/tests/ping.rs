@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::process::{self, die_with_parent};
 use tidegate_sys::stamped;
 
@@ -36,7 +36,7 @@ fn say(words: &[&str]) -> Output {
     command(words).output().expect("it is started")
 }
 
-fn in_place(place: &Place, words: &[&str], user: Option<u32>) -> Output {
+fn in_place(place: &NamespaceThread, words: &[&str], user: Option<u32>) -> Output {
     let mut command = command(words);
     if let Some(user) = user {
         command.uid(user).gid(user);
@@ -281,9 +281,9 @@ fn is_noticing(pid: u32) -> bool {
 
 /// A host, a router, and a host behind it.
 struct Way {
-    here: Place,
-    router: Place,
-    _far: Place,
+    here: NamespaceThread,
+    router: NamespaceThread,
+    _far: NamespaceThread,
 }
 
 /// The way; `None`, with the reason printed, where none can be made.
@@ -293,7 +293,8 @@ fn way() -> Option<Way> {
         return None;
     }
     let made = || -> std::io::Result<Way> {
-        let (here, router, far) = (Place::new("here")?, Place::new("router")?, Place::new("far")?);
+        let (here, router, far) =
+            (NamespaceThread::new("here")?, NamespaceThread::new("router")?, NamespaceThread::new("far")?);
         for (place, name, other) in [(&here, "h0", "r0"), (&far, "f0", "r1")] {
             let there = router.go(|| File::open("/proc/thread-self/ns/net"))??;
             place.go(move || Links::open()?.pair(name, other, &there))??;

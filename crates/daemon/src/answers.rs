@@ -3,17 +3,17 @@
 
 use crate::counter::Counter;
 use crate::machine::Wanted;
-use crate::options::{DaemonOptions, PacketIo};
+use crate::options::{DaemonOptions, PacketIoBackend};
 use crate::words::apply_command;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tidegate_dataplane::daemon::control::{Answers, Tell};
-use tidegate_dataplane::daemon::{Gone, Running};
-use tidegate_dataplane::engine::{Captured, ClassSeen, Counts, Fate, link_rate};
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_dataplane::daemon::control::{ReplyWriter, RequestHandler};
+use tidegate_dataplane::daemon::{DaemonContext, DaemonGone};
+use tidegate_dataplane::engine::{Captured, ClassSeen, EngineStats, PacketOutcome, link_rate};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_shims::Machine;
@@ -27,8 +27,8 @@ const WAITING: usize = 4096;
 /// How long nothing may come before it is looked whether who captures is still there.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-impl Answers for Counter {
-    fn answer(&self, request: &Value, who: Peer, tell: &mut Tell<'_>) -> io::Result<()> {
+impl RequestHandler for Counter {
+    fn answer(&self, request: &Value, who: Peer, tell: &mut ReplyWriter<'_>) -> io::Result<()> {
         let answer = match request["ask"].as_str() {
             Some("status") => self.status(),
             Some("snapshot") => self.snapshot(),
@@ -43,7 +43,7 @@ impl Answers for Counter {
                 "`ask` is one of status, snapshot, drift, tc, capture, policy, reload, stop",
             )),
         };
-        tell(&answer.unwrap_or_else(|Gone| ending()))
+        tell(&answer.unwrap_or_else(|DaemonGone| ending()))
     }
 }
 
@@ -90,13 +90,13 @@ impl Counter {
     /// Why packets cannot come by the door that is asked for; `None`: they do already, or it is all the same.
     fn other_door(&self, wanted: &str) -> Option<String> {
         let open = self.door();
-        let same = wanted == open || wanted == PacketIo::Auto.name();
+        let same = wanted == open || wanted == PacketIoBackend::Auto.name();
         (!same).then(|| {
             format!("the daemon takes packets by {open} and cannot change to {wanted} while it runs")
         })
     }
 
-    fn status(&self) -> Result<Value, Gone> {
+    fn status(&self) -> Result<Value, DaemonGone> {
         let told = self.desk.ask(|running| {
             let state = running.state().clone();
             (state, running.engine.counts(), running.engine.holds(), running.engine.now(), running.door())
@@ -126,7 +126,7 @@ impl Counter {
         }))
     }
 
-    fn snapshot(&self) -> Result<Value, Gone> {
+    fn snapshot(&self) -> Result<Value, DaemonGone> {
         let (counts, now, devices) = self.desk.ask(look)?;
         Ok(json!({
             "version": 1,
@@ -140,7 +140,7 @@ impl Counter {
         }))
     }
 
-    fn tc(&self, request: &Value, who: Peer) -> Result<Value, Gone> {
+    fn tc(&self, request: &Value, who: Peer) -> Result<Value, DaemonGone> {
         let words: Option<Vec<String>> = request["words"]
             .as_array()
             .map(|words| words.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect());
@@ -168,7 +168,7 @@ impl Counter {
         })
     }
 
-    fn capture(&self, request: &Value, who: Peer, tell: &mut Tell<'_>) -> io::Result<()> {
+    fn capture(&self, request: &Value, who: Peer, tell: &mut ReplyWriter<'_>) -> io::Result<()> {
         // What packets carry is not everybody's business.
         if !may_change(who) {
             return tell(&not_you(who));
@@ -200,7 +200,7 @@ impl Counter {
             }
         });
         match begun {
-            Err(Gone) => return tell(&ending()),
+            Err(DaemonGone) => return tell(&ending()),
             Ok(Some(device)) => {
                 return tell(&refusal(
                     &format!("nothing is queued on `{device}` here"),
@@ -249,7 +249,7 @@ impl Counter {
         let done = crate::reload::log(&commands)
             .and_then(|log| crate::policy::wanted(&options, &log))
             .and_then(|mut wanted| {
-                if options.packet_io == PacketIo::Tun {
+                if options.packet_io == PacketIoBackend::Tun {
                     // What passes it passes it both ways, whatever the policy.
                     wanted.spots = self.wanted().spots;
                 }
@@ -303,7 +303,7 @@ impl Counter {
         })
     }
 
-    fn stop(&self, who: Peer) -> Result<Value, Gone> {
+    fn stop(&self, who: Peer) -> Result<Value, DaemonGone> {
         if !may_change(who) {
             return Ok(not_you(who));
         }
@@ -315,7 +315,7 @@ impl Counter {
 /// Has the shims of the tools work with a machine that is running.
 pub(crate) fn with_machine<R>(
     gateway: &mut Gateway,
-    world: World<'_>,
+    world: GatewayContext<'_>,
     work: impl FnOnce(&mut tidegate_shims::ToolShim<'_>) -> R,
 ) -> R {
     let mut machine = Machine::new([], DeviceSpec::default());
@@ -344,15 +344,15 @@ fn changes(words: &[String]) -> bool {
     !tc::parse(words, &Env::default()).is_ok_and(|parsed| shows(&parsed.command))
 }
 
-fn direction(direction: tidegate_dataplane::door::Direction) -> &'static str {
+fn direction(direction: tidegate_dataplane::door::TrafficDirection) -> &'static str {
     match direction {
-        tidegate_dataplane::door::Direction::Egress => "egress",
-        tidegate_dataplane::door::Direction::Ingress => "ingress",
+        tidegate_dataplane::door::TrafficDirection::Egress => "egress",
+        tidegate_dataplane::door::TrafficDirection::Ingress => "ingress",
     }
 }
 
-fn counted(counts: &Counts) -> Value {
-    let Counts { taken, passed, express, lost, no_room, full, nowhere, latest, late } = counts;
+fn counted(counts: &EngineStats) -> Value {
+    let EngineStats { taken, passed, express, lost, no_room, full, nowhere, latest, late } = counts;
     json!({"taken": taken, "passed": passed, "express": express, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "late": late, "latest_ns": latest})
 }
 
@@ -367,8 +367,8 @@ struct Seen {
     oldest: BTreeMap<Handle, u64>,
 }
 
-fn look(running: &mut Running<'_>) -> (Counts, Time, Vec<Seen>) {
-    let dumps = running.visit(|gateway, World { now, .. }| {
+fn look(running: &mut DaemonContext<'_>) -> (EngineStats, Time, Vec<Seen>) {
+    let dumps = running.visit(|gateway, GatewayContext { now, .. }| {
         let devices = gateway.devices();
         let one = |device| {
             let (qdiscs, classes) = (gateway.qdiscs(now, device), gateway.classes(now, device));
@@ -434,9 +434,9 @@ pub fn device_snapshot(name: &str, rate: Option<Rate>, qdiscs: &[QdiscDump], cla
 
 fn packet_told(packet: &Captured) -> Value {
     let fate = match packet.fate {
-        Fate::Left { marked: false } => "left",
-        Fate::Left { marked: true } => "marked",
-        Fate::Lost => "lost",
+        PacketOutcome::Left { marked: false } => "left",
+        PacketOutcome::Left { marked: true } => "marked",
+        PacketOutcome::Lost => "lost",
     };
     let front: String = packet.front.iter().map(|octet| format!("{octet:02x}")).collect();
     json!({

@@ -1,6 +1,6 @@
 //! Whoever asks a running daemon something.
 
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 use crate::runtime::RuntimeDir;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};

@@ -4,17 +4,17 @@ use crate::machine::Wanted;
 use crate::marks::Marks;
 use crate::options::DaemonOptions;
 use std::sync::{Arc, Mutex};
-use tidegate_dataplane::daemon::Desk;
-use tidegate_dataplane::door::Spot;
+use tidegate_dataplane::daemon::CommandSender;
+use tidegate_dataplane::door::AttachPoint;
 
 /// The desk, for whoever calls at the control socket.
 pub(crate) struct Counter {
     /// Where errands are given.
-    pub(crate) desk: Desk,
+    pub(crate) desk: CommandSender,
     /// What runs.
     pub(crate) wanted: Mutex<Wanted>,
     /// Where the door stands, or is to stand.
-    pub(crate) places: Arc<Mutex<Vec<Spot>>>,
+    pub(crate) places: Arc<Mutex<Vec<AttachPoint>>>,
     /// The kernel's part of it.
     pub(crate) marks: Marks,
     /// The name of the door that is open.

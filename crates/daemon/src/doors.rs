@@ -1,16 +1,16 @@
 //! Which door packets come by.
 
-use crate::error::{Context, Result};
-use crate::options::{DaemonOptions, PacketIo};
+use crate::error::{ErrorContext, Result};
+use crate::options::{DaemonOptions, PacketIoBackend};
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tidegate_dataplane::door::capture::Capture;
+use tidegate_dataplane::door::capture::CaptureIo;
 use tidegate_dataplane::door::queue::QueueDoor;
-use tidegate_dataplane::door::tun::{End, TunDoor};
-use tidegate_dataplane::door::{Direction, Door, Spot};
+use tidegate_dataplane::door::tun::{TunDoor, TunEnd};
+use tidegate_dataplane::door::{AttachPoint, PacketIo, TrafficDirection};
 use tidegate_plan::rebind::real_devices;
 use tidegate_policy::Op;
 use tidegate_sys::netlink::Links;
@@ -24,7 +24,7 @@ const MTU: u32 = 1500;
 
 /// Opens the door of a daemon.
 pub(crate) struct Opener {
-    kind: PacketIo,
+    kind: PacketIoBackend,
     /// The door between two namespaces, which is there before anything else is known.
     between: Option<Between>,
     /// The name of the door that was opened.
@@ -39,18 +39,18 @@ impl Opener {
     /// The TUN door cannot be opened.
     pub(crate) fn new(options: &DaemonOptions, log: &[Op]) -> Result<Opener> {
         let between = match options.packet_io {
-            PacketIo::Tun => Some(Between::new(options, log)?),
+            PacketIoBackend::Tun => Some(Between::new(options, log)?),
             _ => None,
         };
         Ok(Opener { kind: options.packet_io, between, opened: Arc::default() })
     }
 
     /// The places of the door: for those that the policy needs.
-    pub(crate) fn spots(&self, needed: Vec<Spot>) -> Vec<Spot> {
+    pub(crate) fn spots(&self, needed: Vec<AttachPoint>) -> Vec<AttachPoint> {
         match &self.between {
             // What passes it passes it both ways.
-            Some(between) => [Direction::Egress, Direction::Ingress]
-                .map(|direction| Spot { dev: between.ends[0].name.clone(), direction })
+            Some(between) => [TrafficDirection::Egress, TrafficDirection::Ingress]
+                .map(|direction| AttachPoint { dev: between.ends[0].name.clone(), direction })
                 .to_vec(),
             None => needed,
         }
@@ -60,16 +60,16 @@ impl Opener {
     ///
     /// # Errors
     /// The door's.
-    pub(crate) fn open(&mut self, spots: &[Spot]) -> io::Result<Box<dyn Door>> {
-        let (name, door): (_, Box<dyn Door>) = match self.kind {
-            PacketIo::Capture => ("capture", Box::new(Capture::open(spots)?)),
-            PacketIo::Nfqueue => ("nfqueue", Box::new(QueueDoor::anywhere(spots)?)),
-            PacketIo::Tun => {
+    pub(crate) fn open(&mut self, spots: &[AttachPoint]) -> io::Result<Box<dyn PacketIo>> {
+        let (name, door): (_, Box<dyn PacketIo>) = match self.kind {
+            PacketIoBackend::Capture => ("capture", Box::new(CaptureIo::open(spots)?)),
+            PacketIoBackend::Nfqueue => ("nfqueue", Box::new(QueueDoor::anywhere(spots)?)),
+            PacketIoBackend::Tun => {
                 let between = self.between.as_mut().ok_or(io::ErrorKind::InvalidInput)?;
                 let door = between.opened.take().map_or_else(|| between.open(), Ok)?;
                 ("tun", Box::new(door))
             }
-            PacketIo::Auto => match Capture::open(spots) {
+            PacketIoBackend::Auto => match CaptureIo::open(spots) {
                 Ok(door) => ("capture", Box::new(door)),
                 // No BPF, or none for us: what is IP comes by netfilter.
                 Err(first) if first.kind() != io::ErrorKind::NotFound => match QueueDoor::anywhere(spots) {
@@ -86,7 +86,7 @@ impl Opener {
 
 /// A TUN door and who is at its ends.
 struct Between {
-    ends: [End; 2],
+    ends: [TunEnd; 2],
     addresses: [IpAddr; 2],
     opened: Option<TunDoor>,
 }
@@ -115,7 +115,7 @@ impl Between {
         let known =
             place::inside(namespace, news::links).context("the namespace inside cannot be entered")??;
         let name_inside = if known.iter().any(|link| link.name == INSIDE) { BESIDE } else { INSIDE };
-        let end = |namespace, name: &str| End { namespace, name: name.to_owned(), mtu: MTU };
+        let end = |namespace, name: &str| TunEnd { namespace, name: name.to_owned(), mtu: MTU };
         let ends = [end(None, &name), end(Some(inside), name_inside)];
         let mut between = Between { ends, addresses: [*here, *there], opened: None };
         let door = between.open().context("the door between the two cannot be opened")?;

@@ -117,13 +117,13 @@ from! {
     tidegate_loader::ReadError => Policy,
     tidegate_plan::rebind::RebindError => Policy,
     tidegate_plan::Incomplete => Policy,
-    tidegate_netlink::encode::nft::Refusal => Policy,
+    tidegate_netlink::encode::nft::UnsupportedRule => Policy,
     tidegate_netlink::decode::Unread => Kernel,
     tidegate_netlink::KernelError => Kernel,
 }
 
 /// Puts what was being done before a failure.
-pub trait Context<T> {
+pub trait ErrorContext<T> {
     /// Puts this before the failure; where nothing is there, it is the failure.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ pub trait Context<T> {
     fn with_context<M: Into<String>>(self, message: impl FnOnce() -> M) -> Result<T>;
 }
 
-impl<T, E: Into<Error>> Context<T> for Result<T, E> {
+impl<T, E: Into<Error>> ErrorContext<T> for Result<T, E> {
     fn context(self, message: impl Into<String>) -> Result<T> {
         self.map_err(|error| error.into().context(message))
     }
@@ -147,7 +147,7 @@ impl<T, E: Into<Error>> Context<T> for Result<T, E> {
     }
 }
 
-impl<T> Context<T> for Option<T> {
+impl<T> ErrorContext<T> for Option<T> {
     fn context(self, message: impl Into<String>) -> Result<T> {
         self.ok_or_else(|| Error::new(ErrorKind::Other, message))
     }

@@ -4,9 +4,9 @@
 //! A policy for machines inside a host ("the edge moves into the host") is written for one device; which
 //! device that is, is known only when the container or the virtual machine is started.
 
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 use crate::options::DaemonOptions;
-use crate::policy::Say;
+use crate::policy::MessageHandler;
 use crate::runtime::RuntimeDir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
-use tidegate_sys::news::{self, Bulletin, Link};
+use tidegate_sys::news::{self, LinkInfo, LinkMonitor};
 use tidegate_sys::service::Alone;
 use tidegate_sys::{interrupt, place, poll, process, service};
 
@@ -26,18 +26,19 @@ const OURS: &str = "tidegate";
 
 /// Which devices are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum FollowPattern {
     /// Those whose name fits: `*` stands for any letters, `?` for one.
     Named(String),
     /// The outer ends of the veth devices of this process's network namespace.
     Of(u32),
 }
 
-impl Which {
+impl FollowPattern {
     /// What the options ask for; `None`: one device, or the policy's own.
-    pub(crate) fn of(options: &DaemonOptions) -> Option<Which> {
-        let pattern = || options.dev.clone().filter(|name| name.contains(['*', '?'])).map(Which::Named);
-        options.pid.map(Which::Of).or_else(pattern)
+    pub(crate) fn of(options: &DaemonOptions) -> Option<FollowPattern> {
+        let pattern =
+            || options.dev.clone().filter(|name| name.contains(['*', '?'])).map(FollowPattern::Named);
+        options.pid.map(FollowPattern::Of).or_else(pattern)
     }
 
     /// The names of those that are here now.
@@ -45,10 +46,10 @@ impl Which {
         let links = news::links().context("the kernel does not tell its links")?;
         let up = links.into_iter().filter(|link| link.up && !link.name.starts_with(OURS));
         Ok(match self {
-            Which::Named(pattern) => {
+            FollowPattern::Named(pattern) => {
                 up.filter(|link| fits(pattern, &link.name)).map(|link| link.name).collect()
             }
-            Which::Of(pid) => {
+            FollowPattern::Of(pid) => {
                 let ends = ends(*pid)?;
                 up.filter(|link| ends.contains(&link.index)).map(|link| link.name).collect()
             }
@@ -62,7 +63,7 @@ fn ends(pid: u32) -> Result<Vec<u32>> {
     let Ok(namespace) = File::open(&path) else { return Ok(Vec::new()) };
     let inside =
         place::inside(namespace, news::links).with_context(|| format!("{path} cannot be entered"))??;
-    let ends = |link: &Link| link.on.filter(|_| link.kind == "veth");
+    let ends = |link: &LinkInfo| link.on.filter(|_| link.kind == "veth");
     Ok(inside.iter().filter_map(ends).collect())
 }
 
@@ -88,9 +89,9 @@ fn first(text: &str) -> usize {
 ///
 /// # Errors
 /// The policy cannot be bound to a device, or nothing more is heard of links.
-pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Result<()> {
+pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: MessageHandler<'_>) -> Result<()> {
     ensure!(
-        !matches!(which, Which::Of(pid) if !alive(*pid)),
+        !matches!(which, FollowPattern::Of(pid) if !alive(*pid)),
         Device,
         "there is no process {}; a container's is told by `docker inspect -f '{{{{.State.Pid}}}}' NAME`",
         options.pid.unwrap_or_default()
@@ -103,7 +104,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Re
     // The user who starts this wants all of them, whatever was taken down before.
     let mut here = which.here()?;
     here.iter().for_each(|name| comes_back(&room, name));
-    let mut bulletin = Bulletin::open()?;
+    let mut bulletin = LinkMonitor::open()?;
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut running: BTreeMap<String, Child> = BTreeMap::new();
     // A service manager that cannot be told is no reason to stop.
@@ -120,7 +121,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Re
             }
         }
         let _ = service::notify(&format!("STATUS=on {} devices", running.len()));
-        if matches!(which, Which::Of(pid) if !alive(*pid)) {
+        if matches!(which, FollowPattern::Of(pid) if !alive(*pid)) {
             break;
         }
         let heard = poll::readable(&[bell.as_fd(), bulletin.as_fd()], LOOK)?;
@@ -167,7 +168,12 @@ fn comes_back(room: &RuntimeDir, name: &str) {
 
 /// Does the daemon of a device go on? One whose device is gone is ended, one that has ended by itself is told
 /// of.
-fn goes_on(room: &RuntimeDir, (name, child): (&str, &mut Child), here: bool, say: Say<'_>) -> bool {
+fn goes_on(
+    room: &RuntimeDir,
+    (name, child): (&str, &mut Child),
+    here: bool,
+    say: MessageHandler<'_>,
+) -> bool {
     match child.try_wait() {
         Ok(None) if here => true,
         Ok(None) => {

@@ -36,10 +36,10 @@ mod words;
 
 pub use answers::device_snapshot;
 pub use client::{ANSWER, Client};
-pub use error::{Context, Error, ErrorKind, Result};
+pub use error::{Error, ErrorContext, ErrorKind, Result};
 pub use machine::device_spec;
-pub use options::{DaemonOptions, PacketIo};
-pub use policy::Say;
+pub use options::{DaemonOptions, PacketIoBackend};
+pub use policy::MessageHandler;
 pub use presence::{Daemon, MOST_AT_ONCE, Silence, each};
 pub use run::{SPLIT_BELOW, run};
 pub use runtime::RuntimeDir;

@@ -1,6 +1,6 @@
 //! The policy's marks, which the kernel sets: a table of netfilter that goes with the daemon.
 
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 use crate::machine::Wanted;
 use std::sync::Mutex;
 use tidegate_netlink::Netfilter;

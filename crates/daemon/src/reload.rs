@@ -2,17 +2,17 @@
 //! it.
 
 use crate::counter::Counter;
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 use crate::machine::{START, Wanted};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
-use tidegate_dataplane::daemon::{Gone, Running};
-use tidegate_gateway::World;
+use tidegate_dataplane::daemon::{DaemonContext, DaemonGone};
+use tidegate_gateway::GatewayContext;
 use tidegate_packet::{Pool, Seeded};
-use tidegate_plan::{Plan, plan};
+use tidegate_plan::{ChangePlan, plan};
 use tidegate_policy::dump::Installed;
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
 
@@ -52,7 +52,10 @@ fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
         .flat_map(|words| words.windows(2))
         .filter(|pair| pair[0] == "dev")
         .map(|pair| &pair[1]);
-    named.filter(|name| LinkKind::of_name(name) == LinkKind::Ifb && !made.contains(name)).cloned().collect()
+    named
+        .filter(|name| LinkDriver::of_name(name) == LinkDriver::Ifb && !made.contains(name))
+        .cloned()
+        .collect()
 }
 
 /// A device: its name, whether the machine has it, and what stands there.
@@ -115,17 +118,17 @@ fn carry_out(
 }
 
 /// Brings back what was found, from wherever the machine is now.
-fn undo(running: &mut Running<'_>, found: &[Found], log: &[Op]) -> Result<()> {
+fn undo(running: &mut DaemonContext<'_>, found: &[Found], log: &[Op]) -> Result<()> {
     for (name, _, stood) in found {
-        let stands =
-            running.visit(|gateway, World { now, .. }| tidegate_plan::installed(gateway, now, name))?;
+        let stands = running
+            .visit(|gateway, GatewayContext { now, .. }| tidegate_plan::installed(gateway, now, name))?;
         let back: Vec<Op> = plan(&stands, stood, log)?.ops().cloned().collect();
         running.apply(&back)?.map_err(|(at, error)| error!(Policy, "{error}: {:?}", back[at]))?;
     }
     Ok(())
 }
 
-fn gone(_: Gone) -> Error {
+fn gone(_: DaemonGone) -> Error {
     error!(Policy, "the daemon is ending")
 }
 
@@ -157,7 +160,7 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Fou
     let mut names: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
     names.extend(current.devices.iter().map(|(link, _)| link.name.clone()));
     let found = counter.desk.ask(move |running| {
-        running.visit(|gateway, World { now, .. }| {
+        running.visit(|gateway, GatewayContext { now, .. }| {
             let there: BTreeSet<String> = gateway.devices().map(|id| gateway.name(id).to_owned()).collect();
             names.extend(there.iter().cloned());
             let one =
@@ -169,15 +172,15 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Fou
 }
 
 /// The way on each device, and what makes an ifb that is new.
-fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<Plan>)> {
+fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<ChangePlan>)> {
     let mut machine = wanted.machine()?;
     let mut made = Vec::new();
     let mut plans = Vec::new();
     for (name, is_there, stands) in found {
         if !is_there {
-            let kind = LinkKind::of_name(name);
+            let kind = LinkDriver::of_name(name);
             ensure!(
-                kind == LinkKind::Ifb,
+                kind == LinkDriver::Ifb,
                 Policy,
                 "`{name}` is new in this policy; `tidegate down` and `tidegate apply` begin anew with it"
             );

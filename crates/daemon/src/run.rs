@@ -2,12 +2,12 @@
 
 use crate::counter::Counter;
 use crate::doors::Opener;
-use crate::error::{Context, Result};
-use crate::follow::{Which, follow};
+use crate::error::{ErrorContext, Result};
+use crate::follow::{FollowPattern, follow};
 use crate::machine::{START, Wanted};
 use crate::marks::Marks;
 use crate::options::DaemonOptions;
-use crate::policy::{Say, taken, wanted};
+use crate::policy::{MessageHandler, taken, wanted};
 use crate::runtime::RuntimeDir;
 use crate::ssh::{self, Ssh};
 use std::fs::File;
@@ -17,13 +17,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tidegate_dataplane::daemon::{self, Clock, Desk, control};
-use tidegate_dataplane::door::Spot;
+use tidegate_dataplane::daemon::{self, CommandSender, MonotonicClock, control};
+use tidegate_dataplane::door::AttachPoint;
 use tidegate_dataplane::engine::{Engine, Session, link_rate};
 use tidegate_packet::{Rate, Seeded};
 use tidegate_shims::Machine;
 use tidegate_sys::service::{self, Alone};
-use tidegate_sys::turn::Turn;
+use tidegate_sys::turn::SchedulingGuard;
 use tidegate_sys::{interrupt, output_file, poll};
 
 /// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
@@ -39,15 +39,15 @@ const PRIORITY: i32 = 50;
 ///
 /// # Errors
 /// The policy, a device or the privileges are not as needed.
-pub fn run(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
-    match Which::of(options) {
+pub fn run(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
+    match FollowPattern::of(options) {
         Some(which) => follow(options, &which, say),
         None => run_one(options, say),
     }
 }
 
 /// Runs a policy on the devices that it names.
-fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
+fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
     let Machine { log, carried, .. } = taken(options, say)?;
     let mut opener = Opener::new(options, &log)?;
     let mut wanted = wanted(options, &log)?;
@@ -71,7 +71,7 @@ fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
     if !options.strict {
         engine.never_starve(ssh::session().map(|Ssh { here, there }| Session { here, there }));
     }
-    let (desk, errands) = Desk::new()?;
+    let (desk, errands) = CommandSender::new()?;
     ends_when_asked(desk.clone())?;
     let places = Arc::new(Mutex::new(wanted.spots.clone()));
     let counter = Counter {
@@ -86,13 +86,13 @@ fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
     };
     let sockets = Sockets::open(&room, &wanted)?;
     if options.realtime {
-        Turn::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
+        SchedulingGuard::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
     }
     // What the door is opened by may be needed again; nothing else is.
     service::keep_only_network(options.realtime).context("privileges cannot be given up")?;
     control::serve(sockets.listener()?, Arc::new(counter))?;
     let split = split(&wanted)?;
-    let clock = Clock::new(START);
+    let clock = MonotonicClock::new(START);
     told(&mut engine, &wanted)?;
     let mut opened = || {
         // A service manager that cannot be told is no reason to stop.
@@ -113,7 +113,7 @@ fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
     Ok(())
 }
 
-fn names(spots: &[Spot]) -> String {
+fn names(spots: &[AttachPoint]) -> String {
     let names: Vec<&str> = spots.iter().map(|spot| spot.dev.as_str()).collect();
     names.join(", ")
 }
@@ -177,7 +177,7 @@ fn split(wanted: &Wanted) -> Result<bool> {
 }
 
 /// Who asks this process to end has the daemon end in order.
-fn ends_when_asked(desk: Desk) -> Result<()> {
+fn ends_when_asked(desk: CommandSender) -> Result<()> {
     let bell = File::from(interrupt::bell()?);
     let wait = move || {
         // Signals that mean something else interrupt the wait, and mean nothing here.

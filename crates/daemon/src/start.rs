@@ -1,9 +1,9 @@
 //! Starting a daemon in the background.
 
 use crate::client::Client;
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 use crate::options::DaemonOptions;
-use crate::policy::{Say, read, taken};
+use crate::policy::{MessageHandler, read, taken};
 use crate::runtime::RuntimeDir;
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// The policy cannot be run here, its device is another's already, or the daemon ended: in its words.
-pub fn start(options: &DaemonOptions, say: Say<'_>) -> Result<Value> {
+pub fn start(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> {
     let name = read(options, say)?.name().to_owned();
     let room = RuntimeDir::here()?;
     room.make()
@@ -70,7 +70,7 @@ fn ready(child: &mut Child, name: &str) -> Result<Value> {
 ///
 /// # Errors
 /// There is none, or it cannot: then what ran before still runs.
-pub fn reload(dev: &str, options: &DaemonOptions, say: Say<'_>) -> Result<Value> {
+pub fn reload(dev: &str, options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> {
     // The daemon has given up the privileges that a script's sandbox may need: it is told what the script
     // came to.
     let commands: Vec<Vec<String>> =

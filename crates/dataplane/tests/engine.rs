@@ -4,17 +4,19 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
-use tidegate_dataplane::door::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot};
-use tidegate_dataplane::engine::{CREDIT, Engine, Fate, link_rate};
-use tidegate_gateway::{DeviceSpec, World};
+use tidegate_dataplane::door::{
+    AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, TrafficDirection,
+};
+use tidegate_dataplane::engine::{CREDIT, Engine, PacketOutcome, link_rate};
+use tidegate_gateway::{DeviceSpec, GatewayContext};
 use tidegate_packet::{Handle, Rate, Time};
-use tidegate_policy::{LinkKind, Op};
+use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
 /// A door on nothing: frames are put in by hand, and what leaves is written down.
 #[derive(Default)]
-struct Bench {
+struct Harness {
     waiting: VecDeque<(usize, Vec<u8>, u32)>,
     frames: BTreeMap<u32, Vec<u8>>,
     next: u32,
@@ -22,13 +24,13 @@ struct Bench {
     lost: Vec<u32>,
 }
 
-impl Bench {
+impl Harness {
     fn put(&mut self, place: usize, frame: Vec<u8>, mark: u32) {
         self.waiting.push_back((place, frame, mark));
     }
 }
 
-impl Door for Bench {
+impl PacketIo for Harness {
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let many = most.min(self.waiting.len());
         for (place, frame, mark) in self.waiting.drain(..many) {
@@ -68,8 +70,8 @@ impl Door for Bench {
         Vec::new()
     }
 
-    fn counts(&self) -> DoorCounts {
-        DoorCounts::default()
+    fn counts(&self) -> PacketIoStats {
+        PacketIoStats::default()
     }
 
     fn split(&mut self, _: bool) -> io::Result<()> {
@@ -92,15 +94,15 @@ fn ops(script: &str) -> Vec<Op> {
     script.lines().map(str::trim).filter(|line| !line.is_empty()).map(one).collect()
 }
 
-fn spot(dev: &str, direction: Direction) -> Spot {
-    Spot { dev: dev.into(), direction }
+fn spot(dev: &str, direction: TrafficDirection) -> AttachPoint {
+    AttachPoint { dev: dev.into(), direction }
 }
 
 /// A machine of `eth0` and `ifb0` that was told this, with a door on both ways of `eth0`.
-fn machine(script: &str, most: usize) -> (Engine, Bench) {
-    let devices = [("eth0".into(), DeviceSpec::default()), ("ifb0".into(), DeviceSpec::of(&LinkKind::Ifb))];
-    let places = [spot("eth0", Direction::Egress), spot("eth0", Direction::Ingress)];
-    let (mut engine, mut bench) = (Engine::new(&devices, &places, most, 1), Bench::default());
+fn machine(script: &str, most: usize) -> (Engine, Harness) {
+    let devices = [("eth0".into(), DeviceSpec::default()), ("ifb0".into(), DeviceSpec::of(&LinkDriver::Ifb))];
+    let places = [spot("eth0", TrafficDirection::Egress), spot("eth0", TrafficDirection::Ingress)];
+    let (mut engine, mut bench) = (Engine::new(&devices, &places, most, 1), Harness::default());
     engine.apply(&mut bench, Time(0), &ops(script)).expect("no door").expect("words that are right");
     (engine, bench)
 }
@@ -119,7 +121,7 @@ fn frame(octets: usize, port: u16, ecn: u8) -> Vec<u8> {
 }
 
 /// Goes on to a time, waking up so many nanoseconds after something was due.
-fn go(engine: &mut Engine, bench: &mut Bench, until: u64, late: u64) {
+fn go(engine: &mut Engine, bench: &mut Harness, until: u64, late: u64) {
     while engine.turn(bench, engine.now()).expect("no door") {}
     while let Some(due) = engine.due().filter(|due| due.0 <= until) {
         engine.turn(bench, Time((due.0 + late).min(until))).expect("no door");
@@ -284,7 +286,10 @@ fn who_watches_sees_how_long_packets_wait_in_each_class() {
     );
     let seen: Vec<_> = captured.try_iter().collect();
     assert_eq!(seen.len(), 1);
-    assert_eq!((seen[0].class, seen[0].len, seen[0].fate), (class(0x20), 1000, Fate::Left { marked: false }));
+    assert_eq!(
+        (seen[0].class, seen[0].len, seen[0].fate),
+        (class(0x20), 1000, PacketOutcome::Left { marked: false })
+    );
 }
 
 fn engine_seen(engine: &mut Engine, device: tidegate_gateway::DeviceId, class: Handle) -> Vec<(u64, u64)> {
@@ -305,7 +310,8 @@ fn the_rate_of_a_link_is_the_most_that_its_disciplines_let_through() {
     ];
     for (script, mbit) in cases {
         let (mut engine, mut bench) = machine(script, 10);
-        let dumps = |gateway: &mut tidegate_gateway::Gateway, World { now, .. }: World<'_>| {
+        let dumps = |gateway: &mut tidegate_gateway::Gateway,
+                     GatewayContext { now, .. }: GatewayContext<'_>| {
             let device = gateway.device("eth0").expect("eth0");
             (gateway.qdiscs(now, device), gateway.classes(now, device))
         };

@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use tidegate_packet::{Head, Jiffies};
-use tidegate_policy::{Errno, LinkKind, RawLink, TcError, Tunnel, TunnelMode};
-use tidegate_qdisc::{Device, EventRing, Shaper, Switches};
+use tidegate_policy::{Errno, LinkDriver, RawLink, TcError, Tunnel, TunnelMode};
+use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, Switches};
 
 /// Events kept between two readings.
 const EVENTS: usize = 65_536;
@@ -100,26 +100,26 @@ impl DeviceKind {
 
 impl DeviceSpec {
     /// A new device of this kind, as its driver sets it up (6.1).
-    pub fn of(kind: &LinkKind) -> DeviceSpec {
+    pub fn of(kind: &LinkDriver) -> DeviceSpec {
         let ethernet = DeviceSpec::default();
         let bare = DeviceSpec { link_header: 0, speed_mbit: None, ..ethernet };
         let software = DeviceSpec { queueless: true, speed_mbit: None, ..ethernet };
         match kind {
-            LinkKind::Ethernet => ethernet,
-            LinkKind::Veth { .. } => DeviceSpec { speed_mbit: Some(10_000), ..software },
-            LinkKind::Loopback => DeviceSpec { kind: DeviceKind::Loopback, mtu: 65_536, ..software },
-            LinkKind::Dummy => DeviceSpec { kind: DeviceKind::Dummy, ..software },
-            LinkKind::Ifb => {
+            LinkDriver::Ethernet => ethernet,
+            LinkDriver::Veth { .. } => DeviceSpec { speed_mbit: Some(10_000), ..software },
+            LinkDriver::Loopback => DeviceSpec { kind: DeviceKind::Loopback, mtu: 65_536, ..software },
+            LinkDriver::Dummy => DeviceSpec { kind: DeviceKind::Dummy, ..software },
+            LinkDriver::Ifb => {
                 DeviceSpec { kind: DeviceKind::Ifb, tx_queue_len: 32, speed_mbit: None, ..ethernet }
             }
-            LinkKind::Bridge => DeviceSpec { kind: DeviceKind::Bridge, ..software },
-            LinkKind::Vlan { .. } => {
+            LinkDriver::Bridge => DeviceSpec { kind: DeviceKind::Bridge, ..software },
+            LinkDriver::Vlan { .. } => {
                 DeviceSpec { kind: DeviceKind::Vlan, speed_mbit: ethernet.speed_mbit, ..software }
             }
-            LinkKind::PointToPoint => {
+            LinkDriver::PointToPoint => {
                 DeviceSpec { kind: DeviceKind::PointToPoint, mtu: 1492, tx_queue_len: 3, ..bare }
             }
-            LinkKind::Raw(raw) => {
+            LinkDriver::Raw(raw) => {
                 let (mtu, tx_queue_len) = match raw {
                     RawLink::Wireguard => (1420, 1000),
                     RawLink::Tun => (1500, 500),
@@ -128,10 +128,10 @@ impl DeviceSpec {
                 let queueless = *raw == RawLink::Wireguard;
                 DeviceSpec { kind: DeviceKind::Raw, mtu, tx_queue_len, queueless, ..bare }
             }
-            LinkKind::Tunnel(Tunnel { mode: TunnelMode::Gretap, .. }) => {
+            LinkDriver::Tunnel(Tunnel { mode: TunnelMode::Gretap, .. }) => {
                 DeviceSpec { kind: DeviceKind::Tunnel, mtu: 1462, ..software }
             }
-            LinkKind::Tunnel(Tunnel { mode, .. }) => {
+            LinkDriver::Tunnel(Tunnel { mode, .. }) => {
                 let mtu = match mode {
                     TunnelMode::Gre => 1476,
                     TunnelMode::Ip6tnl => 1452,
@@ -179,8 +179,8 @@ impl Port {
     }
 }
 
-fn of(spec: DeviceSpec) -> Device {
-    Device {
+fn of(spec: DeviceSpec) -> DeviceInfo {
+    DeviceInfo {
         max_frame: spec.mtu + spec.link_header,
         tx_queue_len: spec.tx_queue_len,
         tx_queues: spec.tx_queues,

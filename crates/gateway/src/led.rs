@@ -1,13 +1,13 @@
 //! Packets that filters lead from one device to another, and what an ifb gives back.
 
-use super::{DeviceId, Gateway, Offer, Why, World, number, reframe};
+use super::{DeviceId, DropReason, Gateway, GatewayContext, XmitStatus, number, reframe};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use tidegate_classify::{Actions, Mirrored};
-use tidegate_packet::{Led, Pkt, Pool, Time};
+use tidegate_packet::{Pkt, Pool, RedirectedTo, Time};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, FilterParams, TcError};
-use tidegate_qdisc::{Arrival, Shaper, Way};
+use tidegate_qdisc::{IngressVerdict, Redirect, Shaper};
 
 /// Devices that one packet may be led through in one call; beyond that it is lost, as in the kernel a loop
 /// would be.
@@ -16,7 +16,7 @@ const MOST_LEADS: u32 = Actions::MOST_LEADS;
 /// What became of a packet that arrived at a device.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
-pub enum Received {
+pub enum ReceiveOutcome {
     /// It goes on to routing, as having come in by this device: another one where that stands on the first.
     Passed(Pkt, DeviceId),
     /// A filter led it to this device's egress, which must be polled; an ifb gives it back there (see
@@ -28,65 +28,78 @@ pub enum Received {
 
 impl Gateway {
     /// A packet arrives at a device, before routing and netfilter: the filters of its ingress qdisc decide.
-    pub fn receive(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Received {
+    pub fn receive(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> ReceiveOutcome {
         self.receive_led(world, device, pkt, 0)
     }
 
     /// The same, for a packet that filters had arrive at so many devices before.
-    fn receive_led(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt, before: u32) -> Received {
-        let World { now, pool, draws } = world;
+    fn receive_led(
+        &mut self,
+        world: GatewayContext<'_>,
+        device: DeviceId,
+        pkt: Pkt,
+        before: u32,
+    ) -> ReceiveOutcome {
+        let GatewayContext { now, pool, draws } = world;
         pool.meta_mut(&pkt).came_in = number(device);
         self.shared.actions.led_before = before;
         let arrival = self.lent(device, |shaper| shaper.arrive(now, pool, draws, pkt));
         self.shared.actions.led_before = 0;
-        self.send_copies(World { now, pool, draws }, device, before + 1);
+        self.send_copies(GatewayContext { now, pool, draws }, device, before + 1);
         match arrival {
-            Arrival::Passed(pkt) => self.ascend(World { now, pool, draws }, device, pkt),
-            Arrival::Lost => Received::Lost,
-            Arrival::Led(pkt, way) if self.leads_to_one_down(way) => {
+            IngressVerdict::Passed(pkt) => self.ascend(GatewayContext { now, pool, draws }, device, pkt),
+            IngressVerdict::Lost => ReceiveOutcome::Lost,
+            IngressVerdict::Led(pkt, way) if self.leads_to_one_down(way) => {
                 self.port(device).shaper.drop_at_hook(now, pool, draws, pkt);
-                Received::Lost
+                ReceiveOutcome::Lost
             }
-            Arrival::Led(pkt, way) if way.arrives => {
-                self.arrive_led(World { now, pool, draws }, device, way.to, pkt, before + 1)
+            IngressVerdict::Led(pkt, way) if way.arrives => {
+                self.arrive_led(GatewayContext { now, pool, draws }, device, way.to, pkt, before + 1)
             }
-            Arrival::Led(pkt, way) => {
+            IngressVerdict::Led(pkt, way) => {
                 let meta = pool.meta_mut(&pkt);
-                meta.led = Led::at(device.0 as u16, false);
+                meta.led = RedirectedTo::at(device.0 as u16, false);
                 meta.set_tx_queue(None);
-                match self.lead(World { now, pool, draws }, device, way, pkt) {
-                    (Offer::Refused | Offer::Stopped, _) => Received::Lost,
-                    (_, to) => Received::Led(to),
+                match self.lead(GatewayContext { now, pool, draws }, device, way, pkt) {
+                    (XmitStatus::Refused | XmitStatus::Stopped, _) => ReceiveOutcome::Lost,
+                    (_, to) => ReceiveOutcome::Led(to),
                 }
             }
         }
     }
 
     /// A packet that a filter at `from` had arrive at device number `to`.
-    fn arrive_led(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt, before: u32) -> Received {
-        let World { now, pool, draws } = world;
+    fn arrive_led(
+        &mut self,
+        world: GatewayContext<'_>,
+        from: DeviceId,
+        to: u32,
+        pkt: Pkt,
+        before: u32,
+    ) -> ReceiveOutcome {
+        let GatewayContext { now, pool, draws } = world;
         let there = self.ports.get(to as usize).filter(|port| !port.is_gone() && before <= MOST_LEADS);
         let Some(header) = there.map(|port| port.spec.link_header) else {
-            self.port(from).shaper.refuse(now, pool, draws, pkt, Why::Policy);
-            return Received::Lost;
+            self.port(from).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+            return ReceiveOutcome::Lost;
         };
         reframe(pool, &pkt, self.ports[from.0 as usize].spec.link_header, header);
         // What is led away is nobody's connection any more.
         pool.meta_mut(&pkt).connection = 0;
-        self.receive_led(World { now, pool, draws }, DeviceId(to), pkt, before)
+        self.receive_led(GatewayContext { now, pool, draws }, DeviceId(to), pkt, before)
     }
 
     /// The same, if routing is to see it later.
-    fn arrive_later(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt, before: u32) {
-        if let Received::Passed(pkt, by) = self.arrive_led(world, from, to, pkt, before) {
+    fn arrive_later(&mut self, world: GatewayContext<'_>, from: DeviceId, to: u32, pkt: Pkt, before: u32) {
+        if let ReceiveOutcome::Passed(pkt, by) = self.arrive_led(world, from, to, pkt, before) {
             self.arrived.push_back((pkt, by));
         }
     }
 
     /// Says whether a device is up, as each is at first. One that goes down loses what waits in it; then it
     /// takes nothing, and filters lead nothing to it.
-    pub fn set_up(&mut self, world: World<'_>, device: DeviceId, up: bool) {
-        let World { now, pool, draws } = world;
+    pub fn set_up(&mut self, world: GatewayContext<'_>, device: DeviceId, up: bool) {
+        let GatewayContext { now, pool, draws } = world;
         let port = self.port(device);
         if !up && !port.down {
             port.shaper.stop(now, pool, draws);
@@ -99,7 +112,7 @@ impl Gateway {
         self.port(device).down = true;
     }
 
-    fn leads_to_one_down(&mut self, way: Way) -> bool {
+    fn leads_to_one_down(&mut self, way: Redirect) -> bool {
         let down = self.ports.get(way.to as usize).is_some_and(|port| port.down && !port.is_gone());
         if down {
             self.shared.actions.note_refused(way.by);
@@ -123,12 +136,12 @@ impl Gateway {
 
     /// Gives a packet that was led away on its way out of `device`, and came back, to that device again. The
     /// actions that led it away are passed over.
-    pub fn offer_back(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Offer {
-        let World { now, pool, draws } = world;
+    pub fn offer_back(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> XmitStatus {
+        let GatewayContext { now, pool, draws } = world;
         let meta = pool.meta_mut(&pkt);
-        (meta.len, meta.passed_over, meta.led) = (meta.frame_len, true, Led::NOWHERE);
+        (meta.len, meta.passed_over, meta.led) = (meta.frame_len, true, RedirectedTo::NOWHERE);
         let offer = self.lent(device, |shaper| shaper.offer(now, pool, draws, pkt));
-        self.follow(World { now, pool, draws }, device, offer)
+        self.follow(GatewayContext { now, pool, draws }, device, offer)
     }
 
     /// Was a packet led to this device since this was last asked? Then it is to be polled.
@@ -138,26 +151,31 @@ impl Gateway {
 
     /// Carries out what the last offer to `device` left to do: its filters may have led the packet away.
     #[inline]
-    pub(crate) fn follow(&mut self, world: World<'_>, device: DeviceId, offer: Offer) -> Offer {
-        let World { now, pool, draws } = world;
+    pub(crate) fn follow(
+        &mut self,
+        world: GatewayContext<'_>,
+        device: DeviceId,
+        offer: XmitStatus,
+    ) -> XmitStatus {
+        let GatewayContext { now, pool, draws } = world;
         let led = self.port(device).shaper.take_led();
-        self.send_copies(World { now, pool, draws }, device, 0);
+        self.send_copies(GatewayContext { now, pool, draws }, device, 0);
         let Some((pkt, way)) = led else { return offer };
         if self.leads_to_one_down(way) {
             self.port(device).shaper.drop_at_hook(now, pool, draws, pkt);
-            return if offer == Offer::Away { Offer::Stopped } else { offer };
+            return if offer == XmitStatus::Away { XmitStatus::Stopped } else { offer };
         }
         if way.arrives {
-            self.arrive_later(World { now, pool, draws }, device, way.to, pkt, 0);
-            return Offer::Queued;
+            self.arrive_later(GatewayContext { now, pool, draws }, device, way.to, pkt, 0);
+            return XmitStatus::Queued;
         }
         let meta = pool.meta_mut(&pkt);
-        meta.led = Led::at(device.0 as u16, true);
+        meta.led = RedirectedTo::at(device.0 as u16, true);
         meta.set_tx_queue(None);
-        let led = self.lead(World { now, pool, draws }, device, way, pkt).0;
+        let led = self.lead(GatewayContext { now, pool, draws }, device, way, pkt).0;
         match (offer, led) {
-            (Offer::Away, Offer::Refused | Offer::Stopped) => Offer::Stopped,
-            (Offer::Away, _) => Offer::Away,
+            (XmitStatus::Away, XmitStatus::Refused | XmitStatus::Stopped) => XmitStatus::Stopped,
+            (XmitStatus::Away, _) => XmitStatus::Away,
             _ => led,
         }
     }
@@ -165,29 +183,29 @@ impl Gateway {
     /// Sends the copies that actions on `device` made of packets to the devices they are for. An ifb gives
     /// none of them back.
     #[inline]
-    fn send_copies(&mut self, world: World<'_>, device: DeviceId, before: u32) {
+    fn send_copies(&mut self, world: GatewayContext<'_>, device: DeviceId, before: u32) {
         if self.shared.actions.has_mirrored() {
             self.send_all_copies(world, device, before);
         }
     }
 
-    fn send_all_copies(&mut self, world: World<'_>, device: DeviceId, before: u32) {
-        let World { now, pool, draws } = world;
+    fn send_all_copies(&mut self, world: GatewayContext<'_>, device: DeviceId, before: u32) {
+        let GatewayContext { now, pool, draws } = world;
         for _ in 0..MOST_LEADS {
             for Mirrored { pkt, way } in self.shared.actions.take_mirrored() {
-                pool.meta_mut(&pkt).led = Led::NOWHERE;
+                pool.meta_mut(&pkt).led = RedirectedTo::NOWHERE;
                 if self.leads_to_one_down(way) {
                     pool.release(pkt);
                 } else if way.arrives {
-                    self.arrive_later(World { now, pool, draws }, device, way.to, pkt, before);
+                    self.arrive_later(GatewayContext { now, pool, draws }, device, way.to, pkt, before);
                 } else {
-                    let _ = self.lead(World { now, pool, draws }, device, way, pkt);
+                    let _ = self.lead(GatewayContext { now, pool, draws }, device, way, pkt);
                 }
             }
         }
         // What goes round for ever ends here.
         for copy in self.shared.actions.take_mirrored() {
-            self.port(device).shaper.refuse(now, pool, draws, copy.pkt, Why::Policy);
+            self.port(device).shaper.refuse(now, pool, draws, copy.pkt, DropReason::Policy);
         }
     }
 
@@ -211,17 +229,29 @@ impl Gateway {
 
     /// Leads a packet to the egress of another device. The action that does it counts those that were not
     /// simply taken.
-    fn lead(&mut self, world: World<'_>, from: DeviceId, way: Way, pkt: Pkt) -> (Offer, DeviceId) {
+    fn lead(
+        &mut self,
+        world: GatewayContext<'_>,
+        from: DeviceId,
+        way: Redirect,
+        pkt: Pkt,
+    ) -> (XmitStatus, DeviceId) {
         let led = self.lead_on(world, from, way.to, pkt);
-        if !matches!(led.0, Offer::Queued | Offer::Away) {
+        if !matches!(led.0, XmitStatus::Queued | XmitStatus::Away) {
             self.shared.actions.note_refused(way.by);
         }
         led
     }
 
     /// Gives a packet to the egress of device number `to`, and on if filters there lead it further.
-    fn lead_on(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt) -> (Offer, DeviceId) {
-        let World { now, pool, draws } = world;
+    fn lead_on(
+        &mut self,
+        world: GatewayContext<'_>,
+        from: DeviceId,
+        to: u32,
+        pkt: Pkt,
+    ) -> (XmitStatus, DeviceId) {
+        let GatewayContext { now, pool, draws } = world;
         let (mut pkt, mut last, mut to) = (pkt, from, to);
         self.firewall.connections.see_inside(now, pool, &pkt);
         // What is led away is nobody's connection any more.
@@ -233,21 +263,21 @@ impl Gateway {
             port.led_to = true;
             let offer = self.lent(DeviceId(to), |shaper| shaper.offer(now, pool, draws, pkt));
             match self.port(DeviceId(to)).shaper.take_led() {
-                Some((again, Way { to: further, arrives: true, .. })) => {
-                    self.arrive_later(World { now, pool, draws }, DeviceId(to), further, again, 0);
-                    return (Offer::Queued, DeviceId(to));
+                Some((again, Redirect { to: further, arrives: true, .. })) => {
+                    self.arrive_later(GatewayContext { now, pool, draws }, DeviceId(to), further, again, 0);
+                    return (XmitStatus::Queued, DeviceId(to));
                 }
                 Some((again, further)) => {
                     // Whoever gives it back gives it to the device that led it there last (asked of Linux
                     // 6.1: an ifb whose filter leads packets to another gets them back, and drops them then).
-                    pool.meta_mut(&again).led = Led::at(to as u16, true);
+                    pool.meta_mut(&again).led = RedirectedTo::at(to as u16, true);
                     (pkt, last, to) = (again, DeviceId(to), further.to);
                 }
                 None => return (offer, DeviceId(to)),
             }
         }
-        self.port(from).shaper.refuse(now, pool, draws, pkt, Why::Policy);
-        (Offer::Refused, from)
+        self.port(from).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+        (XmitStatus::Refused, from)
     }
 
     /// Fills in what the kernel would have been told by number: the devices packets are led to.

@@ -2,8 +2,8 @@
 
 use super::firewall::{Firewall, Home};
 use core::net::IpAddr;
-use tidegate_classify::conntrack::End;
-use tidegate_classify::netfilter::{Place, Verdict};
+use tidegate_classify::conntrack::NatSide;
+use tidegate_classify::netfilter::{HookDevices, NetfilterVerdict};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool};
 use tidegate_policy::netfilter::{Family, Hook, Translate, Translation, Translator};
@@ -32,13 +32,16 @@ impl Firewall {
     pub(crate) fn nat(
         &mut self,
         hook: Hook,
-        place: Place<'_>,
+        place: HookDevices<'_>,
         home: Home<'_>,
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> bool {
-        let end =
-            if matches!(hook, Hook::Prerouting | Hook::Output) { End::Destination } else { End::Source };
+        let end = if matches!(hook, Hook::Prerouting | Hook::Output) {
+            NatSide::Destination
+        } else {
+            NatSide::Source
+        };
         let family = Family::of(pool.meta(pkt).ethertype == ethertype::IPV6);
         // Without the table nobody translates here, not even what the action ct settled.
         if !self.tables.iter().any(|t| t.family() == family && t.name() == "nat" && !t.is_free()) {
@@ -56,8 +59,8 @@ impl Firewall {
     fn settle(
         &mut self,
         hook: Hook,
-        end: End,
-        place: Place<'_>,
+        end: NatSide,
+        place: HookDevices<'_>,
         home: Home<'_>,
         pool: &mut Pool,
         pkt: &Pkt,
@@ -69,18 +72,18 @@ impl Firewall {
         let Some(table) = found else { return true };
         let Some((_, chain)) = table.at_hook(hook).next() else { return true };
         let wanted = match table.run(chain, place, connections, pool, pkt, watch.as_mut()) {
-            Verdict::Drop => return false,
-            Verdict::Accept => None,
+            NetfilterVerdict::Drop => return false,
+            NetfilterVerdict::Accept => None,
             // A chain of the user's may be reached where this end is not open.
-            Verdict::Translate(how) if how.how.is_source() != (end == End::Source) => None,
-            Verdict::Translate(how) => Some(fill(how, hook, place, home, v6)),
+            NetfilterVerdict::Translate(how) if how.how.is_source() != (end == NatSide::Source) => None,
+            NetfilterVerdict::Translate(how) => Some(fill(how, hook, place, home, v6)),
         };
         connections.settle(pool.meta(pkt), end, wanted.as_ref())
     }
 }
 
 /// The address that MASQUERADE and REDIRECT leave to the machine.
-fn fill(how: Translate, hook: Hook, place: Place<'_>, home: Home<'_>, v6: bool) -> Translation {
+fn fill(how: Translate, hook: Hook, place: HookDevices<'_>, home: Home<'_>, v6: bool) -> Translation {
     let unknown = if v6 { UNKNOWN_6 } else { UNKNOWN_4 };
     let address = match how.how {
         Translator::Source | Translator::Destination => return how.to,

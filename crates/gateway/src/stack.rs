@@ -1,7 +1,7 @@
 //! Devices that stand on others: PPPoE, tags, tunnels.
 
 use super::firewall::Passage;
-use super::{DeviceId, DeviceKind, Gateway, Offer, Received, Why, World};
+use super::{DeviceId, DeviceKind, DropReason, Gateway, GatewayContext, ReceiveOutcome, XmitStatus};
 use core::net::IpAddr;
 use tidegate_packet::encap::{self, Outer, PPPOE_LEN};
 use tidegate_packet::header::ethertype;
@@ -78,20 +78,26 @@ impl Gateway {
     }
 
     /// A packet that a device gave goes to the one beneath, wrapped as theirs is; mark and priority stay.
-    pub fn descend(&mut self, world: World<'_>, upper: DeviceId, lower: DeviceId, pkt: Pkt) -> Offer {
-        let World { now, pool, draws } = world;
+    pub fn descend(
+        &mut self,
+        world: GatewayContext<'_>,
+        upper: DeviceId,
+        lower: DeviceId,
+        pkt: Pkt,
+    ) -> XmitStatus {
+        let GatewayContext { now, pool, draws } = world;
         let encap = self.ports[upper.0 as usize].stacked.map_or(Encap::Bare, |stacked| stacked.encap);
         self.wrap(pool, &pkt, upper, lower, encap);
         if let Encap::Tunnel(_) = encap {
             let Gateway { ports, firewall, .. } = self;
             let home = |name: &str, v6: bool| super::address(ports, name, v6);
             if firewall.send(now, &ports[lower.0 as usize].name, &home, pool, &pkt) != Passage::Passed {
-                self.port(lower).shaper.refuse(now, pool, draws, pkt, Why::Policy);
-                return Offer::Refused;
+                self.port(lower).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+                return XmitStatus::Refused;
             }
         }
         let offer = self.lent(lower, |shaper| shaper.offer(now, pool, draws, pkt));
-        self.follow(World { now, pool, draws }, lower, offer)
+        self.follow(GatewayContext { now, pool, draws }, lower, offer)
     }
 
     /// Wraps a packet that arrives at `device` as the far end of the device that stands there does before it
@@ -161,10 +167,10 @@ impl Gateway {
 
     /// A packet that passed a device's ingress belongs to the device that stands there, if it is wrapped as
     /// that one's are; it arrives there next.
-    pub(crate) fn ascend(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Received {
-        let World { now, pool, draws } = world;
+    pub(crate) fn ascend(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> ReceiveOutcome {
+        let GatewayContext { now, pool, draws } = world;
         let Some((upper, head, octets)) = self.opened(pool, device, &pkt) else {
-            return Received::Passed(pkt, device);
+            return ReceiveOutcome::Passed(pkt, device);
         };
         let tunnel =
             matches!(self.ports[upper.0 as usize].stacked, Some(Stacked { encap: Encap::Tunnel(_), .. }));
@@ -172,8 +178,8 @@ impl Gateway {
             let Gateway { ports, firewall, .. } = self;
             let home = |name: &str, v6: bool| super::address(ports, name, v6);
             if !firewall.receive(now, &ports[device.0 as usize].name, &home, pool, &pkt) {
-                self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
-                return Received::Lost;
+                self.port(device).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+                return ReceiveOutcome::Lost;
             }
         }
         let (above, below) = (self.ports[upper.0 as usize].spec, self.ports[device.0 as usize].spec);
@@ -181,8 +187,8 @@ impl Gateway {
         // mark is lost (RFC 6040, section 4.2).
         let marked = pool.meta(&pkt).ecn() == 3 && pool.head(&pkt).dsfield() & 3 != 3;
         if tunnel && marked && head.dsfield() & 3 == 0 {
-            self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
-            return Received::Lost;
+            self.port(device).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+            return ReceiveOutcome::Lost;
         }
         let meta = pool.meta_mut(&pkt);
         meta.frame_len =
@@ -194,7 +200,7 @@ impl Gateway {
             meta.set_ce();
         }
         pool.set_head(&pkt, head, tunnel);
-        self.receive(World { now, pool, draws }, upper, pkt)
+        self.receive(GatewayContext { now, pool, draws }, upper, pkt)
     }
 
     /// The device that a wrapped packet is for, what is in it, and the octets taken off.

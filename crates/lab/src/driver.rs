@@ -5,14 +5,14 @@ use std::io;
 use std::net::IpAddr;
 
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Head, Span, Time};
-use tidegate_sim::world::{Way, World};
+use tidegate_packet::{Head, Nanos, Time};
+use tidegate_sim::world::{NodePath, World};
 use tidegate_sim::{Arrived, Ends};
 
 use crate::conversations::Conversations;
 use crate::frames::Frames;
 use crate::icmp;
-use crate::lateness::Lateness;
+use crate::lateness::LatenessHistogram;
 
 /// Octets of the largest packet that is taken in.
 const LARGEST: usize = 65_536;
@@ -20,7 +20,7 @@ const LARGEST: usize = 65_536;
 const BATCH: usize = 64;
 
 /// Where time and packets come from.
-pub trait Outside {
+pub trait Environment {
     /// What time it is in the network; never less than before.
     fn now(&mut self) -> Time;
     /// The next packet that somebody sent: who, and its octets.
@@ -51,7 +51,7 @@ pub struct Party {
 
 /// What was taken in and given out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DriverStats {
     /// Packets of real hosts.
     pub taken: u64,
     /// Packets given to them.
@@ -65,9 +65,9 @@ pub struct Counts {
 /// A network with real parties at its edges.
 pub struct Driver {
     /// What it did.
-    pub counts: Counts,
+    pub counts: DriverStats,
     /// How much later than the network said packets were given out.
-    pub lateness: Lateness,
+    pub lateness: LatenessHistogram,
     /// An address that was asked for and that nobody has.
     pub nobody: Option<IpAddr>,
     parties: Vec<Party>,
@@ -103,8 +103,8 @@ impl Driver {
         }
         Driver {
             routers,
-            counts: Counts::default(),
-            lateness: Lateness::default(),
+            counts: DriverStats::default(),
+            lateness: LatenessHistogram::default(),
             nobody: None,
             party_of: parties.iter().enumerate().map(|(number, party)| (party.node, number)).collect(),
             parties,
@@ -127,7 +127,7 @@ impl Driver {
     ///
     /// # Errors
     /// The outside is gone.
-    pub fn run(&mut self, world: &mut World, outside: &mut impl Outside, until: Time) -> io::Result<()> {
+    pub fn run(&mut self, world: &mut World, outside: &mut impl Environment, until: Time) -> io::Result<()> {
         loop {
             let now = outside.now().min(until);
             world.net.run(now);
@@ -144,7 +144,12 @@ impl Driver {
     }
 
     /// Takes in what has come, each packet at the time of its taking; false: nothing had.
-    fn take_in(&mut self, world: &mut World, outside: &mut impl Outside, until: Time) -> io::Result<bool> {
+    fn take_in(
+        &mut self,
+        world: &mut World,
+        outside: &mut impl Environment,
+        until: Time,
+    ) -> io::Result<bool> {
         for taken in 0..BATCH {
             let Some((party, octets)) = outside.receive(&mut self.buffer)? else { return Ok(taken > 0) };
             world.net.run(outside.now().min(until));
@@ -205,7 +210,7 @@ impl Driver {
     }
 
     /// The way to the router, for what has none of its own.
-    fn through(&self, world: &mut World, from: usize) -> Option<(usize, Way)> {
+    fn through(&self, world: &mut World, from: usize) -> Option<(usize, NodePath)> {
         if self.ports.contains(&from) {
             return None;
         }
@@ -213,7 +218,7 @@ impl Driver {
     }
 
     /// Gives out what has arrived.
-    fn give_out(&mut self, world: &mut World, outside: &mut impl Outside) -> io::Result<()> {
+    fn give_out(&mut self, world: &mut World, outside: &mut impl Environment) -> io::Result<()> {
         loop {
             for (copy, of) in world.net.take_copies() {
                 self.frames.copy(copy, of);
@@ -253,7 +258,7 @@ impl Driver {
                     true => counts.given += 1,
                     false => counts.refused += 1,
                 });
-                lateness.note(Span(outside.now().0.saturating_sub(arrived.at.0)));
+                lateness.note(Nanos(outside.now().0.saturating_sub(arrived.at.0)));
                 debug_assert!(*party < parties.len(), "a party of ours");
             });
             result?;

@@ -8,7 +8,7 @@ use tidegate_packet::Time;
 use tidegate_sys::tun::Tun;
 use tidegate_sys::{poll, turn};
 
-use crate::driver::Outside;
+use crate::driver::Environment;
 
 /// Real hosts, by number, and the time since they were set going.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Edges {
     }
 }
 
-impl Outside for Edges {
+impl Environment for Edges {
     fn now(&mut self) -> Time {
         let since = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Time(self.start.0.saturating_add(since))

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::process::{Child, Command};
 use std::sync::Mutex;
 
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::netlink::{LinkUpdate, Links};
+use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::tun::Tun;
 
-use crate::load::doors::Doors;
+use crate::load::doors::Listeners;
 
 /// The device of every host.
 const DEVICE: &str = "eth0";
@@ -35,13 +35,13 @@ pub struct HostSpec {
 }
 
 /// A real host, going on until it is dropped.
-pub struct Host {
-    place: Place,
+pub struct LabHost {
+    place: NamespaceThread,
     /// Who listens at its ports.
-    pub(crate) doors: Mutex<Doors>,
+    pub(crate) doors: Mutex<Listeners>,
 }
 
-impl fmt::Debug for Host {
+impl fmt::Debug for LabHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").field("place", &self.place).finish_non_exhaustive()
     }
@@ -49,7 +49,7 @@ impl fmt::Debug for Host {
 
 /// Why a host could not be made.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct HostError {
     /// What was being done.
     pub step: String,
     /// What the kernel said.
@@ -58,13 +58,13 @@ pub struct Trouble {
     pub remedy: &'static str,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "could not {}: {}; {}", self.step, self.reason, self.remedy)
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for HostError {}
 
 pub(crate) const NAMESPACES: &str =
     "run it as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)";
@@ -72,23 +72,23 @@ pub(crate) const DEVICES: &str =
     "the kernel needs TUN devices: modprobe tun, and /dev/net/tun must be there and open to you";
 pub(crate) const KERNEL: &str = "the kernel of this machine is too old or lacks this";
 
-pub(crate) fn trouble(step: String, remedy: &'static str) -> impl FnOnce(io::Error) -> Trouble {
-    move |reason| Trouble { step, reason, remedy }
+pub(crate) fn trouble(step: String, remedy: &'static str) -> impl FnOnce(io::Error) -> HostError {
+    move |reason| HostError { step, reason, remedy }
 }
 
-impl Host {
+impl LabHost {
     /// Makes a host; what it sends comes out of the device that is returned with it.
     ///
     /// # Errors
     /// The step that failed.
-    pub fn new(spec: &HostSpec) -> Result<(Host, Tun), Trouble> {
+    pub fn new(spec: &HostSpec) -> Result<(LabHost, Tun), HostError> {
         let name = &spec.name;
-        let place = Place::new(name)
+        let place = NamespaceThread::new(name)
             .map_err(trouble(format!("make a network namespace for `{name}`"), NAMESPACES))?;
         let own = spec.clone();
         let gone = trouble(format!("set up `{name}`"), KERNEL);
         let tun = place.go(move || set_up(&own)).map_err(gone)??;
-        Ok((Host { place, doors: Mutex::default() }, tun))
+        Ok((LabHost { place, doors: Mutex::default() }, tun))
     }
 
     /// The host's name in the scenario.
@@ -114,7 +114,7 @@ impl Host {
 }
 
 /// In the host's namespace: its device, its addresses, its TCP.
-fn set_up(spec: &HostSpec) -> Result<Tun, Trouble> {
+fn set_up(spec: &HostSpec) -> Result<Tun, HostError> {
     let tun = Tun::create(DEVICE).map_err(trouble("make a TUN device".to_owned(), DEVICES))?;
     let mut links = Links::open().map_err(trouble("open netlink".to_owned(), KERNEL))?;
     // Without IPv6 on it, the kernel looks for no routers and neighbours there.
@@ -125,7 +125,7 @@ fn set_up(spec: &HostSpec) -> Result<Tun, Trouble> {
             let _ = place::set(&format!("net/ipv6/conf/{DEVICE}/{value}"), "0");
         }
     }
-    let change = Change {
+    let change = LinkUpdate {
         up: Some(true),
         mtu: Some(spec.mtu),
         txqlen: Some(QUEUE),

@@ -22,11 +22,11 @@ mod lateness;
 pub mod load;
 mod router;
 
-pub use driver::{Counts, Driver, Outside, Party};
+pub use driver::{Driver, DriverStats, Environment, Party};
 pub use edges::Edges;
-pub use host::{Host, HostSpec, Trouble};
-pub use lateness::Lateness;
-pub use router::{Router, RouterSpec, Wire};
+pub use host::{HostError, HostSpec, LabHost};
+pub use lateness::LatenessHistogram;
+pub use router::{Router, RouterDevice, RouterSpec};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -5,10 +5,10 @@ use std::io;
 use std::net::IpAddr;
 
 use tidegate_gateway::{DeviceSpec, Gateway};
-use tidegate_lab::{Driver, Outside, Party};
+use tidegate_lab::{Driver, Environment, Party};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Head, Pool, Seeded, Span, Time, checksum};
-use tidegate_sim::world::{Cable, Direction, End, Layout, Station, World};
+use tidegate_packet::{Head, Nanos, Pool, Seeded, Time, checksum};
+use tidegate_sim::world::{Cable, CableDirection, CableEnd, Layout, RouterNode, World};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
@@ -26,7 +26,7 @@ struct Listed {
     given: Vec<Sent>,
 }
 
-impl Outside for Listed {
+impl Environment for Listed {
     fn now(&mut self) -> Time {
         self.now
     }
@@ -57,15 +57,15 @@ impl Outside for Listed {
 
 /// a - eth1 gateway eth0 - 4 Mbit/s, 10 ms - b, the gateway told these commands.
 fn world(commands: &[&str]) -> World {
-    let cable = |a: End, b: End, bits, delay| Cable {
+    let cable = |a: CableEnd, b: CableEnd, bits, delay| Cable {
         ends: vec![a, b],
-        there: Direction::plain(bits, delay),
-        back: Direction::plain(bits, delay),
+        there: CableDirection::plain(bits, delay),
+        back: CableDirection::plain(bits, delay),
     };
-    let (host, device) = (|node| End { node, device: None }, |n| End { node: 1, device: Some(n) });
+    let (host, device) = (|node| CableEnd { node, device: None }, |n| CableEnd { node: 1, device: Some(n) });
     let cables = vec![
-        cable(host(0), device(0), 100_000_000, Span(0)),
-        cable(device(1), host(2), 4_000_000, Span::millis(10)),
+        cable(host(0), device(0), 100_000_000, Nanos(0)),
+        cable(device(1), host(2), 4_000_000, Nanos::millis(10)),
     ];
     let mut gateway = Gateway::new();
     let devices = ["eth1", "eth0"].map(|name| gateway.add_device(name, DeviceSpec::default())).to_vec();
@@ -75,12 +75,12 @@ fn world(commands: &[&str]) -> World {
         let parsed =
             tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
         let TcCommand::Apply(op) = parsed.command else { panic!("{command} changes something") };
-        let world = tidegate_gateway::World { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{command}: {error:?}"));
     }
-    let machines = vec![Station { node: 1, gateway, devices }];
+    let machines = vec![RouterNode { node: 1, gateway, devices }];
     let hosts = vec![true, false, true];
-    World::new(Layout { nodes: 3, cables, machines, host_jitter: Span(0), hosts, seed: 7 }, START)
+    World::new(Layout { nodes: 3, cables, machines, host_jitter: Nanos(0), hosts, seed: 7 }, START)
 }
 
 fn parties() -> Vec<Party> {
@@ -113,7 +113,7 @@ fn arrivals() -> Vec<Sent> {
     let mut at = START;
     let mut all = Vec::new();
     for _ in 0..400 {
-        at += Span(draws.next() % 2_000_000);
+        at += Nanos(draws.next() % 2_000_000);
         let (from, flow) = (usize::from(draws.next().is_multiple_of(4)), (draws.next() % 5) as u16);
         let octets = 28 + (draws.next() % 1400) as usize;
         all.push((at, from, datagram(from, 1000 + flow, octets, (draws.next() % 3) as u8)));
@@ -137,7 +137,7 @@ fn simulated(commands: &[&str], sent: &[Sent]) -> Vec<(Time, usize, u8)> {
         let head = Head::from_network(ethertype::IPV4, packet);
         world.net.inject(head, packet.len() as u32, way.path, 1 - *party as u32).expect("there is room");
     }
-    world.net.run(START + Span::secs(20));
+    world.net.run(START + Nanos::secs(20));
     drain(&mut world);
     left
 }
@@ -145,7 +145,7 @@ fn simulated(commands: &[&str], sent: &[Sent]) -> Vec<(Time, usize, u8)> {
 fn driven(commands: &[&str], sent: Vec<Sent>) -> (Vec<Sent>, Driver) {
     let (mut world, mut driver) = (world(commands), Driver::new(parties(), &[(IpAddr::from(ROUTER), 1)]));
     let mut outside = Listed { now: START, to_come: sent, given: Vec::new() };
-    driver.run(&mut world, &mut outside, START + Span::secs(20)).expect("a list does not fail");
+    driver.run(&mut world, &mut outside, START + Nanos::secs(20)).expect("a list does not fail");
     (outside.given, driver)
 }
 
@@ -171,7 +171,7 @@ fn one_list_of_arrivals_leaves_both_at_the_same_times() {
             "the policy did something: {}",
             expected.len()
         );
-        assert_eq!(driver.lateness.most(), Span(0), "a clock that stops at each event is never late");
+        assert_eq!(driver.lateness.most(), Nanos(0), "a clock that stops at each event is never late");
     }
 }
 

@@ -7,9 +7,9 @@
 //! on its way there: what a token bucket saved up is spent before, so a queue is there to begin with, and it
 //! shrinks exactly if the rate is below what the path carries.
 
-use crate::capacity::{self, Capacity, FULL, HEADERS, SPENDING, Way, ip_bits};
+use crate::capacity::{self, Capacity, FULL, HEADERS, PathDirection, SPENDING, ip_bits};
 use crate::overhead;
-use crate::stream::{Course, Exchange, Journey, Path, Phase, Stream};
+use crate::stream::{Exchange, PacketRecord, PacketTrain, Path, Stream, StreamTrace};
 use crate::{Spans, wilson};
 use alloc::format;
 use alloc::string::String;
@@ -42,7 +42,7 @@ const ETHERNET: f64 = 14.0;
 
 /// A rate that was tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Step {
+pub struct RateTrial {
     /// Bits per second of IP packets.
     pub bits_per_second: f64,
     /// Delay did not rise at this rate.
@@ -70,7 +70,7 @@ pub struct Calibration {
     /// Bytes of the packets it was found with, IP header included.
     pub packet: u32,
     /// The rates tried, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RateTrial>,
     /// What else was found that a policy should know of.
     pub notes: Vec<String>,
     /// Why not to believe it, in words for people.
@@ -112,10 +112,10 @@ const IPV6_MORE: u32 = 20;
 
 impl Calibrated {
     /// A direction's.
-    pub fn of(&self, way: Way) -> Option<&Calibration> {
+    pub fn of(&self, way: PathDirection) -> Option<&Calibration> {
         match way {
-            Way::Up => self.up.as_ref(),
-            Way::Down => self.down.as_ref(),
+            PathDirection::Up => self.up.as_ref(),
+            PathDirection::Down => self.down.as_ref(),
         }
     }
 
@@ -145,7 +145,7 @@ fn rounded_down(rate: f64) -> f64 {
 
 /// A calibration as a document.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Document {
+pub struct CalibrationDocument {
     /// The version that measured.
     pub version: String,
     /// The command that measures again.
@@ -168,17 +168,17 @@ pub struct Document {
 /// The path's.
 pub fn calibrate<P: Path>(
     path: &mut P,
-    ways: &[Way],
+    ways: &[PathDirection],
     margin: f64,
-    told: &mut dyn FnMut(Way, &Step),
+    told: &mut dyn FnMut(PathDirection, &RateTrial),
 ) -> Result<Calibrated, P::Error> {
     let mut found = Calibrated::default();
     for way in ways {
         let Some(capacity) = capacity::find(path, *way)? else { continue };
         let calibration = search(path, *way, capacity, told, &mut found.cut)?;
         match way {
-            Way::Up => found.up = Some(calibration),
-            Way::Down => found.down = Some(calibration),
+            PathDirection::Up => found.up = Some(calibration),
+            PathDirection::Down => found.down = Some(calibration),
         }
     }
     if let (Some(up), Some(down), None) = (&found.up, &found.down, &found.cut) {
@@ -192,9 +192,9 @@ pub fn calibrate<P: Path>(
 
 fn search<P: Path>(
     path: &mut P,
-    way: Way,
+    way: PathDirection,
     capacity: Capacity,
-    told: &mut dyn FnMut(Way, &Step),
+    told: &mut dyn FnMut(PathDirection, &RateTrial),
     cut: &mut Option<String>,
 ) -> Result<Calibration, P::Error> {
     let top = capacity.bits_per_second;
@@ -246,9 +246,9 @@ fn search<P: Path>(
 }
 
 /// A trial's stream: quiet packets, then what spends a saved burst and leaves a queue, then the rate.
-fn trial(way: Way, rate: f64, capacity: &Capacity, lead: f64) -> Exchange {
+fn trial(way: PathDirection, rate: f64, capacity: &Capacity, lead: f64) -> Exchange {
     let service = ip_bits(FULL) * 1e9 / capacity.bits_per_second;
-    let quiet = Phase { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
+    let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
     let lead = if capacity.has_burst() {
         let spent = capacity.burst_bytes * 8e9 / capacity.bits_per_second / (SPENDING - 1.0);
         steady(capacity.bits_per_second * SPENDING, (spent * lead + 200e6).min(20e9))
@@ -264,25 +264,25 @@ const QUIET: usize = 0;
 const LEAD: usize = 1;
 const STEADY: usize = 2;
 
-fn steady(rate: f64, length_ns: f64) -> Phase {
+fn steady(rate: f64, length_ns: f64) -> PacketTrain {
     let gap_ns = (ip_bits(FULL) * 1e9 / rate.max(1.0)).max(1.0) as u64;
-    Phase {
+    PacketTrain {
         payload: FULL,
         gap_ns,
         packets: (length_ns as u64 / gap_ns).clamp(10, 65_536) as u32,
-        ..Phase::default()
+        ..PacketTrain::default()
     }
 }
 
 /// How much longer a journey took than another clock's zero, ns.
-fn raw(journey: &Journey) -> Option<i64> {
+fn raw(journey: &PacketRecord) -> Option<i64> {
     Some(journey.arrived?.wrapping_sub(journey.sent?) as i64)
 }
 
 /// Did the lead leave a queue, or lose anything? If not, there is a burst that it did not spend.
-fn is_spent(course: &Course, capacity: &Capacity) -> bool {
+fn is_spent(course: &StreamTrace, capacity: &Capacity) -> bool {
     let least = course.journeys.iter().filter_map(raw).min().unwrap_or(0);
-    let lead: Vec<&Journey> = course.of_phase(LEAD).map(|(_, journey)| journey).collect();
+    let lead: Vec<&PacketRecord> = course.of_phase(LEAD).map(|(_, journey)| journey).collect();
     let (_, last) = lead.split_at(lead.len() * 3 / 4);
     let late = median(last.iter().filter_map(|journey| raw(journey)).map(|delay| (delay - least) as f64));
     let lost = last.iter().filter(|journey| journey.sent.is_some() && journey.arrived.is_none()).count();
@@ -290,9 +290,9 @@ fn is_spent(course: &Course, capacity: &Capacity) -> bool {
 }
 
 /// Did the rate stand?
-fn judge(course: &Course, rate: f64, capacity: &Capacity) -> Step {
+fn judge(course: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     let quiet: Vec<i64> = course.of_phase(QUIET).filter_map(|(_, journey)| raw(journey)).collect();
-    let all: Vec<&Journey> = course.of_phase(STEADY).map(|(_, journey)| journey).collect();
+    let all: Vec<&PacketRecord> = course.of_phase(STEADY).map(|(_, journey)| journey).collect();
     // What is lost at first, the queue of before may have lost.
     let (_, later) = all.split_at(all.len() / 4);
     let sent = later.iter().filter(|journey| journey.sent.is_some()).count() as u64;
@@ -316,7 +316,7 @@ fn judge(course: &Course, rate: f64, capacity: &Capacity) -> Step {
     let carried = overhead::service(course, LEAD, capacity.irregularity)
         .filter(|lead| lead.is_regular && !lead.is_idle && !capacity.has_burst())
         .map(|lead| ip_bits(FULL) * 1e9 / lead.ns);
-    Step { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope, carried }
+    RateTrial { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope, carried }
 }
 
 /// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay,
@@ -354,14 +354,14 @@ type Rises = ((f64, f64), Option<String>);
 
 /// Both ways at once: the delay that is left, and a doubt if it is more than each way alone had.
 fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) -> Result<Rises, P::Error> {
-    let quiet = Phase { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
+    let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
     let stream = |at: usize| {
         let length = LENGTH_NS.max(PACKETS * ip_bits(FULL) * 1e9 / capacities[at].bits_per_second);
         Stream { phases: [quiet, steady(rates[at], length)].into() }
     };
     let outcome = path.carry_out(&Exchange { up: stream(0), down: stream(1) })?;
-    let rise = |course: &Course| {
-        let raw = |journey: &Journey| Some(journey.arrived?.wrapping_sub(journey.sent?) as i64);
+    let rise = |course: &StreamTrace| {
+        let raw = |journey: &PacketRecord| Some(journey.arrived?.wrapping_sub(journey.sent?) as i64);
         let delays: Vec<i64> = course.journeys.iter().filter_map(raw).collect();
         let least = delays.iter().copied().min().unwrap_or(0);
         let loaded = course.of_phase(1).filter_map(|(_, journey)| raw(journey));

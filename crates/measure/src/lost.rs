@@ -1,8 +1,8 @@
 //! What was lost on the way, each way, as one document.
 
-use crate::oneway::{Losses, Order};
+use crate::oneway::{LossStats, Order};
 use crate::spread::gathered_by_chance;
-use crate::stream::Course;
+use crate::stream::StreamTrace;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ const BY_CHANCE: f64 = 0.01;
 
 /// What was lost.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lost {
+pub struct LossDocument {
     /// The version that measured.
     pub version: String,
     /// The command that measures again.
@@ -20,44 +20,44 @@ pub struct Lost {
     /// Why it is not the whole, if it is not.
     pub partial: Option<String>,
     /// Each way that was looked at.
-    pub ways: Vec<Way>,
+    pub ways: Vec<DirectionLoss>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
 
 /// One way.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Way {
+pub struct DirectionLoss {
     /// From where to where.
     pub name: String,
     /// What was lost; of what was only counted there are no runs.
-    pub losses: Losses,
+    pub losses: LossStats,
     /// What was overtaken; `None`: it was only counted.
     pub order: Option<Order>,
     /// Copies beside the packets themselves.
     pub copies: u64,
 }
 
-impl Way {
+impl DirectionLoss {
     /// Of packets each of which is known.
-    pub fn of(name: &str, course: &Course) -> Way {
-        Way {
+    pub fn of(name: &str, course: &StreamTrace) -> DirectionLoss {
+        DirectionLoss {
             name: name.into(),
-            losses: Losses::of(course),
+            losses: LossStats::of(course),
             order: Some(Order::of(course)),
             copies: course.journeys.iter().map(|journey| u64::from(journey.copies)).sum(),
         }
     }
 
     /// Of packets that were counted on both sides; more at the far end than were sent are copies.
-    pub fn counted(name: &str, sent: u64, arrived: u64) -> Way {
-        let losses = Losses { sent, lost: sent.saturating_sub(arrived), ..Losses::default() };
-        Way { name: name.into(), losses, order: None, copies: arrived.saturating_sub(sent) }
+    pub fn counted(name: &str, sent: u64, arrived: u64) -> DirectionLoss {
+        let losses = LossStats { sent, lost: sent.saturating_sub(arrived), ..LossStats::default() };
+        DirectionLoss { name: name.into(), losses, order: None, copies: arrived.saturating_sub(sent) }
     }
 
     /// When its figures must not be believed, and why.
     pub fn doubts(&self) -> Vec<String> {
-        let Losses { sent, lost, .. } = self.losses;
+        let LossStats { sent, lost, .. } = self.losses;
         let mut doubts = Vec::new();
         if sent == 0 {
             doubts.push(format!("{}: nothing was sent", self.name));
@@ -94,13 +94,13 @@ mod tests {
 
     #[test]
     fn each_way_has_its_doubt() {
-        let of = |sent, lost, runs| Way {
+        let of = |sent, lost, runs| DirectionLoss {
             name: "up".into(),
-            losses: Losses { sent, lost, runs, ..Losses::default() },
+            losses: LossStats { sent, lost, runs, ..LossStats::default() },
             order: Some(Order::default()),
-            ..Way::default()
+            ..DirectionLoss::default()
         };
-        let told = |way: Way| way.doubts().join("|");
+        let told = |way: DirectionLoss| way.doubts().join("|");
         assert!(told(of(0, 0, vec![])).contains("nothing was sent"));
         assert!(told(of(5, 5, vec![5])).contains("nothing arrived"));
         assert!(told(of(100, 0, vec![])).contains("up to 3.70 %"));
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn counts_alone_know_no_order() {
-        let way = Way::counted("up", 10, 12);
+        let way = DirectionLoss::counted("up", 10, 12);
         assert_eq!((way.losses.lost, way.copies, way.order), (0, 2, None));
-        assert_eq!(Way::counted("up", 10, 7).losses.lost, 3);
+        assert_eq!(DirectionLoss::counted("up", 10, 7).losses.lost, 3);
     }
 }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// Packets alike, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Phase {
+pub struct PacketTrain {
     /// Bytes of UDP payload of each: [`Phase::LEAST`] to [`Phase::MOST`].
     pub payload: u16,
     /// From one to the next, ns.
@@ -22,17 +22,17 @@ pub struct Phase {
     pub rest_ns: u64,
 }
 
-impl Phase {
+impl PacketTrain {
     /// The least payload: what a packet needs to say which it is.
     pub const LEAST: u16 = 24;
     /// The largest payload: what an Ethernet frame takes over IPv6 without fragments.
     pub const MOST: u16 = 1452;
 
     /// Packets with this payload at so many bits per second of payload, for about so long; at least one.
-    pub fn at_rate(payload: u16, bits_per_second: f64, length_ns: u64) -> Phase {
+    pub fn at_rate(payload: u16, bits_per_second: f64, length_ns: u64) -> PacketTrain {
         let gap_ns = ((f64::from(payload) * 8e9 / bits_per_second.max(1.0)) as u64).max(1);
         let packets = u32::try_from(length_ns / gap_ns).unwrap_or(u32::MAX).max(1);
-        Phase { payload, gap_ns, packets, ..Phase::default() }
+        PacketTrain { payload, gap_ns, packets, ..PacketTrain::default() }
     }
 
     /// From its first packet to the first of the next phase, ns.
@@ -45,7 +45,7 @@ impl Phase {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
     /// In their order.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PacketTrain>,
 }
 
 /// A packet of a stream that is to be sent.
@@ -65,7 +65,7 @@ pub struct Due {
 
 impl Stream {
     /// A stream of one phase.
-    pub fn steady(phase: Phase) -> Stream {
+    pub fn steady(phase: PacketTrain) -> Stream {
         Stream { phases: [phase].into() }
     }
 
@@ -109,7 +109,7 @@ impl Stream {
 
 /// What became of a packet. The two clocks have nothing in common but that each goes about as fast as time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Journey {
+pub struct PacketRecord {
     /// When it was sent, by the sender's clock, ns; `None`: it never was (the test was cut, or its socket had
     /// no room).
     pub sent: Option<u64>,
@@ -125,16 +125,16 @@ pub struct Journey {
 
 /// What became of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Course {
+pub struct StreamTrace {
     /// What was to be sent.
     pub stream: Stream,
     /// What became of each packet, by number.
-    pub journeys: Vec<Journey>,
+    pub journeys: Vec<PacketRecord>,
 }
 
-impl Course {
+impl StreamTrace {
     /// The packets of a phase with what became of them.
-    pub fn of_phase(&self, phase: usize) -> impl Iterator<Item = (Due, &Journey)> {
+    pub fn of_phase(&self, phase: usize) -> impl Iterator<Item = (Due, &PacketRecord)> {
         self.stream.dues().zip(&self.journeys).filter(move |(due, _)| due.phase == phase)
     }
 
@@ -160,11 +160,11 @@ pub struct Exchange {
 
 /// What came of an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ExchangeResult {
     /// From here to the far end.
-    pub up: Course,
+    pub up: StreamTrace,
     /// From the far end to here.
-    pub down: Course,
+    pub down: StreamTrace,
     /// Why it is not the whole, in words for people (the far end is gone, a clock was set); empty: it is.
     pub cut: Option<String>,
 }
@@ -177,7 +177,7 @@ pub trait Path {
     ///
     /// # Errors
     /// There is nothing to tell. What was cut in the middle is an outcome.
-    fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Self::Error>;
+    fn carry_out(&mut self, exchange: &Exchange) -> Result<ExchangeResult, Self::Error>;
 }
 
 #[cfg(test)]
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn packets_are_due_phase_by_phase() {
-        let first = Phase { payload: 100, gap_ns: 10, packets: 2, dscp: 46, rest_ns: 5 };
-        let second = Phase { payload: 200, gap_ns: 20, packets: 2, dscp: 0, rest_ns: 0 };
+        let first = PacketTrain { payload: 100, gap_ns: 10, packets: 2, dscp: 46, rest_ns: 5 };
+        let second = PacketTrain { payload: 200, gap_ns: 20, packets: 2, dscp: 0, rest_ns: 0 };
         let stream = Stream { phases: vec![first, second] };
         let dues: Vec<_> =
             stream.dues().map(|due| (due.number, due.phase, due.at_ns, due.payload, due.dscp)).collect();
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn a_rate_becomes_a_gap() {
-        let phase = Phase::at_rate(1250, 10e6, 1_000_000_000);
+        let phase = PacketTrain::at_rate(1250, 10e6, 1_000_000_000);
         assert_eq!((phase.gap_ns, phase.packets, phase.length_ns()), (1_000_000, 1000, 1_000_000_000));
-        assert_eq!(Phase::at_rate(1250, 10e6, 0).packets, 1);
+        assert_eq!(PacketTrain::at_rate(1250, 10e6, 0).packets, 1);
     }
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use tidegate_netlink::Kernel;
 use tidegate_packet::Handle;
 use tidegate_plan::{Incomplete, plan};
-use tidegate_policy::Table;
+use tidegate_policy::NetemDistribution;
 use tidegate_policy::dump::Installed;
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
@@ -96,7 +96,10 @@ fn env(words: &[String]) -> Env {
     {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let values = lines.flat_map(str::split_whitespace).filter_map(|word| word.parse().ok()).collect();
-        env.tables = [(name.clone(), Table(values))].into_iter().collect::<BTreeMap<String, Table>>().into();
+        env.tables = [(name.clone(), NetemDistribution(values))]
+            .into_iter()
+            .collect::<BTreeMap<String, NetemDistribution>>()
+            .into();
     }
     env
 }

@@ -1,7 +1,7 @@
 //! The kernel of a network namespace, as operations and dumps.
 
 use crate::decode::{self, Unread};
-use crate::encode::{self, Message, Unsent};
+use crate::encode::{self, NetlinkMessage, Unsent};
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -14,9 +14,9 @@ use std::io;
 use tidegate_netlink_wire::numbers::{RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, Installed, QdiscDump};
-use tidegate_policy::{Filters, Kind, LinkKind, LinkOp, Op};
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::talk::{Refused, Talk};
+use tidegate_policy::{Filters, Kind, LinkDriver, LinkOp, Op};
+use tidegate_sys::netlink::{LinkUpdate, Links};
+use tidegate_sys::talk::{KernelRefusal, NetlinkSocket};
 
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;
@@ -29,7 +29,7 @@ pub enum KernelError {
     /// It cannot be sent.
     Unsent(Unsent),
     /// The kernel refused it.
-    Refused(Refused),
+    Refused(KernelRefusal),
     /// The link could not be made or changed.
     Link(io::Error),
     /// The way to the kernel is broken.
@@ -93,7 +93,7 @@ impl RawDump {
 /// A door to the kernel of the network namespace it was opened in.
 #[derive(Debug)]
 pub struct Kernel {
-    talk: Talk,
+    talk: NetlinkSocket,
     links: Links,
     numbers: BTreeMap<String, u32>,
 }
@@ -104,7 +104,7 @@ impl Kernel {
     /// # Errors
     /// No socket can be had.
     pub fn open() -> io::Result<Kernel> {
-        Ok(Kernel { talk: Talk::open()?, links: Links::open()?, numbers: BTreeMap::new() })
+        Ok(Kernel { talk: NetlinkSocket::open()?, links: Links::open()?, numbers: BTreeMap::new() })
     }
 
     /// Carries out operations in order, one by one, up to the first that fails: beside its trouble stands
@@ -122,7 +122,7 @@ impl Kernel {
 
     /// The message for an operation of traffic control; one look-up for each device, however many operations
     /// name it.
-    fn message(&mut self, op: &Op) -> Result<Message, KernelError> {
+    fn message(&mut self, op: &Op) -> Result<NetlinkMessage, KernelError> {
         let Kernel { links, numbers, .. } = self;
         let names = core::cell::RefCell::new(numbers);
         let number = |name: &str| {
@@ -144,9 +144,11 @@ impl Kernel {
         match op {
             Op::Link(op) => self.on_link(op).map_err(KernelError::Link),
             Op::TxQueueLen { dev, packets } => {
-                self.change(dev, Change { txqlen: Some(*packets), ..Change::default() })
+                self.change(dev, LinkUpdate { txqlen: Some(*packets), ..LinkUpdate::default() })
             }
-            Op::Mtu { dev, bytes } => self.change(dev, Change { mtu: Some(*bytes), ..Change::default() }),
+            Op::Mtu { dev, bytes } => {
+                self.change(dev, LinkUpdate { mtu: Some(*bytes), ..LinkUpdate::default() })
+            }
             op => {
                 let message = self.message(op)?;
                 let answer =
@@ -156,23 +158,23 @@ impl Kernel {
         }
     }
 
-    fn change(&mut self, dev: &str, change: Change) -> Result<(), KernelError> {
+    fn change(&mut self, dev: &str, change: LinkUpdate) -> Result<(), KernelError> {
         self.links.change(dev, &change).map_err(KernelError::Link)
     }
 
     fn on_link(&mut self, op: &LinkOp) -> io::Result<()> {
         self.numbers.clear();
         match op {
-            LinkOp::Add { name, kind: LinkKind::Ifb } => self.links.create(name, "ifb", IFB_QUEUE),
-            LinkOp::Add { name, kind: LinkKind::Dummy } => self.links.create(name, "dummy", QUEUE),
-            LinkOp::Add { name, kind: LinkKind::Bridge } => self.links.create(name, "bridge", QUEUE),
+            LinkOp::Add { name, kind: LinkDriver::Ifb } => self.links.create(name, "ifb", IFB_QUEUE),
+            LinkOp::Add { name, kind: LinkDriver::Dummy } => self.links.create(name, "dummy", QUEUE),
+            LinkOp::Add { name, kind: LinkDriver::Bridge } => self.links.create(name, "bridge", QUEUE),
             LinkOp::Add { name, kind } => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!("`{name}` is a {kind:?}, which is not made here: let it be there before"),
             )),
             LinkOp::Delete { name } => self.links.delete(name),
             LinkOp::Rename { name, to } => {
-                let change = Change { name: Some(to.clone()), ..Change::default() };
+                let change = LinkUpdate { name: Some(to.clone()), ..LinkUpdate::default() };
                 self.links.change(name, &change)
             }
             LinkOp::TxQueues { name, .. } => Err(io::Error::new(

@@ -3,15 +3,15 @@
 //!
 //! Kinds that the kernel does not have, and machines where no namespace may be made, are left out by name.
 
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_netlink::{Kernel, KernelError};
 use tidegate_packet::{Handle, Pool, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{LinkKind, Op};
+use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::place::{self, NamespaceThread};
 
 const DEVICES: [&str; 3] = ["link0", "link1", "ifb0"];
 const QUEUE: u32 = 1000;
@@ -80,12 +80,12 @@ fn of_kernel(commands: Vec<String>) -> Seen {
 /// The model's view.
 fn of_model(commands: &[String]) -> Seen {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
-    let spec = DeviceSpec { tx_queue_len: QUEUE, speed_mbit: None, ..DeviceSpec::of(&LinkKind::Ifb) };
+    let spec = DeviceSpec { tx_queue_len: QUEUE, speed_mbit: None, ..DeviceSpec::of(&LinkDriver::Ifb) };
     let devices = DEVICES.map(|name| gateway.add_device(name, spec));
     let now = Time(1_000_000_000);
     let mut seen = Seen { refused: Vec::new(), listings: Vec::new() };
     for command in commands {
-        let world = World { now, pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now, pool: &mut pool, draws: &mut draws };
         if let Err(error) = gateway.apply(world, &op(command)) {
             seen.refused.push((command.clone(), number(&error), error.message.map(String::from)));
         }
@@ -112,7 +112,7 @@ fn number(error: &tidegate_policy::TcError) -> Option<i32> {
 fn both(script: &str) -> Option<(Seen, Seen)> {
     let commands: Vec<String> =
         script.lines().map(str::trim).filter(|line| !line.is_empty()).map(String::from).collect();
-    let place = match Place::new("host") {
+    let place = match NamespaceThread::new("host") {
         Ok(place) => place,
         Err(error) => {
             println!("left out: no network namespace can be made here ({error})");

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use tidegate_netlink::encode::{self, Message};
+use tidegate_netlink::encode::{self, NetlinkMessage};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
@@ -76,7 +76,7 @@ fn bytes(hexadecimal: &str) -> Vec<u8> {
 }
 
 /// The message with its head, as it would be sent.
-fn whole(message: &Message) -> Vec<u8> {
+fn whole(message: &NetlinkMessage) -> Vec<u8> {
     let mut bytes = ((HEAD + message.body.len()) as u32).to_ne_bytes().to_vec();
     bytes.extend(message.kind.to_ne_bytes());
     bytes.extend(message.flags.to_ne_bytes());

@@ -4,7 +4,7 @@ use crate::flow::HashKey;
 
 /// A source of random draws. Each discipline says how wide a draw it needs, so that a recorded run can be
 /// replayed draw by draw.
-pub trait Draws {
+pub trait RandomSource {
     /// One 64-bit word of a random key.
     fn word(&mut self) -> u64;
     /// A 32-bit draw.
@@ -52,7 +52,7 @@ impl Seeded {
     }
 }
 
-impl Draws for Seeded {
+impl RandomSource for Seeded {
     fn word(&mut self) -> u64 {
         self.next()
     }

@@ -4,7 +4,7 @@
 use crate::dissect::{Dissector, dissect};
 use crate::flow::{Addrs, FlowKeys, HashKey};
 use crate::header::Head;
-use crate::units::{Handle, Mark};
+use crate::units::{FwMark, Handle};
 use alloc::vec::Vec;
 use core::hint::select_unpredictable;
 
@@ -50,7 +50,7 @@ pub struct Meta {
     /// `skb->priority`: a small number, or a class id.
     pub priority: u32,
     /// The firewall mark (`skb->mark`); 0: none.
-    pub mark: Mark,
+    pub mark: FwMark,
     /// Outer EtherType.
     pub ethertype: u16,
     /// The DS field: DSCP and ECN bits. An ECN mark is made here; the edge writes it back.
@@ -62,7 +62,7 @@ pub struct Meta {
     /// What connection tracking knows of it, in its own terms; 0: nothing.
     pub connection: u32,
     /// Where it was led away to another device.
-    pub led: Led,
+    pub led: RedirectedTo,
     /// The device that it came in by (or was led from), by number, plus one; 0: none, it is the machine's
     /// own.
     pub came_in: u16,
@@ -125,20 +125,20 @@ impl Meta {
 /// Where a packet was led away to another device, if it was: at which device, as its machine numbers them,
 /// and whether it was on its way out there or had just arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Led(u16);
+pub struct RedirectedTo(u16);
 
-impl Led {
+impl RedirectedTo {
     /// Nowhere.
-    pub const NOWHERE: Led = Led(0);
+    pub const NOWHERE: RedirectedTo = RedirectedTo(0);
 
     /// At a device with a number below 16,384.
-    pub fn at(device: u16, on_its_way_out: bool) -> Led {
-        Led(device << 1 | u16::from(on_its_way_out) | 1 << 15)
+    pub fn at(device: u16, on_its_way_out: bool) -> RedirectedTo {
+        RedirectedTo(device << 1 | u16::from(on_its_way_out) | 1 << 15)
     }
 
     /// The device, and whether the packet was on its way out there.
     pub fn place(self) -> Option<(u16, bool)> {
-        (self != Led::NOWHERE).then_some(((self.0 & !(1 << 15)) >> 1, self.0 & 1 != 0))
+        (self != RedirectedTo::NOWHERE).then_some(((self.0 & !(1 << 15)) >> 1, self.0 & 1 != 0))
     }
 }
 
@@ -230,7 +230,7 @@ type Ends = (Addrs, (u16, u16));
 
 /// Where a packet waits, or waited last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stand {
+pub struct QueueLocation {
     /// The innermost qdisc that took it; [`Handle::NONE`]: one that nobody named, or none at all.
     pub qdisc: Handle,
     /// What that qdisc hangs on: [`Handle::ROOT`], or a class; [`Handle::NONE`]: no qdisc was shown the
@@ -253,7 +253,7 @@ pub struct Pool {
     /// Copies and what they are of, while somebody follows them.
     copied: Option<Vec<(u32, u32)>>,
     /// By slot where packets wait, while somebody follows that.
-    stands: Option<Vec<Stand>>,
+    stands: Option<Vec<QueueLocation>>,
     dissector: Dissector,
 }
 
@@ -372,7 +372,7 @@ impl Pool {
     /// Notes that a qdisc was handed a packet; those within it come later, and what they note stays.
     #[cold]
     pub fn note_stand(&mut self, pkt: &Pkt, qdisc: Handle, on: Handle) {
-        self.write_stand(pkt.0, Stand { qdisc, on, queue: None });
+        self.write_stand(pkt.0, QueueLocation { qdisc, on, queue: None });
     }
 
     /// Notes in which of its queues a qdisc puts a packet, if somebody follows that.
@@ -386,20 +386,20 @@ impl Pool {
     /// A packet comes to another device: where it waited before is forgotten.
     pub fn forget_stand(&mut self, pkt: &Pkt) {
         if self.follows_stands() {
-            self.write_stand(pkt.0, Stand::default());
+            self.write_stand(pkt.0, QueueLocation::default());
         }
     }
 
     /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it.
     /// Nothing is known unless somebody follows it.
-    pub fn stand(&self, slot: usize) -> Stand {
+    pub fn stand(&self, slot: usize) -> QueueLocation {
         self.stands.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
     }
 
-    fn write_stand(&mut self, slot: u32, stand: Stand) {
+    fn write_stand(&mut self, slot: u32, stand: QueueLocation) {
         let Some(stands) = &mut self.stands else { return };
         if stands.len() <= slot as usize {
-            stands.resize(slot as usize + 1, Stand::default());
+            stands.resize(slot as usize + 1, QueueLocation::default());
         }
         stands[slot as usize] = stand;
     }
@@ -620,18 +620,18 @@ impl Pool {
 /// Packets strung through their slots, for those who count them elsewhere: no allocation, both ends in
 /// constant time.
 #[derive(Debug)]
-pub struct Strand {
+pub struct IntrusiveList {
     head: u32,
     tail: u32,
 }
 
-impl Default for Strand {
-    fn default() -> Strand {
-        Strand { head: NIL, tail: NIL }
+impl Default for IntrusiveList {
+    fn default() -> IntrusiveList {
+        IntrusiveList { head: NIL, tail: NIL }
     }
 }
 
-impl Strand {
+impl IntrusiveList {
     /// Appends.
     #[inline]
     pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
@@ -683,7 +683,7 @@ impl Strand {
         let meta = &pool.meta[slot as usize];
         let len = meta.len;
         if self.head == slot {
-            *self = Strand::default();
+            *self = IntrusiveList::default();
         } else {
             self.tail = meta.prev;
             pool.meta[self.tail as usize].next = NIL;
@@ -723,7 +723,7 @@ impl Strand {
 /// takes the same time however long it is. All calls of one queue get the pool that its packets are in.
 #[derive(Debug, Default)]
 pub struct Fifo {
-    strand: Strand,
+    strand: IntrusiveList,
     len: u32,
     bytes: u64,
 }

@@ -19,9 +19,9 @@ mod words;
 mod write;
 
 pub use broken::{Broken, Cause};
-pub use packet::{Direction, LONGEST, Next, Packet};
+pub use packet::{CaptureDirection, CapturedPacket, LONGEST, Next};
 pub use parser::Parser;
-pub use write::{Interface, Record, Verdict, Writer};
+pub use write::{Interface, Record, TcVerdict, Writer};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! pcapng: blocks, each with its kind and its length at both ends.
 
 use crate::broken::Cause;
-use crate::packet::{Direction, Found, LONGEST, Next, Packet};
+use crate::packet::{CaptureDirection, CapturedPacket, Found, LONGEST, Next};
 use crate::words::Words;
 use alloc::vec::Vec;
 
@@ -145,12 +145,12 @@ impl Section {
         let flags =
             body.options(BEFORE + (kept as usize).next_multiple_of(4)).find(|(code, _)| *code == EPB_FLAGS);
         let direction = match flags.map_or(0, |(_, value)| value.word(0) & 3) {
-            1 => Some(Direction::In),
-            2 => Some(Direction::Out),
+            1 => Some(CaptureDirection::In),
+            2 => Some(CaptureDirection::Out),
             _ => None,
         };
         let ticks = u64::from(body.word(4)) << 32 | u64::from(body.word(8));
-        let packet = Packet {
+        let packet = CapturedPacket {
             number: 0,
             time: Some(interface.clock.nanoseconds(ticks)),
             link: interface.link,
@@ -168,7 +168,7 @@ impl Section {
         let (was, room) = (body.word(0), body.octets.len().saturating_sub(4));
         let kept = if interface.snap == 0 { was } else { was.min(interface.snap) };
         let octets = body.octets.get(4..4 + (kept as usize).min(room)).unwrap_or_default();
-        let packet = Packet {
+        let packet = CapturedPacket {
             number: 0,
             time: None,
             link: interface.link,

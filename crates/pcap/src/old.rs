@@ -1,7 +1,7 @@
 //! pcap: a header of 24 octets, then 16 before each packet.
 
 use crate::broken::Cause;
-use crate::packet::{Found, LONGEST, Next, Packet};
+use crate::packet::{CapturedPacket, Found, LONGEST, Next};
 use crate::words::Words;
 
 /// What the header says.
@@ -60,7 +60,7 @@ impl Old {
         let whole = Old::BEFORE + kept as usize;
         let Some(packet) = octets.get(Old::BEFORE..whole) else { return Ok(Next::Needs(whole)) };
         let part = u64::from(words.word(4)) * if self.nanoseconds { 1 } else { 1000 };
-        let packet = Packet {
+        let packet = CapturedPacket {
             number: 0,
             time: Some(u64::from(words.word(0)) * 1_000_000_000 + part),
             link: self.link,

@@ -7,7 +7,7 @@ pub const LONGEST: usize = 16 << 20;
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'b> {
+pub struct CapturedPacket<'b> {
     /// Its number in the file, from 1.
     pub number: u64,
     /// When it was captured, ns since 1970; `None`: the file does not say.
@@ -19,14 +19,14 @@ pub struct Packet<'b> {
     /// How long it was.
     pub length: u32,
     /// Which way it went, where the capture says so beside the packet.
-    pub direction: Option<Direction>,
+    pub direction: Option<CaptureDirection>,
     /// The interface that it was captured on, by its number in the file.
     pub interface: u32,
 }
 
 /// Which way a packet went by the capturing machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum CaptureDirection {
     /// It came in.
     In,
     /// It went out.
@@ -37,7 +37,7 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'b> {
     /// A packet; so many octets are used.
-    Packet(usize, Packet<'b>),
+    Packet(usize, CapturedPacket<'b>),
     /// Nothing that is told of; so many octets are used.
     Passed(usize),
     /// Nothing can be said before so many octets are there, counted from the same place.

@@ -3,7 +3,7 @@
 use crate::broken::{Broken, Cause};
 use crate::ng::Section;
 use crate::old::Old;
-use crate::packet::{Found, Next, Packet};
+use crate::packet::{CapturedPacket, Found, Next};
 
 /// A capture file, read from its beginning.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ impl Parser {
             Next::Packet(used, packet) => {
                 self.packets += 1;
                 self.pass(used, header);
-                Next::Packet(used, Packet { number: self.packets, ..packet })
+                Next::Packet(used, CapturedPacket { number: self.packets, ..packet })
             }
             Next::Passed(used) => {
                 self.pass(used, header);

@@ -1,6 +1,6 @@
 //! pcapng, written.
 
-use crate::packet::Direction;
+use crate::packet::CaptureDirection;
 use alloc::vec::Vec;
 
 /// Options that every block may have.
@@ -23,7 +23,7 @@ const LINUX_TC: u8 = 1;
 
 /// What happened to a packet, as Linux's traffic control says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum TcVerdict {
     /// It goes on (`TC_ACT_OK`).
     Passed,
     /// It is dropped (`TC_ACT_SHOT`).
@@ -53,7 +53,7 @@ pub struct Record<'t> {
     /// How long it is.
     pub length: u32,
     /// Which way it went: `epb_flags`.
-    pub direction: Option<Direction>,
+    pub direction: Option<CaptureDirection>,
     /// Packets lost since the one before: `epb_dropcount`.
     pub lost_before: Option<u64>,
     /// The same for each record of one packet: `epb_packetid`.
@@ -61,7 +61,7 @@ pub struct Record<'t> {
     /// Its queue: `epb_queue`.
     pub queue: Option<u32>,
     /// What became of it: `epb_verdict`.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<TcVerdict>,
     /// In words.
     pub comment: &'t str,
 }
@@ -173,7 +173,7 @@ impl Block<'_> {
             self.option(COMMENT, record.comment.as_bytes());
         }
         if let Some(direction) = record.direction {
-            let flags: u32 = if direction == Direction::In { 1 } else { 2 };
+            let flags: u32 = if direction == CaptureDirection::In { 1 } else { 2 };
             self.option(EPB_FLAGS, &flags.to_le_bytes());
         }
         if let Some(lost) = record.lost_before {
@@ -186,7 +186,7 @@ impl Block<'_> {
             self.option(EPB_QUEUE, &queue.to_le_bytes());
         }
         if let Some(verdict) = record.verdict {
-            let action: u64 = if verdict == Verdict::Passed { 0 } else { 2 };
+            let action: u64 = if verdict == TcVerdict::Passed { 0 } else { 2 };
             let mut value = [LINUX_TC, 0, 0, 0, 0, 0, 0, 0, 0];
             value[1..].copy_from_slice(&action.to_le_bytes());
             self.option(EPB_VERDICT, &value);

@@ -1,7 +1,7 @@
 //! Files of every kind that there is: read whole, cut at every octet, and damaged.
 
 use tidegate_pcap::{
-    Broken, Cause, Direction, Interface, Next, Packet, Parser, Record, Verdict, Writer, link,
+    Broken, CaptureDirection, CapturedPacket, Cause, Interface, Next, Parser, Record, TcVerdict, Writer, link,
 };
 
 /// What is told of a packet.
@@ -11,12 +11,12 @@ struct Told {
     link: u16,
     octets: Vec<u8>,
     length: u32,
-    direction: Option<Direction>,
+    direction: Option<CaptureDirection>,
     interface: u32,
 }
 
-fn told(packet: Packet<'_>) -> Told {
-    let Packet { time, link, octets, length, direction, interface, .. } = packet;
+fn told(packet: CapturedPacket<'_>) -> Told {
+    let CapturedPacket { time, link, octets, length, direction, interface, .. } = packet;
     Told { time, link, octets: octets.to_vec(), length, direction, interface }
 }
 
@@ -163,7 +163,7 @@ fn of(
     link: u16,
     octets: &[u8],
     length: u32,
-    direction: Option<Direction>,
+    direction: Option<CaptureDirection>,
     interface: u32,
 ) -> Told {
     Told { time: Some(time), link, octets: octets.to_vec(), length, direction, interface }
@@ -195,8 +195,8 @@ fn the_four_kinds_of_pcap() {
 #[test]
 fn pcapng_in_both_byte_orders_and_several_sections() {
     let whole = [
-        of(1_500_000_000, link::ETHERNET, b"abcd", 60, Some(Direction::Out), 0),
-        of(3_601_001_000_000, link::RAW, b"xyz", 60, Some(Direction::In), 1),
+        of(1_500_000_000, link::ETHERNET, b"abcd", 60, Some(CaptureDirection::Out), 0),
+        of(3_601_001_000_000, link::RAW, b"xyz", 60, Some(CaptureDirection::In), 1),
         of(500_000_000, link::SLL, b"", 60, None, 2),
         Told { time: None, ..of(0, link::ETHERNET, b"four", 9, None, 0) },
         of(3_600_005_000_000, link::RAW, b"ok", 2, None, 1),
@@ -214,11 +214,11 @@ fn what_is_written_is_read() {
         time: 1 << 60 | 17,
         octets: b"frame",
         length: 1514,
-        direction: Some(Direction::Out),
+        direction: Some(CaptureDirection::Out),
         lost_before: Some(3),
         id: Some(9),
         queue: Some(0x0001_0020),
-        verdict: Some(Verdict::Dropped),
+        verdict: Some(TcVerdict::Dropped),
         comment: "class 1:20, dropped: full",
         ..Record::default()
     };
@@ -230,7 +230,7 @@ fn what_is_written_is_read() {
     assert_eq!(end, Ok(()));
     assert_eq!(
         packets,
-        [of(1 << 60 | 17, 1, b"frame", 1514, Some(Direction::Out), 0), of(0, 1, b"", 0, None, 0)]
+        [of(1 << 60 | 17, 1, b"frame", 1514, Some(CaptureDirection::Out), 0), of(0, 1, b"", 0, None, 0)]
     );
     assert!(file.windows(25).any(|part| part == b"class 1:20, dropped: full"));
 }

@@ -49,7 +49,7 @@ pub mod text;
 
 pub use model::{installed, rule_tables};
 pub use remake::Incomplete;
-pub use steps::{HIDDEN, Item, Plan, SHARED, Sign, Step};
+pub use steps::{ChangePlan, HIDDEN, Item, PlanStep, SHARED, Sign};
 
 use filters::Lists;
 use remake::Makers;
@@ -69,13 +69,14 @@ struct Readme;
 ///
 /// # Errors
 /// Something wanted cannot be made of what its dump tells.
-pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<Plan, Incomplete> {
+pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<ChangePlan, Incomplete> {
     for stand in [live, wanted] {
         hidden(stand)?;
         filters::shared(stand)?;
     }
     let makers = Makers::new(log);
-    let mut planner = Planner { live, wanted, makers: &makers, plan: Plan::default(), same: Same::default() };
+    let mut planner =
+        Planner { live, wanted, makers: &makers, plan: ChangePlan::default(), same: Same::default() };
     planner.trees()?;
     Ok(planner.plan)
 }
@@ -118,7 +119,7 @@ struct Planner<'p> {
     live: &'p Installed,
     wanted: &'p Installed,
     makers: &'p Makers<'p>,
-    plan: Plan,
+    plan: ChangePlan,
     same: Same,
 }
 

@@ -94,8 +94,8 @@ pub(crate) fn action(action: &Action) -> Action {
 mod tests {
     use super::*;
     use tidegate_policy::{
-        FlowParams, FqCodelParams, FwParams, GredQueueDump, Indev, Mirred, NetemCorrelations, NetemRate,
-        NetemSlot, Police, Table, TbfParams, U32Params,
+        FlowParams, FqCodelParams, FwParams, GredQueueDump, Indev, Mirred, NetemCorrelations,
+        NetemDistribution, NetemRate, NetemSlot, Police, TbfParams, U32Params,
     };
 
     /// What dumps leave out, or write in two ways, does not make a qdisc another one; what they tell does.
@@ -116,12 +116,12 @@ mod tests {
                 params.rate = Some(NetemRate { rate, ..NetemRate::default() })
             })
         };
-        let slot = |table: Option<Table>| {
+        let slot = |table: Option<NetemDistribution>| {
             netem(&move |params: &mut NetemParams| {
                 params.slot = Some(NetemSlot { distribution: table.clone(), ..NetemSlot::default() });
             })
         };
-        let table = || Some(Table([1, 2].into()));
+        let table = || Some(NetemDistribution([1, 2].into()));
         let tbf = |limit, burst, peak_burst| {
             QdiscParams::Tbf(TbfParams { limit, burst, peak_burst, ..TbfParams::default() })
         };
@@ -142,7 +142,7 @@ mod tests {
             (htb(1, Some(7)), htb(1, None)),
             (selector(Some((0, 0))), selector(None)),
             (gred(9, 1, 2), gred(9, 5, 6)),
-            (plain.clone(), netem(&|params| params.distribution = Some(Table([1, 2].into())))),
+            (plain.clone(), netem(&|params| params.distribution = Some(NetemDistribution([1, 2].into())))),
             (plain.clone(), netem(&|params| params.reorder = Some((0, 7)))),
             (plain.clone(), netem(&|params| params.corrupt = Some((0, 7)))),
             (plain.clone(), correlated(0, 0, 0)),

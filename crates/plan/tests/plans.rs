@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Pool, Seeded, Time};
-use tidegate_plan::{HIDDEN, Item, Plan, SHARED, plan, text};
+use tidegate_plan::{ChangePlan, HIDDEN, Item, SHARED, plan, text};
 use tidegate_policy::dump::Installed;
-use tidegate_policy::{LinkKind, Op, TcError};
+use tidegate_policy::{LinkDriver, Op, TcError};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
@@ -33,7 +33,8 @@ impl Machine {
     fn new() -> Machine {
         let mut gateway = Gateway::new();
         for name in [DEV, "link1", "link2", "d0", "ifb0", "ifb1", "v0", "in1"] {
-            gateway.add_device(name, DeviceSpec { speed_mbit: None, ..DeviceSpec::of(&LinkKind::Ethernet) });
+            gateway
+                .add_device(name, DeviceSpec { speed_mbit: None, ..DeviceSpec::of(&LinkDriver::Ethernet) });
         }
         Machine { gateway, log: Vec::new() }
     }
@@ -41,7 +42,7 @@ impl Machine {
     /// Carries out an operation.
     fn told(&mut self, op: &Op) -> Result<(), TcError> {
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-        let done = self.gateway.apply(World { now: NOW, pool: &mut pool, draws: &mut draws }, op);
+        let done = self.gateway.apply(GatewayContext { now: NOW, pool: &mut pool, draws: &mut draws }, op);
         self.log.extend(done.is_ok().then(|| op.clone()));
         done.map(drop)
     }
@@ -83,7 +84,7 @@ fn go(from: &str, to: &str) -> Result<(), String> {
 }
 
 /// The first thing that is left to do, beside what stands there.
-fn differing(live: &Installed, left: &Plan) -> String {
+fn differing(live: &Installed, left: &ChangePlan) -> String {
     let step = left.steps.last().expect("there is one");
     let stands = match &step.item {
         Item::Qdisc(wanted) => {
@@ -581,11 +582,11 @@ fn what_would_cut_the_network_off() {
 /// The tables of a machine's rules that do anything; a chain that lets everything through does not.
 #[test]
 fn tables_of_rules() {
-    use tidegate_policy::netfilter::{Condition, Family, Match, NfCommand, NfOp, Rule};
+    use tidegate_policy::netfilter::{Condition, Family, Match, NetfilterRule, NfCommand, NfOp};
     let mut machine = Machine::new();
     assert_eq!(tidegate_plan::rule_tables(&machine.gateway), []);
     let matches = vec![Match { not: false, what: Condition::Out(DEV.into()) }];
-    let rule = Rule { matches, ..Rule::default() };
+    let rule = NetfilterRule { matches, ..NetfilterRule::default() };
     let command = NfCommand::Append("FORWARD".into(), rule.clone());
     machine
         .told(&Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command }))

@@ -16,7 +16,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 pub use connection::{Connmark, Ct, CtNat, Ctinfo, CtinfoCounts};
 pub use control::Control;
-pub use count::{Sample, Simple};
+pub use count::{SampleAction, Simple};
 pub use csum::Csum;
 pub use edit::{PacketType, Skbedit};
 pub use nat::Nat;
@@ -115,7 +115,7 @@ pub enum Act {
     /// The kernel's log gets a line.
     Simple(Simple),
     /// Some packets are shown to who listens.
-    Sample(Sample),
+    Sample(SampleAction),
     /// Addresses become others.
     Nat(Nat),
     /// Octets become others.
@@ -216,7 +216,7 @@ impl Act {
             | Act::Ctinfo(Ctinfo { control, .. })
             | Act::Ct(Ct { control, .. })
             | Act::Simple(Simple { control, .. })
-            | Act::Sample(Sample { control, .. })
+            | Act::Sample(SampleAction { control, .. })
             | Act::Nat(Nat { control, .. })
             | Act::Pedit(Pedit { control, .. })
             | Act::Csum(Csum { control, .. })

@@ -5,7 +5,7 @@ mod flower;
 mod parts;
 
 use alloc::vec::Vec;
-pub use ematch::{BasicParams, Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
+pub use ematch::{BasicParams, Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, Width};
 pub use flower::{FlowerField, FlowerKey, FlowerParams};
 pub use parts::{Indev, U32Key, U32Offset, U32OffsetField, U32Params};
 

@@ -156,13 +156,13 @@ pub struct NfOp {
 #[derive(Clone, Debug, PartialEq)]
 pub enum NfCommand {
     /// `-A CHAIN rule`.
-    Append(String, Rule),
+    Append(String, NetfilterRule),
     /// `-I CHAIN [N] rule`; positions count from 1.
-    Insert(String, usize, Rule),
+    Insert(String, usize, NetfilterRule),
     /// `-R CHAIN N rule`.
-    ReplaceAt(String, usize, Rule),
+    ReplaceAt(String, usize, NetfilterRule),
     /// `-D CHAIN rule`.
-    Delete(String, Rule),
+    Delete(String, NetfilterRule),
     /// `-D CHAIN N`.
     DeleteAt(String, usize),
     /// `-F [CHAIN]`.
@@ -194,17 +194,17 @@ pub enum NfCommand {
         /// behind it or before it.
         behind: bool,
         /// What is put there.
-        rule: Rule,
+        rule: NetfilterRule,
     },
     /// nft's `replace rule … handle N`.
-    ReplaceHandle(String, u64, Rule),
+    ReplaceHandle(String, u64, NetfilterRule),
     /// nft's `delete rule … handle N`.
     DeleteHandle(String, u64),
 }
 
 impl NfCommand {
     /// The rule that it puts into a chain.
-    pub const fn rule(&self) -> Option<&Rule> {
+    pub const fn rule(&self) -> Option<&NetfilterRule> {
         match self {
             NfCommand::Append(_, rule)
             | NfCommand::Insert(_, _, rule)
@@ -218,20 +218,20 @@ impl NfCommand {
 
 /// A rule: all matches must hold, then what it does.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rule {
+pub struct NetfilterRule {
     /// The conditions, all of which must hold.
     pub matches: Vec<Match>,
     /// What is done first: nft's rules may do several things. None of these decides.
-    pub first: Vec<Target>,
+    pub first: Vec<NetfilterTarget>,
     /// What is done; `None` only counts.
-    pub target: Option<Target>,
+    pub target: Option<NetfilterTarget>,
     /// nft shows its counters: it was written with `counter`.
     pub counter: bool,
 }
 
-impl Rule {
+impl NetfilterRule {
     /// All it does, in order.
-    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+    pub fn targets(&self) -> impl Iterator<Item = &NetfilterTarget> {
         self.first.iter().chain(&self.target)
     }
 
@@ -383,7 +383,7 @@ impl Connbytes {
 
 /// What is done with a packet.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Target {
+pub enum NetfilterTarget {
     /// Leave the table, go on.
     Accept,
     /// Drop it.
@@ -415,7 +415,7 @@ pub enum Target {
         mask: u32,
     },
     /// `-j CONNMARK`: the mark of the packet's connection.
-    Connmark(Connmark),
+    Connmark(ConnmarkTarget),
     /// `--set-class`: `skb->priority`.
     Classify(Handle),
     /// `--set-dscp`.
@@ -432,7 +432,7 @@ pub enum Target {
 
 /// What is done with a connection's mark; without a connection, nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Connmark {
+pub enum ConnmarkTarget {
     /// `--set-mark`, `--set-xmark` and the like: `ctmark = (ctmark & !mask) ^ value`.
     Set {
         /// Value.
@@ -570,5 +570,5 @@ pub struct RuleChain {
     /// True if what reaches its end goes on, false if that is dropped.
     pub accepts: bool,
     /// Its rules, in order.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<NetfilterRule>,
 }

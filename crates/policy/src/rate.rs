@@ -1,7 +1,7 @@
 //! Rates with their link layer, psched ticks, and size tables.
 
 use alloc::vec::Vec;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 
 /// A length of time in psched ticks of 64 ns, as it crosses netlink (32 bits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,8 +12,8 @@ impl Ticks {
     pub const PER_SECOND: u64 = 15_625_000;
 
     /// As nanoseconds.
-    pub const fn span(self) -> Span {
-        Span((self.0 as u64) << 6)
+    pub const fn span(self) -> Nanos {
+        Nanos((self.0 as u64) << 6)
     }
 }
 

@@ -36,7 +36,7 @@ pub type Proof = [u8; PROOF];
 
 /// Who proves something; a proof of one side is none of the other's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Role {
     /// Who connects.
     Client,
     /// Who is connected to.
@@ -75,17 +75,17 @@ impl Token {
     }
 
     /// Proves that a side knows it.
-    pub fn prove(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW]) -> Proof {
+    pub fn prove(&self, side: Role, client: &[u8; DRAW], server: &[u8; DRAW]) -> Proof {
         self.prove_with(side, client, server, &[])
     }
 
     /// The same, with what the side says beside it.
-    pub fn prove_with(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Proof {
+    pub fn prove_with(&self, side: Role, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Proof {
         self.keyed(side, client, server, said).finalize().into_bytes().into()
     }
 
     /// Is that a side's proof? It takes as long whatever is wrong with it.
-    pub fn proves(&self, proof: &Proof, side: Side, client: &[u8; DRAW], server: &[u8; DRAW]) -> bool {
+    pub fn proves(&self, proof: &Proof, side: Role, client: &[u8; DRAW], server: &[u8; DRAW]) -> bool {
         self.proves_with(proof, side, client, server, &[])
     }
 
@@ -93,7 +93,7 @@ impl Token {
     pub fn proves_with(
         &self,
         proof: &Proof,
-        side: Side,
+        side: Role,
         client: &[u8; DRAW],
         server: &[u8; DRAW],
         said: &[u8],
@@ -106,24 +106,24 @@ impl Token {
         SessionKey(hashed(&self.0, &[b"tidegate 2 session", client, server]).finalize().into_bytes().into())
     }
 
-    fn keyed(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Hmac<Sha256> {
+    fn keyed(&self, side: Role, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Hmac<Sha256> {
         hashed(&self.0, &[b"tidegate 2 proof ", side.name(), client, server, said])
     }
 }
 
-impl Side {
+impl Role {
     fn name(self) -> &'static [u8] {
         match self {
-            Side::Client => b"client",
-            Side::Server => b"server",
+            Role::Client => b"client",
+            Role::Server => b"server",
         }
     }
 
     /// Who is at the other end.
-    pub fn other(self) -> Side {
+    pub fn other(self) -> Role {
         match self {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
+            Role::Client => Role::Server,
+            Role::Server => Role::Client,
         }
     }
 }
@@ -134,7 +134,7 @@ pub struct SessionKey([u8; 32]);
 
 impl SessionKey {
     /// Seals what a side says over TCP.
-    pub fn seal(&self, side: Side) -> Seal {
+    pub fn seal(&self, side: Role) -> Seal {
         Seal { key: self.derived(b"messages", side.name()), number: 0 }
     }
 
@@ -144,7 +144,7 @@ impl SessionKey {
     }
 
     /// For the UDP packets that a side sends.
-    pub fn packets(&self, side: Side) -> SessionKey {
+    pub fn packets(&self, side: Role) -> SessionKey {
         self.derived(b"packets", side.name())
     }
 
@@ -222,15 +222,15 @@ mod tests {
             Token::new("Another secret, that is 24 or more long").unwrap(),
         );
         let (client, server) = ([1; DRAW], [2; DRAW]);
-        let proof = right.prove(Side::Client, &client, &server);
-        assert!(right.proves(&proof, Side::Client, &client, &server));
-        assert!(!right.proves(&proof, Side::Server, &client, &server));
-        assert!(!right.proves(&proof, Side::Client, &client, &[3; DRAW]));
-        assert!(!wrong.proves(&proof, Side::Client, &client, &server));
+        let proof = right.prove(Role::Client, &client, &server);
+        assert!(right.proves(&proof, Role::Client, &client, &server));
+        assert!(!right.proves(&proof, Role::Server, &client, &server));
+        assert!(!right.proves(&proof, Role::Client, &client, &[3; DRAW]));
+        assert!(!wrong.proves(&proof, Role::Client, &client, &server));
         // What is said beside a proof is proved with it.
-        let said = right.prove_with(Side::Server, &client, &server, b"limits");
-        assert!(right.proves_with(&said, Side::Server, &client, &server, b"limits"));
-        assert!(!right.proves_with(&said, Side::Server, &client, &server, b"others"));
+        let said = right.prove_with(Role::Server, &client, &server, b"limits");
+        assert!(right.proves_with(&said, Role::Server, &client, &server, b"limits"));
+        assert!(!right.proves_with(&said, Role::Server, &client, &server, b"others"));
     }
 
     #[test]
@@ -269,19 +269,19 @@ mod tests {
         let key = token.session_key(&[1; DRAW], &[2; DRAW]);
         let other = token.session_key(&[1; DRAW], &[3; DRAW]);
         let (first, second) = {
-            let mut seal = key.seal(Side::Client);
+            let mut seal = key.seal(Role::Client);
             (seal.tag(b"one"), seal.tag(b"one"))
         };
         assert_ne!(first, second);
         let verifies = |key: &SessionKey, side, octets: &[u8], tag| key.seal(side).verifies(octets, tag);
-        assert!(verifies(&key, Side::Client, b"one", &first));
-        assert!(!verifies(&key, Side::Client, b"one", &second), "not the first");
+        assert!(verifies(&key, Role::Client, b"one", &first));
+        assert!(!verifies(&key, Role::Client, b"one", &second), "not the first");
         assert!(
-            !verifies(&key, Side::Client, b"two", &first) && !verifies(&key, Side::Server, b"one", &first)
+            !verifies(&key, Role::Client, b"two", &first) && !verifies(&key, Role::Server, b"one", &first)
         );
         assert!(
-            !verifies(&other, Side::Client, b"one", &first)
-                && !verifies(&key.flow(1), Side::Client, b"one", &first)
+            !verifies(&other, Role::Client, b"one", &first)
+                && !verifies(&key.flow(1), Role::Client, b"one", &first)
         );
     }
 

@@ -34,13 +34,13 @@ mod packet;
 mod quotas;
 mod sessions;
 
-pub use account::{Departures, Sighting, Sightings};
-pub use auth::{DRAW, PROOF, Proof, Seal, SessionKey, Side, TAG, Token};
-pub use message::{FIRST_MOST, FlowPlan, Limits, MOST, Message, Sample, Way};
+pub use account::{Departures, PacketArrival, PacketArrivals};
+pub use auth::{DRAW, PROOF, Proof, Role, Seal, SessionKey, TAG, Token};
+pub use message::{ControlMessage, FIRST_MOST, FlowDirection, FlowPlan, Limits, MOST, TcpSample};
 pub use octets::Malformed;
-pub use packet::{Header, Kind};
+pub use packet::{PacketHeader, ProbePacketKind};
 pub use quotas::{Quotas, Reason};
-pub use sessions::{Call, Counts, Heard, Sessions, Start, Step};
+pub use sessions::{ConnectionId, Heard, ServerStats, SessionAction, Sessions, Start};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

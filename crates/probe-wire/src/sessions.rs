@@ -1,6 +1,6 @@
 //! The serving end: who has called, who may measure, and what of his has come so far.
 //!
-//! Each TCP connection is a [`Call`]. Who proves that he knows the token has a session, with one exchange at
+//! Each TCP connection is a [`ConnectionId`]. Who proves that he knows the token has a session, with one exchange at
 //! a time; a call may also be a flow of a session. Everything has a bound (see [`Quotas`]), everything
 //! refused a [`Reason`] and a count. Nothing is sent to an address but what the call from there asked for,
 //! and by UDP only to where the session's hello came from by UDP. Strangers have places of their own, so that
@@ -13,11 +13,11 @@ use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use tidegate_measure::stream::{Exchange, Stream};
 
-use crate::account::Sightings;
-use crate::auth::{DRAW, Proof, SessionKey, Side, TAG, Token};
-use crate::message::{FIRST_MOST, FlowPlan, Limits, MOST, Message, Way};
+use crate::account::PacketArrivals;
+use crate::auth::{DRAW, Proof, Role, SessionKey, TAG, Token};
+use crate::message::{ControlMessage, FIRST_MOST, FlowDirection, FlowPlan, Limits, MOST};
 use crate::octets::Malformed;
-use crate::packet::{Header, Kind};
+use crate::packet::{PacketHeader, ProbePacketKind};
 use crate::quotas::{Quotas, Reason};
 
 /// Addresses whose handshakes are remembered; the ones that may call again soonest are forgotten first.
@@ -25,17 +25,17 @@ const REMEMBERED: usize = 4096;
 
 /// A connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Call(u64);
+pub struct ConnectionId(u64);
 
 /// What is to be done after a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SessionAction {
     /// Nothing.
     Nothing,
     /// Say this.
-    Say(Message),
+    Say(ControlMessage),
     /// Say this and hang up.
-    Last(Message),
+    Last(ControlMessage),
     /// Hang up without a word: the words would be longer than what he said.
     HangUp,
     /// Say `Go`, and send the stream down to this address.
@@ -68,7 +68,7 @@ pub struct Start {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// To be answered with these octets, which are as many as came.
-    Answer([u8; Header::OCTETS]),
+    Answer([u8; PacketHeader::OCTETS]),
     /// Noted.
     Noted,
     /// Nothing of ours, or out of place.
@@ -77,7 +77,7 @@ pub enum Heard {
 
 /// What has happened so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ServerStats {
     /// Sessions that began.
     pub sessions: u64,
     /// Exchanges that began.
@@ -97,15 +97,15 @@ pub struct Counts {
 pub struct Sessions {
     token: Option<Token>,
     quotas: Quotas,
-    calls: BTreeMap<Call, Caller>,
+    calls: BTreeMap<ConnectionId, Caller>,
     /// The call whose session has a number.
-    by_number: BTreeMap<u32, Call>,
+    by_number: BTreeMap<u32, ConnectionId>,
     /// Congestion controls that flows may name.
     controls: Vec<String>,
     /// Of each address until when its handshakes have been used up.
     handshakes: BTreeMap<IpAddr, u64>,
     next: u64,
-    counts: Counts,
+    counts: ServerStats,
 }
 
 #[derive(Debug)]
@@ -130,7 +130,7 @@ enum Stage {
     /// It measures.
     Session(Session),
     /// It is a flow of a session.
-    Flow { of: Call, until: u64 },
+    Flow { of: ConnectionId, until: u64 },
 }
 
 /// The most flows of a session, one after the other.
@@ -145,7 +145,7 @@ struct Session {
     at: Option<SocketAddr>,
     exchange: u8,
     /// What of the exchange has come; `None`: there is none.
-    seen: Option<Sightings>,
+    seen: Option<PacketArrivals>,
     quiet_ns: u64,
     until: u64,
     flows: u16,
@@ -177,7 +177,7 @@ impl Sessions {
             controls: Vec::new(),
             handshakes: BTreeMap::new(),
             next: 0,
-            counts: Counts::default(),
+            counts: ServerStats::default(),
         }
     }
 
@@ -191,7 +191,13 @@ impl Sessions {
     ///
     /// # Errors
     /// He is not let in: hang up without a word.
-    pub fn call(&mut self, now: u64, from: IpAddr, draw: [u8; DRAW], number: u32) -> Result<Call, Reason> {
+    pub fn call(
+        &mut self,
+        now: u64,
+        from: IpAddr,
+        draw: [u8; DRAW],
+        number: u32,
+    ) -> Result<ConnectionId, Reason> {
         if self.calls.len() >= self.quotas.calls && !self.crowd_out() {
             return Err(self.refuse(Reason::Calls));
         }
@@ -204,7 +210,7 @@ impl Sessions {
         if self.strangers().count() >= self.quotas.strangers {
             self.crowd_out();
         }
-        let call = Call(self.next);
+        let call = ConnectionId(self.next);
         self.next += 1;
         let caller = Caller {
             from: canonical(from),
@@ -219,7 +225,7 @@ impl Sessions {
         Ok(call)
     }
 
-    fn strangers(&self) -> impl Iterator<Item = (&Call, &Caller)> {
+    fn strangers(&self) -> impl Iterator<Item = (&ConnectionId, &Caller)> {
         self.calls
             .iter()
             .filter(|(_, caller)| matches!(caller.stage, Stage::Fresh | Stage::Challenged { .. }))
@@ -228,7 +234,7 @@ impl Sessions {
     /// Takes the place of the stranger who waits longest in the neighbourhood with most of them; false: there
     /// are none.
     fn crowd_out(&mut self) -> bool {
-        let mut crowds: BTreeMap<IpAddr, (usize, Call)> = BTreeMap::new();
+        let mut crowds: BTreeMap<IpAddr, (usize, ConnectionId)> = BTreeMap::new();
         for (call, caller) in self.strangers() {
             // Calls ascend, so the first of a neighbourhood waits longest.
             crowds.entry(neighbourhood(caller.from)).or_insert((0, *call)).0 += 1;
@@ -244,14 +250,14 @@ impl Sessions {
     }
 
     /// Has this caller proved himself, or is he a flow of who has?
-    pub fn is_known(&self, call: Call) -> bool {
+    pub fn is_known(&self, call: ConnectionId) -> bool {
         self.calls
             .get(&call)
             .is_some_and(|caller| matches!(caller.stage, Stage::Session(_) | Stage::Flow { .. }))
     }
 
     /// The key of a caller's session.
-    pub fn key(&self, call: Call) -> Option<SessionKey> {
+    pub fn key(&self, call: ConnectionId) -> Option<SessionKey> {
         match &self.calls.get(&call)?.stage {
             Stage::Session(session) => Some(session.key.clone()),
             _ => None,
@@ -259,7 +265,7 @@ impl Sessions {
     }
 
     /// How long a message may be that this caller says now.
-    pub fn most(&self, call: Call) -> usize {
+    pub fn most(&self, call: ConnectionId) -> usize {
         match self.calls.get(&call).map(|caller| &caller.stage) {
             Some(Stage::Session(_)) => MOST + TAG,
             _ => FIRST_MOST,
@@ -267,31 +273,31 @@ impl Sessions {
     }
 
     /// A caller said something that is no message.
-    pub fn garbled(&mut self, call: Call, why: Malformed) -> Step {
+    pub fn garbled(&mut self, call: ConnectionId, why: Malformed) -> SessionAction {
         self.last(call, if why == Malformed::VERSION { Reason::Version } else { Reason::Malformed })
     }
 
     /// A caller says something.
-    pub fn hear(&mut self, now: u64, call: Call, message: Message) -> Step {
-        let Some(caller) = self.calls.get_mut(&call) else { return Step::HangUp };
+    pub fn hear(&mut self, now: u64, call: ConnectionId, message: ControlMessage) -> SessionAction {
+        let Some(caller) = self.calls.get_mut(&call) else { return SessionAction::HangUp };
         caller.heard = now;
         caller.credit = caller.credit.saturating_add(message.encode().len());
         let did = match (message, &caller.stage) {
-            (Message::Hello { draw }, Stage::Fresh) => self.challenge(now, call, draw),
-            (Message::Proof(proof), Stage::Challenged { .. }) => self.welcome(call, &proof),
-            (Message::Plan { exchange, quiet_ns }, Stage::Session(_)) => {
+            (ControlMessage::Hello { draw }, Stage::Fresh) => self.challenge(now, call, draw),
+            (ControlMessage::Proof(proof), Stage::Challenged { .. }) => self.welcome(call, &proof),
+            (ControlMessage::Plan { exchange, quiet_ns }, Stage::Session(_)) => {
                 self.plan(now, call, exchange, quiet_ns)
             }
-            (Message::Alive { .. }, Stage::Session(_)) => Ok(Step::Nothing),
-            (Message::Sent, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
-                Ok(Step::Tell { quiet_ns: *quiet_ns })
+            (ControlMessage::Alive { .. }, Stage::Session(_)) => Ok(SessionAction::Nothing),
+            (ControlMessage::Sent, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
+                Ok(SessionAction::Tell { quiet_ns: *quiet_ns })
             }
-            (flow @ Message::Flow { .. }, Stage::Fresh) => self.flow(now, call, &flow),
+            (flow @ ControlMessage::Flow { .. }, Stage::Fresh) => self.flow(now, call, &flow),
             _ => Err(Reason::OutOfTurn),
         };
         match did {
             Ok(step) => {
-                if let (Step::Say(answer), Some(caller)) = (&step, self.calls.get_mut(&call)) {
+                if let (SessionAction::Say(answer), Some(caller)) = (&step, self.calls.get_mut(&call)) {
                     caller.credit = caller.credit.saturating_sub(answer.encode().len());
                 }
                 step
@@ -299,7 +305,7 @@ impl Sessions {
             // A session may ask for something smaller.
             Err(
                 reason @ (Reason::Rate | Reason::Packets | Reason::Long | Reason::NoHello | Reason::Memory),
-            ) => Step::Say(Message::Refused(self.refuse(reason).to_string())),
+            ) => SessionAction::Say(ControlMessage::Refused(self.refuse(reason).to_string())),
             Err(reason) => self.last(call, reason),
         }
     }
@@ -321,7 +327,7 @@ impl Sessions {
     }
 
     /// What has come of a call's exchange.
-    pub fn seen(&self, call: Call) -> Option<&Sightings> {
+    pub fn seen(&self, call: ConnectionId) -> Option<&PacketArrivals> {
         match self.calls.get(&call).map(|caller| &caller.stage) {
             Some(Stage::Session(session)) => session.seen.as_ref(),
             _ => None,
@@ -329,7 +335,7 @@ impl Sessions {
     }
 
     /// What came of a call's exchange, which is over.
-    pub fn end_exchange(&mut self, now: u64, call: Call) -> Option<Sightings> {
+    pub fn end_exchange(&mut self, now: u64, call: ConnectionId) -> Option<PacketArrivals> {
         let caller = self.calls.get_mut(&call)?;
         caller.heard = now;
         match &mut caller.stage {
@@ -339,7 +345,7 @@ impl Sessions {
     }
 
     /// A connection is closed.
-    pub fn hang_up(&mut self, call: Call) {
+    pub fn hang_up(&mut self, call: ConnectionId) {
         let Some(caller) = self.calls.remove(&call) else { return };
         match caller.stage {
             Stage::Session(_) => {
@@ -355,7 +361,7 @@ impl Sessions {
     }
 
     /// Has this caller's time run out? Then he is to be hung up on.
-    pub fn is_overdue(&self, now: u64, call: Call) -> bool {
+    pub fn is_overdue(&self, now: u64, call: ConnectionId) -> bool {
         let Some(caller) = self.calls.get(&call) else { return true };
         let silent = now.saturating_sub(caller.heard);
         match &caller.stage {
@@ -386,7 +392,7 @@ impl Sessions {
     }
 
     /// What has happened so far.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &ServerStats {
         &self.counts
     }
 
@@ -395,27 +401,27 @@ impl Sessions {
         &self.quotas
     }
 
-    fn challenge(&mut self, now: u64, call: Call, draw: [u8; DRAW]) -> Result<Step, Reason> {
+    fn challenge(&mut self, now: u64, call: ConnectionId, draw: [u8; DRAW]) -> Result<SessionAction, Reason> {
         let caller = self.calls.get_mut(&call).ok_or(Reason::OutOfTurn)?;
         let home = caller.from;
         caller.stage = Stage::Challenged { draw };
         let own = caller.draw;
         self.count_handshake(now, home)?;
-        Ok(Step::Say(Message::Challenge { draw: own, wants_token: self.token.is_some() }))
+        Ok(SessionAction::Say(ControlMessage::Challenge { draw: own, wants_token: self.token.is_some() }))
     }
 
-    fn welcome(&mut self, call: Call, proof: &Proof) -> Result<Step, Reason> {
+    fn welcome(&mut self, call: ConnectionId, proof: &Proof) -> Result<SessionAction, Reason> {
         let caller = self.calls.get(&call).ok_or(Reason::OutOfTurn)?;
         let Stage::Challenged { draw } = caller.stage else { return Err(Reason::OutOfTurn) };
         let (own, number, home) = (caller.draw, caller.number, caller.from);
         let open = Token::open();
         let token = self.token.as_ref().unwrap_or(&open);
         // Where no token is asked for nobody has to know one.
-        if self.token.is_some() && !token.proves(proof, Side::Client, &draw, &own) {
+        if self.token.is_some() && !token.proves(proof, Role::Client, &draw, &own) {
             return Err(Reason::Token);
         }
         let limits = self.quotas.limits;
-        let proof = token.prove_with(Side::Server, &draw, &own, &Message::welcome(number, &limits));
+        let proof = token.prove_with(Role::Server, &draw, &own, &ControlMessage::welcome(number, &limits));
         let key = token.session_key(&draw, &own);
         let at_home = self.by_number.values().filter(|call| {
             self.calls.get(call).is_some_and(|other| neighbourhood(other.from) == neighbourhood(home))
@@ -431,10 +437,16 @@ impl Sessions {
         }
         self.by_number.insert(number, call);
         self.counts.sessions += 1;
-        Ok(Step::Say(Message::Welcome { proof, session: number, limits }))
+        Ok(SessionAction::Say(ControlMessage::Welcome { proof, session: number, limits }))
     }
 
-    fn plan(&mut self, now: u64, call: Call, exchange: Exchange, quiet_ns: u64) -> Result<Step, Reason> {
+    fn plan(
+        &mut self,
+        now: u64,
+        call: ConnectionId,
+        exchange: Exchange,
+        quiet_ns: u64,
+    ) -> Result<SessionAction, Reason> {
         permitted(&exchange.up, &self.quotas.limits)?;
         permitted(&exchange.down, &self.quotas.limits)?;
         let packets = exchange.up.packets();
@@ -454,7 +466,7 @@ impl Sessions {
             return Err(Reason::NoHello);
         }
         session.exchange = session.exchange.wrapping_add(1);
-        session.seen = Some(Sightings::new(packets as usize));
+        session.seen = Some(PacketArrivals::new(packets as usize));
         session.quiet_ns = quiet_ns.min(patience);
         session.until = now.saturating_add(length).saturating_add(patience);
         let start = Start {
@@ -462,14 +474,14 @@ impl Sessions {
             down: exchange.down,
             exchange: session.exchange,
             session: number,
-            key: session.key.packets(Side::Server),
+            key: session.key.packets(Role::Server),
         };
         self.counts.exchanges += 1;
-        Ok(Step::Start(start))
+        Ok(SessionAction::Start(start))
     }
 
-    fn flow(&mut self, now: u64, call: Call, said: &Message) -> Result<Step, Reason> {
-        let Message::Flow { session, number, plan, .. } = said else { return Err(Reason::OutOfTurn) };
+    fn flow(&mut self, now: u64, call: ConnectionId, said: &ControlMessage) -> Result<SessionAction, Reason> {
+        let ControlMessage::Flow { session, number, plan, .. } = said else { return Err(Reason::OutOfTurn) };
         let from = self.calls.get(&call).ok_or(Reason::OutOfTurn)?.from;
         let of = self.by_number.get(session).copied().filter(|of| {
             let key = self.key(*of).filter(|key| said.is_flow_of(key));
@@ -480,7 +492,10 @@ impl Sessions {
             self.count_handshake(now, from)?;
             return Err(Reason::Secret);
         };
-        if plan.way == Way::Down && !plan.control.is_empty() && !self.controls.contains(&plan.control) {
+        if plan.way == FlowDirection::Down
+            && !plan.control.is_empty()
+            && !self.controls.contains(&plan.control)
+        {
             return Err(Reason::Control);
         }
         let limits = self.quotas.limits;
@@ -503,29 +518,32 @@ impl Sessions {
             caller.stage = Stage::Flow { of, until };
         }
         self.counts.flows += 1;
-        Ok(Step::Flow(plan.clone(), key))
+        Ok(SessionAction::Flow(plan.clone(), key))
     }
 
     fn packet(&mut self, now: u64, from: SocketAddr, packet: &[u8], stamp: u64, ds: Option<u8>) -> Heard {
-        let Some(header) = Header::read(packet) else { return Heard::Nothing };
+        let Some(header) = PacketHeader::read(packet) else { return Heard::Nothing };
         let call = self.by_number.get(&header.session);
         let Some(caller) = call.and_then(|call| self.calls.get_mut(call)) else { return Heard::Nothing };
         let Stage::Session(session) = &mut caller.stage else { return Heard::Nothing };
-        let is_sealed = || Header::read_sealed(packet, &session.key.packets(Side::Client)).is_some();
+        let is_sealed = || PacketHeader::read_sealed(packet, &session.key.packets(Role::Client)).is_some();
         if canonical(from.ip()) != caller.from || !is_sealed() {
             return Heard::Nothing;
         }
         caller.heard = now;
         match header.kind {
-            Kind::Hello => {
+            ProbePacketKind::Hello => {
                 session.at = Some(from);
-                Heard::Answer(Header { kind: Kind::Seen, ..header }.write(&session.key.packets(Side::Server)))
+                Heard::Answer(
+                    PacketHeader { kind: ProbePacketKind::Seen, ..header }
+                        .write(&session.key.packets(Role::Server)),
+                )
             }
-            Kind::Data if header.exchange == session.exchange => {
+            ProbePacketKind::Data if header.exchange == session.exchange => {
                 let noted = session.seen.as_mut().is_some_and(|seen| seen.note(header.number, stamp, ds));
                 if noted { Heard::Noted } else { Heard::Nothing }
             }
-            Kind::Seen | Kind::Data => Heard::Nothing,
+            ProbePacketKind::Seen | ProbePacketKind::Data => Heard::Nothing,
         }
     }
 
@@ -570,11 +588,15 @@ impl Sessions {
     }
 
     /// Tells whom it refuses why, if he is known or has said more than that.
-    fn last(&mut self, call: Call, reason: Reason) -> Step {
-        let words = Message::Refused(self.refuse(reason).to_string());
-        let Some(caller) = self.calls.get(&call) else { return Step::HangUp };
+    fn last(&mut self, call: ConnectionId, reason: Reason) -> SessionAction {
+        let words = ControlMessage::Refused(self.refuse(reason).to_string());
+        let Some(caller) = self.calls.get(&call) else { return SessionAction::HangUp };
         let is_known = matches!(caller.stage, Stage::Session(_) | Stage::Flow { .. });
-        if is_known || caller.credit >= words.encode().len() { Step::Last(words) } else { Step::HangUp }
+        if is_known || caller.credit >= words.encode().len() {
+            SessionAction::Last(words)
+        } else {
+            SessionAction::HangUp
+        }
     }
 }
 
@@ -612,37 +634,42 @@ fn neighbourhood(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
     use alloc::vec;
-    use tidegate_measure::stream::Phase;
+    use tidegate_measure::stream::PacketTrain;
 
     const SECOND: u64 = 1_000_000_000;
     const HOME: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 1));
     const NUMBER: u32 = 7;
 
     /// Somebody with a session at time 0, at a server that asks for no token.
-    fn welcomed(sessions: &mut Sessions) -> Call {
+    fn welcomed(sessions: &mut Sessions) -> ConnectionId {
         let call = sessions.call(0, HOME, [1; DRAW], NUMBER).expect("there is room");
         assert!(matches!(
-            sessions.hear(0, call, Message::Hello { draw: [2; DRAW] }),
-            Step::Say(Message::Challenge { .. })
+            sessions.hear(0, call, ControlMessage::Hello { draw: [2; DRAW] }),
+            SessionAction::Say(ControlMessage::Challenge { .. })
         ));
         assert!(matches!(
-            sessions.hear(0, call, Message::Proof([0; 32])),
-            Step::Say(Message::Welcome { .. })
+            sessions.hear(0, call, ControlMessage::Proof([0; 32])),
+            SessionAction::Say(ControlMessage::Welcome { .. })
         ));
         call
     }
 
-    fn plan(up: u32, down: u32) -> Message {
+    fn plan(up: u32, down: u32) -> ControlMessage {
         let of = |packets| match packets {
             0 => Stream::default(),
-            packets => Stream::steady(Phase { payload: 100, gap_ns: SECOND, packets, ..Phase::default() }),
+            packets => Stream::steady(PacketTrain {
+                payload: 100,
+                gap_ns: SECOND,
+                packets,
+                ..PacketTrain::default()
+            }),
         };
-        Message::Plan { exchange: Exchange { up: of(up), down: of(down) }, quiet_ns: 1 }
+        ControlMessage::Plan { exchange: Exchange { up: of(up), down: of(down) }, quiet_ns: 1 }
     }
 
-    fn datagram(sessions: &mut Sessions, from: SocketAddr, kind: Kind, exchange: u8) -> Heard {
-        let header = Header { kind, exchange, session: NUMBER, number: 0, sent: 0 };
-        let key = Token::open().session_key(&[2; DRAW], &[1; DRAW]).packets(Side::Client);
+    fn datagram(sessions: &mut Sessions, from: SocketAddr, kind: ProbePacketKind, exchange: u8) -> Heard {
+        let header = PacketHeader { kind, exchange, session: NUMBER, number: 0, sent: 0 };
+        let key = Token::open().session_key(&[2; DRAW], &[1; DRAW]).packets(Role::Client);
         sessions.datagram(SECOND, from, &header.write(&key), 5, Some(0))
     }
 
@@ -651,27 +678,33 @@ mod tests {
         let mut sessions = Sessions::new(None, Quotas::default());
         let call = welcomed(&mut sessions);
         assert!(
-            matches!(sessions.hear(0, call, plan(0, 5)), Step::Say(Message::Refused(why)) if why.contains("UDP"))
+            matches!(sessions.hear(0, call, plan(0, 5)), SessionAction::Say(ControlMessage::Refused(why)) if why.contains("UDP"))
         );
         let (home, other) = (SocketAddr::new(HOME, 4000), SocketAddr::from(([203, 0, 113, 9], 4000)));
-        assert_eq!(datagram(&mut sessions, other, Kind::Hello, 0), Heard::Nothing);
-        assert!(matches!(datagram(&mut sessions, home, Kind::Hello, 0), Heard::Answer(_)));
-        let Step::Start(start) = sessions.hear(0, call, plan(3, 5)) else { panic!("it may begin") };
+        assert_eq!(datagram(&mut sessions, other, ProbePacketKind::Hello, 0), Heard::Nothing);
+        assert!(matches!(datagram(&mut sessions, home, ProbePacketKind::Hello, 0), Heard::Answer(_)));
+        let SessionAction::Start(start) = sessions.hear(0, call, plan(3, 5)) else { panic!("it may begin") };
         assert_eq!((start.to, start.exchange), (Some(home), 1));
         // What is late from another exchange does not count for this one.
-        assert_eq!(datagram(&mut sessions, home, Kind::Data, 0), Heard::Nothing);
-        assert_eq!(datagram(&mut sessions, other, Kind::Data, 1), Heard::Nothing);
-        assert_eq!(datagram(&mut sessions, home, Kind::Data, 1), Heard::Noted);
-        assert!(matches!(sessions.hear(0, call, plan(1, 0)), Step::Last(_)), "one exchange at a time");
+        assert_eq!(datagram(&mut sessions, home, ProbePacketKind::Data, 0), Heard::Nothing);
+        assert_eq!(datagram(&mut sessions, other, ProbePacketKind::Data, 1), Heard::Nothing);
+        assert_eq!(datagram(&mut sessions, home, ProbePacketKind::Data, 1), Heard::Noted);
+        assert!(
+            matches!(sessions.hear(0, call, plan(1, 0)), SessionAction::Last(_)),
+            "one exchange at a time"
+        );
     }
 
     #[test]
     fn who_is_not_there_any_more_is_sent_nothing_more() {
         let mut sessions = Sessions::new(None, Quotas::default());
         let call = welcomed(&mut sessions);
-        assert!(matches!(sessions.hear(0, call, plan(300, 0)), Step::Start(_)));
+        assert!(matches!(sessions.hear(0, call, plan(300, 0)), SessionAction::Start(_)));
         assert!(!sessions.is_overdue(19 * SECOND, call) && sessions.is_overdue(21 * SECOND, call));
-        assert_eq!(sessions.hear(15 * SECOND, call, Message::Alive { arrived: 0 }), Step::Nothing);
+        assert_eq!(
+            sessions.hear(15 * SECOND, call, ControlMessage::Alive { arrived: 0 }),
+            SessionAction::Nothing
+        );
         assert!(!sessions.is_overdue(30 * SECOND, call));
         sessions.end_exchange(40 * SECOND, call);
         assert!(!sessions.is_overdue(90 * SECOND, call) && sessions.is_overdue(101 * SECOND, call));
@@ -685,9 +718,9 @@ mod tests {
         let mut shake = |now: u64, from: &str, number: u32| {
             let from = from.parse().expect("an address");
             let call = sessions.call(now, from, [1; DRAW], number).expect("there is room");
-            let step = sessions.hear(now, call, Message::Hello { draw: [2; DRAW] });
+            let step = sessions.hear(now, call, ControlMessage::Hello { draw: [2; DRAW] });
             sessions.hang_up(call);
-            matches!(step, Step::Say(_))
+            matches!(step, SessionAction::Say(_))
         };
         let went =
             (0..12).filter(|n| shake(0, if n % 2 == 0 { "2001:db8::1" } else { "2001:db8::2" }, *n)).count();
@@ -702,13 +735,13 @@ mod tests {
         let limits = Limits { packets: 100, bits_per_second: 8000, longest_ns: 200 * SECOND, flows: 1 };
         let mut sessions = Sessions::new(None, Quotas { limits, ..quotas });
         let call = welcomed(&mut sessions);
-        let fast = Phase { payload: 1000, gap_ns: 1, packets: 40, ..Phase::default() };
-        let fast = Message::Plan {
+        let fast = PacketTrain { payload: 1000, gap_ns: 1, packets: 40, ..PacketTrain::default() };
+        let fast = ControlMessage::Plan {
             exchange: Exchange { up: Stream::steady(fast), down: Stream::default() },
             quiet_ns: 1,
         };
-        let slow = Phase { payload: 100, gap_ns: 300 * SECOND, packets: 1, ..Phase::default() };
-        let slow = Message::Plan {
+        let slow = PacketTrain { payload: 100, gap_ns: 300 * SECOND, packets: 1, ..PacketTrain::default() };
+        let slow = ControlMessage::Plan {
             exchange: Exchange { up: Stream::steady(slow), down: Stream::default() },
             quiet_ns: 1,
         };
@@ -719,7 +752,10 @@ mod tests {
             (slow, Reason::Long),
         ];
         for (message, reason) in cases {
-            assert_eq!(sessions.hear(0, call, message), Step::Say(Message::Refused(reason.to_string())));
+            assert_eq!(
+                sessions.hear(0, call, message),
+                SessionAction::Say(ControlMessage::Refused(reason.to_string()))
+            );
             assert_eq!(sessions.counts().refused.get(&reason), Some(&1), "{reason:?}");
         }
     }
@@ -740,10 +776,13 @@ mod tests {
         for round in 0..40_u32 {
             let _ = sessions.call(60, from(1 + round as u8 % 4), [3; DRAW], 200 + round);
         }
-        assert!(matches!(sessions.hear(70, honest, Message::Hello { draw: [5; DRAW] }), Step::Say(_)));
         assert!(matches!(
-            sessions.hear(70, honest, Message::Proof([0; 32])),
-            Step::Say(Message::Welcome { .. })
+            sessions.hear(70, honest, ControlMessage::Hello { draw: [5; DRAW] }),
+            SessionAction::Say(_)
+        ));
+        assert!(matches!(
+            sessions.hear(70, honest, ControlMessage::Proof([0; 32])),
+            SessionAction::Say(ControlMessage::Welcome { .. })
         ));
         assert!(sessions.calls.len() <= 9 && sessions.counts().refused[&Reason::Crowded] > 0);
     }
@@ -756,12 +795,16 @@ mod tests {
             Token::open().session_key(&[2; DRAW], &[1; DRAW]),
             Token::open().session_key(&[2; DRAW], &[9; DRAW]),
         );
-        let plan =
-            |control: &str| FlowPlan { way: Way::Down, dscp: 0, control: control.to_string(), length_ns: 1 };
+        let plan = |control: &str| FlowPlan {
+            way: FlowDirection::Down,
+            dscp: 0,
+            control: control.to_string(),
+            length_ns: 1,
+        };
         let mut say = |key: &SessionKey, number, control: &str| {
             let call = sessions.call(0, HOME, [1; DRAW], 1000 + number).expect("there is room");
-            let step = sessions.hear(0, call, Message::flow(key, NUMBER, number, plan(control)));
-            matches!(step, Step::Flow(..))
+            let step = sessions.hear(0, call, ControlMessage::flow(key, NUMBER, number, plan(control)));
+            matches!(step, SessionAction::Flow(..))
         };
         assert!(say(&key, 1, "cubic") && say(&key, 2, ""));
         assert!(!say(&key, 1, "cubic"), "said twice");
@@ -781,7 +824,7 @@ mod tests {
             longest_ns: 1000 * SECOND,
             ..Quotas::default()
         };
-        let ends = |sessions: &Sessions, call: Call, at: u64| {
+        let ends = |sessions: &Sessions, call: ConnectionId, at: u64| {
             [at, at + 1].map(|now| sessions.is_overdue(now, call)) == [false, true]
         };
         let mut sessions = Sessions::new(None, quotas);
@@ -795,26 +838,35 @@ mod tests {
         );
         assert!(sessions.is_known(call) && ends(&sessions, call, 20 * SECOND), "without an exchange");
         // Three packets in two seconds, and five of patience: until then it may not be silent for long.
-        assert!(matches!(sessions.hear(0, call, plan(300, 0)), Step::Start(_)));
+        assert!(matches!(sessions.hear(0, call, plan(300, 0)), SessionAction::Start(_)));
         assert!(ends(&sessions, call, 7 * SECOND));
         sessions.end_exchange(0, call);
-        assert!(matches!(sessions.hear(0, call, plan(3, 0)), Step::Start(_)));
+        assert!(matches!(sessions.hear(0, call, plan(3, 0)), SessionAction::Start(_)));
         assert_eq!(sessions.seen(call).map(|seen| seen.all().len()), Some(3));
-        let length = Stream::steady(Phase { payload: 100, gap_ns: SECOND, packets: 3, ..Phase::default() })
-            .length_ns();
+        let length = Stream::steady(PacketTrain {
+            payload: 100,
+            gap_ns: SECOND,
+            packets: 3,
+            ..PacketTrain::default()
+        })
+        .length_ns();
         let until = length + 5 * SECOND;
         let heard = until - 7 * SECOND - 1;
-        assert_eq!(sessions.hear(heard, call, Message::Alive { arrived: 0 }), Step::Nothing);
+        assert_eq!(sessions.hear(heard, call, ControlMessage::Alive { arrived: 0 }), SessionAction::Nothing);
         assert!(!sessions.is_overdue(until - 1, call), "silent for seven seconds, and no longer");
         assert!(!sessions.is_overdue(until, call), "after its end silence counts as idleness");
         assert!(ends(&sessions, call, heard + 20 * SECOND));
-        assert_eq!(sessions.hear(heard, call, Message::Sent), Step::Tell { quiet_ns: 1 });
+        assert_eq!(sessions.hear(heard, call, ControlMessage::Sent), SessionAction::Tell { quiet_ns: 1 });
         assert_eq!(sessions.counts().exchanges, 2);
         // With a flow it may be silent as long as it likes, but not be there for ever.
         let key = sessions.key(call).expect("a session");
-        let flow = FlowPlan { way: Way::Up, dscp: 0, control: String::new(), length_ns: 30 * SECOND };
+        let flow =
+            FlowPlan { way: FlowDirection::Up, dscp: 0, control: String::new(), length_ns: 30 * SECOND };
         let second = sessions.call(0, HOME, [1; DRAW], 100).expect("there is room");
-        assert!(matches!(sessions.hear(0, second, Message::flow(&key, NUMBER, 1, flow)), Step::Flow(..)));
+        assert!(matches!(
+            sessions.hear(0, second, ControlMessage::flow(&key, NUMBER, 1, flow)),
+            SessionAction::Flow(..)
+        ));
         assert!(sessions.is_known(second) && ends(&sessions, second, 35 * SECOND));
         sessions.end_exchange(0, call);
         assert!(ends(&sessions, call, 1000 * SECOND));
@@ -829,8 +881,9 @@ mod tests {
     #[test]
     fn limits_are_permitted_themselves() {
         let limits = Limits { packets: 10, bits_per_second: 8 * 1000, longest_ns: 10 * SECOND, flows: 2 };
-        let stream =
-            |payload, gap_ns, packets| Stream::steady(Phase { payload, gap_ns, packets, ..Phase::default() });
+        let stream = |payload, gap_ns, packets| {
+            Stream::steady(PacketTrain { payload, gap_ns, packets, ..PacketTrain::default() })
+        };
         let steady = stream(100, SECOND, 10);
         assert_eq!(permitted(&steady, &limits), Ok(()));
         assert_eq!(
@@ -858,21 +911,24 @@ mod tests {
             Sessions::new(Some(token()), Quotas { sessions: 1, sessions_each: 2, ..Quotas::default() });
         let mut shake = |number: u32, proof: &dyn Fn() -> Proof| {
             let call = sessions.call(0, HOME, [1; DRAW], number).expect("there is room");
-            let step = sessions.hear(0, call, Message::Hello { draw: [2; DRAW] });
-            assert!(matches!(step, Step::Say(Message::Challenge { wants_token: true, .. })), "{step:?}");
-            sessions.hear(0, call, Message::Proof(proof()))
+            let step = sessions.hear(0, call, ControlMessage::Hello { draw: [2; DRAW] });
+            assert!(
+                matches!(step, SessionAction::Say(ControlMessage::Challenge { wants_token: true, .. })),
+                "{step:?}"
+            );
+            sessions.hear(0, call, ControlMessage::Proof(proof()))
         };
-        let right = || token().prove(Side::Client, &[2; DRAW], &[1; DRAW]);
+        let right = || token().prove(Role::Client, &[2; DRAW], &[1; DRAW]);
         let wrong = || {
             Token::new("another secret that is long enough").expect("a token").prove(
-                Side::Client,
+                Role::Client,
                 &[2; DRAW],
                 &[1; DRAW],
             )
         };
-        assert!(!matches!(shake(1, &wrong), Step::Say(_)));
-        assert!(matches!(shake(2, &right), Step::Say(Message::Welcome { session: 2, .. })));
-        assert!(!matches!(shake(3, &right), Step::Say(_)), "one session at a time");
+        assert!(!matches!(shake(1, &wrong), SessionAction::Say(_)));
+        assert!(matches!(shake(2, &right), SessionAction::Say(ControlMessage::Welcome { session: 2, .. })));
+        assert!(!matches!(shake(3, &right), SessionAction::Say(_)), "one session at a time");
         let refused = |reason| sessions.counts().refused.get(&reason).copied();
         assert_eq!([Reason::Token, Reason::Sessions, Reason::Secret].map(refused), [Some(1), Some(1), None]);
     }
@@ -883,19 +939,28 @@ mod tests {
         let mut sessions = Sessions::new(None, Quotas { packets: 8, ..Quotas::default() });
         let call = welcomed(&mut sessions);
         let home = SocketAddr::new(HOME, 4000);
-        assert!(matches!(sessions.hear(0, call, plan(5, 0)), Step::Start(_)));
-        assert_eq!(datagram(&mut sessions, home, Kind::Data, 1), Heard::Noted);
-        assert_eq!(datagram(&mut sessions, home, Kind::Data, 2), Heard::Nothing, "no exchange is called so");
-        let Heard::Answer(answer) = datagram(&mut sessions, home, Kind::Hello, 1) else { panic!("a hello") };
+        assert!(matches!(sessions.hear(0, call, plan(5, 0)), SessionAction::Start(_)));
+        assert_eq!(datagram(&mut sessions, home, ProbePacketKind::Data, 1), Heard::Noted);
         assert_eq!(
-            Header::read(&answer).map(|header| (header.kind, header.session)),
-            Some((Kind::Seen, NUMBER))
+            datagram(&mut sessions, home, ProbePacketKind::Data, 2),
+            Heard::Nothing,
+            "no exchange is called so"
+        );
+        let Heard::Answer(answer) = datagram(&mut sessions, home, ProbePacketKind::Hello, 1) else {
+            panic!("a hello")
+        };
+        assert_eq!(
+            PacketHeader::read(&answer).map(|header| (header.kind, header.session)),
+            Some((ProbePacketKind::Seen, NUMBER))
         );
         assert_eq!((sessions.counts().packets, sessions.counts().strays), (2, 1));
         assert_eq!(sessions.remembered(), 5);
         assert!(sessions.end_exchange(0, call).is_some_and(|seen| seen.all().len() == 5));
         assert_eq!((sessions.remembered(), sessions.seen(call).is_none()), (0, true));
-        assert!(matches!(sessions.hear(0, call, plan(8, 0)), Step::Start(_)), "as many as may be remembered");
+        assert!(
+            matches!(sessions.hear(0, call, plan(8, 0)), SessionAction::Start(_)),
+            "as many as may be remembered"
+        );
     }
 
     /// Of too many addresses those are forgotten that may call again soonest.
@@ -923,9 +988,9 @@ mod tests {
     fn another_version_is_told_so() {
         let mut sessions = Sessions::new(None, Quotas::default());
         let call = sessions.call(0, HOME, [1; DRAW], NUMBER).expect("there is room");
-        let mut hello = Message::Hello { draw: [2; DRAW] }.encode();
+        let mut hello = ControlMessage::Hello { draw: [2; DRAW] }.encode();
         hello[5] = 1;
-        let why = Message::decode(&hello[4..]).expect_err("version 1");
+        let why = ControlMessage::decode(&hello[4..]).expect_err("version 1");
         let _ = sessions.garbled(call, why);
         assert_eq!(sessions.counts().refused.get(&Reason::Version), Some(&1));
     }

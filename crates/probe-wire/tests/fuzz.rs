@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use tidegate_measure::stream::{Exchange, Phase, Stream};
+use tidegate_measure::stream::{Exchange, PacketTrain, Stream};
 use tidegate_probe_wire::{
-    Call, DRAW, Departures, FlowPlan, Header, Heard, Kind, Limits, MOST, Malformed, Message, Quotas, Sample,
-    SessionKey, Sessions, Side, Sightings, Step, Token, Way,
+    ConnectionId, ControlMessage, DRAW, Departures, FlowDirection, FlowPlan, Heard, Limits, MOST, Malformed,
+    PacketArrivals, PacketHeader, ProbePacketKind, Quotas, Role, SessionAction, SessionKey, Sessions,
+    TcpSample, Token,
 };
 
 /// Rounds of each test: some seconds without optimisation.
@@ -47,7 +48,7 @@ impl Draws {
     }
 
     fn stream(&mut self) -> Stream {
-        let phase = |draws: &mut Draws| Phase {
+        let phase = |draws: &mut Draws| PacketTrain {
             payload: 24 + draws.below(1429) as u16,
             gap_ns: draws.below(1 << 30),
             packets: draws.below(300) as u32,
@@ -57,26 +58,26 @@ impl Draws {
         Stream { phases: (0..self.below(4)).map(|_| phase(self)).collect() }
     }
 
-    fn message(&mut self, session: u32) -> Message {
+    fn message(&mut self, session: u32) -> ControlMessage {
         let draw = [self.next() as u8; DRAW];
         match self.below(14) {
-            0..=2 => Message::Hello { draw },
-            3 => Message::Challenge { draw, wants_token: true },
-            4 => Message::Proof(draw),
-            5 => Message::Welcome { proof: draw, session, limits: Quotas::default().limits },
+            0..=2 => ControlMessage::Hello { draw },
+            3 => ControlMessage::Challenge { draw, wants_token: true },
+            4 => ControlMessage::Proof(draw),
+            5 => ControlMessage::Welcome { proof: draw, session, limits: Quotas::default().limits },
             6 | 7 => {
                 let exchange = Exchange { up: self.stream(), down: self.stream() };
-                Message::Plan { exchange, quiet_ns: self.next() }
+                ControlMessage::Plan { exchange, quiet_ns: self.next() }
             }
-            8 => Message::Sent,
-            9 => Message::Alive { arrived: 3 },
-            10 => Message::Seen { first: self.next() as u32, part: self.octets(40) },
-            11 => Message::Refused("why".to_owned()),
+            8 => ControlMessage::Sent,
+            9 => ControlMessage::Alive { arrived: 3 },
+            10 => ControlMessage::Seen { first: self.next() as u32, part: self.octets(40) },
+            11 => ControlMessage::Refused("why".to_owned()),
             _ => {
-                let way = if self.below(2) == 0 { Way::Up } else { Way::Down };
+                let way = if self.below(2) == 0 { FlowDirection::Up } else { FlowDirection::Down };
                 let plan = FlowPlan { way, dscp: 0, control: "cubic".to_owned(), length_ns: self.next() };
                 let key = Token::open().session_key(&[7; DRAW], &[self.below(4) as u8; DRAW]);
-                Message::flow(&key, session, self.below(50) as u32, plan)
+                ControlMessage::flow(&key, session, self.below(50) as u32, plan)
             }
         }
     }
@@ -93,18 +94,18 @@ fn nothing_that_comes_breaks_a_decoder_or_takes_more_memory_than_it_has_octets()
             let message = draws.message(session).encode();
             draws.mutated(&message[4..])
         };
-        if let Ok(Message::Plan { exchange, .. }) = Message::decode(&octets) {
+        if let Ok(ControlMessage::Plan { exchange, .. }) = ControlMessage::decode(&octets) {
             assert!(
                 (exchange.up.phases.len() + exchange.down.phases.len()) * 5 <= octets.len(),
                 "round {round}"
             );
         }
-        let _ = Header::read(&octets);
-        let _ = Sample::read(&octets);
-        let _ = Sightings::new(100).take_part(draws.below(110) as u32, &octets);
+        let _ = PacketHeader::read(&octets);
+        let _ = TcpSample::read(&octets);
+        let _ = PacketArrivals::new(100).take_part(draws.below(110) as u32, &octets);
         let _ = Departures::new(100).take_part(draws.below(110) as u32, &octets);
         if let Some(front) = octets.first_chunk() {
-            assert!(Message::length(*front, MOST).map_or(0, |length| length) <= MOST);
+            assert!(ControlMessage::length(*front, MOST).map_or(0, |length| length) <= MOST);
         }
     }
 }
@@ -141,7 +142,7 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
     let token = Token::new("A good secret, that is 24 or more long").expect("it is long enough");
     let mut draws = Draws(0x0123_4567_89ab_cdef);
     let mut sessions = Sessions::new(Some(token.clone()), quotas());
-    let mut told: BTreeMap<Call, Told> = BTreeMap::new();
+    let mut told: BTreeMap<ConnectionId, Told> = BTreeMap::new();
     let (mut now, mut welcomed, mut started) = (0, 0, 0);
     for round in 0..ROUNDS {
         now += draws.below(400_000_000);
@@ -195,8 +196,8 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
 fn say(
     draws: &mut Draws,
     sessions: &mut Sessions,
-    told: &mut BTreeMap<Call, Told>,
-    call: Call,
+    told: &mut BTreeMap<ConnectionId, Told>,
+    call: ConnectionId,
     (now, token): (u64, &Token),
 ) -> (u64, u64) {
     let own = told.get_mut(&call).expect("it is one of them");
@@ -205,28 +206,29 @@ fn say(
         // As it should be.
         0..=3 if own.draw.is_some() && !own.proven => {
             let theirs = own.draw.unwrap_or_default();
-            Message::Proof(token.prove(Side::Client, &[7; DRAW], &theirs))
+            ControlMessage::Proof(token.prove(Role::Client, &[7; DRAW], &theirs))
         }
-        0..=3 if !own.proven => Message::Hello { draw: [7; DRAW] },
+        0..=3 if !own.proven => ControlMessage::Hello { draw: [7; DRAW] },
         0..=3 => {
-            let phase = Phase { payload: 100, packets: 1 + draws.below(400) as u32, ..Phase::default() };
+            let phase =
+                PacketTrain { payload: 100, packets: 1 + draws.below(400) as u32, ..PacketTrain::default() };
             let down = if own.hello.is_some() { Stream::steady(phase) } else { Stream::default() };
-            Message::Plan { exchange: Exchange { up: Stream::steady(phase), down }, quiet_ns: 1 }
+            ControlMessage::Plan { exchange: Exchange { up: Stream::steady(phase), down }, quiet_ns: 1 }
         }
         _ => draws.message(own.session),
     };
     let octets = message.encode();
     let octets = if draws.below(4) == 0 { draws.mutated(&octets[4..]) } else { octets[4..].to_vec() };
     own.heard += 4 + octets.len().min(most);
-    let step = match Message::decode(&octets) {
+    let step = match ControlMessage::decode(&octets) {
         Ok(message) if octets.len() <= most => sessions.hear(now, call, message),
         Ok(_) => sessions.garbled(call, Malformed("a message is too long")),
         Err(why) => sessions.garbled(call, why),
     };
     let mut began = (0, 0);
     let answer = match &step {
-        Step::Say(answer) | Step::Last(answer) => answer.encode().len(),
-        Step::Start(start) => {
+        SessionAction::Say(answer) | SessionAction::Last(answer) => answer.encode().len(),
+        SessionAction::Start(start) => {
             assert!(own.proven, "a stream for somebody who proved nothing");
             assert_eq!(start.to.is_some(), !start.down.phases.is_empty());
             assert!(start.to.is_none() || start.to == own.hello, "streams go where the hello came from");
@@ -237,11 +239,14 @@ fn say(
             began.1 = 1;
             0
         }
-        Step::Flow(..) | Step::Tell { .. } | Step::HangUp | Step::Nothing => 0,
+        SessionAction::Flow(..)
+        | SessionAction::Tell { .. }
+        | SessionAction::HangUp
+        | SessionAction::Nothing => 0,
     };
     match &step {
-        Step::Say(Message::Challenge { draw, .. }) => own.draw = Some(*draw),
-        Step::Say(Message::Welcome { .. }) => {
+        SessionAction::Say(ControlMessage::Challenge { draw, .. }) => own.draw = Some(*draw),
+        SessionAction::Say(ControlMessage::Welcome { .. }) => {
             own.proven = true;
             own.key = own.draw.map(|theirs| token.session_key(&[7; DRAW], &theirs));
             began.0 = 1;
@@ -252,7 +257,7 @@ fn say(
     if !own.proven {
         assert!(own.said <= own.heard, "{} octets said to {} heard", own.said, own.heard);
     }
-    if matches!(step, Step::Last(_) | Step::HangUp) || draws.below(40) == 0 {
+    if matches!(step, SessionAction::Last(_) | SessionAction::HangUp) || draws.below(40) == 0 {
         sessions.hang_up(call);
         told.remove(&call);
     }
@@ -260,13 +265,13 @@ fn say(
 }
 
 /// A packet with a session's number, from its own address or another.
-fn datagram(draws: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<Call, Told>, now: u64) {
+fn datagram(draws: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<ConnectionId, Told>, now: u64) {
     let Some(own) = told.values_mut().nth(draws.below(12) as usize) else { return };
     let right = draws.below(2) == 0;
     let from = if right { own.from } else { Some(IpAddr::from([192, 0, 2, 1])) };
     let from = SocketAddr::new(from.unwrap_or(IpAddr::from([0, 0, 0, 0])), 1000 + draws.below(3) as u16);
-    let kind = if draws.below(2) == 0 { Kind::Hello } else { Kind::Data };
-    let header = Header {
+    let kind = if draws.below(2) == 0 { ProbePacketKind::Hello } else { ProbePacketKind::Data };
+    let header = PacketHeader {
         kind,
         exchange: draws.below(4) as u8,
         session: own.session,
@@ -280,13 +285,19 @@ fn datagram(draws: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<Call
         .clone()
         .filter(|_| is_ours)
         .unwrap_or_else(|| Token::open().session_key(&[0; DRAW], &[0; DRAW]));
-    let packet = header.write(&key.packets(Side::Client));
+    let packet = header.write(&key.packets(Role::Client));
     match sessions.datagram(now, from, &packet, now, Some(0)) {
         Heard::Answer(answer) => {
-            assert!(right && is_ours && own.proven && kind == Kind::Hello && answer.len() == packet.len());
+            assert!(
+                right
+                    && is_ours
+                    && own.proven
+                    && kind == ProbePacketKind::Hello
+                    && answer.len() == packet.len()
+            );
             own.hello = Some(from);
         }
-        Heard::Noted => assert!(right && is_ours && own.proven && kind == Kind::Data),
+        Heard::Noted => assert!(right && is_ours && own.proven && kind == ProbePacketKind::Data),
         Heard::Nothing => {}
     }
 }

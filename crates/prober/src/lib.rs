@@ -2,7 +2,7 @@
 //! Measuring with real sockets and by the real clock.
 //!
 //! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds who stands on the way; [`load`]
-//! fills a line at whose far end nobody helps. [`Far`] is the far end of a
+//! fills a line at whose far end nobody helps. [`ServerSession`] is the far end of a
 //! [`tidegate_measure::stream::Path`], and [`serve`] is what stands there.
 
 mod blind;
@@ -22,12 +22,12 @@ pub mod serve;
 mod target;
 
 pub use blind::send_blind;
-pub use clock::Clock;
+pub use clock::ProbeClock;
 pub use error::Error;
-pub use far::Far;
-pub use flow::{Carried, Flow};
-pub use names::{Family, addresses};
-pub use target::Target;
+pub use far::ServerSession;
+pub use flow::{FlowOpener, MeasuredFlow};
+pub use names::{AddressFamily, addresses};
+pub use target::ServerTarget;
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

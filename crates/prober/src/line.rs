@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use tidegate_probe_wire::{Malformed, Message, Seal, SessionKey, Side, TAG};
+use tidegate_probe_wire::{ControlMessage, Malformed, Role, Seal, SessionKey, TAG};
 
 /// Octets read at once.
 const CHUNK: usize = 16 << 10;
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) enum Came {
     /// A message.
-    Message(Message),
+    Message(ControlMessage),
     /// Nothing yet.
     Nothing,
     /// Something that is no message.
@@ -50,7 +50,7 @@ impl Line {
     ///
     /// # Errors
     /// The other side is gone.
-    pub(crate) fn say(&mut self, message: &Message) -> io::Result<()> {
+    pub(crate) fn say(&mut self, message: &ControlMessage) -> io::Result<()> {
         let octets = match &mut self.seals {
             Some((ours, _)) => message.encode_sealed(ours),
             None => message.encode(),
@@ -59,7 +59,7 @@ impl Line {
     }
 
     /// From here on both sides seal what they say; `side` is ours.
-    pub(crate) fn seal(&mut self, key: &SessionKey, side: Side) {
+    pub(crate) fn seal(&mut self, key: &SessionKey, side: Role) {
         self.seals = Some((key.seal(side), key.seal(side.other())));
     }
 
@@ -87,14 +87,14 @@ impl Line {
     fn understood(&mut self, most: usize) -> Option<Came> {
         let (front, rest) = self.heard.split_first_chunk::<4>()?;
         let most = if self.seals.is_some() { most + TAG } else { most };
-        let length = match Message::length(*front, most) {
+        let length = match ControlMessage::length(*front, most) {
             Ok(length) => length,
             Err(malformed) => return Some(Came::Garbage(malformed)),
         };
         let body = rest.get(..length)?;
         let message = match &mut self.seals {
-            Some((_, theirs)) => Message::decode_sealed(body, theirs),
-            None => Message::decode(body),
+            Some((_, theirs)) => ControlMessage::decode_sealed(body, theirs),
+            None => ControlMessage::decode(body),
         };
         let came = match message {
             Ok(message) => Came::Message(message),

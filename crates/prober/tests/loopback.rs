@@ -2,28 +2,28 @@
 
 use std::net::{IpAddr, TcpStream};
 
-use tidegate_measure::stream::{Course, Exchange, Path, Phase, Stream};
-use tidegate_probe_wire::{FlowPlan, Quotas, Token, Way};
+use tidegate_measure::stream::{Exchange, PacketTrain, Path, Stream, StreamTrace};
+use tidegate_probe_wire::{FlowDirection, FlowPlan, Quotas, Token};
 use tidegate_prober::serve::{Server, Serving};
-use tidegate_prober::{Error, Family, Far, Target};
+use tidegate_prober::{AddressFamily, Error, ServerSession, ServerTarget};
 
 fn token(text: &str) -> Option<Token> {
     Token::new(text)
 }
 
-fn serve(home: &str, token: Option<Token>, quotas: Quotas) -> (Server, Target) {
+fn serve(home: &str, token: Option<Token>, quotas: Quotas) -> (Server, ServerTarget) {
     let at: IpAddr = home.parse().unwrap();
     let server = Server::start(&Serving { at: vec![at], port: 0, token: token.clone(), quotas }).unwrap();
     let port = server.at()[0].port();
-    (server, Target { host: home.to_owned(), port, token, family: Family::Any })
+    (server, ServerTarget { host: home.to_owned(), port, token, family: AddressFamily::Any })
 }
 
 #[test]
 fn what_is_sent_arrives_with_its_mark_both_ways() {
     let (server, target) =
         serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
-    let mut far = Far::connect(&target).unwrap();
-    let marked = |payload, dscp| Phase { payload, gap_ns: 1_000_000, packets: 100, dscp, rest_ns: 0 };
+    let mut far = ServerSession::connect(&target).unwrap();
+    let marked = |payload, dscp| PacketTrain { payload, gap_ns: 1_000_000, packets: 100, dscp, rest_ns: 0 };
     let up = Stream { phases: vec![marked(24, 46), marked(1452, 8)] };
     let exchange = Exchange { up, down: Stream::steady(marked(200, 34)) };
     // One after the other over the same session.
@@ -51,19 +51,22 @@ fn the_same_over_ipv6() {
         return;
     }
     let (_server, target) = serve("::1", token("A good secret, that is 24 or more long"), Quotas::default());
-    let mut far = Far::connect(&Target { family: Family::V6, ..target }).unwrap();
-    let stream = Stream::steady(Phase { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
+    let mut far = ServerSession::connect(&ServerTarget { family: AddressFamily::V6, ..target }).unwrap();
+    let stream =
+        Stream::steady(PacketTrain { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
     let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
     let marked =
-        |course: &Course| course.journeys.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
+        |course: &StreamTrace| course.journeys.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
     assert_eq!((outcome.cut, marked(&outcome.up), marked(&outcome.down)), (None, 50, 50));
 }
 
 #[test]
 fn an_empty_stream_is_nothing_and_one_way_is_enough() {
     let (_server, target) = serve("127.0.0.1", None, Quotas::default());
-    let mut far = Far::connect(&target).unwrap();
-    let some = || Stream::steady(Phase { payload: 100, gap_ns: 100_000, packets: 50, ..Phase::default() });
+    let mut far = ServerSession::connect(&target).unwrap();
+    let some = || {
+        Stream::steady(PacketTrain { payload: 100, gap_ns: 100_000, packets: 50, ..PacketTrain::default() })
+    };
     let cases =
         [(some(), Stream::default()), (Stream::default(), some()), (Stream::default(), Stream::default())];
     for (up, down) in cases {
@@ -77,7 +80,7 @@ fn an_empty_stream_is_nothing_and_one_way_is_enough() {
 fn who_does_not_know_the_token_is_refused() {
     let (server, target) =
         serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
-    let connect = |token| Far::connect(&Target { token, ..target.clone() }).map(drop);
+    let connect = |token| ServerSession::connect(&ServerTarget { token, ..target.clone() }).map(drop);
     assert!(matches!(connect(None), Err(Error::WantsToken)));
     assert!(
         matches!(connect(token("Another secret, that is 24 or more long")), Err(Error::Refused(why)) if why.contains("token"))
@@ -85,8 +88,8 @@ fn who_does_not_know_the_token_is_refused() {
     assert!(connect(token("A good secret, that is 24 or more long")).is_ok());
     assert_eq!(server.counts().refused.values().sum::<u64>(), 1);
     let (_open, target) = serve("127.0.0.1", None, Quotas::default());
-    let mistaken = Target { token: token("A good secret, that is 24 or more long"), ..target };
-    assert!(matches!(Far::connect(&mistaken), Err(Error::WantsNoToken)));
+    let mistaken = ServerTarget { token: token("A good secret, that is 24 or more long"), ..target };
+    assert!(matches!(ServerSession::connect(&mistaken), Err(Error::WantsNoToken)));
 }
 
 #[test]
@@ -94,9 +97,9 @@ fn more_than_the_server_allows_is_refused_and_less_goes_on() {
     let mut quotas = Quotas::default();
     quotas.limits.packets = 10;
     let (_server, target) = serve("127.0.0.1", None, quotas);
-    let mut far = Far::connect(&target).unwrap();
+    let mut far = ServerSession::connect(&target).unwrap();
     let of = |packets| Exchange {
-        up: Stream::steady(Phase { payload: 100, gap_ns: 1000, packets, ..Phase::default() }),
+        up: Stream::steady(PacketTrain { payload: 100, gap_ns: 1000, packets, ..PacketTrain::default() }),
         down: Stream::default(),
     };
     assert!(matches!(far.carry_out(&of(11)), Err(Error::Refused(_))));
@@ -106,8 +109,13 @@ fn more_than_the_server_allows_is_refused_and_less_goes_on() {
 #[test]
 fn a_server_that_goes_in_the_middle_leaves_what_came() {
     let (server, target) = serve("127.0.0.1", None, Quotas::default());
-    let mut far = Far::connect(&target).unwrap();
-    let long = Stream::steady(Phase { payload: 100, gap_ns: 1_000_000, packets: 60_000, ..Phase::default() });
+    let mut far = ServerSession::connect(&target).unwrap();
+    let long = Stream::steady(PacketTrain {
+        payload: 100,
+        gap_ns: 1_000_000,
+        packets: 60_000,
+        ..PacketTrain::default()
+    });
     let exchange = Exchange { up: long.clone(), down: long };
     let outcome = std::thread::scope(|scope| {
         let run = scope.spawn(|| far.carry_out(&exchange));
@@ -127,8 +135,8 @@ fn a_server_that_goes_in_the_middle_leaves_what_came() {
 #[test]
 fn flows_carry_both_ways_with_their_account() {
     let (server, target) = serve("127.0.0.1", None, Quotas::default());
-    let far = Far::connect(&target).unwrap();
-    for way in [Way::Up, Way::Down] {
+    let far = ServerSession::connect(&target).unwrap();
+    for way in [FlowDirection::Up, FlowDirection::Down] {
         let plan = FlowPlan { way, dscp: 0, control: String::new(), length_ns: 400_000_000 };
         let carried = far.flow().carry(&plan, 50_000_000, || false).unwrap();
         assert_eq!(carried.trouble, None, "{way:?}");
@@ -142,16 +150,16 @@ fn flows_carry_both_ways_with_their_account() {
 
 #[test]
 fn names_and_ports_that_are_not_there_are_told() {
-    let nobody = Far::connect(&Target::new("no-such-host.invalid"));
+    let nobody = ServerSession::connect(&ServerTarget::new("no-such-host.invalid"));
     assert!(matches!(nobody, Err(Error::NoName { .. })), "{nobody:?}");
     let (server, target) = serve("127.0.0.1", None, Quotas::default());
-    let wrong = Far::connect(&Target { family: Family::V6, ..target.clone() });
+    let wrong = ServerSession::connect(&ServerTarget { family: AddressFamily::V6, ..target.clone() });
     assert!(matches!(wrong, Err(Error::NoName { .. })), "{wrong:?}");
     // A connection that says nothing costs nobody anything.
     let silent = TcpStream::connect(server.at()[0]).unwrap();
-    assert!(Far::connect(&target).is_ok());
+    assert!(ServerSession::connect(&target).is_ok());
     drop(silent);
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let closed = Far::connect(&Target { port, ..target });
+    let closed = ServerSession::connect(&ServerTarget { port, ..target });
     assert!(matches!(closed, Err(Error::NoAnswer { .. })), "{closed:?}");
 }

@@ -1,8 +1,8 @@
 //! How a qdisc asks filters about a packet, and what becomes of one that does not stay.
 
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Enqueue, QdiscState};
-use tidegate_classify::{Asked, FilterList, Meter, Verdict, Way};
+use tidegate_classify::{ActionInput, ClassifyContext, FilterList, FilterVerdict, Redirect};
 use tidegate_packet::{Handle, Pkt};
 
 /// What a qdisc's filters say of a packet.
@@ -24,7 +24,7 @@ pub enum Consumed {
     /// An action takes it away.
     Stolen,
     /// An action leads it to another device.
-    Led(Way),
+    Led(Redirect),
 }
 
 /// What a list of filters decides about a packet that counts `len` bytes there, `whole` with a link header
@@ -36,10 +36,10 @@ pub(crate) fn decide(
     at: Handle,
     pkt: &Pkt,
     (len, whole): (u32, u32),
-) -> Option<Verdict> {
+) -> Option<FilterVerdict> {
     let before = cx.pool.meta(pkt).passed_over;
-    let meter = Meter { len, whole, now: cx.now, passed_over: before };
-    let mut asked = Asked {
+    let meter = ActionInput { len, whole, now: cx.now, passed_over: before };
+    let mut asked = ClassifyContext {
         pool: cx.pool,
         pkt,
         meter,
@@ -68,10 +68,10 @@ pub(crate) fn classify(
     let len = cx.pool.meta(pkt).len;
     match decide(filters, cx, qdisc, pkt, (len, len)) {
         None => ClassifyResult::Nothing,
-        Some(Verdict::Class(class)) => ClassifyResult::Class(class),
-        Some(Verdict::Drop) => ClassifyResult::Consumed(Consumed::Dropped),
-        Some(Verdict::Stolen) => ClassifyResult::Consumed(Consumed::Stolen),
-        Some(Verdict::Redirect(way)) => ClassifyResult::Consumed(Consumed::Led(way)),
+        Some(FilterVerdict::Class(class)) => ClassifyResult::Class(class),
+        Some(FilterVerdict::Drop) => ClassifyResult::Consumed(Consumed::Dropped),
+        Some(FilterVerdict::Stolen) => ClassifyResult::Consumed(Consumed::Stolen),
+        Some(FilterVerdict::Redirect(way)) => ClassifyResult::Consumed(Consumed::Led(way)),
     }
 }
 
@@ -130,7 +130,7 @@ impl Consumed {
         match self {
             Consumed::Dropped => {
                 // Ancestors count it; the sender is not told.
-                cx.drop(at, pkt, Why::Policy);
+                cx.drop(at, pkt, DropReason::Policy);
                 Enqueue::Lost
             }
             Consumed::Stolen => {

@@ -3,9 +3,9 @@
 //! Both traits are called without a table of functions. [`Batch`] is implemented by the kinds in
 //! `kind/mod.rs`'s list of them, [`BuiltIn`] by all.
 
-use crate::context::{Context, Device};
+use crate::context::{Context, DeviceInfo};
 use crate::discipline::{Discipline, Peek, QdiscState};
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time};
@@ -51,9 +51,15 @@ pub(crate) trait Batch: Discipline {
     /// The child that a packet will be handed to, as far as that shows at a glance. Taking in a batch goes
     /// down the tree with all its packets at once first, so that they wait for their cache lines together;
     /// nothing depends on the result but time.
-    fn child_hint(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node>;
+    fn child_hint(
+        &self,
+        pool: &mut Pool,
+        qdisc: Handle,
+        filters: &FilterList,
+        pkt: &Pkt,
+    ) -> Option<&QdiscNode>;
 
-    /// Loads what the next packets to leave will need, `depth` steps down from here: see [`Node::prefetch`].
+    /// Loads what the next packets to leave will need, `depth` steps down from here: see [`QdiscNode::prefetch`].
     fn prefetch(&self, pool: &mut Pool, depth: u32, room: u32) {
         let _ = (pool, depth, room);
     }
@@ -93,7 +99,7 @@ pub(crate) trait BuiltIn {
 
     /// The device's transmit queue has another length; for the kinds that take their size from it at any
     /// time. Nothing waits.
-    fn resize(&mut self, device: Device) {
+    fn resize(&mut self, device: DeviceInfo) {
         let _ = device;
     }
 }

@@ -3,7 +3,7 @@
 use crate::algo::Sent;
 use crate::context::Context;
 use crate::discipline::{QdiscState, Visit};
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -14,8 +14,8 @@ use tidegate_policy::{ClassOp, Errno, Kind, TcError};
 /// A qdisc with classes: those that commands make, bands, one below a shaper, or flows that only show in a
 /// listing.
 ///
-/// A class may carry a child, a [`Node`] that the qdisc owns ([`Node::hidden`] makes one). All packets of a
-/// child come and go through its qdisc, which hands them on by [`Node::enqueue`] and [`Node::dequeue`]; the
+/// A class may carry a child, a [`QdiscNode`] that the qdisc owns ([`QdiscNode::hidden`] makes one). All packets of a
+/// child come and go through its qdisc, which hands them on by [`QdiscNode::enqueue`] and [`QdiscNode::dequeue`]; the
 /// counts of both stay right by themselves.
 pub trait Classful {
     /// Whether this class exists.
@@ -49,14 +49,14 @@ pub trait Classful {
     }
 
     /// The place of the class's child; `None` if the class does not exist or takes no child.
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let _ = class;
         None
     }
 
     /// The child that a class gets when its own is deleted.
-    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
-        Node::hidden(cx, Kind::Pfifo, class)
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> QdiscNode {
+        QdiscNode::hidden(cx, Kind::Pfifo, class)
     }
 
     /// The child of `class` was emptied or replaced from outside.
@@ -96,7 +96,7 @@ pub trait InnerClasses: Classful {
     fn each_class_action(&self, show: &mut dyn FnMut(&[u32]));
 
     /// The child of a class, even where the class takes no child any more: HFSC's inner classes keep theirs.
-    fn attached(&mut self, class: Handle) -> Option<&mut Node> {
+    fn attached(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         self.child(class)
     }
 

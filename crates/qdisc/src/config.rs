@@ -3,16 +3,16 @@
 use crate::context::Context;
 use crate::discipline::Visit;
 use crate::ingress;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Owner, Shared, Told};
-use tidegate_packet::{Draws, Handle, Pool, Time};
+use tidegate_classify::{DumpContext, FilterList, Owner, Shared};
+use tidegate_packet::{Handle, Pool, RandomSource, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
-    ChainOp, ClassOp, Classes, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, Reports, SharedBlocks,
-    TcError, Verb,
+    ChainOp, ClassLayout, ClassOp, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, Reports,
+    SharedBlocks, TcError, Verb,
 };
 
 const CANNOT_MOVE: TcError =
@@ -30,7 +30,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         self.configure(|shaper| shaper.do_qdisc(now, pool, draws, op))
@@ -53,7 +53,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         let before = self.ingress.is_there();
@@ -68,11 +68,11 @@ impl Shaper {
     }
 
     /// The device stops: what waits in its tree is lost without being counted.
-    pub fn stop(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
+    pub fn stop(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) {
         self.configure(|shaper| shaper.empty(now, pool, draws));
     }
 
-    fn empty(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
+    fn empty(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) {
         let (root, _, mut cx) = self.enter_all(now, pool, draws);
         root.purge(&mut cx);
     }
@@ -81,7 +81,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         if op.parent == Handle::INGRESS {
@@ -168,7 +168,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         const NO_CLASS: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified classid");
@@ -207,7 +207,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &QdiscOp,
         handle: Handle,
     ) -> Result<(), TcError> {
@@ -237,7 +237,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         let kind = match &op.params {
@@ -257,7 +257,7 @@ impl Shaper {
         let births = self.births;
         self.check_copies(op, None)?;
         let (_, mut cx) = self.enter(now, pool, draws);
-        let made = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births);
+        let made = QdiscNode::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births);
         if op.params.is_some() && reports_when_made(kind, made.is_ok()) && op.parent != Handle::ROOT {
             let accepted = made.is_ok();
             self.on(now, pool, draws, op.parent.qdisc(), |node, cx| node.child_made(cx, op.parent, accepted));
@@ -275,7 +275,7 @@ impl Shaper {
     fn check_copies(&mut self, op: &QdiscOp, own: Option<Handle>) -> Result<(), TcError> {
         let Some(QdiscParams::Netem(params)) = &op.params else { return Ok(()) };
         let copies = params.duplicate > 0;
-        let other = |node: &mut Node| {
+        let other = |node: &mut QdiscNode| {
             Some(node.handle()) != own && node.as_netem().is_some_and(|theirs| theirs || copies)
         };
         if self.find(other).is_some() {
@@ -290,7 +290,7 @@ impl Shaper {
     /// Is there a class of that name, if no child hangs on it?
     fn must_take_child(&mut self, parent: Handle) -> Result<(), TcError> {
         match self.node(parent.qdisc()) {
-            Some(node) if node.kind().classes() == Classes::None => {
+            Some(node) if node.kind().classes() == ClassLayout::None => {
                 Err(TcError::new(Errno::OpNotSupp, "Parent qdisc is not classful"))
             }
             Some(node) if node.has_class(parent) => Ok(()),
@@ -302,18 +302,19 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         parent: Handle,
-        new: Option<Node>,
+        new: Option<QdiscNode>,
     ) -> Result<(), TcError> {
         if parent == Handle::ROOT {
             let (root, mut cx) = self.enter(now, pool, draws);
-            let new = new.unwrap_or_else(|| Node::untouched(cx.device, cx.watchdogs));
+            let new = new.unwrap_or_else(|| QdiscNode::untouched(cx.device, cx.watchdogs));
             core::mem::replace(root, new).destroy(&mut cx);
             return Ok(());
         }
         let mut new = Some(new);
-        let mut graft = |node: &mut Node, cx: &mut Context<'_>| node.graft(cx, parent, new.take().flatten());
+        let mut graft =
+            |node: &mut QdiscNode, cx: &mut Context<'_>| node.graft(cx, parent, new.take().flatten());
         self.on(now, pool, draws, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
     }
 
@@ -336,7 +337,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         self.configure(|shaper| shaper.do_class(now, pool, draws, op))
@@ -346,7 +347,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let root = self.root.handle();
@@ -370,7 +371,7 @@ impl Shaper {
             op.classid = qdisc;
         }
         self.on(now, pool, draws, qdisc, |node, cx| {
-            if node.kind().classes() == Classes::None {
+            if node.kind().classes() == ClassLayout::None {
                 return Err(TcError::bare(Errno::Inval));
             }
             let exists = node.has_class(op.classid);
@@ -391,7 +392,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &FilterOp,
     ) -> Result<(), TcError> {
         self.configure(|shaper| shaper.do_filter(now, pool, draws, op))
@@ -401,7 +402,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &FilterOp,
     ) -> Result<(), TcError> {
         if self.is_hook(op.parent) {
@@ -436,7 +437,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &ChainOp,
     ) -> Result<(), TcError> {
         if op.parent.is_none() && self.root.handle().is_none() {
@@ -484,7 +485,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         op: &FilterOp,
     ) -> Result<(), TcError> {
         self.configure(|shaper| {
@@ -558,7 +559,7 @@ impl Shaper {
         let parent = self.filter_parent(parent)?;
         if let Some(node) = self.node(parent.qdisc()) {
             let only = (!all).then_some(parent);
-            let told = Told { now, actions: &shared.actions };
+            let told = DumpContext { now, actions: &shared.actions };
             // A parent that can have no filters lists none.
             let _ = node.with_filters(parent, |_, filters| filters.dump(told, dev, parent, only, &mut out));
         }
@@ -591,7 +592,7 @@ impl Shaper {
         self.classes_until(dev, now, |node| node.kind() == Kind::Sfb || node.is_bare_netem())
     }
 
-    fn classes_until(&mut self, dev: &str, now: Time, is_last: fn(&mut Node) -> bool) -> Vec<ClassDump> {
+    fn classes_until(&mut self, dev: &str, now: Time, is_last: fn(&mut QdiscNode) -> bool) -> Vec<ClassDump> {
         let mut out = Vec::new();
         for handle in self.listing() {
             let Some(node) = self.listed(handle) else { continue };
@@ -604,7 +605,7 @@ impl Shaper {
     }
 
     /// The qdisc of a listing: a root that nobody configured has no handle.
-    fn listed(&mut self, handle: Handle) -> Option<&mut Node> {
+    fn listed(&mut self, handle: Handle) -> Option<&mut QdiscNode> {
         if handle == self.root.handle() { Some(&mut self.root) } else { self.node(handle) }
     }
 
@@ -624,10 +625,10 @@ impl Shaper {
         all.into_iter().map(|(_, _, handle)| handle).collect()
     }
 
-    pub(crate) fn each(&mut self, f: &mut dyn FnMut(&mut Node)) {
-        struct Each<'a>(&'a mut dyn FnMut(&mut Node));
+    pub(crate) fn each(&mut self, f: &mut dyn FnMut(&mut QdiscNode)) {
+        struct Each<'a>(&'a mut dyn FnMut(&mut QdiscNode));
         impl Visit for Each<'_> {
-            fn node(&mut self, node: &mut Node) {
+            fn node(&mut self, node: &mut QdiscNode) {
                 (self.0)(node);
                 node.visit(self);
             }
@@ -652,13 +653,13 @@ impl Shaper {
     }
 }
 
-impl Node {
+impl QdiscNode {
     /// Has something done with the filter list of the qdisc itself or of a class, while the tables of u32 are
     /// with that list.
     fn with_filters<R>(
         &mut self,
         parent: Handle,
-        does: impl FnOnce(&Node, &mut FilterList) -> R,
+        does: impl FnOnce(&QdiscNode, &mut FilterList) -> R,
     ) -> Result<R, TcError> {
         let mut filters = core::mem::take(self.filters_of(parent)?);
         let of_class = parent.minor() != 0;

@@ -1,8 +1,8 @@
-//! What a qdisc must do: take a packet, give one, change. The counting around it is [`Node`]'s.
+//! What a qdisc must do: take a packet, give one, change. The counting around it is [`QdiscNode`]'s.
 
 use crate::classful::Classful;
 use crate::context::Context;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{QueueStats, Xstats};
@@ -79,12 +79,12 @@ pub struct QdiscState {
 /// What a walk over a tree is shown.
 pub trait Visit {
     /// A qdisc; called before its children's.
-    fn node(&mut self, node: &mut Node);
+    fn node(&mut self, node: &mut QdiscNode);
 }
 
 /// The policy of one kind of qdisc: its law, without counting.
 ///
-/// A [`Node`] runs it and keeps packets in = sent + dropped + waiting. So a discipline
+/// A [`QdiscNode`] runs it and keeps packets in = sent + dropped + waiting. So a discipline
 /// - returns a packet or keeps it, and drops one by [`Context::drop`] only (a [`Pkt`] that goes out of scope
 ///   is a bug, and panics);
 /// - takes limits from [`QdiscState`], in which a packet that a parent peeked at still counts;
@@ -127,7 +127,7 @@ pub trait Discipline: Send {
         Trimmed::Nothing
     }
 
-    /// Drops every packet, children's included ([`Context::purge`], [`Node::purge`]), and begins again as if
+    /// Drops every packet, children's included ([`Context::purge`], [`QdiscNode::purge`]), and begins again as if
     /// new.
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState);
 

@@ -3,7 +3,7 @@
 use crate::algo::{RateEstimator, Sent};
 use crate::batch::{Budget, ParentQdisc};
 use crate::classful::{Classful, InnerClasses};
-use crate::context::{Context, Device, Watchdogs, Why};
+use crate::context::{Context, DeviceInfo, DropReason, Watchdogs};
 use crate::discipline::{Dequeue, Enqueue, Peek, QdiscState, Trimmed, Visit};
 use crate::kind::{Body, Noop};
 use alloc::boxed::Box;
@@ -53,7 +53,7 @@ impl Stats {
 /// Two lines of the cache, of which most packets need the first only: a tree of thousands of leaves is as
 /// fast as it is small.
 #[repr(C, align(64))]
-pub struct Node {
+pub struct QdiscNode {
     body: Body,
     pub(crate) stats: Stats,
     handle: Handle,
@@ -69,7 +69,7 @@ pub struct Node {
     measured: bool,
 }
 
-/// Packets sent up to which each operation is checked, and how often later ones are ([`Node::check`]).
+/// Packets sent up to which each operation is checked, and how often later ones are ([`QdiscNode::check`]).
 const OFTEN: u64 = 256;
 const SELDOM: u64 = 64;
 
@@ -87,7 +87,7 @@ struct Rare {
     born: u64,
 }
 
-impl Node {
+impl QdiscNode {
     /// A qdisc of `kind` with parameters as tc sends them.
     ///
     /// # Errors
@@ -99,10 +99,10 @@ impl Node {
         parent: Handle,
         params: Option<&QdiscParams>,
         born: u64,
-    ) -> Result<Node, TcError> {
+    ) -> Result<QdiscNode, TcError> {
         let body = Body::new(cx, kind, handle, params)?;
         let watchdog = cx.watchdogs.register();
-        let mut node = Node::assemble(kind, body, parent, watchdog);
+        let mut node = QdiscNode::assemble(kind, body, parent, watchdog);
         node.handle = handle;
         node.rare_mut().born = born;
         Ok(node)
@@ -110,62 +110,62 @@ impl Node {
 
     /// A qdisc that nobody asked for, with the parameters of a command without options: it has no handle and
     /// no dump shows it. Classes begin with one. `kind` is that of a fifo.
-    pub fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> Node {
-        Node::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
+    pub fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> QdiscNode {
+        QdiscNode::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
     }
 
     /// The byte-limited queue that TBF and RED make for themselves.
-    pub(crate) fn hidden_bfifo(cx: &mut Context<'_>, limit: u32, parent: Handle) -> Node {
-        Node::hidden_body(cx, Kind::Bfifo, Body::fifo(Kind::Bfifo, limit), parent)
+    pub(crate) fn hidden_bfifo(cx: &mut Context<'_>, limit: u32, parent: Handle) -> QdiscNode {
+        QdiscNode::hidden_body(cx, Kind::Bfifo, Body::fifo(Kind::Bfifo, limit), parent)
     }
 
     /// The queue limited in packets that SFB makes for itself.
-    pub(crate) fn hidden_pfifo(cx: &mut Context<'_>, limit: u32, parent: Handle) -> Node {
-        Node::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
+    pub(crate) fn hidden_pfifo(cx: &mut Context<'_>, limit: u32, parent: Handle) -> QdiscNode {
+        QdiscNode::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
     }
 
     /// What stands where a qdisc may hang and none does. (An `Option` would have its mark in the line that
     /// packets do not need.)
-    pub(crate) fn absent() -> Node {
-        Node::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
+    pub(crate) fn absent() -> QdiscNode {
+        QdiscNode::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
     }
 
     /// The qdisc, if one hangs here.
     #[inline]
-    pub(crate) fn there(&self) -> Option<&Node> {
+    pub(crate) fn there(&self) -> Option<&QdiscNode> {
         (self.watchdog != Watchdogs::NOBODY).then_some(self)
     }
 
     /// The same, to change.
     #[inline]
-    pub(crate) fn there_mut(&mut self) -> Option<&mut Node> {
+    pub(crate) fn there_mut(&mut self) -> Option<&mut QdiscNode> {
         (self.watchdog != Watchdogs::NOBODY).then_some(self)
     }
 
     /// Takes it away, if one hangs here, and ends it.
     pub(crate) fn leave(&mut self, cx: &mut Context<'_>) {
         if self.watchdog != Watchdogs::NOBODY {
-            core::mem::replace(self, Node::absent()).destroy(cx);
+            core::mem::replace(self, QdiscNode::absent()).destroy(cx);
         }
     }
 
     /// The qdisc that drops everything: what is left where a child was deleted and nothing takes its place.
-    pub(crate) fn noop(cx: &mut Context<'_>, parent: Handle) -> Node {
-        Node::hidden_body(cx, Kind::Pfifo, Body::Noop(Noop), parent)
+    pub(crate) fn noop(cx: &mut Context<'_>, parent: Handle) -> QdiscNode {
+        QdiscNode::hidden_body(cx, Kind::Pfifo, Body::Noop(Noop), parent)
     }
 
-    fn hidden_body(cx: &mut Context<'_>, kind: Kind, body: Body, parent: Handle) -> Node {
-        Node::assemble(kind, body, parent, cx.watchdogs.register())
+    fn hidden_body(cx: &mut Context<'_>, kind: Kind, body: Body, parent: Handle) -> QdiscNode {
+        QdiscNode::assemble(kind, body, parent, cx.watchdogs.register())
     }
 
     /// The root of a device that nobody configured.
-    pub(crate) fn untouched(device: Device, watchdogs: &mut Watchdogs) -> Node {
+    pub(crate) fn untouched(device: DeviceInfo, watchdogs: &mut Watchdogs) -> QdiscNode {
         let kind = if device.queueless { Kind::Noqueue } else { Kind::PfifoFast };
-        Node::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
+        QdiscNode::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
     }
 
-    fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
-        Node {
+    fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> QdiscNode {
+        QdiscNode {
             handle: Handle::NONE,
             parent,
             kind,
@@ -424,7 +424,7 @@ impl Node {
     fn check_children(&mut self) {
         struct Sum(u32);
         impl Visit for Sum {
-            fn node(&mut self, node: &mut Node) {
+            fn node(&mut self, node: &mut QdiscNode) {
                 self.0 += node.stats.qlen;
             }
         }
@@ -441,7 +441,7 @@ impl Node {
 
     /// One step of a packet's way down, loading what taking it in will need: see [`crate::batch::Batch`].
     #[inline]
-    pub(crate) fn child_hint(&self, pool: &mut Pool, pkt: &Pkt) -> Option<&Node> {
+    pub(crate) fn child_hint(&self, pool: &mut Pool, pkt: &Pkt) -> Option<&QdiscNode> {
         match &self.body {
             Body::Fifo(fifo) => {
                 fifo.touch_back(pool);
@@ -556,14 +556,14 @@ impl Node {
         }
     }
 
-    /// The slot of the packet that [`Node::peek`] told of; nothing has changed since.
+    /// The slot of the packet that [`QdiscNode::peek`] told of; nothing has changed since.
     pub(crate) fn peek_slot(&self) -> Option<usize> {
         self.held.as_ref().map(Pkt::slot).or_else(|| self.body.peek_slot())
     }
 
     /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
     #[inline]
-    fn settle(&mut self, cx: &Context<'_>, before: crate::context::Lost) {
+    fn settle(&mut self, cx: &Context<'_>, before: crate::context::DropCount) {
         if cx.lost.packets != before.packets {
             let lost = cx.lost.since(before);
             self.stats.drops = self.stats.drops.wrapping_add(lost.packets);
@@ -623,7 +623,7 @@ impl Node {
             self.stats.bytes += self.stats.backlog - held;
         }
         if let Some(pkt) = self.held.take() {
-            cx.drop(self.handle, pkt, Why::PurgedAtOnce);
+            cx.drop(self.handle, pkt, DropReason::PurgedAtOnce);
         }
         cx.lost = before.and(self.stats.qlen, self.stats.backlog);
         self.stats.qlen = 0;
@@ -651,7 +651,7 @@ impl Node {
     pub(crate) fn end(mut self, cx: &mut Context<'_>) {
         struct End<'c, 'd>(&'c mut Context<'d>);
         impl Visit for End<'_, '_> {
-            fn node(&mut self, node: &mut Node) {
+            fn node(&mut self, node: &mut QdiscNode) {
                 node.purge(self.0);
                 self.0.watchdogs.forget(node.watchdog);
                 node.visit(self);
@@ -665,7 +665,7 @@ impl Node {
         &mut self,
         cx: &mut Context<'_>,
         way: &[Handle],
-        f: &mut dyn FnMut(&mut Node, &mut Context<'_>) -> R,
+        f: &mut dyn FnMut(&mut QdiscNode, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let Some((class, rest)) = way.split_first() else { return Some(f(self, cx)) };
         let before = cx.lost;
@@ -701,14 +701,14 @@ impl Node {
         &mut self,
         cx: &mut Context<'_>,
         class: Handle,
-        new: Option<Node>,
+        new: Option<QdiscNode>,
     ) -> Result<(), TcError> {
         let before = cx.lost;
         let new = match new {
             Some(node) => node,
             None => match self.classful() {
                 Some(classful) => classful.default_child(cx, class),
-                None => Node::hidden(cx, Kind::Pfifo, class),
+                None => QdiscNode::hidden(cx, Kind::Pfifo, class),
             },
         };
         if let Some(slot) = self.child(class) {
@@ -783,11 +783,11 @@ impl Node {
             None => classful.has_class(class),
         }
     }
-    pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    pub(crate) fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         self.classful_mut()?.child(class)
     }
     /// What hangs on a class, even where the class takes no child any more.
-    pub(crate) fn attached(&mut self, class: Handle) -> Option<&mut Node> {
+    pub(crate) fn attached(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let classful = self.classful_mut()?;
         // Borrowed twice: the compiler does not see that what is not returned is not lent.
         if classful.as_inner_classes().is_some() {
@@ -917,7 +917,7 @@ impl Node {
 }
 
 /// A tree may end with packets in it, their pool with them: the ticket held for a peek is then no loss.
-impl Drop for Node {
+impl Drop for QdiscNode {
     fn drop(&mut self) {
         core::mem::forget(self.held.take());
     }
@@ -929,6 +929,6 @@ mod tests {
 
     #[test]
     fn a_qdisc_is_two_lines_of_the_cache_and_most_packets_need_the_first() {
-        assert_eq!((size_of::<Node>(), core::mem::offset_of!(Node, held)), (128, 64));
+        assert_eq!((size_of::<QdiscNode>(), core::mem::offset_of!(QdiscNode, held)), (128, 64));
     }
 }

@@ -3,21 +3,23 @@
 use crate::algo::adjusted_size;
 use crate::batch::Budget;
 use crate::config::MAX_DEPTH;
-use crate::context::{Context, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
+use crate::context::{
+    Context, DeviceInfo, DropCount, DropReason, Event, EventRing, RandomContext, Watchdogs,
+};
 use crate::discipline::{Dequeue, Enqueue, Visit};
 use crate::ingress::{Hooked, Ingress};
-use crate::node::Node;
-use crate::ways::{self, Ways};
+use crate::node::QdiscNode;
+use crate::ways::{self, ParentIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use tidegate_classify::{Shared, Way};
-use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
+use tidegate_classify::{Redirect, Shared};
+use tidegate_packet::{Handle, Pkt, Pool, RandomSource, Time, Timer, Wheel};
 use tidegate_policy::Kind;
 
 /// What a sender learns about the packet it offered.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum XmitStatus {
     /// It waits or is on its way.
     Queued,
     /// Its flow lost a packet: slow down.
@@ -33,18 +35,18 @@ pub enum Offer {
 /// What became of a packet that arrived at a device.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum IngressVerdict {
     /// It goes on.
     Passed(Pkt),
     /// A filter leads it to another device.
-    Led(Pkt, Way),
+    Led(Pkt, Redirect),
     /// It was dropped.
     Lost,
 }
 
 /// A qdisc in which something waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct BacklogLocation {
     /// Its handle; [`Handle::NONE`] of one that nobody asked for.
     pub qdisc: Handle,
     /// Its kind.
@@ -59,8 +61,8 @@ pub struct Spot {
 /// [`Shaper::timeout`] has come, [`Shaper::poll`] until it gives nothing, unless the link is busy, then when
 /// it is free again. The timeout may change with every call; nothing else changes it.
 pub struct Shaper {
-    device: Device,
-    pub(crate) root: Node,
+    device: DeviceInfo,
+    pub(crate) root: QdiscNode,
     watchdogs: Watchdogs,
     pub(crate) events: EventRing,
     flow_key_drawn: bool,
@@ -74,19 +76,19 @@ pub struct Shaper {
     /// transmit queues.
     sent_at_end: u64,
     pub(crate) ingress: Box<Ingress>,
-    led: Option<(Pkt, Way)>,
+    led: Option<(Pkt, Redirect)>,
     copied: Option<(Pkt, Handle)>,
-    pub(crate) ways: Ways,
+    pub(crate) ways: ParentIndex,
     /// The machine's actions, while the device is at work; in between they are with the machine.
     pub(crate) shared: Box<Shared>,
 }
 
 /// A shaper's parts, lent apart.
 struct Entered<'a> {
-    root: &'a mut Node,
+    root: &'a mut QdiscNode,
     ingress: &'a mut Ingress,
     cx: Context<'a>,
-    ways: &'a Ways,
+    ways: &'a ParentIndex,
 }
 
 /// How many packets of a batch are looked at together.
@@ -100,11 +102,11 @@ pub(crate) const FIRST_AUTO: u16 = 0x8001;
 
 impl Shaper {
     /// The egress of a device with nothing configured: packets wait in a pfifo_fast without a handle.
-    pub fn new(device: Device, events: EventRing) -> Shaper {
+    pub fn new(device: DeviceInfo, events: EventRing) -> Shaper {
         let mut watchdogs = Watchdogs::default();
         Shaper {
             device,
-            root: Node::untouched(device, &mut watchdogs),
+            root: QdiscNode::untouched(device, &mut watchdogs),
             watchdogs,
             events,
             flow_key_drawn: false,
@@ -117,24 +119,24 @@ impl Shaper {
             ingress: Box::default(),
             led: None,
             copied: None,
-            ways: Ways::default(),
+            ways: ParentIndex::default(),
             shared: Box::default(),
         }
     }
 
     /// What it knows of the device.
-    pub fn device(&self) -> Device {
+    pub fn device(&self) -> DeviceInfo {
         self.device
     }
 
     /// Changes what it knows of the device; limits taken over before stay as they are.
-    pub fn set_device(&mut self, device: Device) {
+    pub fn set_device(&mut self, device: DeviceInfo) {
         self.device = device;
     }
 
     /// The device's transmit queue gets another length. As in 6.1 the whole tree is emptied for that, unless
     /// the length is what it was.
-    pub fn set_queue_len(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, packets: u32) {
+    pub fn set_queue_len(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource, packets: u32) {
         if packets == self.device.tx_queue_len {
             return;
         }
@@ -166,12 +168,16 @@ impl Shaper {
     }
 
     /// The qdiscs in which packets wait, each before those that hang on it.
-    pub fn waiting(&mut self) -> Vec<Spot> {
-        struct Down(Vec<Spot>);
+    pub fn waiting(&mut self) -> Vec<BacklogLocation> {
+        struct Down(Vec<BacklogLocation>);
         impl Visit for Down {
-            fn node(&mut self, node: &mut Node) {
+            fn node(&mut self, node: &mut QdiscNode) {
                 if node.qlen() > 0 {
-                    self.0.push(Spot { qdisc: node.handle(), kind: node.kind(), on: node.parent() });
+                    self.0.push(BacklogLocation {
+                        qdisc: node.handle(),
+                        kind: node.kind(),
+                        on: node.parent(),
+                    });
                     node.visit(self);
                 }
             }
@@ -182,18 +188,24 @@ impl Shaper {
     }
 
     /// A packet arrives at the device.
-    pub fn arrive(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) -> Arrival {
+    pub fn arrive(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn RandomSource,
+        pkt: Pkt,
+    ) -> IngressVerdict {
         let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
         match ingress.arrive(&mut cx, pkt) {
-            Hooked::Passed(pkt) => Arrival::Passed(pkt),
-            Hooked::Lost => Arrival::Lost,
-            Hooked::Led(pkt, way) => Arrival::Led(pkt, way),
+            Hooked::Passed(pkt) => IngressVerdict::Passed(pkt),
+            Hooked::Lost => IngressVerdict::Lost,
+            Hooked::Led(pkt, way) => IngressVerdict::Led(pkt, way),
         }
     }
 
     /// The packet that the last offer led to another device, and the way.
     #[inline]
-    pub fn take_led(&mut self) -> Option<(Pkt, Way)> {
+    pub fn take_led(&mut self) -> Option<(Pkt, Redirect)> {
         self.led.take()
     }
 
@@ -211,15 +223,21 @@ impl Shaper {
     }
 
     /// Offers a packet for sending.
-    pub fn offer(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) -> Offer {
+    pub fn offer(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn RandomSource,
+        pkt: Pkt,
+    ) -> XmitStatus {
         let pkt = if self.ingress.is_there() {
             let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
             match ingress.leave(&mut cx, pkt) {
                 Hooked::Passed(pkt) => pkt,
-                Hooked::Lost => return Offer::Stopped,
+                Hooked::Lost => return XmitStatus::Stopped,
                 Hooked::Led(pkt, way) => {
                     self.led = Some((pkt, way));
-                    return Offer::Away;
+                    return XmitStatus::Away;
                 }
             }
         } else {
@@ -236,9 +254,9 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         packets: &mut Vec<Pkt>,
-        mut told: impl FnMut(Offer, Option<(Pkt, Way)>),
+        mut told: impl FnMut(XmitStatus, Option<(Pkt, Redirect)>),
     ) {
         if self.ingress.is_there() {
             for pkt in packets.drain(..) {
@@ -259,7 +277,7 @@ impl Shaper {
     }
 
     /// Takes the next packet to send; `None` when nothing waits or nothing may go yet.
-    pub fn poll(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
+    pub fn poll(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) -> Option<Pkt> {
         let (root, mut cx) = self.enter(now, pool, draws);
         match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
@@ -281,7 +299,7 @@ impl Shaper {
     /// stack.
     #[cold]
     #[inline(never)]
-    fn ask_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
+    fn ask_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) -> Option<Pkt> {
         let sent = self.root.sent_packets();
         if core::mem::replace(&mut self.sent_at_end, sent) == sent {
             return None;
@@ -299,7 +317,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         room: usize,
         out: &mut Vec<Pkt>,
     ) {
@@ -338,7 +356,7 @@ impl Shaper {
     }
 
     /// Changes the hash key that was due first, drawing the new one.
-    pub fn perturb(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
+    pub fn perturb(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) {
         let due = self.perturb_due();
         let Some(handle) = self.find(|node| node.rehash_due() == due) else { return };
         if self.late_timers {
@@ -364,10 +382,10 @@ impl Shaper {
         }
     }
 
-    fn earliest(&mut self, of: impl Fn(&Node) -> Timer) -> Timer {
+    fn earliest(&mut self, of: impl Fn(&QdiscNode) -> Timer) -> Timer {
         struct Earliest<F>(F, Timer);
-        impl<F: Fn(&Node) -> Timer> Visit for Earliest<F> {
-            fn node(&mut self, node: &mut Node) {
+        impl<F: Fn(&QdiscNode) -> Timer> Visit for Earliest<F> {
+            fn node(&mut self, node: &mut QdiscNode) {
                 self.1 = self.1.min((self.0)(node));
                 node.visit(self);
             }
@@ -384,23 +402,30 @@ impl Shaper {
 
     /// Loses a packet that something outside the tree refused (a rule of netfilter), so that it is counted
     /// like any other.
-    pub fn refuse(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt, why: Why) {
+    pub fn refuse(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn RandomSource,
+        pkt: Pkt,
+        why: DropReason,
+    ) {
         let (_, mut cx) = self.enter(now, pool, draws);
         cx.drop(Handle::NONE, pkt, why);
     }
 
     /// Loses a packet that a hook's filters led to a device which takes none; the hook's qdisc counts it.
-    pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) {
+    pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource, pkt: Pkt) {
         self.ingress.count_drop();
-        self.refuse(now, pool, draws, pkt, Why::Policy);
+        self.refuse(now, pool, draws, pkt, DropReason::Policy);
     }
 
     pub(crate) fn enter<'a>(
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn Draws,
-    ) -> (&'a mut Node, Context<'a>) {
+        draws: &'a mut dyn RandomSource,
+    ) -> (&'a mut QdiscNode, Context<'a>) {
         let (root, _, cx) = self.enter_all(now, pool, draws);
         (root, cx)
     }
@@ -409,8 +434,8 @@ impl Shaper {
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn Draws,
-    ) -> (&'a mut Node, &'a mut Ingress, Context<'a>) {
+        draws: &'a mut dyn RandomSource,
+    ) -> (&'a mut QdiscNode, &'a mut Ingress, Context<'a>) {
         let Entered { root, ingress, cx, .. } = self.enter_whole(now, pool, draws);
         (root, ingress, cx)
     }
@@ -419,27 +444,32 @@ impl Shaper {
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn Draws,
-    ) -> (&'a mut Node, Context<'a>, &'a Ways) {
+        draws: &'a mut dyn RandomSource,
+    ) -> (&'a mut QdiscNode, Context<'a>, &'a ParentIndex) {
         let Entered { root, cx, ways, .. } = self.enter_whole(now, pool, draws);
         (root, cx, ways)
     }
 
-    fn enter_whole<'a>(&'a mut self, now: Time, pool: &'a mut Pool, draws: &'a mut dyn Draws) -> Entered<'a> {
+    fn enter_whole<'a>(
+        &'a mut self,
+        now: Time,
+        pool: &'a mut Pool,
+        draws: &'a mut dyn RandomSource,
+    ) -> Entered<'a> {
         let cx = Context {
             now,
             pool,
             actions: &mut self.shared.actions,
             blocks: &mut self.shared.blocks,
-            draw: Draw { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
+            draw: RandomContext { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
             device: self.device,
             wheel: &self.wheel,
             watchdogs: &mut self.watchdogs,
             events: &mut self.events,
             led: &mut self.led,
             copied: &mut self.copied,
-            lost: Lost::default(),
-            vanished: crate::context::Lost::default(),
+            lost: DropCount::default(),
+            vanished: crate::context::DropCount::default(),
             misheard: 0,
             purge_group: 0,
         };
@@ -447,10 +477,10 @@ impl Shaper {
     }
 
     /// The handle of the first qdisc, from the root down, for which `test` holds.
-    pub(crate) fn find(&mut self, test: impl FnMut(&mut Node) -> bool) -> Option<Handle> {
+    pub(crate) fn find(&mut self, test: impl FnMut(&mut QdiscNode) -> bool) -> Option<Handle> {
         struct First<F>(F, Option<Handle>);
-        impl<F: FnMut(&mut Node) -> bool> Visit for First<F> {
-            fn node(&mut self, node: &mut Node) {
+        impl<F: FnMut(&mut QdiscNode) -> bool> Visit for First<F> {
+            fn node(&mut self, node: &mut QdiscNode) {
                 if self.1.is_some() {
                     return;
                 }
@@ -471,7 +501,7 @@ impl Shaper {
     }
 
     /// The qdisc with this handle.
-    pub(crate) fn node(&mut self, handle: Handle) -> Option<&mut Node> {
+    pub(crate) fn node(&mut self, handle: Handle) -> Option<&mut QdiscNode> {
         if handle.is_none() {
             return None;
         }
@@ -489,9 +519,9 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         handle: Handle,
-        mut f: impl FnMut(&mut Node, &mut Context<'_>) -> R,
+        mut f: impl FnMut(&mut QdiscNode, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let way = self.ways.to(&mut self.root, handle)?;
         let (root, mut cx) = self.enter(now, pool, draws);
@@ -501,7 +531,7 @@ impl Shaper {
 
 /// Hands a packet to the root.
 #[inline]
-fn offer_to(root: &mut Node, cx: &mut Context<'_>, ways: &Ways, pkt: Pkt) -> Offer {
+fn offer_to(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex, pkt: Pkt) -> XmitStatus {
     if let Some(stab) = root.stab() {
         let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
         cx.pool.meta_mut(&pkt).len = len;
@@ -513,16 +543,16 @@ fn offer_to(root: &mut Node, cx: &mut Context<'_>, ways: &Ways, pkt: Pkt) -> Off
     }
     cx.events.reverse_from(mark);
     match result {
-        Enqueue::Queued | Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => Offer::Queued,
-        Enqueue::Congested => Offer::Congested,
-        Enqueue::Dropped => Offer::Refused,
+        Enqueue::Queued | Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => XmitStatus::Queued,
+        Enqueue::Congested => XmitStatus::Congested,
+        Enqueue::Dropped => XmitStatus::Refused,
     }
 }
 
 /// Offers the second copy of a packet that netem made, as long as it is, and has the original go on after
 /// that.
 #[cold]
-fn offer_copy(root: &mut Node, cx: &mut Context<'_>, ways: &Ways) {
+fn offer_copy(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex) {
     let Some((copy, at)) = cx.copied.take() else { return };
     let _ = root.enqueue(cx, copy);
     if let Some(way) = ways.to(root, at) {
@@ -532,7 +562,7 @@ fn offer_copy(root: &mut Node, cx: &mut Context<'_>, ways: &Ways) {
 
 /// Goes down the tree with up to [`BATCH`] packets at once, a line of each at a time, so that all wait for
 /// their next lines together.
-fn touch_ways(root: &Node, pool: &mut Pool, packets: &[Pkt]) {
+fn touch_ways(root: &QdiscNode, pool: &mut Pool, packets: &[Pkt]) {
     let mut at = [Some(root); BATCH];
     for _ in 0..MAX_DEPTH {
         let mut on_the_way = false;

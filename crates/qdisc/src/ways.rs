@@ -1,7 +1,7 @@
 //! Where qdiscs hang: the way from the root to each handle, so that operations need not walk the tree.
 
 use crate::config::MAX_DEPTH;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::collections::BTreeMap;
 use tidegate_packet::Handle;
 
@@ -10,33 +10,33 @@ use tidegate_packet::Handle;
 /// A qdisc that is gone stays noted until its handle is used again; whoever follows a way sees that it leads
 /// nowhere. There are no more handles than 65,535, so this is bounded.
 #[derive(Debug, Default)]
-pub(crate) struct Ways {
+pub(crate) struct ParentIndex {
     parents: BTreeMap<Handle, Handle>,
 }
 
 /// The classes to descend by, from the root.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Way {
+pub(crate) struct ClassPath {
     classes: [Handle; MAX_DEPTH as usize],
     len: usize,
 }
 
-impl Way {
+impl ClassPath {
     /// The classes, in order.
     pub(crate) fn classes(&self) -> &[Handle] {
         &self.classes[..self.len]
     }
 }
 
-impl Ways {
+impl ParentIndex {
     /// A qdisc was attached to a class.
     pub(crate) fn note(&mut self, qdisc: Handle, class: Handle) {
         self.parents.insert(qdisc, class);
     }
 
     /// The way from the root to a qdisc; `None`: there is no such qdisc.
-    pub(crate) fn to(&self, root: &mut Node, qdisc: Handle) -> Option<Way> {
-        let mut up = Way::default();
+    pub(crate) fn to(&self, root: &mut QdiscNode, qdisc: Handle) -> Option<ClassPath> {
+        let mut up = ClassPath::default();
         let mut at = qdisc;
         while at != root.handle() {
             let class = *self.parents.get(&at).filter(|_| up.len < MAX_DEPTH as usize)?;
@@ -52,7 +52,7 @@ impl Ways {
 }
 
 /// The qdisc at the end of a way.
-pub(crate) fn follow<'n>(root: &'n mut Node, classes: &[Handle]) -> Option<&'n mut Node> {
+pub(crate) fn follow<'n>(root: &'n mut QdiscNode, classes: &[Handle]) -> Option<&'n mut QdiscNode> {
     let mut node = root;
     for class in classes {
         // A class of another qdisc may have the same place in its table.

@@ -2,9 +2,9 @@
 //! never differ.
 
 use std::fmt::Write as _;
-use tidegate_packet::{Handle, Head, Mark, Meta, Pkt, Pool, Rate, Seeded, Span, Time};
+use tidegate_packet::{FwMark, Handle, Head, Meta, Nanos, Pkt, Pool, Rate, Seeded, Time};
 use tidegate_policy::*;
-use tidegate_qdisc::{Device, EventRing, Offer, Shaper};
+use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, XmitStatus};
 
 const TREES: u64 = 100;
 const STEPS: usize = 30;
@@ -19,7 +19,7 @@ struct Machine {
 
 impl Machine {
     fn new(batched: bool) -> Machine {
-        let device = Device { tx_queue_len: 12, ..Device::default() };
+        let device = DeviceInfo { tx_queue_len: 12, ..DeviceInfo::default() };
         let shaper = Shaper::new(device, EventRing::new(10_000));
         Machine { shaper, pool: Pool::new(100_000), draws: Seeded::new(5), batched, log: String::new() }
     }
@@ -79,7 +79,7 @@ impl Machine {
             pkt
         };
         let mut packets: Vec<Pkt> = metas.iter().map(|meta| insert(meta, &mut self.pool)).collect();
-        let mut told: Vec<Offer> = Vec::new();
+        let mut told: Vec<XmitStatus> = Vec::new();
         if self.batched {
             self.shaper
                 .offer_batch(now, &mut self.pool, &mut self.draws, &mut packets, |offer, _| told.push(offer));
@@ -247,7 +247,7 @@ impl Pair {
         let mut meta = |pair: &mut Pair| {
             *idents += 1;
             let len = [60, 64, 400, 1514, 9000][pair.below(5) as usize];
-            let (priority, mark) = (name(pair), Mark(name(pair)));
+            let (priority, mark) = (name(pair), FwMark(name(pair)));
             let mut meta = Meta::default();
             (meta.len, meta.frame_len, meta.truesize) = (len, len, 2 * len);
             (meta.priority, meta.mark, meta.ethertype, meta.ident) = (priority, mark, 0x0800, *idents);
@@ -285,7 +285,7 @@ fn batches_are_as_packets_one_by_one() {
         for step in 0..STEPS {
             let metas = pair.packets(&mut idents);
             let scale = 8 + pair.below(20);
-            now += Span(pair.below(1 << scale));
+            now += Nanos(pair.below(1 << scale));
             let room = pair.below(60) as usize;
             for machine in &mut pair.machines {
                 machine.offer(now, &metas);

@@ -4,7 +4,7 @@ use crate::because::Parsed;
 use crate::error::{DrawsError, RecordingError};
 use std::collections::VecDeque;
 use std::str::FromStr;
-use tidegate_packet::{Draws, Seeded, Time};
+use tidegate_packet::{RandomSource, Seeded, Time};
 
 /// A list of recorded draws.
 #[derive(Clone, Debug, Default)]
@@ -104,7 +104,7 @@ impl RecordedDraws {
     }
 }
 
-impl Draws for RecordedDraws {
+impl RandomSource for RecordedDraws {
     fn word(&mut self) -> u64 {
         if let Some(seeded) = &mut self.seeded {
             return seeded.word();

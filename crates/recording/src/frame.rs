@@ -3,14 +3,14 @@
 use crate::because::{Because, Parsed};
 use std::net::IpAddr;
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Head, Mark, Meta};
+use tidegate_packet::{FwMark, Head, Meta};
 
 /// The addresses of the injector's frames.
 const DESTINATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// A packet that arrives.
-pub struct Arrival {
+pub struct RecordedArrival {
     /// What queues and filters read of it.
     pub meta: Meta,
     /// Its headers.
@@ -19,8 +19,8 @@ pub struct Arrival {
     pub flow: String,
 }
 
-impl Arrival {
-    pub(crate) fn parse(columns: &[&str], line: &str) -> Parsed<Arrival> {
+impl RecordedArrival {
+    pub(crate) fn parse(columns: &[&str], line: &str) -> Parsed<RecordedArrival> {
         let fields: Vec<&str> = line.split(',').collect();
         let field = |name: &str| {
             columns.iter().position(|c| *c == name).and_then(|at| fields.get(at)).map_or("", |f| f.trim())
@@ -98,14 +98,14 @@ impl Arrival {
         let mut meta = Meta::of(&head, size);
         // Given octets may have a wrong checksum; who looks at those of rewritten packets looks at these.
         meta.set_rewritten(!head.has_right_transport());
-        meta.mark = Mark(number("mark")?);
+        meta.mark = FwMark(number("mark")?);
         meta.priority = priority(field("prio"))?;
         meta.ident = id;
         let flow = match field("flow") {
             "" => format!("{} {}:{}", field("proto"), field("src"), field("sport")),
             name => name.to_owned(),
         };
-        Ok(Arrival { meta, head, flow })
+        Ok(RecordedArrival { meta, head, flow })
     }
 }
 

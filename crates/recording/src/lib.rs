@@ -13,8 +13,8 @@ pub mod line;
 
 pub use draws::RecordedDraws;
 pub use error::{DrawsError, RecordingError};
-pub use files::{DRAIN, EPOCH, RecordedLink, Recording, Row, RowKind, SCRIPT_AT, Texts, at, ns};
-pub use frame::Arrival;
+pub use files::{DRAIN, EPOCH, RecordedLink, Recording, RowKind, SCRIPT_AT, ScheduleRow, Texts, at, ns};
+pub use frame::RecordedArrival;
 
 /// The examples of the README, run as tests.
 #[cfg(doctest)]

@@ -1,6 +1,6 @@
 //! What is read of a recording: frames octet by octet (RFC 791, 768, 793, 792, 8200), lines of shell, draws.
 
-use tidegate_packet::{Draws, Time};
+use tidegate_packet::{RandomSource, Time};
 use tidegate_recording::line::{Redirects, pieces, plain};
 use tidegate_recording::{DrawsError, RecordedDraws, RecordedLink, Recording, RowKind, Texts, at, ns};
 
@@ -11,7 +11,7 @@ fn texts<'t>(link: &'t str, schedule: &'t str) -> Texts<'t> {
 }
 
 /// The packet of a row.
-fn arrival(columns: &str, row: &str) -> tidegate_recording::Arrival {
+fn arrival(columns: &str, row: &str) -> tidegate_recording::RecordedArrival {
     let schedule = format!("{columns}\n{row}\n");
     let recording = Recording::parse(&texts(LINK, &schedule), 1).unwrap_or_else(|error| panic!("{error}"));
     match recording.rows.into_iter().next().expect("a row").what {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Read};
-use tidegate_pcap::{Broken, Next, Packet, Parser};
+use tidegate_pcap::{Broken, CapturedPacket, Next, Parser};
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
@@ -72,7 +72,7 @@ impl<R: Read> CaptureReader<R> {
     /// It cannot be read, is no capture, or `show` fails.
     pub fn each<E: From<ReadCaptureError>>(
         mut self,
-        mut show: impl FnMut(Packet<'_>, u64) -> Result<(), E>,
+        mut show: impl FnMut(CapturedPacket<'_>, u64) -> Result<(), E>,
     ) -> Result<Option<Broken>, E> {
         loop {
             let needs = match self.parser.next(&self.buffer[self.used..]) {

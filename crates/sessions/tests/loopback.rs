@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidegate_measure::experiment::figure;
 use tidegate_probe_wire::{Quotas, Token};
 use tidegate_prober::serve::{Server, Serving};
-use tidegate_prober::{Family, Target};
+use tidegate_prober::{AddressFamily, ServerTarget};
 use tidegate_sessions::Error;
 use tidegate_sessions::doctor::{DoctorOptions, diagnose};
 use tidegate_sessions::measure::Measurement;
@@ -14,7 +14,7 @@ use tidegate_sessions::measure::plan::{Wishes, plan};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-fn measurement(target: Target) -> Measurement {
+fn measurement(target: ServerTarget) -> Measurement {
     let wishes = Wishes {
         length: Some(Duration::from_millis(500)),
         idle: Duration::from_millis(500),
@@ -34,8 +34,8 @@ fn measurement(target: Target) -> Measurement {
     }
 }
 
-fn target(port: u16, token: Option<Token>) -> Target {
-    Target { host: "127.0.0.1".to_owned(), port, token, family: Family::Any }
+fn target(port: u16, token: Option<Token>) -> ServerTarget {
+    ServerTarget { host: "127.0.0.1".to_owned(), port, token, family: AddressFamily::Any }
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(crate) enum Role {
 
 /// The transport's side of a packet, in a table indexed by slot.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cargo {
+pub(crate) struct TransportMeta {
     pub(crate) role: Role,
     pub(crate) cwr: bool,
     /// A segment ends what its application wrote.

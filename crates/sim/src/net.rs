@@ -8,17 +8,17 @@ mod probes;
 mod stays;
 mod transactions;
 
-use crate::cargo::{Cargo, FlowId, PathId, ProbeId, Role, SourceId};
+use crate::cargo::{FlowId, PathId, ProbeId, Role, SourceId, TransportMeta};
 use crate::event::{Events, Kind, MAX_INDEX};
 use crate::foreign::Foreign;
-use crate::link::{FarEnd, Link, LinkId, LinkSpec, LinkStats, Sending, Waiting};
-use crate::machine::{Machine, Offer, Origin, Port, Received};
-use crate::observe::{Fate, Observed};
+use crate::link::{FarEnd, Link, LinkId, LinkQueue, LinkSpec, LinkStats, Sending};
+use crate::machine::{Forwarder, OfferResult, Origin, Port, ReceiveResult};
+use crate::observe::{Observed, SojournEnd};
 use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
 use crate::tcp_flow::{FlowSpec, TcpFlow};
 use crate::transaction::Running;
 use alloc::vec::Vec;
-use tidegate_packet::{Pkt, Pool, Seeded, Span, Time};
+use tidegate_packet::{Nanos, Pkt, Pool, Seeded, Time};
 
 /// Packets that may exist at once, everywhere: far beyond any home link, and a bound on memory (some 250
 /// bytes each).
@@ -38,7 +38,7 @@ pub struct Net<M> {
     pub machine: M,
     pub(crate) now: Time,
     pub(crate) pool: Pool,
-    pub(crate) cargo: Vec<Cargo>,
+    pub(crate) cargo: Vec<TransportMeta>,
     pub(crate) events: Events,
     pub(crate) draws: Seeded,
     pub(crate) links: Vec<Link>,
@@ -50,14 +50,14 @@ pub struct Net<M> {
     pub(crate) probes: Vec<Probe>,
     pub(crate) sources: Vec<Source>,
     pub(crate) transactions: Vec<Running>,
-    pub(crate) sampling: Option<Span>,
+    pub(crate) sampling: Option<Nanos>,
     /// Packets the pool had no room for.
     pub overflow: u64,
     pub(crate) foreign: Foreign,
     pub(crate) observed: Option<Observed>,
 }
 
-impl<M: Machine> Net<M> {
+impl<M: Forwarder> Net<M> {
     /// An empty network whose clock stands at `start`.
     pub fn new(machine: M, seed: u64, start: Time) -> Net<M> {
         let mut pool = Pool::new(MAX_PACKETS);
@@ -89,7 +89,7 @@ impl<M: Machine> Net<M> {
     /// With more than a million links.
     pub fn link(&mut self, spec: LinkSpec) -> LinkId {
         assert!(self.links.len() < MAX_INDEX, "a million links at most");
-        if matches!((spec.waiting, spec.far_end), (Waiting::Port { port, .. }, FarEnd::Port(to)) if port == to)
+        if matches!((spec.waiting, spec.far_end), (LinkQueue::Port { port, .. }, FarEnd::Port(to)) if port == to)
         {
             self.returning.push(self.links.len());
         }
@@ -149,7 +149,7 @@ impl<M: Machine> Net<M> {
     }
 
     /// Records every flow's window and round trip at this interval, counted from its start.
-    pub fn sample_every(&mut self, interval: Span) {
+    pub fn sample_every(&mut self, interval: Nanos) {
         self.sampling = Some(interval);
     }
 
@@ -192,11 +192,11 @@ impl<M: Machine> Net<M> {
             FarEnd::Elsewhere => self.hop(pkt, Origin::Outside),
             FarEnd::Beneath(upper) => self.hop(pkt, Origin::Above(upper)),
             FarEnd::Port(port) => match self.receive(port, pkt) {
-                Received::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
-                Received::Taken => {
+                ReceiveResult::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
+                ReceiveResult::Taken => {
                     // It waits at a device that gives back what it is given, or it is lost.
                     self.serve_returning();
-                    Offer::Queued
+                    OfferResult::Queued
                 }
             },
         };
@@ -204,10 +204,10 @@ impl<M: Machine> Net<M> {
 
     /// A packet comes to a port of the machine; it may have to wait at a device that gives back what it is
     /// given.
-    fn receive(&mut self, port: Port, pkt: Pkt) -> Received {
+    fn receive(&mut self, port: Port, pkt: Pkt) -> ReceiveResult {
         self.stay_begins(&pkt);
         let received = self.machine.receive(&mut self.pool, self.now, port, pkt);
-        if let Received::Passed(pkt, _) = &received {
+        if let ReceiveResult::Passed(pkt, _) = &received {
             self.stay_is_none(pkt);
         }
         received
@@ -243,18 +243,18 @@ impl<M: Machine> Net<M> {
     }
 
     /// Puts a packet on its way over `path`; `local`: it is made on the machine itself.
-    pub(crate) fn launch(&mut self, pkt: Pkt, mut cargo: Cargo, path: PathId) -> Offer {
+    pub(crate) fn launch(&mut self, pkt: Pkt, mut cargo: TransportMeta, path: PathId) -> OfferResult {
         cargo.route = path.0;
         let slot = pkt.slot();
         if slot >= self.cargo.len() {
-            self.cargo.resize(slot + 1, Cargo::default());
+            self.cargo.resize(slot + 1, TransportMeta::default());
         }
         self.cargo[slot] = cargo;
         self.hop(pkt, Origin::Local)
     }
 
     /// The next link of a packet's path, or its end.
-    fn hop(&mut self, pkt: Pkt, origin: Origin) -> Offer {
+    fn hop(&mut self, pkt: Pkt, origin: Origin) -> OfferResult {
         let cargo = &mut self.cargo[pkt.slot()];
         let link = self.routes[cargo.route as usize];
         if link == END {
@@ -262,31 +262,31 @@ impl<M: Machine> Net<M> {
                 && !self.machine.input(&mut self.pool, self.now, port, &pkt)
             {
                 self.lose(pkt);
-                return Offer::Dropped;
+                return OfferResult::Dropped;
             }
             self.deliver(pkt);
-            return Offer::Queued;
+            return OfferResult::Queued;
         }
         cargo.route += 1;
         let at = link as usize;
         let len = self.pool.meta(&pkt).frame_len;
         match self.links[at].spec.waiting {
-            Waiting::DropTail(_) => {
+            LinkQueue::DropTail(_) => {
                 self.stay_begins(&pkt);
                 let slot = pkt.slot();
                 let link = &mut self.links[at];
                 if !link.admits(self.now, len) {
                     link.stats.dropped += 1;
-                    self.stay_ends(slot, at, self.now, Fate::Lost(None));
+                    self.stay_ends(slot, at, self.now, SojournEnd::Lost(None));
                     self.lose(pkt);
-                    return Offer::Dropped;
+                    return OfferResult::Dropped;
                 }
                 let sending = link.send(self.now, pkt, len, &mut self.draws);
-                self.stay_ends(slot, at, sending.start, Fate::Sent);
+                self.stay_ends(slot, at, sending.start, SojournEnd::Sent);
                 self.under_way(at, sending);
-                Offer::Queued
+                OfferResult::Queued
             }
-            Waiting::Port { port, .. } => {
+            LinkQueue::Port { port, .. } => {
                 self.stay_begins(&pkt);
                 let offer = self.machine.offer(&mut self.pool, self.now, port, origin, pkt);
                 self.collect(at);
@@ -302,7 +302,7 @@ impl<M: Machine> Net<M> {
 
     /// Gives a device what its machine lets go, as far as its ring takes it.
     pub(crate) fn serve(&mut self, at: usize) {
-        let Waiting::Port { port, .. } = self.links[at].spec.waiting else { return };
+        let LinkQueue::Port { port, .. } = self.links[at].spec.waiting else { return };
         loop {
             if !self.links[at].ring_has_room() {
                 return;
@@ -310,7 +310,7 @@ impl<M: Machine> Net<M> {
             let polled = self.machine.poll(&mut self.pool, self.now, port);
             self.collect(at);
             let Some(pkt) = polled else { break };
-            self.stay_ends(pkt.slot(), at, self.now, Fate::Sent);
+            self.stay_ends(pkt.slot(), at, self.now, SojournEnd::Sent);
             self.release_share(&pkt);
             self.see_if_it_strays(&pkt, at);
             if self.links[at].spec.far_end == FarEnd::Port(port) {
@@ -364,7 +364,7 @@ impl<M: Machine> Net<M> {
     }
 
     fn wake(&mut self, at: usize) {
-        let Waiting::Port { port, .. } = self.links[at].spec.waiting else { return };
+        let LinkQueue::Port { port, .. } = self.links[at].spec.waiting else { return };
         // An earlier wake-up may have replaced this one.
         if self.links[at].wake_at != Some(self.now) {
             return;
@@ -402,9 +402,9 @@ impl<M: Machine> Net<M> {
         }
         for (copy, of) in self.pool.take_copied() {
             if copy >= self.cargo.len() {
-                self.cargo.resize(copy + 1, Cargo::default());
+                self.cargo.resize(copy + 1, TransportMeta::default());
             }
-            self.cargo[copy] = Cargo { copy: true, local: false, ..self.cargo[of] };
+            self.cargo[copy] = TransportMeta { copy: true, local: false, ..self.cargo[of] };
             self.foreign.copies.extend((self.cargo[of].role == Role::Foreign).then_some((copy, of)));
         }
     }
@@ -415,13 +415,13 @@ impl<M: Machine> Net<M> {
         self.follow_copies();
         while let Some(slot) = self.pool.take_released() {
             self.links[at].stats.dropped += 1;
-            self.stay_ends(slot, at, self.now, Fate::Lost(None));
+            self.stay_ends(slot, at, self.now, SojournEnd::Lost(None));
             let cargo = self.cargo[slot];
             self.book_loss(cargo);
         }
     }
 
-    fn book_loss(&mut self, cargo: Cargo) {
+    fn book_loss(&mut self, cargo: TransportMeta) {
         match cargo.role {
             _ if cargo.copy => {}
             Role::Data | Role::Syn | Role::Bare => {
@@ -480,7 +480,7 @@ impl<M: Machine> Net<M> {
     pub fn with_machine<R>(&mut self, f: impl FnOnce(&mut M, &mut Pool, Time) -> R) -> R {
         let result = f(&mut self.machine, &mut self.pool, self.now);
         for at in 0..self.links.len() {
-            if matches!(self.links[at].spec.waiting, Waiting::Port { .. }) {
+            if matches!(self.links[at].spec.waiting, LinkQueue::Port { .. }) {
                 self.collect(at);
                 self.serve(at);
             }
@@ -502,7 +502,7 @@ impl<M: Machine> Net<M> {
         self.links[link.0 as usize].backlog(now)
     }
     /// How long a link has been sending so far, what it took in and has yet to send left out.
-    pub fn link_worked(&self, link: LinkId) -> Span {
+    pub fn link_worked(&self, link: LinkId) -> Nanos {
         self.links[link.0 as usize].worked(self.now)
     }
     /// What a link counted since the network was made.

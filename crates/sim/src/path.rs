@@ -7,16 +7,16 @@
 //! *Invariant.* It is a [`stream::Path`](tidegate_measure::stream::Path): an estimator cannot tell it from a
 //! real one. The network goes on between two exchanges: buckets fill, others send.
 
-use crate::link::{Impairment, LinkChange};
-use crate::probe::{Arrivals, SourceSpec};
+use crate::link::{Impairment, LinkAdjustment};
+use crate::probe::{ArrivalProcess, SourceSpec};
 use crate::wire::Ends;
-use crate::world::{Cable, Direction, End, Layout, Station, Way, World};
+use crate::world::{Cable, CableDirection, CableEnd, Layout, NodePath, RouterNode, World};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use tidegate_gateway::{DeviceId, Gateway};
-use tidegate_measure::stream::{Course, Due, Exchange, Journey, Outcome, Path, Stream};
+use tidegate_measure::stream::{Due, Exchange, ExchangeResult, PacketRecord, Path, Stream, StreamTrace};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Head, Span, Time};
+use tidegate_packet::{Head, Nanos, Time};
 
 /// When the clock here begins.
 const START: Time = Time(1_000_000_000);
@@ -25,9 +25,9 @@ const INSIDE: u64 = 40_000_000_000;
 /// Octets of IPv4 and UDP headers.
 const HEADERS: usize = 28;
 /// Whoever waits for what is still on its way gives up after so long a silence,
-const SILENCE: Span = Span(1_000_000_000);
+const SILENCE: Nanos = Nanos(1_000_000_000);
 /// and after so long in all.
-const PATIENCE: Span = Span(30_000_000_000);
+const PATIENCE: Nanos = Nanos(30_000_000_000);
 /// Set in a packet's owner: it goes downwards.
 const DOWN: u32 = 1 << 31;
 
@@ -55,7 +55,7 @@ pub struct Cross {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneWay {
     /// Rate, delay, buffer, framing.
-    pub line: Direction,
+    pub line: CableDirection,
     /// What it loses and scrambles.
     pub impairment: Impairment,
     /// Who else uses it.
@@ -64,20 +64,20 @@ pub struct OneWay {
 
 impl OneWay {
     /// With this line and nothing else.
-    pub fn plain(line: Direction) -> OneWay {
+    pub fn plain(line: CableDirection) -> OneWay {
         OneWay { line, impairment: Impairment::default(), cross: None }
     }
 }
 
 /// A change of the line in the middle of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct ScheduledLinkChange {
     /// When, from the beginning of the path's life.
-    pub at: Span,
+    pub at: Nanos,
     /// Upwards, or downwards.
     pub is_up: bool,
     /// What.
-    pub change: LinkChange,
+    pub change: LinkAdjustment,
 }
 
 /// A path between two ends, each with a clock of its own.
@@ -94,16 +94,16 @@ pub struct PathSpec {
     /// By how many millionths the other clock runs faster; negative: slower.
     pub skew_ppm: f64,
     /// What happens to the line, in order.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<ScheduledLinkChange>,
     /// Each packet is held up by something up to this, in order, before it is stamped.
-    pub jitter: Span,
+    pub jitter: Nanos,
     /// The seed of all random draws: the same gives the same path, to the byte.
     pub seed: u64,
 }
 
 impl PathSpec {
     /// Two plain lines, the far clock right.
-    pub fn plain(up: Direction, down: Direction) -> PathSpec {
+    pub fn plain(up: CableDirection, down: CableDirection) -> PathSpec {
         PathSpec {
             up: OneWay::plain(up),
             down: OneWay::plain(down),
@@ -111,7 +111,7 @@ impl PathSpec {
             offset_ns: 0,
             skew_ppm: 0.0,
             turns: Vec::new(),
-            jitter: Span(0),
+            jitter: Nanos(0),
             seed: 1,
         }
     }
@@ -120,8 +120,8 @@ impl PathSpec {
 /// A path in virtual time.
 pub struct VirtualPath {
     world: World,
-    ways: [Way; 2],
-    turns: Vec<Turn>,
+    ways: [NodePath; 2],
+    turns: Vec<ScheduledLinkChange>,
     offset_ns: i64,
     skew_ppm: f64,
 }
@@ -130,31 +130,34 @@ impl VirtualPath {
     /// Lays it out.
     pub fn new(spec: PathSpec) -> VirtualPath {
         let PathSpec { up, down, machine, offset_ns, skew_ppm, turns, jitter, seed } = spec;
-        let inside = |jitter| Direction { jitter, ..Direction::plain(INSIDE, Span(0)) };
+        let inside = |jitter| CableDirection { jitter, ..CableDirection::plain(INSIDE, Nanos(0)) };
         let cable = |ends: [(usize, Option<usize>); 2], there, back| Cable {
-            ends: ends.map(|(node, device)| End { node, device }).to_vec(),
+            ends: ends.map(|(node, device)| CableEnd { node, device }).to_vec(),
             there,
             back,
         };
         let (near, far) = if machine.is_some() { (Some(0), Some(1)) } else { (None, None) };
         let cables = Vec::from([
-            cable([(HERE, None), (MACHINE, near)], inside(Span(0)), inside(jitter)),
-            cable([(MACHINE, far), (MODEM, None)], inside(Span(0)), inside(Span(0))),
+            cable([(HERE, None), (MACHINE, near)], inside(Nanos(0)), inside(jitter)),
+            cable([(MACHINE, far), (MODEM, None)], inside(Nanos(0)), inside(Nanos(0))),
             cable([(MODEM, None), (EXCHANGE, None)], up.line, down.line),
-            cable([(EXCHANGE, None), (FAR, None)], inside(jitter), inside(Span(0))),
-            cable([(NEIGHBOUR, None), (MODEM, None)], inside(Span(0)), inside(Span(0))),
-            cable([(EXCHANGE, None), (OTHERS, None)], inside(Span(0)), inside(Span(0))),
+            cable([(EXCHANGE, None), (FAR, None)], inside(jitter), inside(Nanos(0))),
+            cable([(NEIGHBOUR, None), (MODEM, None)], inside(Nanos(0)), inside(Nanos(0))),
+            cable([(EXCHANGE, None), (OTHERS, None)], inside(Nanos(0)), inside(Nanos(0))),
         ]);
-        let machines =
-            machine.map(|(gateway, devices)| Station { node: MACHINE, gateway, devices: devices.to_vec() });
+        let machines = machine.map(|(gateway, devices)| RouterNode {
+            node: MACHINE,
+            gateway,
+            devices: devices.to_vec(),
+        });
         let machines = machines.into_iter().collect();
         let hosts = alloc::vec![false; NODES];
         let mut world =
-            World::new(Layout { nodes: NODES, cables, machines, host_jitter: Span(0), hosts, seed }, START);
+            World::new(Layout { nodes: NODES, cables, machines, host_jitter: Nanos(0), hosts, seed }, START);
         // The layout joins everybody with everybody.
         let nowhere = world.net.path(&[]);
         let mut way =
-            |from, to| world.way(from, to).unwrap_or(Way { path: nowhere, first: None, last: None });
+            |from, to| world.way(from, to).unwrap_or(NodePath { path: nowhere, first: None, last: None });
         let ways = [way(HERE, FAR), way(FAR, HERE)];
         let others = [way(NEIGHBOUR, OTHERS), way(OTHERS, NEIGHBOUR)];
         for ((one, is_up), others) in [(up, true), (down, false)].into_iter().zip(others) {
@@ -171,7 +174,7 @@ impl VirtualPath {
     }
 
     /// How long the path has lived.
-    pub fn age(&self) -> Span {
+    pub fn age(&self) -> Nanos {
         self.world.net.now().since(START)
     }
 
@@ -223,7 +226,7 @@ impl VirtualPath {
 impl Path for VirtualPath {
     type Error = Infallible;
 
-    fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Infallible> {
+    fn carry_out(&mut self, exchange: &Exchange) -> Result<ExchangeResult, Infallible> {
         let began = self.world.net.now();
         let mut arrivals = [&exchange.up, &exchange.down].map(Arrived::of);
         let (mut up, mut down) = (exchange.up.dues().peekable(), exchange.down.dues().peekable());
@@ -231,25 +234,26 @@ impl Path for VirtualPath {
             let at = |due: Option<&Due>| due.map_or(u64::MAX, |due| due.at_ns);
             let is_down = at(down.peek()) < at(up.peek());
             let Some(due) = (if is_down { down.next() } else { up.next() }) else { break };
-            self.run(began + Span(due.at_ns));
+            self.run(began + Nanos(due.at_ns));
             self.collect(&mut arrivals);
             let now = self.world.net.now();
             let sent = if is_down { self.far(now) } else { now.0 };
             arrivals[usize::from(is_down)].journeys[due.number as usize].sent = Some(sent);
             self.send(due, is_down);
         }
-        self.run(began + Span(exchange.up.length_ns().max(exchange.down.length_ns())));
+        self.run(began + Nanos(exchange.up.length_ns().max(exchange.down.length_ns())));
         self.wait_for_the_rest(&mut arrivals);
         let [up, down] = arrivals;
-        let course = |stream: &Stream, of: Arrived| Course { stream: stream.clone(), journeys: of.journeys };
-        Ok(Outcome { up: course(&exchange.up, up), down: course(&exchange.down, down), cut: None })
+        let course =
+            |stream: &Stream, of: Arrived| StreamTrace { stream: stream.clone(), journeys: of.journeys };
+        Ok(ExchangeResult { up: course(&exchange.up, up), down: course(&exchange.down, down), cut: None })
     }
 }
 
 impl VirtualPath {
     /// Until nothing has come for some time.
     fn wait_for_the_rest(&mut self, arrivals: &mut [Arrived; 2]) {
-        let (end, step) = (self.world.net.now() + PATIENCE, Span(SILENCE.0 / 8));
+        let (end, step) = (self.world.net.now() + PATIENCE, Nanos(SILENCE.0 / 8));
         let mut heard = self.world.net.now();
         while self.world.net.now() < end && self.world.net.now().since(heard) < SILENCE {
             let next = self.world.net.now() + step;
@@ -263,13 +267,13 @@ impl VirtualPath {
 
 /// What arrived of a stream so far.
 struct Arrived {
-    journeys: Vec<Journey>,
+    journeys: Vec<PacketRecord>,
     count: u32,
 }
 
 impl Arrived {
     fn of(stream: &Stream) -> Arrived {
-        Arrived { journeys: alloc::vec![Journey::default(); stream.packets() as usize], count: 0 }
+        Arrived { journeys: alloc::vec![PacketRecord::default(); stream.packets() as usize], count: 0 }
     }
 
     fn note(&mut self, number: usize, at: u64, ds: u8) {
@@ -278,17 +282,17 @@ impl Arrived {
             journey.copies = journey.copies.saturating_add(1);
             return;
         }
-        *journey = Journey { arrived: Some(at), rank: self.count, ds: Some(ds), ..*journey };
+        *journey = PacketRecord { arrived: Some(at), rank: self.count, ds: Some(ds), ..*journey };
         self.count += 1;
     }
 }
 
 /// Packets at random times, for ever.
-fn source(cross: Cross, way: Way) -> SourceSpec {
-    let interval = Span(u64::from(cross.frame) * 8_000_000_000 / cross.bits_per_second.max(1));
+fn source(cross: Cross, way: NodePath) -> SourceSpec {
+    let interval = Nanos(u64::from(cross.frame) * 8_000_000_000 / cross.bits_per_second.max(1));
     let ends = Ends::v4([10, 0, 0, 9], 9, [198, 51, 100, 9], 9);
     let steady = SourceSpec::steady(ends, way.path, cross.frame, interval);
-    SourceSpec { arrivals: Arrivals::Poisson(interval), start: START, ..steady }
+    SourceSpec { arrivals: ArrivalProcess::Poisson(interval), start: START, ..steady }
 }
 
 /// The front of a datagram of so many octets.

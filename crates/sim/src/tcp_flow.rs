@@ -7,16 +7,16 @@ use crate::tcp::sender::{Config, Sender};
 use crate::tcp::writes::Writes;
 use crate::wire::{Ends, Template};
 use alloc::vec::Vec;
-use tidegate_packet::{Seeded, Span, Time, truesize};
+use tidegate_packet::{Nanos, Seeded, Time, truesize};
 
 /// The first wait for an answer to a SYN (RFC 6298), doubled each time.
-pub(crate) const SYN_TIMEOUT: Span = Span::secs(1);
+pub(crate) const SYN_TIMEOUT: Nanos = Nanos::secs(1);
 /// SYNs sent before giving up.
 pub(crate) const SYN_TRIES: u32 = 7;
 
 /// Explicit congestion notification: what data packets say in their ECN field (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ecn {
+pub enum EcnCodepoint {
     /// They cannot be marked.
     #[default]
     Off = 0,
@@ -59,7 +59,7 @@ pub struct FlowSpec {
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
     /// Whether packets can carry a mark, and how they say so.
-    pub ecn: Ecn,
+    pub ecn: EcnCodepoint,
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
     /// The sender is the machine itself: it notices what its own queue refuses, and holds back while that
@@ -92,7 +92,7 @@ impl FlowSpec {
             receive_window: 4 << 20,
             send_buffer: 4 << 20,
             delayed_ack: true,
-            ecn: Ecn::Off,
+            ecn: EcnCodepoint::Off,
             dsfield: 0,
             local: false,
             small_queues: true,
@@ -106,13 +106,13 @@ impl FlowSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSample {
     /// Since the connection stood.
-    pub at: Span,
+    pub at: Nanos,
     /// Payload bytes acknowledged.
     pub acked: u64,
     /// Congestion window in segments.
     pub cwnd: u32,
     /// Smoothed round trip.
-    pub srtt: Span,
+    pub srtt: Nanos,
     /// Segments retransmitted so far.
     pub retransmissions: u64,
 }
@@ -138,7 +138,7 @@ pub struct FlowStats {
 
 /// A connection of a [`crate::Transaction`]: two flows that share a handshake, one for what each side says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Half {
+pub(crate) struct TcpEndpoint {
     /// The flow of the other direction.
     pub(crate) peer: u32,
     /// The transaction, by number.
@@ -155,7 +155,7 @@ pub(crate) struct TcpFlow {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) writes: Writes,
-    pub(crate) half: Option<Half>,
+    pub(crate) half: Option<TcpEndpoint>,
     /// Messages that arrived whole.
     pub(crate) heard: usize,
     /// The receiver has closed too, with its acknowledgement of our FIN.
@@ -198,7 +198,7 @@ impl TcpFlow {
             receive_window: window,
             send_memory: spec.send_buffer,
             total,
-            ecn: spec.ecn != Ecn::Off,
+            ecn: spec.ecn != EcnCodepoint::Off,
             mss: spec.mss,
             pacing: spec.pacing,
         };
@@ -209,7 +209,10 @@ impl TcpFlow {
         TcpFlow {
             spec,
             sender,
-            receiver: Receiver::new(spec.delayed_ack, spec.ecn != Ecn::Off && spec.control.is_scalable()),
+            receiver: Receiver::new(
+                spec.delayed_ack,
+                spec.ecn != EcnCodepoint::Off && spec.control.is_scalable(),
+            ),
             writes,
             half: None,
             heard: 0,
@@ -246,7 +249,7 @@ impl TcpFlow {
     }
 
     /// One direction of a connection, with nothing written yet.
-    pub(crate) fn half(spec: FlowSpec, half: Half, draws: Seeded) -> TcpFlow {
+    pub(crate) fn half(spec: FlowSpec, half: TcpEndpoint, draws: Seeded) -> TcpFlow {
         let mut flow = TcpFlow::new(FlowSpec { bytes: Some(0), ..spec }, draws);
         flow.writes = Writes::new(spec.mss);
         flow.half = Some(half);

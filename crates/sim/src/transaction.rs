@@ -10,17 +10,17 @@ use crate::tcp::cc::CongestionControl;
 use crate::wire::Ends;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// One thing said in a dialogue, after all that was said before has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct DialogueTurn {
     /// The side that opened the connection speaks.
     pub client: bool,
     /// Payload bytes.
     pub bytes: u32,
     /// What the speaker needs before it speaks.
-    pub think: Span,
+    pub think: Nanos,
 }
 
 /// A question over UDP and its answer.
@@ -33,9 +33,9 @@ pub struct Lookup {
     /// Payload bytes of the answer.
     pub reply: u32,
     /// What the server needs.
-    pub think: Span,
+    pub think: Nanos,
     /// Until the question is asked again.
-    pub retry: Span,
+    pub retry: Nanos,
     /// How often it is asked in all.
     pub tries: u32,
 }
@@ -44,9 +44,9 @@ pub struct Lookup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     /// Between two beginnings; a millisecond at least.
-    pub every: Span,
+    pub every: Nanos,
     /// Given up after so long.
-    pub patience: Span,
+    pub patience: Nanos,
     /// How its connections react to congestion.
     pub control: CongestionControl,
     /// First, if at all: a name is looked up.
@@ -54,9 +54,9 @@ pub struct Transaction {
     /// The server's TCP port.
     pub port: u16,
     /// Then this is said over one connection; nothing: there is none.
-    pub dialogue: Vec<Turn>,
+    pub dialogue: Vec<DialogueTurn>,
     /// Then these, at once: the first on the same connection, each other on one of its own.
-    pub followers: Vec<Vec<Turn>>,
+    pub followers: Vec<Vec<DialogueTurn>>,
     /// So many of these, the first ones, are needed before something can be shown (a page: its first paint).
     pub paint: usize,
 }
@@ -92,11 +92,11 @@ pub struct Completion {
     /// When it began.
     pub began: Time,
     /// Until the dialogue (or the look-up, if that was all) had ended.
-    pub first: Option<Span>,
+    pub first: Option<Nanos>,
     /// Until what is needed to show something had come: the dialogue and the first of what follows it.
-    pub paint: Option<Span>,
+    pub paint: Option<Nanos>,
     /// Until everything had ended; `None`: given up, or still going on.
-    pub all: Option<Span>,
+    pub all: Option<Nanos>,
 }
 
 /// A connection of one go.
@@ -111,7 +111,7 @@ pub(crate) struct Connection {
 
 /// One go.
 #[derive(Debug)]
-pub(crate) struct Go {
+pub(crate) struct TransactionRun {
     pub(crate) completion: Completion,
     /// Questions asked.
     pub(crate) asked: u32,
@@ -137,7 +137,7 @@ pub(crate) enum Todo {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) spec: TransactionSpec,
-    pub(crate) goes: Vec<Go>,
+    pub(crate) goes: Vec<TransactionRun>,
     /// Connections of all goes, each with its go.
     pub(crate) connections: Vec<(u32, Connection)>,
     pub(crate) agenda: Vec<(Time, Todo)>,
@@ -150,7 +150,7 @@ impl Running {
         Running { goes: Vec::new(), connections: Vec::new(), agenda, ports: spec.first_port, spec }
     }
 
-    pub(crate) fn turns(&self, part: usize) -> &[Turn] {
+    pub(crate) fn turns(&self, part: usize) -> &[DialogueTurn] {
         match part.checked_sub(1) {
             None => &self.spec.what.dialogue,
             Some(at) => self.spec.what.followers.get(at).map_or(&[], Vec::as_slice),

@@ -165,15 +165,15 @@ impl<'a> Attributes<'a> {
 
 /// A program that tc's hooks can run.
 #[derive(Debug)]
-pub struct Program(OwnedFd);
+pub struct BpfProgram(OwnedFd);
 
-impl Program {
+impl BpfProgram {
     /// Loads a program.
     ///
     /// # Errors
     /// The kernel has no BPF, does not let us, or its verifier does not like the program; then with the
     /// verifier's words.
-    pub fn load(instructions: &[Instruction]) -> io::Result<Program> {
+    pub fn load(instructions: &[Instruction]) -> io::Result<BpfProgram> {
         // The verifier writes all it thinks when asked to, which is only worth having once it has refused.
         match load(instructions, &mut []) {
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INVAL | Errno::ACCESS)) => {
@@ -195,22 +195,22 @@ impl Program {
     ///
     /// # Errors
     /// `InvalidInput` before Linux 6.6; what the kernel says.
-    pub fn attach(&self, device: u32, egress: bool) -> io::Result<Link> {
+    pub fn attach(&self, device: u32, egress: bool) -> io::Result<BpfLink> {
         let hook = if egress { TCX_EGRESS } else { TCX_INGRESS };
         let program = raw(&self.0);
         let attributes = Attributes::new().word(0, program).word(4, device).word(8, hook);
         // SAFETY: no addresses among them, and this command answers with a descriptor.
-        unsafe { attributes.open(LINK_CREATE) }.map(|held| Link { _held: held })
+        unsafe { attributes.open(LINK_CREATE) }.map(|held| BpfLink { _held: held })
     }
 }
 
-impl AsFd for Program {
+impl AsFd for BpfProgram {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-fn load(instructions: &[Instruction], words: &mut [u8]) -> io::Result<Program> {
+fn load(instructions: &[Instruction], words: &mut [u8]) -> io::Result<BpfProgram> {
     let license = *b"MIT OR Apache-2.0\0";
     let count = u32::try_from(instructions.len()).map_err(io::Error::other)?;
     let mut attributes = Attributes::new().word(0, PROG_TYPE_SCHED_CLS).word(4, count);
@@ -221,7 +221,7 @@ fn load(instructions: &[Instruction], words: &mut [u8]) -> io::Result<Program> {
     }
     // SAFETY: the instructions are `count` times eight bytes, the license ends with a zero, and `words`,
     // which the verifier writes to, is borrowed mutably with its length given.
-    unsafe { attributes.open(PROG_LOAD) }.map(Program)
+    unsafe { attributes.open(PROG_LOAD) }.map(BpfProgram)
 }
 
 fn raw(fd: &OwnedFd) -> u32 {
@@ -231,7 +231,7 @@ fn raw(fd: &OwnedFd) -> u32 {
 
 /// A program at its hook.
 #[derive(Debug)]
-pub struct Link {
+pub struct BpfLink {
     _held: OwnedFd,
 }
 
@@ -269,7 +269,7 @@ impl Jump {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn lead(&self, place: u32, program: &Program) -> io::Result<()> {
+    pub fn lead(&self, place: u32, program: &BpfProgram) -> io::Result<()> {
         let (key, value) = ([place], [raw(&program.0)]);
         let attributes = Attributes::new().word(0, raw(&self.0)).reads(8, &key).reads(16, &value);
         // SAFETY: key and value are of four octets each, as the table was made, and are only read.
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_program_that_says_nothing_is_refused_in_the_verifiers_words() {
-        match Program::load(&[Instruction::end()]) {
+        match BpfProgram::load(&[Instruction::end()]) {
             Err(error) if error.to_string().contains("R0 !read_ok") => {}
             Err(error) => println!("left out: no BPF programs here ({error})"),
             Ok(_) => panic!("a program without a result was taken"),

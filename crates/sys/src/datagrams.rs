@@ -51,27 +51,27 @@ pub struct Incoming<'a> {
 
 /// A UDP socket.
 #[derive(Debug)]
-pub struct Datagrams {
+pub struct DatagramSocket {
     socket: UdpSocket,
     v6: bool,
 }
 
 /// Where packets are received into.
-pub struct Room {
+pub struct ReceiveBuffers {
     octets: Vec<[u8; KEPT]>,
     beside: Vec<Buffer<BESIDE>>,
     addresses: Vec<Address>,
 }
 
-impl std::fmt::Debug for Room {
+impl std::fmt::Debug for ReceiveBuffers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Room").finish_non_exhaustive()
     }
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room {
+impl Default for ReceiveBuffers {
+    fn default() -> ReceiveBuffers {
+        ReceiveBuffers {
             octets: vec![[0; KEPT]; BATCH],
             beside: vec![Buffer::new(); BATCH],
             addresses: vec![Address::NONE; BATCH],
@@ -79,20 +79,20 @@ impl Default for Room {
     }
 }
 
-impl Datagrams {
+impl DatagramSocket {
     /// A socket of an address's family only (one of IPv6 takes no packets of IPv4), which is asked for stamps
     /// and DS fields.
     ///
     /// # Errors
     /// What the kernel says: the port is taken, the family is not there.
-    pub fn bind(at: SocketAddr) -> io::Result<Datagrams> {
+    pub fn bind(at: SocketAddr) -> io::Result<DatagramSocket> {
         let family = if at.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
         let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
         if at.is_ipv6() {
             set_ipv6_v6only(&socket, true)?;
         }
         rustix::net::bind(&socket, &at)?;
-        let datagrams = Datagrams { socket: UdpSocket::from(socket), v6: at.is_ipv6() };
+        let datagrams = DatagramSocket { socket: UdpSocket::from(socket), v6: at.is_ipv6() };
         let socket = &datagrams.socket;
         sockopt::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         sockopt::set(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
@@ -151,7 +151,11 @@ impl Datagrams {
     ///
     /// # Errors
     /// What the kernel says. That somebody refused an earlier packet is none.
-    pub fn receive(&self, room: &mut Room, mut each: impl FnMut(Incoming<'_>)) -> io::Result<usize> {
+    pub fn receive(
+        &self,
+        room: &mut ReceiveBuffers,
+        mut each: impl FnMut(Incoming<'_>),
+    ) -> io::Result<usize> {
         let (count, lengths) = match self.take(room) {
             Ok(taken) => taken,
             Err(error) => {
@@ -172,7 +176,7 @@ impl Datagrams {
     }
 
     /// Receives into the room: how many, and the bytes and control bytes of each.
-    fn take(&self, room: &mut Room) -> io::Result<(usize, [(usize, usize); BATCH])> {
+    fn take(&self, room: &mut ReceiveBuffers) -> io::Result<(usize, [(usize, usize); BATCH])> {
         let mut pieces: Vec<_> = room.octets.iter_mut().map(|octets| [IoSliceMut::new(octets)]).collect();
         let beside = room.addresses.iter_mut().zip(&mut room.beside);
         let message = |(pieces, (address, control))| InMessage::new(pieces).from(address).with(control);
@@ -187,7 +191,7 @@ impl Datagrams {
     }
 }
 
-impl AsFd for Datagrams {
+impl AsFd for DatagramSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -237,7 +241,7 @@ mod tests {
         for home in ["127.0.0.1:0", "[::1]:0"] {
             let at: SocketAddr = home.parse().unwrap();
             // A machine may have no IPv6.
-            let (Ok(from), Ok(to)) = (Datagrams::bind(at), Datagrams::bind(at)) else { continue };
+            let (Ok(from), Ok(to)) = (DatagramSocket::bind(at), DatagramSocket::bind(at)) else { continue };
             families += 1;
             let there = to.local().unwrap();
             let packets = [(0xb8, &b"one"[..]), (0x20, &b"two more"[..])];
@@ -245,7 +249,7 @@ mod tests {
             let mut went = Vec::new();
             from.send(&packets, |place| went.push(place));
             assert_eq!(went, [0, 1]);
-            let mut room = Room::default();
+            let mut room = ReceiveBuffers::default();
             let mut came = Vec::new();
             while came.len() < 2 {
                 assert_eq!(crate::poll::readable(&[to.as_fd()], Duration::from_secs(10)).unwrap(), [true]);
@@ -263,7 +267,7 @@ mod tests {
 
     #[test]
     fn nothing_to_take_is_no_error() {
-        let socket = Datagrams::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        assert_eq!(socket.receive(&mut Room::default(), |_| {}).unwrap(), 0);
+        let socket = DatagramSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        assert_eq!(socket.receive(&mut ReceiveBuffers::default(), |_| {}).unwrap(), 0);
     }
 }

@@ -40,7 +40,7 @@ const AF_INET6: u8 = 10;
 
 /// What is changed of a link; `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct LinkUpdate {
     /// Bring it up, or down.
     pub up: Option<bool>,
     /// Bytes of the largest packet.
@@ -126,7 +126,7 @@ impl Links {
     ///
     /// # Errors
     /// As for [`Links::create`].
-    pub fn change(&mut self, name: &str, change: &Change) -> io::Result<()> {
+    pub fn change(&mut self, name: &str, change: &LinkUpdate) -> io::Result<()> {
         let index = self.index(name)?;
         let mut attributes = Vec::new();
         if let Some(mtu) = change.mtu {

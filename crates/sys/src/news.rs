@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 
-use crate::talk::{Talk, messages};
+use crate::talk::{NetlinkSocket, messages};
 
 /// The group of those who want to hear of links.
 const RTMGRP_LINK: u32 = 1;
@@ -22,7 +22,7 @@ const LOOPBACK: u16 = 772;
 
 /// A link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkInfo {
     /// The link's number (`ifindex`).
     pub index: u32,
     /// The link's name.
@@ -43,11 +43,11 @@ pub struct Link {
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum LinkEvent {
     /// A link is there, or is otherwise than before.
-    Is(Link),
+    Is(LinkInfo),
     /// It is gone.
-    Gone(Link),
+    Gone(LinkInfo),
     /// More happened than could be told: ask for all of them.
     Missed,
 }
@@ -56,35 +56,35 @@ pub enum News {
 ///
 /// # Errors
 /// The kernel does not say.
-pub fn links() -> io::Result<Vec<Link>> {
-    let told = Talk::open()?.dump(RTM_GETLINK, &[0; LINK_HEAD])?;
+pub fn links() -> io::Result<Vec<LinkInfo>> {
+    let told = NetlinkSocket::open()?.dump(RTM_GETLINK, &[0; LINK_HEAD])?;
     Ok(told.iter().filter(|told| told.kind == RTM_NEWLINK).filter_map(|told| link(&told.body)).collect())
 }
 
 /// Who is told.
 #[derive(Debug)]
-pub struct Bulletin {
+pub struct LinkMonitor {
     socket: OwnedFd,
     buffer: Vec<u8>,
 }
 
-impl Bulletin {
+impl LinkMonitor {
     /// From now on, of the network namespace of the calling thread.
     ///
     /// # Errors
     /// What `socket(2)` and `bind(2)` report.
-    pub fn open() -> io::Result<Bulletin> {
+    pub fn open() -> io::Result<LinkMonitor> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
         rustix::net::bind(&socket, &SocketAddrNetlink::new(0, RTMGRP_LINK))?;
-        Ok(Bulletin { socket, buffer: vec![0; 1 << 16] })
+        Ok(LinkMonitor { socket, buffer: vec![0; 1 << 16] })
     }
 
     /// What happened since this was last asked.
     ///
     /// # Errors
     /// The socket is broken.
-    pub fn read(&mut self) -> io::Result<Vec<News>> {
+    pub fn read(&mut self) -> io::Result<Vec<LinkEvent>> {
         let mut news = Vec::new();
         loop {
             match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
@@ -92,35 +92,35 @@ impl Bulletin {
                     for told in messages(&self.buffer[..octets.min(self.buffer.len())]) {
                         let Some(link) = link(told.body) else { continue };
                         match told.kind {
-                            RTM_NEWLINK => news.push(News::Is(link)),
-                            RTM_DELLINK => news.push(News::Gone(link)),
+                            RTM_NEWLINK => news.push(LinkEvent::Is(link)),
+                            RTM_DELLINK => news.push(LinkEvent::Gone(link)),
                             _ => {}
                         }
                     }
                 }
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(news),
-                Err(Errno::NOBUFS) => news.push(News::Missed),
+                Err(Errno::NOBUFS) => news.push(LinkEvent::Missed),
                 Err(error) => return Err(error.into()),
             }
         }
     }
 }
 
-impl AsFd for Bulletin {
+impl AsFd for LinkMonitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
 /// What a message says of a link.
-fn link(body: &[u8]) -> Option<Link> {
+fn link(body: &[u8]) -> Option<LinkInfo> {
     let word = |at: usize| Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?));
     let kind = u16::from_ne_bytes(body.get(2..4)?.try_into().ok()?);
-    let mut link = Link {
+    let mut link = LinkInfo {
         index: word(4)?,
         up: word(8)? & IFF_UP != 0,
         ethernet: matches!(kind, ETHERNET | LOOPBACK),
-        ..Link::default()
+        ..LinkInfo::default()
     };
     for (number, value) in each(body.get(LINK_HEAD..)?) {
         let number_of = |value: &[u8]| value.try_into().ok().map(u32::from_ne_bytes);
@@ -152,7 +152,7 @@ pub(crate) fn fuzz(bytes: &[u8]) {
 mod tests {
     use super::*;
     use crate::netlink::Links;
-    use crate::place::Place;
+    use crate::place::NamespaceThread;
 
     #[test]
     fn loopback_is_there_everywhere() {
@@ -162,31 +162,35 @@ mod tests {
 
     #[test]
     fn what_happens_to_a_link_is_told() {
-        let Ok(place) = Place::new("news") else {
+        let Ok(place) = NamespaceThread::new("news") else {
             println!("skipped: no network namespace may be made here");
             return;
         };
         let news = place.go(|| {
-            let mut bulletin = Bulletin::open().expect("netlink");
+            let mut bulletin = LinkMonitor::open().expect("netlink");
             let mut links = Links::open().expect("netlink");
             links.create("one0", "ifb", 7).expect("an ifb");
-            let change =
-                crate::netlink::Change { name: Some("two0".into()), mtu: Some(1400), ..Default::default() };
+            let change = crate::netlink::LinkUpdate {
+                name: Some("two0".into()),
+                mtu: Some(1400),
+                ..Default::default()
+            };
             links.change("one0", &change).expect("a new name");
             links.delete("two0").expect("it goes");
             bulletin.read().expect("news")
         });
         let news = news.expect("the place");
-        let News::Is(first) = &news[0] else { panic!("{news:?}") };
+        let LinkEvent::Is(first) = &news[0] else { panic!("{news:?}") };
         assert_eq!(
             (first.name.as_str(), first.kind.as_str(), first.txqlen, first.up),
             ("one0", "ifb", 7, true)
         );
         assert!(
-            news.iter().any(|news| matches!(news, News::Is(link) if link.name == "two0" && link.mtu == 1400)),
+            news.iter()
+                .any(|news| matches!(news, LinkEvent::Is(link) if link.name == "two0" && link.mtu == 1400)),
             "{news:?}"
         );
-        assert!(matches!(news.last(), Some(News::Gone(link)) if link.name == "two0"), "{news:?}");
+        assert!(matches!(news.last(), Some(LinkEvent::Gone(link)) if link.name == "two0"), "{news:?}");
     }
 
     #[test]

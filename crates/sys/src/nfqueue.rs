@@ -53,7 +53,7 @@ const FULL: usize = 8192;
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting<'a> {
+pub struct QueuedPacket<'a> {
     /// The queue.
     pub queue: u16,
     /// The kernel's number of it in this queue.
@@ -182,7 +182,11 @@ impl Queues {
     ///
     /// # Errors
     /// What the kernel says; packets lost before they came here are no error.
-    pub fn receive(&mut self, most: usize, tell: &mut dyn FnMut(Option<Waiting<'_>>)) -> io::Result<usize> {
+    pub fn receive(
+        &mut self,
+        most: usize,
+        tell: &mut dyn FnMut(Option<QueuedPacket<'_>>),
+    ) -> io::Result<usize> {
         let mut all = 0;
         while all < most {
             let asked = BATCH.min(most - all);
@@ -278,7 +282,7 @@ pub fn lost_before(queues: &[u16]) -> u64 {
 }
 
 /// Tells what a message says.
-fn each(octets: &[u8], tell: &mut dyn FnMut(Option<Waiting<'_>>)) {
+fn each(octets: &[u8], tell: &mut dyn FnMut(Option<QueuedPacket<'_>>)) {
     if octets.len() < BOTH_HEADS {
         return;
     }
@@ -294,8 +298,8 @@ fn each(octets: &[u8], tell: &mut dyn FnMut(Option<Waiting<'_>>)) {
 }
 
 /// What a message says of a packet.
-fn waiting(octets: &[u8]) -> Option<Waiting<'_>> {
-    let mut waiting = Waiting {
+fn waiting(octets: &[u8]) -> Option<QueuedPacket<'_>> {
+    let mut waiting = QueuedPacket {
         queue: u16::from_be_bytes([octets[18], octets[19]]),
         id: 0,
         protocol: 0,
@@ -381,7 +385,7 @@ mod tests {
     #[test]
     fn a_packet_is_told_of() {
         let octets = packet(&[0x45; 128]);
-        let expected = Waiting {
+        let expected = QueuedPacket {
             queue: 40,
             id: 7,
             protocol: 0x0800,

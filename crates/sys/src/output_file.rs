@@ -139,7 +139,7 @@ impl OutputFile {
         if path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(is_directory());
         }
-        let place = Place::find(path)?;
+        let place = PathTarget::find(path)?;
         match place.found {
             _ if place.in_proc => {
                 let how = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
@@ -195,7 +195,7 @@ fn refused(why: &str) -> io::Error {
 }
 
 /// Where a path leads: a name in a directory, no link.
-struct Place {
+struct PathTarget {
     dir: OwnedFd,
     name: OsString,
     found: Option<Stat>,
@@ -205,9 +205,9 @@ struct Place {
     in_proc: bool,
 }
 
-impl Place {
+impl PathTarget {
     /// Walks to it, following links that are safe to follow.
-    fn find(path: &Path) -> io::Result<Place> {
+    fn find(path: &Path) -> io::Result<PathTarget> {
         let look = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut steps = steps(path);
         let mut dir = openat(CWD, ".", look, Mode::empty())?;
@@ -247,7 +247,7 @@ impl Place {
                     }
                 }
                 found if is_last && step != ".." && step != "/" => {
-                    return Ok(Place { dir, name: step, found, is_shared, in_proc });
+                    return Ok(PathTarget { dir, name: step, found, is_shared, in_proc });
                 }
                 _ => {
                     let follow = if in_proc { OFlags::empty() } else { OFlags::NOFOLLOW };

@@ -22,7 +22,7 @@ const _: () = assert!(size_of::<sockaddr_ll>() == 20 && std::mem::offset_of!(soc
 
 /// A frame that is to go.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<'a> {
+pub struct OutgoingFrame<'a> {
     /// What is unfinished of it.
     pub offload: Offload,
     /// Its octets, in up to three pieces.
@@ -70,10 +70,10 @@ impl Sender {
     /// The device is gone or down. Frames that `went` was not told of have not gone.
     pub fn send<'a>(
         &self,
-        frames: &mut dyn Iterator<Item = Frame<'a>>,
+        frames: &mut dyn Iterator<Item = OutgoingFrame<'a>>,
         went: &mut dyn FnMut(bool),
     ) -> io::Result<()> {
-        let mut batch: [Option<Frame<'a>>; BATCH] = [None; BATCH];
+        let mut batch: [Option<OutgoingFrame<'a>>; BATCH] = [None; BATCH];
         loop {
             let mut count = 0;
             while count < BATCH {
@@ -88,7 +88,7 @@ impl Sender {
         }
     }
 
-    fn send_batch(&self, frames: &[Option<Frame<'_>>], went: &mut dyn FnMut(bool)) -> io::Result<()> {
+    fn send_batch(&self, frames: &[Option<OutgoingFrame<'_>>], went: &mut dyn FnMut(bool)) -> io::Result<()> {
         let mut pieces = [[IoSlice::new(&[]); 4]; BATCH];
         let mut controls = [Number::new(libc::SOL_SOCKET, libc::SO_MARK, 0); BATCH];
         let mut addresses = [address(self.device, 0); BATCH];

@@ -14,28 +14,28 @@ use std::thread::JoinHandle;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
-type Errand = Box<dyn FnOnce() + Send>;
+type NamespaceTask = Box<dyn FnOnce() + Send>;
 
 /// A network namespace with a thread in it.
-pub struct Place {
+pub struct NamespaceThread {
     name: String,
-    errands: Option<mpsc::Sender<Errand>>,
+    errands: Option<mpsc::Sender<NamespaceTask>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for NamespaceThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Place").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Place {
+impl NamespaceThread {
     /// A new namespace, with its own view of `/sys` where that can be had.
     ///
     /// # Errors
     /// The kernel does not allow it: that needs root, or a user namespace of ours.
-    pub fn new(name: &str) -> io::Result<Place> {
-        let (errands, to_do) = mpsc::channel::<Errand>();
+    pub fn new(name: &str) -> io::Result<NamespaceThread> {
+        let (errands, to_do) = mpsc::channel::<NamespaceTask>();
         let (tell, told) = mpsc::sync_channel(1);
         let live = move || {
             let entered = enter();
@@ -50,7 +50,7 @@ impl Place {
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(live)?;
         told.recv().map_err(io::Error::other)??;
-        Ok(Place { name: name.to_owned(), errands: Some(errands), thread: Some(thread) })
+        Ok(NamespaceThread { name: name.to_owned(), errands: Some(errands), thread: Some(thread) })
     }
 
     /// What it is called.
@@ -65,7 +65,7 @@ impl Place {
     /// The place's thread is gone: something that was done there panicked.
     pub fn go<T: Send + 'static>(&self, errand: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
         let (tell, told) = mpsc::sync_channel(1);
-        let errand: Errand = Box::new(move || {
+        let errand: NamespaceTask = Box::new(move || {
             let _ = tell.send(errand());
         });
         let gone = || io::Error::other(format!("the thread of `{}` is gone", self.name));
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for NamespaceThread {
     fn drop(&mut self) {
         self.errands = None;
         if let Some(thread) = self.thread.take() {

@@ -11,7 +11,7 @@ const MAX_PROCESSES: usize = 65_536;
 
 /// One running process, as `/proc` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Running {
+pub struct ProcessInfo {
     /// Its number in our process namespace.
     pub pid: u32,
     /// Its words, the program first; empty for a zombie.
@@ -33,7 +33,7 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
 
 /// All processes below `root` (itself not included), parents before their children.
 #[must_use]
-pub fn descendants(root: u32) -> Vec<Running> {
+pub fn descendants(root: u32) -> Vec<ProcessInfo> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (pid, parent) in parents() {
         children.entry(parent).or_default().push(pid);
@@ -43,7 +43,7 @@ pub fn descendants(root: u32) -> Vec<Running> {
     while let Some(parent) = waiting.pop() {
         // Removing makes the walk end even if numbers are reused while we read.
         for pid in children.remove(&parent).unwrap_or_default() {
-            found.push(Running { pid, words: words_of(pid), is_stopped: state_of(pid) == Some('T') });
+            found.push(ProcessInfo { pid, words: words_of(pid), is_stopped: state_of(pid) == Some('T') });
             waiting.push(pid);
         }
     }

@@ -134,17 +134,17 @@ pub fn ds_field(socket: &impl AsFd, v6: bool, value: u8) -> io::Result<()> {
 
 /// Echo requests (ping) without privileges: the group must be allowed to (`net.ipv4.ping_group_range`).
 #[derive(Debug)]
-pub struct Echo {
+pub struct EchoSocket {
     socket: OwnedFd,
     v6: bool,
 }
 
-impl Echo {
+impl EchoSocket {
     /// A socket for echo requests to somebody.
     ///
     /// # Errors
     /// It is not allowed, or there is no way to him.
-    pub fn open(to: IpAddr) -> io::Result<Echo> {
+    pub fn open(to: IpAddr) -> io::Result<EchoSocket> {
         let (family, protocol): (_, Protocol) = match to {
             IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP),
             IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6),
@@ -152,7 +152,7 @@ impl Echo {
         let socket =
             rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(protocol))?;
         rustix::net::connect(&socket, &SocketAddr::new(to, 0))?;
-        Ok(Echo { socket, v6: to.is_ipv6() })
+        Ok(EchoSocket { socket, v6: to.is_ipv6() })
     }
 
     /// Sends request `number` with so many octets of data.
@@ -182,7 +182,7 @@ impl Echo {
     }
 }
 
-impl AsFd for Echo {
+impl AsFd for EchoSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

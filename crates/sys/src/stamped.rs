@@ -65,7 +65,7 @@ pub enum About {
 
 /// Something that is told about a datagram that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct TransmitReport {
     /// Octets of that datagram in the buffer, without the heads that the kernel made.
     pub octets: usize,
     /// What.
@@ -136,9 +136,9 @@ pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Datag
 ///
 /// # Errors
 /// What the kernel says.
-pub fn notice(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Notice>> {
+pub fn notice(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<TransmitReport>> {
     let Some(read) = take(socket, buffer, libc::MSG_ERRQUEUE)? else { return Ok(None) };
-    let mut told = Notice { octets: read.octets, about: About::Here(0), stamp_ns: None };
+    let mut told = TransmitReport { octets: read.octets, about: About::Here(0), stamp_ns: None };
     for (level, kind, value) in read.control.read(read.control_len) {
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => told.stamp_ns = control::time_ns(value, 3),

@@ -21,14 +21,14 @@ const ANSWER: usize = 1 << 16;
 
 /// Why the kernel refused a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct KernelRefusal {
     /// The error's number.
     pub errno: i32,
     /// The kernel's words, if it had any.
     pub message: Option<String>,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for KernelRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.message {
             Some(message) => write!(f, "{message} ({})", io::Error::from_raw_os_error(self.errno)),
@@ -37,11 +37,11 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for KernelRefusal {}
 
 /// One message of a dump: its type, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct DumpMessage {
     /// The type.
     pub kind: u16,
     /// The rest.
@@ -50,30 +50,30 @@ pub struct Told {
 
 /// The conversation, with the kernel of the network namespace it was opened in.
 #[derive(Debug)]
-pub struct Talk {
+pub struct NetlinkSocket {
     socket: OwnedFd,
     sequence: u32,
     buffer: Vec<u8>,
 }
 
-impl Talk {
+impl NetlinkSocket {
     /// Opens it.
     ///
     /// # Errors
     /// What `socket(2)` reports.
-    pub fn open() -> io::Result<Talk> {
-        Talk::over(None)
+    pub fn open() -> io::Result<NetlinkSocket> {
+        NetlinkSocket::over(None)
     }
 
     /// Opens one with netfilter.
     ///
     /// # Errors
     /// What `socket(2)` reports.
-    pub fn open_netfilter() -> io::Result<Talk> {
-        Talk::over(Some(netlink::NETFILTER))
+    pub fn open_netfilter() -> io::Result<NetlinkSocket> {
+        NetlinkSocket::over(Some(netlink::NETFILTER))
     }
 
-    fn over(protocol: Option<rustix::net::Protocol>) -> io::Result<Talk> {
+    fn over(protocol: Option<rustix::net::Protocol>) -> io::Result<NetlinkSocket> {
         let socket = rustix::net::socket_with(
             AddressFamily::NETLINK,
             SocketType::RAW,
@@ -85,7 +85,7 @@ impl Talk {
             // A kernel that cannot do this (before 4.12) answers with numbers alone.
             let _ = sockopt::set(&socket, libc::SOL_NETLINK, option, 1);
         }
-        Ok(Talk { socket, sequence: 0, buffer: vec![0; ANSWER] })
+        Ok(NetlinkSocket { socket, sequence: 0, buffer: vec![0; ANSWER] })
     }
 
     /// Sends a message that asks to be acknowledged, and waits until it is: what follows a refusal is not
@@ -93,7 +93,7 @@ impl Talk {
     ///
     /// # Errors
     /// The socket's; within, the kernel's refusal.
-    pub fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<Result<(), Refused>> {
+    pub fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<Result<(), KernelRefusal>> {
         self.send(kind, flags, body)?;
         loop {
             let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
@@ -115,7 +115,7 @@ impl Talk {
     pub fn send_all<'m>(
         &mut self,
         all: impl IntoIterator<Item = (u16, u16, &'m [u8])>,
-    ) -> io::Result<Result<(), (usize, Refused)>> {
+    ) -> io::Result<Result<(), (usize, KernelRefusal)>> {
         let first = self.sequence.wrapping_add(1);
         let (mut octets, mut awaited) = (Vec::new(), first);
         for (kind, flags, body) in all {
@@ -125,7 +125,7 @@ impl Talk {
             }
         }
         rustix::net::sendto(&self.socket, &octets, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-        let mut refused: Option<(usize, Refused)> = None;
+        let mut refused: Option<(usize, KernelRefusal)> = None;
         let mut ended = false;
         // The kernel has answered by the time that the messages are sent, so nothing is waited for.
         loop {
@@ -161,7 +161,7 @@ impl Talk {
     ///
     /// # Errors
     /// The socket's, and the kernel's refusal.
-    pub fn get(&mut self, kind: u16, body: &[u8]) -> io::Result<Told> {
+    pub fn get(&mut self, kind: u16, body: &[u8]) -> io::Result<DumpMessage> {
         self.send(kind, NLM_F_REQUEST, body)?;
         loop {
             let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
@@ -172,7 +172,7 @@ impl Talk {
                         let errno = refusal(&answer).map_or(0, |refused| refused.errno);
                         return Err(io::Error::from_raw_os_error(errno));
                     }
-                    (true, kind) => return Ok(Told { kind, body: answer.body.to_vec() }),
+                    (true, kind) => return Ok(DumpMessage { kind, body: answer.body.to_vec() }),
                 }
             }
         }
@@ -182,7 +182,7 @@ impl Talk {
     ///
     /// # Errors
     /// The socket's, and the kernel's refusal.
-    pub fn dump(&mut self, kind: u16, body: &[u8]) -> io::Result<Vec<Told>> {
+    pub fn dump(&mut self, kind: u16, body: &[u8]) -> io::Result<Vec<DumpMessage>> {
         self.send(kind, NLM_F_REQUEST | NLM_F_DUMP, body)?;
         let mut all = Vec::new();
         loop {
@@ -199,7 +199,7 @@ impl Talk {
                             None => Ok(all),
                         };
                     }
-                    kind => all.push(Told { kind, body: answer.body.to_vec() }),
+                    kind => all.push(DumpMessage { kind, body: answer.body.to_vec() }),
                 }
             }
         }
@@ -224,7 +224,7 @@ impl Talk {
 }
 
 /// One message of an answer.
-pub(crate) struct Answer<'b> {
+pub(crate) struct ReplyMessage<'b> {
     pub(crate) kind: u16,
     flags: u16,
     sequence: u32,
@@ -232,12 +232,12 @@ pub(crate) struct Answer<'b> {
 }
 
 /// The messages of an answer; what is cut short ends them.
-pub(crate) fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+pub(crate) fn messages(mut octets: &[u8]) -> impl Iterator<Item = ReplyMessage<'_>> {
     std::iter::from_fn(move || {
         let head = octets.get(..NLMSG_HEAD)?;
         let length = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
         let body = octets.get(NLMSG_HEAD..length)?;
-        let answer = Answer {
+        let answer = ReplyMessage {
             kind: u16::from_ne_bytes([head[4], head[5]]),
             flags: u16::from_ne_bytes([head[6], head[7]]),
             sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
@@ -249,7 +249,7 @@ pub(crate) fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
 }
 
 /// What an acknowledgement says; `None`: it was done.
-fn refusal(answer: &Answer<'_>) -> Option<Refused> {
+fn refusal(answer: &ReplyMessage<'_>) -> Option<KernelRefusal> {
     let code = answer
         .body
         .get(..4)
@@ -258,7 +258,7 @@ fn refusal(answer: &Answer<'_>) -> Option<Refused> {
         return None;
     }
     let told = (answer.flags & NLM_F_ACK_TLVS != 0).then(|| answer.body.get(4 + NLMSG_HEAD..)).flatten();
-    Some(Refused { errno: code.saturating_neg(), message: told.and_then(words) })
+    Some(KernelRefusal { errno: code.saturating_neg(), message: told.and_then(words) })
 }
 
 /// The kernel's words among the attributes behind a refusal.
@@ -292,7 +292,7 @@ mod tests {
         body.extend(*b"in use\0\0");
         let octets = message(NLMSG_ERROR, NLM_F_ACK_TLVS, 1, &body);
         let answer = messages(&octets).next().expect("a message");
-        assert_eq!(refusal(&answer), Some(Refused { errno: 17, message: Some("in use".into()) }));
+        assert_eq!(refusal(&answer), Some(KernelRefusal { errno: 17, message: Some("in use".into()) }));
     }
 
     #[test]

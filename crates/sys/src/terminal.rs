@@ -12,26 +12,26 @@ pub fn size(terminal: &impl AsFd) -> Option<(usize, usize)> {
 
 /// A terminal that hands over each key at once and does not show it, until this goes. Ctrl-C stays what it
 /// is.
-pub struct Keys<F: AsFd> {
+pub struct RawTerminal<F: AsFd> {
     terminal: F,
     before: Termios,
 }
 
-impl<F: AsFd> Keys<F> {
+impl<F: AsFd> RawTerminal<F> {
     /// Begins.
     ///
     /// # Errors
     /// It is no terminal.
-    pub fn begin(terminal: F) -> io::Result<Keys<F>> {
+    pub fn begin(terminal: F) -> io::Result<RawTerminal<F>> {
         let before = tcgetattr(&terminal)?;
         let mut keys = before.clone();
         keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
         tcsetattr(&terminal, OptionalActions::Now, &keys)?;
-        Ok(Keys { terminal, before })
+        Ok(RawTerminal { terminal, before })
     }
 }
 
-impl<F: AsFd> Drop for Keys<F> {
+impl<F: AsFd> Drop for RawTerminal<F> {
     fn drop(&mut self) {
         // A terminal that is gone needs nothing.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);

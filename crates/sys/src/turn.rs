@@ -20,17 +20,17 @@ pub fn wake_on_time() {
 
 /// What the calling thread was given, until this is dropped (by the same thread).
 #[derive(Debug, Default)]
-pub struct Turn {
+pub struct SchedulingGuard {
     urgent: bool,
     /// The processors it ran on before.
     before: Option<CpuSet>,
 }
 
-impl Turn {
+impl SchedulingGuard {
     /// Nothing beyond what all threads have.
     #[must_use]
-    pub fn usual() -> Turn {
-        Turn::default()
+    pub fn usual() -> SchedulingGuard {
+        SchedulingGuard::default()
     }
 
     /// Goes before all usual programs (SCHED_FIFO) and those of a lower priority (1 to 99; the kernel's own
@@ -61,7 +61,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for SchedulingGuard {
     fn drop(&mut self) {
         if self.urgent {
             let _ = schedule(libc::SCHED_OTHER, 0);
@@ -88,12 +88,12 @@ mod tests {
     fn a_thread_stays_where_it_is_told_to_and_is_free_again() {
         let mine = sched_getaffinity(None).unwrap();
         let first = (0..CpuSet::MAX_CPU).find(|cpu| mine.is_set(*cpu)).unwrap();
-        let mut turn = Turn::usual();
+        let mut turn = SchedulingGuard::usual();
         turn.stay_on(first).unwrap();
         assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
         drop(turn);
         assert_eq!(sched_getaffinity(None).unwrap(), mine);
-        let error = Turn::usual().stay_on(usize::MAX).unwrap_err();
+        let error = SchedulingGuard::usual().stay_on(usize::MAX).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -24,11 +24,11 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Handle, Pkt, Pool, Span, Time};
+use tidegate_packet::{Fifo, Handle, Nanos, Pkt, Pool, Time};
 use tidegate_policy::dump::QueueStats;
 use tidegate_policy::{Errno, QdiscParams, TcError};
 use tidegate_qdisc::{
-    Context, CustomKind, Dequeue, Discipline, Enqueue, QdiscState, Trimmed, Why, custom, custom_params,
+    Context, CustomKind, Dequeue, Discipline, DropReason, Enqueue, QdiscState, Trimmed, custom, custom_params,
 };
 
 /// Packets of this priority and above go into the first band.
@@ -40,7 +40,7 @@ pub struct Deadline {
     /// Packets that may wait, in both bands together; at least 1.
     pub limit: u32,
     /// How long a packet may wait. Counted in microseconds, up to 35 minutes.
-    pub deadline: Span,
+    pub deadline: Nanos,
 }
 
 impl CustomKind for Deadline {
@@ -60,7 +60,7 @@ impl CustomKind for Deadline {
 
 impl Deadline {
     /// The longest deadline: the clock of [`micros`] must not come round before.
-    const MAX_DEADLINE: Span = Span::secs(35 * 60);
+    const MAX_DEADLINE: Nanos = Nanos::secs(35 * 60);
 
     fn check(&self) -> Result<(), TcError> {
         if self.limit == 0 {
@@ -103,7 +103,7 @@ impl Discipline for Bands {
         pkt: Pkt,
     ) -> Enqueue {
         if own.qlen >= self.params.limit {
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         let now = micros(cx.now);
@@ -119,7 +119,7 @@ impl Discipline for Bands {
             while self.is_expired(&self.bands[band], cx.pool, cx.now) {
                 let Some(late) = self.bands[band].pop_front(cx.pool) else { break };
                 self.expired += 1;
-                cx.drop(own.handle, late, Why::Early);
+                cx.drop(own.handle, late, DropReason::Early);
             }
             if let Some(pkt) = self.bands[band].pop_front(cx.pool) {
                 return Dequeue::Packet(pkt);

@@ -3,7 +3,7 @@
 //! `fn f() -> u8 { 1 + 2 }` with one change becomes `fn f() -> u8 { match ::tidegate_mutant_switch::on(0) { 7
 //! => { 1 - 2 } _ => { 1 + 2 } } }`, with line breaks between.
 
-use super::list::{Mutant, Place, Span};
+use super::list::{Mutant, SourcePosition, Span};
 use crate::walls::code_only;
 
 /// A function's number: by it a test's reach is recorded.
@@ -78,7 +78,7 @@ impl Source {
         Source { code: code_only(text).chars().collect(), lines, letters }
     }
 
-    fn at(&self, place: Place) -> Option<usize> {
+    fn at(&self, place: SourcePosition) -> Option<usize> {
         Some(self.lines.get(place.line.checked_sub(1)?)? + place.column.checked_sub(1)?)
     }
 
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn each_change_stands_in_a_copy_of_its_function() {
         let text = "/// { \"\nfn f(a: [u8; { 2 }]) -> u8 {\n    fn g() -> u8 { 3 }\n    1 + g()\n}\n";
-        let place = |line, column| Place { line, column };
+        let place = |line, column| SourcePosition { line, column };
         let mutant = |number, function, from, to, replacement: &str| Mutant {
             number,
             file: String::new(),

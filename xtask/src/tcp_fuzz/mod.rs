@@ -115,7 +115,7 @@ fn options(root: &Path, words: &[String]) -> Result<Options, String> {
 }
 
 /// A question's folders, one per shift.
-struct Asked {
+struct ShiftedQuestions {
     name: String,
     questions: Vec<(Question, PathBuf)>,
     /// The same once more, for what chance does.
@@ -123,14 +123,14 @@ struct Asked {
 }
 
 /// The questions of all seeds, with where they stand.
-fn asked(options: &Options) -> Vec<Asked> {
+fn asked(options: &Options) -> Vec<ShiftedQuestions> {
     let numbers =
         (1..).zip(&options.runs).flat_map(|(seed, &runs)| (0..runs).map(move |number| (seed, number)));
     let all = numbers.map(|(seed, number)| {
         let name = format!("s{seed}-{number}");
         let one = |shift| (question(seed, number, shift), options.keep.join(format!("{name}-{shift}")));
         let again = if options.chance { (SHIFTS..2 * SHIFTS).map(&one).collect() } else { Vec::new() };
-        Asked { questions: (0..SHIFTS).map(&one).collect(), again, name: name.clone() }
+        ShiftedQuestions { questions: (0..SHIFTS).map(&one).collect(), again, name: name.clone() }
     });
     all.filter(|asked| asked.questions[0].0.discipline.starts_with(&options.only)).collect()
 }
@@ -208,7 +208,7 @@ fn answered(dir: &Path) -> bool {
 }
 
 /// The flows of a question whose connection came about in each of its runs.
-fn flows(asked: &Asked) -> Vec<Flow> {
+fn flows(asked: &ShiftedQuestions) -> Vec<Flow> {
     // A shift moves all later flows alike, so their order and names stay.
     let names: Vec<&str> = asked.questions[0].0.names().collect();
     let runs =

@@ -3,20 +3,20 @@
 use super::police::Policers;
 use super::{connection, csum, nat, pedit, skbmod, vlan};
 use crate::conntrack::Conntrack;
-use crate::query::{Done, Meter, Mirrored, RandomSource, Verdict, Way};
+use crate::query::{ActionInput, Done, FilterRandom, FilterVerdict, Mirrored, Redirect};
 use alloc::vec::Vec;
-use tidegate_packet::{Mark, Pkt, Pool, Time};
+use tidegate_packet::{FwMark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
-    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod,
-    TcError, Vlan, VlanHow,
+    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, SampleAction, Skbedit,
+    Skbmod, TcError, Vlan, VlanHow,
 };
 
 /// How often one packet may be led to another device in one go.
 pub(super) const MOST_LEADS: u32 = 4;
 
 /// What actions reach beside the packet.
-pub(super) struct Doors<'a> {
+pub(super) struct ActionContext<'a> {
     /// Copies on their way to other devices.
     pub(super) mirrored: &'a mut Vec<Mirrored>,
     /// The place of the action itself.
@@ -103,9 +103,9 @@ impl Live {
         &mut self,
         pool: &mut Pool,
         pkt: &Pkt,
-        meter: Meter,
-        random: &mut RandomSource<'_>,
-        doors: &mut Doors<'_>,
+        meter: ActionInput,
+        random: &mut FilterRandom<'_>,
+        doors: &mut ActionContext<'_>,
     ) -> Done {
         if doors.led_before >= MOST_LEADS && matches!(self.action.act, Act::Mirred(_)) {
             // It goes round: nothing is counted but that.
@@ -229,8 +229,10 @@ fn check(action: &Action) -> Result<(), TcError> {
         Act::Skbedit(edit) if (Skbedit { control: Control::Pass, ..*edit }) == Skbedit::default() => {
             Err(TcError::bare(Errno::Inval))
         }
-        Act::Sample(Sample { rate: Some(0), .. }) => Err(TcError::new(Errno::Inval, "invalid sample rate")),
-        Act::Sample(Sample { rate, group, .. }) if rate.is_none() || group.is_none() => {
+        Act::Sample(SampleAction { rate: Some(0), .. }) => {
+            Err(TcError::new(Errno::Inval, "invalid sample rate"))
+        }
+        Act::Sample(SampleAction { rate, group, .. }) if rate.is_none() || group.is_none() => {
             Err(TcError::new(Errno::Inval, "sample rate and group are required"))
         }
         Act::Pedit(pedit) if pedit.keys.is_empty() => {
@@ -275,7 +277,7 @@ fn check_police(police: &Police) -> Result<(), TcError> {
     }
 }
 
-fn decide(gact: &Gact, turns: &mut u32, random: &mut RandomSource<'_>) -> Control {
+fn decide(gact: &Gact, turns: &mut u32, random: &mut FilterRandom<'_>) -> Control {
     let Some(other) = gact.random else { return gact.control };
     let hit = if other.drawn {
         random.below(u32::from(other.one_in)) == 0
@@ -296,7 +298,7 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     }
     if let Some((mark, mask)) = edit.mark {
         let mask = mask.unwrap_or(u32::MAX);
-        meta.mark = Mark(meta.mark.0 & !mask | mark & mask);
+        meta.mark = FwMark(meta.mark.0 & !mask | mark & mask);
     }
     if let Some(queue) = edit.queue {
         meta.set_tx_queue(Some(queue.into()));
@@ -304,10 +306,10 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     edit.control
 }
 
-fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, doors: &mut Doors<'_>) -> Done {
-    let way = Way { to: mirred.device, arrives: mirred.arrives, by: doors.place };
+fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, doors: &mut ActionContext<'_>) -> Done {
+    let way = Redirect { to: mirred.device, arrives: mirred.arrives, by: doors.place };
     if !mirred.copy {
-        return Done::Away(Verdict::Redirect(way));
+        return Done::Away(FilterVerdict::Redirect(way));
     }
     if mirred.device != Act::NOWHERE
         && let Some(copy) = pool.copy(pkt)

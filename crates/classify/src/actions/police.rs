@@ -13,7 +13,7 @@
 //! cost.
 
 use crate::cost::{Cost, Price};
-use crate::query::Meter;
+use crate::query::ActionInput;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use tidegate_packet::{Rate, Time};
@@ -153,7 +153,7 @@ impl Policers {
 
     /// May a packet pass now? If so, it is paid for.
     #[inline]
-    pub fn conforms(&mut self, policer: u32, Meter { len, whole, now, .. }: Meter) -> bool {
+    pub fn conforms(&mut self, policer: u32, ActionInput { len, whole, now, .. }: ActionInput) -> bool {
         let empty = &mut self.empty[policer as usize];
         let profile = &self.profiles[self.told[policer as usize] as usize];
         if whole > profile.plain_up_to {
@@ -210,8 +210,8 @@ mod tests {
         }
     }
 
-    fn packet(len: u32, now: u64) -> Meter {
-        Meter { len, whole: len, now: Time(now), passed_over: false }
+    fn packet(len: u32, now: u64) -> ActionInput {
+        ActionInput { len, whole: len, now: Time(now), passed_over: false }
     }
 
     #[test]

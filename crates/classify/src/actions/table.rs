@@ -1,9 +1,9 @@
 //! The machine's actions.
 
-use super::live::{self, Doors, Live};
+use super::live::{self, ActionContext, Live};
 use super::police::Policers;
 use crate::conntrack::Conntrack;
-use crate::query::{Done, Meter, Mirrored, RandomSource};
+use crate::query::{ActionInput, Done, FilterRandom, Mirrored};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
@@ -46,13 +46,14 @@ impl Actions {
         place: u32,
         pool: &mut Pool,
         pkt: &Pkt,
-        meter: Meter,
-        random: &mut RandomSource<'_>,
+        meter: ActionInput,
+        random: &mut FilterRandom<'_>,
     ) -> Done {
         let Actions { slots, mirrored, led_before, connections, policers, .. } = self;
         match slots.get_mut(place as usize) {
             Some(Some(live)) => {
-                let doors = &mut Doors { place, mirrored, led_before: *led_before, connections, policers };
+                let doors =
+                    &mut ActionContext { place, mirrored, led_before: *led_before, connections, policers };
                 live.run(pool, pkt, meter, random, doors)
             }
             _ => unreachable!("a filter holds an action that is gone"),

@@ -1,12 +1,12 @@
 //! Conditions on a packet, and expressions of them.
 
-use crate::asked::Asked;
+use crate::asked::ClassifyContext;
 use crate::u32::with_dsfield;
 use tidegate_packet::transport;
 use tidegate_policy::{Ematch, Layer, MetaId, MetaValue, Term, U32Key};
 
 /// Does an expression hold? An empty one does.
-pub(crate) fn holds(terms: &[Term], asked: &mut Asked<'_>) -> bool {
+pub(crate) fn holds(terms: &[Term], asked: &mut ClassifyContext<'_>) -> bool {
     let mut held = true;
     for term in terms {
         held = one(&term.what, asked) != term.not;
@@ -18,7 +18,7 @@ pub(crate) fn holds(terms: &[Term], asked: &mut Asked<'_>) -> bool {
 }
 
 /// The same, noting of each condition that is asked whether it held.
-pub(super) fn holds_counted(terms: &[Term], asked: &mut Asked<'_>, counts: &mut [u64]) -> bool {
+pub(super) fn holds_counted(terms: &[Term], asked: &mut ClassifyContext<'_>, counts: &mut [u64]) -> bool {
     let mut held = true;
     for (term, count) in terms.iter().zip(counts) {
         held = one(&term.what, asked) != term.not;
@@ -30,7 +30,7 @@ pub(super) fn holds_counted(terms: &[Term], asked: &mut Asked<'_>, counts: &mut 
     held
 }
 
-fn one(what: &Ematch, asked: &mut Asked<'_>) -> bool {
+fn one(what: &Ematch, asked: &mut ClassifyContext<'_>) -> bool {
     match what {
         Ematch::Cmp { width, offset, layer, mask, trans, how, value } => {
             let mut octets = [0; 4];
@@ -65,7 +65,7 @@ fn one(what: &Ematch, asked: &mut Asked<'_>) -> bool {
 }
 
 /// Reads octets of a layer; false: the packet ends before them.
-fn read(asked: &Asked<'_>, layer: Layer, offset: u16, into: &mut [u8]) -> bool {
+fn read(asked: &ClassifyContext<'_>, layer: Layer, offset: u16, into: &mut [u8]) -> bool {
     let Some(from) = begin(asked, layer) else { return false };
     let octets = into.len() as i32;
     for (at, octet) in (from + i32::from(offset)..).zip(into) {
@@ -78,7 +78,7 @@ fn read(asked: &Asked<'_>, layer: Layer, offset: u16, into: &mut [u8]) -> bool {
 }
 
 /// Where a layer begins, counted from the network header.
-fn begin(asked: &Asked<'_>, layer: Layer) -> Option<i32> {
+fn begin(asked: &ClassifyContext<'_>, layer: Layer) -> Option<i32> {
     match layer {
         Layer::Link => Some(-(asked.link_header as i32)),
         Layer::Network => Some(0),
@@ -92,7 +92,7 @@ fn begin(asked: &Asked<'_>, layer: Layer) -> Option<i32> {
 
 /// An octet with the DS field as it is now. What lies behind the octets that are kept counts as zero, as far
 /// as the packet goes.
-fn octet_at(asked: &Asked<'_>, at: i32) -> Option<u8> {
+fn octet_at(asked: &ClassifyContext<'_>, at: i32) -> Option<u8> {
     let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
     if matches!(at, 0 | 1) {
         let word = with_dsfield(head.word(0)?, meta.dsfield);
@@ -104,7 +104,7 @@ fn octet_at(asked: &Asked<'_>, at: i32) -> Option<u8> {
 
 /// As u32 compares, except that the header behind the network header is not known: `nexthdr+` counts for
 /// nothing.
-fn word(key: &U32Key, asked: &Asked<'_>) -> bool {
+fn word(key: &U32Key, asked: &ClassifyContext<'_>) -> bool {
     let mut octets = [0; 4];
     for (at, octet) in (key.offset..).zip(&mut octets) {
         match octet_at(asked, at) {
@@ -116,7 +116,7 @@ fn word(key: &U32Key, asked: &Asked<'_>) -> bool {
 }
 
 /// What the kernel knows; `None` where it knows nothing of the sort about this packet.
-fn known(value: &MetaValue, asked: &mut Asked<'_>) -> Option<u64> {
+fn known(value: &MetaValue, asked: &mut ClassifyContext<'_>) -> Option<u64> {
     let meta = asked.pool.meta(asked.pkt);
     let found = match value.what {
         MetaId::Number(number) => return Some(u64::from(number)),

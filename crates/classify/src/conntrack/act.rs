@@ -1,11 +1,11 @@
 //! The action ct: connection tracking where a filter asks for it, before the hooks or after them.
 
 use super::membership::{BY_ACTION, membership, pack, state};
-use super::nat::End;
+use super::nat::NatSide;
 use super::table::Conntrack;
 use super::tuple::Tuple;
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Meta, Pkt, Pool, Span, Time};
+use tidegate_packet::{Meta, Nanos, Pkt, Pool, Time};
 use tidegate_policy::netfilter::{Connstate as State, Translation};
 use tidegate_policy::{Ct, CtNat};
 
@@ -108,15 +108,15 @@ impl Conntrack {
     fn translate_by(&mut self, ct: &Ct, pool: &mut Pool, pkt: &Pkt) -> bool {
         let Some(nat) = ct.nat else { return true };
         if let (true, CtNat::New { source, addresses: (low, high), ports }) = (ct.commit, nat) {
-            let end = if source { End::Source } else { End::Destination };
+            let end = if source { NatSide::Source } else { NatSide::Destination };
             let addresses = (octets(low), octets(high));
             let wanted = Translation { addresses: Some(addresses), ports, ..Translation::default() };
             if self.is_unsettled(pool.meta(pkt), end) && !self.settle(pool.meta(pkt), end, Some(&wanted)) {
                 return false;
             }
         }
-        self.translate(pool, pkt, End::Destination);
-        self.translate(pool, pkt, End::Source);
+        self.translate(pool, pkt, NatSide::Destination);
+        self.translate(pool, pkt, NatSide::Source);
         true
     }
 
@@ -124,7 +124,7 @@ impl Conntrack {
     /// by then.
     fn note_begun(&mut self, now: Time, begun: Option<u32>) {
         /// Whoever carries it is through by then.
-        const LONGEST: Span = Span::secs(600);
+        const LONGEST: Nanos = Nanos::secs(600);
         while let Some((at, since)) = self.begun.front().copied().filter(|(_, since)| *since + LONGEST <= now)
         {
             self.begun.pop_front();

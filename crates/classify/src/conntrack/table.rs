@@ -16,7 +16,7 @@ pub const MAX_CONNECTIONS: usize = 262_144;
 
 /// What rules ask of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct ConntrackUse {
     /// New connections are counted: some rule asks for bytes or packets.
     accounting: bool,
     /// Some rule asks for connections at all.
@@ -29,7 +29,7 @@ pub struct Conntrack {
     pub(super) entries: Vec<Entry>,
     pub(super) free: Vec<u32>,
     pub(super) index: BTreeMap<Tuple, u32>,
-    pub(super) asked: Asked,
+    pub(super) asked: ConntrackUse,
     /// Connections that an action began, with that time: whoever carries such a packet may lose it unseen.
     pub(super) begun: VecDeque<(u32, Time)>,
     /// When the packet came in that is on its way through the hooks.
@@ -52,12 +52,12 @@ impl Conntrack {
     }
 
     /// What rules asked for so far.
-    pub fn asked(&self) -> Asked {
+    pub fn asked(&self) -> ConntrackUse {
         self.asked
     }
 
     /// Looks at packets as far as this asks.
-    pub fn set_asked(&mut self, asked: Asked) {
+    pub fn set_asked(&mut self, asked: ConntrackUse) {
         self.asked = asked;
     }
 

@@ -1,7 +1,7 @@
 //! The fields of a packet that flower compares: those of the innermost headers, as the dissector comes to
 //! them.
 
-use crate::asked::Asked;
+use crate::asked::ClassifyContext;
 use crate::conntrack::flower_state;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Addrs, innermost, transport};
@@ -25,13 +25,13 @@ struct Inner {
 
 impl Fields {
     /// Does a field hold what it must?
-    pub(super) fn compare(&mut self, key: &FlowerKey, asked: &mut Asked<'_>) -> bool {
+    pub(super) fn compare(&mut self, key: &FlowerKey, asked: &mut ClassifyContext<'_>) -> bool {
         let found = self.read(key.field, asked);
         if key.range { (key.value..=key.mask).contains(&found) } else { (found ^ key.value) & key.mask == 0 }
     }
 
     /// A field's value; 0 where the packet has none.
-    fn read(&mut self, field: FlowerField, asked: &mut Asked<'_>) -> u128 {
+    fn read(&mut self, field: FlowerField, asked: &mut ClassifyContext<'_>) -> u128 {
         use FlowerField as F;
         match field {
             F::IpTos | F::IpTtl | F::IpFlags | F::TcpFlags | F::IcmpType | F::IcmpCode => {
@@ -56,7 +56,7 @@ impl Fields {
 }
 
 /// Fields among the keys of the flow.
-fn keyed(field: FlowerField, asked: &mut Asked<'_>) -> u128 {
+fn keyed(field: FlowerField, asked: &mut ClassifyContext<'_>) -> u128 {
     use FlowerField as F;
     let outer = asked.pool.meta(asked.pkt).ethertype;
     let keys = asked.pool.keys(asked.pkt);
@@ -92,13 +92,13 @@ fn address(addrs: Addrs, destination: bool) -> u128 {
     }
 }
 
-fn mac(asked: &Asked<'_>, from: i32) -> u128 {
+fn mac(asked: &ClassifyContext<'_>, from: i32) -> u128 {
     let head = asked.pool.head(asked.pkt);
     (from..from + 6).fold(0, |address, at| address << 8 | u128::from(head.octet(at).unwrap_or(0)))
 }
 
 /// ARP of IPv4 over Ethernet (RFC 826); what else there is has no fields.
-fn arp(field: FlowerField, asked: &Asked<'_>) -> u128 {
+fn arp(field: FlowerField, asked: &ClassifyContext<'_>) -> u128 {
     let head = asked.pool.head(asked.pkt);
     if head.ethertype() != ethertype::ARP || head.word(0) != Some(0x0001_0800) {
         return 0;
@@ -114,7 +114,7 @@ fn arp(field: FlowerField, asked: &Asked<'_>) -> u128 {
 }
 
 impl Inner {
-    fn of(asked: &Asked<'_>) -> Inner {
+    fn of(asked: &ClassifyContext<'_>) -> Inner {
         let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
         let Some((family, network)) = innermost(head, asked.pool.dissector()) else {
             return Inner::default();

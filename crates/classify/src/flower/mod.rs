@@ -5,9 +5,9 @@
 
 mod fields;
 
-use crate::asked::{Asked, Bound, Told};
+use crate::asked::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
-use crate::query::Said;
+use crate::query::FilterResult;
 use alloc::vec::Vec;
 use fields::Fields;
 use tidegate_packet::Handle;
@@ -51,7 +51,7 @@ impl Group {
 }
 
 impl Flower {
-    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
+    pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
         let mut fields = Fields::default();
         let Flower { entries, groups } = self;
         for group in groups {
@@ -74,7 +74,7 @@ impl Flower {
                 }
             }
         }
-        Said::No
+        FilterResult::No
     }
 
     fn find(&self, handle: u32) -> Option<&Entry> {
@@ -191,7 +191,7 @@ impl Filters for Flower {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.entries.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Flower(entry.params.clone());
             let hits = Some(entry.hits.clone());

@@ -3,7 +3,7 @@
 
 use super::lists::{Elsewhere, Lists};
 use std::collections::BTreeSet;
-use tidegate_archives::{Files, identical};
+use tidegate_archives::{RecordingFiles, identical};
 use tidegate_packet::Head;
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, Recording, RowKind, SCRIPT_AT, Texts, at};
@@ -30,7 +30,7 @@ fn carry_out(lists: &mut Lists, now: tidegate_packet::Time, line: &str) -> Resul
 }
 
 /// The first difference between what the kernel's filters did and what these do.
-fn difference(files: &Files) -> Result<Option<String>, Elsewhere> {
+fn difference(files: &RecordingFiles) -> Result<Option<String>, Elsewhere> {
     let text = |name: &str| files.get(name).map_or("", String::as_str);
     let script = text("script.tc");
     let commands = format!("{script}{}", text("schedule.csv"));

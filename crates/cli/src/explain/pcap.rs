@@ -19,7 +19,7 @@ pub(super) struct Recorded {
 /// The first packet of every flow, or the one asked for.
 pub(super) fn packets(path: &Path, number: Option<u64>) -> anyhow::Result<Vec<Recorded>> {
     let (mut found, mut flows, mut count) = (Vec::new(), BTreeSet::new(), 0);
-    let mut read = |captured: tidegate_pcap::Packet<'_>, _: u64| {
+    let mut read = |captured: tidegate_pcap::CapturedPacket<'_>, _: u64| {
         count = captured.number;
         if number.is_some_and(|number| number != captured.number) {
             return anyhow::Ok(());

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tidegate_daemon::Client;
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
-use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
+use tidegate_pcap::{CaptureDirection, Interface, Record, TcVerdict, Writer, link};
 use tidegate_replay::annotated::wait;
 use tidegate_syntax::units::parse_classid;
 use tidegate_sys::interrupt;
@@ -186,11 +186,11 @@ impl Packet {
             time: self.left,
             octets: kept,
             length: self.length.max(kept.len() as u32),
-            direction: Some(Direction::Out),
+            direction: Some(CaptureDirection::Out),
             lost_before: None,
             id: None,
             queue: parse_classid(&self.class).map(|class| class.0),
-            verdict: Some(if self.fate == "lost" { Verdict::Dropped } else { Verdict::Passed }),
+            verdict: Some(if self.fate == "lost" { TcVerdict::Dropped } else { TcVerdict::Passed }),
             comment: &self.comment(),
         });
     }

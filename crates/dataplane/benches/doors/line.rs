@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::place::{self, NamespaceThread};
 
 /// Devices of the machine in the middle: towards A, and towards B.
 pub(crate) const MIDDLE: [&str; 2] = ["m0", "m1"];
@@ -16,9 +16,9 @@ const APART: [&str; 2] = ["10.6.0.1", "10.6.0.2"];
 
 /// The machines.
 pub(crate) struct Line {
-    pub(crate) a: Place,
-    pub(crate) m: Place,
-    pub(crate) b: Place,
+    pub(crate) a: NamespaceThread,
+    pub(crate) m: NamespaceThread,
+    pub(crate) b: NamespaceThread,
 }
 
 /// Whether packets go through the machine in the middle.
@@ -57,7 +57,11 @@ pub(crate) fn address(text: &str) -> IpAddr {
 impl Line {
     /// Lays it.
     pub(crate) fn lay() -> io::Result<Line> {
-        let line = Line { a: Place::new("a")?, m: Place::new("m")?, b: Place::new("b")? };
+        let line = Line {
+            a: NamespaceThread::new("a")?,
+            m: NamespaceThread::new("m")?,
+            b: NamespaceThread::new("b")?,
+        };
         for (end, name, middle) in [(&line.a, "a0", MIDDLE[0]), (&line.b, "b0", MIDDLE[1])] {
             let there = end.go(|| File::open("/proc/thread-self/ns/net"))??;
             line.m.go(move || Links::open()?.pair(middle, name, &there))??;
@@ -79,7 +83,7 @@ impl Line {
 }
 
 /// The network namespace of a place, as a file.
-pub(crate) fn namespace(place: &Place) -> io::Result<PathBuf> {
+pub(crate) fn namespace(place: &NamespaceThread) -> io::Result<PathBuf> {
     let thread = place.go(|| std::fs::read_link("/proc/thread-self"))??;
     Ok(PathBuf::from("/proc").join(thread).join("ns/net"))
 }

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate_sys::place::Place;
-use tidegate_sys::socket::{Echo, congestion_control};
+use tidegate_sys::place::NamespaceThread;
+use tidegate_sys::socket::{EchoSocket, congestion_control};
 
 use crate::line::{Line, Through};
 
@@ -63,7 +63,7 @@ pub(crate) fn medians(of_way: &[Measured]) -> [f64; 5] {
 }
 
 /// Packets that came to B.
-fn received(b: &Place, through: Through) -> io::Result<f64> {
+fn received(b: &NamespaceThread, through: Through) -> io::Result<f64> {
     let file = format!("/sys/class/net/{}/statistics/rx_packets", through.last());
     let text = b.go(move || std::fs::read_to_string(file))??;
     text.trim().parse().map_err(io::Error::other)
@@ -117,7 +117,7 @@ fn stream(line: &Line, through: Through) -> io::Result<f64> {
 /// The median and the 95th percentile of pings, µs.
 fn pings(line: &Line, through: Through) -> io::Result<[f64; 2]> {
     let mut all = line.a.go(move || -> io::Result<Vec<f64>> {
-        let echo = Echo::open(through.to())?;
+        let echo = EchoSocket::open(through.to())?;
         // The first asks where the other is.
         echo.ask(0, 56)?;
         echo.answer(LIMIT)?;

@@ -12,7 +12,7 @@
 mod closed;
 pub mod control;
 
-use crate::door::{Door, Spot};
+use crate::door::{AttachPoint, PacketIo};
 use crate::engine::Engine;
 pub use closed::Closed;
 use std::io::{self, Read, Write};
@@ -20,10 +20,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use tidegate_gateway::{Gateway, World};
+use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_packet::Time;
 use tidegate_policy::{LinkOp, Op, TcError};
-use tidegate_sys::news::{self, Bulletin, News};
+use tidegate_sys::news::{self, LinkEvent, LinkMonitor};
 use tidegate_sys::turn;
 use tidegate_sys::wait::Waiter;
 
@@ -35,37 +35,37 @@ const ERRANDS: usize = 16;
 const LAST_TURNS: usize = 1000;
 /// What is waited for, beside the door.
 const NEWS: u64 = 0;
-const ERRAND: u64 = 1;
-const DOOR: u64 = 2;
+const COMMAND: u64 = 1;
+const PACKET_IO: u64 = 2;
 
 /// What somebody has the daemon's thread do.
-type Errand = Box<dyn FnOnce(&mut Running<'_>) + Send>;
+type DaemonCommand = Box<dyn FnOnce(&mut DaemonContext<'_>) + Send>;
 
 /// The daemon is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub struct DaemonGone;
 
 /// Where errands are given.
 #[derive(Clone, Debug)]
-pub struct Desk {
-    errands: mpsc::SyncSender<Errand>,
+pub struct CommandSender {
+    errands: mpsc::SyncSender<DaemonCommand>,
     bell: Arc<UnixStream>,
 }
 
 /// Errands that may wait.
 const WAITING: usize = 64;
 
-impl Desk {
+impl CommandSender {
     /// A desk, and what the daemon hears of it by.
     ///
     /// # Errors
     /// No pair of sockets can be had.
-    pub fn new() -> io::Result<(Desk, Errands)> {
+    pub fn new() -> io::Result<(CommandSender, CommandReceiver)> {
         let (errands, to_do) = mpsc::sync_channel(WAITING);
         let (bell, heard) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         heard.set_nonblocking(true)?;
-        Ok((Desk { errands, bell: Arc::new(bell) }, Errands { to_do, heard }))
+        Ok((CommandSender { errands, bell: Arc::new(bell) }, CommandReceiver { to_do, heard }))
     }
 
     /// Has the daemon do something between two packets, and waits for what it comes to.
@@ -74,38 +74,38 @@ impl Desk {
     /// The daemon has ended.
     pub fn ask<R: Send + 'static>(
         &self,
-        errand: impl FnOnce(&mut Running<'_>) -> R + Send + 'static,
-    ) -> Result<R, Gone> {
+        errand: impl FnOnce(&mut DaemonContext<'_>) -> R + Send + 'static,
+    ) -> Result<R, DaemonGone> {
         let (tell, told) = mpsc::sync_channel(1);
-        let errand: Errand = Box::new(move |running| {
+        let errand: DaemonCommand = Box::new(move |running| {
             let _ = tell.send(errand(running));
         });
-        self.errands.send(errand).map_err(|_| Gone)?;
+        self.errands.send(errand).map_err(|_| DaemonGone)?;
         // A bell that has rung so often that no room is left will be heard.
         let _ = (&*self.bell).write(&[0]);
-        told.recv().map_err(|_| Gone)
+        told.recv().map_err(|_| DaemonGone)
     }
 }
 
 /// The other side of a [`Desk`].
 #[derive(Debug)]
-pub struct Errands {
-    to_do: mpsc::Receiver<Errand>,
+pub struct CommandReceiver {
+    to_do: mpsc::Receiver<DaemonCommand>,
     heard: UnixStream,
 }
 
 /// The daemon as an errand finds it.
-pub struct Running<'r> {
-    /// The engine; what changes it goes through [`Running::visit`] and [`Running::apply`].
+pub struct DaemonContext<'r> {
+    /// The engine; what changes it goes through [`DaemonContext::visit`] and [`DaemonContext::apply`].
     pub engine: &'r mut Engine,
-    door: &'r mut dyn Door,
-    clock: &'r Clock,
-    state: &'r mut State,
+    door: &'r mut dyn PacketIo,
+    clock: &'r MonotonicClock,
+    state: &'r mut DaemonState,
 }
 
 /// How the daemon is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct DaemonState {
     /// The door's trouble, if it cannot be opened now.
     pub trouble: Option<String>,
     /// How often the door was opened.
@@ -113,15 +113,15 @@ pub struct State {
     /// Nothing more is to be done.
     ended: bool,
     /// The door is to be opened anew, at these places.
-    moves: Option<Vec<Spot>>,
+    moves: Option<Vec<AttachPoint>>,
 }
 
-impl Running<'_> {
+impl DaemonContext<'_> {
     /// Has somebody work with the machine now; see [`Engine::visit`].
     ///
     /// # Errors
     /// The door is broken.
-    pub fn visit<R>(&mut self, work: impl FnOnce(&mut Gateway, World<'_>) -> R) -> io::Result<R> {
+    pub fn visit<R>(&mut self, work: impl FnOnce(&mut Gateway, GatewayContext<'_>) -> R) -> io::Result<R> {
         self.engine.visit(self.door, self.clock.now(), work)
     }
 
@@ -134,12 +134,12 @@ impl Running<'_> {
     }
 
     /// How the daemon is.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &DaemonState {
         self.state
     }
 
     /// What the door has done since it was opened.
-    pub fn door(&self) -> crate::door::DoorCounts {
+    pub fn door(&self) -> crate::door::PacketIoStats {
         self.door.counts()
     }
 
@@ -153,7 +153,7 @@ impl Running<'_> {
 
     /// Packets are to come to these places: another door is opened, what waits leaves at once, and the old
     /// one is closed.
-    pub fn settle_in(&mut self, places: Vec<Spot>) {
+    pub fn settle_in(&mut self, places: Vec<AttachPoint>) {
         self.state.moves = Some(places);
     }
 
@@ -165,15 +165,15 @@ impl Running<'_> {
 
 /// The time since the daemon began, which no change of the wall's clock alters.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct MonotonicClock {
     began: Instant,
     start: Time,
 }
 
-impl Clock {
+impl MonotonicClock {
     /// From `start` on, which is now.
-    pub fn new(start: Time) -> Clock {
-        Clock { began: Instant::now(), start }
+    pub fn new(start: Time) -> MonotonicClock {
+        MonotonicClock { began: Instant::now(), start }
     }
 
     /// Now.
@@ -184,7 +184,7 @@ impl Clock {
 }
 
 /// Opens the door: at first, and again when it broke.
-pub type Open<'o> = dyn FnMut() -> io::Result<Box<dyn Door>> + 'o;
+pub type Open<'o> = dyn FnMut() -> io::Result<Box<dyn PacketIo>> + 'o;
 
 /// Goes on until an errand ends it. `open` is asked for the door at once, and must be able to give one the
 /// first time; `opened` hears of it.
@@ -193,14 +193,14 @@ pub type Open<'o> = dyn FnMut() -> io::Result<Box<dyn Door>> + 'o;
 /// The door cannot be opened at first, or the system has nothing more to wait by.
 pub fn run(
     engine: &mut Engine,
-    clock: Clock,
+    clock: MonotonicClock,
     open: &mut Open<'_>,
-    errands: &Errands,
+    errands: &CommandReceiver,
     opened: &mut dyn FnMut(),
 ) -> io::Result<()> {
     turn::wake_on_time();
-    let mut bulletin = Bulletin::open()?;
-    let mut state = State::default();
+    let mut bulletin = LinkMonitor::open()?;
+    let mut state = DaemonState::default();
     let mut door = open()?;
     opened();
     loop {
@@ -248,7 +248,7 @@ pub fn run(
 }
 
 /// Lets go what came to a door that is closed next, and what waits.
-fn leave(engine: &mut Engine, door: &mut dyn Door, clock: Clock) {
+fn leave(engine: &mut Engine, door: &mut dyn PacketIo, clock: MonotonicClock) {
     for _ in 0..LAST_TURNS {
         match engine.turn(door, clock.now()) {
             Ok(true) => {}
@@ -263,24 +263,24 @@ fn leave(engine: &mut Engine, door: &mut dyn Door, clock: Clock) {
 /// links came or so long has passed.
 fn serve(
     engine: &mut Engine,
-    door: &mut dyn Door,
-    clock: Clock,
-    errands: &Errands,
-    bulletin: &mut Bulletin,
-    state: &mut State,
+    door: &mut dyn PacketIo,
+    clock: MonotonicClock,
+    errands: &CommandReceiver,
+    bulletin: &mut LinkMonitor,
+    state: &mut DaemonState,
     patience: Option<Duration>,
 ) -> io::Result<()> {
     let mut waiter = Waiter::new()?;
     waiter.add(&*bulletin, NEWS)?;
-    waiter.add(&errands.heard, ERRAND)?;
+    waiter.add(&errands.heard, COMMAND)?;
     for handle in door.handles() {
-        waiter.add(handle, DOOR)?;
+        waiter.add(handle, PACKET_IO)?;
     }
     let give_up = patience.map(|patience| Instant::now() + patience);
     loop {
         let busy = engine.turn(door, clock.now())?;
         for errand in errands.to_do.try_iter().take(ERRANDS) {
-            errand(&mut Running { engine, door, clock: &clock, state });
+            errand(&mut DaemonContext { engine, door, clock: &clock, state });
         }
         if state.ended || state.moves.is_some() {
             return Ok(());
@@ -292,7 +292,7 @@ fn serve(
         let left = give_up.map(|at| at.saturating_duration_since(Instant::now()));
         let (mut rung, mut told) = (false, false);
         for number in waiter.wait([due, left].into_iter().flatten().min())? {
-            rung |= number == ERRAND;
+            rung |= number == COMMAND;
             told |= number == NEWS;
         }
         if rung {
@@ -314,17 +314,22 @@ fn serve(
 }
 
 /// The machine's devices become as the news say. One that is gone takes the door with it.
-fn hear(engine: &mut Engine, door: &mut dyn Door, clock: Clock, news: &[News]) -> io::Result<()> {
+fn hear(
+    engine: &mut Engine,
+    door: &mut dyn PacketIo,
+    clock: MonotonicClock,
+    news: &[LinkEvent],
+) -> io::Result<()> {
     for news in news {
         let link = match news {
-            News::Is(link) => link,
-            News::Gone(link) if engine.numbered(link.index).is_some() => {
+            LinkEvent::Is(link) => link,
+            LinkEvent::Gone(link) if engine.numbered(link.index).is_some() => {
                 return Err(io::Error::new(
                     io::ErrorKind::NotFound,
                     format!("the device `{}` is gone", link.name),
                 ));
             }
-            News::Gone(_) | News::Missed => continue,
+            LinkEvent::Gone(_) | LinkEvent::Missed => continue,
         };
         let was = engine.numbered(link.index).map(str::to_owned);
         let mut changes = Vec::new();

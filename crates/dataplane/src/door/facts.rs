@@ -4,7 +4,7 @@ use std::io;
 use tidegate_sys::numbers::{IFLA_MTU, LINK_HEAD, RTM_GETLINK};
 
 use tidegate_sys::netlink::Links;
-use tidegate_sys::talk::Talk;
+use tidegate_sys::talk::NetlinkSocket;
 
 use tidegate_sys::attribute;
 
@@ -29,7 +29,7 @@ impl Facts {
         let number = Links::open()?.index(dev)?;
         let mut question = [0; LINK_HEAD];
         question[4..8].copy_from_slice(&number.to_ne_bytes());
-        let told = Talk::open()?.get(RTM_GETLINK, &question)?.body;
+        let told = NetlinkSocket::open()?.get(RTM_GETLINK, &question)?.body;
         let hardware = told.get(2..4).map_or(0, |octets| u16::from_ne_bytes([octets[0], octets[1]]));
         let mtu = attribute::read(told.get(LINK_HEAD..).unwrap_or_default()).u32(IFLA_MTU).unwrap_or(0);
         Ok(Facts { number, link_header: link_header(hardware)?, mtu })

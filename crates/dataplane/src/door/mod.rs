@@ -18,7 +18,7 @@ use std::os::fd::BorrowedFd;
 
 /// Which way packets go over a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
+pub enum TrafficDirection {
     /// They leave by it.
     Egress,
     /// They came in by it.
@@ -27,11 +27,11 @@ pub enum Direction {
 
 /// One place where a door stands: a device and a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct AttachPoint {
     /// The device's name.
     pub dev: String,
     /// Which way its packets go.
-    pub direction: Direction,
+    pub direction: TrafficDirection,
 }
 
 /// A packet as a door brings it.
@@ -89,7 +89,7 @@ pub enum Passed {
 
 /// What a door has done, in packets, since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DoorCounts {
+pub struct PacketIoStats {
     /// Brought by `receive`.
     pub taken: u64,
     /// Let go.
@@ -110,7 +110,7 @@ pub struct DoorCounts {
 }
 
 /// Brings packets, and lets them go.
-pub trait Door {
+pub trait PacketIo {
     /// Hands over packets that have come, at most so many, and says how many; does not wait.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ pub trait Door {
     fn handles(&self) -> Vec<BorrowedFd<'_>>;
 
     /// What happened so far.
-    fn counts(&self) -> DoorCounts;
+    fn counts(&self) -> PacketIoStats;
 
     /// From now on super-packets come as the packets they stand for (true), or whole (false, as a door
     /// begins).

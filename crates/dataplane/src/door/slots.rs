@@ -29,7 +29,7 @@ pub(super) enum Read {
     Nothing,
     /// There was a packet, but no room: it is lost.
     NoRoom,
-    /// A packet, with a ticket that is not held before [`Slots::hold`] says so.
+    /// A packet, with a ticket that is not held before [`BufferPool::hold`] says so.
     Packet(u32),
 }
 
@@ -122,7 +122,7 @@ impl Slot {
 
 /// The slots of a door.
 #[derive(Debug, Default)]
-pub(super) struct Slots {
+pub(super) struct BufferPool {
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// Large pieces nobody uses.
@@ -133,7 +133,7 @@ pub(super) struct Slots {
     number: u64,
 }
 
-impl Slots {
+impl BufferPool {
     /// Reads a packet with its offload head, as `read` does it into the pieces it is given; the frame begins
     /// behind that head.
     pub(super) fn read(
@@ -260,12 +260,12 @@ mod tests {
     use super::*;
     use crate::door::Leaving;
 
-    fn put(slots: &mut Slots, octets: usize) -> Option<u32> {
+    fn put(slots: &mut BufferPool, octets: usize) -> Option<u32> {
         let packet: Vec<u8> = (0..offload::OCTETS + octets).map(|n| n as u8).collect();
         put_all(slots, &packet)
     }
 
-    fn put_all(slots: &mut Slots, packet: &[u8]) -> Option<u32> {
+    fn put_all(slots: &mut BufferPool, packet: &[u8]) -> Option<u32> {
         let ticket = slots.read(|into| {
             let (mut left, mut all) = (packet, 0);
             for piece in into.iter_mut() {
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn frames_of_every_size_come_out_as_they_went_in() {
-        let mut slots = Slots::default();
+        let mut slots = BufferPool::default();
         for octets in [0, 14, 1514, SMALL - offload::OCTETS, SMALL, SMALL + COPIED, 65_549] {
             let ticket = put(&mut slots, octets).expect("room");
             let slot = slots.slot(ticket);
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_ticket_is_given_back_once() {
-        let mut slots = Slots::default();
+        let mut slots = BufferPool::default();
         let ticket = put(&mut slots, 60).expect("room");
         assert!(slots.give_back(ticket).is_ok());
         assert_eq!(
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_copy_has_the_octets_and_a_life_of_its_own() {
-        let mut slots = Slots::default();
+        let mut slots = BufferPool::default();
         let ticket = put(&mut slots, SMALL).expect("room");
         let copy = slots.copy(ticket).expect("room");
         slots.give_back(ticket).expect("it is held");
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_super_packets() {
-        let mut slots = Slots::default();
+        let mut slots = BufferPool::default();
         let packet = vec![7; 65_000];
         let tickets: Vec<u32> = std::iter::from_fn(|| put_all(&mut slots, &packet)).collect();
         assert_eq!(tickets.len(), MOST_OCTETS / BIG);
@@ -341,13 +341,13 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_packets() {
-        let mut slots = Slots::default();
+        let mut slots = BufferPool::default();
         assert_eq!(std::iter::from_fn(|| put(&mut slots, 60)).count(), MOST);
     }
 
     #[test]
     fn a_front_longer_than_the_packet_is_said() {
-        let mut slots = Slots::default();
+        let mut slots = BufferPool::default();
         let ticket = put(&mut slots, 20).expect("room");
         let long = [0xee; 21];
         let slot = slots.slot_mut(ticket);

@@ -10,12 +10,12 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::netlink::{LinkUpdate, Links};
 use tidegate_sys::place;
 use tidegate_sys::tap::{Carries, Tap};
 
-use super::slots::{Read, Slots};
-use super::{Came, Door, DoorCounts, Leaving, Passed};
+use super::slots::{BufferPool, Read};
+use super::{Came, Leaving, PacketIo, PacketIoStats, Passed};
 
 /// Packets that may wait before the door.
 const WAITING: u32 = 10_000;
@@ -24,7 +24,7 @@ const TURN: usize = 32;
 
 /// One side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct TunEnd {
     /// Its network namespace, as a file (`/proc/PID/ns/net`); `None`: that of the calling thread.
     pub namespace: Option<PathBuf>,
     /// What its device will be called.
@@ -37,8 +37,8 @@ pub struct End {
 #[derive(Debug)]
 pub struct TunDoor {
     taps: [Tap; 2],
-    slots: Slots,
-    counts: DoorCounts,
+    slots: BufferPool,
+    counts: PacketIoStats,
     /// Which side is asked first: each has its turn.
     next: usize,
     /// What was read last.
@@ -51,10 +51,11 @@ impl TunDoor {
     ///
     /// # Errors
     /// Which device could not be made, and why.
-    pub fn open(ends: &[End; 2]) -> io::Result<TunDoor> {
+    pub fn open(ends: &[TunEnd; 2]) -> io::Result<TunDoor> {
         let [first, second] = ends;
         let taps = [made(first)?, made(second)?];
-        let (slots, counts, fresh) = (Slots::default(), DoorCounts::default(), Vec::with_capacity(TURN));
+        let (slots, counts, fresh) =
+            (BufferPool::default(), PacketIoStats::default(), Vec::with_capacity(TURN));
         Ok(TunDoor { taps, slots, counts, next: 0, fresh })
     }
 
@@ -108,11 +109,12 @@ impl TunDoor {
     }
 }
 
-fn made(end: &End) -> io::Result<Tap> {
-    let End { namespace, name, mtu } = end.clone();
+fn made(end: &TunEnd) -> io::Result<Tap> {
+    let TunEnd { namespace, name, mtu } = end.clone();
     let make = move || -> io::Result<Tap> {
         let tap = Tap::create(&name, Carries::Packets)?;
-        let change = Change { up: Some(true), txqlen: Some(WAITING), mtu: Some(mtu), ..Change::default() };
+        let change =
+            LinkUpdate { up: Some(true), txqlen: Some(WAITING), mtu: Some(mtu), ..LinkUpdate::default() };
         Links::open()?.change(tap.name(), &change)?;
         Ok(tap)
     };
@@ -125,7 +127,7 @@ fn made(end: &End) -> io::Result<Tap> {
     })
 }
 
-impl Door for TunDoor {
+impl PacketIo for TunDoor {
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let (mut taken, mut idle) = (0, 0);
         while taken < most && idle < 2 {
@@ -176,8 +178,8 @@ impl Door for TunDoor {
         self.taps.iter().map(AsFd::as_fd).collect()
     }
 
-    fn counts(&self) -> DoorCounts {
-        DoorCounts { held: self.slots.held(), ..self.counts }
+    fn counts(&self) -> PacketIoStats {
+        PacketIoStats { held: self.slots.held(), ..self.counts }
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {

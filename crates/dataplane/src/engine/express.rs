@@ -7,12 +7,12 @@
 //! second; beyond that they are queued as the policy says, so nobody can use them to get around it.
 
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Head, Span, Time};
+use tidegate_packet::{Head, Nanos, Time};
 
 /// Packets of one kind that may pass at once.
 const BURST: u64 = 50;
 /// How long it takes until another may.
-const EVERY: Span = Span(10_000_000);
+const EVERY: Nanos = Nanos(10_000_000);
 /// EtherTypes: 802.1X, PPPoE's discovery.
 const EAPOL: u16 = 0x888e;
 const PPPOE_DISCOVERY: u16 = 0x8863;
@@ -43,13 +43,13 @@ enum Kind {
 
 /// Who may pass by, and how many have of late.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Express {
+pub(super) struct FastPath {
     session: Option<Session>,
     /// By kind, when those that passed would have passed one by one.
     until: [Time; 4],
 }
 
-impl Express {
+impl FastPath {
     /// The session from which all this is done.
     pub(super) fn keep(&mut self, session: Option<Session>) {
         self.session = session;
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_holds_the_link_passes_by_and_nothing_else() {
-        let mut express = Express::default();
+        let mut express = FastPath::default();
         express.keep(Some(Session {
             here: "10.0.0.1:22".parse().expect("an address"),
             there: "[::ffff:10.0.0.2]:50000".parse().expect("an address"),
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn so_many_a_second_and_no_more() {
-        let mut express = Express::default();
+        let mut express = FastPath::default();
         let arp = Head::from_network(ethertype::ARP, &[0; 28]);
         let mut passed = |from_ms: u64| {
             (0..1000).filter(|n| express.takes(Time((from_ms * 1000 + n) * 1000), &arp)).count() as u64

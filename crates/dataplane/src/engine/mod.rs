@@ -13,19 +13,21 @@ mod watch;
 
 pub use express::Session;
 pub use size::link_rate;
-pub use watch::{Captured, ClassSeen, Fate, Met, Sojourn, Watch};
+pub use watch::{Captured, ClassSeen, PacketOutcome, PacketSojourn, SojournHistogram, Watch};
 
-use crate::door::{Came, Direction, Door, Leaving, Passed, Spot};
-use express::Express;
+use crate::door::{AttachPoint, Came, Leaving, PacketIo, Passed, TrafficDirection};
+use express::FastPath;
 use std::collections::BTreeMap;
 use std::io;
-use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, Offer, Received, Route, World};
+use tidegate_gateway::{
+    DeviceId, DeviceSpec, EgressPath, Gateway, GatewayContext, ReceiveOutcome, XmitStatus,
+};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Handle, Head, Mark, Meta, Pkt, Pool, Seeded, Span, Time};
+use tidegate_packet::{FwMark, Handle, Head, Meta, Nanos, Pkt, Pool, Seeded, Time};
 use tidegate_policy::{Op, TcError};
 
 /// The longest time that is made up for: after a longer pause what was missed is missed.
-pub const CREDIT: Span = Span(10_000_000);
+pub const CREDIT: Nanos = Nanos(10_000_000);
 /// Packets taken in before those that may leave do.
 const BATCH: usize = 64;
 /// Timers carried out before the door is looked at again.
@@ -33,7 +35,7 @@ const MOST_TIMERS: usize = 4096;
 
 /// What the engine did with packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct EngineStats {
     /// Taken in.
     pub taken: u64,
     /// Let go.
@@ -74,17 +76,17 @@ pub struct Engine {
     devices: Vec<DeviceId>,
     held: Vec<Held>,
     incoming: Vec<(Pkt, usize)>,
-    counts: Counts,
+    counts: EngineStats,
     watch: Option<Watch>,
     /// The kernel's numbers of devices, for those who hear of them by number.
     numbers: Vec<(u32, String)>,
-    express: Option<Express>,
+    express: Option<FastPath>,
 }
 
 impl Engine {
     /// A machine with these devices; `places` are the door's, each on one of them. `most`: packets held at
     /// once, over all devices.
-    pub fn new(devices: &[(String, DeviceSpec)], places: &[Spot], most: usize, seed: u64) -> Engine {
+    pub fn new(devices: &[(String, DeviceSpec)], places: &[AttachPoint], most: usize, seed: u64) -> Engine {
         let mut gateway = Gateway::new();
         for (name, spec) in devices {
             gateway.add_device(name, *spec);
@@ -100,7 +102,7 @@ impl Engine {
             devices: Vec::new(),
             held: Vec::new(),
             incoming: Vec::with_capacity(BATCH),
-            counts: Counts::default(),
+            counts: EngineStats::default(),
             watch: None,
             numbers: Vec::new(),
             express: None,
@@ -111,7 +113,7 @@ impl Engine {
 
     /// Places of the door are these from now on; those on devices that are not there get what is offered
     /// there unqueued.
-    pub fn settle_in(&mut self, places: &[Spot]) {
+    pub fn settle_in(&mut self, places: &[AttachPoint]) {
         self.places.clear();
         for place in places {
             let device = match self.gateway.device(&place.dev) {
@@ -120,7 +122,7 @@ impl Engine {
                     .gateway
                     .add_device(&place.dev, DeviceSpec { queueless: true, ..DeviceSpec::default() }),
             };
-            self.places.push((device, place.direction == Direction::Ingress));
+            self.places.push((device, place.direction == TrafficDirection::Ingress));
         }
         self.devices = self.gateway.devices().collect();
     }
@@ -130,7 +132,7 @@ impl Engine {
     ///
     /// # Errors
     /// The door is broken.
-    pub fn turn(&mut self, door: &mut dyn Door, now: Time) -> io::Result<bool> {
+    pub fn turn(&mut self, door: &mut dyn PacketIo, now: Time) -> io::Result<bool> {
         let behind = self.catch_up(door, now)?;
         let came = self.take_in(door)?;
         let mut incoming = std::mem::take(&mut self.incoming);
@@ -156,14 +158,14 @@ impl Engine {
     /// The door is broken.
     pub fn apply(
         &mut self,
-        door: &mut dyn Door,
+        door: &mut dyn PacketIo,
         now: Time,
         ops: &[Op],
     ) -> io::Result<Result<(), (usize, TcError)>> {
         self.visit(door, now, |gateway, world| {
-            let World { now, pool, draws } = world;
+            let GatewayContext { now, pool, draws } = world;
             ops.iter().enumerate().try_for_each(|(at, op)| {
-                gateway.apply(World { now, pool, draws }, op).map(drop).map_err(|error| (at, error))
+                gateway.apply(GatewayContext { now, pool, draws }, op).map(drop).map_err(|error| (at, error))
             })
         })
     }
@@ -175,13 +177,13 @@ impl Engine {
     /// The door is broken.
     pub fn visit<R>(
         &mut self,
-        door: &mut dyn Door,
+        door: &mut dyn PacketIo,
         now: Time,
-        work: impl FnOnce(&mut Gateway, World<'_>) -> R,
+        work: impl FnOnce(&mut Gateway, GatewayContext<'_>) -> R,
     ) -> io::Result<R> {
         self.catch_up(door, now)?;
         let Engine { gateway, pool, draws, now, .. } = self;
-        let done = work(gateway, World { now: *now, pool, draws });
+        let done = work(gateway, GatewayContext { now: *now, pool, draws });
         self.devices = self.gateway.devices().collect();
         self.account(door)?;
         for at in 0..self.devices.len() {
@@ -195,7 +197,7 @@ impl Engine {
     ///
     /// # Errors
     /// The door is broken.
-    pub fn empty(&mut self, door: &mut dyn Door) -> io::Result<u64> {
+    pub fn empty(&mut self, door: &mut dyn PacketIo) -> io::Result<u64> {
         let before = self.counts.passed;
         let mut waiting: Vec<_> =
             self.held.iter_mut().filter_map(|held| Some((held.came, held.ticket.take()?, *held))).collect();
@@ -251,7 +253,7 @@ impl Engine {
     }
 
     /// What was done so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> EngineStats {
         self.counts
     }
 
@@ -287,7 +289,7 @@ impl Engine {
     }
 
     /// Carries out what was due until a time; true: there is more.
-    fn catch_up(&mut self, door: &mut dyn Door, now: Time) -> io::Result<bool> {
+    fn catch_up(&mut self, door: &mut dyn PacketIo, now: Time) -> io::Result<bool> {
         let from = Time(now.0.saturating_sub(CREDIT.0));
         for _ in 0..MOST_TIMERS {
             let Some(due) = self.due().filter(|due| *due <= now) else {
@@ -303,10 +305,10 @@ impl Engine {
     }
 
     /// Carries out what is due now.
-    fn fire(&mut self, door: &mut dyn Door) -> io::Result<()> {
+    fn fire(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
         let Engine { gateway, pool, draws, now, .. } = self;
         if gateway.perturb_due() <= *now {
-            gateway.perturb(World { now: *now, pool, draws });
+            gateway.perturb(GatewayContext { now: *now, pool, draws });
         }
         for at in 0..self.devices.len() {
             let device = self.devices[at];
@@ -320,7 +322,7 @@ impl Engine {
     }
 
     /// Takes in what has come to the door: how many packets.
-    fn take_in(&mut self, door: &mut dyn Door) -> io::Result<usize> {
+    fn take_in(&mut self, door: &mut dyn PacketIo) -> io::Result<usize> {
         let Engine { pool, held, incoming, places, gateway, counts, now, .. } = self;
         let mut lost = Vec::new();
         let came = door.receive(BATCH, &mut |came| {
@@ -348,7 +350,7 @@ impl Engine {
     }
 
     /// A packet meets the machine.
-    fn arrive(&mut self, door: &mut dyn Door, place: usize, pkt: Pkt) -> io::Result<()> {
+    fn arrive(&mut self, door: &mut dyn PacketIo, place: usize, pkt: Pkt) -> io::Result<()> {
         let (device, arriving) = self.places[place];
         if let Some(express) = &mut self.express
             && express.takes(self.now, self.pool.head(&pkt))
@@ -357,30 +359,35 @@ impl Engine {
             return self.leave(door, device, arriving, pkt);
         }
         let Engine { gateway, pool, draws, now, .. } = self;
-        let world = World { now: *now, pool, draws };
+        let world = GatewayContext { now: *now, pool, draws };
         if arriving {
             match gateway.receive(world, device, pkt) {
-                Received::Passed(pkt, by) => self.leave(door, by, true, pkt)?,
-                Received::Led(to) => self.drain(door, to)?,
-                Received::Lost => {}
+                ReceiveOutcome::Passed(pkt, by) => self.leave(door, by, true, pkt)?,
+                ReceiveOutcome::Led(to) => self.drain(door, to)?,
+                ReceiveOutcome::Lost => {}
             }
         } else {
-            let offer = gateway.offer(world, device, Route::Direct, pkt);
+            let offer = gateway.offer(world, device, EgressPath::Direct, pkt);
             self.after_offer(door, device, offer)?;
         }
         self.led_on(door)?;
         self.account(door)
     }
 
-    fn after_offer(&mut self, door: &mut dyn Door, device: DeviceId, offer: Offer) -> io::Result<()> {
+    fn after_offer(
+        &mut self,
+        door: &mut dyn PacketIo,
+        device: DeviceId,
+        offer: XmitStatus,
+    ) -> io::Result<()> {
         match offer {
-            Offer::Stopped | Offer::Away => Ok(()),
+            XmitStatus::Stopped | XmitStatus::Away => Ok(()),
             _ => self.drain(door, device),
         }
     }
 
     /// Packets that filters led or copied to other devices go on there.
-    fn led_on(&mut self, door: &mut dyn Door) -> io::Result<()> {
+    fn led_on(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
         for at in 0..self.devices.len() {
             let device = self.devices[at];
             if self.gateway.take_led_to(device) {
@@ -394,14 +401,16 @@ impl Engine {
     }
 
     /// Lets go what a device may send now.
-    fn drain(&mut self, door: &mut dyn Door, device: DeviceId) -> io::Result<()> {
+    fn drain(&mut self, door: &mut dyn PacketIo, device: DeviceId) -> io::Result<()> {
         loop {
             self.follow_copies(door);
             let Engine { gateway, pool, draws, now, .. } = self;
-            let Some(pkt) = gateway.poll(World { now: *now, pool, draws }, device) else { return Ok(()) };
+            let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, draws }, device) else {
+                return Ok(());
+            };
             match gateway.given_back(pool, &pkt) {
                 Some((to, true)) => {
-                    let offer = gateway.offer_back(World { now: *now, pool, draws }, to, pkt);
+                    let offer = gateway.offer_back(GatewayContext { now: *now, pool, draws }, to, pkt);
                     self.after_offer(door, to, offer)?;
                 }
                 Some((to, false)) => self.leave(door, to, true, pkt)?,
@@ -411,7 +420,13 @@ impl Engine {
     }
 
     /// A packet is through.
-    fn leave(&mut self, door: &mut dyn Door, device: DeviceId, arriving: bool, pkt: Pkt) -> io::Result<()> {
+    fn leave(
+        &mut self,
+        door: &mut dyn PacketIo,
+        device: DeviceId,
+        arriving: bool,
+        pkt: Pkt,
+    ) -> io::Result<()> {
         self.follow_copies(door);
         let slot = pkt.slot();
         let place = self.places.iter().position(|place| *place == (device, arriving));
@@ -429,8 +444,12 @@ impl Engine {
         let meta = self.pool.meta(&pkt);
         let (mark, dsfield, rewritten) = (meta.mark.0, meta.dsfield, meta.rewritten());
         if let Some(watch) = &mut self.watch {
-            let met = Met { device, slot, came: held.came, left: self.now };
-            watch.note(&self.pool, &met, Fate::Left { marked: dsfield & 3 == 3 && held.dsfield & 3 != 3 });
+            let met = PacketSojourn { device, slot, came: held.came, left: self.now };
+            watch.note(
+                &self.pool,
+                &met,
+                PacketOutcome::Left { marked: dsfield & 3 == 3 && held.dsfield & 3 != 3 },
+            );
         }
         let front = rewritten.then(|| self.pool.settle(&pkt).frame());
         let dsfield = (dsfield != held.dsfield && front.is_none()).then_some(dsfield);
@@ -444,14 +463,14 @@ impl Engine {
 
     /// Tells the door of copies that were made.
     #[inline]
-    fn follow_copies(&mut self, door: &mut dyn Door) {
+    fn follow_copies(&mut self, door: &mut dyn PacketIo) {
         // Several times for each packet, and hardly ever are there any.
         if self.pool.has_copied() {
             self.tell_of_copies(door);
         }
     }
 
-    fn tell_of_copies(&mut self, door: &mut dyn Door) {
+    fn tell_of_copies(&mut self, door: &mut dyn PacketIo) {
         let Engine { pool, held, counts, .. } = self;
         let copied: Vec<_> = pool.take_copied().collect();
         for (copy, of) in copied {
@@ -467,15 +486,15 @@ impl Engine {
     }
 
     /// Tells the door what was lost.
-    fn account(&mut self, door: &mut dyn Door) -> io::Result<()> {
+    fn account(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
         self.follow_copies(door);
         while let Some(slot) = self.pool.take_released() {
             let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) else { continue };
             self.counts.lost += 1;
             if let Some(watch) = &mut self.watch {
                 let (device, _) = self.places[self.held[slot].place];
-                let met = Met { device, slot, came: self.held[slot].came, left: self.now };
-                watch.note(&self.pool, &met, Fate::Lost);
+                let met = PacketSojourn { device, slot, came: self.held[slot].came, left: self.now };
+                watch.note(&self.pool, &met, PacketOutcome::Lost);
             }
             door.lose(ticket)?;
         }
@@ -495,6 +514,6 @@ fn seen(came: &Came<'_>, link_header: u32) -> (Head, Meta) {
     let frame_len = size::counted(came, &head) + link_header - came.link_header.min(link_header);
     head.set_summed();
     let mut meta = Meta::of(&head, frame_len);
-    (meta.mark, meta.priority, meta.watched) = (Mark(came.mark), came.priority, true);
+    (meta.mark, meta.priority, meta.watched) = (FwMark(came.mark), came.priority, true);
     (head, meta)
 }

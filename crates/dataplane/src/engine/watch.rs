@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tidegate_gateway::DeviceId;
-use tidegate_packet::{Handle, Pool, Span, Time};
+use tidegate_packet::{Handle, Nanos, Pool, Time};
 
 /// Buckets for each doubling of a time.
 const STEPS: u64 = 8;
@@ -12,7 +12,7 @@ const BUCKETS: usize = 36 * STEPS as usize;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketOutcome {
     /// It left; `marked`: with a CE mark that it had not when it came (RFC 3168).
     Left {
         /// So it was.
@@ -24,7 +24,7 @@ pub enum Fate {
 
 /// A packet that is through: where and when.
 #[derive(Clone, Copy, Debug)]
-pub struct Met {
+pub struct PacketSojourn {
     /// The device it came to.
     pub device: DeviceId,
     /// Its slot in the pool.
@@ -38,21 +38,21 @@ pub struct Met {
 /// Times that packets waited, counted in buckets an eighth of a doubling wide: what is read off them is at
 /// most that much off.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sojourn {
+pub struct SojournHistogram {
     counts: Vec<u64>,
     /// All of them added up, in ns.
     total: u64,
 }
 
-impl Default for Sojourn {
-    fn default() -> Sojourn {
-        Sojourn { counts: vec![0; BUCKETS], total: 0 }
+impl Default for SojournHistogram {
+    fn default() -> SojournHistogram {
+        SojournHistogram { counts: vec![0; BUCKETS], total: 0 }
     }
 }
 
-impl Sojourn {
+impl SojournHistogram {
     /// Counts a time.
-    pub fn note(&mut self, waited: Span) {
+    pub fn note(&mut self, waited: Nanos) {
         self.counts[bucket(waited.0)] += 1;
         self.total = self.total.saturating_add(waited.0);
     }
@@ -93,7 +93,7 @@ fn end(bucket: usize) -> u64 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassSeen {
     /// How long what left had waited.
-    pub sojourn: Sojourn,
+    pub sojourn: SojournHistogram,
     /// Packets that left with a new CE mark.
     pub marked: u64,
     /// Packets lost.
@@ -112,7 +112,7 @@ pub struct Captured {
     /// See `qdisc`.
     pub class: Handle,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: PacketOutcome,
     /// Octets of the whole frame.
     pub len: u32,
     /// The front of the frame, from its Ethernet header on, as it left.
@@ -160,15 +160,15 @@ impl Watch {
     }
 
     /// Notes a packet that is through.
-    pub(super) fn note(&mut self, pool: &Pool, met: &Met, fate: Fate) {
+    pub(super) fn note(&mut self, pool: &Pool, met: &PacketSojourn, fate: PacketOutcome) {
         let stand = pool.stand(met.slot);
         let seen = self.seen.entry((met.device, stand.on)).or_default();
         match fate {
-            Fate::Left { marked } => {
-                seen.sojourn.note(Span(met.left.0.saturating_sub(met.came.0)));
+            PacketOutcome::Left { marked } => {
+                seen.sojourn.note(Nanos(met.left.0.saturating_sub(met.came.0)));
                 seen.marked += u64::from(marked);
             }
-            Fate::Lost => seen.lost += 1,
+            PacketOutcome::Lost => seen.lost += 1,
         }
         if self.listeners.is_empty() {
             return;
@@ -195,7 +195,7 @@ impl Listener {
     }
 }
 
-fn captured(pool: &Pool, met: &Met, fate: Fate) -> Captured {
+fn captured(pool: &Pool, met: &PacketSojourn, fate: PacketOutcome) -> Captured {
     let stand = pool.stand(met.slot);
     let mut front = pool.last_head(met.slot).cloned().unwrap_or_default();
     let meta = pool.last_known(met.slot);

@@ -4,13 +4,13 @@ use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use tidegate_dataplane::door::Door;
-use tidegate_dataplane::door::capture::{Capture, Way};
+use tidegate_dataplane::door::PacketIo;
+use tidegate_dataplane::door::capture::{AttachMethod, CaptureIo};
 use tidegate_dataplane::door::queue::{Options, QueueDoor};
-use tidegate_sys::place::Place;
+use tidegate_sys::place::NamespaceThread;
 
 use crate::capture::both;
-use crate::wire::{Fate, forward};
+use crate::wire::{FrameOutcome, forward};
 
 /// Which door a process of this test is to keep.
 const DOOR: &str = "TIDEGATE_TEST_DOOR";
@@ -28,7 +28,7 @@ impl Keeper {
 }
 
 /// Starts it in a place; returns once the door is open.
-pub(crate) fn start(place: &Place, door: &str) -> Keeper {
+pub(crate) fn start(place: &NamespaceThread, door: &str) -> Keeper {
     let door = door.to_owned();
     let started = place.go(move || -> io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
@@ -49,13 +49,13 @@ pub(crate) fn start(place: &Place, door: &str) -> Keeper {
 #[test]
 fn keeps_a_door() {
     let Ok(door) = std::env::var(DOOR) else { return };
-    let opened: io::Result<Box<dyn Door>> = match door.as_str() {
-        "Link" => Capture::by(Way::Link, &both()).map(|door| Box::new(door) as _),
-        "Filter" => Capture::by(Way::Filter, &both()).map(|door| Box::new(door) as _),
+    let opened: io::Result<Box<dyn PacketIo>> = match door.as_str() {
+        "Link" => CaptureIo::by(AttachMethod::Link, &both()).map(|door| Box::new(door) as _),
+        "Filter" => CaptureIo::by(AttachMethod::Filter, &both()).map(|door| Box::new(door) as _),
         "Queue" => QueueDoor::open(&both(), Options::default()).map(|door| Box::new(door) as _),
         other => panic!("no door is called {other}"),
     };
     let mut door = opened.expect("the door opens");
     println!("{OPEN}");
-    forward(door.as_mut(), &AtomicBool::new(false), &mut |_| Fate::Pass).expect("the door stands");
+    forward(door.as_mut(), &AtomicBool::new(false), &mut |_| FrameOutcome::Pass).expect("the door stands");
 }

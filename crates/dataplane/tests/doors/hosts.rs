@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tidegate_dataplane::door::{Came, Door, DoorCounts};
+use tidegate_dataplane::door::{Came, PacketIo, PacketIoStats};
 use tidegate_sys::offload::OCTETS;
-use tidegate_sys::place::Place;
+use tidegate_sys::place::NamespaceThread;
 use tidegate_sys::poll;
-use tidegate_sys::socket::Echo;
+use tidegate_sys::socket::EchoSocket;
 use tidegate_sys::tap::Tap;
 
 use crate::wire::{ADDRESSES, LIMIT, Wire, address};
@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends pings until one is answered, at most so many; how many were sent. One that waits longer than
 /// [`PATIENCE`] counts as lost.
-pub(crate) fn ping(from: &Place, to: IpAddr, most: u16, data: u32) -> Option<u16> {
+pub(crate) fn ping(from: &NamespaceThread, to: IpAddr, most: u16, data: u32) -> Option<u16> {
     let attempt = move || -> io::Result<Option<u16>> {
-        let echo = Echo::open(to)?;
+        let echo = EchoSocket::open(to)?;
         for number in 1..=most {
             echo.ask(number, data)?;
             if echo.answer(PATIENCE)?.is_some() {
@@ -38,9 +38,9 @@ pub(crate) fn ping(from: &Place, to: IpAddr, most: u16, data: u32) -> Option<u16
 }
 
 /// Sends one ping, whose answer somebody else waits for.
-pub(crate) fn ask(from: &Place, to: IpAddr) -> Echo {
-    let asked = from.go(move || -> io::Result<Echo> {
-        let echo = Echo::open(to)?;
+pub(crate) fn ask(from: &NamespaceThread, to: IpAddr) -> EchoSocket {
+    let asked = from.go(move || -> io::Result<EchoSocket> {
+        let echo = EchoSocket::open(to)?;
         echo.ask(1, 56)?;
         Ok(echo)
     });
@@ -48,7 +48,7 @@ pub(crate) fn ask(from: &Place, to: IpAddr) -> Echo {
 }
 
 /// Holds a ping in a door until it is closed, and sees it answered afterwards.
-pub(crate) fn is_answered_after<D: Door + Send + 'static>(
+pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
     wire: &Wire,
     open: impl FnOnce() -> io::Result<D> + Send + 'static,
     is_ping: impl Fn(&Came<'_>) -> bool + Send + 'static,
@@ -56,7 +56,7 @@ pub(crate) fn is_answered_after<D: Door + Send + 'static>(
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "everybody knows where the other is");
     let mut door = wire.near.go(open).expect("place").expect("it opens");
     let echo = ask(&wire.far, address(ADDRESSES[1]));
-    let held = wire.near.go(move || -> io::Result<DoorCounts> {
+    let held = wire.near.go(move || -> io::Result<PacketIoStats> {
         let mut came = false;
         while !came {
             poll::readable(&door.handles(), LIMIT)?;
@@ -71,7 +71,7 @@ pub(crate) fn is_answered_after<D: Door + Send + 'static>(
 
 /// Sends so many octets over TCP, each with its number's low octet; panics if they do not arrive as they
 /// were.
-pub(crate) fn transfer(from: &Place, to: &Place, address: IpAddr, octets: usize) {
+pub(crate) fn transfer(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr, octets: usize) {
     let listener =
         to.go(move || TcpListener::bind(SocketAddr::new(address, 0))).expect("place").expect("listens");
     let address = listener.local_addr().expect("it is bound");
@@ -94,13 +94,13 @@ pub(crate) fn transfer(from: &Place, to: &Place, address: IpAddr, octets: usize)
 }
 
 /// Sends a datagram, to whom it may concern.
-pub(crate) fn datagram(from: &Place, to: IpAddr, octets: &'static [u8]) {
+pub(crate) fn datagram(from: &NamespaceThread, to: IpAddr, octets: &'static [u8]) {
     let sent = from.go(move || UdpSocket::bind(any(to))?.send_to(octets, SocketAddr::new(to, 9)));
     sent.expect("place").expect("it is sent");
 }
 
 /// Sends a datagram and waits until it is there.
-pub(crate) fn deliver(from: &Place, to: &Place, address: IpAddr, octets: &'static [u8]) {
+pub(crate) fn deliver(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr, octets: &'static [u8]) {
     let receiver =
         to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     let there = receiver.local_addr().expect("it is bound");
@@ -176,7 +176,7 @@ pub(crate) struct Stream {
 }
 
 /// Starts it: about 20,000 a second.
-pub(crate) fn stream(from: &Place, to: &Place, address: IpAddr) -> Stream {
+pub(crate) fn stream(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr) -> Stream {
     let socket =
         to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     let there = socket.local_addr().expect("it is bound");
@@ -259,7 +259,12 @@ pub(crate) struct Numbered {
 }
 
 /// So many, once it is begun.
-pub(crate) fn numbered(from: &Place, to: &Place, address: IpAddr, count: u64) -> Numbered {
+pub(crate) fn numbered(
+    from: &NamespaceThread,
+    to: &NamespaceThread,
+    address: IpAddr,
+    count: u64,
+) -> Numbered {
     let receiver =
         to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     receiver.set_nonblocking(true).expect("a socket can be asked without waiting");

@@ -3,18 +3,18 @@
 use std::io;
 use std::sync::mpsc;
 
-use tidegate_dataplane::door::capture::Capture;
+use tidegate_dataplane::door::capture::CaptureIo;
 use tidegate_dataplane::door::queue::{Options, QueueDoor};
-use tidegate_dataplane::door::{Came, Direction, Door, Leaving, Spot};
+use tidegate_dataplane::door::{AttachPoint, Came, Leaving, PacketIo, TrafficDirection};
 use tidegate_netlink::Netfilter;
-use tidegate_netlink::encode::nft::{Batch, Expressions, Meta};
+use tidegate_netlink::encode::nft::{Batch, Expressions, NftMeta};
 use tidegate_policy::netfilter::{Base, ChainType, Hook};
 use tidegate_sys::netlink::Links;
 use tidegate_sys::poll;
 
 use crate::capture::both;
 use crate::hosts::{self, ping, transfer};
-use crate::wire::{self, ADDRESSES, ADDRESSES_V6, Fate, LIMIT, WIRE, Wire, address};
+use crate::wire::{self, ADDRESSES, ADDRESSES_V6, FrameOutcome, LIMIT, WIRE, Wire, address};
 use crate::{child, wire::Keeper};
 
 fn open() -> io::Result<QueueDoor> {
@@ -36,15 +36,15 @@ fn lay() -> Option<Wire> {
 /// Somebody at the far end of the wire who tells the DS field of datagrams that end so.
 fn watch(wire: &Wire, end: &'static [u8]) -> (Keeper, mpsc::Receiver<u8>) {
     let (tell, told) = mpsc::channel();
-    let spots = [Spot { dev: WIRE.into(), direction: Direction::Ingress }];
+    let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
     let decide = move |came: &Came<'_>| {
         if came.frame.ends_with(end) {
             let is_v6 = came.frame[14] >> 4 == 6;
             let _ = tell.send(if is_v6 { came.frame[14] << 4 | came.frame[15] >> 4 } else { came.frame[15] });
         }
-        Fate::Pass
+        FrameOutcome::Pass
     };
-    (wire::keep(&wire.far, move || Capture::open(&spots), decide), told)
+    (wire::keep(&wire.far, move || CaptureIo::open(&spots), decide), told)
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn ip_passes_both_ways() {
     let keeper = wire.keep(open, move |came| {
         let kind = u16::from_be_bytes([came.frame[12], came.frame[13]]);
         let _ = tell.send((came.place, kind, came.segments, came.len));
-        Fate::Pass
+        FrameOutcome::Pass
     });
     for addresses in [ADDRESSES, ADDRESSES_V6] {
         assert_eq!(ping(&wire.far, address(addresses[1]), 3, 56), Some(1));
@@ -83,7 +83,7 @@ fn super_packets_come_cut_when_asked_for() {
     let open = || open().and_then(|mut door| door.split(true).map(|()| door));
     let keeper = wire.keep(open, move |came| {
         let _ = tell.send((came.segments, came.len));
-        Fate::Pass
+        FrameOutcome::Pass
     });
     transfer(&wire.near, &wire.far, address(ADDRESSES[0]), 1_000_000);
     transfer(&wire.far, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
@@ -97,7 +97,7 @@ fn what_is_lost_does_not_arrive() {
     let mut first = true;
     let keeper = wire.keep(open, move |came| {
         let is_request = came.place == 1 && came.frame.get(23) == Some(&1) && came.frame.get(34) == Some(&8);
-        if is_request && std::mem::take(&mut first) { Fate::Lose } else { Fate::Pass }
+        if is_request && std::mem::take(&mut first) { FrameOutcome::Lose } else { FrameOutcome::Pass }
     });
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(2));
     assert_eq!(keeper.end().expect("the door stands").lost, 1);
@@ -108,9 +108,9 @@ fn congestion_is_marked_by_the_rule_behind() {
     let Some(wire) = lay() else { return };
     let (far, told) = watch(&wire, b"congested");
     let congest = |came: &Came<'_>| match (came.frame.ends_with(b"congested"), came.frame[14] >> 4) {
-        (true, 4) => Fate::DsField(came.frame[15] | 3),
-        (true, _) => Fate::DsField(came.frame[14] << 4 | came.frame[15] >> 4 | 3),
-        _ => Fate::Pass,
+        (true, 4) => FrameOutcome::DsField(came.frame[15] | 3),
+        (true, _) => FrameOutcome::DsField(came.frame[14] << 4 | came.frame[15] >> 4 | 3),
+        _ => FrameOutcome::Pass,
     };
     let keeper = wire.keep(open, congest);
     for addresses in [ADDRESSES, ADDRESSES_V6] {
@@ -130,15 +130,19 @@ fn marks_come_and_go() {
     let Some(wire) = lay() else { return };
     // The queue marks what comes in and leaves for itself; a capture behind it sees that.
     let (tell, told) = mpsc::channel();
-    let keeper = wire.keep(open, |came| if came.place == 0 { Fate::Mark(0x7ead_0009) } else { Fate::Pass });
-    let spots = [Spot { dev: WIRE.into(), direction: Direction::Egress }];
+    let keeper =
+        wire.keep(
+            open,
+            |came| if came.place == 0 { FrameOutcome::Mark(0x7ead_0009) } else { FrameOutcome::Pass },
+        );
+    let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Egress }];
     let behind = wire.keep(
-        move || Capture::open(&spots),
+        move || CaptureIo::open(&spots),
         move |came| {
             if came.frame.ends_with(b"marked") {
                 let _ = tell.send(came.mark);
             }
-            Fate::Pass
+            FrameOutcome::Pass
         },
     );
     hosts::deliver(&wire.near, &wire.far, address(ADDRESSES[0]), b"this one is marked");
@@ -157,7 +161,7 @@ fn what_rules_mark_comes_marked() {
         batch.make_table(None);
         for (name, hook, mark) in [("coming", Hook::Prerouting, 5_u32), ("leaving", Hook::Postrouting, 6)] {
             batch.chain(name, Some(Base { kind: ChainType::Filter, hook, priority: -150 }), true);
-            batch.rule(name, Expressions::default().put(&mark.to_ne_bytes()).set_meta(Meta::Mark));
+            batch.rule(name, Expressions::default().put(&mark.to_ne_bytes()).set_meta(NftMeta::Mark));
         }
         let mut netfilter = Netfilter::open()?;
         netfilter.carry_out(batch)?.map_err(|(_, refused)| io::Error::other(refused))?;
@@ -167,7 +171,7 @@ fn what_rules_mark_comes_marked() {
     let (tell, told) = mpsc::channel();
     let keeper = wire.keep(open, move |came| {
         let _ = tell.send((came.place, came.mark));
-        Fate::Pass
+        FrameOutcome::Pass
     });
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1));
     keeper.end().expect("the door stands");
@@ -183,7 +187,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
     let Some(wire) = lay() else { return };
     let mut stream = hosts::numbered(&wire.far, &wire.near, address(ADDRESSES[1]), MANY as u64);
     let held = wire.near.go(move || -> io::Result<()> {
-        let spots = [Spot { dev: WIRE.into(), direction: Direction::Ingress }];
+        let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
         let mut door = QueueDoor::open(&spots, Options::default())?;
         stream.begin();
         let mut tickets = Vec::with_capacity(MANY);
@@ -227,7 +231,7 @@ fn what_is_held_passes_when_the_door_is_closed() {
 #[test]
 fn a_queue_has_one_owner_and_nothing_is_left_behind() {
     let Some(wire) = lay() else { return };
-    let keeper = wire.keep(open, |_| Fate::Pass);
+    let keeper = wire.keep(open, |_| FrameOutcome::Pass);
     let second = wire.near.go(|| open().map(drop)).expect("place").expect_err("somebody has it");
     assert!(second.to_string().starts_with("queue 7000 of netfilter cannot be taken"), "{second}");
     let beside = wire.near.go(|| QueueDoor::anywhere(&both()).map(drop)).expect("place");
@@ -279,7 +283,7 @@ fn when_its_owner_is_killed_packets_flow() {
     let seen = stream.end();
     println!("NFQUEUE: killed under load: {seen:?}");
     assert_eq!(ping(&wire.near, address(ADDRESSES[0]), 3, 56), Some(1));
-    let keeper = wire.keep(open, |_| Fate::Pass);
+    let keeper = wire.keep(open, |_| FrameOutcome::Pass);
     assert_eq!(ping(&wire.near, address(ADDRESSES[0]), 3, 56), Some(1), "a new owner");
     keeper.end().expect("the door stands");
 }

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tidegate_dataplane::door::{Came, Door, DoorCounts, Leaving};
+use tidegate_dataplane::door::{Came, Leaving, PacketIo, PacketIoStats};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::poll;
 
 /// The device of either machine.
@@ -26,14 +26,15 @@ pub(crate) fn address(text: &str) -> IpAddr {
 
 /// Both machines: `near` has the door.
 pub(crate) struct Wire {
-    pub(crate) far: Place,
-    pub(crate) near: Place,
+    pub(crate) far: NamespaceThread,
+    pub(crate) near: NamespaceThread,
 }
 
 impl Wire {
     /// Lays the wire; `None`, with the reason printed, where no namespaces may be made.
     pub(crate) fn lay() -> Option<Wire> {
-        let made = Place::new("far").and_then(|far| Ok(Wire { far, near: Place::new("near")? }));
+        let made =
+            NamespaceThread::new("far").and_then(|far| Ok(Wire { far, near: NamespaceThread::new("near")? }));
         match made {
             Ok(wire) => {
                 wire.connect().expect("a wire");
@@ -56,10 +57,10 @@ impl Wire {
     }
 
     /// Starts somebody at a door of the near machine. What `open` returns is opened there.
-    pub(crate) fn keep<D: Door>(
+    pub(crate) fn keep<D: PacketIo>(
         &self,
         open: impl FnOnce() -> io::Result<D> + Send + 'static,
-        decide: impl FnMut(&Came<'_>) -> Fate + Send + 'static,
+        decide: impl FnMut(&Came<'_>) -> FrameOutcome + Send + 'static,
     ) -> Keeper {
         keep(&self.near, open, decide)
     }
@@ -90,7 +91,7 @@ fn until_up() -> io::Result<()> {
 
 /// What becomes of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum FrameOutcome {
     Pass,
     Lose,
     /// It leaves with this mark.
@@ -102,22 +103,22 @@ pub(crate) enum Fate {
 /// Somebody at a door, in a thread of his own.
 pub(crate) struct Keeper {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<DoorCounts>>,
+    thread: JoinHandle<io::Result<PacketIoStats>>,
 }
 
 impl Keeper {
     /// Ends it; what the door counted.
-    pub(crate) fn end(self) -> io::Result<DoorCounts> {
+    pub(crate) fn end(self) -> io::Result<PacketIoStats> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("nobody at a door panics")
     }
 }
 
 /// Starts somebody at a door in a place; returns once the door is open.
-pub(crate) fn keep<D: Door>(
-    place: &Place,
+pub(crate) fn keep<D: PacketIo>(
+    place: &NamespaceThread,
     open: impl FnOnce() -> io::Result<D> + Send + 'static,
-    mut decide: impl FnMut(&Came<'_>) -> Fate + Send + 'static,
+    mut decide: impl FnMut(&Came<'_>) -> FrameOutcome + Send + 'static,
 ) -> Keeper {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -142,11 +143,11 @@ pub(crate) fn keep<D: Door>(
 
 /// Lets go what comes until it is told to stop.
 pub(crate) fn forward(
-    door: &mut dyn Door,
+    door: &mut dyn PacketIo,
     stop: &AtomicBool,
-    decide: &mut dyn FnMut(&Came<'_>) -> Fate,
-) -> io::Result<DoorCounts> {
-    let mut batch: Vec<(u32, usize, u32, Fate)> = Vec::with_capacity(64);
+    decide: &mut dyn FnMut(&Came<'_>) -> FrameOutcome,
+) -> io::Result<PacketIoStats> {
+    let mut batch: Vec<(u32, usize, u32, FrameOutcome)> = Vec::with_capacity(64);
     while !stop.load(Ordering::Relaxed) {
         poll::readable(&door.handles(), Duration::from_millis(5))?;
         while door.receive(64, &mut |came| batch.push((came.ticket, came.place, came.mark, decide(&came))))?
@@ -154,10 +155,12 @@ pub(crate) fn forward(
         {
             for (ticket, place, mark, fate) in batch.drain(..) {
                 let leaving = match fate {
-                    Fate::Pass => Leaving::unchanged(place, mark),
-                    Fate::Mark(mark) => Leaving::unchanged(place, mark),
-                    Fate::DsField(octet) => Leaving { place, mark, dsfield: Some(octet), front: None },
-                    Fate::Lose => {
+                    FrameOutcome::Pass => Leaving::unchanged(place, mark),
+                    FrameOutcome::Mark(mark) => Leaving::unchanged(place, mark),
+                    FrameOutcome::DsField(octet) => {
+                        Leaving { place, mark, dsfield: Some(octet), front: None }
+                    }
+                    FrameOutcome::Lose => {
                         door.lose(ticket)?;
                         continue;
                     }

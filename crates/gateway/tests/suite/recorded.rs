@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 use tidegate_gateway::{
-    DeviceId, DeviceKind, DeviceSpec, Event, Gateway, Offer, Received, Route, Switches, What, Why, World,
+    DeviceId, DeviceKind, DeviceSpec, DropReason, EgressPath, Event, EventKind, Gateway, GatewayContext,
+    ReceiveOutcome, Switches, XmitStatus,
 };
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Handle, Head, Meta, Pkt, Pool, Span, Time};
-use tidegate_policy::{LinkKind, Op};
+use tidegate_packet::{Handle, Head, Meta, Nanos, Pkt, Pool, Time};
+use tidegate_policy::{LinkDriver, Op};
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns};
 use tidegate_syntax::iptables::{self, IptCommand};
@@ -59,7 +60,7 @@ impl Machine {
         let switches = Switches { no_bypass: true, ..Switches::default() };
         let (mtu, tx_queue_len) = (link.mtu, link.tx_queue_len);
         let spec = DeviceSpec { mtu, tx_queue_len, hz: 1000, switches, ..DeviceSpec::default() };
-        let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkKind::Ifb) };
+        let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkDriver::Ifb) };
         let cable = DeviceSpec { queueless: true, ..spec };
         let mut gateway = Gateway::new();
         gateway.count_hops();
@@ -141,8 +142,8 @@ impl Machine {
 
     // --- packets and time
 
-    fn with(&mut self, now: Time) -> (&mut Gateway, World<'_>) {
-        (&mut self.gateway, World { now, pool: &mut self.pool, draws: &mut self.draws })
+    fn with(&mut self, now: Time) -> (&mut Gateway, GatewayContext<'_>) {
+        (&mut self.gateway, GatewayContext { now, pool: &mut self.pool, draws: &mut self.draws })
     }
 
     fn arrive(&mut self, now: Time, pkt: Pkt) {
@@ -151,34 +152,34 @@ impl Machine {
             self.come_in(now, pkt)
         } else {
             let (gateway, world) = self.with(now);
-            gateway.offer(world, device, Route::Direct, pkt)
+            gateway.offer(world, device, EgressPath::Direct, pkt)
         };
         self.served(now, offer);
         self.route_arrived(now);
     }
 
-    fn served(&mut self, now: Time, offer: Offer) {
+    fn served(&mut self, now: Time, offer: XmitStatus) {
         let offered = self.serve_beside(now, None);
         if offered || wakes(offer) {
             self.send(now);
         }
     }
 
-    fn come_in(&mut self, now: Time, pkt: Pkt) -> Offer {
+    fn come_in(&mut self, now: Time, pkt: Pkt) -> XmitStatus {
         let by = self.gateway.device("in1").expect("a machine that forwards has it");
         let (gateway, world) = self.with(now);
         let received = gateway.receive(world, by, pkt);
         self.route_arrived(now);
         match received {
-            Received::Passed(pkt, by) => self.route(now, by, pkt),
-            Received::Led(_) | Received::Lost => Offer::Stopped,
+            ReceiveOutcome::Passed(pkt, by) => self.route(now, by, pkt),
+            ReceiveOutcome::Led(_) | ReceiveOutcome::Lost => XmitStatus::Stopped,
         }
     }
 
     fn route_arrived(&mut self, now: Time) {
         for _ in 0..MOST_ARRIVED {
             let Some((pkt, by)) = self.gateway.take_arrived() else { return };
-            let mut offer = Offer::Stopped;
+            let mut offer = XmitStatus::Stopped;
             if self.link.forward {
                 offer = self.route(now, by, pkt);
             } else {
@@ -189,14 +190,14 @@ impl Machine {
     }
 
     /// The machine has one way out. Those that recorded forwarded IPv4 only.
-    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> Offer {
+    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> XmitStatus {
         if self.pool.meta(&pkt).ethertype == ethertype::IPV6 {
             self.pool.release(pkt);
-            return Offer::Stopped;
+            return XmitStatus::Stopped;
         }
         let device = self.device;
         let (gateway, world) = self.with(now);
-        gateway.offer(world, device, Route::Forwarded(Some(by)), pkt)
+        gateway.offer(world, device, EgressPath::Forwarded(Some(by)), pkt)
     }
 
     /// Lets the devices do what they can to which packets were redirected, and the one that `woke`.
@@ -273,14 +274,14 @@ impl Machine {
             let _ = writeln!(self.frames, "{},{frame_len},{octets}", ns(now));
             self.pool.release(pkt);
             if self.link.rate > 0 {
-                self.busy_until = Some(now + Span(self.link.frame_time(frame_len)));
+                self.busy_until = Some(now + Nanos(self.link.frame_time(frame_len)));
             }
         }
     }
 
     /// Drops are held by qdisc's tests; here the ring must not run over.
     fn forget_events(&mut self) {
-        let netfilter = |event: &Event| event.what == What::Drop(Why::Netfilter);
+        let netfilter = |event: &Event| event.what == EventKind::Drop(DropReason::Netfilter);
         let _ = self.gateway.events(self.device).filter(netfilter).count();
     }
 
@@ -379,8 +380,8 @@ impl Machine {
 }
 
 /// Did a packet come to the device, which therefore goes on?
-fn wakes(offer: Offer) -> bool {
-    !matches!(offer, Offer::Stopped | Offer::Away)
+fn wakes(offer: XmitStatus) -> bool {
+    !matches!(offer, XmitStatus::Stopped | XmitStatus::Away)
 }
 
 /// The number and the DS field of a frame whose octets were rewritten, as the recordings' listener reads

@@ -3,7 +3,7 @@
 //! by the crate `replay`.
 
 use crate::recorded::{Machine, NeedsMore};
-use tidegate_archives::{Files, first_line, identical};
+use tidegate_archives::{RecordingFiles, first_line, identical};
 use tidegate_recording::{Recording, Texts};
 
 /// The archives, and how many of their recordings need no more than that.
@@ -18,7 +18,7 @@ const ARCHIVES: [(&str, usize); 7] = [
 ];
 
 /// The first difference between what the kernel did and what the model machine does.
-fn difference(files: &Files) -> Result<Option<String>, NeedsMore> {
+fn difference(files: &RecordingFiles) -> Result<Option<String>, NeedsMore> {
     let text = |name: &str| files.get(name).map_or("", String::as_str);
     let draws = files.get("draws.csv").map(String::as_str);
     let has_frames = files.contains_key("frames.csv");

@@ -5,7 +5,7 @@
 //! limit (2473); a tag is the card's to add, so frames below are as long as above.
 
 use crate::words::{Machine, Seen, udp};
-use tidegate_gateway::{Encap, Offer, Received, Route};
+use tidegate_gateway::{EgressPath, Encap, ReceiveOutcome, XmitStatus};
 use tidegate_packet::Pkt;
 use tidegate_packet::header::ethertype::{IPV4, IPV6, PPPOE, VLAN};
 use tidegate_policy::{Tunnel, TunnelMode};
@@ -40,7 +40,7 @@ fn down(machine: &mut Machine, upper: &str, v6: bool, dsfield: u8) -> Option<Pkt
     let (above, below) = (machine.id(upper), machine.id("eth0"));
     let header = machine.gateway.spec(above).link_header;
     let pkt = machine.insert(head, NETWORK + header);
-    let _ = machine.offer(upper, Route::Direct, pkt);
+    let _ = machine.offer(upper, EgressPath::Direct, pkt);
     let pkt = machine.poll(upper).expect("it has no queue to wait in");
     let (gateway, world) = machine.world();
     let _ = gateway.descend(world, above, below, pkt);
@@ -90,7 +90,7 @@ fn tunnels_have_their_ends() {
 }
 
 /// The far end of the same wire: what it takes a frame for that the near end sent.
-fn arrives(far: &mut Machine, near: &Machine, pkt: &Pkt, dsfield: u8) -> Received {
+fn arrives(far: &mut Machine, near: &Machine, pkt: &Pkt, dsfield: u8) -> ReceiveOutcome {
     let (meta, head) = (near.pool.meta(pkt).clone(), near.pool.head(pkt).clone());
     let pkt = far.pool.insert(meta, head).expect("room");
     far.pool.meta_mut(&pkt).dsfield = dsfield;
@@ -109,7 +109,7 @@ fn what_was_put_on_is_taken_off() {
         let mut far = stacked(upper, &made.replace(near_end, far_end).replace(near_6, far_6));
         let sent = down(&mut near, upper, v6, 0x28).expect(made);
         // A tag beside the packet: the network packet is not the tag's.
-        let Received::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0x28) else { panic!("{made}") };
+        let ReceiveOutcome::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0x28) else { panic!("{made}") };
         near.pool.release(sent);
         let (name, meta) = (far.gateway.name(by).to_owned(), far.pool.meta(&pkt));
         let told = (name.as_str(), meta.frame_len, meta.len, meta.ethertype);
@@ -142,7 +142,7 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
         let mut near = stacked("t", &tunnel("ipip", LOCAL, REMOTE));
         let mut far = stacked("t", &made);
         let sent = down(&mut near, "t", false, 0).expect("sent");
-        let Received::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0) else { panic!("{made}") };
+        let ReceiveOutcome::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0) else { panic!("{made}") };
         assert_eq!(far.gateway.name(by), wanted, "{made}");
         far.pool.release(pkt);
         near.pool.release(sent);
@@ -152,7 +152,7 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
     let mut far = stacked("t", &tunnel("ipip", REMOTE, LOCAL));
     far.run("ip link del t");
     let sent = down(&mut near, "t", false, 0).expect("sent");
-    let Received::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0) else { panic!("it passes") };
+    let ReceiveOutcome::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0) else { panic!("it passes") };
     assert_eq!(by, far.id("eth0"));
     far.pool.release(pkt);
     near.pool.release(sent);
@@ -173,7 +173,9 @@ fn congestion_on_the_way_is_the_inner_packets() {
         let mut near = stacked("t", TUNNELS[0].0);
         let mut far = stacked("t", "ip tunnel add t mode ipip local 192.0.2.2 remote 192.0.2.1");
         let sent = down(&mut near, "t", false, inner).expect("sent");
-        let Received::Passed(pkt, _) = arrives(&mut far, &near, &sent, outer) else { panic!("it passes") };
+        let ReceiveOutcome::Passed(pkt, _) = arrives(&mut far, &near, &sent, outer) else {
+            panic!("it passes")
+        };
         assert_eq!(far.pool.meta(&pkt).dsfield, wanted, "inner {inner}, outer {outer}");
         far.pool.release(pkt);
         near.pool.release(sent);
@@ -181,7 +183,7 @@ fn congestion_on_the_way_is_the_inner_packets() {
     let mut near = stacked("t", TUNNELS[0].0);
     let mut far = stacked("t", "ip tunnel add t mode ipip local 192.0.2.2 remote 192.0.2.1");
     let sent = down(&mut near, "t", false, 0).expect("sent");
-    assert_eq!((arrives(&mut far, &near, &sent, 3), far.live()), (Received::Lost, 0));
+    assert_eq!((arrives(&mut far, &near, &sent, 3), far.live()), (ReceiveOutcome::Lost, 0));
     near.pool.release(sent);
 }
 
@@ -210,8 +212,8 @@ fn a_tunnels_packets_pass_the_machines_own_chains() {
         far.run(&format!("iptables {rule}"));
         let received = arrives(&mut far, &open, &sent, 0);
         open.pool.release(sent);
-        assert_eq!(received != Received::Lost, there[1], "{rule}");
-        if let Received::Passed(pkt, _) = received {
+        assert_eq!(received != ReceiveOutcome::Lost, there[1], "{rule}");
+        if let ReceiveOutcome::Passed(pkt, _) = received {
             far.pool.release(pkt);
         }
         assert_eq!(far.live(), 0);
@@ -222,7 +224,7 @@ fn a_tunnels_packets_pass_the_machines_own_chains() {
     let (above, below) = (machine.id("t"), machine.id("eth0"));
     let pkt = machine.insert(udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0), NETWORK);
     let (gateway, world) = machine.world();
-    assert_eq!(gateway.descend(world, above, below, pkt), Offer::Refused);
+    assert_eq!(gateway.descend(world, above, below, pkt), XmitStatus::Refused);
 }
 
 /// For drivers that know of no headers: packets come as the other end of what stands there would send them.
@@ -262,7 +264,7 @@ fn arrivals_are_wrapped_for_what_stands_there() {
     let eth0 = machine.id("eth0");
     let pkt = machine.insert(udp(("10.9.0.3", 2), ("10.0.0.2", 1), 0), 14 + NETWORK);
     machine.gateway.wrap_arrival(&mut machine.pool, eth0, &pkt, true);
-    let Received::Passed(pkt, by) = machine.receive("eth0", pkt) else { panic!("it passes") };
+    let ReceiveOutcome::Passed(pkt, by) = machine.receive("eth0", pkt) else { panic!("it passes") };
     assert_eq!((by, machine.see(pkt).frame_len), (tunnel, NETWORK));
     // A device that is gone wraps nothing.
     machine.run("ip link del t");

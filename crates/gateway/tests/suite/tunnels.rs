@@ -1,6 +1,6 @@
 //! Flows inside tunnels: what the flow filter tells apart, by dissector and keys.
 
-use tidegate_gateway::{DeviceSpec, Gateway, Route, World};
+use tidegate_gateway::{DeviceSpec, EgressPath, Gateway, GatewayContext};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{
@@ -82,21 +82,23 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     ops.extend([1, 2, 3, 4, 5].map(class));
     ops.push(Op::Filter(filter));
     for op in ops {
-        let world = World { now: Time(1), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(1), pool: &mut pool, draws: &mut draws };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
     }
     for (tunnelled, host) in [(true, 3), (true, 4), (false, 3)] {
         let head = packet(tunnelled, host);
         let pkt = pool.insert(Meta::of(&head, 100), head).expect("room");
-        let world = World { now: Time(2), pool: &mut pool, draws: &mut draws };
-        let _ = gateway.offer(world, eth0, Route::Direct, pkt);
+        let world = GatewayContext { now: Time(2), pool: &mut pool, draws: &mut draws };
+        let _ = gateway.offer(world, eth0, EgressPath::Direct, pkt);
     }
     let queued = gateway
         .classes(Time(3), eth0)
         .iter()
         .map(|class| class.stats.map_or(0, |stats| stats.qlen))
         .collect();
-    while let Some(pkt) = gateway.poll(World { now: Time(4), pool: &mut pool, draws: &mut draws }, eth0) {
+    while let Some(pkt) =
+        gateway.poll(GatewayContext { now: Time(4), pool: &mut pool, draws: &mut draws }, eth0)
+    {
         pool.release(pkt);
     }
     queued

@@ -1,10 +1,12 @@
 //! A machine that is told what to do in the tools' own words, and packets to send through it.
 
 use std::net::IpAddr;
-use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, Offer, Received, Route, World};
+use tidegate_gateway::{
+    DeviceId, DeviceSpec, EgressPath, Gateway, GatewayContext, ReceiveOutcome, XmitStatus,
+};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Meta, Pkt, Pool, Seeded, Time};
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_syntax::ip::{self, IpCommand};
 use tidegate_syntax::iptables::{self, IptCommand};
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
@@ -35,13 +37,13 @@ impl Machine {
     pub(crate) fn new(devices: &[&str]) -> Machine {
         let mut gateway = Gateway::new();
         for name in devices {
-            gateway.add_device(name, DeviceSpec::of(&LinkKind::of_name(name)));
+            gateway.add_device(name, DeviceSpec::of(&LinkDriver::of_name(name)));
         }
         Machine { gateway, pool: Pool::new(256), draws: Seeded::new(1), now: Time(1) }
     }
 
-    pub(crate) fn world(&mut self) -> (&mut Gateway, World<'_>) {
-        (&mut self.gateway, World { now: self.now, pool: &mut self.pool, draws: &mut self.draws })
+    pub(crate) fn world(&mut self) -> (&mut Gateway, GatewayContext<'_>) {
+        (&mut self.gateway, GatewayContext { now: self.now, pool: &mut self.pool, draws: &mut self.draws })
     }
 
     pub(crate) fn id(&self, name: &str) -> DeviceId {
@@ -115,13 +117,13 @@ impl Machine {
         self.pool.insert(Meta::of(&head, frame_len), head).expect("there is room")
     }
 
-    pub(crate) fn offer(&mut self, device: &str, route: Route, pkt: Pkt) -> Offer {
+    pub(crate) fn offer(&mut self, device: &str, route: EgressPath, pkt: Pkt) -> XmitStatus {
         let device = self.id(device);
         let (gateway, world) = self.world();
         gateway.offer(world, device, route, pkt)
     }
 
-    pub(crate) fn receive(&mut self, device: &str, pkt: Pkt) -> Received {
+    pub(crate) fn receive(&mut self, device: &str, pkt: Pkt) -> ReceiveOutcome {
         let device = self.id(device);
         let (gateway, world) = self.world();
         gateway.receive(world, device, pkt)
@@ -157,7 +159,7 @@ impl Machine {
     }
 
     /// A packet goes this way and leaves at once, or is lost.
-    pub(crate) fn passes(&mut self, route: Route, device: &str, head: Head) -> Option<Seen> {
+    pub(crate) fn passes(&mut self, route: EgressPath, device: &str, head: Head) -> Option<Seen> {
         let pkt = self.insert(head, FRAME);
         let _ = self.offer(device, route, pkt);
         self.sends(device)

@@ -1,14 +1,14 @@
 //! What the network gets of the machine.
 
 use super::error::{Context, Result};
-use tidegate_sys::turn::Turn;
+use tidegate_sys::turn::SchedulingGuard;
 
 /// Of the real-time priorities the middle, as the kernel's own threads have.
 const PRIORITY: i32 = 50;
 
 /// What the network gets of the machine, so that nothing is late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Effort {
+pub struct SchedulingOptions {
     /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
     pub busy: bool,
     /// Go before all other programs (`SCHED_FIFO`). Not with `busy`: from who never sleeps the kernel then
@@ -18,14 +18,14 @@ pub struct Effort {
     pub pin: Option<usize>,
 }
 
-impl Effort {
+impl SchedulingOptions {
     /// Gives the calling thread what was asked for, until the turn is dropped.
     ///
     /// # Errors
     /// There is no such processor, or this user may not go before others; the words name the option of
     /// `tidegate lab`.
-    pub fn begin(self) -> Result<Turn> {
-        let mut turn = Turn::usual();
+    pub fn begin(self) -> Result<SchedulingGuard> {
+        let mut turn = SchedulingGuard::usual();
         if let Some(cpu) = self.pin {
             turn.stay_on(cpu).context(format!("--pin {cpu}: this machine has no such processor for us"))?;
         }

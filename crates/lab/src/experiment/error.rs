@@ -1,6 +1,6 @@
 //! Why a scenario could not be carried out with real hosts.
 
-use crate::Trouble;
+use crate::HostError;
 use std::fmt;
 use std::io;
 use tidegate_netlink::KernelError;
@@ -23,7 +23,7 @@ pub enum Error {
         reason: KernelError,
     },
     /// A host, or the machine that the kernel is, could not be made.
-    Host(Trouble),
+    Host(HostError),
     /// A system call.
     Io(io::Error),
     /// Whoever looks on failed.
@@ -70,8 +70,8 @@ impl std::error::Error for Error {
     }
 }
 
-impl From<Trouble> for Error {
-    fn from(trouble: Trouble) -> Error {
+impl From<HostError> for Error {
+    fn from(trouble: HostError) -> Error {
         Error::Host(trouble)
     }
 }

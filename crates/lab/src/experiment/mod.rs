@@ -16,12 +16,12 @@ mod names;
 mod traffic;
 
 pub use behind::{ReadStep, RealNetwork};
-pub use effort::Effort;
+pub use effort::SchedulingOptions;
 pub use error::{Error, Result};
 pub use hosts::possible;
 
 use std::sync::atomic::Ordering;
-use tidegate_measure::experiment::Run;
+use tidegate_measure::experiment::RunRecord;
 use tidegate_scenario::model::{Scenario, TimelineEntry};
 use tidegate_scenario::prepare::Prepared;
 use tidegate_scenario::run::{ExperimentWatch, Outside, RunError, RunObserver, RunWatch};
@@ -36,7 +36,7 @@ pub struct LabSettings {
     /// Hosts send each segment by itself, as simulated ones do (GSO off).
     pub single_segments: bool,
     /// What the network gets of the machine.
-    pub effort: Effort,
+    pub effort: SchedulingOptions,
 }
 
 /// All runs of a scenario, one after the other: by policy, then by load, then by repeat. After `stop` what
@@ -52,7 +52,7 @@ pub fn carry_out(
     settings: &LabSettings,
     watch: &ExperimentWatch<'_>,
     say: &dyn Fn(&str),
-) -> Result<Vec<Run>, RunError> {
+) -> Result<Vec<RunRecord>, RunError> {
     possible(scenario).map_err(outside)?;
     let mut scenario = scenario.clone();
     let mut first = (watch.observer)();

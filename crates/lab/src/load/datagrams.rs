@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use tidegate_packet::Seeded;
 use tidegate_sys::socket;
 
-use super::clock::{Clock, any_like, lock, spawn};
+use super::clock::{LoadClock, any_like, lock, spawn};
 use super::door::TICKET;
-use crate::host::Host;
+use crate::host::LabHost;
 
 /// Octets that the number of a datagram takes.
 const NUMBER: usize = 4;
@@ -47,20 +47,25 @@ pub struct DatagramsPlan {
 }
 
 /// When one was sent and how long it was under way, ns; `None`: it did not arrive, or not yet.
-type Journey = (u64, Option<u64>);
+type DatagramTimes = (u64, Option<u64>);
 
 /// Datagrams.
 #[derive(Debug)]
-pub struct Datagrams {
-    journeys: Arc<Mutex<Vec<Journey>>>,
+pub struct DatagramLoad {
+    journeys: Arc<Mutex<Vec<DatagramTimes>>>,
 }
 
-impl Datagrams {
+impl DatagramLoad {
     /// Sets them going: a sender at one host, a receiver at the other.
     ///
     /// # Errors
     /// A port is taken.
-    pub fn begin(clock: &Clock, from: &Host, to: &Host, plan: DatagramsPlan) -> io::Result<Datagrams> {
+    pub fn begin(
+        clock: &LoadClock,
+        from: &LabHost,
+        to: &LabHost,
+        plan: DatagramsPlan,
+    ) -> io::Result<DatagramLoad> {
         let journeys = Arc::new(Mutex::new(Vec::new()));
         let (own, at) = (Arc::clone(&journeys), clock.clone());
         let note = Arc::new(move |_: &UdpSocket, message: &[u8], _: SocketAddr| arrived(&at, message, &own));
@@ -72,7 +77,7 @@ impl Datagrams {
             socket.connect(plan.to)?;
             spawn(at, "datagrams", move |at| send(at, &socket, ticket, plan, &own))
         })??;
-        Ok(Datagrams { journeys })
+        Ok(DatagramLoad { journeys })
     }
 
     /// When each was sent, and how long it was under way.
@@ -81,7 +86,13 @@ impl Datagrams {
     }
 }
 
-fn send(clock: &Clock, socket: &UdpSocket, ticket: u16, plan: DatagramsPlan, journeys: &Mutex<Vec<Journey>>) {
+fn send(
+    clock: &LoadClock,
+    socket: &UdpSocket,
+    ticket: u16,
+    plan: DatagramsPlan,
+    journeys: &Mutex<Vec<DatagramTimes>>,
+) {
     let mut draws = Seeded::new(plan.seed);
     let mut message = vec![0; (plan.payload as usize).max(TICKET + NUMBER)];
     message[..TICKET].copy_from_slice(&ticket.to_be_bytes());
@@ -107,7 +118,7 @@ fn send(clock: &Clock, socket: &UdpSocket, ticket: u16, plan: DatagramsPlan, jou
     }
 }
 
-fn arrived(clock: &Clock, message: &[u8], journeys: &Mutex<Vec<Journey>>) {
+fn arrived(clock: &LoadClock, message: &[u8], journeys: &Mutex<Vec<DatagramTimes>>) {
     let now = clock.now();
     let Some(number) = message.first_chunk::<NUMBER>() else { return };
     if let Some((sent, took)) = lock(journeys).get_mut(u32::from_be_bytes(*number) as usize) {

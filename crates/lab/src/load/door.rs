@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::clock::{Clock, LOOK, any_like, is_patience, lock, spawn};
+use super::clock::{LOOK, LoadClock, any_like, is_patience, lock, spawn};
 use super::doors::{OnCall, OnDatagram, join};
-use crate::host::Host;
+use crate::host::LabHost;
 
 /// Octets of a ticket.
 pub(super) const TICKET: usize = 2;
@@ -18,13 +18,13 @@ const MOST: usize = 512;
 /// How long a caller may take to show his ticket.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-impl Host {
+impl LabHost {
     /// Lets somebody answer the TCP calls of a port; he is on a thread of his own. Returns the ticket that
     /// calls for him must show.
     ///
     /// # Errors
     /// The port is taken.
-    pub(super) fn on_call(&self, clock: &Clock, like: IpAddr, port: u16, who: OnCall) -> io::Result<u16> {
+    pub(super) fn on_call(&self, clock: &LoadClock, like: IpAddr, port: u16, who: OnCall) -> io::Result<u16> {
         let (list, ticket, is_first) = join(&mut lock(&self.doors).calls, port, who);
         if is_first {
             let clock = clock.clone();
@@ -43,7 +43,7 @@ impl Host {
     /// The port is taken.
     pub(super) fn on_datagram(
         &self,
-        clock: &Clock,
+        clock: &LoadClock,
         like: IpAddr,
         port: u16,
         who: OnDatagram,
@@ -61,7 +61,7 @@ impl Host {
     }
 }
 
-fn take_calls(clock: &Clock, listener: &TcpListener, list: &Arc<Mutex<Vec<OnCall>>>) {
+fn take_calls(clock: &LoadClock, listener: &TcpListener, list: &Arc<Mutex<Vec<OnCall>>>) {
     let inside = Arc::new(AtomicUsize::new(0));
     while !clock.is_over() {
         match listener.accept() {
@@ -92,7 +92,7 @@ fn meant(mut stream: TcpStream, list: &Mutex<Vec<OnCall>>) -> Option<(OnCall, Tc
     Some((who, stream))
 }
 
-fn take_datagrams(clock: &Clock, socket: &UdpSocket, list: &Mutex<Vec<OnDatagram>>) {
+fn take_datagrams(clock: &LoadClock, socket: &UdpSocket, list: &Mutex<Vec<OnDatagram>>) {
     let mut message = [0; 65_536];
     while !clock.is_over() {
         match socket.recv_from(&mut message) {

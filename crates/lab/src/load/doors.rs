@@ -10,7 +10,7 @@ pub(super) type OnDatagram = Arc<dyn Fn(&UdpSocket, &[u8], SocketAddr) + Send + 
 
 /// Who listens where.
 #[derive(Default)]
-pub(crate) struct Doors {
+pub(crate) struct Listeners {
     pub(super) calls: BTreeMap<u16, Arc<Mutex<Vec<OnCall>>>>,
     pub(super) datagrams: BTreeMap<u16, Arc<Mutex<Vec<OnDatagram>>>>,
 }

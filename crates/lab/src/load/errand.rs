@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_packet::Span;
-use tidegate_sim::{Lookup, Transaction, Turn};
+use tidegate_packet::Nanos;
+use tidegate_sim::{DialogueTurn, Lookup, Transaction};
 use tidegate_sys::socket;
 
-use super::clock::{Clock, LOOK, any_like, is_patience, lock, spawn};
+use super::clock::{LOOK, LoadClock, any_like, is_patience, lock, spawn};
 use super::door::TICKET;
-use crate::host::Host;
+use crate::host::LabHost;
 
 /// Octets read or written at once.
 const CHUNK: usize = 16 << 10;
 
 /// Errands to be.
 #[derive(Clone, Debug)]
-pub struct ErrandPlan {
+pub struct TransactionPlan {
     /// What is done.
     pub what: Transaction,
     /// Who answers.
@@ -35,7 +35,7 @@ pub struct ErrandPlan {
 
 /// How one went; ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Go {
+pub struct TransactionRecord {
     /// When it began.
     pub began: u64,
     /// Until the dialogue (or the look-up, if that was all) had ended.
@@ -48,25 +48,30 @@ pub struct Go {
 
 /// Errands, one after the other.
 #[derive(Debug)]
-pub struct Errand {
-    goes: Arc<Mutex<Vec<Go>>>,
+pub struct TransactionLoad {
+    goes: Arc<Mutex<Vec<TransactionRecord>>>,
 }
 
-impl Errand {
+impl TransactionLoad {
     /// Sets them going.
     ///
     /// # Errors
     /// A port is taken.
-    pub fn begin(clock: &Clock, client: &Host, server: &Host, plan: &ErrandPlan) -> io::Result<Errand> {
+    pub fn begin(
+        clock: &LoadClock,
+        client: &LabHost,
+        server: &LabHost,
+        plan: &TransactionPlan,
+    ) -> io::Result<TransactionLoad> {
         let ready = Ready::serve(clock, server, plan.clone())?;
         let goes = Arc::new(Mutex::new(Vec::new()));
         let (own, clock) = (Arc::clone(&goes), clock.clone());
         client.go(move || spawn(clock, "errand", move |clock| ready.set_out(clock, &own)))??;
-        Ok(Errand { goes })
+        Ok(TransactionLoad { goes })
     }
 
     /// How each went so far.
-    pub fn goes(&self) -> Vec<Go> {
+    pub fn goes(&self) -> Vec<TransactionRecord> {
         lock(&self.goes).clone()
     }
 }
@@ -74,7 +79,7 @@ impl Errand {
 /// An errand whose server listens.
 #[derive(Clone, Debug)]
 pub(super) struct Ready {
-    plan: ErrandPlan,
+    plan: TransactionPlan,
     /// The tickets for look-ups and for calls.
     tickets: [u16; 2],
 }
@@ -85,9 +90,9 @@ fn answer(socket: &UdpSocket, asker: SocketAddr, lookup: Lookup) {
     let _ = socket.send_to(&vec![0; lookup.reply as usize], asker);
 }
 
-fn be_server(clock: &Clock, stream: TcpStream, plan: &ErrandPlan) -> io::Result<()> {
+fn be_server(clock: &LoadClock, stream: TcpStream, plan: &TransactionPlan) -> io::Result<()> {
     socket::ds_field(&stream, plan.server.is_ipv6(), plan.dsfield)?;
-    let mut talk = Talk::new(clock, stream, clock.now().saturating_add(plan.what.patience.0))?;
+    let mut talk = DialogueConnection::new(clock, stream, clock.now().saturating_add(plan.what.patience.0))?;
     let what = &plan.what;
     // After the ticket an octet says which part of the errand this is.
     match usize::from(talk.hear()?) {
@@ -100,14 +105,14 @@ fn be_server(clock: &Clock, stream: TcpStream, plan: &ErrandPlan) -> io::Result<
     }
 }
 
-type Book<'b> = &'b (dyn Fn(&dyn Fn(&mut Go, u64)) + Sync);
+type RecordUpdate<'b> = &'b (dyn Fn(&dyn Fn(&mut TransactionRecord, u64)) + Sync);
 
 impl Ready {
     /// Lets a host answer what is asked in such errands.
     ///
     /// # Errors
     /// A port is taken.
-    pub(super) fn serve(clock: &Clock, server: &Host, plan: ErrandPlan) -> io::Result<Ready> {
+    pub(super) fn serve(clock: &LoadClock, server: &LabHost, plan: TransactionPlan) -> io::Result<Ready> {
         let mut tickets = [0; 2];
         if let Some(lookup) = plan.what.lookup {
             let on_question =
@@ -126,20 +131,21 @@ impl Ready {
     }
 
     /// Begins one after the other, whether or not the one before has ended.
-    fn set_out(&self, clock: &Clock, goes: &Arc<Mutex<Vec<Go>>>) {
+    fn set_out(&self, clock: &LoadClock, goes: &Arc<Mutex<Vec<TransactionRecord>>>) {
         let mut due = self.plan.start;
         while due < self.plan.stop && clock.sleep_until(due) {
             due += self.plan.what.every.0.max(1_000_000);
             let number = {
                 let mut goes = lock(goes);
-                goes.push(Go { began: clock.now(), ..Go::default() });
+                goes.push(TransactionRecord { began: clock.now(), ..TransactionRecord::default() });
                 goes.len() - 1
             };
             let (own, goes) = (self.clone(), Arc::clone(goes));
             let _ = spawn(clock.clone(), "go", move |clock| {
                 let began = lock(&goes)[number].began;
-                let book =
-                    |write: &dyn Fn(&mut Go, u64)| write(&mut lock(&goes)[number], clock.now() - began);
+                let book = |write: &dyn Fn(&mut TransactionRecord, u64)| {
+                    write(&mut lock(&goes)[number], clock.now() - began)
+                };
                 // What fails was given up.
                 let _ = own.go(clock, began, &book);
             });
@@ -150,11 +156,11 @@ impl Ready {
     ///
     /// # Errors
     /// It was given up.
-    pub(super) fn once(&self, clock: &Clock) -> io::Result<()> {
+    pub(super) fn once(&self, clock: &LoadClock) -> io::Result<()> {
         self.go(clock, clock.now(), &|_| {})
     }
 
-    fn go(&self, clock: &Clock, began: u64, book: Book<'_>) -> io::Result<()> {
+    fn go(&self, clock: &LoadClock, began: u64, book: RecordUpdate<'_>) -> io::Result<()> {
         let what = &self.plan.what;
         let patience = began.saturating_add(what.patience.0);
         if let Some(lookup) = what.lookup {
@@ -197,11 +203,17 @@ impl Ready {
     }
 
     /// Opens the connection of a part, and takes its turns.
-    fn open<'c>(&self, clock: &'c Clock, patience: u64, part: u8, turns: &[Turn]) -> io::Result<Talk<'c>> {
+    fn open<'c>(
+        &self,
+        clock: &'c LoadClock,
+        patience: u64,
+        part: u8,
+        turns: &[DialogueTurn],
+    ) -> io::Result<DialogueConnection<'c>> {
         let to = SocketAddr::new(self.plan.server, self.plan.what.port);
         let stream = TcpStream::connect_timeout(&to, clock.until(patience).max(Duration::from_millis(1)))?;
         socket::ds_field(&stream, to.is_ipv6(), self.plan.dsfield)?;
-        let mut talk = Talk::new(clock, stream, patience)?;
+        let mut talk = DialogueConnection::new(clock, stream, patience)?;
         let [high, low] = self.tickets[1].to_be_bytes();
         talk.stream.write_all(&[high, low, part])?;
         talk.converse(turns, true, TICKET + 1)?;
@@ -209,7 +221,7 @@ impl Ready {
     }
 
     /// Looks a name up, asking again when no answer comes.
-    fn ask(&self, clock: &Clock, lookup: Lookup, patience: u64) -> io::Result<()> {
+    fn ask(&self, clock: &LoadClock, lookup: Lookup, patience: u64) -> io::Result<()> {
         let server = self.plan.server;
         let socket = UdpSocket::bind((any_like(server), 0))?;
         socket::ds_field(&socket, server.is_ipv6(), self.plan.dsfield)?;
@@ -234,24 +246,24 @@ impl Ready {
 }
 
 /// One side of a connection on which turns are taken.
-struct Talk<'c> {
-    clock: &'c Clock,
+struct DialogueConnection<'c> {
+    clock: &'c LoadClock,
     stream: TcpStream,
     patience: u64,
     chunk: Vec<u8>,
 }
 
-impl<'c> Talk<'c> {
-    fn new(clock: &'c Clock, stream: TcpStream, patience: u64) -> io::Result<Talk<'c>> {
+impl<'c> DialogueConnection<'c> {
+    fn new(clock: &'c LoadClock, stream: TcpStream, patience: u64) -> io::Result<DialogueConnection<'c>> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(LOOK))?;
         stream.set_write_timeout(Some(LOOK))?;
-        Ok(Talk { clock, stream, patience, chunk: vec![0; CHUNK] })
+        Ok(DialogueConnection { clock, stream, patience, chunk: vec![0; CHUNK] })
     }
 
     /// Takes all turns, our own and the other side's; `said`: octets of the first message that were said
     /// before.
-    fn converse(&mut self, turns: &[Turn], as_client: bool, said: usize) -> io::Result<()> {
+    fn converse(&mut self, turns: &[DialogueTurn], as_client: bool, said: usize) -> io::Result<()> {
         let mut said = if turns.first().is_some_and(|turn| turn.client) { said } else { 0 };
         for turn in turns {
             let octets = (turn.bytes as usize).saturating_sub(std::mem::take(&mut said));
@@ -292,6 +304,6 @@ impl<'c> Talk<'c> {
     }
 }
 
-fn duration(span: Span) -> Duration {
+fn duration(span: Nanos) -> Duration {
     Duration::from_nanos(span.0)
 }

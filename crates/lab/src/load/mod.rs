@@ -10,9 +10,9 @@ mod ping;
 mod program;
 mod transfer;
 
-pub use clock::Clock;
-pub use datagrams::{Datagrams, DatagramsPlan, Pace};
-pub use errand::{Errand, ErrandPlan, Go};
-pub use ping::{Ping, PingPlan};
-pub use program::{Fate, Program, ProgramPlan};
-pub use transfer::{Flow, Transfer, TransferPlan};
+pub use clock::LoadClock;
+pub use datagrams::{DatagramLoad, DatagramsPlan, Pace};
+pub use errand::{TransactionLoad, TransactionPlan, TransactionRecord};
+pub use ping::{PingLoad, PingPlan};
+pub use program::{ProgramLoad, ProgramOutcome, ProgramPlan};
+pub use transfer::{TransferFlow, TransferLoad, TransferPlan};

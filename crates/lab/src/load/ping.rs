@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_sys::socket::{self, Echo};
+use tidegate_sys::socket::{self, EchoSocket};
 
-use super::clock::{Clock, LOOK, lock, spawn};
-use crate::host::Host;
+use super::clock::{LOOK, LoadClock, lock, spawn};
+use crate::host::LabHost;
 
 /// Pings to be.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub struct PingPlan {
 
 /// Pings.
 #[derive(Debug)]
-pub struct Ping {
+pub struct PingLoad {
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -40,16 +40,16 @@ struct Seen {
     trouble: Option<String>,
 }
 
-impl Ping {
+impl PingLoad {
     /// Sets them going.
     ///
     /// # Errors
     /// The host may not ping.
-    pub fn begin(clock: &Clock, host: &Host, plan: PingPlan) -> io::Result<Ping> {
+    pub fn begin(clock: &LoadClock, host: &LabHost, plan: PingPlan) -> io::Result<PingLoad> {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let (own, clock) = (Arc::clone(&seen), clock.clone());
         host.go(move || {
-            let echo = Echo::open(plan.to)?;
+            let echo = EchoSocket::open(plan.to)?;
             socket::ds_field(&echo, plan.to.is_ipv6(), plan.dsfield)?;
             spawn(clock, "ping", move |clock| {
                 if let Err(error) = go_on(clock, &echo, plan, &own) {
@@ -57,7 +57,7 @@ impl Ping {
                 }
             })
         })??;
-        Ok(Ping { seen })
+        Ok(PingLoad { seen })
     }
 
     /// When each was sent, and how long its answer took.
@@ -71,7 +71,7 @@ impl Ping {
     }
 }
 
-fn go_on(clock: &Clock, echo: &Echo, plan: PingPlan, seen: &Mutex<Seen>) -> io::Result<()> {
+fn go_on(clock: &LoadClock, echo: &EchoSocket, plan: PingPlan, seen: &Mutex<Seen>) -> io::Result<()> {
     let mut due = plan.start;
     while !clock.is_over() {
         if clock.now() >= due && due < plan.stop {

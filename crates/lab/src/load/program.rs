@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tidegate_sys::process::{self, die_with_parent};
 
-use super::clock::{Clock, lock, spawn};
-use crate::host::Host;
+use super::clock::{LoadClock, lock, spawn};
+use crate::host::LabHost;
 
 /// Octets of what it said that are kept: the first ones.
 const KEPT: usize = 64 << 10;
@@ -32,7 +32,7 @@ pub struct ProgramPlan {
 
 /// What became of it.
 #[derive(Clone, Debug, Default)]
-pub struct Fate {
+pub struct ProgramOutcome {
     /// When it was started.
     pub began: Option<u64>,
     /// When it had ended.
@@ -48,7 +48,7 @@ pub struct Fate {
     more: bool,
 }
 
-impl Fate {
+impl ProgramOutcome {
     /// It could not be started, or ended by itself and says that it failed.
     pub fn failed(&self) -> bool {
         self.trouble.is_some() || !self.stopped && self.status.is_some_and(|status| !status.success())
@@ -80,17 +80,17 @@ impl Fate {
 
 /// A program on a host.
 #[derive(Clone, Debug)]
-pub struct Program {
-    fate: Arc<Mutex<Fate>>,
+pub struct ProgramLoad {
+    fate: Arc<Mutex<ProgramOutcome>>,
 }
 
-impl Program {
+impl ProgramLoad {
     /// Sets it going; it ends with the clock at the latest.
     ///
     /// # Errors
     /// No thread can be started on the host.
-    pub fn begin(clock: &Clock, host: &Host, plan: ProgramPlan) -> io::Result<Program> {
-        let fate = Arc::new(Mutex::new(Fate::default()));
+    pub fn begin(clock: &LoadClock, host: &LabHost, plan: ProgramPlan) -> io::Result<ProgramLoad> {
+        let fate = Arc::new(Mutex::new(ProgramOutcome::default()));
         let (clock, of) = (clock.clone(), Arc::clone(&fate));
         host.go(move || {
             spawn(clock, "program", move |clock| {
@@ -101,17 +101,17 @@ impl Program {
                 }
             })
         })??;
-        Ok(Program { fate })
+        Ok(ProgramLoad { fate })
     }
 
     /// What has become of it so far.
-    pub fn fate(&self) -> Fate {
+    pub fn fate(&self) -> ProgramOutcome {
         lock(&self.fate).clone()
     }
 }
 
 /// Its life.
-fn live(clock: &Clock, plan: &ProgramPlan, fate: &Arc<Mutex<Fate>>) -> io::Result<()> {
+fn live(clock: &LoadClock, plan: &ProgramPlan, fate: &Arc<Mutex<ProgramOutcome>>) -> io::Result<()> {
     let (mut child, said) = start(&plan.line)?;
     lock(fate).began = Some(clock.now());
     let of = Arc::clone(fate);
@@ -150,7 +150,7 @@ fn start(line: &str) -> io::Result<(Child, PipeReader)> {
 }
 
 /// Hears it out, and keeps the beginning.
-fn listen(mut said: PipeReader, fate: &Mutex<Fate>) {
+fn listen(mut said: PipeReader, fate: &Mutex<ProgramOutcome>) {
     let mut chunk = [0; 4096];
     while let Ok(octets) = said.read(&mut chunk) {
         if octets == 0 {

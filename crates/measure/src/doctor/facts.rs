@@ -9,7 +9,7 @@ pub struct Facts {
     /// The time between the two looks, ns.
     pub seconds_ns: u64,
     /// Its devices.
-    pub devices: Vec<Device>,
+    pub devices: Vec<DeviceFacts>,
     /// The devices that default routes lead out by, the first the one that is taken.
     pub default_routes: Vec<String>,
     /// Its processors.
@@ -17,20 +17,20 @@ pub struct Facts {
     /// What its processors did with packets that came.
     pub softnet: Softnet,
     /// Ways around the disciplines that nft opened.
-    pub flow_tables: Vec<FlowTable>,
+    pub flow_tables: Vec<FlowTableFacts>,
     /// What keeps the network alive and would be lost or starve, in sentences.
     pub starved: Vec<String>,
     /// What the checker finds in the policies: a rule's number, and what is wrong; how many there are in all.
     pub checked: (Vec<(String, String)>, usize),
     /// What became of the ECN field, where somebody was asked.
-    pub ecn: Option<Ecn>,
+    pub ecn: Option<EcnResult>,
     /// What could not be looked at, and why.
     pub unknown: Vec<String>,
 }
 
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Device {
+pub struct DeviceFacts {
     /// The device's name, as Linux has it.
     pub name: String,
     /// Is there hardware behind it?
@@ -56,7 +56,7 @@ pub struct Device {
     /// The limits that the driver's queues had at the second look, bytes (BQL); `None`: it has none.
     pub byte_limits: Option<Vec<u64>>,
     /// What shapes what leaves by it.
-    pub shaper: Option<Shaper>,
+    pub shaper: Option<ShaperFacts>,
     /// What happens to what comes by it.
     pub inwards: Inwards,
 }
@@ -75,7 +75,7 @@ pub enum Inwards {
 
 /// Disciplines that hold packets to a rate.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shaper {
+pub struct ShaperFacts {
     /// Whose they are: `kernel` or `user`.
     pub backend: String,
     /// Their kind at the device itself.
@@ -101,12 +101,12 @@ pub struct Shaper {
     /// Does it split what the sender handed over as one (cake)?
     pub splits: bool,
     /// Its classes.
-    pub classes: Vec<Class>,
+    pub classes: Vec<ShaperClass>,
 }
 
 /// A class of a shaper.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Class {
+pub struct ShaperClass {
     /// Its class id: `1:10`.
     pub id: String,
     /// Has it no classes below?
@@ -139,7 +139,7 @@ pub struct Softnet {
 
 /// A flow table of nft's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FlowTable {
+pub struct FlowTableFacts {
     /// Its name, with its table's.
     pub name: String,
     /// Its devices.
@@ -150,7 +150,7 @@ pub struct FlowTable {
 
 /// What became of the ECN field of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ecn {
+pub struct EcnResult {
     /// Who was asked.
     pub host: String,
     /// The DS field of the requests.
@@ -186,7 +186,7 @@ impl Severity {
 
 /// Something that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// Its short name: `offload-burst`.
     pub id: &'static str,
     /// How bad it is.
@@ -211,7 +211,7 @@ pub struct Diagnosis {
     /// What was looked at, in words.
     pub looked_at: Vec<String>,
     /// What was found, the worst first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
     /// When this must not be believed.
     pub doubts: Vec<String>,
     /// The facts it follows from.
@@ -220,13 +220,13 @@ pub struct Diagnosis {
 
 impl Facts {
     /// The device of this name.
-    pub fn device(&self, name: &str) -> Option<&Device> {
+    pub fn device(&self, name: &str) -> Option<&DeviceFacts> {
         self.devices.iter().find(|device| device.name == name)
     }
 
     /// The devices that packets to everybody leave by: the first default route's, and those it stands on.
-    pub fn outwards(&self) -> Vec<&Device> {
-        let mut found: Vec<&Device> = Vec::new();
+    pub fn outwards(&self) -> Vec<&DeviceFacts> {
+        let mut found: Vec<&DeviceFacts> = Vec::new();
         let mut waiting: Vec<&str> = self.default_routes.iter().take(1).map(String::as_str).collect();
         while let Some(name) = waiting.pop() {
             let Some(device) = self.device(name) else { continue };
@@ -250,7 +250,7 @@ impl Facts {
     }
 }
 
-impl Device {
+impl DeviceFacts {
     /// Does it hold what leaves to a rate?
     pub(super) fn rate_bps(&self) -> Option<u64> {
         self.shaper.as_ref()?.rate_bps.filter(|rate| *rate > 0)

@@ -1,12 +1,12 @@
 //! What was lost, and what was overtaken.
 
-use crate::stream::Course;
+use crate::stream::StreamTrace;
 use crate::wilson;
 use alloc::vec::Vec;
 
 /// What did not arrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
+pub struct LossStats {
     /// Packets sent.
     pub sent: u64,
     /// Those that did not arrive.
@@ -17,10 +17,10 @@ pub struct Losses {
     pub gaps: Vec<u32>,
 }
 
-impl Losses {
+impl LossStats {
     /// Of a course.
-    pub fn of(course: &Course) -> Losses {
-        let mut losses = Losses::default();
+    pub fn of(course: &StreamTrace) -> LossStats {
+        let mut losses = LossStats::default();
         let (mut lost_in_turn, mut arrived_in_turn) = (0, 0);
         for journey in course.journeys.iter().filter(|journey| journey.sent.is_some()) {
             losses.sent += 1;
@@ -74,7 +74,7 @@ pub struct Order {
 
 impl Order {
     /// Of a course.
-    pub fn of(course: &Course) -> Order {
+    pub fn of(course: &StreamTrace) -> Order {
         let mut arrivals: Vec<(u32, u32)> = course
             .journeys
             .iter()
@@ -101,7 +101,7 @@ impl Order {
 }
 
 /// Does a packet bear an earlier time than one that arrived before it?
-pub(super) fn goes_back(course: &Course) -> bool {
+pub(super) fn goes_back(course: &StreamTrace) -> bool {
     let mut arrivals: Vec<(u32, u64)> =
         course.journeys.iter().filter_map(|journey| Some((journey.rank, journey.arrived?))).collect();
     arrivals.sort_unstable();
@@ -112,31 +112,35 @@ pub(super) fn goes_back(course: &Course) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::{Journey, Phase, Stream};
+    use crate::stream::{PacketRecord, PacketTrain, Stream};
     use alloc::vec;
 
     /// A course whose packets arrived at these places; `None`: lost.
-    fn course(ranks: &[Option<u32>]) -> Course {
-        let phase = Phase { payload: 100, gap_ns: 10, packets: ranks.len() as u32, ..Phase::default() };
-        let journey = |(at, rank): (usize, &Option<u32>)| Journey {
+    fn course(ranks: &[Option<u32>]) -> StreamTrace {
+        let phase =
+            PacketTrain { payload: 100, gap_ns: 10, packets: ranks.len() as u32, ..PacketTrain::default() };
+        let journey = |(at, rank): (usize, &Option<u32>)| PacketRecord {
             sent: Some(at as u64 * 10),
             arrived: rank.map(|rank| 1000 + u64::from(rank)),
             rank: rank.unwrap_or(0),
-            ..Journey::default()
+            ..PacketRecord::default()
         };
-        Course { stream: Stream::steady(phase), journeys: ranks.iter().enumerate().map(journey).collect() }
+        StreamTrace {
+            stream: Stream::steady(phase),
+            journeys: ranks.iter().enumerate().map(journey).collect(),
+        }
     }
 
     #[test]
     fn runs_of_losses_and_gaps_between_them() {
-        let losses = Losses::of(&course(&[Some(0), None, None, Some(1), Some(2), None, Some(3), None]));
-        assert_eq!(losses, Losses { sent: 8, lost: 4, runs: vec![2, 1, 1], gaps: vec![2, 1] });
+        let losses = LossStats::of(&course(&[Some(0), None, None, Some(1), Some(2), None, Some(3), None]));
+        assert_eq!(losses, LossStats { sent: 8, lost: 4, runs: vec![2, 1, 1], gaps: vec![2, 1] });
         assert_eq!((losses.share(), losses.gilbert()), (0.5, None));
         let mut pattern = Vec::new();
         for round in 0..20 {
             pattern.extend([Some(round * 3), Some(round * 3 + 1), Some(round * 3 + 2), None, None]);
         }
-        assert_eq!(Losses::of(&course(&pattern)).gilbert(), Some((1.0 / 3.0, 0.5)));
+        assert_eq!(LossStats::of(&course(&pattern)).gilbert(), Some((1.0 / 3.0, 0.5)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 /// A clock was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct ClockStep {
     /// When, ns from the beginning, by the clock here.
     pub at_ns: u64,
     /// By how much the far clock shows more than before against the one here, ns.
@@ -26,9 +26,9 @@ pub(super) struct Shown {
     by: f64,
 }
 
-impl From<&Shown> for Step {
-    fn from(shown: &Shown) -> Step {
-        Step { at_ns: shown.from[0].min(shown.from[1]) as u64, by_ns: shown.by as i64 }
+impl From<&Shown> for ClockStep {
+    fn from(shown: &Shown) -> ClockStep {
+        ClockStep { at_ns: shown.from[0].min(shown.from[1]) as u64, by_ns: shown.by as i64 }
     }
 }
 

@@ -16,7 +16,7 @@ mod words;
 
 pub use coding::Coding;
 pub use fit::estimate;
-pub use line::{Floor, Line, Size};
+pub use line::{Floor, LineEstimate, Size};
 pub use sweep::{Sweep, Swept, sweep};
 pub use words::Words;
 
@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 
 /// A sweep as a document.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Document {
+pub struct OverheadDocument {
     /// The version that measured.
     pub version: String,
     /// The command that measures again.

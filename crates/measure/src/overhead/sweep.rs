@@ -1,10 +1,10 @@
 //! The sweep: floods of one size after the other, none of which lets the line rest.
 
 use super::fit::estimate;
-use super::line::{Line, Size};
-use crate::capacity::{self, Capacity, FULL, HEADERS, OVERLOAD, Way, services};
+use super::line::{LineEstimate, Size};
+use crate::capacity::{self, Capacity, FULL, HEADERS, OVERLOAD, PathDirection, services};
 use crate::service::Service;
-use crate::stream::{Course, Exchange, Path, Phase, Stream};
+use crate::stream::{Exchange, PacketTrain, Path, Stream, StreamTrace};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// One after the other from the smallest packet on: enough to see every byte of a cell's or a unit's length.
 const FINE: u32 = 66;
 /// The smallest IP packet that can be told from others, and one that is longer by more than any cell.
-const SMALLEST: u32 = Phase::LEAST as u32 + HEADERS;
+const SMALLEST: u32 = PacketTrain::LEAST as u32 + HEADERS;
 const SMALL: u32 = SMALLEST + 64;
 /// So many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not
 /// known yet.
@@ -48,7 +48,7 @@ pub struct Sweep {
     /// Sizes that were not, and why.
     pub left_out: Vec<(u32, String)>,
     /// The line that explains it.
-    pub line: Option<Line>,
+    pub line: Option<LineEstimate>,
     /// Why not to believe it, in words for people.
     pub doubts: Vec<String>,
     /// What the reference took each time, ns.
@@ -87,22 +87,26 @@ impl Swept {
     }
 
     /// A direction's.
-    pub fn of(&self, way: Way) -> Option<&Sweep> {
+    pub fn of(&self, way: PathDirection) -> Option<&Sweep> {
         match way {
-            Way::Up => self.up.as_ref(),
-            Way::Down => self.down.as_ref(),
+            PathDirection::Up => self.up.as_ref(),
+            PathDirection::Down => self.down.as_ref(),
         }
     }
 }
 
 /// A direction, what is known of it, and what is sent.
-type Planned = (Way, Sweep, Vec<Stream>);
+type Planned = (PathDirection, Sweep, Vec<Stream>);
 
 /// Sweeps these directions; `told` hears how far it is, 0 to 1.
 ///
 /// # Errors
 /// The path's.
-pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> Result<Swept, P::Error> {
+pub fn sweep<P: Path>(
+    path: &mut P,
+    ways: &[PathDirection],
+    told: &mut dyn FnMut(f64),
+) -> Result<Swept, P::Error> {
     let mut sweeps: Vec<Planned> = Vec::new();
     for way in ways {
         told(0.0);
@@ -128,8 +132,8 @@ pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> 
     for (way, mut sweep, _) in sweeps {
         sweep.conclude(swept.cut.as_deref());
         match way {
-            Way::Up => swept.up = Some(sweep),
-            Way::Down => swept.down = Some(sweep),
+            PathDirection::Up => swept.up = Some(sweep),
+            PathDirection::Down => swept.down = Some(sweep),
         }
     }
     Ok(swept)
@@ -146,8 +150,8 @@ fn rounds(sweeps: &[Planned]) -> Vec<Exchange> {
                 rounds.push(Exchange::default());
             }
             match way {
-                Way::Up => rounds[at].up = piece.clone(),
-                Way::Down => rounds[at].down = piece.clone(),
+                PathDirection::Up => rounds[at].up = piece.clone(),
+                PathDirection::Down => rounds[at].down = piece.clone(),
             }
         }
     }
@@ -155,7 +159,7 @@ fn rounds(sweeps: &[Planned]) -> Vec<Exchange> {
 }
 
 /// If a limit of packets holds the smallest sizes, the size of IP packets at which it ends, about.
-fn limited<P: Path>(path: &mut P, way: Way, known: &Capacity) -> Result<Option<u32>, P::Error> {
+fn limited<P: Path>(path: &mut P, way: PathDirection, known: &Capacity) -> Result<Option<u32>, P::Error> {
     let rate = known.bits_per_second;
     // No cell is as long as what lies between these two.
     let phases = [flood(u32::from(FULL) + HEADERS, rate, 700e6), phase(SMALLEST, rate), phase(SMALL, rate)];
@@ -175,8 +179,11 @@ fn pieces(rate: f64, limited: Option<u32>) -> Vec<Stream> {
     let full = u32::from(FULL) + HEADERS;
     // On slow lines so little is sent that it tells nothing, and what was seen before must do.
     let calm_packets = (rate * CALM / (f64::from(full) * 8.0)).clamp(4.0, 60_000.0) as u32;
-    let calm =
-        Phase { packets: calm_packets, rest_ns: 50_000_000, ..flood(full, rate * CALM / OVERLOAD, 1e9) };
+    let calm = PacketTrain {
+        packets: calm_packets,
+        rest_ns: 50_000_000,
+        ..flood(full, rate * CALM / OVERLOAD, 1e9)
+    };
     let reference = phase(REFERENCE, rate);
     let begin = || Vec::from([calm, flood(full, rate, 700e6), reference]);
     let mut pieces = Vec::new();
@@ -221,16 +228,16 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn phase(ip: u32, rate: f64) -> Phase {
+fn phase(ip: u32, rate: f64) -> PacketTrain {
     let service = f64::from(ip) * 8e9 / rate;
     flood(ip, rate, (service * PACKETS).clamp(LEAST_NS, MOST_NS))
 }
 
 /// Packets of this size, more than the line takes, for so long.
-fn flood(ip: u32, rate: f64, length_ns: f64) -> Phase {
+fn flood(ip: u32, rate: f64, length_ns: f64) -> PacketTrain {
     let gap_ns = (f64::from(ip) * 8e9 / rate / OVERLOAD).max(1.0) as u64;
     let packets = (length_ns as u64 / gap_ns.max(1)).clamp(20, 60_000) as u32;
-    Phase { payload: (ip - HEADERS) as u16, gap_ns, packets, ..Phase::default() }
+    PacketTrain { payload: (ip - HEADERS) as u16, gap_ns, packets, ..PacketTrain::default() }
 }
 
 impl Sweep {
@@ -242,7 +249,7 @@ impl Sweep {
     }
 
     /// Reads a piece.
-    fn take(&mut self, course: &Course) {
+    fn take(&mut self, course: &StreamTrace) {
         self.asked += course.stream.packets();
         self.sent += course.sent();
         let calm = || course.of_phase(0).filter(|(_, journey)| journey.sent.is_some());

@@ -20,12 +20,12 @@ pub(crate) struct Row {
     /// What is said of it.
     pub(crate) encode: fn(&mut Attributes, &Action, Devices<'_>) -> Result<(), Unsent>,
     /// What is told of it.
-    pub(crate) decode: fn(Told<'_>) -> Option<(Head, Act)>,
+    pub(crate) decode: fn(ActionAttributes<'_>) -> Option<(Head, Act)>,
 }
 
 /// What is told of an action.
 #[derive(Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct ActionAttributes<'a> {
     /// Its structure.
     pub(crate) structure: &'a [u8],
     /// All its attributes.
@@ -34,7 +34,7 @@ pub(crate) struct Told<'a> {
     pub(crate) names: Names<'a>,
 }
 
-impl Told<'_> {
+impl ActionAttributes<'_> {
     /// How most structures begin, and what stands behind that.
     pub(super) fn begun(&self) -> Option<(Head, &[u8])> {
         let (general, own) = self.structure.split_at_checked(GENERAL)?;

@@ -1,10 +1,10 @@
 //! simple and sample.
 
-use super::base::{Head, Row, Told, general};
+use super::base::{ActionAttributes, Head, Row, general};
 use crate::encode::message::{Devices, Unsent};
 use alloc::borrow::ToOwned;
 use tidegate_netlink_wire::attribute::Attributes;
-use tidegate_policy::{Act, Action, Sample, Simple};
+use tidegate_policy::{Act, Action, SampleAction, Simple};
 
 /// What simple's text has, with the zeros that end it.
 const SIMPLE_OCTETS: usize = 32;
@@ -28,7 +28,7 @@ fn encode_simple(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result
     Ok(())
 }
 
-fn decode_simple(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode_simple(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, _) = told.begun()?;
     let control = head.control;
     Some((head, Act::Simple(Simple { text: told.options.text(3).map(str::to_owned), control })))
@@ -41,10 +41,10 @@ fn encode_sample(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result
     Ok(())
 }
 
-fn decode_sample(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode_sample(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, _) = told.begun()?;
     let control = head.control;
     let options = told.options;
     let (rate, group, octets) = (options.u32(3), options.u32(5), options.u32(4));
-    Some((head, Act::Sample(Sample { rate, group, octets, control })))
+    Some((head, Act::Sample(SampleAction { rate, group, octets, control })))
 }

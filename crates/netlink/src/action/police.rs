@@ -1,6 +1,6 @@
 //! police: a structure of its own, older than the others.
 
-use super::base::{Head, Row, Told, control};
+use super::base::{ActionAttributes, Head, Row, control};
 use crate::decode::message::numbers;
 use crate::decode::rate::{SPEC, rate as told_rate};
 use crate::encode::message::{Devices, Unsent};
@@ -60,7 +60,7 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     told_police(told.options).map(|(head, police)| (head, Act::Police(police)))
 }
 

@@ -2,7 +2,7 @@
 
 use tidegate_packet::header::ethertype::{IPV4, IPV6};
 use tidegate_packet::{
-    Addrs, Dissector, Fifo, Handle, HashKey, Head, Mark, Meta, Pkt, Pool, Stand, truesize,
+    Addrs, Dissector, Fifo, FwMark, Handle, HashKey, Head, Meta, Pkt, Pool, QueueLocation, truesize,
 };
 
 /// UDP from 10.0.0.HOST port 1 to 10.9.0.1 port 2.
@@ -87,7 +87,7 @@ fn copies_are_like_what_they_are_of() {
     let before = pool.copy(&one).expect("room");
     assert!(!pool.has_copied(), "nobody follows");
     pool.follow_copies();
-    pool.meta_mut(&one).mark = Mark(7);
+    pool.meta_mut(&one).mark = FwMark(7);
     pool.translate(&one, |head| head.network_mut()[15] = 77);
     let (copy, duplicate) = (pool.copy(&one).expect("room"), pool.duplicate(&one).expect("room"));
     assert_eq!(pool.copied().collect::<Vec<_>>(), [copy.slot(), duplicate.slot()]);
@@ -96,7 +96,7 @@ fn copies_are_like_what_they_are_of() {
     assert_eq!(told, [(copy.slot(), one.slot()), (duplicate.slot(), one.slot())]);
     assert!(!pool.has_copied());
     for pkt in [&copy, &duplicate] {
-        assert_eq!((source(&pool, pkt), pool.meta(pkt).mark, pool.meta(pkt).ident), (77, Mark(7), 1));
+        assert_eq!((source(&pool, pkt), pool.meta(pkt).mark, pool.meta(pkt).ident), (77, FwMark(7), 1));
         assert_eq!(pool.arrived_keys(pkt).addrs, Addrs::V4([10, 0, 0, 1], [10, 9, 0, 1]));
     }
     assert_eq!(pool.live(), 4);
@@ -111,17 +111,17 @@ fn where_packets_wait_is_followed_for_who_asks() {
     let one = put(&mut pool, 1);
     let (qdisc, on) = (Handle::new(1, 0), Handle::new(2, 3));
     pool.note_stand(&one, qdisc, on);
-    assert_eq!((pool.follows_stands(), pool.stand(one.slot())), (false, Stand::default()));
+    assert_eq!((pool.follows_stands(), pool.stand(one.slot())), (false, QueueLocation::default()));
     pool.follow_stands();
     assert!(pool.follows_stands());
     let two = put(&mut pool, 2);
     pool.note_queue(&two, 5);
     pool.note_stand(&two, qdisc, on);
     pool.note_queue(&two, 6);
-    let stands = Stand { qdisc, on, queue: Some(6) };
+    let stands = QueueLocation { qdisc, on, queue: Some(6) };
     assert_eq!(
         (pool.stand(two.slot()), pool.stand(one.slot()), pool.stand(99)),
-        (stands, Stand::default(), Stand::default())
+        (stands, QueueLocation::default(), QueueLocation::default())
     );
     let copy = pool.copy(&two).expect("room");
     assert_eq!(pool.stand(copy.slot()), stands);
@@ -129,7 +129,7 @@ fn where_packets_wait_is_followed_for_who_asks() {
     pool.follow_stands();
     assert_eq!(pool.stand(two.slot()), stands);
     pool.forget_stand(&two);
-    assert_eq!((pool.stand(two.slot()), pool.stand(copy.slot())), (Stand::default(), stands));
+    assert_eq!((pool.stand(two.slot()), pool.stand(copy.slot())), (QueueLocation::default(), stands));
     for pkt in [one, two, copy] {
         pool.release(pkt);
     }
@@ -223,12 +223,12 @@ fn another_machine_knows_nothing_of_the_one_before() {
     let pkt = put(&mut pool, 1);
     let meta = pool.meta_mut(&pkt);
     (meta.mark, meta.priority, meta.connection, meta.watched, meta.dsfield, meta.len) =
-        (Mark(7), 6, 3, true, 3, 99);
+        (FwMark(7), 6, 3, true, 3, 99);
     meta.set_tx_queue(Some(4));
     pool.translate(&pkt, |head| head.network_mut()[15] = 77);
     pool.arrive_anew(&pkt);
     let meta = pool.meta(&pkt);
-    assert_eq!((meta.mark, meta.priority, meta.connection, meta.watched), (Mark(0), 0, 0, true));
+    assert_eq!((meta.mark, meta.priority, meta.connection, meta.watched), (FwMark(0), 0, 0, true));
     assert_eq!((meta.dsfield, meta.len, meta.ident, meta.tx_queue(), meta.ethertype), (3, 60, 1, None, IPV4));
     assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4([10, 0, 0, 77], [10, 9, 0, 1]));
     // Rewritten octets are read anew: what the frame says it holds counts.
@@ -297,7 +297,7 @@ fn a_queue_has_two_ends() {
     fifo.push_front(&mut pool, first);
     assert_eq!((fifo.len(), fifo.bytes(), fifo.is_empty()), (3, 600, false));
     assert_eq!(fifo.front(&pool).map(|meta| meta.ident), Some(1));
-    fifo.front_mut(&mut pool).expect("there is one").mark = Mark(9);
+    fifo.front_mut(&mut pool).expect("there is one").mark = FwMark(9);
     let mut other = Fifo::new();
     let last = put(&mut pool, 4);
     other.push_front(&mut pool, last);

@@ -14,7 +14,7 @@ pub struct Simple {
 
 /// sample: some packets are shown to the listeners of a psample group (tc-sample(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
+pub struct SampleAction {
     /// One packet in so many, by draws; `None` beside a group of `None`: the action must be there already.
     pub rate: Option<u32>,
     /// The number of the psample group.

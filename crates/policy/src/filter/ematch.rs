@@ -42,7 +42,7 @@ pub enum Ematch {
         /// The octets are turned round before.
         trans: bool,
         /// How.
-        how: Compare,
+        how: EmatchCompare,
         /// With this.
         value: u32,
     },
@@ -62,7 +62,7 @@ pub enum Ematch {
         /// What is compared.
         left: MetaValue,
         /// How.
-        how: Compare,
+        how: EmatchCompare,
         /// With what.
         right: MetaValue,
     },
@@ -72,7 +72,7 @@ pub enum Ematch {
 
 /// How two numbers are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compare {
+pub enum EmatchCompare {
     /// Equal.
     Eq,
     /// The first is greater.
@@ -81,22 +81,22 @@ pub enum Compare {
     Lt,
 }
 
-impl Compare {
+impl EmatchCompare {
     /// Its name in tc.
     pub const fn name(self) -> &'static str {
         match self {
-            Compare::Eq => "eq",
-            Compare::Gt => "gt",
-            Compare::Lt => "lt",
+            EmatchCompare::Eq => "eq",
+            EmatchCompare::Gt => "gt",
+            EmatchCompare::Lt => "lt",
         }
     }
 
     /// Is `left` equal to, less than or greater than `right`, as this comparison asks?
     pub const fn holds(self, left: u64, right: u64) -> bool {
         match self {
-            Compare::Eq => left == right,
-            Compare::Gt => left > right,
-            Compare::Lt => left < right,
+            EmatchCompare::Eq => left == right,
+            EmatchCompare::Gt => left > right,
+            EmatchCompare::Lt => left < right,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::name::Kind;
 use super::row::{Ahead, Changes, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
-use crate::spec::voice::Voice;
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
+use crate::spec::voice::ErrorStyle;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -16,22 +16,22 @@ pub struct FifoParams {
 
 const PACKETS: &[OptionSpec] = &[OptionSpec::exact(
     "limit",
-    Takes::Size,
+    ValueKind::Size,
     "the device's txqueuelen",
     "packets that may wait; 0 drops everything",
 )];
 
 const BYTES: &[OptionSpec] = &[OptionSpec::exact(
     "limit",
-    Takes::Size,
+    ValueKind::Size,
     "txqueuelen times the largest frame",
     "bytes that may wait; a longer packet never enters",
 )];
 
-const VOICE: Voice = Voice {
+const VOICE: ErrorStyle = ErrorStyle {
     illegal: "{kind}: Illegal value for \"{name}\": \"{text}\"",
     unknown: "{kind}: unknown parameter \"{word}\"",
-    ..Voice::PLAIN
+    ..ErrorStyle::PLAIN
 };
 
 pub(super) const PFIFO: KindSpec = KindSpec {

@@ -2,7 +2,7 @@
 
 use super::name::Kind;
 use super::params::QdiscParams;
-use super::row::{Ahead, Changes, Classes, Filters, Reports, Waits};
+use super::row::{Ahead, Changes, ClassLayout, Filters, Reports, Waits};
 use super::{
     blackhole, cake, choke, codel, custom, drr, dualpi2, ets, fifo, fq, fq_codel, fq_pie, gred, hfsc, hhf,
     hook, htb, multiq, netem, noqueue, pfifo_fast, pie, plug, prio, qfq, red, sfb, sfq, skbprio, tbf,
@@ -103,7 +103,7 @@ impl Kind {
     }
 
     /// What classes it has.
-    pub const fn classes(self) -> Classes {
+    pub const fn classes(self) -> ClassLayout {
         self.spec().classes
     }
 
@@ -134,12 +134,12 @@ impl Kind {
 
     /// Are its classes flows, which come and go with packets? They are no part of what was configured.
     pub const fn classes_are_flows(self) -> bool {
-        matches!(self.classes(), Classes::Flows)
+        matches!(self.classes(), ClassLayout::Flows)
     }
 
     /// Are its classes made by command?
     pub const fn classes_are_made(self) -> bool {
-        matches!(self.classes(), Classes::Made)
+        matches!(self.classes(), ClassLayout::Made)
     }
 
     /// Is it nothing but a place for filters on what arrives at a device, or leaves it?

@@ -1,7 +1,7 @@
 //! multiq: a band for each of the device's transmit queues.
 
 use super::name::Kind;
-use super::row::{Changes, Classes, Filters};
+use super::row::{Changes, ClassLayout, Filters};
 use crate::spec::table::KindSpec;
 
 /// multiq: nothing is said of it; in a dump it tells its bands.
@@ -15,7 +15,7 @@ pub struct MultiqParams {
 
 pub(super) const MULTIQ: KindSpec = KindSpec {
     qdisc: Some(&[]),
-    classes: Classes::Bands,
+    classes: ClassLayout::Bands,
     filters: Filters::OfQdisc,
     changes: Changes::InPlace,
     ..KindSpec::new(

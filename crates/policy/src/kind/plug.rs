@@ -1,8 +1,8 @@
 //! plug: packets wait until a command lets them go.
 
 use super::name::Kind;
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
-use crate::spec::voice::Voice;
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
+use crate::spec::voice::ErrorStyle;
 
 /// plug: the last command of a line holds. In a dump the kernel tells nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,19 +29,19 @@ pub enum PlugCommand {
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact(
         "block",
-        Takes::Flag,
+        ValueKind::Flag,
         "this",
         "hold what comes from now on; what came before is an epoch",
     ),
-    OptionSpec::exact("release", Takes::Flag, "", "let the epoch go that the last `block` closed"),
-    OptionSpec::exact("release_indefinite", Takes::Flag, "", "let everything go until the next `block`"),
-    OptionSpec::exact("limit", Takes::Size, "txqueuelen times the largest frame", "bytes that may wait"),
+    OptionSpec::exact("release", ValueKind::Flag, "", "let the epoch go that the last `block` closed"),
+    OptionSpec::exact("release_indefinite", ValueKind::Flag, "", "let everything go until the next `block`"),
+    OptionSpec::exact("limit", ValueKind::Size, "txqueuelen times the largest frame", "bytes that may wait"),
 ];
 
-const VOICE: Voice = Voice {
+const VOICE: ErrorStyle = ErrorStyle {
     illegal: "Illegal value for \"{name}\": \"{text}\"",
     unknown: "plug: unknown parameter \"{word}\"",
-    ..Voice::PLAIN
+    ..ErrorStyle::PLAIN
 };
 
 pub(super) const PLUG: KindSpec = KindSpec {

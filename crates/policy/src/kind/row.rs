@@ -2,7 +2,7 @@
 
 /// What classes a kind has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Classes {
+pub enum ClassLayout {
     /// None.
     None,
     /// One for each flow; they come and go with packets, and are no part of what was configured.

@@ -4,7 +4,7 @@
 /// `{kind}`, `{name}` of the option, `{text}` that stands for its value, `{word}` that is no option, and
 /// `{more}`, lines that come before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Voice {
+pub struct ErrorStyle {
     /// Of a value that cannot be read.
     pub illegal: &'static str,
     /// Does the usage follow that?
@@ -34,9 +34,9 @@ pub enum Help {
     Unknown,
 }
 
-impl Voice {
+impl ErrorStyle {
     /// `Illegal "limit"`; `What is "x"?` and the usage.
-    pub const PLAIN: Voice = Voice {
+    pub const PLAIN: ErrorStyle = ErrorStyle {
         illegal: "{more}Illegal \"{name}\"",
         illegal_usage: false,
         as_typed: false,

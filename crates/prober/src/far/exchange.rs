@@ -7,13 +7,15 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use tidegate_measure::Spans;
-use tidegate_measure::stream::{Course, Exchange, Journey, Outcome, Stream};
-use tidegate_probe_wire::{Departures, Header, Kind, MOST, Message, Side, Sightings};
+use tidegate_measure::stream::{Exchange, ExchangeResult, PacketRecord, Stream, StreamTrace};
+use tidegate_probe_wire::{
+    ControlMessage, Departures, MOST, PacketArrivals, PacketHeader, ProbePacketKind, Role,
+};
 use tidegate_sys::datagrams::Outgoing;
 use tidegate_sys::poll::readable;
 
 use super::handshake::{answer, out_of_turn};
-use super::session::Far;
+use super::session::ServerSession;
 use crate::error::Error;
 use crate::line::Came;
 use crate::sending::Sending;
@@ -30,18 +32,18 @@ const LOOK: Duration = Duration::from_millis(50);
 /// What is lost is not waited for longer than this beyond two round trips, ns.
 const QUIET_NS: u64 = 300_000_000;
 
-pub(super) fn carry_out(far: &mut Far, exchange: &Exchange) -> Result<Outcome, Error> {
+pub(super) fn carry_out(far: &mut ServerSession, exchange: &Exchange) -> Result<ExchangeResult, Error> {
     say_hello(far)?;
     let quiet_ns = QUIET_NS + 2 * far.rtt_ns;
-    let go = answer(&mut far.line, &Message::Plan { exchange: exchange.clone(), quiet_ns })?;
-    if go != Message::Go {
+    let go = answer(&mut far.line, &ControlMessage::Plan { exchange: exchange.clone(), quiet_ns })?;
+    if go != ControlMessage::Go {
         return Err(out_of_turn(go));
     }
     far.exchange = far.exchange.wrapping_add(1);
     let over = AtomicBool::new(false);
     let (clock, socket) = (far.clock.clone(), far.socket.clone());
     let (to, session, number) = (far.server, far.session, far.exchange);
-    let key = far.key.packets(Side::Client);
+    let key = far.key.packets(Role::Client);
     let mut taking = Taking::new(far, exchange, quiet_ns);
     let sent = std::thread::scope(|scope| {
         let sender = || {
@@ -66,11 +68,16 @@ pub(super) fn carry_out(far: &mut Far, exchange: &Exchange) -> Result<Outcome, E
 }
 
 /// Shows the server by UDP where we are, so that whatever translates addresses lets its packets through.
-fn say_hello(far: &mut Far) -> Result<(), Error> {
-    let hello =
-        Header { kind: Kind::Hello, exchange: 0, session: far.session, number: 0, sent: far.clock.now() };
-    let octets = hello.write(&far.key.packets(Side::Client));
-    let theirs = far.key.packets(Side::Server);
+fn say_hello(far: &mut ServerSession) -> Result<(), Error> {
+    let hello = PacketHeader {
+        kind: ProbePacketKind::Hello,
+        exchange: 0,
+        session: far.session,
+        number: 0,
+        sent: far.clock.now(),
+    };
+    let octets = hello.write(&far.key.packets(Role::Client));
+    let theirs = far.key.packets(Role::Server);
     for _ in 0..HELLOS {
         far.socket.send(&[Outgoing { to: far.server, ds: 0, octets: &octets }], |_| {});
         let until = far.clock.now() + HELLO_WAIT.as_nanos() as u64;
@@ -79,9 +86,9 @@ fn say_hello(far: &mut Far) -> Result<(), Error> {
             let _ = readable(&[far.socket.as_fd()], LOOK);
             let session = far.session;
             let took = far.socket.receive(&mut far.room, |packet| {
-                let header = Header::read_sealed(packet.octets, &theirs);
-                answered |=
-                    header.is_some_and(|header| header.kind == Kind::Seen && header.session == session);
+                let header = PacketHeader::read_sealed(packet.octets, &theirs);
+                answered |= header
+                    .is_some_and(|header| header.kind == ProbePacketKind::Seen && header.session == session);
             });
             took.map_err(Error::io("receive by UDP"))?;
         }
@@ -97,13 +104,13 @@ fn say_hello(far: &mut Far) -> Result<(), Error> {
 
 /// What has come so far.
 struct Taking<'f> {
-    far: &'f mut Far,
+    far: &'f mut ServerSession,
     quiet_ns: u64,
     /// What came down, and when each packet says that it was sent.
-    down: Sightings,
+    down: PacketArrivals,
     stamps: Departures,
     /// What the server says of both ways.
-    up: Sightings,
+    up: PacketArrivals,
     departed: Departures,
     told: bool,
     /// We have said that all is sent, and when.
@@ -112,14 +119,14 @@ struct Taking<'f> {
 }
 
 impl<'f> Taking<'f> {
-    fn new(far: &'f mut Far, exchange: &Exchange, quiet_ns: u64) -> Taking<'f> {
+    fn new(far: &'f mut ServerSession, exchange: &Exchange, quiet_ns: u64) -> Taking<'f> {
         let (up, down) = (exchange.up.packets() as usize, exchange.down.packets() as usize);
         Taking {
             far,
             quiet_ns,
-            down: Sightings::new(down),
+            down: PacketArrivals::new(down),
             stamps: Departures::new(down),
-            up: Sightings::new(up),
+            up: PacketArrivals::new(up),
             departed: Departures::new(down),
             told: false,
             said: None,
@@ -143,7 +150,7 @@ impl<'f> Taking<'f> {
             }
             if self.said.is_none() && sender.is_finished() {
                 self.said = Some(now);
-                if let Err(error) = self.far.line.say(&Message::Sent) {
+                if let Err(error) = self.far.line.say(&ControlMessage::Sent) {
                     self.broken(&error.to_string());
                     return;
                 }
@@ -155,7 +162,7 @@ impl<'f> Taking<'f> {
             if now.saturating_sub(alive) > ALIVE_NS && !self.told {
                 alive = now;
                 // Where that fails, what is heard next says so.
-                let _ = self.far.line.say(&Message::Alive { arrived: self.down.arrived() });
+                let _ = self.far.line.say(&ControlMessage::Alive { arrived: self.down.arrived() });
             }
             let fds = [self.far.socket.as_fd(), self.far.line.as_fd()];
             let ready = readable(&fds, if self.far.line.has_more() { Duration::ZERO } else { LOOK });
@@ -174,12 +181,14 @@ impl<'f> Taking<'f> {
     fn take_packets(&mut self) {
         let clock = &mut self.far.clock;
         let (session, exchange) = (self.far.session, self.far.exchange);
-        let theirs = self.far.key.packets(Side::Server);
+        let theirs = self.far.key.packets(Role::Server);
         let (down, stamps, lost_here) = (&mut self.down, &mut self.stamps, &mut self.far.lost_here);
         let took = self.far.socket.receive(&mut self.far.room, |packet| {
             *lost_here = packet.lost_here.map_or(*lost_here, |lost| lost.max(*lost_here));
-            let Some(header) = Header::read_sealed(packet.octets, &theirs) else { return };
-            let ours = header.kind == Kind::Data && header.session == session && header.exchange == exchange;
+            let Some(header) = PacketHeader::read_sealed(packet.octets, &theirs) else { return };
+            let ours = header.kind == ProbePacketKind::Data
+                && header.session == session
+                && header.exchange == exchange;
             if ours && down.note(header.number, clock.stamped(packet.stamp), packet.ds) {
                 stamps.note(header.number, header.sent);
             }
@@ -208,14 +217,14 @@ impl<'f> Taking<'f> {
             }
         };
         let took = match message {
-            Message::Seen { first, part } => self.up.take_part(first, &part),
-            Message::Departed { first, part } => self.departed.take_part(first, &part),
-            Message::Told { trouble } => {
+            ControlMessage::Seen { first, part } => self.up.take_part(first, &part),
+            ControlMessage::Departed { first, part } => self.departed.take_part(first, &part),
+            ControlMessage::Told { trouble } => {
                 self.told = true;
                 self.cut = (!trouble.is_empty()).then_some(trouble);
                 Ok(())
             }
-            Message::Refused(why) => {
+            ControlMessage::Refused(why) => {
                 self.broken(&format!("it refuses to go on: {why}"));
                 Ok(())
             }
@@ -238,7 +247,7 @@ impl<'f> Taking<'f> {
         self.far.broken = Some(why);
     }
 
-    fn outcome(self, exchange: &Exchange, sent: &Departures) -> Outcome {
+    fn outcome(self, exchange: &Exchange, sent: &Departures) -> ExchangeResult {
         let up = course(&exchange.up, sent.all(), &self.up);
         // Of what came each packet says when it was sent; of what did not only the server knows.
         let departed = self.departed.all().zip(self.stamps.all()).map(|(told, stamp)| told.or(stamp));
@@ -246,13 +255,13 @@ impl<'f> Taking<'f> {
         for (worst, course) in self.far.late.iter_mut().zip([&up, &down]) {
             *worst = late(course).unwrap_or(0).max(*worst);
         }
-        Outcome { up, down, cut: self.cut }
+        ExchangeResult { up, down, cut: self.cut }
     }
 }
 
 /// How much later than they were due packets left, at the 99th percentile, ns; of the first one nothing is
 /// known.
-fn late(course: &Course) -> Option<u64> {
+fn late(course: &StreamTrace) -> Option<u64> {
     let left = course
         .stream
         .dues()
@@ -263,13 +272,13 @@ fn late(course: &Course) -> Option<u64> {
     Spans::new(ahead.iter().map(|ahead| ahead - first).collect()).percentile(99.0)
 }
 
-fn course(stream: &Stream, sent: impl Iterator<Item = Option<u64>>, seen: &Sightings) -> Course {
-    let journey = |(sent, seen): (Option<u64>, &tidegate_probe_wire::Sighting)| Journey {
+fn course(stream: &Stream, sent: impl Iterator<Item = Option<u64>>, seen: &PacketArrivals) -> StreamTrace {
+    let journey = |(sent, seen): (Option<u64>, &tidegate_probe_wire::PacketArrival)| PacketRecord {
         sent,
         arrived: seen.at(),
         rank: seen.rank,
         copies: seen.copies,
         ds: seen.ds,
     };
-    Course { stream: stream.clone(), journeys: sent.zip(seen.all()).map(journey).collect() }
+    StreamTrace { stream: stream.clone(), journeys: sent.zip(seen.all()).map(journey).collect() }
 }

@@ -5,16 +5,16 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_probe_wire::{DRAW, Message, Side, Token};
-use tidegate_sys::datagrams::{Datagrams, Room};
+use tidegate_probe_wire::{ControlMessage, DRAW, Role, Token};
+use tidegate_sys::datagrams::{DatagramSocket, ReceiveBuffers};
 
-use super::session::Far;
+use super::session::ServerSession;
 use crate::chance;
-use crate::clock::Clock;
+use crate::clock::ProbeClock;
 use crate::error::{Error, unreachable};
 use crate::line::{Came, Line};
 use crate::names::addresses;
-use crate::target::Target;
+use crate::target::ServerTarget;
 
 /// How long one address may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -24,15 +24,15 @@ const BETWEEN: Duration = Duration::from_millis(150);
 /// How long an answer to what we say may take.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
-pub(super) fn connect(target: &Target) -> Result<Far, Error> {
-    let clock = Clock::begin();
+pub(super) fn connect(target: &ServerTarget) -> Result<ServerSession, Error> {
+    let clock = ProbeClock::begin();
     let (stream, server) = reach(target)?;
     let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
     let draw = chance::octets::<DRAW>().map_err(Error::io("draw at random"))?;
     let asked = clock.now();
-    let challenge = answer(&mut line, &Message::Hello { draw })?;
+    let challenge = answer(&mut line, &ControlMessage::Hello { draw })?;
     let rtt_ns = clock.now().saturating_sub(asked);
-    let Message::Challenge { draw: theirs, wants_token } = challenge else {
+    let ControlMessage::Challenge { draw: theirs, wants_token } = challenge else {
         return Err(out_of_turn(challenge));
     };
     let token = match (&target.token, wants_token) {
@@ -41,23 +41,25 @@ pub(super) fn connect(target: &Target) -> Result<Far, Error> {
         (None, true) => return Err(Error::WantsToken),
         (Some(_), false) => return Err(Error::WantsNoToken),
     };
-    let welcome = answer(&mut line, &Message::Proof(token.prove(Side::Client, &draw, &theirs)))?;
-    let Message::Welcome { proof, session, limits } = welcome else { return Err(out_of_turn(welcome)) };
-    if !token.proves_with(&proof, Side::Server, &draw, &theirs, &Message::welcome(session, &limits)) {
+    let welcome = answer(&mut line, &ControlMessage::Proof(token.prove(Role::Client, &draw, &theirs)))?;
+    let ControlMessage::Welcome { proof, session, limits } = welcome else {
+        return Err(out_of_turn(welcome));
+    };
+    if !token.proves_with(&proof, Role::Server, &draw, &theirs, &ControlMessage::welcome(session, &limits)) {
         return Err(Error::Impostor);
     }
     let key = token.session_key(&draw, &theirs);
-    line.seal(&key, Side::Client);
+    line.seal(&key, Role::Client);
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    let socket = Datagrams::bind(any).map_err(Error::io("open a UDP socket"))?;
-    Ok(Far {
+    let socket = DatagramSocket::bind(any).map_err(Error::io("open a UDP socket"))?;
+    Ok(ServerSession {
         clock,
         line,
         socket: Arc::new(socket),
-        room: Room::default(),
+        room: ReceiveBuffers::default(),
         server,
         session,
         key,
@@ -73,7 +75,7 @@ pub(super) fn connect(target: &Target) -> Result<Far, Error> {
 }
 
 /// Tries the addresses of a name one after the other.
-fn reach(target: &Target) -> Result<(TcpStream, SocketAddr), Error> {
+fn reach(target: &ServerTarget) -> Result<(TcpStream, SocketAddr), Error> {
     let mut last = Error::Wrong(format!("`{}` has no address", target.host));
     for ip in addresses(&target.host, target.family)? {
         let to = SocketAddr::new(ip, target.port);
@@ -97,10 +99,10 @@ fn call(to: SocketAddr) -> io::Result<TcpStream> {
 }
 
 /// Says something and waits for what is said to it.
-pub(super) fn answer(line: &mut Line, message: &Message) -> Result<Message, Error> {
+pub(super) fn answer(line: &mut Line, message: &ControlMessage) -> Result<ControlMessage, Error> {
     line.say(message).map_err(gone)?;
     match line.hear(tidegate_probe_wire::MOST, ANSWER).map_err(gone)? {
-        Came::Message(Message::Refused(why)) => Err(Error::Refused(why)),
+        Came::Message(ControlMessage::Refused(why)) => Err(Error::Refused(why)),
         Came::Message(message) => Ok(message),
         Came::Garbage(why) => Err(why.into()),
         Came::Nothing => Err(Error::Gone(format!("it has said nothing for {} s", ANSWER.as_secs()))),
@@ -108,7 +110,7 @@ pub(super) fn answer(line: &mut Line, message: &Message) -> Result<Message, Erro
     }
 }
 
-pub(super) fn out_of_turn(_: Message) -> Error {
+pub(super) fn out_of_turn(_: ControlMessage) -> Error {
     Error::Nonsense(tidegate_probe_wire::Malformed("an answer to something else"))
 }
 

@@ -9,29 +9,29 @@ mod exchange;
 mod handshake;
 mod session;
 
-pub use session::Far;
+pub use session::ServerSession;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tidegate_measure::stream::{Exchange, Outcome, Path};
+use tidegate_measure::stream::{Exchange, ExchangeResult, Path};
 use tidegate_probe_wire::Limits;
 
-use crate::clock::Clock;
+use crate::clock::ProbeClock;
 use crate::error::Error;
-use crate::flow::Flow;
-use crate::target::Target;
+use crate::flow::FlowOpener;
+use crate::target::ServerTarget;
 
 /// How late one packet in a hundred may leave before that is worth a word, ns.
 const LATE_NS: u64 = 2_000_000;
 
-impl Far {
+impl ServerSession {
     /// Begins a session.
     ///
     /// # Errors
     /// Nobody is there, or he does not want us.
-    pub fn connect(target: &Target) -> Result<Far, Error> {
+    pub fn connect(target: &ServerTarget) -> Result<ServerSession, Error> {
         handshake::connect(target)
     }
 
@@ -56,13 +56,13 @@ impl Far {
     }
 
     /// The clock that our side's times are of.
-    pub fn clock(&self) -> &Clock {
+    pub fn clock(&self) -> &ProbeClock {
         &self.clock
     }
 
     /// How to open TCP flows of this session, from any thread.
-    pub fn flow(&self) -> Flow {
-        Flow {
+    pub fn flow(&self) -> FlowOpener {
+        FlowOpener {
             clock: self.clock.clone(),
             server: self.server,
             session: self.session,
@@ -101,10 +101,10 @@ impl Far {
     }
 }
 
-impl Path for Far {
+impl Path for ServerSession {
     type Error = Error;
 
-    fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Error> {
+    fn carry_out(&mut self, exchange: &Exchange) -> Result<ExchangeResult, Error> {
         if let Some(why) = &self.broken {
             return Err(Error::Gone(why.clone()));
         }

@@ -1,20 +1,20 @@
 //! A session with a server.
 
-use crate::clock::Clock;
+use crate::clock::ProbeClock;
 use crate::line::Line;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tidegate_probe_wire::{Limits, SessionKey};
-use tidegate_sys::datagrams::{Datagrams, Room};
+use tidegate_sys::datagrams::{DatagramSocket, ReceiveBuffers};
 
 /// A server that we have a session with.
-pub struct Far {
-    pub(super) clock: Clock,
+pub struct ServerSession {
+    pub(super) clock: ProbeClock,
     pub(super) line: Line,
-    pub(super) socket: Arc<Datagrams>,
-    pub(super) room: Room,
+    pub(super) socket: Arc<DatagramSocket>,
+    pub(super) room: ReceiveBuffers,
     pub(super) server: SocketAddr,
     pub(super) session: u32,
     pub(super) key: SessionKey,
@@ -34,13 +34,13 @@ pub struct Far {
     pub(super) stop: Option<&'static AtomicBool>,
 }
 
-impl fmt::Debug for Far {
+impl fmt::Debug for ServerSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Far").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
-impl Far {
+impl ServerSession {
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }

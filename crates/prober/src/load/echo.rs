@@ -1,9 +1,9 @@
 //! Echo requests as long as frames are: what comes back has filled the line both ways, and its slower
 //! direction decides how much that is.
 
-use super::meter::{FIRST, Load, Meter, Pace, Shared};
+use super::meter::{ByteMeter, FIRST, Pace, RunningLoad, Shared};
 use crate::Error;
-use crate::ping::message::{self, Sign, Which};
+use crate::ping::message::{self, RequestId, Sign};
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
@@ -25,10 +25,10 @@ const REMEMBERED: usize = 1 << 16;
 ///
 /// # Errors
 /// No permission, or no way.
-pub fn echoes(to: IpAddr, most: f64, began: Instant) -> Result<Load, Error> {
+pub fn echoes(to: IpAddr, most: f64, began: Instant) -> Result<RunningLoad, Error> {
     let socket = Icmp::open(to).map_err(Error::io(format!("send echo requests to {to}")))?;
     stamped::note(&socket, to.is_ipv6(), false).map_err(Error::io("listen for answers"))?;
-    let mut load = Load::new(began);
+    let mut load = RunningLoad::new(began);
     let mut echoes = Echoes::new(socket, to.is_ipv6(), most);
     load.spawn("echoes", move |shared, meter| {
         if let Err(error) = echoes.go(shared, meter) {
@@ -62,7 +62,7 @@ impl Echoes {
         Echoes { socket, v6, sign, ramp, sent, next: 0, back: 0, took: Duration::ZERO }
     }
 
-    fn go(&mut self, shared: &Shared, meter: &Meter) -> io::Result<()> {
+    fn go(&mut self, shared: &Shared, meter: &ByteMeter) -> io::Result<()> {
         let mut pace = Pace::new();
         let mut step = Instant::now();
         let length = Duration::from_nanos(STEP);
@@ -93,7 +93,7 @@ impl Echoes {
         Ok(())
     }
 
-    fn hear(&mut self, meter: &Meter) -> io::Result<()> {
+    fn hear(&mut self, meter: &ByteMeter) -> io::Result<()> {
         let mut buffer = [0; 2048];
         loop {
             let came = match stamped::receive(&self.socket, &mut buffer) {
@@ -109,7 +109,7 @@ impl Echoes {
             let kinds = if self.v6 { [129; 2] } else { [0; 2] };
             let of_ours =
                 octets.get(head..).and_then(|message| message::echo(message, kinds, self.sign, raw));
-            if let Some(Which::Number(number)) = of_ours {
+            if let Some(RequestId::Number(number)) = of_ours {
                 let bytes = (usize::from(DATA) + HEADS) as u64;
                 meter.add(bytes);
                 self.back += bytes;

@@ -14,14 +14,14 @@ pub(super) const LONGEST: usize = 36_000;
 
 /// Bytes by step.
 #[derive(Debug)]
-pub struct Meter {
+pub struct ByteMeter {
     pub(super) began: Instant,
     pub(super) steps: Mutex<Vec<u64>>,
 }
 
-impl Meter {
-    pub(super) fn new(began: Instant) -> Meter {
-        Meter { began, steps: Mutex::default() }
+impl ByteMeter {
+    pub(super) fn new(began: Instant) -> ByteMeter {
+        ByteMeter { began, steps: Mutex::default() }
     }
 
     pub(super) fn add(&self, bytes: u64) {
@@ -56,9 +56,9 @@ impl Meter {
 
 /// A load at work; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Load {
+pub struct RunningLoad {
     /// What went through.
-    pub meter: Arc<Meter>,
+    pub meter: Arc<ByteMeter>,
     pub(super) shared: Arc<Shared>,
     pub(super) threads: Vec<JoinHandle<()>>,
 }
@@ -86,15 +86,15 @@ impl Shared {
     }
 }
 
-impl Load {
-    pub(super) fn new(began: Instant) -> Load {
-        Load { meter: Arc::new(Meter::new(began)), shared: Arc::default(), threads: Vec::new() }
+impl RunningLoad {
+    pub(super) fn new(began: Instant) -> RunningLoad {
+        RunningLoad { meter: Arc::new(ByteMeter::new(began)), shared: Arc::default(), threads: Vec::new() }
     }
 
     pub(super) fn spawn(
         &mut self,
         name: &str,
-        work: impl FnOnce(&Shared, &Meter) + Send + 'static,
+        work: impl FnOnce(&Shared, &ByteMeter) + Send + 'static,
     ) -> Result<(), crate::error::Error> {
         let (shared, meter) = (Arc::clone(&self.shared), Arc::clone(&self.meter));
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&shared, &meter));
@@ -120,7 +120,7 @@ impl Load {
     }
 }
 
-impl Drop for Load {
+impl Drop for RunningLoad {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Release);
         for thread in self.threads.drain(..) {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_step_counts_as_far_as_it_is_meant() {
-        let meter = Meter { began: Instant::now(), steps: Mutex::new(vec![1000, 2000, 4000]) };
+        let meter = ByteMeter { began: Instant::now(), steps: Mutex::new(vec![1000, 2000, 4000]) };
         assert_eq!(meter.bytes(0, 300_000_000), 7000);
         assert_eq!(meter.bytes(50_000_000, 250_000_000), 500 + 2000 + 2000);
         assert_eq!(meter.rate(100_000_000, 200_000_000), 160_000.0);

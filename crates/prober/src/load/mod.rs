@@ -10,6 +10,6 @@ mod outward;
 mod web;
 
 pub use echo::echoes;
-pub use meter::{Load, Meter};
+pub use meter::{ByteMeter, RunningLoad};
 pub use outward::outward;
 pub use web::{Page, downloads};

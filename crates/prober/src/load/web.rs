@@ -1,7 +1,7 @@
 //! Downloads from a web server, again and again: plain HTTP/1.1 (RFC 9112), nothing is kept.
 
-use super::meter::{Load, Meter, Shared};
-use crate::{Error, Family, addresses};
+use super::meter::{ByteMeter, RunningLoad, Shared};
+use crate::{AddressFamily, Error, addresses};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -57,11 +57,16 @@ impl Page {
 ///
 /// # Errors
 /// The server has no address.
-pub fn downloads(page: &Page, family: Family, connections: u32, began: Instant) -> Result<Load, Error> {
+pub fn downloads(
+    page: &Page,
+    family: AddressFamily,
+    connections: u32,
+    began: Instant,
+) -> Result<RunningLoad, Error> {
     let address =
         *addresses(&page.host, family)?.first().ok_or_else(|| Error::Wrong("it has no address".into()))?;
     let to = SocketAddr::new(address, page.port);
-    let mut load = Load::new(began);
+    let mut load = RunningLoad::new(began);
     for _ in 0..connections {
         let page = page.clone();
         load.spawn("download", move |shared, meter| {
@@ -78,7 +83,7 @@ pub fn downloads(page: &Page, family: Family, connections: u32, began: Instant) 
 }
 
 /// One download; how many octets of content came.
-fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &Meter) -> io::Result<u64> {
+fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &ByteMeter) -> io::Result<u64> {
     let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
     stream.set_read_timeout(Some(NOTICE))?;
     let agent = concat!("tidegate/", env!("CARGO_PKG_VERSION"));

@@ -1,20 +1,20 @@
 //! What was asked and what came back, whatever was lost, late, doubled or out of order.
 
-use super::message::Which;
-use tidegate_measure::pinged::{Asked, Fault, Target};
+use super::message::RequestId;
+use tidegate_measure::pinged::{Fault, PingRequest, PingTarget};
 
 /// The faults of one target that are told apart; more are counted with the last.
 const MOST_FAULTS: usize = 32;
 
 /// Notes another request and gives its number.
-pub(super) fn ask(target: &mut Target, sent_ns: u64) -> u64 {
-    target.asked.push(Asked { sent_ns, ..Asked::default() });
+pub(super) fn ask(target: &mut PingTarget, sent_ns: u64) -> u64 {
+    target.asked.push(PingRequest { sent_ns, ..PingRequest::default() });
     target.asked.len() as u64 - 1
 }
 
 /// Notes an answer that came at a time: how long it took. `None`: it came before, or is about nothing that
 /// was asked.
-pub(super) fn answered(target: &mut Target, which: Which, at_ns: u64) -> Option<u64> {
+pub(super) fn answered(target: &mut PingTarget, which: RequestId, at_ns: u64) -> Option<u64> {
     let asked = find(target, which)?;
     if asked.took_ns.is_some() {
         target.duplicates += 1;
@@ -26,8 +26,8 @@ pub(super) fn answered(target: &mut Target, which: Which, at_ns: u64) -> Option<
 
 /// Notes when the driver got a request. False: that cannot be, so what the kernel numbers is not what we
 /// think it is.
-pub(super) fn left(target: &mut Target, number: u64, at_ns: u64) -> bool {
-    let Some(asked) = find(target, Which::Number(number)) else { return false };
+pub(super) fn left(target: &mut PingTarget, number: u64, at_ns: u64) -> bool {
+    let Some(asked) = find(target, RequestId::Number(number)) else { return false };
     let here = at_ns.checked_sub(asked.sent_ns);
     let can_be = here.is_some_and(|here| asked.took_ns.is_none_or(|took| here <= took));
     if can_be {
@@ -37,7 +37,7 @@ pub(super) fn left(target: &mut Target, number: u64, at_ns: u64) -> bool {
 }
 
 /// Notes what was said instead of an answer.
-pub(super) fn fault(target: &mut Target, by: &str, what: &str) {
+pub(super) fn fault(target: &mut PingTarget, by: &str, what: &str) {
     let faults = &mut target.faults;
     if let Some(known) = faults.iter_mut().find(|fault| fault.by == by && fault.what == what) {
         known.count += 1;
@@ -49,22 +49,22 @@ pub(super) fn fault(target: &mut Target, by: &str, what: &str) {
 }
 
 /// Is there a request without an answer that was sent at `since` or later?
-pub(super) fn waits(target: &Target, since: u64) -> bool {
+pub(super) fn waits(target: &PingTarget, since: u64) -> bool {
     let recent = target.asked.iter().rev().take_while(|asked| asked.sent_ns >= since);
     recent.into_iter().any(|asked| asked.took_ns.is_none())
 }
 
 /// Leaves out the requests that may still be answered, since nobody waits for that any more: those sent at
 /// `since` or later that have none.
-pub(super) fn forget_since(target: &mut Target, since: u64) {
+pub(super) fn forget_since(target: &mut PingTarget, since: u64) {
     target.asked.retain(|asked| asked.took_ns.is_some() || asked.sent_ns < since);
 }
 
 /// The request that is meant: of those whose number ends alike, the last.
-fn find(target: &mut Target, which: Which) -> Option<&mut Asked> {
+fn find(target: &mut PingTarget, which: RequestId) -> Option<&mut PingRequest> {
     let number = match which {
-        Which::Number(number) => number,
-        Which::Sequence(sequence) => {
+        RequestId::Number(number) => number,
+        RequestId::Sequence(sequence) => {
             let last = (target.asked.len() as u64).checked_sub(1)?;
             last.checked_sub(u64::from((last as u16).wrapping_sub(sequence)))?
         }
@@ -76,21 +76,21 @@ fn find(target: &mut Target, which: Which) -> Option<&mut Asked> {
 mod tests {
     use super::*;
 
-    fn asked(count: u64) -> Target {
-        let mut target = Target::default();
+    fn asked(count: u64) -> PingTarget {
+        let mut target = PingTarget::default();
         (0..count).for_each(|n| assert_eq!(ask(&mut target, n * 10), n));
         target
     }
 
-    fn took(target: &Target) -> Vec<Option<u64>> {
+    fn took(target: &PingTarget) -> Vec<Option<u64>> {
         target.asked.iter().map(|asked| asked.took_ns).collect()
     }
 
     #[test]
     fn answers_come_late_twice_and_in_any_order() {
         let mut target = asked(4);
-        let told =
-            [(2, 25), (0, 27), (2, 30), (9, 31)].map(|(n, at)| answered(&mut target, Which::Number(n), at));
+        let told = [(2, 25), (0, 27), (2, 30), (9, 31)]
+            .map(|(n, at)| answered(&mut target, RequestId::Number(n), at));
         assert_eq!(told, [Some(5), Some(27), None, None]);
         assert_eq!((took(&target), target.duplicates), (vec![Some(27), None, Some(5), None], 1));
     }
@@ -98,16 +98,20 @@ mod tests {
     #[test]
     fn sixteen_bits_mean_the_last_request_that_ends_so() {
         let mut target = asked(65_538);
-        let told = [1, 2].map(|sequence| answered(&mut target, Which::Sequence(sequence), 655_380));
+        let told = [1, 2].map(|sequence| answered(&mut target, RequestId::Sequence(sequence), 655_380));
         assert_eq!((told, target.asked[2].took_ns), ([Some(10), Some(655_360)], Some(655_360)));
-        assert_eq!(answered(&mut asked(1), Which::Sequence(5), 9), None, "nothing of that number was asked");
-        assert_eq!(answered(&mut asked(0), Which::Sequence(0), 9), None);
+        assert_eq!(
+            answered(&mut asked(1), RequestId::Sequence(5), 9),
+            None,
+            "nothing of that number was asked"
+        );
+        assert_eq!(answered(&mut asked(0), RequestId::Sequence(0), 9), None);
     }
 
     #[test]
     fn a_request_leaves_after_it_was_sent_and_before_its_answer() {
         let mut target = asked(2);
-        answered(&mut target, Which::Number(1), 15);
+        answered(&mut target, RequestId::Number(1), 15);
         let told =
             [(0, 3), (1, 9), (1, 16), (7, 99), (1, 12)].map(|(number, at)| left(&mut target, number, at));
         assert_eq!(told, [true, false, false, false, true]);
@@ -117,7 +121,7 @@ mod tests {
     #[test]
     fn what_may_still_come_is_no_loss() {
         let mut target = asked(4);
-        answered(&mut target, Which::Number(3), 40);
+        answered(&mut target, RequestId::Number(3), 40);
         assert!(waits(&target, 10) && waits(&target, 20) && !waits(&target, 30));
         forget_since(&mut target, 20);
         assert_eq!(took(&target), [None, None, Some(10)]);

@@ -41,7 +41,7 @@ pub(crate) fn request(v6: bool, sign: Sign, number: u64, data: &[u8]) -> Vec<u8>
 
 /// Which request somebody speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum RequestId {
     /// That one.
     Number(u64),
     /// One whose number ends in these sixteen bits.
@@ -50,7 +50,7 @@ pub(crate) enum Which {
 
 /// Which request an echo message is about that begins with its type: an answer, or our request as somebody
 /// quotes it. `None`: none of ours.
-pub(crate) fn echo(octets: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<Which> {
+pub(crate) fn echo(octets: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<RequestId> {
     let head = octets.get(..HEAD)?;
     if !kinds.contains(&head[0]) || head[1] != 0 {
         return None;
@@ -60,8 +60,8 @@ pub(crate) fn echo(octets: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Opti
         return None;
     }
     match signed(&octets[HEAD..], sign) {
-        Signed::Yes(number) => Some(Which::Number(number)),
-        Signed::TooShort => Some(Which::Sequence(u16::from_be_bytes([head[6], head[7]]))),
+        Signed::Yes(number) => Some(RequestId::Number(number)),
+        Signed::TooShort => Some(RequestId::Sequence(u16::from_be_bytes([head[6], head[7]]))),
         Signed::No => None,
     }
 }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!((message.len(), &message[..2], checksum(&message)), (64, &[8, 0][..], 0));
         let mut answer = message.clone();
         answer[0] = 0;
-        assert_eq!(echo(&answer, [0, 8], SIGN, true), Some(Which::Number(0x1_0002)));
+        assert_eq!(echo(&answer, [0, 8], SIGN, true), Some(RequestId::Number(0x1_0002)));
         assert_eq!(echo(&message, [0, 0], SIGN, true), None, "a request is no answer");
         let other = Sign { identifier: 1, ..SIGN };
         assert_eq!(
@@ -155,7 +155,7 @@ mod tests {
     fn short_requests_are_known_by_their_sequence() {
         for size in 0..SIGNED as u16 {
             let message = request(true, SIGN, 0x1_0002, &data(SIGN, 0x1_0002, size));
-            assert_eq!(echo(&message, [128, 129], SIGN, true), Some(Which::Sequence(2)), "{size}");
+            assert_eq!(echo(&message, [128, 129], SIGN, true), Some(RequestId::Sequence(2)), "{size}");
         }
         assert_eq!(echo(&[0; 7], [0, 8], SIGN, false), None);
     }

@@ -12,32 +12,34 @@ mod plan;
 mod run;
 pub(crate) mod socket;
 
-use crate::{Error, Family, addresses};
+use crate::{AddressFamily, Error, addresses};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub use plan::{LEAST_INTERVAL, MOST_REQUESTS, MOST_TARGETS, Plan, SHORTEST_INTERVAL, Seen, USUAL_SIZE};
-pub use tidegate_measure::pinged::Way;
+pub use plan::{
+    LEAST_INTERVAL, MOST_REQUESTS, MOST_TARGETS, PingProgress, PingSchedule, SHORTEST_INTERVAL, USUAL_SIZE,
+};
+pub use tidegate_measure::pinged::PingMethod;
 
 use plan::{Shared, lock};
 
-impl Plan {
+impl PingSchedule {
     /// Asks a host as ping does: five times a second, until it is stopped. Of its addresses the first that
     /// this computer knows a way to is taken.
     ///
     /// # Errors
     /// It has no address, or none that can be reached.
-    pub fn new(host: &str, family: Family) -> Result<Plan, Error> {
+    pub fn new(host: &str, family: AddressFamily) -> Result<PingSchedule, Error> {
         let found = addresses(host, family)?;
         let address = found.iter().find(|address| socket::is_reached(**address)).or(found.first());
         let address = *address.ok_or_else(|| Error::Wrong(format!("`{host}` has no address")))?;
-        Ok(Plan {
+        Ok(PingSchedule {
             id: host.to_owned(),
             host: host.to_owned(),
             address,
-            way: Way::Icmp,
+            way: PingMethod::Icmp,
             ds_field: 0,
             size: USUAL_SIZE,
             hop_limit: None,
@@ -60,11 +62,11 @@ impl Pinger {
     ///
     /// # Errors
     /// Too many targets, too short an interval, no permission, no way to somebody.
-    pub fn begin(plans: &[Plan]) -> Result<Pinger, Error> {
+    pub fn begin(plans: &[PingSchedule]) -> Result<Pinger, Error> {
         if plans.is_empty() || plans.len() > MOST_TARGETS {
             return Err(Error::Wrong(format!("from 1 to {MOST_TARGETS} targets can be asked at once")));
         }
-        plans.iter().try_for_each(Plan::check)?;
+        plans.iter().try_for_each(PingSchedule::check)?;
         let run = run::Run::new(plans)?;
         let began_ns = run.began_ns();
         let shared = Arc::new(Shared::default());
@@ -85,7 +87,7 @@ impl Pinger {
     }
 
     /// Looks at what was seen so far. Whoever looks long keeps answers waiting, though not their times.
-    pub fn look<T>(&self, read: impl FnOnce(&Seen) -> T) -> T {
+    pub fn look<T>(&self, read: impl FnOnce(&PingProgress) -> T) -> T {
         read(&lock(&self.shared))
     }
 
@@ -96,7 +98,7 @@ impl Pinger {
 
     /// Asks no more and gives what was seen. Requests that may still be answered are left out, unless all
     /// were sent and waited for.
-    pub fn end(mut self) -> Seen {
+    pub fn end(mut self) -> PingProgress {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -105,7 +107,7 @@ impl Pinger {
     }
 
     /// Waits until all are answered or given up, and gives what was seen.
-    pub fn finish(mut self) -> Seen {
+    pub fn finish(mut self) -> PingProgress {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tidegate_measure::pinged::{Target, Way};
+use tidegate_measure::pinged::{PingMethod, PingTarget};
 
 /// The most targets at once.
 pub const MOST_TARGETS: usize = 64;
@@ -21,7 +21,7 @@ pub const USUAL_SIZE: u16 = 56;
 
 /// Whom to ask, how, and how often.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PingSchedule {
     /// What it is called in results.
     pub id: String,
     /// The host as it was named.
@@ -29,7 +29,7 @@ pub struct Plan {
     /// Its address.
     pub address: IpAddr,
     /// How.
-    pub way: Way,
+    pub way: PingMethod,
     /// The DS field, with ECN.
     pub ds_field: u8,
     /// Octets of data.
@@ -42,7 +42,7 @@ pub struct Plan {
     pub count: Option<u64>,
 }
 
-impl Plan {
+impl PingSchedule {
     pub(super) fn check(&self) -> Result<(), Error> {
         let root = tidegate_sys::process::effective_uid() == 0;
         let least = if root { SHORTEST_INTERVAL } else { LEAST_INTERVAL };
@@ -63,16 +63,16 @@ impl Plan {
 /// What the thread and whoever looks have in common.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    pub(super) seen: Mutex<Seen>,
+    pub(super) seen: Mutex<PingProgress>,
     pub(super) stop: AtomicBool,
     pub(super) over: AtomicBool,
 }
 
 /// What was seen so far.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct PingProgress {
     /// Of each plan, in their order.
-    pub targets: Vec<Target>,
+    pub targets: Vec<PingTarget>,
     /// How long it has gone on, ns.
     pub now_ns: u64,
     /// How often the wall clock was set meanwhile; answers of those moments have no stamps of the kernel.
@@ -87,6 +87,6 @@ pub struct Seen {
     pub answered_by: Vec<Option<IpAddr>>,
 }
 
-pub(super) fn lock(shared: &Shared) -> MutexGuard<'_, Seen> {
+pub(super) fn lock(shared: &Shared) -> MutexGuard<'_, PingProgress> {
     shared.seen.lock().unwrap_or_else(PoisonError::into_inner)
 }

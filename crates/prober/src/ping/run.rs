@@ -1,13 +1,13 @@
 //! The thread that asks.
 
 use super::book;
-use super::plan::{MOST_REQUESTS, Plan, Seen, Shared, lock};
-use super::socket::{Heard, Socket, What};
-use crate::{Clock, Error};
+use super::plan::{MOST_REQUESTS, PingProgress, PingSchedule, Shared, lock};
+use super::socket::{Heard, PingEvent, Socket};
+use crate::{Error, ProbeClock};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tidegate_measure::pinged::Target;
+use tidegate_measure::pinged::PingTarget;
 use tidegate_sys::wait::Waiter;
 
 /// How long the last answers are waited for at least, and at most, ns. Between them: twice the slowest answer
@@ -20,7 +20,7 @@ const MOST_AT_ONCE: usize = 256;
 
 /// Everybody who is asked.
 pub(super) struct Run {
-    clock: Clock,
+    clock: ProbeClock,
     asked: Vec<One>,
     sent: u64,
     /// The slowest answer so far.
@@ -37,7 +37,7 @@ struct One {
 }
 
 impl Run {
-    pub(super) fn new(plans: &[Plan]) -> Result<Run, Error> {
+    pub(super) fn new(plans: &[PingSchedule]) -> Result<Run, Error> {
         let mut asked = Vec::new();
         for (n, plan) in plans.iter().enumerate() {
             let socket = Socket::open(plan)?;
@@ -51,7 +51,7 @@ impl Run {
                 left: plan.count,
             });
         }
-        Ok(Run { clock: Clock::begin(), asked, sent: 0, slowest_ns: 0 })
+        Ok(Run { clock: ProbeClock::begin(), asked, sent: 0, slowest_ns: 0 })
     }
 
     pub(super) fn began_ns(&self) -> u64 {
@@ -59,8 +59,8 @@ impl Run {
     }
 
     /// The document's targets, before anything was asked.
-    pub(super) fn nothing_yet(&self, plans: &[Plan]) -> Seen {
-        let target = |(plan, one): (&Plan, &One)| Target {
+    pub(super) fn nothing_yet(&self, plans: &[PingSchedule]) -> PingProgress {
+        let target = |(plan, one): (&PingSchedule, &One)| PingTarget {
             id: plan.id.clone(),
             host: plan.host.clone(),
             address: plan.address.to_string(),
@@ -69,14 +69,14 @@ impl Run {
             size: one.socket.size(),
             hop_limit: plan.hop_limit,
             interval_ns: one.interval_ns,
-            ..Target::default()
+            ..PingTarget::default()
         };
-        Seen {
+        PingProgress {
             targets: plans.iter().zip(&self.asked).map(target).collect(),
             began_ns: self.began_ns(),
             answered_ds_field: vec![None; plans.len()],
             answered_by: vec![None; plans.len()],
-            ..Seen::default()
+            ..PingProgress::default()
         }
     }
 
@@ -204,22 +204,22 @@ impl One {
 }
 
 /// Notes what was heard; how long the answer took, if it is one.
-fn note(seen: &mut Seen, n: usize, socket: &mut Socket, heard: &Heard, at_ns: u64) -> Option<u64> {
+fn note(seen: &mut PingProgress, n: usize, socket: &mut Socket, heard: &Heard, at_ns: u64) -> Option<u64> {
     let target = seen.targets.get_mut(n)?;
     match &heard.what {
-        What::Answer { which, error, by, ds_field } => {
+        PingEvent::Answer { which, error, by, ds_field } => {
             let took = book::answered(target, *which, at_ns)?;
             target.errors_for_answers += u64::from(*error);
             (seen.answered_by[n], seen.answered_ds_field[n]) = (*by, *ds_field);
             Some(took)
         }
-        What::Left(number) => {
+        PingEvent::Left(number) => {
             if heard.stamp_ns.is_some() && !book::left(target, *number, at_ns) {
                 socket.doubt_departures();
             }
             None
         }
-        What::Fault { by, what } => {
+        PingEvent::Fault { by, what } => {
             book::fault(target, by, what);
             None
         }
@@ -229,12 +229,12 @@ fn note(seen: &mut Seen, n: usize, socket: &mut Socket, heard: &Heard, at_ns: u6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Family;
+    use crate::AddressFamily;
 
     #[test]
     fn whoever_is_late_passes_over_and_still_asks_as_often() -> Result<(), Error> {
-        let mut plan = Plan::new("127.0.0.1", Family::V4)?;
-        plan.way = super::super::Way::Udp(9);
+        let mut plan = PingSchedule::new("127.0.0.1", AddressFamily::V4)?;
+        plan.way = super::super::PingMethod::Udp(9);
         let mut one = One { socket: Socket::open(&plan)?, interval_ns: 100, due: Some(0), left: Some(4) };
         let mut times = Vec::new();
         for now in [0, 130, 560, 600, 700] {

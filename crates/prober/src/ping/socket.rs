@@ -1,14 +1,14 @@
 //! A socket by which one target is asked, and what is heard by it.
 
-use super::message::{self, Sign, Signed, Which};
-use super::plan::Plan;
+use super::message::{self, RequestId, Sign, Signed};
+use super::plan::PingSchedule;
 use crate::Error;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-use tidegate_measure::pinged::Way;
+use tidegate_measure::pinged::PingMethod;
 use tidegate_sys::icmp::{self, Icmp};
 use tidegate_sys::socket::ds_field;
 use tidegate_sys::stamped::{self, About};
@@ -45,16 +45,16 @@ pub(super) struct Heard {
     /// When, by the kernel's stamp, ns since 1970.
     pub(super) stamp_ns: Option<u64>,
     /// What.
-    pub(super) what: What,
+    pub(super) what: PingEvent,
 }
 
 /// What can be heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum PingEvent {
     /// An answer; `error`: an ICMP error that is one.
     Answer {
         /// To which request.
-        which: Which,
+        which: RequestId,
         /// Is it an error?
         error: bool,
         /// Who said so.
@@ -78,11 +78,11 @@ impl Socket {
     ///
     /// # Errors
     /// There is no way, or it is not allowed.
-    pub(super) fn open(plan: &Plan) -> Result<Socket, Error> {
+    pub(super) fn open(plan: &PingSchedule) -> Result<Socket, Error> {
         let v6 = plan.address.is_ipv6();
         let kind = match plan.way {
-            Way::Icmp => Kind::Icmp(Icmp::open(plan.address).map_err(|why| refused(plan, why))?),
-            Way::Udp(port) => {
+            PingMethod::Icmp => Kind::Icmp(Icmp::open(plan.address).map_err(|why| refused(plan, why))?),
+            PingMethod::Udp(port) => {
                 Kind::Udp(udp(SocketAddr::new(plan.address, port)).map_err(|why| refused(plan, why))?)
             }
         };
@@ -96,7 +96,7 @@ impl Socket {
         Ok(socket)
     }
 
-    fn set_up(&mut self, plan: &Plan) -> io::Result<()> {
+    fn set_up(&mut self, plan: &PingSchedule) -> io::Result<()> {
         ds_field(self, self.v6, plan.ds_field)?;
         if let Some(hops) = plan.hop_limit {
             stamped::hop_limit(self, self.v6, hops)?;
@@ -183,7 +183,7 @@ impl Socket {
             };
             if let Some(which) = self.answer(&buffer[..came.octets]) {
                 let by = came.from.map(|from| from.ip());
-                let what = What::Answer { which, error: false, by, ds_field: came.ds_field };
+                let what = PingEvent::Answer { which, error: false, by, ds_field: came.ds_field };
                 return Ok(Some(Heard { stamp_ns: came.stamp_ns, what }));
             }
         }
@@ -191,10 +191,10 @@ impl Socket {
     }
 
     /// Which request these octets answer.
-    fn answer(&self, octets: &[u8]) -> Option<Which> {
+    fn answer(&self, octets: &[u8]) -> Option<RequestId> {
         match &self.kind {
             Kind::Udp(_) => match message::signed(octets, self.sign) {
-                Signed::Yes(number) => Some(Which::Number(number)),
+                Signed::Yes(number) => Some(RequestId::Number(number)),
                 Signed::No | Signed::TooShort => None,
             },
             Kind::Icmp(socket) => {
@@ -206,13 +206,13 @@ impl Socket {
     }
 
     /// What is told about a request whose octets are quoted.
-    fn told(&mut self, about: &About, quoted: &[u8]) -> Option<What> {
+    fn told(&mut self, about: &About, quoted: &[u8]) -> Option<PingEvent> {
         match *about {
-            About::Left(number) => self.departed(number).map(What::Left),
+            About::Left(number) => self.departed(number).map(PingEvent::Left),
             About::Here(0) => None,
             About::Here(errno) => {
                 let what = io::Error::from_raw_os_error(errno).to_string();
-                Some(What::Fault { by: "this computer".to_owned(), what })
+                Some(PingEvent::Fault { by: "this computer".to_owned(), what })
             }
             About::Icmp { kind, code, by } => {
                 let which = self.quoted(quoted)?;
@@ -223,8 +223,8 @@ impl Socket {
                 };
                 let named = || by.map_or_else(|| "somebody".to_owned(), |by| by.to_string());
                 Some(match which {
-                    Some(which) if is_answer => What::Answer { which, error: true, by, ds_field: None },
-                    _ => What::Fault { by: named(), what: message::words(self.v6, kind, code) },
+                    Some(which) if is_answer => PingEvent::Answer { which, error: true, by, ds_field: None },
+                    _ => PingEvent::Fault { by: named(), what: message::words(self.v6, kind, code) },
                 })
             }
         }
@@ -233,10 +233,10 @@ impl Socket {
     /// Which request is quoted; `Some(None)`: one of ours, but too little of it to say which; `None`: none of
     /// ours.
     #[expect(clippy::option_option, reason = "one of ours, and which, are two questions")]
-    fn quoted(&self, octets: &[u8]) -> Option<Option<Which>> {
+    fn quoted(&self, octets: &[u8]) -> Option<Option<RequestId>> {
         match &self.kind {
             Kind::Udp(_) => match message::signed(octets, self.sign) {
-                Signed::Yes(number) => Some(Some(Which::Number(number))),
+                Signed::Yes(number) => Some(Some(RequestId::Number(number))),
                 Signed::TooShort => Some(None),
                 Signed::No => None,
             },
@@ -281,7 +281,7 @@ fn udp(to: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// Why there is no socket.
-fn refused(plan: &Plan, why: io::Error) -> Error {
+fn refused(plan: &PingSchedule, why: io::Error) -> Error {
     match why.kind() {
         io::ErrorKind::PermissionDenied => Error::NotAllowed {
             what: "sending echo requests (ping)".to_owned(),

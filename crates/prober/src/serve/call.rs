@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tidegate_probe_wire::{Call, Departures, FlowPlan, Message, SessionKey, Side, Start, Step};
-use tidegate_sys::datagrams::Datagrams;
+use tidegate_probe_wire::{
+    ConnectionId, ControlMessage, Departures, FlowPlan, Role, SessionAction, SessionKey, Start,
+};
+use tidegate_sys::datagrams::DatagramSocket;
 
 use super::flow;
 use super::shared::{STACK, Shared};
@@ -22,14 +24,20 @@ const BUSY: Duration = Duration::from_millis(20);
 const IDLE: Duration = Duration::from_millis(200);
 
 /// Answers a call until it ends.
-pub(super) fn answer(shared: &Arc<Shared>, call: Call, stream: TcpStream, datagrams: &Arc<Datagrams>) {
+pub(super) fn answer(
+    shared: &Arc<Shared>,
+    call: ConnectionId,
+    stream: TcpStream,
+    datagrams: &Arc<DatagramSocket>,
+) {
     let Ok(line) = Line::new(stream) else { return };
     let over = Arc::new(AtomicBool::new(false));
-    let mut answering = Answering { shared, call, line, datagrams, over: Arc::clone(&over), running: None };
+    let mut answering =
+        ServedConnection { shared, call, line, datagrams, over: Arc::clone(&over), running: None };
     let ended = answering.go();
     // Whatever is still being sent ends with the call.
     over.store(true, Ordering::Relaxed);
-    let Answering { line, .. } = answering;
+    let ServedConnection { line, .. } = answering;
     if let Ok(Some((plan, key))) = ended {
         let (stream, early) = line.into_parts();
         // Who hung up has had enough.
@@ -37,11 +45,11 @@ pub(super) fn answer(shared: &Arc<Shared>, call: Call, stream: TcpStream, datagr
     }
 }
 
-struct Answering<'s> {
+struct ServedConnection<'s> {
     shared: &'s Arc<Shared>,
-    call: Call,
+    call: ConnectionId,
     line: Line,
-    datagrams: &'s Arc<Datagrams>,
+    datagrams: &'s Arc<DatagramSocket>,
     /// The call has ended.
     over: Arc<AtomicBool>,
     running: Option<Running>,
@@ -57,7 +65,7 @@ struct Running {
     sent: Option<(u64, u64)>,
 }
 
-impl Answering<'_> {
+impl ServedConnection<'_> {
     /// Until the call ends, or becomes a flow.
     fn go(&mut self) -> io::Result<Option<(FlowPlan, SessionKey)>> {
         while !self.shared.is_over() {
@@ -76,30 +84,30 @@ impl Answering<'_> {
                 Came::Nothing => None,
             };
             match step {
-                None | Some(Step::Nothing) => {}
-                Some(Step::Say(message)) => {
+                None | Some(SessionAction::Nothing) => {}
+                Some(SessionAction::Say(message)) => {
                     self.line.say(&message)?;
                     // Everything after the handshake is sealed.
-                    if matches!(message, Message::Welcome { .. })
+                    if matches!(message, ControlMessage::Welcome { .. })
                         && let Some(key) = self.shared.sessions().key(self.call)
                     {
-                        self.line.seal(&key, Side::Server);
+                        self.line.seal(&key, Role::Server);
                     }
                 }
-                Some(Step::Last(message)) => {
+                Some(SessionAction::Last(message)) => {
                     self.line.say(&message)?;
                     return Ok(None);
                 }
-                Some(Step::HangUp) => return Ok(None),
-                Some(Step::Start(start)) => self.start(start)?,
-                Some(Step::Tell { quiet_ns }) => {
+                Some(SessionAction::HangUp) => return Ok(None),
+                Some(SessionAction::Start(start)) => self.start(start)?,
+                Some(SessionAction::Tell { quiet_ns }) => {
                     if let Some(running) = &mut self.running {
                         running.sent.get_or_insert((self.shared.clock.now(), quiet_ns));
                     }
                 }
-                Some(Step::Flow(plan, key)) => {
-                    self.line.seal(&key, Side::Server);
-                    self.line.say(&Message::Go)?;
+                Some(SessionAction::Flow(plan, key)) => {
+                    self.line.seal(&key, Role::Server);
+                    self.line.say(&ControlMessage::Go)?;
                     return Ok(Some((plan, key)));
                 }
             }
@@ -114,7 +122,7 @@ impl Answering<'_> {
     }
 
     fn start(&mut self, start: Start) -> io::Result<()> {
-        self.line.say(&Message::Go)?;
+        self.line.say(&ControlMessage::Go)?;
         let sender = match start.to {
             None => None,
             Some(to) => {
@@ -152,7 +160,7 @@ impl Answering<'_> {
         };
         if now.saturating_sub(running.alive) >= ALIVE_NS {
             running.alive = now;
-            self.line.say(&Message::Alive { arrived })?;
+            self.line.say(&ControlMessage::Alive { arrived })?;
         }
         let has_sent = running.sender.as_ref().is_none_or(JoinHandle::is_finished);
         let has_heard =
@@ -173,12 +181,12 @@ impl Answering<'_> {
             None => Departures::default(),
         };
         let seen = self.shared.sessions().end_exchange(self.shared.clock.now(), self.call);
-        for (first, part) in seen.iter().flat_map(tidegate_probe_wire::Sightings::parts) {
-            self.line.say(&Message::Seen { first, part })?;
+        for (first, part) in seen.iter().flat_map(tidegate_probe_wire::PacketArrivals::parts) {
+            self.line.say(&ControlMessage::Seen { first, part })?;
         }
         for (first, part) in departures.parts() {
-            self.line.say(&Message::Departed { first, part })?;
+            self.line.say(&ControlMessage::Departed { first, part })?;
         }
-        self.line.say(&Message::Told { trouble })
+        self.line.say(&ControlMessage::Told { trouble })
     }
 }

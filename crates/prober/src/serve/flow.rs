@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use tidegate_probe_wire::{Call, FlowPlan, Sample, SessionKey, Way};
+use tidegate_probe_wire::{ConnectionId, FlowDirection, FlowPlan, SessionKey, TcpSample};
 use tidegate_sys::socket;
 
 use super::shared::Shared;
@@ -23,7 +23,7 @@ const CHUNK: usize = 64 << 10;
 /// Lets it flow until its time has run out, or either side has ended it.
 pub(super) fn let_flow(
     shared: &Shared,
-    call: Call,
+    call: ConnectionId,
     stream: TcpStream,
     early: Vec<u8>,
     (plan, key): (&FlowPlan, &SessionKey),
@@ -32,18 +32,18 @@ pub(super) fn let_flow(
     socket::ds_field(&stream, v6, plan.dscp << 2)?;
     let most = shared.sessions().quotas().limits.bits_per_second / 8;
     match plan.way {
-        Way::Up => receive(shared, call, stream, early.len() as u64, most),
-        Way::Down => send(shared, call, stream, (plan, key), most),
+        FlowDirection::Up => receive(shared, call, stream, early.len() as u64, most),
+        FlowDirection::Down => send(shared, call, stream, (plan, key), most),
     }
 }
 
-fn is_over(shared: &Shared, call: Call) -> bool {
+fn is_over(shared: &Shared, call: ConnectionId) -> bool {
     shared.is_over() || shared.sessions().is_overdue(shared.clock.now(), call)
 }
 
 fn send(
     shared: &Shared,
-    call: Call,
+    call: ConnectionId,
     mut stream: TcpStream,
     (plan, key): (&FlowPlan, &SessionKey),
     most: u64,
@@ -58,12 +58,13 @@ fn send(
     }
     stream.set_write_timeout(Some(LOOK))?;
     let began = shared.clock.now();
-    let mut block = vec![0x5a; Sample::BLOCK];
+    let mut block = vec![0x5a; TcpSample::BLOCK];
     let mut seal = key.samples();
     while !is_over(shared, call) {
         let info = socket::tcp_info(&stream)?;
         let at_ns = shared.clock.now() - began;
-        block[..Sample::SEALED].copy_from_slice(&Sample { at_ns, ..sample(&info) }.write_sealed(&mut seal));
+        block[..TcpSample::SEALED]
+            .copy_from_slice(&TcpSample { at_ns, ..sample(&info) }.write_sealed(&mut seal));
         if at_ns > plan.length_ns.saturating_add(GRACE_NS) || !write_whole(shared, call, &mut stream, &block)?
         {
             break;
@@ -73,7 +74,12 @@ fn send(
 }
 
 /// Writes a block, however long that takes; false: it is over before.
-fn write_whole(shared: &Shared, call: Call, stream: &mut TcpStream, mut block: &[u8]) -> io::Result<bool> {
+fn write_whole(
+    shared: &Shared,
+    call: ConnectionId,
+    stream: &mut TcpStream,
+    mut block: &[u8],
+) -> io::Result<bool> {
     while !block.is_empty() {
         match stream.write(block) {
             Ok(written) => block = &block[written..],
@@ -89,7 +95,13 @@ fn write_whole(shared: &Shared, call: Call, stream: &mut TcpStream, mut block: &
 }
 
 /// Reads no faster than `most` octets per second: the sender's window closes.
-fn receive(shared: &Shared, call: Call, mut stream: TcpStream, early: u64, most: u64) -> io::Result<()> {
+fn receive(
+    shared: &Shared,
+    call: ConnectionId,
+    mut stream: TcpStream,
+    early: u64,
+    most: u64,
+) -> io::Result<()> {
     stream.set_read_timeout(Some(LOOK))?;
     let began = shared.clock.now();
     let mut chunk = vec![0; CHUNK];

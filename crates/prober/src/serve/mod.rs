@@ -17,15 +17,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_probe_wire::{Counts, DRAW, Header, Heard, Quotas, Sessions, Token};
-use tidegate_sys::datagrams::{Datagrams, Outgoing, Room};
+use tidegate_probe_wire::{DRAW, Heard, PacketHeader, Quotas, ServerStats, Sessions, Token};
+use tidegate_sys::datagrams::{DatagramSocket, Outgoing, ReceiveBuffers};
 use tidegate_sys::poll::readable;
 use tidegate_sys::socket;
 
 use shared::{STACK, Shared};
 
 use crate::chance;
-use crate::clock::Clock;
+use crate::clock::ProbeClock;
 
 /// How often a thread that waits looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -68,7 +68,7 @@ impl Server {
         let everywhere = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let sessions = Sessions::new(serving.token.clone(), serving.quotas).with_controls(loaded_controls());
         let shared = Arc::new(Shared {
-            clock: Clock::begin(),
+            clock: ProbeClock::begin(),
             sessions: Mutex::new(sessions),
             over: AtomicBool::new(false),
             threads: AtomicUsize::new(0),
@@ -95,14 +95,14 @@ impl Server {
     }
 
     /// What has happened so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ServerStats {
         self.shared.sessions().counts().clone()
     }
 
     fn open(&mut self, at: SocketAddr) -> io::Result<()> {
         let listener = socket::listen(at)?;
         let at = listener.local_addr()?;
-        let datagrams = Arc::new(Datagrams::bind(at)?);
+        let datagrams = Arc::new(DatagramSocket::bind(at)?);
         self.at.push(at);
         let (shared, own) = (Arc::clone(&self.shared), Arc::clone(&datagrams));
         spawn("packets", move || take_packets(&shared, &own))?;
@@ -129,7 +129,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Lets callers in, each on a thread of his own; there are as many as the sessions allow.
-fn take_calls(shared: &Arc<Shared>, listener: &TcpListener, datagrams: &Arc<Datagrams>) {
+fn take_calls(shared: &Arc<Shared>, listener: &TcpListener, datagrams: &Arc<DatagramSocket>) {
     while !shared.is_over() {
         if !matches!(readable(&[listener.as_fd()], LOOK).as_deref(), Ok([true])) {
             continue;
@@ -147,7 +147,7 @@ fn let_in(
     shared: &Arc<Shared>,
     stream: TcpStream,
     from: SocketAddr,
-    datagrams: &Arc<Datagrams>,
+    datagrams: &Arc<DatagramSocket>,
 ) -> io::Result<()> {
     let (draw, number) = (chance::octets::<DRAW>()?, u32::from_be_bytes(chance::octets()?));
     let Ok(call) = shared.sessions().call(shared.clock.now(), from.ip(), draw, number) else { return Ok(()) };
@@ -170,9 +170,9 @@ fn let_in(
 }
 
 /// Takes what comes by UDP.
-fn take_packets(shared: &Shared, socket: &Datagrams) {
-    let mut room = Room::default();
-    let mut answers: Vec<(SocketAddr, [u8; Header::OCTETS], usize)> = Vec::new();
+fn take_packets(shared: &Shared, socket: &DatagramSocket) {
+    let mut room = ReceiveBuffers::default();
+    let mut answers: Vec<(SocketAddr, [u8; PacketHeader::OCTETS], usize)> = Vec::new();
     let mut clock = shared.clock.clone();
     while !shared.is_over() {
         if !matches!(readable(&[socket.as_fd()], LOOK).as_deref(), Ok([true])) {

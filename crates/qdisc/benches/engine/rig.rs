@@ -3,16 +3,16 @@
 
 #![allow(unreachable_pub)] // shared with a test
 
-use tidegate_packet::{Handle, Head, Mark, Meta, Pkt, Pool, Rate, Seeded, Span, Time};
+use tidegate_packet::{FwMark, Handle, Head, Meta, Nanos, Pkt, Pool, Rate, Seeded, Time};
 use tidegate_policy::*;
-use tidegate_qdisc::{Device, EventRing, Offer, Shaper};
+use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, XmitStatus};
 
 /// Packets polled, then offered, at a time: as rte_sched's benchmark does.
 const BATCH: usize = 32;
 /// Bytes of every packet.
 const LEN: u32 = 64;
 /// Between two packets: 10.24 Gbit/s of 64 bytes.
-const STEP: Span = Span(50);
+const STEP: Nanos = Nanos(50);
 /// The link of every shaping tree: never the bottleneck, so that every poll finds a packet.
 const LINK: Rate = Rate::bits(100_000_000_000);
 const ROOT: Handle = Handle::new(1, 0);
@@ -32,7 +32,7 @@ pub enum Arrival {
 struct Sort {
     head: Head,
     priority: u32,
-    mark: Mark,
+    mark: FwMark,
 }
 
 /// What a packet's priority and mark name.
@@ -71,11 +71,11 @@ impl Names {
         }
     }
 
-    fn mark(self, leaf: u32) -> Mark {
+    fn mark(self, leaf: u32) -> FwMark {
         match self {
-            Names::Pipes => Mark(leaf_class(leaf).0),
-            Names::Shares => Mark(leaf_class(leaf % SHARES).0),
-            _ => Mark(leaf + 1),
+            Names::Pipes => FwMark(leaf_class(leaf).0),
+            Names::Shares => FwMark(leaf_class(leaf % SHARES).0),
+            _ => FwMark(leaf + 1),
         }
     }
 }
@@ -184,7 +184,10 @@ impl Rig {
     /// Builds the tree and fills it.
     pub fn new(case: &Case, arrival: Arrival) -> Rig {
         let mut rig = Rig {
-            shaper: Shaper::new(Device { tx_queue_len: 100_000, ..Device::default() }, EventRing::new(0)),
+            shaper: Shaper::new(
+                DeviceInfo { tx_queue_len: 100_000, ..DeviceInfo::default() },
+                EventRing::new(0),
+            ),
             pool: Pool::new(1 << 20),
             draws: Seeded::new(1),
             now: Time(1_000_000_000),
@@ -339,7 +342,7 @@ impl Rig {
     fn offer(&mut self, pkt: Pkt) {
         self.now += STEP;
         let pkt = self.renew(pkt);
-        if self.shaper.offer(self.now, &mut self.pool, &mut self.draws, pkt) != Offer::Queued {
+        if self.shaper.offer(self.now, &mut self.pool, &mut self.draws, pkt) != XmitStatus::Queued {
             self.lost += 1;
         }
     }
@@ -361,7 +364,7 @@ impl Rig {
         let mut batch = core::mem::take(&mut self.batch);
         self.shaper.poll_batch(self.now, &mut self.pool, &mut self.draws, BATCH, &mut batch);
         self.lost += BATCH - batch.len();
-        self.now += Span(STEP.0 * BATCH as u64);
+        self.now += Nanos(STEP.0 * BATCH as u64);
         let mut renewed = core::mem::take(&mut self.renewed);
         for pkt in batch.drain(..) {
             let pkt = self.renew(pkt);
@@ -369,7 +372,7 @@ impl Rig {
         }
         let lost = &mut self.lost;
         self.shaper.offer_batch(self.now, &mut self.pool, &mut self.draws, &mut renewed, |offer, _| {
-            *lost += usize::from(offer != Offer::Queued);
+            *lost += usize::from(offer != XmitStatus::Queued);
         });
         (self.batch, self.renewed) = (batch, renewed);
     }

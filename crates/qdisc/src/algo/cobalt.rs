@@ -75,7 +75,7 @@ pub struct State {
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct CobaltVerdict {
     /// It should be dropped.
     pub drop: bool,
     /// It was marked.
@@ -83,7 +83,7 @@ pub struct Verdict {
 }
 
 /// What the law needs of a packet and of the draws, in the order in which it needs them.
-pub trait Judged {
+pub trait AqmQueue {
     /// Marks congestion; false when the packet cannot carry the mark.
     fn mark(&mut self) -> bool;
     /// 32 random bits.
@@ -129,12 +129,12 @@ impl State {
         now: Time,
         sojourn: u64,
         bulk: u32,
-        packet: &mut impl Judged,
-    ) -> Verdict {
+        packet: &mut impl AqmQueue,
+    ) -> CobaltVerdict {
         let mut since_due = self.since_due(now);
         let mut due = self.count > 0 && since_due >= 0;
         self.look_at(params, now, sojourn, bulk);
-        let mut verdict = Verdict { drop: false, marked: false };
+        let mut verdict = CobaltVerdict { drop: false, marked: false };
         if due && self.dropping {
             verdict.marked = packet.mark();
             verdict.drop = !verdict.marked;

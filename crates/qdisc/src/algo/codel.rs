@@ -89,7 +89,7 @@ impl Default for State {
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub struct Stats {
     /// The largest packet seen, bytes.
     pub maxpacket: u32,
     /// Packets marked instead of dropped.
@@ -99,7 +99,7 @@ pub struct Counts {
 }
 
 /// The queue that the law is applied to.
-pub trait Queue {
+pub trait CodelQueue {
     /// A packet taken out of it.
     type Packet;
     /// Takes the head.
@@ -118,10 +118,10 @@ pub trait Queue {
 
 impl State {
     /// Takes the next packet that may leave, dropping or marking as the law says.
-    pub fn dequeue<Q: Queue>(
+    pub fn dequeue<Q: CodelQueue>(
         &mut self,
         params: &Params,
-        counts: &mut Counts,
+        counts: &mut Stats,
         now: u32,
         queue: &mut Q,
     ) -> Option<Q::Packet> {
@@ -174,10 +174,10 @@ impl State {
     }
 
     /// Has the sojourn time been above target long enough? Also learns from the packet.
-    fn above<Q: Queue>(
+    fn above<Q: CodelQueue>(
         &mut self,
         params: &Params,
-        counts: &mut Counts,
+        counts: &mut Stats,
         now: u32,
         queue: &Q,
         packet: Option<&Q::Packet>,
@@ -215,10 +215,10 @@ impl State {
         self.drop_next = self.law(now, params.interval);
     }
 
-    fn threshold_mark<Q: Queue>(
+    fn threshold_mark<Q: CodelQueue>(
         &self,
         params: &Params,
-        counts: &mut Counts,
+        counts: &mut Stats,
         queue: &mut Q,
         packet: &Q::Packet,
     ) {
@@ -281,7 +281,7 @@ mod tests {
     /// Packets that came at a time, with their lengths; the first leaves first.
     struct Line(Vec<(u32, u32)>);
 
-    impl Queue for Line {
+    impl CodelQueue for Line {
         type Packet = (u32, u32);
 
         fn pop(&mut self) -> Option<(u32, u32)> {
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn a_last_packet_is_no_standing_queue() {
         let params = Params::new(1514);
-        let mut counts = Counts::default();
+        let mut counts = Stats::default();
         let above = |backlog: u32| {
             let line = Line(Vec::from([(0, backlog)]));
             let mut state = State { first_above: 1, ..State::default() };
@@ -342,7 +342,7 @@ mod tests {
         let params = Params { ce_threshold: 500, ..Params::new(1514) };
         let marked = |waited: u32| {
             let mut queue = Line(Vec::from([(1000, 100)]));
-            let mut counts = Counts::default();
+            let mut counts = Stats::default();
             let _ = State::default().dequeue(&params, &mut counts, 1000 + waited, &mut queue);
             counts.ce_mark
         };

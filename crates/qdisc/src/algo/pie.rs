@@ -6,7 +6,7 @@
 //! later than on average: the probabilities since the last drop are summed. The delay is that of the packet
 //! sent last, or it is taken from the backlog and a measured rate. Times are psched ticks, 64 ns.
 
-use tidegate_packet::{Draws, Time};
+use tidegate_packet::{RandomSource, Time};
 use tidegate_policy::PieParams;
 
 /// The probability 1: 56 bits.
@@ -105,7 +105,7 @@ impl State {
     pub fn drops(
         &mut self,
         params: &Params,
-        draws: &mut dyn Draws,
+        draws: &mut dyn RandomSource,
         backlog: u32,
         len: u32,
         mtu: u32,

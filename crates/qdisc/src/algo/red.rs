@@ -8,7 +8,7 @@
 //! packets, as the user counts; averages are scaled by 2^wlog.
 
 use alloc::boxed::Box;
-use tidegate_packet::{Draws, Time};
+use tidegate_packet::{RandomSource, Time};
 use tidegate_policy::{IdleTable, RedCurve};
 
 /// A percent of the probability 2^32.
@@ -33,7 +33,7 @@ pub struct Params {
 /// What becomes of a packet.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RedVerdict {
     /// Nothing.
     Pass,
     /// It was its turn: mark it, or drop it.
@@ -106,7 +106,7 @@ impl Params {
         self.p_per_unit = (rounded as u32).max(1);
     }
 
-    fn draw(&self, draws: &mut dyn Draws) -> u32 {
+    fn draw(&self, draws: &mut dyn RandomSource) -> u32 {
         draws.u32() / self.p_per_unit
     }
 }
@@ -148,22 +148,22 @@ impl State {
     }
 
     /// What becomes of the packet that arrived.
-    pub fn judge(&mut self, params: &Params, draws: &mut dyn Draws) -> Verdict {
+    pub fn judge(&mut self, params: &Params, draws: &mut dyn RandomSource) -> RedVerdict {
         self.judge_beside(params, draws, 0)
     }
 
     /// The same, where averages of other queues count with this one's.
-    pub fn judge_beside(&mut self, params: &Params, draws: &mut dyn Draws, others: u64) -> Verdict {
+    pub fn judge_beside(&mut self, params: &Params, draws: &mut dyn RandomSource, others: u64) -> RedVerdict {
         let average = self.average.wrapping_add(others);
         if average < params.min {
             self.pass();
-            return Verdict::Pass;
+            return RedVerdict::Pass;
         }
         if average >= params.max {
             self.pass();
-            return Verdict::Hard;
+            return RedVerdict::Hard;
         }
-        if self.takes_turn_at(params, draws, average) { Verdict::Mark } else { Verdict::Pass }
+        if self.takes_turn_at(params, draws, average) { RedVerdict::Mark } else { RedVerdict::Pass }
     }
 
     /// The average, scaled.
@@ -194,11 +194,11 @@ impl State {
 
     /// Inside the band: is it this packet's turn? The gap to the next is drawn then, and when the band is
     /// entered.
-    pub fn takes_turn(&mut self, params: &Params, draws: &mut dyn Draws) -> bool {
+    pub fn takes_turn(&mut self, params: &Params, draws: &mut dyn RandomSource) -> bool {
         self.takes_turn_at(params, draws, self.average)
     }
 
-    fn takes_turn_at(&mut self, params: &Params, draws: &mut dyn Draws, average: u64) -> bool {
+    fn takes_turn_at(&mut self, params: &Params, draws: &mut dyn RandomSource, average: u64) -> bool {
         self.count = self.count.wrapping_add(1);
         if self.count != 0 {
             let height = average.wrapping_sub(params.min) >> params.curve.wlog;
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use alloc::vec;
     use alloc::vec::Vec;
-    use tidegate_packet::{Seeded, Span};
+    use tidegate_packet::{Nanos, Seeded};
 
     fn curve(max_p: u32) -> RedCurve {
         RedCurve { min: 5_000, max: 20_000, wlog: 4, plog: 0, scell_log: 10, max_p }
@@ -295,7 +295,7 @@ mod tests {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..200_000 {
             gap += 1;
-            if state.judge(&params, &mut draws) == Verdict::Mark {
+            if state.judge(&params, &mut draws) == RedVerdict::Mark {
                 gaps.push(core::mem::take(&mut gap));
             }
         }
@@ -310,9 +310,9 @@ mod tests {
     fn outside_the_band_nothing_is_drawn() {
         let params = params(1 << 28);
         let mut draws = Seeded::new(1);
-        let judged: Vec<Verdict> =
+        let judged: Vec<RedVerdict> =
             [4_900, 20_100].map(|length| settled(&params, length).judge(&params, &mut draws)).into();
-        assert_eq!(judged, vec![Verdict::Pass, Verdict::Hard]);
+        assert_eq!(judged, vec![RedVerdict::Pass, RedVerdict::Hard]);
         assert_eq!(draws.u32(), Seeded::new(1).u32());
     }
 
@@ -328,7 +328,7 @@ mod tests {
             let mut state = settled(&params, 16_000);
             let before = state.average;
             state.idle(Time(1_000));
-            state.arrival(&params, 16_000, Time(1_000) + Span::micros(us));
+            state.arrival(&params, 16_000, Time(1_000) + Nanos::micros(us));
             (before - state.average) * 1000 / before
         };
         assert_eq!([0, 256, 1023, 2048].map(sunk), [0, 250, 500, 875]);
@@ -342,7 +342,7 @@ mod tests {
         let params = params(1 << 28);
         let left = |average: u64, us: u64| {
             let mut state = State { average, idle_since: Some(Time(0)), ..State::default() };
-            state.arrival(&params, 0, Time(0) + Span::micros(us));
+            state.arrival(&params, 0, Time(0) + Nanos::micros(us));
             state.average
         };
         // 512 us are half a cell.

@@ -5,7 +5,7 @@
 
 use super::NO_CHANGE;
 use crate::batch::BuiltIn;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use tidegate_classify::FilterList;
 use tidegate_packet::Pkt;
@@ -21,7 +21,7 @@ impl Discipline for Blackhole {
         _filters: &mut FilterList,
         pkt: Pkt,
     ) -> Enqueue {
-        cx.drop(own.handle, pkt, Why::Full);
+        cx.drop(own.handle, pkt, DropReason::Full);
         Enqueue::Lost
     }
 

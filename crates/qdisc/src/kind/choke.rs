@@ -9,7 +9,7 @@
 use super::red::Flags;
 use crate::algo::red::{Params, State};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -168,7 +168,7 @@ impl Choke {
         if let Some(place) = self.matched(cx, pkt) {
             *self.stats.matched.get_or_insert(0) += 1;
             if let Some(other) = self.take(place) {
-                cx.drop(own.handle, other, Why::Early);
+                cx.drop(own.handle, other, DropReason::Early);
             }
             return true;
         }
@@ -222,12 +222,12 @@ impl Discipline for Choke {
         scratch.0 &= !0xff;
         self.state.arrival(&self.params, own.qlen, cx.now);
         if self.judge(cx, own, &pkt) {
-            cx.drop(own.handle, pkt, Why::Early);
+            cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Congested;
         }
         if own.qlen >= self.limit {
             self.stats.pdrop += 1;
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         // With enough gaps the ring comes round before the limit does. Linux writes over what it finds there:

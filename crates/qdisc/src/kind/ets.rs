@@ -5,14 +5,14 @@
 //! the last one. Bands come and go with changes of the qdisc only; a band that becomes strict or stops being
 //! so keeps its packets.
 
-use crate::algo::{Chain, Link, Linked};
+use crate::algo::{IndexList, Linked, ListLink};
 use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
 use crate::context::Context;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -31,19 +31,19 @@ pub(crate) struct Ets {
     strict: usize,
     bands: Vec<Band>,
     /// Bands that share and have something to send.
-    active: Chain,
+    active: IndexList,
     handle: Handle,
 }
 
 struct Band {
-    link: Link,
+    link: ListLink,
     quantum: u32,
     deficit: u32,
-    child: Node,
+    child: QdiscNode,
 }
 
 impl Linked for Band {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -80,7 +80,8 @@ impl Ets {
     ) -> Result<Ets, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
-        let mut ets = Ets { map: [0; 16], strict: 0, bands: Vec::new(), active: Chain::default(), handle };
+        let mut ets =
+            Ets { map: [0; 16], strict: 0, bands: Vec::new(), active: IndexList::default(), handle };
         ets.set(cx, params);
         Ok(ets)
     }
@@ -105,8 +106,8 @@ impl Ets {
             band.child.destroy(cx);
         }
         for n in self.bands.len()..bands {
-            let child = Node::hidden(cx, Kind::Pfifo, self.handle.class(n as u16 + 1));
-            self.bands.push(Band { link: Link::default(), quantum: 0, deficit: 0, child });
+            let child = QdiscNode::hidden(cx, Kind::Pfifo, self.handle.class(n as u16 + 1));
+            self.bands.push(Band { link: ListLink::default(), quantum: 0, deficit: 0, child });
         }
         for (n, band) in self.bands.iter_mut().enumerate() {
             band.quantum = if n < strict { 0 } else { quantum_of(params, n, cx.device.max_frame) };
@@ -294,7 +295,7 @@ impl Classful for Ets {
         Ok(None)
     }
 
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         self.index(class).map(|band| &mut self.bands[band].child)
     }
 

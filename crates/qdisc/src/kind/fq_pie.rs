@@ -6,13 +6,13 @@
 
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
-use crate::algo::{Chain, Link, Linked};
+use crate::algo::{IndexList, Linked, ListLink};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Jiffies, Pkt, Time, Upkeep};
+use tidegate_packet::{Fifo, Jiffies, PeriodicTimer, Pkt, Time};
 use tidegate_policy::dump::{FqPieStats, Xstats};
 use tidegate_policy::{Errno, FqPieParams, PieParams, QdiscParams, TcError};
 
@@ -34,10 +34,10 @@ pub(crate) struct FqPie {
     ecn: bool,
     /// By bucket of the hash.
     flows: Vec<Flow>,
-    new_flows: Chain,
-    old_flows: Chain,
+    new_flows: IndexList,
+    old_flows: IndexList,
     memory: u64,
-    upkeep: Upkeep,
+    upkeep: PeriodicTimer,
     /// The flow that is looked after next.
     cursor: usize,
     stats: FqPieStats,
@@ -45,14 +45,14 @@ pub(crate) struct FqPie {
 
 #[derive(Default)]
 struct Flow {
-    link: Link,
+    link: ListLink,
     queue: Fifo,
     deficit: i32,
     state: State,
 }
 
 impl Linked for Flow {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -69,10 +69,10 @@ impl FqPie {
             update_ticks: jiffies.of_micros(15_000),
             ecn: false,
             flows: Vec::new(),
-            new_flows: Chain::default(),
-            old_flows: Chain::default(),
+            new_flows: IndexList::default(),
+            old_flows: IndexList::default(),
             memory: 0,
-            upkeep: Upkeep::after(jiffies, cx.now, jiffies.hz / 2),
+            upkeep: PeriodicTimer::after(jiffies, cx.now, jiffies.hz / 2),
             cursor: 0,
             stats: FqPieStats::default(),
         };
@@ -158,7 +158,7 @@ impl Discipline for FqPie {
         if !self.admits(cx, own, bucket, &pkt) {
             self.stats.dropped += 1;
             self.flows[bucket as usize].state.dropped();
-            cx.drop(own.handle, pkt, Why::Early);
+            cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Congested;
         }
         let meta = cx.pool.meta_mut(&pkt);
@@ -243,11 +243,11 @@ impl Discipline for FqPie {
         self.catch_up(cx.now, own);
         for flow in &mut self.flows {
             purge_queue(cx, own.handle, &mut flow.queue);
-            flow.link = Link::default();
+            flow.link = ListLink::default();
             flow.state = State::default();
         }
-        self.new_flows = Chain::default();
-        self.old_flows = Chain::default();
+        self.new_flows = IndexList::default();
+        self.old_flows = IndexList::default();
         self.memory = 0;
     }
 

@@ -6,9 +6,9 @@
 //! until it was silent for long. Heavy hitters share one queue, all others another that sends some quanta to
 //! the first's one. When the qdisc is full the heavy hitters' oldest packet is lost.
 
-use crate::algo::{Chain, Link, Linked};
+use crate::algo::{IndexList, Linked, ListLink};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -45,8 +45,8 @@ pub(crate) struct Hhf {
     /// The heavy hitters, by the lowest bits of their hash.
     known: Vec<Vec<HeavyHitter>>,
     queues: [Queue; 2],
-    new: Chain,
-    old: Chain,
+    new: IndexList,
+    old: IndexList,
     stats: HhfStats,
 }
 
@@ -58,13 +58,13 @@ struct HeavyHitter {
 
 #[derive(Default)]
 struct Queue {
-    link: Link,
+    link: ListLink,
     queue: Fifo,
     deficit: i32,
 }
 
 impl Linked for Queue {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -76,7 +76,7 @@ fn before(a: u32, b: u32) -> bool {
 
 impl Hhf {
     pub(crate) fn new(cx: &mut Context<'_>, params: Option<&HhfParams>) -> Result<Hhf, TcError> {
-        let Device { jiffies, max_frame, .. } = cx.device;
+        let DeviceInfo { jiffies, max_frame, .. } = cx.device;
         let mut hhf = Hhf {
             limit: 1000,
             quantum: max_frame,
@@ -92,8 +92,8 @@ impl Hhf {
             begun: jiffies.at(cx.now) as u32,
             known: Vec::new(),
             queues: [Queue::default(), Queue::default()],
-            new: Chain::default(),
-            old: Chain::default(),
+            new: IndexList::default(),
+            old: IndexList::default(),
             stats: HhfStats::default(),
         };
         hhf.known.resize_with(PLACES, Vec::new);
@@ -212,10 +212,10 @@ impl Hhf {
         let from = if self.queues[HEAVY].queue.is_empty() { LIGHT } else { HEAVY };
         let Some(pkt) = self.queues[from].queue.pop_front(cx.pool) else { return Enqueue::Queued };
         if from == to {
-            cx.drop_instead(own.handle, pkt, Why::Overflow, len);
+            cx.drop_instead(own.handle, pkt, DropReason::Overflow, len);
             return Enqueue::Congested;
         }
-        cx.drop(own.handle, pkt, Why::Overflow);
+        cx.drop(own.handle, pkt, DropReason::Overflow);
         Enqueue::Queued
     }
 }

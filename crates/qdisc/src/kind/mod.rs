@@ -31,10 +31,10 @@ mod tbf;
 pub use cake::{CakeReason, CakeTin};
 
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::custom::Custom;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -243,16 +243,16 @@ impl Body {
     }
 
     /// The fifo that nobody asked for.
-    pub(crate) fn default_of(device: Device, kind: Kind) -> Body {
+    pub(crate) fn default_of(device: DeviceInfo, kind: Kind) -> Body {
         Body::Fifo(fifo::Fifo::new(device, kind, None))
     }
 
-    pub(crate) fn pfifo_fast(device: Device) -> Body {
+    pub(crate) fn pfifo_fast(device: DeviceInfo) -> Body {
         Body::PfifoFast(Box::new(pfifo_fast::PfifoFast::new(device)))
     }
 
     pub(crate) fn fifo(kind: Kind, limit: u32) -> Body {
-        Body::Fifo(fifo::Fifo::new(Device::default(), kind, Some(&FifoParams { limit: Some(limit) })))
+        Body::Fifo(fifo::Fifo::new(DeviceInfo::default(), kind, Some(&FifoParams { limit: Some(limit) })))
     }
 
     /// Sets a fifo's limit from above; other kinds do not listen.
@@ -297,7 +297,7 @@ impl Body {
         qdisc: Handle,
         filters: &FilterList,
         pkt: &Pkt,
-    ) -> Option<&Node> {
+    ) -> Option<&QdiscNode> {
         batches!(self, d => d.child_hint(pool, qdisc, filters, pkt), None)
     }
 
@@ -342,7 +342,7 @@ impl Body {
         dispatch!(self, d => d.peek_slot())
     }
 
-    pub(crate) fn resize(&mut self, device: Device) {
+    pub(crate) fn resize(&mut self, device: DeviceInfo) {
         dispatch!(self, d => d.resize(device));
     }
 }
@@ -358,7 +358,7 @@ impl Discipline for Noop {
         _filters: &mut FilterList,
         pkt: Pkt,
     ) -> Enqueue {
-        cx.drop(own.handle, pkt, Why::Full);
+        cx.drop(own.handle, pkt, DropReason::Full);
         Enqueue::Congested
     }
 
@@ -400,7 +400,7 @@ pub(crate) fn purge_queue(cx: &mut Context<'_>, at: Handle, queue: &mut tidegate
 }
 
 /// The one class of a kind with one child: it counts nothing.
-fn only_class(kind: Kind, qdisc: Handle, child: &Node) -> ClassDump {
+fn only_class(kind: Kind, qdisc: Handle, child: &QdiscNode) -> ClassDump {
     ClassDump {
         dev: Default::default(),
         kind,

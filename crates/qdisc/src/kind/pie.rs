@@ -4,10 +4,10 @@
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Jiffies, Pkt, Time, Upkeep};
+use tidegate_packet::{Fifo, Jiffies, PeriodicTimer, Pkt, Time};
 use tidegate_policy::dump::{PieStats, Xstats};
 use tidegate_policy::{Errno, PieParams, QdiscParams, TcError};
 
@@ -18,7 +18,7 @@ pub(crate) struct Pie {
     update_ticks: u32,
     ecn: bool,
     state: State,
-    upkeep: Upkeep,
+    upkeep: PeriodicTimer,
     stats: PieStats,
     queue: Fifo,
 }
@@ -32,7 +32,7 @@ impl Pie {
             update_ticks: jiffies.of_micros(15_000),
             ecn: false,
             state: State::default(),
-            upkeep: Upkeep::after(jiffies, cx.now, jiffies.hz / 2),
+            upkeep: PeriodicTimer::after(jiffies, cx.now, jiffies.hz / 2),
             stats: PieStats::default(),
             queue: Fifo::new(),
         };
@@ -81,7 +81,7 @@ impl Discipline for Pie {
         if !self.admits(cx, own, &pkt) {
             self.stats.dropped += 1;
             self.state.dropped();
-            cx.drop(own.handle, pkt, Why::Early);
+            cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Dropped;
         }
         if !self.params.rate_estimator {

@@ -4,16 +4,16 @@
 //! averaged. A change makes a new fifo and loses what waited in the old queue, whatever that was.
 
 use super::only_class;
-use crate::algo::red::{Params, State, Verdict};
+use crate::algo::red::{Params, RedVerdict, State};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Time, Upkeep};
+use tidegate_packet::{Handle, PeriodicTimer, Pkt, Time};
 use tidegate_policy::dump::{ClassDump, QueueStats, RedStats, Xstats};
 use tidegate_policy::{Errno, Kind, QdiscParams, RedCurve, RedParams, TcError};
 
@@ -23,10 +23,10 @@ pub(crate) struct Red {
     flags: Flags,
     state: State,
     /// Every half second, when it adapts itself: see [`crate::Switches::adaptive_red`].
-    upkeep: Upkeep,
+    upkeep: PeriodicTimer,
     stats: RedStats,
     overlimits: u32,
-    child: Node,
+    child: QdiscNode,
     handle: Handle,
 }
 
@@ -73,7 +73,7 @@ impl Red {
             params: law,
             flags,
             state: State::default(),
-            upkeep: Upkeep::never(cx.device.jiffies),
+            upkeep: PeriodicTimer::never(cx.device.jiffies),
             stats: RedStats::default(),
             overlimits: 0,
             child: queue(cx, handle, params.limit),
@@ -87,9 +87,9 @@ impl Red {
     fn begin(&mut self, cx: &Context<'_>) {
         self.state = State::default();
         self.upkeep = if self.flags.adaptive && cx.device.switches.adaptive_red {
-            Upkeep::after(cx.device.jiffies, cx.now, half_second(cx))
+            PeriodicTimer::after(cx.device.jiffies, cx.now, half_second(cx))
         } else {
-            Upkeep::never(cx.device.jiffies)
+            PeriodicTimer::never(cx.device.jiffies)
         };
         if self.child.qlen() == 0 {
             self.state.idle(cx.now);
@@ -105,8 +105,12 @@ impl Red {
     }
 }
 
-fn queue(cx: &mut Context<'_>, handle: Handle, limit: u32) -> Node {
-    if limit > 0 { Node::hidden_bfifo(cx, limit, handle.class(1)) } else { Node::noop(cx, handle.class(1)) }
+fn queue(cx: &mut Context<'_>, handle: Handle, limit: u32) -> QdiscNode {
+    if limit > 0 {
+        QdiscNode::hidden_bfifo(cx, limit, handle.class(1))
+    } else {
+        QdiscNode::noop(cx, handle.class(1))
+    }
 }
 
 fn half_second(cx: &Context<'_>) -> u32 {
@@ -124,14 +128,14 @@ impl Discipline for Red {
         self.catch_up(cx.now, own);
         self.state.arrival(&self.params, self.child.stats.backlog as u32, cx.now);
         let verdict = self.state.judge(&self.params, cx.draw.source);
-        if verdict != Verdict::Pass {
+        if verdict != RedVerdict::Pass {
             self.overlimits = self.overlimits.wrapping_add(1);
-            match self.must_drop(cx, &pkt, verdict == Verdict::Hard) {
+            match self.must_drop(cx, &pkt, verdict == RedVerdict::Hard) {
                 None => self.stats.marked += 1,
                 Some(false) => {}
                 Some(true) => {
                     self.stats.early += 1;
-                    cx.drop(own.handle, pkt, Why::Early);
+                    cx.drop(own.handle, pkt, DropReason::Early);
                     return Enqueue::Congested;
                 }
             }
@@ -196,12 +200,12 @@ impl Classful for Red {
         true
     }
 
-    fn child(&mut self, _class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, _class: Handle) -> Option<&mut QdiscNode> {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
-        Node::noop(cx, class)
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> QdiscNode {
+        QdiscNode::noop(cx, class)
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {

@@ -9,10 +9,10 @@
 use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -61,7 +61,7 @@ pub(crate) struct Sfb {
     tokens_since: i64,
     stats: SfbStats,
     overlimits: u32,
-    child: Node,
+    child: QdiscNode,
     handle: Handle,
 }
 
@@ -130,7 +130,7 @@ impl Sfb {
             tokens_since: 0,
             stats: SfbStats::default(),
             overlimits: 0,
-            child: Node::noop(cx, handle.class(1)),
+            child: QdiscNode::noop(cx, handle.class(1)),
             handle,
         };
         sfb.set(cx, params);
@@ -143,7 +143,7 @@ impl Sfb {
         if self.params.limit == 0 {
             self.params.limit = cx.device.tx_queue_len;
         }
-        let queue = Node::hidden_pfifo(cx, self.params.limit, self.handle.class(1));
+        let queue = QdiscNode::hidden_pfifo(cx, self.params.limit, self.handle.class(1));
         let mut old = core::mem::replace(&mut self.child, queue);
         old.purge(cx);
         self.jiffies = cx.device.jiffies;
@@ -279,7 +279,7 @@ impl Discipline for Sfb {
         if own.qlen >= self.params.limit {
             self.overlimits = self.overlimits.wrapping_add(1);
             self.stats.queuedrop += 1;
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Congested;
         }
         // The packet that finds it time for another bank still meets the old one, with its new key.
@@ -288,13 +288,13 @@ impl Discipline for Sfb {
         let hash = match self.choose(cx, own, filters, &pkt, bank) {
             Ok(Some(hash)) => hash,
             Ok(None) => {
-                cx.drop(own.handle, pkt, Why::Unclassified);
+                cx.drop(own.handle, pkt, DropReason::Unclassified);
                 return Enqueue::Dropped;
             }
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
         };
         let Some(hashes) = self.admits(cx, &pkt, hash, bank) else {
-            cx.drop(own.handle, pkt, Why::Early);
+            cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Congested;
         };
         cx.pool.meta_mut(&pkt).scratch.set(hashes[0], hashes[1]);
@@ -389,12 +389,12 @@ impl Classful for Sfb {
         Err(TcError::bare(if op.verb == Verb::Delete { Errno::Inval } else { Errno::NoSys }))
     }
 
-    fn child(&mut self, _class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, _class: Handle) -> Option<&mut QdiscNode> {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
-        Node::noop(cx, class)
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> QdiscNode {
+        QdiscNode::noop(cx, class)
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {

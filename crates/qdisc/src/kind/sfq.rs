@@ -7,11 +7,11 @@
 //! backlog ([`crate::algo::red`]).
 
 use super::NO_CHANGE;
-use crate::algo::red::{Params, State, Verdict};
+use crate::algo::red::{Params, RedVerdict, State};
 use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Rehash};
 use crate::kind::{classful, rehashes};
 use alloc::boxed::Box;
@@ -271,7 +271,7 @@ impl Sfq {
             first
         };
         if let Some(pkt) = self.take(cx, slot, !self.headdrop) {
-            cx.drop(at, pkt, Why::Overflow);
+            cx.drop(at, pkt, DropReason::Overflow);
         }
     }
 
@@ -297,8 +297,8 @@ impl Sfq {
         let (Some(red), slot) = (&mut self.red, &mut self.slots[slot as usize]) else { return false };
         slot.red.arrival(&red.law, slot.queue.bytes() as u32, cx.now);
         let hard = match slot.red.judge(&red.law, cx.draw.source) {
-            Verdict::Pass => return false,
-            verdict => verdict == Verdict::Hard,
+            RedVerdict::Pass => return false,
+            verdict => verdict == RedVerdict::Hard,
         };
         self.overlimits = self.overlimits.wrapping_add(1);
         let stats = &mut red.stats;
@@ -325,12 +325,12 @@ impl Sfq {
     /// oldest packet.
     fn refuse(&mut self, cx: &mut Context<'_>, at: Handle, slot: u32, pkt: Pkt) -> Enqueue {
         if !self.headdrop {
-            cx.drop(at, pkt, Why::Full);
+            cx.drop(at, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         let queue = &mut self.slots[slot as usize].queue;
         if let Some(oldest) = queue.pop_front(cx.pool) {
-            cx.drop(at, oldest, Why::Overflow);
+            cx.drop(at, oldest, DropReason::Overflow);
         }
         queue.push_back(cx.pool, pkt);
         Enqueue::Congested
@@ -360,7 +360,7 @@ impl Sfq {
                     }
                     self.append(cx, slot, pkt);
                 }
-                _ => cx.drop(at, pkt, Why::Rehash),
+                _ => cx.drop(at, pkt, DropReason::Rehash),
             }
         }
     }
@@ -379,7 +379,7 @@ impl Discipline for Sfq {
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
         };
         let Some(bucket) = chosen else {
-            cx.drop(own.handle, pkt, Why::Unclassified);
+            cx.drop(own.handle, pkt, DropReason::Unclassified);
             return Enqueue::Dropped;
         };
         cx.pool.note_queue(&pkt, bucket + 1);
@@ -387,7 +387,7 @@ impl Discipline for Sfq {
             self.make_tables();
         }
         let Some(slot) = self.slot_for(bucket) else {
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         };
         let waiting = self.slots[slot as usize].queue.len();

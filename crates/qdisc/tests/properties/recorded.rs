@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use tidegate_classify::Shared;
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Dissector, Handle, Head, Jiffies, Meta, Pkt, Pool, Span, Time};
+use tidegate_packet::{Dissector, Handle, Head, Jiffies, Meta, Nanos, Pkt, Pool, Time};
 use tidegate_policy::{Act, FilterOp, Op, SharedBlocks, TcError, Verb};
-use tidegate_qdisc::{Device, Event, EventRing, Offer, Shaper, Switches, What, Why};
+use tidegate_qdisc::{DeviceInfo, DropReason, Event, EventKind, EventRing, Shaper, Switches, XmitStatus};
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns};
 use tidegate_syntax::tc::{self, Object, Parsed, ShowFlags, ShowWhat, TcCommand};
@@ -53,9 +53,9 @@ struct Reply {
     stderr: String,
 }
 
-fn device(mtu: u32, tx_queue_len: u32) -> Device {
+fn device(mtu: u32, tx_queue_len: u32) -> DeviceInfo {
     let switches = Switches { no_bypass: true, ..Switches::default() };
-    Device {
+    DeviceInfo {
         max_frame: mtu + Head::ETHERNET as u32,
         tx_queue_len,
         tx_queues: 1,
@@ -138,7 +138,7 @@ impl Machine {
         self.pool.set_dissector(Dissector::default());
         self.pool.meta_mut(&pkt).came_in = 0;
         let offer = self.shaper.offer(now, &mut self.pool, &mut self.draws, pkt);
-        if offer != Offer::Stopped {
+        if offer != XmitStatus::Stopped {
             self.send(now);
         }
     }
@@ -177,7 +177,7 @@ impl Machine {
             }
             self.pool.release(pkt);
             if self.link.rate > 0 {
-                self.busy_until = Some(now + Span(self.link.frame_time(frame_len)));
+                self.busy_until = Some(now + Nanos(self.link.frame_time(frame_len)));
             }
         }
     }
@@ -185,7 +185,7 @@ impl Machine {
     fn note_drops(&mut self) {
         for Event { time, what, ident, len, dsfield, .. } in self.shaper.events() {
             // An acknowledgement left out was of use, and of some purged packets the kernel does not tell.
-            if !matches!(what, What::Drop(Why::Superseded | Why::PurgedUnseen)) {
+            if !matches!(what, EventKind::Drop(DropReason::Superseded | DropReason::PurgedUnseen)) {
                 let _ = writeln!(self.drops, "{},{ident},{len},{dsfield}", ns(time));
             }
         }

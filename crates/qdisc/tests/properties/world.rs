@@ -1,10 +1,10 @@
 //! One device with a tree, packets that come and go, and the books about them.
 
 use std::collections::BTreeMap;
-use tidegate_packet::{Handle, Head, Mark, Meta, Pool, Rate, Seeded, Span, Time};
+use tidegate_packet::{FwMark, Handle, Head, Meta, Nanos, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::*;
-use tidegate_qdisc::{Device, EventRing, Shaper, What, Why};
+use tidegate_qdisc::{DeviceInfo, DropReason, EventKind, EventRing, Shaper};
 
 pub(crate) const ROOT: Handle = Handle::new(1, 0);
 
@@ -19,7 +19,7 @@ pub(crate) struct Offered {
 
 /// What became of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum PacketState {
     Waits,
     Sent(Time),
     /// By the qdisc of this handle; none: a hidden one at the bottom.
@@ -40,7 +40,7 @@ pub(crate) struct World {
     pub(crate) random: Seeded,
     pub(crate) now: Time,
     pub(crate) offered: Vec<Offered>,
-    pub(crate) fates: Vec<Fate>,
+    pub(crate) fates: Vec<PacketState>,
     /// Numbers of the packets sent, in order.
     pub(crate) sent: Vec<usize>,
     link: Rate,
@@ -62,10 +62,10 @@ pub(crate) fn bucket(bits: u64, bytes: u64) -> Ticks {
 impl World {
     /// With a link of so many bits per second; 0: it takes everything at once.
     pub(crate) fn new(seed: u64, link: u64) -> World {
-        World::on(Device::default(), seed, link)
+        World::on(DeviceInfo::default(), seed, link)
     }
 
-    pub(crate) fn on(device: Device, seed: u64, link: u64) -> World {
+    pub(crate) fn on(device: DeviceInfo, seed: u64, link: u64) -> World {
         World {
             shaper: Shaper::new(device, EventRing::new(1 << 16)),
             pool: Pool::new(1 << 16),
@@ -181,7 +181,7 @@ impl World {
         let head = head(source, destination, class, flow);
         let pkt = self.pool.insert(self.meta(&head, class, len), head).expect("the pool has room");
         self.offered.push(Offered { at: self.now, class, flow, len });
-        self.fates.push(Fate::Waits);
+        self.fates.push(PacketState::Waits);
         let _ = self.shaper.offer(self.now, &mut self.pool, &mut self.random, pkt);
         self.settle();
         self.send();
@@ -196,7 +196,7 @@ impl World {
     fn meta(&self, head: &Head, class: u16, len: u32) -> Meta {
         let mut meta = Meta::of(head, len);
         meta.ident = self.offered.len() as u32;
-        meta.mark = Mark(u32::from(class));
+        meta.mark = FwMark(u32::from(class));
         meta.priority = if self.named { ROOT.class(class).0 } else { 0 };
         meta
     }
@@ -207,7 +207,7 @@ impl World {
         let number = pkt.map(|pkt| {
             let number = self.pool.meta(&pkt).ident as usize;
             self.pool.release(pkt);
-            self.fates[number] = Fate::Sent(self.now);
+            self.fates[number] = PacketState::Sent(self.now);
             self.sent.push(number);
             number
         });
@@ -220,7 +220,7 @@ impl World {
         while self.busy_until.is_none() {
             let Some(number) = self.poll() else { return };
             if let Some(ns) = (u64::from(self.offered[number].len) * 1_000_000_000).checked_div(self.link.0) {
-                self.busy_until = Some(self.now + Span(ns));
+                self.busy_until = Some(self.now + Nanos(ns));
             }
         }
     }
@@ -266,12 +266,12 @@ impl World {
     fn settle(&mut self) {
         for event in self.shaper.events() {
             match event.what {
-                What::Drop(Why::Netfilter | Why::NetfilterLeaving) | What::Led => {
+                EventKind::Drop(DropReason::Netfilter | DropReason::NetfilterLeaving) | EventKind::Led => {
                     panic!("nobody does that here")
                 }
-                What::Drop(_) => {
-                    assert_eq!(self.fates[event.ident as usize], Fate::Waits, "a packet has one end");
-                    self.fates[event.ident as usize] = Fate::Lost(event.at);
+                EventKind::Drop(_) => {
+                    assert_eq!(self.fates[event.ident as usize], PacketState::Waits, "a packet has one end");
+                    self.fates[event.ident as usize] = PacketState::Lost(event.at);
                 }
             }
         }
@@ -290,10 +290,10 @@ impl World {
             for (packet, fate) in self.offered.iter().zip(&self.fates).skip(account.since) {
                 match fate {
                     _ if !account.classes.contains(&packet.class) => continue,
-                    Fate::Lost(at) if account.above.contains(at) => continue,
-                    Fate::Lost(_) => lost += 1,
-                    Fate::Sent(_) => bytes += u64::from(packet.len),
-                    Fate::Waits => {}
+                    PacketState::Lost(at) if account.above.contains(at) => continue,
+                    PacketState::Lost(_) => lost += 1,
+                    PacketState::Sent(_) => bytes += u64::from(packet.len),
+                    PacketState::Waits => {}
                 }
                 packets += 1;
             }
@@ -326,7 +326,7 @@ impl World {
     pub(crate) fn departures(&self, class: u16) -> Vec<(Time, u32)> {
         let of = |number: &&usize| class == 0 || self.offered[**number].class == class;
         let when = |number: &usize| match self.fates[*number] {
-            Fate::Sent(at) => (at, self.offered[*number].len),
+            PacketState::Sent(at) => (at, self.offered[*number].len),
             other => panic!("{other:?} is not sent"),
         };
         self.sent.iter().filter(of).map(when).collect()

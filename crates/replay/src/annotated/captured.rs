@@ -1,14 +1,14 @@
 //! The packets of one policy's run, for Wireshark.
 
-use super::diary::{Diary, Entry, Outside, PcapSink, fate, queue, wait};
+use super::diary::{Entry, ExternalError, PcapSink, PcapngWriter, fate, queue, wait};
 use crate::captured::{CaptureNetwork, ClassLabel, PacketLife, PacketObserver};
 use tidegate_packet::Time;
-use tidegate_sim::Stay;
+use tidegate_sim::SojournRecord;
 use tidegate_trial::START;
 
 /// A capture's packets under one policy, written as they leave.
 pub struct CapturedPackets {
-    diary: Diary,
+    diary: PcapngWriter,
     /// When the capture began, ns since 1970.
     began: u64,
 }
@@ -16,7 +16,7 @@ pub struct CapturedPackets {
 impl CapturedPackets {
     /// Begins a file for a policy of this name, with a capture that began then, ns since 1970.
     pub fn new(sink: Box<dyn PcapSink>, began: u64, policy: &str) -> CapturedPackets {
-        CapturedPackets { diary: Diary::new(sink, &format!("policy {policy}")), began }
+        CapturedPackets { diary: PcapngWriter::new(sink, &format!("policy {policy}")), began }
     }
 }
 
@@ -37,7 +37,13 @@ impl PacketObserver for CapturedPackets {
     }
 
     /// A packet has ended.
-    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay) {
+    fn left(
+        &mut self,
+        gateway: &CaptureNetwork,
+        named: &ClassLabel,
+        life: &PacketLife,
+        stay: &SojournRecord,
+    ) {
         let interface = gateway.links.iter().position(|(_, name)| *name == named.device).unwrap_or(0);
         self.diary.note(Entry {
             number: u64::from(life.number),
@@ -52,13 +58,13 @@ impl PacketObserver for CapturedPackets {
     }
 
     /// Writes what left until now.
-    fn advanced(&mut self, now: Time) -> Result<(), Outside> {
+    fn advanced(&mut self, now: Time) -> Result<(), ExternalError> {
         self.diary.write(now, (START, self.began))
     }
 }
 
 /// `eth0 1:20 (port 22), fq_codel, flow 17: waited 12.4 ms (3.0 ms in modem), sent`.
-fn comment(gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay) -> String {
+fn comment(gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &SojournRecord) -> String {
     let flow = life
         .stood
         .and_then(|(_, stand)| stand.queue)

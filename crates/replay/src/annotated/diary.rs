@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::error::Error;
 use tidegate_measure::numbers::span;
-use tidegate_packet::{Handle, Head, Stand, Time};
-use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
-use tidegate_sim::{Fate, Stay};
+use tidegate_packet::{Handle, Head, QueueLocation, Time};
+use tidegate_pcap::{CaptureDirection, Interface, Record, TcVerdict, Writer, link};
+use tidegate_sim::{SojournEnd, SojournRecord};
 
 /// What failed outside of this crate: a file.
-pub type Outside = Box<dyn Error + Send + Sync>;
+pub type ExternalError = Box<dyn Error + Send + Sync>;
 
 /// Where the bytes of a pcapng file go.
 pub trait PcapSink {
@@ -18,11 +18,11 @@ pub trait PcapSink {
     ///
     /// # Errors
     /// It does not take them; the run ends.
-    fn put(&mut self, bytes: &[u8], is_last: bool) -> Result<(), Outside>;
+    fn put(&mut self, bytes: &[u8], is_last: bool) -> Result<(), ExternalError>;
 }
 
 /// A file in the making.
-pub(super) struct Diary {
+pub(super) struct PcapngWriter {
     sink: Box<dyn PcapSink>,
     writer: Writer,
     /// Entries whose time has not come: packets leave a modem later than they are told of.
@@ -42,10 +42,10 @@ pub(super) struct Entry<'s> {
     /// The queue it was in, as a number.
     pub(super) queue: u32,
     /// Its last stay.
-    pub(super) stay: &'s Stay,
+    pub(super) stay: &'s SojournRecord,
     /// Octets of link header that the frame counts there.
     pub(super) link_header: u32,
-    pub(super) direction: Option<Direction>,
+    pub(super) direction: Option<CaptureDirection>,
     /// In words, what happened to it.
     pub(super) comment: String,
 }
@@ -65,11 +65,11 @@ struct Waiting {
     comment: String,
 }
 
-impl Diary {
+impl PcapngWriter {
     /// Begins a file; `about` stands in it for people.
-    pub(super) fn new(sink: Box<dyn PcapSink>, about: &str) -> Diary {
+    pub(super) fn new(sink: Box<dyn PcapSink>, about: &str) -> PcapngWriter {
         let writer = Writer::new(&format!("tidegate {}, {about}", env!("CARGO_PKG_VERSION")));
-        Diary { sink, writer, ahead: BinaryHeap::new(), count: 0, lost: Vec::new() }
+        PcapngWriter { sink, writer, ahead: BinaryHeap::new(), count: 0, lost: Vec::new() }
     }
 
     /// Describes the next interface, before any packet.
@@ -94,16 +94,16 @@ impl Diary {
             number,
             octets: head.frame()[..kept.min(head.frame().len())].to_vec(),
             length: network + Head::ETHERNET as u32,
-            outward: direction.map(|direction| direction == Direction::Out),
+            outward: direction.map(|direction| direction == CaptureDirection::Out),
             queue,
-            sent: stay.fate == Fate::Sent,
+            sent: stay.fate == SojournEnd::Sent,
             comment,
         }));
     }
 
     /// Writes what happened until now; `since` is the moment in the network that stands for `began`, ns since
     /// 1970.
-    pub(super) fn write(&mut self, now: Time, (since, began): (Time, u64)) -> Result<(), Outside> {
+    pub(super) fn write(&mut self, now: Time, (since, began): (Time, u64)) -> Result<(), ExternalError> {
         while let Some(Reverse(first)) = self.ahead.peek()
             && first.at <= now
         {
@@ -126,18 +126,20 @@ impl Diary {
             time,
             octets: &waiting.octets,
             length: waiting.length,
-            direction: waiting.outward.map(|outward| if outward { Direction::Out } else { Direction::In }),
+            direction: waiting
+                .outward
+                .map(|outward| if outward { CaptureDirection::Out } else { CaptureDirection::In }),
             lost_before,
             id: Some(waiting.number),
             queue: Some(waiting.queue),
-            verdict: Some(if waiting.sent { Verdict::Passed } else { Verdict::Dropped }),
+            verdict: Some(if waiting.sent { TcVerdict::Passed } else { TcVerdict::Dropped }),
             comment: &waiting.comment,
         });
     }
 }
 
 /// The class as a number; of a root whose flows have queues of their own that of the flow, as tc lists it.
-pub(super) fn queue(stand: Stand) -> u32 {
+pub(super) fn queue(stand: QueueLocation) -> u32 {
     match stand.on {
         Handle::NONE => 0,
         on if on == Handle::ROOT || on.minor() == 0 => stand.qdisc.0 | stand.queue.unwrap_or(0),
@@ -151,10 +153,10 @@ pub fn wait(ns: u64) -> String {
 }
 
 /// What a stay's end is called: `sent`, `dropped: CoDel`.
-pub(super) fn fate(stay: &Stay, in_device: bool) -> String {
+pub(super) fn fate(stay: &SojournRecord, in_device: bool) -> String {
     let marked = if stay.dsfield & 3 == 3 && stay.came_with & 3 != 3 { "marked CE, " } else { "" };
     match stay.fate {
-        Fate::Sent => format!("{marked}sent"),
-        Fate::Lost(why) => format!("dropped: {}", reason(why, in_device)),
+        SojournEnd::Sent => format!("{marked}sent"),
+        SojournEnd::Lost(why) => format!("dropped: {}", reason(why, in_device)),
     }
 }

@@ -8,5 +8,5 @@ mod diary;
 mod simulated;
 
 pub use captured::CapturedPackets;
-pub use diary::{Outside, PcapSink, wait};
+pub use diary::{ExternalError, PcapSink, wait};
 pub use simulated::{SimulatedPackets, WatchedDevice};

@@ -1,12 +1,12 @@
 //! The packets that leave a machine's devices, while a run of a scenario goes on: in virtual time or by the
 //! real clock.
 
-use super::diary::{Diary, Entry, Outside, PcapSink, fate, queue, wait};
-use tidegate_packet::{Handle, Head, Stand, Time};
+use super::diary::{Entry, ExternalError, PcapSink, PcapngWriter, fate, queue, wait};
+use tidegate_packet::{Handle, Head, QueueLocation, Time};
 use tidegate_scenario::lay::{LaidOut, START};
 use tidegate_scenario::model::{NodeRole, Scenario};
 use tidegate_scenario::run::RunObserver;
-use tidegate_sim::{LinkId, Stay};
+use tidegate_sim::{LinkId, SojournRecord};
 
 /// A machine's device, by the scenario's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct WatchedDevice {
 }
 
 /// Opens a file once a run begins.
-type Open = Box<dyn FnMut() -> Result<Box<dyn PcapSink>, Outside>>;
+type Open = Box<dyn FnMut() -> Result<Box<dyn PcapSink>, ExternalError>>;
 
 /// The packets of one run, written as they leave.
 pub struct SimulatedPackets {
@@ -29,7 +29,7 @@ pub struct SimulatedPackets {
 
 /// The file that they are written to, once the run has begun.
 struct UnderWay {
-    diary: Diary,
+    diary: PcapngWriter,
     links: Vec<Watched>,
     count: u64,
 }
@@ -45,7 +45,7 @@ impl SimulatedPackets {
     /// Of one device, or of all that machines have. The file is opened when the run begins.
     pub fn new(
         wanted: Option<WatchedDevice>,
-        open: impl FnMut() -> Result<Box<dyn PcapSink>, Outside> + 'static,
+        open: impl FnMut() -> Result<Box<dyn PcapSink>, ExternalError> + 'static,
     ) -> SimulatedPackets {
         SimulatedPackets { wanted, open: Box::new(open), under_way: None }
     }
@@ -56,8 +56,8 @@ impl RunObserver for SimulatedPackets {
     ///
     /// # Errors
     /// There is no such device, or the file cannot be written.
-    fn begin(&mut self, scenario: &Scenario, laid: &mut LaidOut) -> Result<(), Outside> {
-        let mut diary = Diary::new((self.open)()?, &scenario.title);
+    fn begin(&mut self, scenario: &Scenario, laid: &mut LaidOut) -> Result<(), ExternalError> {
+        let mut diary = PcapngWriter::new((self.open)()?, &scenario.title);
         let links = watched(self.wanted.as_ref(), scenario, laid);
         if links.is_empty() {
             let machines = scenario.nodes.iter().filter(|node| node.role == NodeRole::Machine);
@@ -79,14 +79,14 @@ impl RunObserver for SimulatedPackets {
         Ok(())
     }
 
-    fn advanced(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), Outside> {
+    fn advanced(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), ExternalError> {
         self.under_way.as_mut().map_or(Ok(()), |under_way| under_way.write(laid, now))
     }
 }
 
 impl UnderWay {
     /// Writes what happened until now.
-    fn write(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), Outside> {
+    fn write(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), ExternalError> {
         let UnderWay { diary, links, count } = self;
         for stay in laid.world.net.take_stays() {
             let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == stay.link) else {
@@ -127,12 +127,12 @@ fn watched(wanted: Option<&WatchedDevice>, scenario: &Scenario, laid: &mut LaidO
 }
 
 /// `gateway:eth1 1:20, flow 17: waited 12.4 ms, sent`.
-fn comment(name: &str, stay: &Stay) -> String {
+fn comment(name: &str, stay: &SojournRecord) -> String {
     let place = match stay.stand {
-        Stand { on: Handle::NONE, .. } => "before any queue".to_owned(),
-        Stand { on: Handle::ROOT, qdisc: Handle::NONE, .. } => "root".to_owned(),
-        Stand { on, .. } if on != Handle::ROOT && on.minor() != 0 => on.to_string(),
-        Stand { qdisc, .. } => qdisc.to_string(),
+        QueueLocation { on: Handle::NONE, .. } => "before any queue".to_owned(),
+        QueueLocation { on: Handle::ROOT, qdisc: Handle::NONE, .. } => "root".to_owned(),
+        QueueLocation { on, .. } if on != Handle::ROOT && on.minor() != 0 => on.to_string(),
+        QueueLocation { qdisc, .. } => qdisc.to_string(),
     };
     let flow = stay.stand.queue.map_or(String::new(), |queue| format!(", flow {queue}"));
     format!("{name} {place}{flow}: waited {}, {}", wait(stay.ended.since(stay.came).0), fate(stay, true))

@@ -1,15 +1,15 @@
 //! What became of a capture's packets under one policy: packet by packet while they are there, then by class
 //! and flow.
 
-use super::arrivals::{Arrival, Flows};
+use super::arrivals::{CapturedArrival, Flows};
 use super::network::{CaptureNetwork, ClassLabel};
 use super::words::reason;
 use std::collections::BTreeMap;
 use tidegate_measure::Spans;
-use tidegate_measure::replayed::{Class, Fates, Flow};
-use tidegate_packet::{Handle, Head, Stand, Time};
-use tidegate_pcap::Direction;
-use tidegate_sim::{Fate, LinkId, Stay};
+use tidegate_measure::replayed::{ClassOutcome, FlowOutcome, OutcomeCounts};
+use tidegate_packet::{Handle, Head, QueueLocation, Time};
+use tidegate_pcap::CaptureDirection;
+use tidegate_sim::{LinkId, SojournEnd, SojournRecord};
 use tidegate_trial::{START, TrialPolicy};
 
 /// The bits of ECN, and what they are when congestion was met.
@@ -21,17 +21,17 @@ pub trait PacketObserver {
     fn begin(&mut self, gateway: &CaptureNetwork);
 
     /// A packet has left, or was dropped: where it stood, and how its last stay ended.
-    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay);
+    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &SojournRecord);
 
     /// Time has passed until `now`; [`Time::NEVER`]: the last packet has left.
     ///
     /// # Errors
     /// What keeps it from going on.
-    fn advanced(&mut self, now: Time) -> Result<(), Outside>;
+    fn advanced(&mut self, now: Time) -> Result<(), ExternalError>;
 }
 
 /// What failed outside of this crate: a file.
-pub type Outside = Box<dyn std::error::Error + Send + Sync>;
+pub type ExternalError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A packet under way.
 pub struct PacketLife {
@@ -42,11 +42,11 @@ pub struct PacketLife {
     /// The number of its flow.
     pub flow: u32,
     /// Which way it goes.
-    pub way: Direction,
+    pub way: CaptureDirection,
     /// The frame's length.
     pub len: u32,
     /// Where it stood, as far as that says most of it, and how much that says.
-    pub stood: Option<(LinkId, Stand)>,
+    pub stood: Option<(LinkId, QueueLocation)>,
     rank: Rank,
     /// How long it waited where: the links in turn.
     pub waits: Vec<(LinkId, u64)>,
@@ -66,7 +66,7 @@ struct Key {
 /// A class's, or a flow's, packets.
 #[derive(Default)]
 struct Ledger {
-    fates: Fates,
+    fates: OutcomeCounts,
     waits: Vec<(u32, u64)>,
     /// By step, packets and losses.
     steps: Vec<(u32, u32)>,
@@ -110,7 +110,7 @@ impl<'p> Account<'p> {
     }
 
     /// A packet arrives; returns its number.
-    pub(crate) fn arrives(&mut self, arrival: &Arrival) -> u32 {
+    pub(crate) fn arrives(&mut self, arrival: &CapturedArrival) -> u32 {
         self.next += 1;
         let life = PacketLife {
             number: self.next,
@@ -128,7 +128,7 @@ impl<'p> Account<'p> {
     }
 
     /// A packet's stay somewhere has ended.
-    pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, stay: &Stay) {
+    pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, stay: &SojournRecord) {
         // What machines make of packets is nobody's of the capture.
         let Some(number) = stay.owner.filter(|_| !stay.copy) else { return };
         let Some(life) = self.lives.get_mut(&number) else { return };
@@ -138,17 +138,19 @@ impl<'p> Account<'p> {
         if rank >= life.rank {
             (life.rank, life.stood) = (rank, Some((stay.link, stay.stand)));
         }
-        let last = gateway.ways.last[usize::from(life.way == Direction::In)];
+        let last = gateway.ways.last[usize::from(life.way == CaptureDirection::In)];
         match stay.fate {
-            Fate::Lost(why) => self.ends(
+            SojournEnd::Lost(why) => self.ends(
                 gateway,
                 number,
                 stay.ended,
                 End::Lost(reason(why, gateway.device(stay.link).is_some()).to_owned()),
                 Some(stay),
             ),
-            Fate::Sent if stay.link == last => self.ends(gateway, number, stay.ended, End::Sent, Some(stay)),
-            Fate::Sent => {}
+            SojournEnd::Sent if stay.link == last => {
+                self.ends(gateway, number, stay.ended, End::Sent, Some(stay))
+            }
+            SojournEnd::Sent => {}
         }
     }
 
@@ -162,9 +164,16 @@ impl<'p> Account<'p> {
         self.ends(gateway, number, at, End::Lost("more packets wait than the simulator holds".into()), None);
     }
 
-    fn ends(&mut self, gateway: &CaptureNetwork, number: u32, at: Time, end: End, stay: Option<&Stay>) {
+    fn ends(
+        &mut self,
+        gateway: &CaptureNetwork,
+        number: u32,
+        at: Time,
+        end: End,
+        stay: Option<&SojournRecord>,
+    ) {
         let Some(life) = self.lives.remove(&number) else { return };
-        let inward = life.way == Direction::In;
+        let inward = life.way == CaptureDirection::In;
         let key = key(gateway, &life);
         let policy = self.policy;
         let (named, ledger) = self.classes.entry(key).or_insert_with(|| {
@@ -196,7 +205,9 @@ impl<'p> Account<'p> {
     fn close(&mut self) {
         for life in std::mem::take(&mut self.lives).into_values() {
             let flow = self.flows.get_mut(life.flow as usize).map(|(flow, _)| flow);
-            for ledger in flow.into_iter().chain([&mut self.both[usize::from(life.way == Direction::In)]]) {
+            for ledger in
+                flow.into_iter().chain([&mut self.both[usize::from(life.way == CaptureDirection::In)]])
+            {
                 ledger.fates.packets += 1;
                 ledger.fates.bytes += u64::from(life.len);
                 ledger.fates.waiting += 1;
@@ -210,7 +221,7 @@ impl<'p> Account<'p> {
         flows: &Flows,
         top: usize,
         steps: usize,
-    ) -> (Fates, Fates, Vec<Class>, Vec<Flow>) {
+    ) -> (OutcomeCounts, OutcomeCounts, Vec<ClassOutcome>, Vec<FlowOutcome>) {
         self.close();
         let names: BTreeMap<Key, String> =
             self.classes.iter().map(|(key, (named, _))| (*key, label(named))).collect();
@@ -222,7 +233,7 @@ impl<'p> Account<'p> {
         let told = largest.into_iter().map(|at| {
             let (ledger, classes) = std::mem::take(&mut self.flows[at]);
             let most = classes.iter().max_by_key(|(key, count)| (**count, std::cmp::Reverse(**key)));
-            Flow {
+            FlowOutcome {
                 name: flows.name(at as u32),
                 class: most.map_or_else(String::new, |(key, _)| names[key].clone()),
                 fates: ledger.fates(),
@@ -242,11 +253,11 @@ fn label(named: &ClassLabel) -> String {
 /// class says more than a root, and a longer wait more than a shorter one.
 type Rank = (u8, bool, u64);
 
-fn rank(gateway: &CaptureNetwork, stay: &Stay) -> Rank {
+fn rank(gateway: &CaptureNetwork, stay: &SojournRecord) -> Rank {
     let is_device = gateway.device(stay.link).is_some();
     let class = stay.stand.on != Handle::ROOT && stay.stand.on.minor() != 0;
     let most = match stay.fate {
-        Fate::Lost(_) if is_device => 4,
+        SojournEnd::Lost(_) if is_device => 4,
         _ if is_device && (class || !stay.stand.qdisc.is_none()) => 3,
         _ if !is_device => 2,
         _ => 1,
@@ -255,7 +266,7 @@ fn rank(gateway: &CaptureNetwork, stay: &Stay) -> Rank {
 }
 
 fn key(gateway: &CaptureNetwork, life: &PacketLife) -> Key {
-    let inward = life.way == Direction::In;
+    let inward = life.way == CaptureDirection::In;
     let Some((link, stand)) = life.stood else { return Key { link: None, handle: Handle::NONE, inward } };
     let at = gateway.links.iter().position(|(known, _)| *known == link);
     let class = stand.on != Handle::ROOT && stand.on.minor() != 0;
@@ -295,14 +306,14 @@ impl Ledger {
         }
     }
 
-    fn fates(self) -> Fates {
+    fn fates(self) -> OutcomeCounts {
         let Ledger { fates, waits, dropped, .. } = self;
         let mut dropped: Vec<(String, u64)> = dropped.into_iter().collect();
         dropped.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        Fates { dropped, ..fates }.with_waits(waits.into_iter().map(|(_, waited)| waited).collect())
+        OutcomeCounts { dropped, ..fates }.with_waits(waits.into_iter().map(|(_, waited)| waited).collect())
     }
 
-    fn class(mut self, named: ClassLabel, inward: bool, steps: usize) -> Class {
+    fn class(mut self, named: ClassLabel, inward: bool, steps: usize) -> ClassOutcome {
         self.waits.sort_unstable();
         self.steps.resize(steps.max(self.steps.len()), (0, 0));
         let (mut median, mut longest) = (vec![None; self.steps.len()], vec![None; self.steps.len()]);
@@ -313,6 +324,17 @@ impl Ledger {
         }
         let (packets, dropped) = std::mem::take(&mut self.steps).into_iter().unzip();
         let ClassLabel { device, id, title, queue } = named;
-        Class { device, id, title, queue, inward, fates: self.fates(), packets, dropped, median, longest }
+        ClassOutcome {
+            device,
+            id,
+            title,
+            queue,
+            inward,
+            fates: self.fates(),
+            packets,
+            dropped,
+            median,
+            longest,
+        }
     }
 }

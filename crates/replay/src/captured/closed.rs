@@ -5,9 +5,9 @@
 //! began, with the round trip that its handshake shows. Datagrams come at their mean interval, whatever
 //! becomes of them. The result is the text of a scenario.
 
-use super::arrivals::{Key, Surveyed};
+use super::arrivals::{CapturedFlowKey, Surveyed};
 use super::frames::{self, Ip};
-use super::network::Candidate;
+use super::network::CandidatePolicy;
 use super::settings::CaptureSettings;
 use super::side::as_address;
 use std::collections::BTreeMap;
@@ -16,15 +16,15 @@ use std::fmt;
 use std::fmt::Write as _;
 use tidegate_measure::numbers::span;
 use tidegate_packet::header::{proto, tcp_flags};
-use tidegate_packet::{Rate, Span};
-use tidegate_pcap::Direction;
+use tidegate_packet::{Nanos, Rate};
+use tidegate_pcap::CaptureDirection;
 
 /// Conversations that are made again, the largest first.
 const MOST: usize = 60;
 /// Conversations that are told apart while the capture is read.
 const MOST_KNOWN: usize = 65_536;
 /// The round trip of a connection whose handshake is not there, if nobody says.
-const USUAL_RTT: Span = Span::millis(30);
+const USUAL_RTT: Nanos = Nanos::millis(30);
 /// Link time after the last packet of the capture: what is slower than it was needs longer.
 const AFTER: u64 = 10;
 /// The longest capture whose connections are made again, ns.
@@ -70,7 +70,7 @@ impl ConversationRecord {
 /// A conversation that becomes part of the scenario.
 pub struct Conversation {
     /// Who spoke with whom.
-    pub key: Key,
+    pub key: CapturedFlowKey,
     /// What they said.
     pub talk: ConversationRecord,
     /// Its name in the scenario, and in what comes of it.
@@ -114,9 +114,9 @@ pub fn short_enough(surveyed: &Surveyed) -> Result<(), ClosedError> {
 /// The conversations of a capture.
 pub struct Conversations<'s> {
     surveyed: &'s Surveyed,
-    known: BTreeMap<Key, ConversationRecord>,
+    known: BTreeMap<CapturedFlowKey, ConversationRecord>,
     /// In the order in which they began.
-    order: Vec<Key>,
+    order: Vec<CapturedFlowKey>,
 }
 
 impl<'s> Conversations<'s> {
@@ -126,7 +126,7 @@ impl<'s> Conversations<'s> {
     }
 
     /// The next packet.
-    pub fn packet(&mut self, packet: &tidegate_pcap::Packet<'_>) {
+    pub fn packet(&mut self, packet: &tidegate_pcap::CapturedPacket<'_>) {
         if let (Ok(ip), Some(time)) = (frames::open(packet), packet.time)
             && let Ok(way) = self.surveyed.rule.way(&ip)
         {
@@ -137,7 +137,7 @@ impl<'s> Conversations<'s> {
     /// Those that are made again, and what is to be known of the others.
     pub fn chosen(self, options: &CaptureSettings) -> (Vec<Conversation>, Vec<String>) {
         let mut notes = Vec::new();
-        let mut all: Vec<(Key, ConversationRecord)> =
+        let mut all: Vec<(CapturedFlowKey, ConversationRecord)> =
             self.order.iter().map(|key| (*key, self.known[key].clone())).collect();
         let before = all.len();
         all.retain(|(key, talk)| {
@@ -172,7 +172,7 @@ impl<'s> Conversations<'s> {
                 span(rtt.0)
             ));
         }
-        let part = |(n, (key, talk)): (usize, (Key, ConversationRecord))| Conversation {
+        let part = |(n, (key, talk)): (usize, (CapturedFlowKey, ConversationRecord))| Conversation {
             key,
             talk,
             id: format!("talk-{}", n + 1),
@@ -180,8 +180,8 @@ impl<'s> Conversations<'s> {
         (all.into_iter().enumerate().map(part).collect(), notes)
     }
 
-    fn see(&mut self, ip: &Ip<'_>, at: u64, way: Direction) {
-        let key = Key::of(ip);
+    fn see(&mut self, ip: &Ip<'_>, at: u64, way: CaptureDirection) {
+        let key = CapturedFlowKey::of(ip);
         let transport = ip.header() as u32;
         let (headers, flags) = match ip.protocol() {
             proto::TCP => {
@@ -202,7 +202,7 @@ impl<'s> Conversations<'s> {
                 return;
             }
             self.order.push(key);
-            let here = (way == Direction::Out) == by_client;
+            let here = (way == CaptureDirection::Out) == by_client;
             self.known.insert(
                 key,
                 ConversationRecord {
@@ -239,7 +239,7 @@ impl<'s> Conversations<'s> {
 pub fn scenario(
     options: &CaptureSettings,
     surveyed: &Surveyed,
-    (candidate, file): (&Candidate, Option<&str>),
+    (candidate, file): (&CandidatePolicy, Option<&str>),
     parts: &[Conversation],
     seed: u64,
 ) -> Result<String, ClosedError> {

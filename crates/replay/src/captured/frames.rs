@@ -1,7 +1,7 @@
 //! From a captured frame to the IP packet in it.
 
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_pcap::{Direction, Packet, link};
+use tidegate_pcap::{CaptureDirection, CapturedPacket, link};
 
 /// An IP packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Ip<'b> {
     /// It is of IPv6.
     pub v6: bool,
     /// Which way it went, if the capture says.
-    pub direction: Option<Direction>,
+    pub direction: Option<CaptureDirection>,
 }
 
 /// Why a frame is left out.
@@ -66,7 +66,7 @@ impl LeftOut {
 ///
 /// # Errors
 /// Why the packet is left out.
-pub fn open<'b>(packet: &Packet<'b>) -> Result<Ip<'b>, LeftOut> {
+pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
     let Opened { at, said } = before_ip(packet.link, packet.octets)?;
     let octets = packet.octets.get(at..).ok_or(LeftOut::TooShort)?;
     let there = packet.length.saturating_sub(at as u32);
@@ -100,7 +100,7 @@ const MOST: u32 = 524_288;
 /// Where IP begins, and which way the packet went.
 struct Opened {
     at: usize,
-    said: Option<Direction>,
+    said: Option<CaptureDirection>,
 }
 
 fn before_ip(link_type: u16, frame: &[u8]) -> Result<Opened, LeftOut> {
@@ -123,10 +123,10 @@ fn before_ip(link_type: u16, frame: &[u8]) -> Result<Opened, LeftOut> {
 }
 
 /// Linux's kinds of packets: 4 went out; 0 came to this machine, 1 and 2 to many.
-fn way(kind: u16) -> Option<Direction> {
+fn way(kind: u16) -> Option<CaptureDirection> {
     match kind {
-        4 => Some(Direction::Out),
-        0..=2 => Some(Direction::In),
+        4 => Some(CaptureDirection::Out),
+        0..=2 => Some(CaptureDirection::In),
         _ => None,
     }
 }
@@ -218,22 +218,22 @@ mod tests {
     const IP: [u8; 28] =
         [0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 8, 0, 0];
 
-    fn packet(link: u16, octets: &[u8], length: u32) -> Packet<'_> {
-        Packet { number: 1, time: Some(0), link, octets, length, direction: None, interface: 0 }
+    fn packet(link: u16, octets: &[u8], length: u32) -> CapturedPacket<'_> {
+        CapturedPacket { number: 1, time: Some(0), link, octets, length, direction: None, interface: 0 }
     }
 
     #[test]
     fn what_stands_before_ip_is_taken_off() {
         let mac = [0; 12];
-        let befores: [(u16, Vec<u8>, Option<Direction>); 10] = [
+        let befores: [(u16, Vec<u8>, Option<CaptureDirection>); 10] = [
             (link::RAW, vec![], None),
             (link::IPV4, vec![], None),
             (link::ETHERNET, [&mac[..], &[8, 0]].concat(), None),
             (link::ETHERNET, [&mac[..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7, 8, 0]].concat(), None),
             (link::ETHERNET, [&mac[..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 30, 0, 0x21]].concat(), None),
-            (link::SLL, [&[0, 4][..], &[0; 12], &[8, 0]].concat(), Some(Direction::Out)),
-            (link::SLL, [&[0, 0][..], &[0; 12], &[8, 0]].concat(), Some(Direction::In)),
-            (link::SLL2, [&[8, 0][..], &[0; 8], &[4, 0], &[0; 8]].concat(), Some(Direction::Out)),
+            (link::SLL, [&[0, 4][..], &[0; 12], &[8, 0]].concat(), Some(CaptureDirection::Out)),
+            (link::SLL, [&[0, 0][..], &[0; 12], &[8, 0]].concat(), Some(CaptureDirection::In)),
+            (link::SLL2, [&[8, 0][..], &[0; 8], &[4, 0], &[0; 8]].concat(), Some(CaptureDirection::Out)),
             (link::PPP, vec![0xff, 3, 0, 0x21], None),
             (link::PPP, vec![0x21], None),
         ];

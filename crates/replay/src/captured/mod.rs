@@ -17,10 +17,10 @@ mod side;
 mod split;
 mod words;
 
-pub use account::{Outside, PacketLife, PacketObserver};
-pub use arrivals::{Arrival, Flows, Key, Survey, Surveyed};
-pub use network::{Candidate, CaptureNetwork, ClassLabel, NONE, Ways, is_silent};
+pub use account::{ExternalError, PacketLife, PacketObserver};
+pub use arrivals::{CapturedArrival, CapturedFlowKey, Flows, Survey, Surveyed};
+pub use network::{CandidatePolicy, CaptureNetwork, ClassLabel, HomePaths, NONE, is_silent};
 pub use run::{CaptureRun, step_of};
 pub use settings::CaptureSettings;
-pub use side::{BadPrefix, Prefix, Rule, as_address};
+pub use side::{BadPrefix, DirectionRule, Prefix, as_address};
 pub use words::reason;

@@ -1,11 +1,11 @@
 //! What a replay of a capture is told.
 
 use super::side::Prefix;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 use tidegate_trial::ModemBuffer;
 
 /// What a modem holds if no one says.
-const USUAL_BUFFER: ModemBuffer = ModemBuffer::Time(Span::millis(250));
+const USUAL_BUFFER: ModemBuffer = ModemBuffer::Time(Nanos::millis(250));
 
 /// What a replay of a capture is told: the line, and what is known of the capture.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct CaptureSettings {
     /// The line's rate towards here; for connections that are made again.
     pub down: Option<Rate>,
     /// The round trip of connections whose handshake was not captured; `None`: 30 ms.
-    pub rtt: Option<Span>,
+    pub rtt: Option<Nanos>,
 }
 
 impl CaptureSettings {

@@ -4,7 +4,7 @@ use super::frames::{Ip, LeftOut};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
-use tidegate_pcap::Direction;
+use tidegate_pcap::CaptureDirection;
 
 /// Addresses that are counted while it is not known which are ours.
 const MOST_ADDRESSES: usize = 65_536;
@@ -98,27 +98,27 @@ const PRIVATE: [Prefix; 5] = [
 
 /// How to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum DirectionRule {
     /// The capture says it of each packet.
     Said,
     /// What these addresses send goes out, what is sent to them comes in.
     Ours(Vec<Prefix>),
 }
 
-impl Rule {
+impl DirectionRule {
     /// Which way a packet goes.
     ///
     /// # Errors
     /// Why it is left out: it is of others, or from here to here.
-    pub fn way(&self, ip: &Ip<'_>) -> Result<Direction, LeftOut> {
+    pub fn way(&self, ip: &Ip<'_>) -> Result<CaptureDirection, LeftOut> {
         match self {
-            Rule::Said => ip.direction.ok_or(LeftOut::OfOthers),
-            Rule::Ours(ours) => {
+            DirectionRule::Said => ip.direction.ok_or(LeftOut::OfOthers),
+            DirectionRule::Ours(ours) => {
                 let ours = |address: [u8; 16]| ours.iter().any(|prefix| prefix.holds(&address));
                 match (ours(ip.source()), ours(ip.destination())) {
                     (true, true) => Err(LeftOut::Ours),
-                    (true, false) => Ok(Direction::Out),
-                    (false, true) => Ok(Direction::In),
+                    (true, false) => Ok(CaptureDirection::Out),
+                    (false, true) => Ok(CaptureDirection::In),
                     (false, false) => Err(LeftOut::OfOthers),
                 }
             }
@@ -128,8 +128,8 @@ impl Rule {
     /// In words.
     pub fn words(&self) -> String {
         match self {
-            Rule::Said => "the capture says of each packet which way it went".into(),
-            Rule::Ours(ours) => {
+            DirectionRule::Said => "the capture says of each packet which way it went".into(),
+            DirectionRule::Ours(ours) => {
                 let ours: Vec<String> = ours.iter().map(Prefix::to_string).collect();
                 format!("what {} sends goes out", ours.join(", "))
             }
@@ -175,9 +175,9 @@ impl Looking {
 
     /// How to tell, from what was seen: what the capture says; else private addresses are ours, else the
     /// address met most; of IPv6 the network met most.
-    pub(crate) fn rule(&self) -> Rule {
+    pub(crate) fn rule(&self) -> DirectionRule {
         if self.packets > 0 && self.said == self.packets {
-            return Rule::Said;
+            return DirectionRule::Said;
         }
         let most = |bits: u8| {
             let of_kind = self.met.iter().filter(|((_, kind), _)| *kind == bits);
@@ -191,7 +191,7 @@ impl Looking {
             ours.extend(most(128));
         }
         ours.extend(most(64));
-        Rule::Ours(ours)
+        DirectionRule::Ours(ours)
     }
 }
 

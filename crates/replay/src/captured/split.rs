@@ -13,12 +13,12 @@ const UDP: usize = 8;
 const MSS: u8 = 2;
 
 /// The two ends of a connection, the sender of data first.
-type Way = ([u8; 16], [u8; 16], (u16, u16));
+type ConnectionKey = ([u8; 16], [u8; 16], (u16, u16));
 
 /// Splits, and remembers the segments that connections agreed on.
 #[derive(Default)]
 pub(crate) struct Splitter {
-    segments: BTreeMap<Way, u32>,
+    segments: BTreeMap<ConnectionKey, u32>,
 }
 
 /// A packet that is not longer than a frame may be: its front, and its length.

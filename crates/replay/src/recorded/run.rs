@@ -5,9 +5,9 @@ use super::error::ReplayError;
 use super::lives::RecordedPackets;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
+use tidegate_gateway::{DeviceId, DropReason, Event, EventKind, Gateway};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Head, Meta, Pkt, Pool, Span, Time};
+use tidegate_packet::{Head, Meta, Nanos, Pkt, Pool, Time};
 use tidegate_recording::{
     DRAIN, DrawsError, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns,
 };
@@ -204,7 +204,7 @@ impl<'r> Run<'r> {
         !self.draws.made_up()
     }
 
-    pub(crate) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::World<'_>) {
+    pub(crate) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::GatewayContext<'_>) {
         (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.draws))
     }
 
@@ -221,7 +221,7 @@ impl<'r> Run<'r> {
             self.pool.release(pkt);
             let link: &RecordedLink = &self.recording.link;
             if link.rate > 0 {
-                self.busy_until = Some(now + Span(link.frame_time(len)));
+                self.busy_until = Some(now + Nanos(link.frame_time(len)));
             }
         }
     }
@@ -249,28 +249,31 @@ impl<'r> Run<'r> {
         for Event { time, what, ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
             let place = match what {
                 // The recordings do not see these.
-                What::Drop(Why::Netfilter) => continue,
-                What::Drop(Why::PurgedUnseen) => {
+                EventKind::Drop(DropReason::Netfilter) => continue,
+                EventKind::Drop(DropReason::PurgedUnseen) => {
                     self.lives.dropped(ident, time);
                     *self.counts.entry("dropped").or_default() += 1;
                     continue;
                 }
-                What::Drop(Why::NetfilterLeaving) => "nft_do_chain",
-                What::Drop(Why::Codel) => "drop_func",
-                What::Drop(Why::Purged(_)) => "__rtnl_unlock",
-                What::Drop(Why::PurgedAtOnce) => "qdisc_reset",
-                What::Drop(Why::Policy) => "__dev_queue_xmit",
-                What::Drop(_) | What::Led => "kfree_skb_list_reason",
+                EventKind::Drop(DropReason::NetfilterLeaving) => "nft_do_chain",
+                EventKind::Drop(DropReason::Codel) => "drop_func",
+                EventKind::Drop(DropReason::Purged(_)) => "__rtnl_unlock",
+                EventKind::Drop(DropReason::PurgedAtOnce) => "qdisc_reset",
+                EventKind::Drop(DropReason::Policy) => "__dev_queue_xmit",
+                EventKind::Drop(_) | EventKind::Led => "kfree_skb_list_reason",
             };
             // There it has no link header yet.
-            let len =
-                if what == What::Drop(Why::NetfilterLeaving) { len - Head::ETHERNET as u32 } else { len };
+            let len = if what == EventKind::Drop(DropReason::NetfilterLeaving) {
+                len - Head::ETHERNET as u32
+            } else {
+                len
+            };
             // An acknowledgement left out was of use: the kernel does not call it dropped.
-            if what != What::Drop(Why::Superseded) {
+            if what != EventKind::Drop(DropReason::Superseded) {
                 let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
             }
             self.lives.dropped(ident, time);
-            *self.counts.entry(if what == What::Led { "led" } else { "dropped" }).or_default() += 1;
+            *self.counts.entry(if what == EventKind::Led { "led" } else { "dropped" }).or_default() += 1;
         }
     }
 
@@ -305,8 +308,12 @@ fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)
     Some((id, head.frame_dsfield()))
 }
 
-fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut RecordedDraws) -> tidegate_gateway::World<'a> {
-    tidegate_gateway::World { now, pool, draws }
+fn world<'a>(
+    now: Time,
+    pool: &'a mut Pool,
+    draws: &'a mut RecordedDraws,
+) -> tidegate_gateway::GatewayContext<'a> {
+    tidegate_gateway::GatewayContext { now, pool, draws }
 }
 
 impl ReplayedRun {

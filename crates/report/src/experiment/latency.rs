@@ -7,7 +7,7 @@ use crate::chart::{
 };
 use tidegate_analysis::experiment::{answers, called, probe};
 use tidegate_measure::Spans;
-use tidegate_measure::experiment::{Experiment, Probe};
+use tidegate_measure::experiment::{Experiment, ProbeRecord};
 use tidegate_measure::numbers::{rate, span};
 
 /// Height of a chart over time.
@@ -89,8 +89,10 @@ fn stairs(one: &Shown<'_>, id: &str, end: f64) -> Vec<(f64, Option<f64>)> {
 
 /// The probes of a run, as ping-exp draws them: those that wait for answers while measured.
 pub(super) fn targets(shown: &Shown<'_>) -> Vec<Target> {
-    let target =
-        |probe: &Probe| Target { name: probe.id.clone(), answers: probe.within(shown.run.window).collect() };
+    let target = |probe: &ProbeRecord| Target {
+        name: probe.id.clone(),
+        answers: probe.within(shown.run.window).collect(),
+    };
     shown.run.probes.iter().filter(|probe| !probe.answers.is_empty()).map(target).collect()
 }
 

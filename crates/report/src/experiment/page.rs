@@ -9,7 +9,7 @@ use crate::html::parts::{
 };
 use maud::{Markup, html};
 use tidegate_analysis::experiment::{called, probe, series, tables};
-use tidegate_measure::experiment::{Event, Experiment};
+use tidegate_measure::experiment::{EventRecord, Experiment};
 
 /// The page of an experiment: an HTML document that needs nothing else.
 pub fn page(experiment: &Experiment) -> String {
@@ -245,7 +245,7 @@ fn meanwhile_list(meanwhile: &Happened<'_>) -> Markup {
 }
 
 /// What happened at a moment, to whom, and what was answered.
-fn happening(event: &Event, of: &[&str]) -> Markup {
+fn happening(event: &EventRecord, of: &[&str]) -> Markup {
     let seconds = format!("{:.2}", event.at as f64 / 1e9);
     let seconds = seconds.trim_end_matches('0').trim_end_matches('.');
     html! {

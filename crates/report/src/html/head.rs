@@ -5,10 +5,10 @@ use crate::chart::{Axis, Range, ranges};
 use maud::{Markup, html};
 use tidegate_analysis::trial::{Asked, Pair, goodput, hardest, main_probe, pairs};
 use tidegate_measure::numbers::{milliseconds, percent, rate, span};
-use tidegate_measure::trial::{Probe, Run, Trial};
+use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 
 /// The head of the page.
-pub(super) fn head(trial: &Trial, pairs: &[Pair<'_>]) -> Markup {
+pub(super) fn head(trial: &TrialDocument, pairs: &[Pair<'_>]) -> Markup {
     let link = &trial.link;
     let what = format!(
         "{} commands on {}, before a link of {} up and {} down with a round trip of {}.",
@@ -168,8 +168,8 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> Markup {
     let Some(probe) = pairs.iter().find_map(|pair| pair.probe(main_probe(pair)?).any()) else {
         return Markup::default();
     };
-    let figures = |run: &Run, id: &str| {
-        let probe: &Probe = run.probes.iter().find(|probe| probe.id == id)?;
+    let figures = |run: &TrialRun, id: &str| {
+        let probe: &TrialProbe = run.probes.iter().find(|probe| probe.id == id)?;
         let figures = probe.figures(run.window);
         Some((figures.rtt.percentile(50.0)?, figures.rtt.percentile(95.0)?))
     };
@@ -224,7 +224,7 @@ pub(super) fn key() -> Markup {
 }
 
 /// Notes and the command that makes it again.
-pub(super) fn again(trial: &Trial) -> Markup {
+pub(super) fn again(trial: &TrialDocument) -> Markup {
     let made = format!("tidegate {}, seed {}, {} loads", trial.version, trial.seed, pairs(trial).len());
     ending(&trial.notes, THE_SAME, &trial.again, &made)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
-use tidegate_apply::Backend;
+use tidegate_apply::BackendChoice;
 
 /// What the two are called in results: without the policy, with it.
 ///
@@ -21,7 +21,7 @@ pub struct VerifyOptions {
     /// The device it is for, instead of the one that it names.
     pub dev: Option<String>,
     /// Whose qdiscs.
-    pub backend: Backend,
+    pub backend: BackendChoice,
     /// Instead: a command that puts the policy on.
     pub with: Option<String>,
     /// And one that takes it away.

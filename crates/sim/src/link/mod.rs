@@ -7,9 +7,9 @@ pub(crate) mod impair;
 mod line;
 pub(crate) mod trace;
 
-pub use change::LinkChange;
-pub use framing::{Cells, Framing};
-pub use impair::{Impairment, Loss, Reorder};
-pub use line::{FarEnd, LinkId, LinkSpec, LinkStats, Waiting};
+pub use change::LinkAdjustment;
+pub use framing::{Cells, LinkFraming};
+pub use impair::{Impairment, LossModel, Reorder};
+pub use line::{FarEnd, LinkId, LinkQueue, LinkSpec, LinkStats};
 pub(crate) use line::{Link, Sending};
 pub use trace::Trace;

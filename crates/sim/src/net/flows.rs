@@ -1,18 +1,18 @@
 //! TCP flows in a network.
 
 use super::Net;
-use crate::cargo::{Cargo, FlowId, PathId, Role};
+use crate::cargo::{FlowId, PathId, Role, TransportMeta};
 use crate::event::Kind;
-use crate::machine::{Machine, Offer};
+use crate::machine::{Forwarder, OfferResult};
 use crate::tcp::clock::{stamp, timer};
 use crate::tcp::receiver::{AckSegment, Marks};
 use crate::tcp::sender::Segment;
-use crate::tcp_flow::{Ecn, FlowSample, FlowStats, SYN_TIMEOUT, SYN_TRIES};
+use crate::tcp_flow::{EcnCodepoint, FlowSample, FlowStats, SYN_TIMEOUT, SYN_TRIES};
 use crate::wire::{Ends, Fields, Template};
 use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, FIN, PSH, SYN};
-use tidegate_packet::{Pkt, Span};
+use tidegate_packet::{Nanos, Pkt};
 
-impl<M: Machine> Net<M> {
+impl<M: Forwarder> Net<M> {
     /// What a flow did so far.
     pub fn flow_stats(&self, flow: FlowId) -> FlowStats {
         let flow = &self.flows[flow.0 as usize];
@@ -43,10 +43,10 @@ impl<M: Machine> Net<M> {
         }
         flow.syns[flow.syn_tries as usize] = self.now;
         flow.syn_tries += 1;
-        let due = timer(self.now, Span(SYN_TIMEOUT.0 << (flow.syn_tries - 1)));
+        let due = timer(self.now, Nanos(SYN_TIMEOUT.0 << (flow.syn_tries - 1)));
         flow.timer_at = Some(due);
         self.events.push(due, Kind::Timer, index);
-        let flags = SYN | if flow.spec.ecn != Ecn::Off { ECE | CWR } else { 0 };
+        let flags = SYN | if flow.spec.ecn != EcnCodepoint::Off { ECE | CWR } else { 0 };
         let fields = Fields { dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
         let (by_sender, number) = (!flow.spec.called, flow.syn_tries - 1);
         self.put_syn(index, Role::Syn, fields, by_sender, number);
@@ -57,7 +57,14 @@ impl<M: Machine> Net<M> {
         let flow = &mut self.flows[index];
         let local = flow.spec.local && by_sender;
         flow.in_queue += u32::from(local);
-        let cargo = Cargo { role, owner: index as u32, seq, local, sent: self.now, ..Cargo::default() };
+        let cargo = TransportMeta {
+            role,
+            owner: index as u32,
+            seq,
+            local,
+            sent: self.now,
+            ..TransportMeta::default()
+        };
         let (template, path) = match by_sender {
             true => (&mut flow.data, flow.spec.forward),
             false => (&mut flow.acks, flow.spec.back),
@@ -67,7 +74,7 @@ impl<M: Machine> Net<M> {
         self.put(packet, cargo, path);
     }
 
-    fn put(&mut self, packet: Option<Pkt>, cargo: Cargo, path: PathId) -> Offer {
+    fn put(&mut self, packet: Option<Pkt>, cargo: TransportMeta, path: PathId) -> OfferResult {
         match packet {
             Some(pkt) => self.launch(pkt, cargo, path),
             None => {
@@ -75,7 +82,7 @@ impl<M: Machine> Net<M> {
                 if cargo.local {
                     self.flows[cargo.owner as usize].leave_queue();
                 }
-                Offer::Queued
+                OfferResult::Queued
             }
         }
     }
@@ -166,11 +173,22 @@ impl<M: Machine> Net<M> {
         let local = flow.spec.local;
         flow.in_queue += u32::from(local);
         let (role, owner, sent, stamp) = (Role::Data, index as u32, flow.echo, stamp(self.now));
-        let cargo = Cargo { role, owner, seq, cwr, push, fin, local, sent, stamp, ..Cargo::default() };
+        let cargo = TransportMeta {
+            role,
+            owner,
+            seq,
+            cwr,
+            push,
+            fin,
+            local,
+            sent,
+            stamp,
+            ..TransportMeta::default()
+        };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
         let offer = self.put(packet, cargo, path);
-        if local && offer != Offer::Queued {
-            self.flows[index].sender.on_local_congestion(self.now, segment, offer == Offer::Dropped);
+        if local && offer != OfferResult::Queued {
+            self.flows[index].sender.on_local_congestion(self.now, segment, offer == OfferResult::Dropped);
         }
     }
 
@@ -188,7 +206,13 @@ impl<M: Machine> Net<M> {
             flags: ACK | if ack.ece { ECE } else { 0 } | if fin { FIN } else { 0 },
             options: 12 + sack,
         };
-        let cargo = Cargo { role: Role::Ack, owner: index as u32, ack, sent: self.now, ..Cargo::default() };
+        let cargo = TransportMeta {
+            role: Role::Ack,
+            owner: index as u32,
+            ack,
+            sent: self.now,
+            ..TransportMeta::default()
+        };
         let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
         self.put(packet, cargo, path);
     }
@@ -216,7 +240,7 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    pub(crate) fn flow_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+    pub(crate) fn flow_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
         let marked = self.pool.meta(&pkt).ecn() == 3;
         let seen = if cargo.role == Role::Syn { Ends::seen(self.pool.head(&pkt)) } else { None };
         self.discard(pkt);
@@ -260,7 +284,7 @@ impl<M: Machine> Net<M> {
                 self.flow_answers(index, seen);
                 let flow = &mut self.flows[index];
                 flow.answered_at = self.now;
-                let flags = SYN | ACK | if flow.spec.ecn != Ecn::Off { ECE } else { 0 };
+                let flags = SYN | ACK | if flow.spec.ecn != EcnCodepoint::Off { ECE } else { 0 };
                 let fields =
                     Fields { dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
                 let by_sender = flow.spec.called;
@@ -318,7 +342,7 @@ impl<M: Machine> Net<M> {
         let (frame, seq) = (flow.data.frame(0), flow.next_byte());
         let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq, ack };
         flow.in_queue += u32::from(flow.spec.local);
-        let cargo = Cargo { owner: index as u32, local: flow.spec.local, ..Cargo::default() };
+        let cargo = TransportMeta { owner: index as u32, local: flow.spec.local, ..TransportMeta::default() };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
         self.put(packet, cargo, path);
     }
@@ -328,7 +352,7 @@ impl<M: Machine> Net<M> {
         let flow = &mut self.flows[index];
         let frame = flow.acks.frame(0);
         let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
-        let cargo = Cargo { owner: index as u32, sent: self.now, ..Cargo::default() };
+        let cargo = TransportMeta { owner: index as u32, sent: self.now, ..TransportMeta::default() };
         let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
         self.put(packet, cargo, path);
     }
@@ -388,7 +412,7 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    pub(crate) fn flow_sample(&mut self, index: usize, interval: Span) {
+    pub(crate) fn flow_sample(&mut self, index: usize, interval: Nanos) {
         let flow = &mut self.flows[index];
         let Some(established) = flow.established else { return };
         if self.now >= flow.spec.stop {
@@ -401,6 +425,6 @@ impl<M: Machine> Net<M> {
             srtt: flow.sender.rtt.smoothed(),
             retransmissions: flow.sender.retransmissions,
         });
-        self.events.push(self.now + Span(interval.0.max(1)), Kind::Sample, index);
+        self.events.push(self.now + Nanos(interval.0.max(1)), Kind::Sample, index);
     }
 }

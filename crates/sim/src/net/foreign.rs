@@ -1,12 +1,12 @@
 //! Packets of somebody outside cross a network.
 
 use super::Net;
-use crate::cargo::{Cargo, PathId, Role};
+use crate::cargo::{PathId, Role, TransportMeta};
 use crate::foreign::{Arrived, Landed};
-use crate::machine::{Machine, Offer};
+use crate::machine::{Forwarder, OfferResult};
 use tidegate_packet::{Head, Meta, Pkt, Time};
 
-impl<M: Machine> Net<M> {
+impl<M: Forwarder> Net<M> {
     /// Puts a packet on its way now: the front of an IP packet of `len` octets. Returns its slot; `None` when
     /// there is no room. `owner` comes out with it.
     ///
@@ -19,8 +19,9 @@ impl<M: Machine> Net<M> {
             return None;
         };
         let slot = pkt.slot();
-        let cargo = Cargo { role: Role::Foreign, owner, sent: self.now, ..Cargo::default() };
-        let (Offer::Queued | Offer::Congested | Offer::Dropped) = self.launch(pkt, cargo, path);
+        let cargo = TransportMeta { role: Role::Foreign, owner, sent: self.now, ..TransportMeta::default() };
+        let (OfferResult::Queued | OfferResult::Congested | OfferResult::Dropped) =
+            self.launch(pkt, cargo, path);
         Some(slot)
     }
 
@@ -47,7 +48,7 @@ impl<M: Machine> Net<M> {
         true
     }
 
-    pub(crate) fn foreign_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+    pub(crate) fn foreign_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
         self.foreign.arrived.push_back(Landed { pkt: Some(pkt), at: self.now, owner: cargo.owner });
     }
 }

@@ -1,16 +1,16 @@
 //! Pings and open-loop sources in a network.
 
 use super::Net;
-use crate::cargo::{Cargo, ProbeId, Role, SourceId};
+use crate::cargo::{ProbeId, Role, SourceId, TransportMeta};
 use crate::event::Kind;
-use crate::machine::Machine;
-use crate::probe::{Arrivals, Echo, Journey, Sizes, SourceStats};
+use crate::machine::Forwarder;
+use crate::probe::{ArrivalProcess, EchoSample, ProbePacket, Sizes, SourceStats};
 use crate::wire::{Ends, Fields, Template};
-use tidegate_packet::{Pkt, Span};
+use tidegate_packet::{Nanos, Pkt};
 
-impl<M: Machine> Net<M> {
+impl<M: Forwarder> Net<M> {
     /// The requests a ping sent and what became of them.
-    pub fn echoes(&self, probe: ProbeId) -> &[Echo] {
+    pub fn echoes(&self, probe: ProbeId) -> &[EchoSample] {
         &self.probes[probe.0 as usize].echoes
     }
 
@@ -25,13 +25,18 @@ impl<M: Machine> Net<M> {
         if self.now >= probe.spec.stop {
             return;
         }
-        let next = self.now + Span(probe.spec.interval.0.max(1));
+        let next = self.now + Nanos(probe.spec.interval.0.max(1));
         self.events.push(next, Kind::Probe, index);
         let seq = probe.echoes.len() as u32;
-        probe.echoes.push(Echo { sent: self.now, there: None, rtt: None });
+        probe.echoes.push(EchoSample { sent: self.now, there: None, rtt: None });
         let fields = probe.fields(seq);
-        let cargo =
-            Cargo { role: Role::EchoRequest, owner: index as u32, seq, sent: self.now, ..Cargo::default() };
+        let cargo = TransportMeta {
+            role: Role::EchoRequest,
+            owner: index as u32,
+            seq,
+            sent: self.now,
+            ..TransportMeta::default()
+        };
         let path = probe.spec.forward;
         match probe.request.packet(&mut self.pool, fields) {
             Some(pkt) => {
@@ -41,7 +46,7 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    pub(crate) fn probe_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+    pub(crate) fn probe_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
         let seen = Ends::seen(self.pool.head(&pkt));
         self.discard(pkt);
         let probe = &mut self.probes[cargo.owner as usize];
@@ -55,7 +60,7 @@ impl<M: Machine> Net<M> {
             echo.there = Some(self.now.since(echo.sent));
         }
         let (fields, path) = (probe.fields(cargo.seq), probe.spec.back);
-        let cargo = Cargo { role: Role::EchoReply, ..cargo };
+        let cargo = TransportMeta { role: Role::EchoReply, ..cargo };
         let asker = seen.unwrap_or(probe.spec.ends);
         let back = Ends { sport: asker.sport, ..asker.back() };
         match probe.reply.get_or_insert_with(|| Template::echo(back, true)).packet(&mut self.pool, fields) {
@@ -72,14 +77,14 @@ impl<M: Machine> Net<M> {
             return;
         }
         let next = match source.spec.arrivals {
-            Arrivals::Every(gap) => self.now + gap,
-            Arrivals::Poisson(mean) => self.now + Span(source.exponential(mean.0 as f64) as u64),
-            Arrivals::Around { every, late } => {
+            ArrivalProcess::Every(gap) => self.now + gap,
+            ArrivalProcess::Poisson(mean) => self.now + Nanos(source.exponential(mean.0 as f64) as u64),
+            ArrivalProcess::Around { every, late } => {
                 source.due += every;
-                source.due + Span((source.draws.unit() * late.0 as f64) as u64)
+                source.due + Nanos((source.draws.unit() * late.0 as f64) as u64)
             }
         };
-        self.events.push(next.max(self.now + Span(1)), Kind::Source, index);
+        self.events.push(next.max(self.now + Nanos(1)), Kind::Source, index);
         let size = match source.spec.sizes {
             Sizes::Fixed(size) => size,
             Sizes::Exponential(mean) => (source.exponential(f64::from(mean)) + 0.5) as u32,
@@ -88,16 +93,16 @@ impl<M: Machine> Net<M> {
         source.stats.sent += 1;
         let seq = source.stats.journeys.len() as u32;
         if counted && source.spec.record {
-            source.stats.journeys.push(Journey { sent: self.now, took: None });
+            source.stats.journeys.push(ProbePacket { sent: self.now, took: None });
         }
         let fields = Fields { frame: size.max(1), dsfield: source.spec.dsfield, ..Fields::default() };
-        let cargo = Cargo {
+        let cargo = TransportMeta {
             role: Role::Open,
             owner: index as u32,
             seq,
             cwr: counted,
             sent: self.now,
-            ..Cargo::default()
+            ..TransportMeta::default()
         };
         let (path, priority) = (source.spec.path, source.spec.priority);
         match source.template.packet(&mut self.pool, fields) {
@@ -109,7 +114,7 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    pub(crate) fn source_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+    pub(crate) fn source_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
         self.discard(pkt);
         if !cargo.cwr {
             return;

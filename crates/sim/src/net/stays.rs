@@ -2,12 +2,12 @@
 
 use super::Net;
 use crate::cargo::Role;
-use crate::link::{LinkId, Waiting};
-use crate::machine::{Loss, Machine, Port};
-use crate::observe::{Fate, Open, Stay};
+use crate::link::{LinkId, LinkQueue};
+use crate::machine::{DropRecord, Forwarder, Port};
+use crate::observe::{Open, SojournEnd, SojournRecord};
 use tidegate_packet::{Pkt, Time};
 
-impl<M: Machine> Net<M> {
+impl<M: Forwarder> Net<M> {
     /// From now on stays before this link are told by [`Net::take_stays`], which must be asked now and then.
     pub fn observe(&mut self, link: LinkId) {
         self.pool.follow_stands();
@@ -18,19 +18,19 @@ impl<M: Machine> Net<M> {
             observed.links.resize(at + 1, false);
         }
         observed.links[at] = true;
-        if let Waiting::Port { port, .. } = waiting {
+        if let LinkQueue::Port { port, .. } = waiting {
             observed.ports.push(port);
         }
     }
 
     /// The link before which packets wait for a port of the machine, if there is one.
     pub fn link_of_port(&self, port: Port) -> Option<LinkId> {
-        let is_its = |waiting: Waiting| matches!(waiting, Waiting::Port { port: of, .. } if of == port);
+        let is_its = |waiting: LinkQueue| matches!(waiting, LinkQueue::Port { port: of, .. } if of == port);
         self.links.iter().position(|link| is_its(link.spec.waiting)).map(|at| LinkId(at as u32))
     }
 
     /// The stays that have ended since this was last asked, at each link in their order.
-    pub fn take_stays(&mut self) -> impl Iterator<Item = Stay> {
+    pub fn take_stays(&mut self) -> impl Iterator<Item = SojournRecord> {
         self.observed.iter_mut().flat_map(|observed| observed.done.drain(..))
     }
 
@@ -64,7 +64,7 @@ impl<M: Machine> Net<M> {
     }
 
     /// The stay of the packet in a slot ends at a link.
-    pub(crate) fn stay_ends(&mut self, slot: usize, at: usize, ended: Time, fate: Fate) {
+    pub(crate) fn stay_ends(&mut self, slot: usize, at: usize, ended: Time, fate: SojournEnd) {
         let Some(observed) = &mut self.observed else { return };
         let Some(Open { came, came_with }) = observed.open.get_mut(slot).and_then(Option::take) else {
             return;
@@ -72,7 +72,7 @@ impl<M: Machine> Net<M> {
         let known = self.pool.last_known(slot).zip(self.pool.last_head(slot));
         let Some((meta, head)) = known.filter(|_| observed.links.get(at) == Some(&true)) else { return };
         let cargo = self.cargo.get(slot).copied().unwrap_or_default();
-        observed.done.push(Stay {
+        observed.done.push(SojournRecord {
             link: LinkId(at as u32),
             came,
             ended,
@@ -94,8 +94,8 @@ impl<M: Machine> Net<M> {
         for port in &observed.ports {
             self.machine.losses(*port, &mut |loss| losses.push(loss));
         }
-        for Loss { slot, at: qdisc, why } in losses.drain(..) {
-            self.stay_ends(slot, at, self.now, Fate::Lost(Some((qdisc, why))));
+        for DropRecord { slot, at: qdisc, why } in losses.drain(..) {
+            self.stay_ends(slot, at, self.now, SojournEnd::Lost(Some((qdisc, why))));
         }
         if let Some(observed) = &mut self.observed {
             observed.losses = losses;

@@ -1,16 +1,16 @@
 //! Transactions in a network.
 
 use super::Net;
-use crate::cargo::{Cargo, PathId, Role, TransactionId};
+use crate::cargo::{PathId, Role, TransactionId, TransportMeta};
 use crate::event::{Kind, MAX_INDEX};
-use crate::machine::Machine;
-use crate::tcp_flow::{FlowSpec, Half, TcpFlow};
-use crate::transaction::{Completion, Connection, Go, Running, Todo, TransactionSpec};
+use crate::machine::Forwarder;
+use crate::tcp_flow::{FlowSpec, TcpEndpoint, TcpFlow};
+use crate::transaction::{Completion, Connection, Running, Todo, TransactionRun, TransactionSpec};
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
-use tidegate_packet::{Pkt, Span, Time};
+use tidegate_packet::{Nanos, Pkt, Time};
 
-impl<M: Machine> Net<M> {
+impl<M: Forwarder> Net<M> {
     /// Adds a transaction, which is done again and again from its start on.
     ///
     /// # Panics
@@ -48,12 +48,12 @@ impl<M: Machine> Net<M> {
 
     fn begin(&mut self, index: usize) {
         let running = &mut self.transactions[index];
-        let (every, patience) = (Span(running.spec.what.every.0.max(1_000_000)), running.spec.what.patience);
+        let (every, patience) = (Nanos(running.spec.what.every.0.max(1_000_000)), running.spec.what.patience);
         if self.now >= running.spec.stop {
             return;
         }
         let go = running.goes.len() as u32;
-        running.goes.push(Go {
+        running.goes.push(TransactionRun {
             completion: Completion { began: self.now, first: None, paint: None, all: None },
             asked: 0,
             asker: None,
@@ -81,12 +81,13 @@ impl<M: Machine> Net<M> {
         let sport = running.next_port();
         let ends = Ends { src: client, dst: server, sport, dport: lookup.port };
         let dsfield = running.spec.dsfield;
-        let cargo = Cargo { role: Role::Question, owner: index as u32, seq: go, ..Cargo::default() };
+        let cargo =
+            TransportMeta { role: Role::Question, owner: index as u32, seq: go, ..TransportMeta::default() };
         self.plan(index, self.now + lookup.retry, Todo::Ask(go));
         self.send_datagram(ends, lookup.request, dsfield, cargo, path);
     }
 
-    fn send_datagram(&mut self, ends: Ends, payload: u32, dsfield: u8, cargo: Cargo, path: PathId) {
+    fn send_datagram(&mut self, ends: Ends, payload: u32, dsfield: u8, cargo: TransportMeta, path: PathId) {
         let mut template = Template::udp(ends);
         let fields = Fields { frame: template.frame(payload), dsfield, ..Fields::default() };
         match template.packet(&mut self.pool, fields) {
@@ -98,13 +99,13 @@ impl<M: Machine> Net<M> {
     }
 
     /// A question or an answer has arrived.
-    pub(crate) fn transaction_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+    pub(crate) fn transaction_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
         let seen = Ends::seen(self.pool.head(&pkt));
         self.discard(pkt);
         let (index, go) = (cargo.owner as usize, cargo.seq);
         let running = &mut self.transactions[index];
         if cargo.role == Role::Question {
-            let think = running.spec.what.lookup.map_or(Span(0), |lookup| lookup.think);
+            let think = running.spec.what.lookup.map_or(Nanos(0), |lookup| lookup.think);
             running.goes[go as usize].asker = seen;
             self.plan(index, self.now + think, Todo::Reply(go));
             return;
@@ -125,7 +126,8 @@ impl<M: Machine> Net<M> {
         let Some(lookup) = running.spec.what.lookup else { return };
         let Some(asker) = running.goes[go as usize].asker else { return };
         let (dsfield, path) = (running.spec.dsfield, running.spec.back);
-        let cargo = Cargo { role: Role::Answer, owner: index as u32, seq: go, ..Cargo::default() };
+        let cargo =
+            TransportMeta { role: Role::Answer, owner: index as u32, seq: go, ..TransportMeta::default() };
         self.send_datagram(asker.back(), lookup.reply, dsfield, cargo, path);
     }
 
@@ -149,22 +151,22 @@ impl<M: Machine> Net<M> {
         let (forward, back) = (running.spec.forward, running.spec.back);
         let (control, dsfield, mss) = (running.spec.what.control, running.spec.dsfield, running.spec.mss);
         let spec = FlowSpec { control, dsfield, mss, start: self.now, ..FlowSpec::bulk(ends, forward, back) };
-        let half = Half { peer, owner: index as u32, connection, opens: true };
+        let half = TcpEndpoint { peer, owner: index as u32, connection, opens: true };
         let draws = self.flow_draws(self.flows.len());
         self.flows.push(TcpFlow::half(spec, half, draws));
         let spec = FlowSpec { ends: ends.back(), forward: back, back: forward, ..spec };
         let draws = self.flow_draws(self.flows.len());
-        self.flows.push(TcpFlow::half(spec, Half { peer: flow, opens: false, ..half }, draws));
+        self.flows.push(TcpFlow::half(spec, TcpEndpoint { peer: flow, opens: false, ..half }, draws));
         self.flow_start(flow as usize);
     }
 
     /// The handshake of a connection is done.
-    pub(crate) fn transaction_connects(&mut self, half: Half) {
+    pub(crate) fn transaction_connects(&mut self, half: TcpEndpoint) {
         self.next_turn(half.owner as usize, half.connection);
     }
 
     /// A message of a connection has arrived.
-    pub(crate) fn transaction_hears(&mut self, half: Half) {
+    pub(crate) fn transaction_hears(&mut self, half: TcpEndpoint) {
         let index = half.owner as usize;
         let running = &mut self.transactions[index];
         let (go, connection) = &mut running.connections[half.connection as usize];

@@ -6,7 +6,7 @@
 //! Not modelled: the detection of policers.
 
 use super::rate::Sample;
-use tidegate_packet::{Seeded, Span, Time};
+use tidegate_packet::{Nanos, Seeded, Time};
 
 /// Doubles the rate of delivery each round: 2 / ln 2, in the 256ths that Linux counts in.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
@@ -21,9 +21,9 @@ const MARGIN: f64 = 0.99;
 /// Rounds that the bandwidth filter remembers.
 const FILTER_ROUNDS: u64 = 10;
 /// How long a shortest round trip is believed.
-const RTT_LIFETIME: Span = Span::secs(10);
+const RTT_LIFETIME: Nanos = Nanos::secs(10);
 /// How long the window stays at its least to measure a new one.
-const PROBE_RTT: Span = Span::millis(200);
+const PROBE_RTT: Nanos = Nanos::millis(200);
 /// The least window, in segments.
 const MIN_WINDOW: u32 = 4;
 /// The pipe is full when bandwidth did not grow by a quarter in three rounds.
@@ -42,7 +42,7 @@ enum Mode {
 
 /// What is wrong with the connection, as the sender sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum LossState {
     #[default]
     None,
     Recovery,
@@ -62,9 +62,9 @@ pub(crate) struct Delivery {
     pub(crate) prior_in_flight: u32,
     /// When the pacer lets the next segment go.
     pub(crate) departs: Time,
-    pub(crate) rtt: Option<Span>,
+    pub(crate) rtt: Option<Nanos>,
     pub(crate) sample: Option<Sample>,
-    pub(crate) trouble: Trouble,
+    pub(crate) trouble: LossState,
 }
 
 /// The greatest of the values of the last ten rounds.
@@ -131,7 +131,7 @@ pub(crate) struct Bbr {
     round_started: bool,
     /// The round ends when a segment is delivered that was sent after so many.
     round_end: u64,
-    rtt_min: Option<Span>,
+    rtt_min: Option<Nanos>,
     rtt_min_at: Time,
     full_bandwidth: f64,
     full_rounds: u32,
@@ -141,7 +141,7 @@ pub(crate) struct Bbr {
     probe_until: Option<Time>,
     probe_round_over: bool,
     prior_window: u32,
-    trouble: Trouble,
+    trouble: LossState,
     /// The first round of recovery sends as much as is delivered.
     conserving: bool,
     restarted: bool,
@@ -172,7 +172,7 @@ impl Bbr {
             probe_until: None,
             probe_round_over: false,
             prior_window: 0,
-            trouble: Trouble::None,
+            trouble: LossState::None,
             conserving: false,
             restarted: false,
             aggregation: Aggregation::default(),
@@ -180,7 +180,7 @@ impl Bbr {
     }
 
     /// The handshake took so long.
-    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Span) {
+    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Nanos) {
         self.rtt_min = Some(rtt);
         self.rtt_min_at = now;
         let bandwidth = f64::from(self.initial_window) / rtt.as_secs_f64().max(1e-6);
@@ -198,7 +198,7 @@ impl Bbr {
         if timeout {
             self.full_bandwidth = 0.0;
             self.round_started = true;
-            self.trouble = Trouble::Timeout;
+            self.trouble = LossState::Timeout;
         }
     }
 
@@ -346,7 +346,7 @@ impl Bbr {
     }
 
     fn save_window(&mut self, window: u32) {
-        let untouched = self.trouble == Trouble::None && self.mode != Mode::ProbeRtt;
+        let untouched = self.trouble == LossState::None && self.mode != Mode::ProbeRtt;
         self.prior_window = if untouched { window } else { self.prior_window.max(window) };
     }
 
@@ -423,11 +423,11 @@ impl Bbr {
     fn modulate_for_loss(&mut self, delivery: &Delivery, window: u32) -> u32 {
         let mut window = if delivery.lost > 0 { window.saturating_sub(delivery.lost).max(1) } else { window };
         let before = core::mem::replace(&mut self.trouble, delivery.trouble);
-        if delivery.trouble == Trouble::Recovery && before != Trouble::Recovery {
+        if delivery.trouble == LossState::Recovery && before != LossState::Recovery {
             self.conserving = true;
             self.round_end = delivery.total;
             window = delivery.in_flight + delivery.segments;
-        } else if before != Trouble::None && delivery.trouble == Trouble::None {
+        } else if before != LossState::None && delivery.trouble == LossState::None {
             self.conserving = false;
             window = window.max(self.prior_window);
         }
@@ -467,7 +467,7 @@ mod tests {
             let mut bbr = Bbr::new(10, 1448, Seeded::new(1));
             (bbr.mode, bbr.phase, bbr.pacing_gain) = (Mode::ProbeBandwidth, phase, CYCLE[phase]);
             // 1000 segments a second and 40 ms: 40 fit, 50 at 5/4; 3 bursts of a segment or two are added.
-            bbr.rtt_min = Some(Span::millis(40));
+            bbr.rtt_min = Some(Nanos::millis(40));
             bbr.bandwidth.update(0, 1000.0);
             let now = Time(ms * 1_000_000);
             let delivery = Delivery {
@@ -480,13 +480,13 @@ mod tests {
                 departs: now,
                 rtt: None,
                 sample: None,
-                trouble: Trouble::None,
+                trouble: LossState::None,
             };
             bbr.update_phase(&delivery);
             bbr.phase != phase
         };
         let fits =
-            Bbr { rtt_min: Some(Span::millis(40)), ..Bbr::new(10, 1448, Seeded::new(1)) }.initial_window;
+            Bbr { rtt_min: Some(Nanos::millis(40)), ..Bbr::new(10, 1448, Seeded::new(1)) }.initial_window;
         assert_eq!(fits, 10);
         // Cruising: by time alone.
         assert_eq!([(40, 500), (41, 0)].map(|(ms, under_way)| over(2, ms, under_way, 0)), [false, true]);
@@ -520,10 +520,10 @@ mod tests {
                     sample: Some(Sample {
                         delivered: 1,
                         prior_delivered: 0,
-                        interval: Span::millis(1),
+                        interval: Nanos::millis(1),
                         app_limited: false,
                     }),
-                    trouble: Trouble::None,
+                    trouble: LossState::None,
                 });
                 if bbr.filled {
                     return Some(round);

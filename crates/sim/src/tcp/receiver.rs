@@ -20,7 +20,7 @@
 use super::clock::timer;
 use super::rtt::Rtt;
 use alloc::vec::Vec;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// Blocks that fit beside timestamps.
 pub(crate) const MAX_SACK: usize = 3;
@@ -31,14 +31,14 @@ const QUICK_AGAIN: u32 = 16;
 /// And with a mark that is news: the sender's window may be as small as one or two.
 const QUICK_MARKED: u32 = 2;
 /// How long a lone segment waits for a second one.
-const DELAY: Span = Span::millis(40);
+const DELAY: Nanos = Nanos::millis(40);
 
 /// Reports of data out of order that are sent at once, after each step forward.
 const PROMPT_REPORTS: u32 = 3;
 /// How long later reports wait: a twentieth of the round trip, at most this.
-const REPORT_DELAY: Span = Span::millis(1);
+const REPORT_DELAY: Nanos = Nanos::millis(1);
 /// The timer's leeway, which a quiet machine uses wholly.
-const REPORT_SLACK: Span = Span::micros(100);
+const REPORT_SLACK: Nanos = Nanos::micros(100);
 /// Segments that one report may wait for.
 const REPORT_LIMIT: u32 = 44;
 
@@ -140,7 +140,7 @@ pub(crate) struct Receiver {
     came: Option<Time>,
     /// A longer pause of those is none of the network's: the own retransmission timeout, as the handshake has
     /// it.
-    pause: Span,
+    pause: Nanos,
     /// Segments received that no acknowledgement has covered.
     pending: u32,
     /// Acknowledge every n-th segment.
@@ -195,7 +195,7 @@ impl Receiver {
     }
 
     /// The connection stands; `rtt`: how long the handshake took.
-    pub(crate) fn on_handshake(&mut self, rtt: Span) {
+    pub(crate) fn on_handshake(&mut self, rtt: Nanos) {
         let mut own = Rtt::default();
         own.sample(rtt, 0, 0);
         self.pause = own.timeout();
@@ -284,7 +284,7 @@ impl Receiver {
             return Some(self.acknowledge());
         }
         if self.untold == 1 {
-            let part = Span(self.sizing.rtt8 / 8 / 20);
+            let part = Nanos(self.sizing.rtt8 / 8 / 20);
             self.due = Some(now + part.min(REPORT_DELAY) + REPORT_SLACK);
         }
         None

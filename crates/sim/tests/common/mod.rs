@@ -1,6 +1,6 @@
 //! What the tests share: machines with a policy, made of operations.
 
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::{
     ClassOp, ClassParams, HtbClassParams, HtbParams, Op, QdiscOp, QdiscParams, RateSpec, SharedBlocks, Ticks,
@@ -62,7 +62,7 @@ pub(crate) fn machine(ops: &[Op]) -> GatewayMachine {
     let device = gateway.add_device("wan0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     for op in ops {
-        let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, [device], 1)

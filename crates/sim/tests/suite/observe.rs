@@ -2,13 +2,15 @@
 
 use crate::common;
 
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Handle, Head, Pool, Seeded, Span, Time};
+use tidegate_packet::{Handle, Head, Nanos, Pool, Seeded, Time};
 use tidegate_policy::{
-    Act, Action, FilterOp, FilterParams, LinkKind, Op, PrioParams, QdiscOp, QdiscParams, U32Params, Verb,
+    Act, Action, FilterOp, FilterParams, LinkDriver, Op, PrioParams, QdiscOp, QdiscParams, U32Params, Verb,
 };
-use tidegate_sim::{Fate, GatewayMachine, Limit, LinkId, LinkSpec, Net, NoMachine, Port, Stay};
+use tidegate_sim::{
+    GatewayMachine, Limit, LinkId, LinkSpec, Net, NoMachine, Port, SojournEnd, SojournRecord,
+};
 
 const START: Time = Time(1_000_000_000);
 
@@ -21,7 +23,7 @@ fn datagram(len: u16) -> Head {
 }
 
 /// Where each stay was, when it began and ended after the start, in µs, how, and whose it was.
-fn told(stays: impl Iterator<Item = Stay>, links: &[LinkId]) -> Vec<(usize, u64, u64, bool, u32)> {
+fn told(stays: impl Iterator<Item = SojournRecord>, links: &[LinkId]) -> Vec<(usize, u64, u64, bool, u32)> {
     let us = |time: Time| time.since(START).0 / 1000;
     let place = |link: LinkId| links.iter().position(|known| *known == link).expect("observed");
     stays
@@ -30,7 +32,7 @@ fn told(stays: impl Iterator<Item = Stay>, links: &[LinkId]) -> Vec<(usize, u64,
                 place(stay.link),
                 us(stay.came),
                 us(stay.ended),
-                stay.fate == Fate::Sent,
+                stay.fate == SojournEnd::Sent,
                 stay.owner.expect("foreign"),
             )
         })
@@ -41,13 +43,13 @@ fn told(stays: impl Iterator<Item = Stay>, links: &[LinkId]) -> Vec<(usize, u64,
 fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
     let mut net = Net::new(NoMachine, 1, START);
     // 1,000 octets with their Ethernet header take a millisecond.
-    let link = net.link(LinkSpec::drop_tail(8_000_000, Span(0), Limit::Packets(2)));
+    let link = net.link(LinkSpec::drop_tail(8_000_000, Nanos(0), Limit::Packets(2)));
     let path = net.path(&[link]);
     net.observe(link);
     for owner in 0..5 {
         net.inject(datagram(986), 986, path, owner).expect("room");
     }
-    net.run(START + Span::secs(1));
+    net.run(START + Nanos::secs(1));
     let stays = told(net.take_stays(), &[link]);
     assert_eq!(
         stays,
@@ -67,7 +69,7 @@ fn led() -> GatewayMachine {
     let mut gateway = Gateway::new();
     let specs = [
         ("eth0", DeviceSpec::default()),
-        ("ifb0", DeviceSpec::of(&LinkKind::Ifb)),
+        ("ifb0", DeviceSpec::of(&LinkDriver::Ifb)),
         ("lan0", DeviceSpec::default()),
     ];
     let ids: Vec<_> = specs.iter().map(|(name, spec)| gateway.add_device(name, *spec)).collect();
@@ -103,7 +105,7 @@ fn led() -> GatewayMachine {
     ];
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     for op in &ops {
-        let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, ids, 1)
@@ -112,9 +114,9 @@ fn led() -> GatewayMachine {
 #[test]
 fn what_is_led_through_an_ifb_stood_in_a_class_of_it() {
     let mut net = Net::new(led(), 1, START);
-    let from_outside = net.link(LinkSpec::wire(Span(0)).into_port(Port(0)));
+    let from_outside = net.link(LinkSpec::wire(Nanos(0)).into_port(Port(0)));
     let ifb = net.link(LinkSpec::returning(Port(1)));
-    let lan = net.link(LinkSpec::port(Port(2), Some(8_000_000), Span(0)));
+    let lan = net.link(LinkSpec::port(Port(2), Some(8_000_000), Nanos(0)));
     let path = net.path(&[from_outside, lan]);
     for link in [ifb, lan] {
         net.observe(link);
@@ -122,8 +124,8 @@ fn what_is_led_through_an_ifb_stood_in_a_class_of_it() {
     for owner in 0..3 {
         net.inject(datagram(986), 986, path, owner).expect("room");
     }
-    net.run(START + Span::secs(1));
-    let stays: Vec<Stay> = net.take_stays().collect();
+    net.run(START + Nanos::secs(1));
+    let stays: Vec<SojournRecord> = net.take_stays().collect();
     let stood: Vec<_> = stays.iter().filter(|stay| stay.link == ifb).map(|stay| stay.stand).collect();
     assert_eq!(stood.len(), 3);
     assert!(stood.iter().all(|stand| stand.on == Handle::new(1, 2)), "the middle band: {stood:?}");

@@ -5,10 +5,11 @@
 
 use crate::common;
 
-use tidegate_packet::{Handle, Rate, Span, Time};
+use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::{ClassParams, DrrClassParams, HtbParams, Op, PrioParams, QdiscParams, SfqParams};
 use tidegate_sim::{
-    Arrivals, Bands, DropTail, Ends, Limit, LinkSpec, Machine, Net, Port, Sizes, SourceSpec, SourceStats,
+    ArrivalProcess, Bands, DropTail, Ends, Forwarder, Limit, LinkSpec, Net, Port, Sizes, SourceSpec,
+    SourceStats,
 };
 
 /// The server: 1250 bytes take a millisecond.
@@ -18,7 +19,7 @@ const SERVICE_NS: f64 = 1e6;
 const PACKETS: u64 = 1_000_000;
 
 /// One source per (load, priority) into one server; statistics and the server's drops.
-fn serve<M: Machine>(
+fn serve<M: Forwarder>(
     machine: M,
     link: LinkSpec,
     sizes: Sizes,
@@ -37,13 +38,13 @@ fn serve<M: Machine>(
             let count = (packets as f64 * load / total) as u64;
             let ends = Ends::v4([10, 0, 0, 1], 1000 + i as u16, [10, 0, 0, 2], 9);
             net.source(SourceSpec {
-                arrivals: Arrivals::Poisson(Span((SERVICE_NS / load) as u64)),
+                arrivals: ArrivalProcess::Poisson(Nanos((SERVICE_NS / load) as u64)),
                 sizes,
                 count,
                 warm_up: count / 10,
                 priority,
                 record: loads.len() == 1,
-                ..SourceSpec::steady(ends, path, 0, Span(0))
+                ..SourceSpec::steady(ends, path, 0, Nanos(0))
             })
         })
         .collect();
@@ -57,11 +58,11 @@ fn mean(stats: &SourceStats) -> f64 {
 }
 
 fn own_queue(limit: Limit) -> LinkSpec {
-    LinkSpec::drop_tail(RATE, Span(0), limit)
+    LinkSpec::drop_tail(RATE, Nanos(0), limit)
 }
 
 fn port() -> LinkSpec {
-    LinkSpec::port(Port(0), Some(RATE), Span(0))
+    LinkSpec::port(Port(0), Some(RATE), Nanos(0))
 }
 
 /// The mean over both kinds of queue and a few seeds.
@@ -252,7 +253,7 @@ struct Turns {
     turn: usize,
 }
 
-impl Machine for Turns {
+impl Forwarder for Turns {
     fn offer(
         &mut self,
         pool: &mut tidegate_packet::Pool,
@@ -260,10 +261,10 @@ impl Machine for Turns {
         _: Port,
         _: tidegate_sim::Origin,
         pkt: tidegate_packet::Pkt,
-    ) -> tidegate_sim::Offer {
+    ) -> tidegate_sim::OfferResult {
         let band = pool.meta(&pkt).priority as usize & 1;
         self.queues[band].push_back(pool, pkt);
-        tidegate_sim::Offer::Queued
+        tidegate_sim::OfferResult::Queued
     }
     fn poll(&mut self, pool: &mut tidegate_packet::Pool, _: Time, _: Port) -> Option<tidegate_packet::Pkt> {
         self.turn ^= 1;

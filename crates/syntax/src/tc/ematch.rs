@@ -5,7 +5,7 @@ use super::words::Words;
 use crate::Refusal;
 use crate::number::whole;
 use tidegate_policy::spec::{REFUSED_EMATCHES, why_not};
-use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, U32Key, Width};
+use tidegate_policy::{Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, U32Key, Width};
 
 /// How deep parentheses may be nested.
 const DEEPEST: u32 = 8;
@@ -347,8 +347,8 @@ fn read_layer(args: &mut Args<'_>) -> Result<Layer, Wrong> {
         .ok_or_else(|| args.wrong(if number { "illegal layer, must be in 0..2" } else { "invalid layer" }))
 }
 
-fn compare(text: &str) -> Option<Compare> {
-    [Compare::Eq, Compare::Gt, Compare::Lt].into_iter().find(|how| how.name() == text)
+fn compare(text: &str) -> Option<EmatchCompare> {
+    [EmatchCompare::Eq, EmatchCompare::Gt, EmatchCompare::Lt].into_iter().find(|how| how.name() == text)
 }
 
 fn cmp(mut args: Args<'_>) -> Result<Ematch, Wrong> {

@@ -3,7 +3,7 @@
 use super::side::Side;
 use crate::experiment::show::distinct;
 use std::collections::BTreeSet;
-use tidegate_measure::experiment::{Case, Experiment};
+use tidegate_measure::experiment::{Experiment, ExperimentCase};
 use tidegate_measure::numbers::span;
 
 /// In sentences, the most important first.
@@ -35,7 +35,7 @@ pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
 
 /// The cases that were run.
 fn cases(experiment: &Experiment) -> Vec<String> {
-    let name = |case: &Case<'_>| format!("{}/{}", case.policy.name, case.load.name);
+    let name = |case: &ExperimentCase<'_>| format!("{}/{}", case.policy.name, case.load.name);
     experiment.cases().iter().map(name).collect()
 }
 
@@ -106,7 +106,7 @@ fn differing(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<(String
 }
 
 fn links(experiment: &Experiment) -> Vec<(String, String)> {
-    let words = |link: &tidegate_measure::experiment::Cable| match link.there == link.back {
+    let words = |link: &tidegate_measure::experiment::LinkRecord| match link.there == link.back {
         true => link.there.clone(),
         false => format!("{} and back {}", link.there, link.back),
     };

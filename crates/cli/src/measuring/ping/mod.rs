@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use tidegate_analysis::ping::{from_json, from_pingexp, to_json};
 use tidegate_measure::pinged::Pinged;
-use tidegate_prober::ping::{Pinger, Seen};
+use tidegate_prober::ping::{PingProgress, Pinger};
 use tidegate_report::chart::{Theme, file, png};
 use tidegate_report::measuring::ping::{page, six_panels, text};
 
@@ -69,7 +69,7 @@ fn measure(options: &Options) -> anyhow::Result<Pinged> {
     Ok(document(seen, is_stopped && options.count > 0))
 }
 
-fn document(seen: Seen, is_stopped: bool) -> Pinged {
+fn document(seen: PingProgress, is_stopped: bool) -> Pinged {
     let stopped = || format!("stopped after {}", tidegate_report::span(seen.now_ns));
     let mut notes = Vec::new();
     if seen.clock_steps > 0 {

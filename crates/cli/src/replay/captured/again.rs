@@ -6,10 +6,10 @@ use crate::pcap_file;
 use crate::sim::of_text;
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
-use tidegate_measure::experiment::{Experiment, Run};
+use tidegate_measure::experiment::{Experiment, RunRecord};
 use tidegate_packet::header::proto;
 use tidegate_replay::captured::closed::{self, Conversation, Conversations};
-use tidegate_replay::captured::{Candidate, Surveyed};
+use tidegate_replay::captured::{CandidatePolicy, Surveyed};
 use tidegate_report::{Align, Table, percent, size, span};
 
 /// Makes the capture's conversations again; what comes back is for standard output.
@@ -64,7 +64,7 @@ pub(super) fn replay(
 }
 
 /// Where a policy's file is, wherever the scenario stands.
-fn policy_path(candidate: &Candidate) -> anyhow::Result<Option<String>> {
+fn policy_path(candidate: &CandidatePolicy) -> anyhow::Result<Option<String>> {
     if candidate.file.is_empty() {
         return Ok(None);
     }
@@ -75,7 +75,7 @@ fn policy_path(candidate: &Candidate) -> anyhow::Result<Option<String>> {
 /// Each conversation under each policy.
 fn text(experiment: &Experiment, parts: &[Conversation]) -> String {
     let mut out = String::from("The capture's conversations, made again: modelled, not captured.\n\n");
-    let of = |run: &Run, part: &Conversation| -> (String, String) {
+    let of = |run: &RunRecord, part: &Conversation| -> (String, String) {
         if let Some(transfer) = run.transfers.iter().find(|one| one.id == part.id) {
             let took = transfer.finished.map(|at| span(at.saturating_sub(transfer.began)));
             return (took.unwrap_or_else(|| "not done".into()), transfer.lost.to_string());

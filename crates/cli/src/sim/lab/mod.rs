@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use tidegate_lab::experiment::{self, LabSettings};
-use tidegate_measure::experiment::Run;
+use tidegate_measure::experiment::RunRecord;
 use tidegate_scenario::model::{Scenario, TimelineEntry};
 use tidegate_scenario::prepare::Prepared;
 use tidegate_scenario::run::ExperimentWatch;
@@ -74,7 +74,7 @@ fn carry_out(
     prepared: &Prepared,
     asked: &[TimelineEntry],
     stop: &AtomicBool,
-) -> anyhow::Result<Vec<Run>> {
+) -> anyhow::Result<Vec<RunRecord>> {
     let bar = OnceLock::new();
     let packets = options.scenario.pcapng.as_deref().map(packets::Wanted::parse);
     let watch = ExperimentWatch {

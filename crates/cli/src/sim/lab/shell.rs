@@ -15,7 +15,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use tidegate_lab::experiment::RealNetwork;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 use tidegate_scenario::lay::{self, LaidOut, START};
 use tidegate_scenario::model::Scenario;
 use tidegate_scenario::prepare;
@@ -26,7 +26,7 @@ use tidegate_sys::apart;
 /// What is wrong with the command line, or this machine.
 const WRONG: u8 = 2;
 /// How often the meter and the log are written.
-const STEP: Span = Span::millis(500);
+const STEP: Nanos = Nanos::millis(500);
 /// The host on which the program runs.
 const YOU: &str = "you";
 /// And the one at the other end of the link.

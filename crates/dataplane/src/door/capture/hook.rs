@@ -1,6 +1,6 @@
 //! Our programs in tc's hooks, gone with whoever hung them there.
 //!
-//! What hangs in a hook only jumps through a table, the [`Gate`]. When its owner dies, the kernel closes the
+//! What hangs in a hook only jumps through a table, the [`TailCallTable`]. When its owner dies, the kernel closes the
 //! table before the devices that it leads to, and empties it for all hooks at once: from then on everything
 //! passes as if nobody had been there.
 
@@ -8,8 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
-use tidegate_sys::bpf::{Instruction, Jump, Link, Program, Reg};
-use tidegate_sys::talk::Talk;
+use tidegate_sys::bpf::{BpfLink, BpfProgram, Instruction, Jump, Reg};
+use tidegate_sys::talk::NetlinkSocket;
 use tidegate_sys::tap::Tap;
 
 use tidegate_netlink::encode::tc_head as head;
@@ -22,7 +22,7 @@ use tidegate_sys::numbers::{
 
 /// How a program is hung into a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum AttachMethod {
     /// A link of its own (Linux 6.6): gone when its descriptor is closed.
     Link,
     /// A filter of `clsact`. It stays when we are killed, and lets everything pass; whoever opens the door
@@ -32,9 +32,9 @@ pub enum Way {
 
 /// The table that all hooks of a door jump through.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct TailCallTable {
     table: Jump,
-    way: Way,
+    way: AttachMethod,
     next: u32,
     /// Of the devices that have filters of ours.
     roots: Vec<Arc<Root>>,
@@ -43,7 +43,7 @@ pub(super) struct Gate {
 /// A program in a hook.
 #[derive(Debug)]
 pub(super) enum Hook {
-    Link { _held: Link },
+    Link { _held: BpfLink },
     Filter { _held: Filter },
 }
 
@@ -84,10 +84,10 @@ const TX_DROPPED: usize = 7 * 8;
 /// Octets of `if_stats_msg`.
 const STATS_HEAD: usize = 12;
 
-impl Gate {
+impl TailCallTable {
     /// An empty table for so many hooks.
-    pub(super) fn new(way: Way, hooks: u32) -> io::Result<Gate> {
-        Ok(Gate { table: Jump::new(2 * hooks)?, way, next: 0, roots: Vec::new() })
+    pub(super) fn new(way: AttachMethod, hooks: u32) -> io::Result<TailCallTable> {
+        Ok(TailCallTable { table: Jump::new(2 * hooks)?, way, next: 0, roots: Vec::new() })
     }
 
     /// When we are killed, packets are led nowhere before this device goes.
@@ -96,17 +96,17 @@ impl Gate {
     }
 
     /// Runs the program for what a device sends (`egress`) or receives.
-    pub(super) fn attach(&mut self, device: u32, egress: bool, program: &Program) -> io::Result<Hook> {
+    pub(super) fn attach(&mut self, device: u32, egress: bool, program: &BpfProgram) -> io::Result<Hook> {
         let jumping = jump(&self.table, self.next)?;
         self.table.lead(2 * self.next, program)?;
         self.table.lead(2 * self.next + 1, program)?;
         self.next += 1;
         match self.way {
-            Way::Link => {
+            AttachMethod::Link => {
                 let link = jumping.attach(device, egress)?;
                 Ok(Hook::Link { _held: link })
             }
-            Way::Filter => {
+            AttachMethod::Filter => {
                 let root = self.root(device)?;
                 Ok(Hook::Filter { _held: Filter::hang(root, egress, &jumping)? })
             }
@@ -118,7 +118,7 @@ impl Gate {
         if let Some(root) = self.roots.iter().find(|root| root.device == device) {
             return Ok(Arc::clone(root));
         }
-        let made = ask(&mut Talk::open()?, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &clsact(device));
+        let made = ask(&mut NetlinkSocket::open()?, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &clsact(device));
         // If there is none and none can be made, the filter will say so.
         let root = Arc::new(Root { device, ours: made.is_ok() });
         self.roots.push(Arc::clone(&root));
@@ -127,8 +127,8 @@ impl Gate {
 }
 
 impl Filter {
-    fn hang(root: Arc<Root>, egress: bool, program: &Program) -> io::Result<Filter> {
-        let mut talk = Talk::open()?;
+    fn hang(root: Arc<Root>, egress: bool, program: &BpfProgram) -> io::Result<Filter> {
+        let mut talk = NetlinkSocket::open()?;
         let (device, parent) =
             (root.device, if egress { Handle::CLSACT_EGRESS } else { Handle::CLSACT_INGRESS });
         // One that is left of a door whose owner was killed.
@@ -141,14 +141,14 @@ impl Filter {
 impl Drop for Filter {
     fn drop(&mut self) {
         // If the device is gone, all this is; if not, an empty table lets everything pass.
-        let Ok(mut talk) = Talk::open() else { return };
+        let Ok(mut talk) = NetlinkSocket::open() else { return };
         let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(self.root.device, 0, self.parent, NUMBER));
     }
 }
 
 impl Drop for Root {
     fn drop(&mut self) {
-        let Ok(mut talk) = Talk::open() else { return };
+        let Ok(mut talk) = NetlinkSocket::open() else { return };
         if self.ours && !others(&mut talk, self.device) {
             let _ = ask(&mut talk, RTM_DELQDISC, 0, &clsact(self.device));
         }
@@ -156,7 +156,7 @@ impl Drop for Root {
 }
 
 /// Whether filters hang in a device's clsact.
-fn others(talk: &mut Talk, device: u32) -> bool {
+fn others(talk: &mut NetlinkSocket, device: u32) -> bool {
     [Handle::CLSACT_INGRESS, Handle::CLSACT_EGRESS].into_iter().any(|parent| {
         // What cannot be listed is not taken for nothing.
         talk.dump(RTM_GETTFILTER, &head(device, 0, parent, 0)).map_or(true, |filters| !filters.is_empty())
@@ -164,7 +164,7 @@ fn others(talk: &mut Talk, device: u32) -> bool {
 }
 
 /// A program that jumps to a hook's own, and lets pass where nothing is to be jumped to.
-fn jump(table: &Jump, to: u32) -> io::Result<Program> {
+fn jump(table: &Jump, to: u32) -> io::Result<BpfProgram> {
     let mut program = Instruction::table(Reg(2), table).to_vec();
     // A jump whose aim the kernel knows beforehand is written into the code, and taking it out again lasts
     // tens of milliseconds. So each program stands in two places, and a bit of the packet, no matter which,
@@ -177,10 +177,10 @@ fn jump(table: &Jump, to: u32) -> io::Result<Program> {
         Instruction::set(Reg(0), -1),
         Instruction::end(),
     ]);
-    Program::load(&program)
+    BpfProgram::load(&program)
 }
 
-fn ask(talk: &mut Talk, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+fn ask(talk: &mut NetlinkSocket, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
     talk.ask(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body)?.map_err(|refused| {
         io::Error::new(io::Error::from_raw_os_error(refused.errno).kind(), refused.to_string())
     })
@@ -192,7 +192,7 @@ fn clsact(device: u32) -> Vec<u8> {
     body
 }
 
-fn bpf(device: u32, parent: Handle, program: &Program) -> Vec<u8> {
+fn bpf(device: u32, parent: Handle, program: &BpfProgram) -> Vec<u8> {
     let mut options = Attributes::default();
     options.u32(TCA_BPF_FD, program.as_fd().as_raw_fd().unsigned_abs()).text(TCA_BPF_NAME, NAME);
     options.u32(TCA_BPF_FLAGS, DIRECT_ACTION);
@@ -202,7 +202,7 @@ fn bpf(device: u32, parent: Handle, program: &Program) -> Vec<u8> {
 }
 
 /// Packets that a device of ours had no room for; 0 where nobody can say.
-pub(super) fn lost_before(talk: &mut Talk, device: u32) -> u64 {
+pub(super) fn lost_before(talk: &mut NetlinkSocket, device: u32) -> u64 {
     let told = talk.get(RTM_GETSTATS, &words(&[0, device, LINK_64])).ok();
     let octets = told.and_then(|told| {
         let found = attribute::read(told.body.get(STATS_HEAD..)?);

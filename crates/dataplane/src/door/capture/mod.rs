@@ -14,17 +14,17 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::packet_socket::{Frame, Sender};
+use tidegate_sys::netlink::{LinkUpdate, Links};
+use tidegate_sys::packet_socket::{OutgoingFrame, Sender};
 use tidegate_sys::place;
-use tidegate_sys::talk::Talk;
+use tidegate_sys::talk::NetlinkSocket;
 use tidegate_sys::tap::{Carries, Tap};
 
 use super::facts::Facts;
-use super::slots::{Read, Slot, Slots};
-use super::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot, octets};
-pub use hook::Way;
-use hook::{Gate, Hook};
+use super::slots::{BufferPool, Read, Slot};
+use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, TrafficDirection, octets};
+pub use hook::AttachMethod;
+use hook::{Hook, TailCallTable};
 
 /// What our devices are called.
 const NAME: &str = "tidegate%d";
@@ -45,24 +45,24 @@ const fn no_header(ethertype: u16) -> [u8; 14] {
 
 /// The door. What is first here is dropped first.
 #[derive(Debug)]
-pub struct Capture {
+pub struct CaptureIo {
     /// Held, not read: as long as it stands, packets are led here.
-    _gate: Gate,
-    places: Vec<Place>,
-    slots: Slots,
-    counts: DoorCounts,
+    _gate: TailCallTable,
+    places: Vec<CapturePoint>,
+    slots: BufferPool,
+    counts: PacketIoStats,
     /// Who is asked first: everybody has his turn.
     next: usize,
     /// What was read last.
     fresh: Vec<u32>,
     /// Frames collected.
     collected: usize,
-    talk: RefCell<Talk>,
+    talk: RefCell<NetlinkSocket>,
 }
 
 /// One device and direction. What is first here is dropped first.
 #[derive(Debug)]
-struct Place {
+struct CapturePoint {
     /// It leads packets here.
     hook: Option<Hook>,
     tap: Tap,
@@ -90,7 +90,7 @@ struct Back {
     tap: Tap,
 }
 
-impl Capture {
+impl CaptureIo {
     /// Opens the door at these places, in the network namespace of the calling thread; the best way that the
     /// kernel has.
     ///
@@ -98,10 +98,10 @@ impl Capture {
     /// Which device, what could not be done with it, and why: there is no such device, its frames are of a
     /// kind that is not known here, the kernel has no BPF or no TUN, or we may not. What was done until then
     /// is undone.
-    pub fn open(spots: &[Spot]) -> io::Result<Capture> {
-        Capture::by(Way::Link, spots).or_else(|first| match first.kind() {
+    pub fn open(spots: &[AttachPoint]) -> io::Result<CaptureIo> {
+        CaptureIo::by(AttachMethod::Link, spots).or_else(|first| match first.kind() {
             // A kernel before 6.6 does not know links of programs.
-            io::ErrorKind::InvalidInput => Capture::by(Way::Filter, spots),
+            io::ErrorKind::InvalidInput => CaptureIo::by(AttachMethod::Filter, spots),
             _ => Err(first),
         })
     }
@@ -110,19 +110,21 @@ impl Capture {
     ///
     /// # Errors
     /// As for [`Capture::open`].
-    pub fn by(way: Way, spots: &[Spot]) -> io::Result<Capture> {
+    pub fn by(way: AttachMethod, spots: &[AttachPoint]) -> io::Result<CaptureIo> {
         // Each place has two hooks at most.
-        let mut gate = Gate::new(way, 2 * u32::try_from(spots.len().max(1)).map_err(io::Error::other)?)?;
-        let places = spots.iter().map(|spot| Place::open(&mut gate, spot).map_err(|error| told(spot, error)));
-        Ok(Capture {
+        let mut gate =
+            TailCallTable::new(way, 2 * u32::try_from(spots.len().max(1)).map_err(io::Error::other)?)?;
+        let places =
+            spots.iter().map(|spot| CapturePoint::open(&mut gate, spot).map_err(|error| told(spot, error)));
+        Ok(CaptureIo {
             places: places.collect::<io::Result<_>>()?,
             _gate: gate,
-            slots: Slots::default(),
-            counts: DoorCounts::default(),
+            slots: BufferPool::default(),
+            counts: PacketIoStats::default(),
             next: 0,
             fresh: Vec::with_capacity(TURN),
             collected: 0,
-            talk: RefCell::new(Talk::open()?),
+            talk: RefCell::new(NetlinkSocket::open()?),
         })
     }
 
@@ -212,15 +214,15 @@ fn unwrap(slot: &mut Slot) -> Option<()> {
 }
 
 /// An error, with the place it is about.
-fn told(spot: &Spot, error: io::Error) -> io::Error {
-    let way = if spot.direction == Direction::Egress { "leaves by" } else { "comes in by" };
+fn told(spot: &AttachPoint, error: io::Error) -> io::Error {
+    let way = if spot.direction == TrafficDirection::Egress { "leaves by" } else { "comes in by" };
     io::Error::new(error.kind(), format!("what {way} `{}` cannot be captured: {error}", spot.dev))
 }
 
-impl Place {
-    fn open(gate: &mut Gate, spot: &Spot) -> io::Result<Place> {
+impl CapturePoint {
+    fn open(gate: &mut TailCallTable, spot: &AttachPoint) -> io::Result<CapturePoint> {
         let mut links = Links::open()?;
-        let egress = spot.direction == Direction::Egress;
+        let egress = spot.direction == TrafficDirection::Egress;
         let Facts { number: device, link_header, .. } = Facts::of(&spot.dev)?;
         let back = if egress { None } else { Some(Back::open(gate, &mut links, device)?) };
         let sender = match &back {
@@ -231,7 +233,7 @@ impl Place {
         let number = links.index(tap.name())?;
         gate.close_before(&tap)?;
         let hook = gate.attach(device, egress, &programs::take(number, egress)?)?;
-        Ok(Place {
+        Ok(CapturePoint {
             hook: Some(hook),
             tap,
             number,
@@ -242,7 +244,7 @@ impl Place {
     }
 
     /// Sends what was collected, and says how much of it went.
-    fn send(&mut self, slots: &Slots) -> io::Result<u64> {
+    fn send(&mut self, slots: &BufferPool) -> io::Result<u64> {
         if self.leaving.is_empty() {
             return Ok(0);
         }
@@ -256,9 +258,10 @@ impl Place {
 }
 
 /// A packet on its way out.
-fn frame(slot: &Slot, link_header: u32, arrives: bool) -> Frame<'_> {
+fn frame(slot: &Slot, link_header: u32, arrives: bool) -> OutgoingFrame<'_> {
     let (front, rest) = (slot.front(), slot.rest());
-    let mut frame = Frame { offload: slot.offload, pieces: [front, rest, &[]], mark: slot.mark, protocol: 0 };
+    let mut frame =
+        OutgoingFrame { offload: slot.offload, pieces: [front, rest, &[]], mark: slot.mark, protocol: 0 };
     if link_header == 0 {
         let is_v6 = front.first().is_some_and(|octet| octet >> 4 == 6);
         frame.protocol = octets::network(front, 0).map_or(0, |(kind, _)| kind);
@@ -272,7 +275,7 @@ fn frame(slot: &Slot, link_header: u32, arrives: bool) -> Frame<'_> {
 }
 
 impl Back {
-    fn open(gate: &mut Gate, links: &mut Links, device: u32) -> io::Result<Back> {
+    fn open(gate: &mut TailCallTable, links: &mut Links, device: u32) -> io::Result<Back> {
         let tap = device_of_ours(links)?;
         let number = links.index(tap.name())?;
         gate.close_before(&tap)?;
@@ -287,11 +290,12 @@ fn device_of_ours(links: &mut Links) -> io::Result<Tap> {
     // Where there is no IPv6 there is nothing to switch off; what is said all the same is not taken for a
     // packet (see `unwrap`).
     let _ = place::set(&format!("net/ipv6/conf/{}/disable_ipv6", tap.name()), "1");
-    links.change(tap.name(), &Change { up: Some(true), txqlen: Some(WAITING), ..Change::default() })?;
+    links
+        .change(tap.name(), &LinkUpdate { up: Some(true), txqlen: Some(WAITING), ..LinkUpdate::default() })?;
     Ok(tap)
 }
 
-impl Door for Capture {
+impl PacketIo for CaptureIo {
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let mut taken = 0;
         let mut idle = 0;
@@ -338,7 +342,7 @@ impl Door for Capture {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let Capture { places, slots, counts, collected, .. } = self;
+        let CaptureIo { places, slots, counts, collected, .. } = self;
         *collected = 0;
         let mut outcome = Ok(());
         for place in places {
@@ -356,10 +360,10 @@ impl Door for Capture {
         self.places.iter().map(|place| place.tap.as_fd()).collect()
     }
 
-    fn counts(&self) -> DoorCounts {
+    fn counts(&self) -> PacketIoStats {
         let mut talk = self.talk.borrow_mut();
         let before: u64 = self.places.iter().map(|place| hook::lost_before(&mut talk, place.number)).sum();
-        DoorCounts { overruns: self.counts.overruns + before, held: self.slots.held(), ..self.counts }
+        PacketIoStats { overruns: self.counts.overruns + before, held: self.slots.held(), ..self.counts }
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {
@@ -376,7 +380,7 @@ impl Door for Capture {
     }
 }
 
-impl Drop for Capture {
+impl Drop for CaptureIo {
     /// What is held leaves, and what waits before the door.
     fn drop(&mut self) {
         self.places.iter_mut().for_each(|place| place.hook = None);

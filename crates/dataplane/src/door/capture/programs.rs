@@ -6,7 +6,7 @@
 
 use std::io;
 
-use tidegate_sys::bpf::{Instruction as I, Program, Reg};
+use tidegate_sys::bpf::{BpfProgram, Instruction as I, Reg};
 
 /// Octets before a captured frame: mark, priority, nothing, [`OURS`].
 pub(super) const ROOM: usize = 16;
@@ -47,7 +47,7 @@ const STACK: Reg = Reg(10);
 ///
 /// # Errors
 /// The kernel does not take it.
-pub(super) fn take(tap: u32, egress: bool) -> io::Result<Program> {
+pub(super) fn take(tap: u32, egress: bool) -> io::Result<BpfProgram> {
     let room = ROOM as i32;
     let below = -(ROOM as i16);
     let mut program = vec![I::copy(SKB, R1)];
@@ -92,15 +92,15 @@ pub(super) fn take(tap: u32, egress: bool) -> io::Result<Program> {
         I::set(R0, LOST),
         I::end(),
     ]);
-    Program::load(&program)
+    BpfProgram::load(&program)
 }
 
 /// Lets what is sent arrive at `device`, signed.
 ///
 /// # Errors
 /// The kernel does not take it.
-pub(super) fn put_back(device: u32) -> io::Result<Program> {
-    Program::load(&[
+pub(super) fn put_back(device: u32) -> io::Result<BpfProgram> {
+    BpfProgram::load(&[
         I::set(R2, SIGN),
         I::store(R1, TC_INDEX, R2),
         I::set(R1, device as i32),

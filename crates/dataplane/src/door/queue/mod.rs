@@ -9,10 +9,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_sys::nfqueue::{self, COPIED, Keeping, Queues, Waiting};
+use tidegate_sys::nfqueue::{self, COPIED, Keeping, QueuedPacket, Queues};
 
 use super::facts::Facts;
-use super::{Came, Door, DoorCounts, Leaving, Passed, Spot, nobody_holds, octets};
+use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, nobody_holds, octets};
 use rules::Rules;
 
 /// Octets of a front: a link header that nobody wrote, and what the kernel copies.
@@ -55,7 +55,7 @@ pub struct QueueDoor {
     places: Vec<Facts>,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    counts: DoorCounts,
+    counts: PacketIoStats,
 }
 
 /// A packet held.
@@ -74,7 +74,7 @@ impl QueueDoor {
     ///
     /// # Errors
     /// As for [`QueueDoor::open`].
-    pub fn anywhere(spots: &[Spot]) -> io::Result<QueueDoor> {
+    pub fn anywhere(spots: &[AttachPoint]) -> io::Result<QueueDoor> {
         let options = Options::default();
         let step = u16::try_from(spots.len().max(1)).map_err(io::Error::other)?;
         let firsts = (options.first..u16::MAX - step).step_by(step.into()).take(NEIGHBOURS);
@@ -100,8 +100,8 @@ impl QueueDoor {
     /// # Errors
     /// Which device is not there or not known; which queue somebody else has; the kernel has no queues, or no
     /// rules that lead there; or we may not.
-    pub fn open(spots: &[Spot], options: Options) -> io::Result<QueueDoor> {
-        let facts = |spot: &Spot| {
+    pub fn open(spots: &[AttachPoint], options: Options) -> io::Result<QueueDoor> {
+        let facts = |spot: &AttachPoint| {
             Facts::of(&spot.dev)
                 .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", spot.dev)))
         };
@@ -113,7 +113,7 @@ impl QueueDoor {
             })?;
         }
         let rules = Rules::make(spots, options.first, options.congested)?;
-        let (slots, free, counts) = (Vec::new(), Vec::new(), DoorCounts::default());
+        let (slots, free, counts) = (Vec::new(), Vec::new(), PacketIoStats::default());
         Ok(QueueDoor { rules, queues, options, places, slots, free, counts })
     }
 
@@ -157,7 +157,7 @@ impl Options {
 fn keep(
     slots: &mut Vec<Slot>,
     free: &mut Vec<u32>,
-    waiting: &Waiting<'_>,
+    waiting: &QueuedPacket<'_>,
     place: usize,
     link_header: usize,
 ) -> u32 {
@@ -179,7 +179,7 @@ fn keep(
 
 /// How many packets a super-packet stands for. The kernel does not say how long each is; by far most are as
 /// long as the device allows.
-fn segments(waiting: &Waiting<'_>, mtu: u32) -> u32 {
+fn segments(waiting: &QueuedPacket<'_>, mtu: u32) -> u32 {
     let headers = headers(waiting.front);
     match mtu.saturating_sub(headers) {
         _ if !waiting.is_super => 1,
@@ -201,7 +201,7 @@ fn headers(front: &[u8]) -> u32 {
     at as u32 + of_transport
 }
 
-impl Door for QueueDoor {
+impl PacketIo for QueueDoor {
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let QueueDoor { queues, options, places, slots, free, counts, .. } = self;
         let mut taken = 0;
@@ -263,10 +263,10 @@ impl Door for QueueDoor {
         vec![self.queues.as_fd()]
     }
 
-    fn counts(&self) -> DoorCounts {
+    fn counts(&self) -> PacketIoStats {
         let queues: Vec<u16> = (0..self.places.len()).map(|place| self.queue(place)).collect();
         let held = (self.slots.len() - self.free.len()) as u64;
-        DoorCounts { overruns: nfqueue::lost_before(&queues), held, ..self.counts }
+        PacketIoStats { overruns: nfqueue::lost_before(&queues), held, ..self.counts }
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {

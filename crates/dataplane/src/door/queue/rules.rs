@@ -5,9 +5,11 @@ use std::io;
 
 use tidegate_policy::netfilter::{Base, ChainType, Hook};
 
-use super::super::{Direction, Spot};
+use super::super::{AttachPoint, TrafficDirection};
 use tidegate_netlink::Netfilter;
-use tidegate_netlink::encode::nft::{Batch, Compare, Expressions, Header, Meta, Payload, Queue, Verdict};
+use tidegate_netlink::encode::nft::{
+    Batch, Expressions, NftCmp, NftHeader, NftMeta, NftQueue, NftVerdict, Payload,
+};
 
 /// Behind source translation (100), so that what leaves has the addresses it leaves with.
 const LEAVING: i32 = 200;
@@ -33,7 +35,7 @@ pub(super) struct Rules {
 impl Rules {
     /// Makes them: what passes a place waits in the queue of its number, counted from `first`. Packets with
     /// `congested` in their mark when they come back get CE, and lose that bit.
-    pub(super) fn make(spots: &[Spot], first: u16, congested: u32) -> io::Result<Rules> {
+    pub(super) fn make(spots: &[AttachPoint], first: u16, congested: u32) -> io::Result<Rules> {
         let mut rules = Rules { netfilter: Netfilter::open()?, table: format!("tidegate-door-{first}") };
         // Left by an owner that was killed, on a kernel whose tables do not go with their owners.
         let _ = rules.carry_out(|batch| batch.delete_table());
@@ -72,7 +74,7 @@ impl Drop for Rules {
     }
 }
 
-fn rules_of(batch: &mut Batch, spots: &[Spot], first: u16, congested: u32, owned: bool, own: bool) {
+fn rules_of(batch: &mut Batch, spots: &[AttachPoint], first: u16, congested: u32, owned: bool, own: bool) {
     let comment = Some("packets on their way through tidegate");
     if owned {
         batch.make_table_of_ours(comment)
@@ -85,11 +87,11 @@ fn rules_of(batch: &mut Batch, spots: &[Spot], first: u16, congested: u32, owned
     batch.chain("coming", base(Hook::Prerouting, COMING), true);
     batch.chain("marked", base(Hook::Prerouting, COMING + 1), true);
     for (number, spot) in (first..).zip(spots) {
-        let queue = Queue { first: number, count: 1, bypass: true, by_processor: false };
+        let queue = NftQueue { first: number, count: 1, bypass: true, by_processor: false };
         let mut rule = Expressions::default();
         let by = |rule: &mut Expressions| match spot.direction {
-            Direction::Egress => drop(rule.leaves_by(&spot.dev)),
-            Direction::Ingress => drop(rule.came_by(&spot.dev)),
+            TrafficDirection::Egress => drop(rule.leaves_by(&spot.dev)),
+            TrafficDirection::Ingress => drop(rule.came_by(&spot.dev)),
         };
         by(&mut rule);
         if own {
@@ -98,8 +100,8 @@ fn rules_of(batch: &mut Batch, spots: &[Spot], first: u16, congested: u32, owned
             rule.queue_target(queue)
         };
         let (queueing, marking) = match spot.direction {
-            Direction::Egress => ("leaving", "marking"),
-            Direction::Ingress => ("coming", "marked"),
+            TrafficDirection::Egress => ("leaving", "marking"),
+            TrafficDirection::Ingress => ("coming", "marked"),
         };
         batch.rule(queueing, &rule);
         for rule in congestion(&by, congested) {
@@ -110,22 +112,22 @@ fn rules_of(batch: &mut Batch, spots: &[Spot], first: u16, congested: u32, owned
 
 /// The rules that write CE: one for each family, and one that takes the bit off the mark.
 fn congestion(by: &dyn Fn(&mut Expressions), bit: u32) -> Vec<Expressions> {
-    let field = Payload { base: Header::Network, offset: 0, length: 2 };
+    let field = Payload { base: NftHeader::Network, offset: 0, length: 2 };
     let mut rules = Vec::new();
     for (family, (keep, set)) in FAMILIES.into_iter().zip(CONGESTED) {
         let mut rule = Expressions::default();
         by(&mut rule);
-        rule.marked(bit, bit, false).load_meta(Meta::Family).compare(Compare::Is, &[family]);
+        rule.marked(bit, bit, false).load_meta(NftMeta::Family).compare(NftCmp::Is, &[family]);
         rule.load(field).bits(&keep, &set).store(field, (family == FAMILIES[0]).then_some(CHECKSUM));
         rules.push(rule);
     }
     let mut rule = Expressions::default();
     by(&mut rule);
     rule.marked(bit, bit, false)
-        .load_meta(Meta::Mark)
+        .load_meta(NftMeta::Mark)
         .bits(&(!bit).to_ne_bytes(), &[0; 4])
-        .set_meta(Meta::Mark);
-    rule.verdict(&Verdict::Accept);
+        .set_meta(NftMeta::Mark);
+    rule.verdict(&NftVerdict::Accept);
     rules.push(rule);
     rules
 }

@@ -1,6 +1,6 @@
 //! Messages about one table, gathered.
 
-use super::super::message::Message;
+use super::super::message::NetlinkMessage;
 use super::expression::Expressions;
 use super::words;
 use alloc::borrow::ToOwned;
@@ -42,7 +42,7 @@ const LONGEST_COMMENT: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Batch {
     pub(super) table: String,
-    messages: Vec<Message>,
+    messages: Vec<NetlinkMessage>,
     pub(super) sets: u32,
 }
 
@@ -52,10 +52,10 @@ fn family_head(family: u8, resource: u16) -> Vec<u8> {
     body
 }
 
-fn message(kind: u16, flags: u16, attributes: &Attributes) -> Message {
+fn message(kind: u16, flags: u16, attributes: &Attributes) -> NetlinkMessage {
     let mut body = family_head(INET, 0);
     body.extend(attributes.bytes());
-    Message { kind: NFTABLES << 8 | kind, flags: NLM_F_REQUEST | flags, body }
+    NetlinkMessage { kind: NFTABLES << 8 | kind, flags: NLM_F_REQUEST | flags, body }
 }
 
 impl Batch {
@@ -141,11 +141,11 @@ impl Batch {
     /// The whole, begin and end included. The last but one asks to be acknowledged: not every kernel
     /// acknowledges an end.
     #[must_use]
-    pub fn into_messages(mut self) -> Vec<Message> {
+    pub fn into_messages(mut self) -> Vec<NetlinkMessage> {
         if let Some(last) = self.messages.last_mut() {
             last.flags |= NLM_F_ACK;
         }
-        let frame = |kind| Message { kind, flags: NLM_F_REQUEST, body: family_head(0, NFTABLES) };
+        let frame = |kind| NetlinkMessage { kind, flags: NLM_F_REQUEST, body: family_head(0, NFTABLES) };
         self.messages.insert(0, frame(BATCH_BEGIN));
         self.messages.push(frame(BATCH_END));
         self.messages

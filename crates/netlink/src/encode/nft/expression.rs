@@ -18,7 +18,7 @@ const REGISTER: u32 = 1;
 /// What is known of a packet beside its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Meta {
+pub enum NftMeta {
     /// Octets from the network header on.
     Length = 0,
     /// EtherType, in the order of the network.
@@ -40,7 +40,7 @@ pub enum Meta {
 /// What is known of a packet's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Ct {
+pub enum NftCt {
     /// A set of states, as bits.
     State = 0,
     /// Its mark.
@@ -57,7 +57,7 @@ pub enum Ct {
 /// network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Compare {
+pub enum NftCmp {
     /// Equal (`NFT_CMP_EQ`).
     Is = 0,
     /// Another.
@@ -72,7 +72,7 @@ pub enum Compare {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// From which header on.
-    pub base: Header,
+    pub base: NftHeader,
     /// How far behind its beginning, bytes.
     pub offset: u32,
     /// How many bytes.
@@ -82,7 +82,7 @@ pub struct Payload {
 /// A header that bytes are counted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Header {
+pub enum NftHeader {
     /// IP's.
     Network = 1,
     /// TCP's, UDP's and so on.
@@ -91,7 +91,7 @@ pub enum Header {
 
 /// Where packets wait for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queue {
+pub struct NftQueue {
     /// The first queue's number,
     pub first: u16,
     /// and how many there are.
@@ -104,7 +104,7 @@ pub struct Queue {
 
 /// How a rule ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum NftVerdict {
     /// It leaves the hook's chain.
     Accept,
     /// It is lost.
@@ -154,18 +154,18 @@ impl Expressions {
     }
 
     /// Loads what is known of the packet.
-    pub fn load_meta(&mut self, key: Meta) -> &mut Expressions {
+    pub fn load_meta(&mut self, key: NftMeta) -> &mut Expressions {
         self.step("meta", &[(1, REGISTER), (2, key as u32)], |_| {})
     }
 
     /// Sets it from the register.
-    pub fn set_meta(&mut self, key: Meta) -> &mut Expressions {
+    pub fn set_meta(&mut self, key: NftMeta) -> &mut Expressions {
         self.step("meta", &[(2, key as u32), (3, REGISTER)], |_| {})
     }
 
     /// Loads what is known of the connection; of the sum of both directions, or of one of them (false: as it
     /// began).
-    pub fn load_ct(&mut self, key: Ct, reply: Option<bool>) -> &mut Expressions {
+    pub fn load_ct(&mut self, key: NftCt, reply: Option<bool>) -> &mut Expressions {
         self.step("ct", &[(1, REGISTER), (2, key as u32)], |data| {
             if let Some(reply) = reply {
                 data.u8(3, u8::from(reply));
@@ -174,7 +174,7 @@ impl Expressions {
     }
 
     /// Sets the connection's from the register.
-    pub fn set_ct(&mut self, key: Ct) -> &mut Expressions {
+    pub fn set_ct(&mut self, key: NftCt) -> &mut Expressions {
         self.step("ct", &[(2, key as u32), (4, REGISTER)], |_| {})
     }
 
@@ -193,7 +193,7 @@ impl Expressions {
     }
 
     /// Goes on only if the register begins with these bytes (or compares so with them).
-    pub fn compare(&mut self, how: Compare, with: &[u8]) -> &mut Expressions {
+    pub fn compare(&mut self, how: NftCmp, with: &[u8]) -> &mut Expressions {
         self.step("cmp", &[(1, REGISTER), (2, how as u32)], |data| {
             data.marked_nest(3, &value(with));
         })
@@ -251,13 +251,13 @@ impl Expressions {
     }
 
     /// Ends the rule.
-    pub fn verdict(&mut self, verdict: &Verdict) -> &mut Expressions {
+    pub fn verdict(&mut self, verdict: &NftVerdict) -> &mut Expressions {
         let (code, chain) = match verdict {
-            Verdict::Accept => (1, None),
-            Verdict::Drop => (0, None),
-            Verdict::Return => (-5_i32, None),
-            Verdict::Jump(chain) => (-3, Some(chain)),
-            Verdict::Goto(chain) => (-4, Some(chain)),
+            NftVerdict::Accept => (1, None),
+            NftVerdict::Drop => (0, None),
+            NftVerdict::Return => (-5_i32, None),
+            NftVerdict::Jump(chain) => (-3, Some(chain)),
+            NftVerdict::Goto(chain) => (-4, Some(chain)),
         };
         let mut what = Attributes::default();
         what.payload(1, &code.to_be_bytes());
@@ -272,7 +272,7 @@ impl Expressions {
     }
 
     /// Packets wait for a program, by nftables' own expression (`CONFIG_NFT_QUEUE`).
-    pub fn queue(&mut self, queue: Queue) -> &mut Expressions {
+    pub fn queue(&mut self, queue: NftQueue) -> &mut Expressions {
         self.step("queue", &[], |data| {
             let flags = u16::from(queue.bypass) | u16::from(queue.by_processor) << 1;
             let half = |number: u16| number.to_be_bytes();
@@ -281,7 +281,7 @@ impl Expressions {
     }
 
     /// The same by iptables' target (`CONFIG_NFT_COMPAT`), which kernels without that expression have.
-    pub fn queue_target(&mut self, queue: Queue) -> &mut Expressions {
+    pub fn queue_target(&mut self, queue: NftQueue) -> &mut Expressions {
         let flags = u16::from(queue.bypass) | u16::from(queue.by_processor) << 1;
         let bytes: Vec<u8> =
             [queue.first, queue.count, flags].iter().flat_map(|half| half.to_ne_bytes()).collect();
@@ -312,16 +312,16 @@ pub(super) fn device(name: &str) -> Vec<u8> {
 impl Expressions {
     /// Goes on only for packets that leave by this device (a final `+`: any ending).
     pub fn leaves_by(&mut self, name: &str) -> &mut Expressions {
-        self.by_device(Meta::OutName, name, false)
+        self.by_device(NftMeta::OutName, name, false)
     }
 
     /// Goes on only for packets that came in by this device.
     pub fn came_by(&mut self, name: &str) -> &mut Expressions {
-        self.by_device(Meta::InName, name, false)
+        self.by_device(NftMeta::InName, name, false)
     }
 
-    pub(super) fn by_device(&mut self, end: Meta, name: &str, not: bool) -> &mut Expressions {
-        let how = if not { Compare::IsNot } else { Compare::Is };
+    pub(super) fn by_device(&mut self, end: NftMeta, name: &str, not: bool) -> &mut Expressions {
+        let how = if not { NftCmp::IsNot } else { NftCmp::Is };
         let bytes = device(name);
         if bytes.is_empty() {
             // `+` alone is any device: nothing is asked.
@@ -332,8 +332,8 @@ impl Expressions {
 
     /// Goes on only for packets whose mark, as far as these bits go, is this.
     pub fn marked(&mut self, mark: u32, mask: u32, not: bool) -> &mut Expressions {
-        let how = if not { Compare::IsNot } else { Compare::Is };
-        self.load_meta(Meta::Mark).masked(mask).compare(how, &mark.to_ne_bytes())
+        let how = if not { NftCmp::IsNot } else { NftCmp::Is };
+        self.load_meta(NftMeta::Mark).masked(mask).compare(how, &mark.to_ne_bytes())
     }
 
     /// Keeps these bits of a number of 32 bits in this machine's order.

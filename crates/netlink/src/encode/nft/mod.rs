@@ -11,6 +11,6 @@ mod sets;
 mod words;
 
 pub use batch::{Batch, TABLE_NAME, TABLE_USERDATA, comment, rules_question, tables_question};
-pub use expression::{Compare, Ct, Expressions, Header, Meta, Payload, Queue, Verdict};
-pub use ruleset::{Refusal, ruleset, ruleset_of_ours};
+pub use expression::{Expressions, NftCmp, NftCt, NftHeader, NftMeta, NftQueue, NftVerdict, Payload};
+pub use ruleset::{UnsupportedRule, ruleset, ruleset_of_ours};
 pub use sets::Member;

@@ -4,7 +4,7 @@ use super::numbers::meta_number;
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Attributes, words};
-use tidegate_policy::{Compare, Ematch, MetaId, MetaValue, Term, Width};
+use tidegate_policy::{Ematch, EmatchCompare, MetaId, MetaValue, Term, Width};
 
 const CONTAINER: u16 = 0;
 const CMP: u16 = 1;
@@ -58,11 +58,11 @@ fn flattened(terms: &[Term]) -> Vec<Vec<u8>> {
     list
 }
 
-const fn compare(how: Compare) -> u8 {
+const fn compare(how: EmatchCompare) -> u8 {
     match how {
-        Compare::Eq => 0,
-        Compare::Gt => 1,
-        Compare::Lt => 2,
+        EmatchCompare::Eq => 0,
+        EmatchCompare::Gt => 1,
+        EmatchCompare::Lt => 2,
     }
 }
 
@@ -97,7 +97,7 @@ fn condition(what: &Ematch) -> (u16, Vec<u8>) {
     }
 }
 
-fn meta(left: &MetaValue, how: Compare, right: &MetaValue) -> Vec<u8> {
+fn meta(left: &MetaValue, how: EmatchCompare, right: &MetaValue) -> Vec<u8> {
     let mut head = side(left, compare(how));
     head.extend(side(right, 0));
     let mut to = Attributes::default();

@@ -5,7 +5,7 @@ use crate::decode::message::numbers;
 use crate::filter::base::key;
 use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Found, read};
-use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
+use tidegate_policy::{Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, Width};
 
 /// How deep parentheses may stand in one another, and how many conditions there may be: what tc writes stays
 /// far below.
@@ -61,11 +61,11 @@ const fn layer(number: u8) -> Option<Layer> {
     }
 }
 
-const fn how(number: u8) -> Option<Compare> {
+const fn how(number: u8) -> Option<EmatchCompare> {
     match number {
-        0 => Some(Compare::Eq),
-        1 => Some(Compare::Gt),
-        2 => Some(Compare::Lt),
+        0 => Some(EmatchCompare::Eq),
+        1 => Some(EmatchCompare::Gt),
+        2 => Some(EmatchCompare::Lt),
         _ => None,
     }
 }

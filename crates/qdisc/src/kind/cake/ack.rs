@@ -6,7 +6,7 @@
 //! timestamps that are not newer and selective acknowledgements that the later one covers.
 
 use super::Cake;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::QdiscState;
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Fifo, Head, Pool};
@@ -236,6 +236,6 @@ impl Cake {
         if self.charges_drops() {
             self.charge(cx.now.0, tin, cost, true);
         }
-        cx.drop(own.handle, pkt, Why::Superseded);
+        cx.drop(own.handle, pkt, DropReason::Superseded);
     }
 }

@@ -12,11 +12,11 @@ mod overflow;
 mod tin;
 mod tins;
 
-use crate::algo::cobalt::{Judged, Verdict};
+use crate::algo::cobalt::{AqmQueue, CobaltVerdict};
 use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState};
 use crate::kind::classful;
 use alloc::boxed::Box;
@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use cost::Framing;
 use overflow::Overflow;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Addrs, FlowKeys, Handle, HashKey, Pkt, Pool, Rate, Span, Time};
+use tidegate_packet::{Addrs, FlowKeys, Handle, HashKey, Nanos, Pkt, Pool, Rate, Time};
 use tidegate_policy::dump::{CakeStats, ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
     CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, Errno, Kind, QdiscParams,
@@ -39,7 +39,7 @@ const MOST_PACKETS: u32 = 10_240;
 /// Memory that even a slow link has, bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 /// How often the rate follows what arrives.
-const FOLLOWS_EVERY: Span = Span::millis(250);
+const FOLLOWS_EVERY: Nanos = Nanos::millis(250);
 
 pub(crate) struct Cake {
     params: CakeParams,
@@ -83,7 +83,7 @@ struct Named {
 }
 
 impl Cake {
-    pub(crate) fn new(device: Device, params: Option<&CakeParams>) -> Cake {
+    pub(crate) fn new(device: DeviceInfo, params: Option<&CakeParams>) -> Cake {
         let mut cake = Cake {
             params: CakeParams {
                 bandwidth: Some(Rate(0)),
@@ -336,7 +336,7 @@ impl Cake {
             if self.charges_drops() {
                 self.charge(cx.now.0, tin, meta.cost, true);
             }
-            cx.drop(at, pkt, Why::Overflow);
+            cx.drop(at, pkt, DropReason::Overflow);
             self.overflow.shorter(&self.tins, tin, queue);
             own |= (tin, flow) == came_for;
         }
@@ -446,9 +446,9 @@ impl Cake {
         Some(pkt)
     }
 
-    fn judge(&mut self, cx: &mut Context<'_>, at: usize, flow: u32, pkt: &Pkt) -> Verdict {
+    fn judge(&mut self, cx: &mut Context<'_>, at: usize, flow: u32, pkt: &Pkt) -> CobaltVerdict {
         struct Here<'a, 'b>(&'a mut Context<'b>, &'a Pkt);
-        impl Judged for Here<'_, '_> {
+        impl AqmQueue for Here<'_, '_> {
             fn mark(&mut self) -> bool {
                 self.0.pool.meta_mut(self.1).set_ce()
             }
@@ -473,7 +473,7 @@ impl Cake {
         }
         self.tins[at].flow(flow).dropped += 1;
         self.tins[at].counts.drops += 1;
-        cx.drop(own.handle, pkt, Why::Codel);
+        cx.drop(own.handle, pkt, DropReason::Codel);
         charged
     }
 
@@ -497,7 +497,7 @@ impl Cake {
         }
         let decaying = self.tins.iter().take(self.tin_count()).find(|tin| tin.decaying > 0);
         if let Some(tin) = decaying {
-            cx.wake(own, cx.now + Span(tin.terms.law.target));
+            cx.wake(own, cx.now + Nanos(tin.terms.law.target));
         }
     }
 }
@@ -615,7 +615,7 @@ impl Discipline for Cake {
 
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for tin in 0..MOST {
-            self.clear(cx, tin, |cx, pkt| cx.drop(own.handle, pkt, Why::PurgedAtOnce));
+            self.clear(cx, tin, |cx, pkt| cx.drop(own.handle, pkt, DropReason::PurgedAtOnce));
         }
         self.current = MOST - 1;
     }

@@ -14,10 +14,10 @@ use crate::algo::{ClassHash, Sent, Shape};
 use crate::asking::{ClassifyResult, Consumed, classify, classify_at_class};
 use crate::batch::BuiltIn;
 use crate::classful::{Classful, InnerClasses};
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Rehash, Visit};
 use crate::kind::{classful, inner_classes, rehashes};
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -77,7 +77,7 @@ struct Class {
     state: State,
     /// Its qdisc; only an empty slot has none. That of an inner class is empty, and waits for the class to be
     /// a leaf again.
-    child: Option<Node>,
+    child: Option<QdiscNode>,
 }
 
 impl Class {
@@ -92,11 +92,11 @@ impl Class {
             filters: FilterList::default(),
             curves: Curves::default(),
             state: State::default(),
-            child: Some(Node::hidden(cx, Kind::Pfifo, id)),
+            child: Some(QdiscNode::hidden(cx, Kind::Pfifo, id)),
         }
     }
 
-    fn child(&mut self) -> &mut Node {
+    fn child(&mut self) -> &mut QdiscNode {
         let Some(child) = self.child.as_mut() else { unreachable!("a class has a qdisc") };
         child
     }
@@ -301,7 +301,7 @@ impl Discipline for Hfsc {
         let at = match self.choose(cx, own, filters, &pkt) {
             Ok(Some(at)) => at,
             Ok(None) => {
-                cx.drop(own.handle, pkt, Why::Unclassified);
+                cx.drop(own.handle, pkt, DropReason::Unclassified);
                 return Enqueue::Dropped;
             }
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -438,7 +438,7 @@ impl Classful for Hfsc {
         Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let at = self.find(class).filter(|at| self.tree.class(*at).level == 0)?;
         self.tree.class_mut(at).child.as_mut()
     }
@@ -509,7 +509,7 @@ impl InnerClasses for Hfsc {
         Some(&mut self.tree.class_mut(at).filters)
     }
 
-    fn attached(&mut self, class: Handle) -> Option<&mut Node> {
+    fn attached(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let at = self.find(class)?;
         self.tree.class_mut(at).child.as_mut()
     }

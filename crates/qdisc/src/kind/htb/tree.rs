@@ -10,11 +10,11 @@ use crate::algo::{BitTree, Price, WaitHeap};
 use crate::batch::Budget;
 use crate::context::Context;
 use crate::discipline::Dequeue;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hint::black_box;
-use tidegate_packet::{Handle, Pkt, Pool, Span, Time};
+use tidegate_packet::{Handle, Nanos, Pkt, Pool, Time};
 use tidegate_policy::Kind;
 
 /// How many steps a search for a leaf may take.
@@ -62,7 +62,7 @@ enum Holder {
 
 /// What a leaf gave when it was asked.
 #[derive(PartialEq)]
-enum Asked {
+enum LeafOutcome {
     Packet(Pkt),
     /// It has nothing.
     Idle,
@@ -171,7 +171,7 @@ impl Tree {
         }
         self.stop_waiting(p);
         let (id, now) = (self.class(p).id, cx.now);
-        let child = Node::hidden(cx, Kind::Pfifo, id);
+        let child = QdiscNode::hidden(cx, Kind::Pfifo, id);
         let class = self.class_mut(p);
         class.level = 0;
         class.inner = None;
@@ -537,7 +537,7 @@ impl Tree {
     fn wait(&mut self, at: u32, delay: i64) {
         debug_assert!(self.class(at).mode != Mode::Send, "who may send waits for nothing");
         let level = usize::from(self.class(at).level);
-        let key = self.now + Span(delay.max(1) as u64);
+        let key = self.now + Nanos(delay.max(1) as u64);
         self.near_event[level] = self.near_event[level].min(key);
         self.waiting[level].insert(at, key);
     }
@@ -546,7 +546,7 @@ impl Tree {
     #[inline(never)]
     fn events(&mut self, level: usize) -> Time {
         for _ in 0..MAX_EVENTS {
-            let Some((key, at)) = self.waiting[level].first() else { return self.now + Span::secs(1) };
+            let Some((key, at)) = self.waiting[level].first() else { return self.now + Nanos::secs(1) };
             if key > self.now {
                 return key;
             }
@@ -567,7 +567,7 @@ impl Tree {
         self.rank();
         self.now = cx.now;
         self.hysteresis = cx.device.switches.htb_hysteresis;
-        let mut next_event = self.now + Span::secs(5);
+        let mut next_event = self.now + Nanos::secs(5);
         for level in 0..LEVELS {
             if self.now >= self.near_event[level] {
                 self.near_event[level] = self.events(level);
@@ -715,7 +715,7 @@ impl Tree {
     fn serve(&mut self, cx: &mut Context<'_>, level: usize, prio: usize) -> Option<Pkt> {
         let first = self.leaf(level, prio)?;
         match self.ask(cx, first, level, prio) {
-            Asked::Packet(pkt) => Some(pkt),
+            LeafOutcome::Packet(pkt) => Some(pkt),
             failed => self.serve_others(cx, level, prio, first, failed),
         }
     }
@@ -728,11 +728,11 @@ impl Tree {
         level: usize,
         prio: usize,
         first: u32,
-        mut failed: Asked,
+        mut failed: LeafOutcome,
     ) -> Option<Pkt> {
         let (mut start, mut at) = (first, first);
         for _ in 0..MAX_STEPS {
-            if failed == Asked::Idle {
+            if failed == LeafOutcome::Idle {
                 // Its qdisc lost everything behind our back.
                 self.deactivate(at);
                 let next = self.leaf(level, prio)?;
@@ -749,7 +749,7 @@ impl Tree {
                 }
             }
             match self.ask(cx, at, level, prio) {
-                Asked::Packet(pkt) => return Some(pkt),
+                LeafOutcome::Packet(pkt) => return Some(pkt),
                 again => failed = again,
             }
         }
@@ -758,10 +758,10 @@ impl Tree {
 
     /// Asks a leaf for a packet.
     #[inline]
-    fn ask(&mut self, cx: &mut Context<'_>, at: u32, level: usize, prio: usize) -> Asked {
+    fn ask(&mut self, cx: &mut Context<'_>, at: u32, level: usize, prio: usize) -> LeafOutcome {
         let child = &mut self.classes[at as usize].child;
         if child.qlen() == 0 {
-            return Asked::Idle;
+            return LeafOutcome::Idle;
         }
         let lost = cx.lost.packets;
         let result = child.dequeue_fresh(cx);
@@ -770,7 +770,7 @@ impl Tree {
             // It lost what it had: it falls silent before its turn is counted.
             self.deactivate(at);
         }
-        let Dequeue::Packet(pkt) = result else { return Asked::HeldBack };
+        let Dequeue::Packet(pkt) = result else { return LeafOutcome::HeldBack };
         let len = cx.pool.meta(&pkt).len;
         let class = &mut self.classes[at as usize];
         debug_assert!(class.inner.is_none(), "leaves send");
@@ -785,7 +785,7 @@ impl Tree {
             self.deactivate(at);
         }
         self.charge(cx.now, at, level, len);
-        Asked::Packet(pkt)
+        LeafOutcome::Packet(pkt)
     }
 
     /// A leaf has sent its quantum.

@@ -1,11 +1,11 @@
 //! Which packets are lost: each by chance, or by a chain of states.
 
 use super::Correlated;
-use tidegate_packet::Draws;
+use tidegate_packet::RandomSource;
 use tidegate_policy::NetemLoss;
 
 #[derive(Default)]
-pub(super) struct Loss {
+pub(super) struct LossGenerator {
     model: NetemLoss,
     pub(super) random: Correlated,
     state: State,
@@ -25,7 +25,7 @@ enum State {
     Lost,
 }
 
-impl Loss {
+impl LossGenerator {
     pub(super) fn set(&mut self, model: NetemLoss) {
         self.model = model;
         if !matches!(model, NetemLoss::Random(_)) {
@@ -34,7 +34,7 @@ impl Loss {
     }
 
     /// Is this packet lost?
-    pub(super) fn loses(&mut self, draws: &mut dyn Draws) -> bool {
+    pub(super) fn loses(&mut self, draws: &mut dyn RandomSource) -> bool {
         match self.model {
             NetemLoss::Random(probability) => self.random.happens(draws, probability),
             NetemLoss::States { .. } => {

@@ -14,19 +14,20 @@ mod waiting;
 
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Visit};
 use crate::kind::classful;
 use crate::kind::only_class;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use loss::Loss;
+use loss::LossGenerator;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Draws, Handle, Pkt, Time};
+use tidegate_packet::{Handle, Pkt, RandomSource, Time};
 use tidegate_policy::dump::{ClassDump, QueueStats};
 use tidegate_policy::{
-    Errno, Kind, NetemCorrelations, NetemParams, NetemRate, NetemSlot, QdiscParams, Share, Table, TcError,
+    Errno, Kind, NetemCorrelations, NetemDistribution, NetemParams, NetemProbability, NetemRate, NetemSlot,
+    QdiscParams, TcError,
 };
 use waiting::Waiting;
 
@@ -39,7 +40,7 @@ pub(crate) struct Netem {
     copies: Correlated,
     reorders: Correlated,
     errors: Correlated,
-    loss: Loss,
+    loss: LossGenerator,
     /// Packets since the last that was reordered.
     counter: u32,
     /// Packets that were reordered.
@@ -50,22 +51,22 @@ pub(crate) struct Netem {
     waiting: Waiting,
     /// A packet whose copy is on its way.
     aside: Option<Pkt>,
-    child: Node,
+    child: QdiscNode,
 }
 
 /// Draws of which each is like the one before to a degree.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Correlated {
-    degree: Share,
+    degree: NetemProbability,
     last: u32,
 }
 
 impl Correlated {
-    fn begin(draws: &mut dyn Draws, degree: Share) -> Correlated {
+    fn begin(draws: &mut dyn RandomSource, degree: NetemProbability) -> Correlated {
         Correlated { degree, last: draws.u32() }
     }
 
-    fn draw(&mut self, draws: &mut dyn Draws) -> u32 {
+    fn draw(&mut self, draws: &mut dyn RandomSource) -> u32 {
         let value = draws.u32();
         if self.degree == 0 {
             return value;
@@ -77,7 +78,7 @@ impl Correlated {
     }
 
     /// Does what has this probability happen?
-    fn happens(&mut self, draws: &mut dyn Draws, probability: Share) -> bool {
+    fn happens(&mut self, draws: &mut dyn RandomSource, probability: NetemProbability) -> bool {
         probability > 0 && probability >= self.draw(draws)
     }
 }
@@ -92,8 +93,8 @@ struct Slot {
 }
 
 /// A time around `mean`, as far off as `deviation` says, in ns.
-fn around(mean: i64, deviation: i64, draw: u32, table: Option<&Table>) -> i64 {
-    let Some(Table(table)) = table else {
+fn around(mean: i64, deviation: i64, draw: u32, table: Option<&NetemDistribution>) -> i64 {
+    let Some(NetemDistribution(table)) = table else {
         let width = 2 * u64::from(deviation as u32);
         return (u64::from(draw).checked_rem(width).unwrap_or(0) as i64)
             .wrapping_add(mean)
@@ -125,14 +126,14 @@ impl Netem {
             copies: Correlated::default(),
             reorders: Correlated::default(),
             errors: Correlated::default(),
-            loss: Loss::default(),
+            loss: LossGenerator::default(),
             counter: 0,
             reordered: 0,
             marked: 0,
             slot: Slot::default(),
             waiting: Waiting::default(),
             aside: None,
-            child: Node::absent(),
+            child: QdiscNode::absent(),
         };
         netem.set(cx, params);
         Ok(netem)
@@ -179,10 +180,12 @@ impl Netem {
     }
 
     /// The probability that a packet is reordered: a distance without one means always.
-    fn reorder_probability(&self) -> Share {
+    fn reorder_probability(&self) -> NetemProbability {
         self.params
             .reorder
-            .map_or(if self.params.gap > 0 { Share::MAX } else { 0 }, |(probability, _)| probability)
+            .map_or(if self.params.gap > 0 { NetemProbability::MAX } else { 0 }, |(probability, _)| {
+                probability
+            })
     }
 
     /// A time after now at which the packet may leave.
@@ -314,7 +317,7 @@ impl Discipline for Netem {
                 // Lost and copied is neither.
                 return self.admit(cx, own, pkt, None);
             } else {
-                cx.drop(own.handle, pkt, Why::Early);
+                cx.drop(own.handle, pkt, DropReason::Early);
                 return Enqueue::Lost;
             }
         }
@@ -389,12 +392,12 @@ impl Classful for Netem {
         true
     }
 
-    fn child(&mut self, _class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, _class: Handle) -> Option<&mut QdiscNode> {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, _cx: &mut Context<'_>, _class: Handle) -> Node {
-        Node::absent()
+    fn default_child(&self, _cx: &mut Context<'_>, _class: Handle) -> QdiscNode {
+        QdiscNode::absent()
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {
@@ -421,7 +424,7 @@ impl Netem {
             if let Some(copy) = copy {
                 cx.forget(own.handle, copy);
             }
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         match copy {
@@ -443,7 +446,7 @@ mod tests {
     #[test]
     fn times_spread_uniformly_or_by_a_table() {
         assert_eq!(around(5_000_000, 5_000_000, 3_203_108_257, None), 3_108_257);
-        let table = Table(vec![-8192, 0, 8192, 4096].into());
+        let table = NetemDistribution(vec![-8192, 0, 8192, 4096].into());
         let at = |draw| around(1000, 100, draw, Some(&table));
         assert_eq!([at(0), at(1), at(2), at(7)], [900, 1000, 1100, 1050]);
         assert_eq!(around(0, 8193, 2, Some(&table)), 8193);
@@ -459,7 +462,7 @@ mod tests {
     #[test]
     fn a_degree_of_one_half_makes_draws_alike() {
         struct Given(u32);
-        impl Draws for Given {
+        impl RandomSource for Given {
             fn word(&mut self) -> u64 {
                 0
             }

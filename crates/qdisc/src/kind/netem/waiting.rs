@@ -1,6 +1,6 @@
 //! Packets that wait for their time, in the order of these times; of equal ones the first that came is first.
 
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use alloc::collections::VecDeque;
 use tidegate_packet::{Handle, Pkt};
 
@@ -59,7 +59,7 @@ impl Waiting {
         let (overtook, rest): (VecDeque<Timed>, VecDeque<Timed>) =
             self.timed.drain(..).partition(|one| one.overtook);
         for one in overtook {
-            cx.drop(at, one.pkt, Why::PurgedUnseen);
+            cx.drop(at, one.pkt, DropReason::PurgedUnseen);
         }
         cx.next_purge_group();
         for one in rest {

@@ -9,7 +9,7 @@
 //! Virtual time wraps, so it is compared by the sign of differences.
 
 use super::aggregates::Aggregate;
-use crate::algo::Chain;
+use crate::algo::IndexList;
 
 /// Groups, and slots in each.
 const GROUPS: usize = 25;
@@ -31,7 +31,7 @@ struct Group {
     /// The slot of `start`, and which of those from there on have aggregates.
     front: u64,
     full: u64,
-    slots: [Chain; SLOTS as usize],
+    slots: [IndexList; SLOTS as usize],
 }
 
 pub(super) struct Schedule {

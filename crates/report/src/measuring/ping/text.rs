@@ -5,7 +5,7 @@ use crate::html::parts::Data;
 use crate::table::{Align, Table, clean};
 use std::fmt::Write as _;
 use tidegate_measure::numbers::{percent, span};
-use tidegate_measure::pinged::{Pinged, Target};
+use tidegate_measure::pinged::{PingTarget, Pinged};
 
 /// The terminal's view: plain text, no colour.
 pub fn text(pinged: &Pinged) -> String {
@@ -46,7 +46,7 @@ pub(super) fn table(pinged: &Pinged) -> Data {
     Data { caption: "Round trips".to_owned(), head, rows }
 }
 
-fn row(target: &Target, is_here: bool) -> Vec<String> {
+fn row(target: &PingTarget, is_here: bool) -> Vec<String> {
     let figures = target.figures();
     let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), span);
     let (low, high) = figures.loss_interval;

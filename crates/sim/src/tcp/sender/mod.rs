@@ -23,17 +23,17 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use reduction::Undo;
 use socket::Socket;
-use tidegate_packet::{Seeded, Span, Time};
+use tidegate_packet::{Nanos, Seeded, Time};
 
 /// Segments reported beyond a hole that make it a loss while no reordering was ever seen (RFC 8985 section
 /// 6.2).
 const DUP_THRESH: u32 = 3;
 /// What a tail-loss probe allows for the other side's delayed acknowledgement when one segment is out.
-const WORST_DELAYED_ACK: Span = Span::millis(200);
+const WORST_DELAYED_ACK: Nanos = Nanos::millis(200);
 /// What it allows for otherwise, and what a reordered segment is given beyond its time: two ticks.
-const PROBE_SLACK: Span = Span::millis(2);
+const PROBE_SLACK: Nanos = Nanos::millis(2);
 /// How long a sender whose only segment its own machine refused waits before it tries again.
-const LOCAL_RETRY: Span = Span::millis(500);
+const LOCAL_RETRY: Nanos = Nanos::millis(500);
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
@@ -65,7 +65,7 @@ enum State {
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     order: u32,
-    rtt: Span,
+    rtt: Nanos,
     /// Rounds that showed a needless retransmission since the path was seen to reorder: each widens what a
     /// late segment is given.
     rounds: u32,
@@ -86,10 +86,10 @@ struct Prr {
 #[derive(Clone, Copy, Debug, Default)]
 struct Trips {
     /// Of the first and the last segment it reports that were sent once.
-    first: Option<Span>,
-    last: Option<Span>,
+    first: Option<Nanos>,
+    last: Option<Nanos>,
     /// The same of what SACK reports.
-    sacked: Option<(Span, Span)>,
+    sacked: Option<(Nanos, Nanos)>,
     /// Something was acknowledged in order that had been sent again: of those only a timestamp tells (RFC
     /// 7323).
     again: bool,
@@ -102,21 +102,21 @@ struct Trips {
 }
 
 impl Trips {
-    fn add(&mut self, rtt: Span) {
+    fn add(&mut self, rtt: Nanos) {
         self.first = self.first.or(Some(rtt));
         self.last = Some(rtt);
     }
 
-    fn add_sacked(&mut self, rtt: Span) {
+    fn add_sacked(&mut self, rtt: Nanos) {
         self.sacked = Some((self.sacked.map_or(rtt, |known| known.0), rtt));
     }
 
     /// The sample for the timeout, and the one for congestion control: the first and the last segment
     /// reported that was sent once, else the echo of the timestamp.
-    fn samples(&self, now: Time, ack: &AckSegment, advanced: bool) -> (Option<Span>, Option<Span>) {
+    fn samples(&self, now: Time, ack: &AckSegment, advanced: bool) -> (Option<Nanos>, Option<Nanos>) {
         let ordered = self.first.zip(self.last).filter(|_| !self.again);
         let known = ordered.or(self.sacked).unzip();
-        let echo = || Span::millis(u64::from(stamp(now).saturating_sub(ack.echo).max(1)));
+        let echo = || Nanos::millis(u64::from(stamp(now).saturating_sub(ack.echo).max(1)));
         let sample = known.0.or_else(|| (advanced && ack.echo > 0).then(echo));
         (sample, self.sacked.map(|known| known.1).or(known.1))
     }
@@ -124,7 +124,7 @@ impl Trips {
 
 /// What an acknowledgement tells beside the number of segments.
 #[derive(Clone, Copy, Debug)]
-struct News {
+struct AckInfo {
     /// More is acknowledged in order.
     advanced: bool,
     /// It reports something sent before the last timeout, and never again.
@@ -300,7 +300,7 @@ impl Sender {
     }
 
     /// The connection stands; `rtt`: how long the handshake took.
-    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Span) {
+    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Nanos) {
         self.rtt.sample(rtt, self.una, self.next);
         if let Some(model) = &mut self.model {
             model.bbr.on_handshake(now, rtt);
@@ -398,11 +398,11 @@ impl Sender {
             self.probing = false;
         }
         self.judge_probe(ack);
-        let news = News { advanced, fresh: trips.fresh, sacked: sacked > 0 };
+        let news = AckInfo { advanced, fresh: trips.fresh, sacked: sacked > 0 };
         self.react(&acked, ack, news);
         self.follow_model(&acked, prior_in_flight, (self.losses - losses) as u32);
         // A report of what was sent before the oldest was last sent does not put the timeout off.
-        let later = |rtt: Span| self.segs.front().is_some_and(|head| rtt > now.since(head.at));
+        let later = |rtt: Nanos| self.segs.front().is_some_and(|head| rtt > now.since(head.at));
         if advanced || delivered > 0 && trips.sacked.is_some_and(|(first, _)| later(first)) {
             self.arm(now);
         }

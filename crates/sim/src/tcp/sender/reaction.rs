@@ -1,8 +1,8 @@
 //! What the sender makes of losses and marks: its states and its window, reduced in proportion (RFC 6937) or
 //! set by a model of the path.
 
-use super::{LOST, News, Prr, RETRANS, SACKED, Sender, State};
-use crate::tcp::bbr::{Delivery, Trouble};
+use super::{AckInfo, LOST, Prr, RETRANS, SACKED, Sender, State};
+use crate::tcp::bbr::{Delivery, LossState};
 use crate::tcp::cc::{Acked, Cause};
 use crate::tcp::clock::timer;
 use crate::tcp::receiver::AckSegment;
@@ -10,7 +10,7 @@ use tidegate_packet::Time;
 
 impl Sender {
     /// The state machine and the window.
-    pub(super) fn react(&mut self, acked: &Acked, ack: &AckSegment, news: News) {
+    pub(super) fn react(&mut self, acked: &Acked, ack: &AckSegment, news: AckInfo) {
         let advanced = news.advanced;
         let ece = ack.ece;
         self.window.on_echo(acked, ece);
@@ -135,9 +135,9 @@ impl Sender {
             rtt: acked.rtt,
             sample: model.rate.sample(shortest),
             trouble: match self.state {
-                State::Open | State::Reduced => Trouble::None,
-                State::Recovery => Trouble::Recovery,
-                State::Loss => Trouble::Timeout,
+                State::Open | State::Reduced => LossState::None,
+                State::Recovery => LossState::Recovery,
+                State::Loss => LossState::Timeout,
             },
         };
         self.window.cwnd = model.bbr.on_ack(&delivery, self.window.cwnd);

@@ -8,7 +8,7 @@ use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Control, Sample, Simple};
+use tidegate_policy::{Act, Action, Control, SampleAction, Simple};
 
 /// `simple`.
 pub(super) const SIMPLE: Row = Row {
@@ -73,7 +73,7 @@ fn sample(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     if words.peek().is_none() {
         return Err(refuse("sample bad argument count 1".into(), words.last()));
     }
-    let mut sample = Sample::default();
+    let mut sample = SampleAction::default();
     while let Some(word) = words.peek() {
         let (slot, name) = match ["rate", "group", "trunc"].into_iter().find(|name| begins(word, name)) {
             Some("rate") => (&mut sample.rate, "rate"),
